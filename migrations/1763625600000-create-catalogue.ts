@@ -1,0 +1,73 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+/**
+ * What rarely changes and every process holds in memory. Each row carries the `revision` (the catalogue version) of its
+ * last change; rows are tombstoned, never deleted, so that "everything since version n" is one index scan.
+ * New tables only: no lock on anything in use.
+ */
+export class CreateCatalogue1763625600000 implements MigrationInterface {
+  name = 'CreateCatalogue1763625600000';
+
+  async up(queryRunner: QueryRunner): Promise<void> {
+    await queryRunner.query(`
+      CREATE TABLE catalogue (
+        singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
+        version   bigint NOT NULL
+      );
+      INSERT INTO catalogue (version) VALUES (1);
+
+      CREATE TABLE channel (
+        id                 uuid PRIMARY KEY,
+        name               text NOT NULL UNIQUE,
+        documentation_link text NOT NULL,
+        filters            text[] NOT NULL,
+        revision           bigint NOT NULL,
+        created_at         timestamptz NOT NULL DEFAULT now()
+      );
+      CREATE INDEX channel_revision ON channel (revision);
+
+      CREATE TABLE application (
+        id           uuid PRIMARY KEY,
+        client_id    text NOT NULL,
+        label        text NOT NULL,
+        secret       text NOT NULL,
+        scopes       text[] NOT NULL,
+        is_superuser boolean NOT NULL,
+        revision     bigint NOT NULL,
+        created_at   timestamptz NOT NULL DEFAULT now(),
+        deleted_at   timestamptz
+      );
+      CREATE UNIQUE INDEX application_client_id ON application (client_id) WHERE deleted_at IS NULL;
+      CREATE INDEX application_revision ON application (revision);
+
+      CREATE TABLE subscription (
+        id              uuid PRIMARY KEY,
+        owner_client_id text NOT NULL,
+        callback_url    text NOT NULL,
+        auth            text NOT NULL,
+        -- [{ "channel": name, "filters": { name: value } }]; entries are alternatives
+        channels        jsonb NOT NULL,
+        revision        bigint NOT NULL,
+        created_at      timestamptz NOT NULL DEFAULT now(),
+        deleted_at      timestamptz
+      );
+      CREATE INDEX subscription_revision ON subscription (revision);
+
+      CREATE TABLE retry_policy (
+        singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
+        policy    jsonb NOT NULL,
+        revision  bigint NOT NULL
+      );
+      CREATE TABLE subscription_retry_policy (
+        subscription_id uuid PRIMARY KEY REFERENCES subscription,
+        -- null: taken away again, the general policy counts
+        policy          jsonb,
+        revision        bigint NOT NULL
+      );
+    `);
+  }
+
+  async down(queryRunner: QueryRunner): Promise<void> {
+    await queryRunner.query('DROP TABLE subscription_retry_policy, retry_policy, subscription, application, channel, catalogue');
+  }
+}

@@ -1,0 +1,71 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+/**
+ * The ledger. All three tables are partitioned by day of the notification's UUIDv7, so that retention drops partitions;
+ * the program itself makes them (src/ledger/partitions.ts). New tables only: no lock on anything in use.
+ */
+export class CreateLedger1763625600001 implements MigrationInterface {
+  name = 'CreateLedger1763625600001';
+
+  async up(queryRunner: QueryRunner): Promise<void> {
+    await queryRunner.query(`
+      CREATE TYPE delivery_state AS ENUM
+        ('queued', 'waiting', 'held', 'sending', 'delivered', 'failed', 'expired', 'cancelled', 'unknown');
+
+      CREATE TABLE notification (
+        id          uuid NOT NULL PRIMARY KEY,
+        channel     text NOT NULL,
+        publisher   text NOT NULL,
+        -- the exact text that is sent: what a receiver gets is these bytes
+        body        text NOT NULL,
+        accepted_at timestamptz NOT NULL DEFAULT now()
+      ) PARTITION BY RANGE (id);
+
+      CREATE TABLE delivery (
+        notification_id uuid NOT NULL,
+        subscription_id uuid NOT NULL,
+        state           delivery_state NOT NULL,
+        -- rises whenever the ledger hands the delivery out again, or somebody cancels or retries it
+        generation      int NOT NULL DEFAULT 1,
+        -- HTTP calls made, all in all
+        attempts        int NOT NULL DEFAULT 0,
+        -- failed calls that count for the retry schedule; a replay starts again at 0
+        failures        int NOT NULL DEFAULT 0,
+        -- times an operator had an ended delivery sent again; part of the idempotency key
+        replays         int NOT NULL DEFAULT 0,
+        -- queued: end of the lease. waiting, held: when it is due. Ended: null
+        next_at         timestamptz,
+        -- the process that has it in hand, where no broker does; its end frees the delivery before the lease does
+        owner           text,
+        last_status     int,
+        last_error      text,
+        ended_at        timestamptz,
+        PRIMARY KEY (notification_id, subscription_id)
+      ) PARTITION BY RANGE (notification_id);
+      -- Only what is not over: stays as small as the work at hand, however many deliveries are kept.
+      CREATE INDEX delivery_due ON delivery (next_at) WHERE state IN ('queued', 'waiting', 'held', 'sending');
+      CREATE INDEX delivery_owned ON delivery (owner) WHERE owner IS NOT NULL AND state IN ('queued', 'sending');
+      -- Dead letters, by subscription: what an operator looks for.
+      CREATE INDEX delivery_dead ON delivery (subscription_id, notification_id)
+        WHERE state IN ('failed', 'expired', 'unknown');
+
+      CREATE TABLE attempt (
+        notification_id uuid NOT NULL,
+        subscription_id uuid NOT NULL,
+        generation      int NOT NULL,
+        -- counts from 1
+        number          int NOT NULL,
+        started_at      timestamptz NOT NULL,
+        duration_ms     int NOT NULL,
+        status          int,
+        error           text,
+        -- a result written twice (the answer to the first write was lost) stays one attempt
+        PRIMARY KEY (notification_id, subscription_id, number, generation)
+      ) PARTITION BY RANGE (notification_id);
+    `);
+  }
+
+  async down(queryRunner: QueryRunner): Promise<void> {
+    await queryRunner.query('DROP TABLE attempt, delivery, notification; DROP TYPE delivery_state');
+  }
+}

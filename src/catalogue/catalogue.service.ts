@@ -1,0 +1,99 @@
+import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { Postgres } from '../infra/postgres/postgres.js';
+
+/** One kind of thing in the catalogue, held in memory: channels, subscriptions, applications, the retry policy. */
+export interface CatalogueShelf {
+  /** Reads every row whose revision is greater than `revision`, tombstones included, and takes it over. */
+  refresh(revision: number): Promise<void>;
+}
+
+const pollIntervalMs = 1000;
+
+/**
+ * What rarely changes and every process needs all the time, held in memory under one version.
+ *
+ * Every change raises the version in its own transaction, and the row lock this takes makes changes commit in the order of
+ * their versions. Whoever must not act on an outdated catalogue compares versions: the accepting statement does
+ * (docs/decisions/0004), and a chunk of deliveries names the version it was matched with.
+ */
+@Injectable()
+export class Catalogue implements OnApplicationBootstrap, OnModuleDestroy {
+  private readonly logger = new Logger(Catalogue.name);
+  private readonly shelves: CatalogueShelf[] = [];
+  private known = 0;
+  private running: Promise<void> | undefined;
+  private next: Promise<void> | undefined;
+  private poll: NodeJS.Timeout | undefined;
+
+  constructor(private readonly postgres: Postgres) {}
+
+  /** Every change up to this version is in memory. */
+  get version(): number {
+    return this.known;
+  }
+
+  register(shelf: CatalogueShelf): void {
+    this.shelves.push(shelf);
+  }
+
+  async onApplicationBootstrap(): Promise<void> {
+    await this.refresh();
+    this.poll = setInterval(() => {
+      this.refresh().catch((error: unknown) => this.logger.warn({ event: 'catalogue.refresh-failed', error }));
+    }, pollIntervalMs).unref();
+  }
+
+  onModuleDestroy(): void {
+    clearInterval(this.poll);
+  }
+
+  /** Resolves when everything committed before the call is in memory. Calls that arrive together share one look. */
+  refresh(): Promise<void> {
+    if (!this.running) {
+      this.running = this.look().finally(() => (this.running = undefined));
+      return this.running;
+    }
+    // The look under way may have read the version before the caller's change was committed.
+    this.next ??= this.running
+      .catch(() => {})
+      .then(() => {
+        this.next = undefined;
+        return this.refresh();
+      });
+    return this.next;
+  }
+
+  /** Resolves when `version` is in memory. */
+  async reach(version: number): Promise<void> {
+    if (this.known < version) await this.refresh();
+  }
+
+  /**
+   * Runs `work` in a transaction that raises the version; each row it touches must be given the `revision`. Resolves when
+   * the change is committed and in this process's memory. A throw in `work` changes nothing.
+   */
+  async change<T>(work: (manager: EntityManager, revision: number) => Promise<T>): Promise<T> {
+    const result = await this.postgres.dataSource.transaction(async (manager) => {
+      const [rows] = (await manager.query('UPDATE catalogue SET version = version + 1 RETURNING version')) as [
+        { version: string }[],
+        number,
+      ];
+      return work(manager, Number(rows[0]!.version));
+    });
+    await this.refresh();
+    return result;
+  }
+
+  private async look(): Promise<void> {
+    const rows = await this.postgres.query<{ version: string }>(
+      { name: 'catalogue-version', text: 'SELECT version FROM catalogue' },
+      [],
+    );
+    const version = Number(rows[0]!.version);
+    if (version === this.known) return;
+    // Rows newer than `version` may come along; they are read again next time, which does no harm.
+    await Promise.all(this.shelves.map((shelf) => shelf.refresh(this.known)));
+    this.known = version;
+  }
+}

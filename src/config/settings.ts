@@ -1,0 +1,167 @@
+import { z } from 'zod';
+
+/**
+ * Every setting Heraut reads, in the order an operator meets them. `docs/configuration.md` is generated from the
+ * descriptions below, so each says unit and consequence. An empty value counts as not set.
+ */
+const roles = ['api', 'worker', 'dispatcher'] as const;
+export type Role = (typeof roles)[number];
+
+const wholeNumber = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
+const url = (...protocols: string[]) =>
+  z
+    .string()
+    .refine((value) => URL.canParse(value) && protocols.includes(new URL(value).protocol), {
+      error: `must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
+    })
+    .optional();
+const commaSeparated = z.string().transform((value) =>
+  value
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== ''),
+);
+
+export const settingsSchema = z
+  .object({
+    HOST: z.string().default('127.0.0.1').describe('Address to listen on. `0.0.0.0` in a container.'),
+    PORT: wholeNumber(0, 65535).default(8000).describe('Port to listen on; 0 takes a free one.'),
+    ROLES: commaSeparated
+      .pipe(z.array(z.enum(roles)).min(1))
+      .default([...roles])
+      .describe('What this process does, comma-separated: `api`, `worker`, `dispatcher`. Health is served by every role.'),
+
+    DATABASE_URL: url('postgres:', 'postgresql:').describe(
+      'PostgreSQL 15 or newer, the ledger. Not set: an embedded database in `DATA_DIR` (one process, no fsync).',
+    ),
+    AMQP_URL: url('amqp:', 'amqps:').describe('RabbitMQ, which moves the work. Not set: an in-process queue.'),
+    REDIS_URL: url('redis:', 'rediss:').describe('Redis, which holds locks and seals. Not set: they live in Postgres.'),
+    DATA_DIR: z.string().default('./data').describe('Directory of the embedded database. Unused with `DATABASE_URL`.'),
+    DATABASE_POOL_SIZE: wholeNumber(2, 200)
+      .default(10)
+      .describe('Postgres connections of this process: this many for the hot path and as many again for the rest.'),
+    QUEUE_PREFIX: z
+      .string()
+      .regex(/^[\w.-]{1,80}$/)
+      .default('heraut')
+      .describe('First part of the names of the RabbitMQ queues, so that several brokers can share one RabbitMQ.'),
+    QUEUE_MAX_LENGTH: wholeNumber(10, 10_000_000)
+      .default(50_000)
+      .describe('Messages (of up to 64 deliveries) a queue holds before it refuses; refused deliveries wait in the ledger.'),
+
+    SUPERUSER_CLIENT_ID: z
+      .string()
+      .max(255)
+      .default('heraut')
+      .describe('Client id that passes every scope check and may use the admin API.'),
+    SUPERUSER_SECRET: z
+      .string()
+      .optional()
+      .describe(
+        'Secret of the superuser (HS256). Not set: there is no superuser, except that the embedded database makes one secret and keeps it in `DATA_DIR`.',
+      ),
+    JWT_EXPIRY: wholeNumber(1, 31_536_000)
+      .default(3600)
+      .describe('Seconds after its `iat` that a token is refused, whatever its `exp` says.'),
+    TIME_LEEWAY: wholeNumber(0, 3600)
+      .default(0)
+      .describe('Seconds of clock difference forgiven in `iat`, `exp`, `nbf` and `aanmaakdatum`.'),
+
+    NOTIFICATION_REQUESTS_TIMEOUT: z.coerce
+      .number()
+      .min(0.1)
+      .max(300)
+      .default(10)
+      .describe('Seconds one call to a receiver may take in all: connect, headers and body.'),
+    MAX_IN_FLIGHT: wholeNumber(1, 10_000)
+      .default(512)
+      .describe('Calls to receivers that one worker has open at once; further work stays in the queue.'),
+    MAX_IN_FLIGHT_PER_ENDPOINT: wholeNumber(1, 10_000)
+      .default(128)
+      .describe('Most of these calls that one receiver (scheme, host and port) may have; further work goes back to the ledger.'),
+    TEST_CALLBACK_AUTH: z
+      .stringbool()
+      .default(true)
+      .describe('Whether registering a callback demands that it answers 401 or 403 to a call without `Authorization`.'),
+    CALLBACK_NETWORKS: z
+      .enum(['any', 'public'])
+      .default('any')
+      .describe('`public` refuses callbacks at loopback, private and other special addresses, checked at every connect.'),
+    CALLBACK_ALLOWED_NETWORKS: commaSeparated
+      .default([])
+      .describe('CIDR ranges, comma-separated, that callbacks may use although `CALLBACK_NETWORKS=public`.'),
+
+    TTL_LOCK_TIME_LIMIT_MS: wholeNumber(1000, 3_600_000)
+      .default(120_000)
+      .describe('Milliseconds a delivery stays locked by a worker that no longer extends the lock.'),
+    TTL_IDEMPOTENCY_SEC: wholeNumber(60, 2_592_000)
+      .default(21_600)
+      .describe('Seconds the outcome of a delivery is remembered, so that a repeated message is filtered.'),
+    DELIVERY_LEASE_MS: wholeNumber(2000, 86_400_000)
+      .default(180_000)
+      .describe(
+        'Milliseconds after which a queued delivery that nobody settled is handed out again. Must exceed lock + request timeout + 10 s.',
+      ),
+    DISPATCH_INTERVAL_MS: wholeNumber(10, 60_000)
+      .default(250)
+      .describe('Milliseconds between two looks of the dispatcher for deliveries that are due.'),
+    RETENTION_DAYS: wholeNumber(2, 3650)
+      .default(30)
+      .describe('Days that notifications, deliveries and attempts are kept; a day with an unfinished delivery stays.'),
+
+    BODY_LIMIT_BYTES: wholeNumber(1024, 104_857_600)
+      .default(1_048_576)
+      .describe('Largest request body accepted, in bytes; a larger one gets 413.'),
+    DOCUMENTATION_LINK_CHECK: z
+      .enum(['off', 'warn', 'enforce'])
+      .default('off')
+      .describe("Whether a channel's `documentatieLink` is fetched and must answer 200."),
+    TRUST_FORWARDED_HEADERS: z
+      .stringbool()
+      .default(false)
+      .describe('Build URLs from `X-Forwarded-Host` and `X-Forwarded-Proto`. Only behind a proxy that sets both.'),
+    LOG_LEVEL: z
+      .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
+      .default('info')
+      .describe('Least severe log event written. Events are JSON, one a line, on standard output.'),
+  })
+  .superRefine((settings, context) => {
+    const slackMs = 10_000;
+    const shortest = settings.TTL_LOCK_TIME_LIMIT_MS + settings.NOTIFICATION_REQUESTS_TIMEOUT * 1000 + slackMs;
+    if (settings.DELIVERY_LEASE_MS <= shortest) {
+      context.addIssue({
+        code: 'custom',
+        path: ['DELIVERY_LEASE_MS'],
+        message: `must exceed TTL_LOCK_TIME_LIMIT_MS + NOTIFICATION_REQUESTS_TIMEOUT + 10 s = ${shortest} ms, or a delivery could be sent twice`,
+      });
+    }
+    if (!settings.AMQP_URL && settings.ROLES.includes('dispatcher') !== settings.ROLES.includes('worker')) {
+      context.addIssue({
+        code: 'custom',
+        path: ['ROLES'],
+        message: 'without AMQP_URL the queue is in-process, so dispatcher and worker must run in the same process',
+      });
+    }
+    if (!settings.DATABASE_URL && settings.ROLES.length < roles.length) {
+      context.addIssue({
+        code: 'custom',
+        path: ['ROLES'],
+        message: 'without DATABASE_URL only one process can open the database, so it must have all roles',
+      });
+    }
+  });
+
+export type Settings = z.output<typeof settingsSchema>;
+
+export class InvalidSettings extends Error {}
+
+/** @throws {InvalidSettings} naming every wrong setting at once */
+export function readSettings(environment: Record<string, string | undefined>): Settings {
+  const set = Object.fromEntries(
+    Object.entries(environment).filter(([name, value]) => name in settingsSchema.shape && value !== ''),
+  );
+  const parsed = settingsSchema.safeParse(set);
+  if (parsed.success) return parsed.data;
+  const lines = parsed.error.issues.map((issue) => `  ${issue.path.join('.') || 'settings'}: ${issue.message}`);
+  throw new InvalidSettings(`Heraut cannot start, these settings are wrong (see docs/configuration.md):\n${lines.join('\n')}`);
+}

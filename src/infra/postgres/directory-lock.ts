@@ -1,0 +1,101 @@
+import { readFileSync, linkSync, mkdirSync, renameSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+
+/** Another process has the embedded database open; opening it twice would corrupt it. */
+export class DataDirectoryInUse extends Error {}
+
+/**
+ * Takes `DATA_DIR` for this process alone: PGlite itself lets two processes open one directory. The lock is a file with the
+ * owner's pid and start time, so that a lock left by a killed process does not block the next start.
+ * @returns gives the directory back
+ * @throws {DataDirectoryInUse}
+ */
+export function lockDirectory(directory: string): () => void {
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  const lock = join(directory, 'heraut.lock');
+  const mine = `${lock}.${process.pid}`;
+  writeFileSync(mine, JSON.stringify({ pid: process.pid, startedAt: startOf(process.pid), host: hostname() }), { mode: 0o600 });
+  try {
+    for (;;) {
+      try {
+        linkSync(mine, lock); // atomic: fails when the lock exists
+        return () => rmSync(lock, { force: true });
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+      }
+      removeIfStale(lock, directory);
+    }
+  } finally {
+    unlinkSync(mine);
+  }
+}
+
+function removeIfStale(lock: string, directory: string): void {
+  const text = read(lock);
+  if (text === undefined) return; // its owner just left
+  const holder = parse(text);
+  if (holder && holder.host !== hostname()) {
+    throw new DataDirectoryInUse(
+      `${directory} is in use by process ${holder.pid} on host ${holder.host}. If that host is gone for good, delete ${lock} and start again.`,
+    );
+  }
+  if (holder && holder.pid !== process.pid && isAlive(holder)) {
+    throw new DataDirectoryInUse(
+      `${directory} is in use by process ${holder.pid}. Stop it first, choose another DATA_DIR, or set DATABASE_URL to run several processes.`,
+    );
+  }
+  // Of several that find the same stale lock, one wins the rename; what it moved is checked, for it may be a fresh one.
+  const aside = `${lock}.stale.${process.pid}`;
+  try {
+    renameSync(lock, aside);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
+    throw error;
+  }
+  if (read(aside) === text) unlinkSync(aside);
+  else renameSync(aside, lock);
+}
+
+function read(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+interface Holder {
+  pid: number;
+  startedAt: string | undefined;
+  host: string;
+}
+
+function parse(text: string): Holder | undefined {
+  try {
+    return JSON.parse(text) as Holder;
+  } catch {
+    return undefined; // written by no one we know: stale
+  }
+}
+
+function isAlive(holder: Holder): boolean {
+  try {
+    process.kill(holder.pid, 0);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
+  }
+  // After a reboot, or in a restarted container, the same pid may be somebody else.
+  return holder.startedAt === undefined || holder.startedAt === startOf(holder.pid);
+}
+
+/** Start time of a process in clock ticks since boot (proc(5), stat field 22); undefined where there is no /proc. */
+function startOf(pid: number): string | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,94 @@
+import { PGlite } from '@electric-sql/pglite';
+import { createPgConfig } from '@electric-sql/pglite/node-postgres';
+import { join } from 'node:path';
+import pg from 'pg';
+import { DataSource, type DataSourceOptions, type EntitySchema } from 'typeorm';
+import { migrations } from '../../../migrations/index.js';
+import type { Settings } from '../../config/settings.js';
+import { lockDirectory } from './directory-lock.js';
+
+export type Row = Record<string, unknown>;
+
+/** A statement of the hot path: prepared once per connection under its name. */
+export interface Statement {
+  name: string;
+  text: string;
+}
+
+/**
+ * The ledger's database, real or embedded. `query` is for the hand-written statements of the hot path; TypeORM's
+ * `dataSource` serves the rest. On a real server they have separate pools, so that an operator's slow query cannot take
+ * the connections that accept and deliver. Embedded there is one connection for everything: inside a transaction only
+ * ever use the transaction's manager, or it waits for itself.
+ */
+export class Postgres {
+  private constructor(
+    readonly dataSource: DataSource,
+    private readonly pool: pg.Pool,
+    readonly isEmbedded: boolean,
+    private readonly closeServer: () => Promise<void>,
+  ) {}
+
+  static async open(settings: Settings, entities: (Function | EntitySchema)[]): Promise<Postgres> {
+    const common = { type: 'postgres', entities, migrations, migrationsTransactionMode: 'each', logging: false } as const;
+    if (settings.DATABASE_URL) {
+      const extra = { max: settings.DATABASE_POOL_SIZE, connectionTimeoutMillis: 5000, application_name: 'heraut' };
+      const dataSource = new DataSource({ ...common, url: settings.DATABASE_URL, extra } as DataSourceOptions);
+      const pool = new pg.Pool({ ...extra, connectionString: settings.DATABASE_URL, onConnect: preferIndexes });
+      // Without a listener an idle connection that dies (a restart of Postgres) would end the process.
+      pool.on('error', () => {});
+      await dataSource.initialize();
+      return new Postgres(dataSource, pool, false, () => pool.end());
+    }
+    const unlock = lockDirectory(settings.DATA_DIR);
+    const pglite = await PGlite.create(join(settings.DATA_DIR, 'pglite'));
+    const extra = { ...createPgConfig(pglite), max: 1, idleTimeoutMillis: 0, connectionTimeoutMillis: 30_000 };
+    const dataSource = new DataSource({ ...common, extra } as DataSourceOptions);
+    await dataSource.initialize();
+    const pool = (dataSource.driver as unknown as { master: pg.Pool }).master;
+    return new Postgres(dataSource, pool, true, async () => {
+      await pglite.close();
+      unlock();
+    });
+  }
+
+  /** Runs the migrations that have not run yet. Several processes may call it at once: one migrates, the others wait. */
+  async migrate(): Promise<string[]> {
+    if (this.isEmbedded) return this.runMigrations(); // nobody else can open this database
+    const queryRunner = this.dataSource.createQueryRunner();
+    try {
+      // The number is arbitrary; it only has to be the same in every process.
+      await queryRunner.query('SELECT pg_advisory_lock(727272)');
+      return await this.runMigrations();
+    } finally {
+      await queryRunner.query('SELECT pg_advisory_unlock(727272)');
+      await queryRunner.release();
+    }
+  }
+
+  private async runMigrations(): Promise<string[]> {
+    return (await this.dataSource.runMigrations()).map((migration) => migration.name);
+  }
+
+  async hasPendingMigrations(): Promise<boolean> {
+    return this.dataSource.showMigrations();
+  }
+
+  async query<R = Row>(statement: Statement, values: unknown[]): Promise<R[]> {
+    const { rows } = await this.pool.query({ name: statement.name, text: statement.text, values });
+    return rows as R[];
+  }
+
+  async close(): Promise<void> {
+    if (this.dataSource.isInitialized) await this.dataSource.destroy();
+    await this.closeServer();
+  }
+}
+
+/**
+ * Each statement of the hot path touches a few rows by key. A plan made while a table was still empty would scan it whole,
+ * and stay cached after it has grown.
+ */
+async function preferIndexes(client: pg.ClientBase): Promise<void> {
+  await client.query('SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off');
+}
