@@ -1,0 +1,39 @@
+/**
+ * @param {import('@swc/core').ParserConfig} parser
+ * @param {'es6' | 'commonjs'} type
+ * @returns {[string, unknown]}
+ */
+const swc = (parser, type) => [
+  '@swc/jest',
+  {
+    swcrc: false,
+    sourceMaps: 'inline',
+    module: { type },
+    jsc: {
+      target: 'es2023',
+      keepClassNames: true,
+      parser,
+      transform: { legacyDecorator: true, decoratorMetadata: true, useDefineForClassFields: false },
+    },
+  },
+];
+
+/** @type {import('jest').Config} */
+export default {
+  testEnvironment: 'node',
+  roots: ['<rootDir>/src', '<rootDir>/test'],
+  // Unit specs beside the code (.spec.ts), the rest under test/ (also .e2e-spec.ts).
+  testMatch: ['**/*[.-]spec.ts'],
+  extensionsToTreatAsEsm: ['.ts'],
+  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+  // Fastify's inject() require()s these two, which are ES modules only: Jest cannot do that before Node 24.9.
+  transformIgnorePatterns: ['/node_modules/(?!(cookie|content-disposition)/)'],
+  transform: {
+    '^.+/node_modules/(cookie|content-disposition)/.+\\.js$': swc({ syntax: 'ecmascript' }, 'commonjs'),
+    '^.+\\.ts$': swc({ syntax: 'typescript', decorators: true }, 'es6'),
+  },
+  injectGlobals: false,
+  // Each test stands alone: a new order in every run shows the one that does not.
+  randomize: true,
+  testTimeout: 30_000,
+};

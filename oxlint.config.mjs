@@ -1,0 +1,133 @@
+/**
+ * Which capability may import which: arrows point one way, so every folder can be read without what builds on it.
+ * A new folder in src gets its line here (test/architecture.spec.ts insists).
+ *
+ * @type {Record<string, string[]>}
+ */
+export const arrows = {
+  config: [],
+  infra: ['config'],
+  catalogue: ['infra'],
+  auth: ['catalogue', 'infra', 'config'],
+  channels: ['catalogue', 'auth', 'infra', 'config'],
+  subscriptions: ['channels', 'catalogue', 'auth', 'infra', 'config'],
+  'retry-policy': ['subscriptions', 'catalogue', 'auth', 'infra', 'config'],
+  ledger: ['infra', 'config'],
+  queue: ['infra', 'config'],
+  idempotency: ['infra', 'config'],
+  enqueueing: ['ledger', 'queue', 'infra', 'config'],
+  publishing: ['channels', 'subscriptions', 'ledger', 'queue', 'enqueueing', 'catalogue', 'auth', 'infra', 'config'],
+  delivery: [
+    'subscriptions',
+    'ledger',
+    'queue',
+    'enqueueing',
+    'idempotency',
+    'retry-policy',
+    'catalogue',
+    'auth',
+    'infra',
+    'config',
+  ],
+  dispatching: ['ledger', 'queue', 'enqueueing', 'infra', 'config'],
+  health: [
+    'channels',
+    'subscriptions',
+    'publishing',
+    'ledger',
+    'queue',
+    'enqueueing',
+    'delivery',
+    'dispatching',
+    'retry-policy',
+    'idempotency',
+    'catalogue',
+    'auth',
+    'infra',
+    'config',
+  ],
+};
+
+/**
+ * What the files of `folder` may not import, as patterns over the relative paths they would write.
+ * @param {string} folder
+ * @param {string[]} allowed
+ * @param {string[]} closed folders beside src that stay closed as well
+ */
+const restrictedImports = (folder, allowed, closed) => [
+  'error',
+  {
+    patterns: [
+      ...Object.keys(arrows)
+        .filter((other) => other !== folder && !allowed.includes(other))
+        .map((other) => ({
+          regex: `^(\\.\\./)+${other}/`,
+          message: `${folder} may not import ${other}: see the arrows in oxlint.config.mjs.`,
+        })),
+      { regex: `^(\\.\\./)+(${closed.join('|')})/`, message: `${folder} is part of the program, this is not.` },
+      {
+        regex: '^(\\.\\./)+(main|app\\.module|dispatch-once|data-source)\\.js$',
+        message: 'This wires the capabilities together; no capability knows it.',
+      },
+      // migrations/index.ts is the one list that has this name; infra reads it.
+      ...(folder === 'infra'
+        ? []
+        : [{ regex: 'index\\.js$', message: 'Import the file itself: barrels make cycles.' }]),
+    ],
+  },
+];
+
+const arrowOverrides = Object.entries(arrows).flatMap(([folder, allowed]) => [
+  {
+    files: [`src/${folder}/**/*.ts`],
+    rules: { 'no-restricted-imports': restrictedImports(folder, allowed, ['test', 'scripts', 'dist']) },
+  },
+  {
+    files: [`src/${folder}/**/*.spec.ts`],
+    rules: { 'no-restricted-imports': restrictedImports(folder, allowed, ['dist']) },
+  },
+]);
+
+export default {
+  plugins: ['eslint', 'typescript', 'import', 'node', 'promise', 'unicorn', 'oxc', 'jest'],
+  categories: { correctness: 'error' },
+  options: { typeAware: true, typeCheck: true },
+  ignorePatterns: ['dist', 'data', 'coverage'],
+  rules: {
+    // A circle of types is still a circle of reasons to change.
+    'import/no-cycle': ['error', { ignoreTypes: false }],
+    'import/no-self-import': 'error',
+    'import/no-duplicates': ['error', { 'prefer-inline': true }],
+    'node/no-process-env': 'error',
+
+    'eslint/eqeqeq': 'error',
+    'eslint/no-var': 'error',
+    'eslint/prefer-const': 'error',
+    'eslint/no-console': 'error',
+    'typescript/no-explicit-any': 'error',
+    'typescript/ban-ts-comment': 'error',
+    'typescript/no-floating-promises': 'error',
+    'typescript/no-misused-promises': ['error', { checksVoidReturn: { properties: false } }],
+    'typescript/await-thenable': 'error',
+    'typescript/only-throw-error': 'error',
+    'typescript/prefer-promise-reject-errors': 'error',
+    'typescript/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
+    'typescript/no-unnecessary-type-assertion': 'error',
+    'typescript/return-await': ['error', 'error-handling-correctness-only'],
+    'typescript/restrict-template-expressions': ['error', { allowNumber: true, allowBoolean: true }],
+    // PGlite's pg configuration is meant to be spread.
+    'typescript/no-misused-spread': 'off',
+    'jest/no-focused-tests': 'error',
+    'jest/no-disabled-tests': 'error',
+  },
+  overrides: [
+    ...arrowOverrides,
+    // The root files start the program: they read the environment and may print before there is a logger.
+    { files: ['src/*.ts'], rules: { 'node/no-process-env': 'off', 'eslint/no-console': 'off' } },
+    {
+      files: ['test/**/*.ts', 'scripts/**/*.mjs', '*.mjs'],
+      rules: { 'node/no-process-env': 'off', 'eslint/no-console': 'off' },
+    },
+    { files: ['src/**/*.spec.ts', 'test/**/*.ts'], rules: { 'typescript/unbound-method': 'off' } },
+  ],
+};
