@@ -1,0 +1,75 @@
+// Writes docs/configuration.md from the settings' schema; with --check it only says whether the file is up to date.
+import { transform } from '@swc/core';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { format, resolveConfig } from 'prettier';
+import { projectDirectory } from './ready-to-run.mjs';
+
+const target = join(projectDirectory, 'docs/configuration.md');
+const document = await format(render(await readSchema()), {
+  ...(await resolveConfig(target)),
+  parser: 'markdown',
+});
+if (!process.argv.includes('--check')) {
+  writeFileSync(target, document);
+} else if (readIfThere(target) !== document) {
+  console.error('docs/configuration.md is not what src/config/settings.ts says. Run: npm run docs:configuration');
+  process.exitCode = 1;
+}
+
+/**
+ * The schema is TypeScript; it is compiled by itself, so that the document does not wait for a build.
+ * @returns {Promise<import('zod').ZodObject>}
+ */
+async function readSchema() {
+  const source = readFileSync(join(projectDirectory, 'src/config/settings.ts'), 'utf8');
+  const { code } = await transform(source, {
+    swcrc: false,
+    jsc: { parser: { syntax: 'typescript' }, target: 'es2022' },
+  });
+  // Inside the project, where `zod` is found.
+  const directory = mkdtempSync(join(projectDirectory, 'node_modules/.settings-'));
+  try {
+    const file = join(directory, 'settings.mjs');
+    writeFileSync(file, code);
+    return (await import(file)).settingsSchema;
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
+/** @param {import('zod').ZodObject} schema */
+function render(schema) {
+  const rows = Object.entries(schema.shape).map(([name, setting]) => {
+    const described = /** @type {import('zod').ZodType} */ (setting);
+    const preset = described.safeParse(undefined);
+    const value = preset.success && preset.data !== undefined ? String(preset.data) : '';
+    return `| \`${name}\` | ${value === '' ? '–' : `\`${value}\``} | ${cell(described.description ?? '')} |`;
+  });
+  return [
+    '<!-- Generated from src/config/settings.ts by `npm run docs:configuration`. -->',
+    '# Configuration',
+    '',
+    'Heraut reads these environment variables, once, at the start. It refuses to start when one is wrong, and names all that are.',
+    'An empty value counts as not set.',
+    '',
+    '| name | default | meaning |',
+    '| --- | --- | --- |',
+    ...rows,
+    '',
+  ].join('\n');
+}
+
+/** @param {string} text */
+function cell(text) {
+  return text.replaceAll('|', '\\|').replaceAll('\n', ' ');
+}
+
+/** @param {string} path */
+function readIfThere(path) {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+}

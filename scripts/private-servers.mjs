@@ -1,0 +1,103 @@
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { composeServers } from './private-servers/compose.mjs';
+import { postgres } from './private-servers/postgres.mjs';
+import { freePort } from './private-servers/private-server.mjs';
+import { findOrInstallPrograms } from './private-servers/programs.mjs';
+import { rabbitmq } from './private-servers/rabbitmq.mjs';
+import { redis } from './private-servers/redis.mjs';
+
+/** @typedef {import('./private-servers/compose.mjs').Controls} Controls */
+
+/**
+ * @typedef {object} PrivateServers
+ * @property {Controls} postgres
+ * @property {Controls} rabbitmq
+ * @property {Controls} redis
+ * @property {{ TEST_DATABASE_URL: string, TEST_AMQP_URL: string, TEST_REDIS_URL: string }} environment for the tests
+ * @property {() => Promise<void>} stop ends all of them and removes their data
+ */
+
+const guardianFile = new URL('./private-servers/guardian.mjs', import.meta.url).pathname;
+const rabbitmqConf = new URL('../rabbitmq.conf', import.meta.url).pathname;
+
+/**
+ * Starts a PostgreSQL, a RabbitMQ and a Redis of our own on free loopback ports, with their data in a temporary directory.
+ * However this process ends, they end with it.
+ * @param {(line: string) => void} [log]
+ * @returns {Promise<PrivateServers>}
+ */
+export async function startPrivateServers(log = () => {}) {
+  const programs = findOrInstallPrograms(log);
+  const guardian = startGuardian();
+  if (!programs) {
+    const project = `heraut-test-${randomBytes(4).toString('hex')}`;
+    guardian.tell(`c ${project}`);
+    const { down, ...servers } = await composeServers(project);
+    return { ...servers, environment: environmentOf(servers), stop: async () => down() };
+  }
+
+  const directory = mkdtempSync(join(tmpdir(), 'heraut-servers-'));
+  chmodSync(directory, 0o755); // PostgreSQL runs as another user when we are root
+  guardian.tell(`d ${directory}`);
+  const place = (/** @type {string} */ name) => ({ directory: join(directory, name), tellGuardian: guardian.tell });
+  const database = postgres({ ...place('postgres'), binaries: programs.postgresBinaries, port: await freePort() });
+  const cache = redis({ ...place('redis'), program: programs.redisServer, port: await freePort() });
+  const { broker, portMapper } = await rabbitmq({
+    ...place('rabbitmq'),
+    program: programs.rabbitmqServer,
+    epmd: programs.epmd,
+    configFile: rabbitmqConf,
+    port: await freePort(),
+  });
+  const stop = async () => {
+    await Promise.all([database.stop(), cache.stop(), broker.stop()]);
+    await portMapper.stop();
+    rmSync(directory, { recursive: true, force: true, maxRetries: 20 });
+  };
+  try {
+    await portMapper.start();
+    await Promise.all([database.start(), cache.start(), broker.start()]);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  const servers = { postgres: database, rabbitmq: broker, redis: cache };
+  return { ...servers, environment: environmentOf(servers), stop };
+}
+
+/** @param {{ postgres: Controls, rabbitmq: Controls, redis: Controls }} servers */
+function environmentOf({ postgres, rabbitmq, redis }) {
+  return { TEST_DATABASE_URL: postgres.url, TEST_AMQP_URL: rabbitmq.url, TEST_REDIS_URL: redis.url };
+}
+
+function startGuardian() {
+  const guardian = spawn(process.execPath, [guardianFile], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    // A Ctrl-C at the terminal goes to the whole process group; the guardian has to outlive ours.
+    detached: true,
+    env: { PATH: process.env.PATH },
+  });
+  guardian.unref();
+  // A pipe is a socket to Node; the declared type is wider.
+  /** @type {import('node:net').Socket} */ (guardian.stdin).unref();
+  return { tell: (/** @type {string} */ line) => void guardian.stdin.write(`${line}\n`) };
+}
+
+// Run by itself: servers to develop against, until Ctrl-C.
+if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const servers = await startPrivateServers((line) => console.error(line));
+  for (const [name, value] of Object.entries(servers.environment)) console.log(`export ${name}=${value}`);
+  console.error('Ctrl-C stops them.');
+  const untilSignal = setInterval(() => {}, 60_000);
+  for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {
+    process.once(signal, () => {
+      clearInterval(untilSignal);
+      void servers.stop();
+    });
+  }
+}

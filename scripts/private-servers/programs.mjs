@@ -1,0 +1,123 @@
+import { spawnSync } from 'node:child_process';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
+
+/**
+ * @typedef {object} Programs
+ * @property {string} postgresBinaries directory of `postgres` and `initdb`
+ * @property {string} rabbitmqServer
+ * @property {string} epmd
+ * @property {string} redisServer
+ */
+
+/** What to install, in the words of the systems people have. */
+const remedy = `Install them with the system's packages:
+  Debian, Ubuntu:  apt-get install postgresql rabbitmq-server redis-server   (as root, the tests do this themselves)
+  Fedora:          dnf install postgresql-server rabbitmq-server redis
+  macOS:           brew install postgresql rabbitmq redis
+or start Docker with its Compose plugin; then docker/compose.test.yml is used.`;
+
+/** @returns {{ found: Partial<Programs>, missing: string[] }} */
+export function findPrograms() {
+  const postgres = newestPostgres() ?? onPath('postgres');
+  const found = {
+    postgresBinaries: postgres && dirname(realpathSync(postgres)),
+    // The wrapper that Debian puts on the PATH changes user and paths; what it wraps does not.
+    rabbitmqServer: executable('/usr/lib/rabbitmq/bin/rabbitmq-server') ?? onPath('rabbitmq-server'),
+    epmd: onPath('epmd') ?? executable('/usr/lib/erlang/bin/epmd'),
+    redisServer: onPath('redis-server') ?? onPath('valkey-server'),
+  };
+  const missing = [
+    ...(found.postgresBinaries && existsSync(join(found.postgresBinaries, 'initdb')) ? [] : ['PostgreSQL']),
+    ...(found.rabbitmqServer && found.epmd ? [] : ['RabbitMQ']),
+    ...(found.redisServer ? [] : ['Redis']),
+  ];
+  return { found, missing };
+}
+
+/**
+ * The programs themselves where they are or can be installed; undefined where Docker Compose has to serve.
+ * @param {(line: string) => void} log
+ * @returns {Programs | undefined}
+ * @throws {Error} that says what to install, if there is no way
+ */
+export function findOrInstallPrograms(log) {
+  let { found, missing } = findPrograms();
+  if (missing.length > 0 && isDebianAsRoot()) {
+    log(`installing ${missing.join(', ')} with apt-get …`);
+    installOnDebian();
+    ({ found, missing } = findPrograms());
+  }
+  if (missing.length === 0) return /** @type {Programs} */ (found);
+  if (spawnSync('docker', ['compose', 'ps'], { stdio: 'ignore' }).status === 0) return undefined;
+  throw new Error(
+    `The tests need ${missing.join(', ')}, which ${missing.length > 1 ? 'are' : 'is'} not here.\n${remedy}`,
+  );
+}
+
+/** Debian keeps the programs of each major version apart, outside the PATH. */
+function newestPostgres() {
+  const base = '/usr/lib/postgresql';
+  const majors = existsSync(base) ? readdirSync(base).map(Number).filter(Number.isInteger) : [];
+  const [newest] = majors.toSorted((a, b) => b - a);
+  return newest === undefined ? undefined : executable(join(base, String(newest), 'bin/postgres'));
+}
+
+/** @param {string} name */
+function onPath(name) {
+  const directories = [
+    ...(process.env.PATH ?? '').split(delimiter),
+    '/usr/sbin',
+    '/usr/local/sbin',
+    '/opt/homebrew/sbin',
+  ];
+  return directories.map((directory) => executable(join(directory, name))).find((path) => path !== undefined);
+}
+
+/** @param {string} path */
+function executable(path) {
+  try {
+    accessSync(path, constants.X_OK);
+    return path;
+  } catch {
+    return undefined;
+  }
+}
+
+function isDebianAsRoot() {
+  return process.getuid?.() === 0 && existsSync('/etc/debian_version') && onPath('apt-get') !== undefined;
+}
+
+/** Debian starts a server when it installs one; this file is how one tells it not to (deb-systemd-invoke, invoke-rc.d). */
+const startPolicy = '/usr/sbin/policy-rc.d';
+
+function installOnDebian() {
+  const before = existsSync(startPolicy) ? readFileSync(startPolicy) : undefined;
+  writeFileSync(startPolicy, '#!/bin/sh\nexit 101\n', { mode: 0o755 });
+  try {
+    apt('update');
+    apt('install', '--yes', '--no-install-recommends', 'postgresql', 'rabbitmq-server', 'redis-server');
+  } finally {
+    if (before) writeFileSync(startPolicy, before, { mode: 0o755 });
+    else rmSync(startPolicy, { force: true });
+  }
+}
+
+/** @param {string[]} words */
+function apt(...words) {
+  const { status, stdout, stderr } = spawnSync('apt-get', ['--quiet', ...words], {
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+  });
+  if (status !== 0) throw new Error(`apt-get ${words.join(' ')} failed.\n${stdout}${stderr}`);
+}

@@ -1,0 +1,115 @@
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+export const projectDirectory = fileURLToPath(new URL('..', import.meta.url));
+const inProject = (/** @type {string} */ path) => join(projectDirectory, path);
+
+/** Everything `dist` is made of. */
+const sources = ['src', 'migrations', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json', 'nest-cli.json'];
+const buildStamp = inProject('dist/.built-from');
+const buildLock = inProject('node_modules/.heraut-build');
+
+/** @throws {Error} that says which Node is needed */
+export function requireNode() {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+  if (major > 20 || (major === 20 && minor >= 19)) return;
+  throw new Error(`Heraut needs Node.js 20.19 or newer; this is ${process.versions.node}. See https://nodejs.org/.`);
+}
+
+/** @param {(line: string) => void} log */
+export function installWhenNeeded(log) {
+  if (isInstalled()) return;
+  log('installing packages (npm ci) …');
+  run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error']);
+}
+
+/** Whether every package of the lock is there in the locked version; those for other systems are not. */
+function isInstalled() {
+  const installed = readPackages('node_modules/.package-lock.json');
+  return (
+    installed !== undefined &&
+    Object.entries(readPackages('package-lock.json') ?? {}).every(
+      ([path, { version, optional }]) => path === '' || optional || installed[path]?.version === version,
+    )
+  );
+}
+
+/**
+ * @param {string} lock
+ * @returns {Record<string, { version: string, optional?: boolean }> | undefined}
+ */
+function readPackages(lock) {
+  return existsSync(inProject(lock)) ? JSON.parse(readFileSync(inProject(lock), 'utf8')).packages : undefined;
+}
+
+/**
+ * Compiles `dist` unless it was compiled from exactly these sources. Two at once: one compiles, the other waits.
+ * @param {(line: string) => void} log
+ */
+export async function buildWhenNeeded(log) {
+  if (isBuilt()) return;
+  await lockBuild();
+  try {
+    if (isBuilt()) return;
+    log('building …');
+    run(process.execPath, [inProject('node_modules/@nestjs/cli/bin/nest.js'), 'build']);
+    writeFileSync(buildStamp, hashOfSources());
+  } finally {
+    rmSync(buildLock, { recursive: true, force: true });
+  }
+}
+
+function isBuilt() {
+  return existsSync(buildStamp) && readFileSync(buildStamp, 'utf8') === hashOfSources();
+}
+
+function hashOfSources() {
+  const hash = createHash('sha256');
+  for (const path of sources.flatMap((source) => filesBelow(source))) {
+    hash
+      .update(`${path}\0`)
+      .update(readFileSync(inProject(path)))
+      .update('\0');
+  }
+  return hash.digest('hex');
+}
+
+/**
+ * @param {string} path
+ * @returns {string[]}
+ */
+function filesBelow(path) {
+  if (statSync(inProject(path)).isFile()) return [path];
+  return readdirSync(inProject(path))
+    .toSorted()
+    .flatMap((name) => filesBelow(`${path}/${name}`));
+}
+
+async function lockBuild() {
+  const staleAfterMs = 180_000;
+  for (;;) {
+    try {
+      mkdirSync(buildLock);
+      return;
+    } catch (error) {
+      if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'EEXIST') throw error;
+    }
+    const since = statSync(buildLock, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
+    if (Date.now() - since > staleAfterMs) rmSync(buildLock, { recursive: true, force: true });
+    await sleep(200);
+  }
+}
+
+/**
+ * @param {string} program
+ * @param {string[]} words
+ */
+function run(program, words) {
+  // Standard output is the caller's own: a script may print something there to be piped.
+  const { status, error } = spawnSync(program, words, { cwd: projectDirectory, stdio: ['ignore', 2, 2] });
+  if (status !== 0) throw new Error(`${program} ${words.join(' ')} failed.`, { cause: error });
+}

@@ -1,0 +1,138 @@
+// Everything a change has to pass, on a machine that has nothing but Node: installs what is missing, checks format, lint, types
+// and arrows, builds, starts private servers, runs the tests, and ends with `tests: N passed, N failed`.
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { buildWhenNeeded, installWhenNeeded, projectDirectory, requireNode } from './ready-to-run.mjs';
+
+const startedAt = Date.now();
+const log = (/** @type {string} */ line) => {
+  console.log(`[${((Date.now() - startedAt) / 1000).toFixed(1).padStart(5)} s] ${line}`);
+};
+const bin = (/** @type {string} */ path) => join(projectDirectory, 'node_modules', path);
+const node = process.execPath;
+
+/** @type {import('node:child_process').ChildProcess | undefined} */
+let running;
+/** @type {(() => Promise<void>) | undefined} */
+let stopServers;
+let interrupted = false;
+for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {
+  process.on(signal, () => {
+    interrupted = true;
+    // Its own process group, so that the tests' own children end as well.
+    if (running?.pid) killGroup(running.pid);
+  });
+}
+
+let passed = 0;
+let failed = 0;
+try {
+  requireNode();
+  installWhenNeeded(log);
+  await check('format', node, [bin('prettier/bin/prettier.cjs'), '--check', '--log-level', 'warn', '.']);
+  await check('lint, types and arrows', node, [bin('oxlint/bin/oxlint'), '-c', 'oxlint.config.mjs', '--deny-warnings']);
+  await check('generated documentation', node, ['scripts/generate-configuration-docs.mjs', '--check']);
+  await buildWhenNeeded(log);
+  const { startPrivateServers } = await import('./private-servers.mjs');
+  log('starting private PostgreSQL, RabbitMQ and Redis …');
+  const servers = await startPrivateServers(log);
+  stopServers = servers.stop;
+  if (!interrupted) await runJest(servers.environment);
+} catch (error) {
+  failed += 1;
+  console.error(error instanceof Error ? error.message : error);
+} finally {
+  await stopServers?.();
+}
+if (interrupted) console.log('interrupted; everything that was started is stopped');
+console.log(`tests: ${passed} passed, ${failed} failed`);
+process.exitCode = interrupted ? 130 : failed > 0 ? 1 : 0;
+
+/**
+ * Counts as a test only when it fails.
+ * @param {string} name
+ * @param {string} program
+ * @param {string[]} words
+ */
+async function check(name, program, words) {
+  if (interrupted) return;
+  const { status, output } = await finish(program, words, {}, 'pipe');
+  if (interrupted) return;
+  log(`${name}: ${status === 0 ? 'ok' : 'FAILED'}`);
+  if (status === 0) return;
+  failed += 1;
+  console.log(output);
+}
+
+/** @param {Record<string, string>} environment */
+async function runJest(environment) {
+  const directory = mkdtempSync(join(tmpdir(), 'heraut-tests-'));
+  const resultFile = join(directory, 'result.json');
+  log('running the tests …');
+  const words = ['--json', '--outputFile', resultFile, ...process.argv.slice(2)];
+  try {
+    const options = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];
+    const { status } = await finish(node, [...options, bin('jest/bin/jest.js'), ...words], environment, 'inherit');
+    const result = readResult(resultFile);
+    passed += result.numPassedTests;
+    // A file that cannot be run has no tests of its own to count.
+    failed += result.numFailedTests + result.numRuntimeErrorTestSuites;
+    if (status !== 0 && failed === 0) failed = 1;
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+/**
+ * @param {string} file
+ * @returns {{ numPassedTests: number, numFailedTests: number, numRuntimeErrorTestSuites: number }}
+ */
+function readResult(file) {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch {
+    return { numPassedTests: 0, numFailedTests: 0, numRuntimeErrorTestSuites: 1 }; // Jest ended before it wrote one
+  }
+}
+
+/**
+ * @param {string} program
+ * @param {string[]} words
+ * @param {Record<string, string>} environment
+ * @param {'pipe' | 'inherit'} output
+ * @returns {Promise<{ status: number | null, output: string }>}
+ */
+function finish(program, words, environment, output) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, words, {
+      cwd: projectDirectory,
+      // --json makes Jest print the result on standard output as well; its report is on standard error.
+      stdio: ['ignore', output === 'inherit' ? 'ignore' : 'pipe', output],
+      env: { ...process.env, ...environment },
+      detached: true,
+    });
+    running = child;
+    /** @type {Buffer[]} */
+    const chunks = [];
+    child.stdout?.on('data', (chunk) => chunks.push(chunk));
+    child.stderr?.on('data', (chunk) => chunks.push(chunk));
+    child.once('error', reject);
+    child.once('close', (status) => {
+      running = undefined;
+      resolve({ status, output: Buffer.concat(chunks).toString() });
+    });
+    // The signal came while this was being started.
+    if (interrupted && child.pid) killGroup(child.pid);
+  });
+}
+
+/** @param {number} pid */
+function killGroup(pid) {
+  try {
+    process.kill(-pid, 'SIGTERM');
+  } catch {
+    // it has just ended by itself
+  }
+}
