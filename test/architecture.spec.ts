@@ -1,0 +1,136 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { arrows } from '../oxlint.config.mjs';
+
+const project = fileURLToPath(new URL('..', import.meta.url));
+const folders = Object.keys(arrows);
+
+interface Finding {
+  rule: string;
+  file: string;
+  message: string;
+}
+
+describe('the arrows between capabilities', () => {
+  it('name every folder of src, and no other', () => {
+    const present = readdirSync(join(project, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    expect(folders.toSorted()).toEqual(present.map((entry) => entry.name).toSorted());
+  });
+
+  it('lead to folders that exist', () => {
+    expect(folders).toEqual(expect.arrayContaining(Object.values(arrows).flat()));
+  });
+
+  it('never come back to where they started', () => {
+    for (const folder of folders) expect(reachable(folder)).not.toContain(folder);
+  });
+});
+
+describe('lint', () => {
+  let copy: string;
+
+  beforeAll(() => {
+    copy = mkdtempSync(join(tmpdir(), 'heraut-arrows-'));
+    for (const name of ['src', 'migrations', 'package.json', 'tsconfig.json', 'oxlint.config.mjs']) {
+      cpSync(join(project, name), join(copy, name), { recursive: true });
+    }
+    symlinkSync(join(project, 'node_modules'), join(copy, 'node_modules'));
+  });
+
+  afterAll(() => rmSync(copy, { recursive: true }));
+
+  it('finds no arrow backwards and no circle in the project as it is', () => {
+    expect(lint('src', 'migrations')).toEqual([]);
+  });
+
+  it('refuses every arrow that is not on the list, and only those', () => {
+    const files = folders.map((folder) => {
+      const lines = folders.map((other) => `export * as ${camelCase(other)} from '../${other}/anything.js';\n`);
+      return { name: `src/${folder}/zz-planted.ts`, text: lines.join('') };
+    });
+    const findings = withFiles(files, () => lint(...files.map((file) => file.name)));
+    const found = findings.map(({ file, message }) => `${file}: ${message.split("'")[1]}`);
+    const expected = folders.flatMap((folder) =>
+      folders
+        .filter((other) => other !== folder && !arrows[folder]?.includes(other))
+        .map((other) => `src/${folder}/zz-planted.ts: ../${other}/anything.js`),
+    );
+    expect(found.toSorted()).toEqual(expected.toSorted());
+  });
+
+  it('refuses an arrow backwards that is only a type, comes from deeper down, or from a spec', () => {
+    const planted = [
+      ['src/ledger/zz-type.ts', "import type { X } from '../delivery/x.js';\nexport type Y = X;\n"],
+      ['src/infra/postgres/zz-deep.ts', "export { x } from '../../ledger/x.js';\n"],
+      ['src/queue/zz-late.ts', "export const late = () => import('../ledger/x.js');\n"],
+      ['src/config/zz.spec.ts', "export { x } from '../queue/x.js';\n"],
+      ['src/channels/zz-root.ts', "export { AppModule } from '../app.module.js';\n"],
+      ['src/channels/zz-test.ts', "export { eventually } from '../../test/support/eventually.js';\n"],
+      ['src/channels/zz-barrel.ts', "export { x } from './index.js';\n"],
+    ].map(([name = '', text = '']) => ({ name, text }));
+    const findings = withFiles(planted, () => lint(...planted.map((file) => file.name)));
+    expect(findings.map(({ file }) => file).toSorted()).toEqual(planted.map(({ name }) => name).toSorted());
+    expect(new Set(findings.map(({ rule }) => rule))).toEqual(new Set(['eslint(no-restricted-imports)']));
+  });
+
+  it('refuses a circle inside one folder, even of types', () => {
+    const planted = [
+      { name: 'src/ledger/zz-one.ts', text: "import type { Two } from './zz-two.js';\nexport type One = Two | 1;\n" },
+      {
+        name: 'src/ledger/zz-two.ts',
+        text: "import type { One } from './zz-one.js';\nexport interface Two { one: One }\n",
+      },
+    ];
+    const findings = withFiles(planted, () => lint(...planted.map((file) => file.name)));
+    expect(findings.map(({ rule, file }) => `${file}: ${rule}`).toSorted()).toEqual([
+      'src/ledger/zz-one.ts: import(no-cycle)',
+      'src/ledger/zz-two.ts: import(no-cycle)',
+    ]);
+  });
+
+  /** What the two rules that hold the architecture find; the other rules are `npm run lint`'s. */
+  function lint(...paths: string[]): Finding[] {
+    const program = join(project, 'node_modules/oxlint/bin/oxlint');
+    const { stdout } = spawnSync(process.execPath, [program, '-c', 'oxlint.config.mjs', '--format=json', ...paths], {
+      cwd: copy,
+      encoding: 'utf8',
+      maxBuffer: 64 * 1024 * 1024,
+    });
+    const result = JSON.parse(stdout) as {
+      number_of_files: number;
+      diagnostics: { code: string; filename: string; message: string }[];
+    };
+    expect(result.number_of_files).toBeGreaterThanOrEqual(paths.length);
+    return result.diagnostics
+      .map(({ code, filename, message }) => ({ rule: code, file: filename, message }))
+      .filter(({ rule }) => rule === 'eslint(no-restricted-imports)' || rule === 'import(no-cycle)');
+  }
+
+  function withFiles<T>(files: { name: string; text: string }[], look: () => T): T {
+    for (const { name, text } of files) writeFileSync(join(copy, name), text);
+    try {
+      return look();
+    } finally {
+      for (const { name } of files) rmSync(join(copy, name));
+    }
+  }
+});
+
+function reachable(from: string): Set<string> {
+  const seen = new Set<string>();
+  const open = [...(arrows[from] ?? [])];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (seen.has(next)) continue;
+    seen.add(next);
+    open.push(...(arrows[next] ?? []));
+  }
+  return seen;
+}
+
+function camelCase(name: string): string {
+  return name.replaceAll(/-(.)/g, (_match, letter: string) => letter.toUpperCase());
+}

@@ -1,0 +1,28 @@
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { testServers } from './test-servers.js';
+
+export interface TestDatabase {
+  url: string;
+  /** Ends the sessions that are still open, too. */
+  drop(): Promise<void>;
+}
+
+/** A database of its own, still empty, on the tests' PostgreSQL or on another server. */
+export async function createDatabase(serverUrl = testServers.databaseUrl()): Promise<TestDatabase> {
+  const name = `test_${randomBytes(8).toString('hex')}`;
+  await maintain(serverUrl, `CREATE DATABASE ${name}`);
+  const url = new URL(serverUrl);
+  url.pathname = `/${name}`;
+  return { url: url.href, drop: () => maintain(serverUrl, `DROP DATABASE ${name} WITH (FORCE)`) };
+}
+
+async function maintain(serverUrl: string, statement: string): Promise<void> {
+  const client = new pg.Client({ connectionString: serverUrl });
+  await client.connect();
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}

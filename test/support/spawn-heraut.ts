@@ -1,0 +1,145 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { freePort } from '../../scripts/private-servers/private-server.mjs';
+import { eventually } from './eventually.js';
+import { signToken } from './tokens.js';
+
+const program = fileURLToPath(new URL('../../dist/src/main.js', import.meta.url));
+
+export const superuser = { clientId: 'test-superuser', secret: 'a secret for tests only' };
+
+export type LogEvent = Record<string, unknown> & { event?: string };
+
+export interface CallOptions {
+  body?: unknown;
+  /** The superuser's when not given; `null` for none. */
+  token?: string | null;
+  headers?: Record<string, string>;
+}
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  /** Parsed when it is JSON, otherwise the text; undefined when empty. */
+  body: unknown;
+}
+
+export interface SpawnOptions {
+  /** Environment of the process; a stack's settings and whatever the test wants otherwise. */
+  settings: Record<string, string>;
+  /** Wait for `/health/live`, or for `/health/ready` (default). */
+  until?: 'live' | 'ready';
+}
+
+/** Processes that a test left running end with the test process. */
+const running = new Set<ChildProcess>();
+process.on('exit', () => running.forEach((child) => child.kill('SIGKILL')));
+
+/** The built program in a process of its own, as an operator runs it. */
+export class HerautProcess {
+  /** Everything it logged, over restarts. */
+  readonly logs: LogEvent[] = [];
+  /** Lines that are not JSON: a crash tells its reason there. */
+  readonly output: string[] = [];
+  private child: ChildProcess | undefined;
+
+  private constructor(
+    readonly url: string,
+    private readonly settings: Record<string, string>,
+  ) {}
+
+  static async start({ settings, until = 'ready' }: SpawnOptions): Promise<HerautProcess> {
+    if (!existsSync(program))
+      throw new Error('dist/src/main.js is not there: run `npm test`, or `npm run build` before Jest.');
+    const port = settings.PORT ?? String(await freePort());
+    const heraut = new HerautProcess(`http://127.0.0.1:${port}`, {
+      SUPERUSER_CLIENT_ID: superuser.clientId,
+      SUPERUSER_SECRET: superuser.secret,
+      ...settings,
+      HOST: '127.0.0.1',
+      PORT: port,
+    });
+    await heraut.start(until);
+    return heraut;
+  }
+
+  get pid(): number | undefined {
+    return this.child?.pid;
+  }
+
+  /** Again with the same settings, after `stop` or `kill9`. */
+  async start(until: 'live' | 'ready' = 'ready'): Promise<void> {
+    const child = spawn(process.execPath, [program], {
+      env: { PATH: process.env.PATH, TZ: 'UTC', ...this.settings },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.child = child;
+    running.add(child);
+    child.once('exit', () => {
+      running.delete(child);
+      if (this.child === child) this.child = undefined;
+    });
+    for (const stream of [child.stdout, child.stderr])
+      createInterface({ input: stream }).on('line', (line) => this.read(line));
+    await eventually(
+      async () => {
+        if (this.child !== child) return 'ended';
+        return (await fetch(`${this.url}/health/${until}`)).ok;
+      },
+      `Heraut to be ${until}`,
+      { withinMs: 30_000, everyMs: 25 },
+    );
+    if (this.child !== child) throw new Error(`Heraut ended while it was starting.\n${this.lastLines()}`);
+  }
+
+  /** SIGTERM, as a supervisor does it. @returns the exit status, null when a signal ended it */
+  async stop(): Promise<number | null> {
+    return this.end('SIGTERM');
+  }
+
+  async kill9(): Promise<void> {
+    await this.end('SIGKILL');
+  }
+
+  /** One HTTP call to it, by default as the superuser. */
+  async call(method: string, path: string, { body, token, headers = {} }: CallOptions = {}): Promise<Answer> {
+    const response = await fetch(`${this.url}${path}`, {
+      method,
+      redirect: 'manual',
+      headers: {
+        ...(token === null ? {} : { authorization: `Bearer ${token ?? signToken(superuser)}` }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    const isJson = /[/+]json/.test(response.headers.get('content-type') ?? '');
+    return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text || undefined };
+  }
+
+  private async end(signal: NodeJS.Signals): Promise<number | null> {
+    const child = this.child;
+    if (!child) return null;
+    const ended = once(child, 'exit') as Promise<[number | null]>;
+    child.kill(signal);
+    const [status] = await ended;
+    return status;
+  }
+
+  private read(line: string): void {
+    if (!line.startsWith('{')) return void this.output.push(line);
+    try {
+      this.logs.push(JSON.parse(line) as LogEvent);
+    } catch {
+      this.output.push(line);
+    }
+  }
+
+  private lastLines(): string {
+    return [...this.output.slice(-20), ...this.logs.slice(-10).map((event) => JSON.stringify(event))].join('\n');
+  }
+}

@@ -1,0 +1,48 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createQueuePrefix } from './amqp.js';
+import { createDatabase } from './database.js';
+import { createRedisDatabase } from './redis.js';
+
+export interface PreparedStack {
+  /** For the process under test. */
+  settings: Record<string, string>;
+  /** Takes away what the stack had, once no process uses it any more. */
+  release(): Promise<void>;
+}
+
+export interface Stack {
+  name: 'embedded' | 'real';
+  /** A fresh one, empty and not shared with any other test. */
+  prepare(): Promise<PreparedStack>;
+}
+
+export const embedded: Stack = {
+  name: 'embedded',
+  async prepare() {
+    const directory = await mkdtemp(join(tmpdir(), 'heraut-data-'));
+    return { settings: { DATA_DIR: directory }, release: () => rm(directory, { recursive: true, force: true }) };
+  },
+};
+
+export const real: Stack = {
+  name: 'real',
+  async prepare() {
+    const [database, redis, queues] = [await createDatabase(), await createRedisDatabase(), createQueuePrefix()];
+    return {
+      settings: {
+        DATABASE_URL: database.url,
+        AMQP_URL: queues.url,
+        QUEUE_PREFIX: queues.prefix,
+        REDIS_URL: redis.url,
+      },
+      release: async () => {
+        await Promise.all([database.drop(), redis.release(), queues.remove()]);
+      },
+    };
+  },
+};
+
+/** `describe.each(stacks)('… on the $name stack', (stack) => …)`: what is promised holds on both. */
+export const stacks: Stack[] = [embedded, real];

@@ -1,0 +1,24 @@
+import jwt from 'jsonwebtoken';
+
+export interface TokenOptions {
+  clientId: string;
+  secret: string;
+  /** Added to the claims, or replacing them; `undefined` takes one away. */
+  claims?: Record<string, unknown>;
+  algorithm?: jwt.Algorithm;
+}
+
+/** A token as clients of the Notificaties API make them. */
+export function signToken({ clientId, secret, claims = {}, algorithm = 'HS256' }: TokenOptions): string {
+  const payload = {
+    iss: clientId,
+    client_id: clientId,
+    user_id: '',
+    user_representation: '',
+    iat: Math.floor(Date.now() / 1000),
+    ...claims,
+  };
+  const set = Object.fromEntries(Object.entries(payload).filter(([, value]) => value !== undefined));
+  // Without `iat` in the payload the library would add its own.
+  return jwt.sign(set, secret, { algorithm, noTimestamp: true });
+}
