@@ -6,13 +6,13 @@ export interface RetryPolicy {
   backoffFactor: number;
   /** The delay grows by this factor from failure to failure. */
   baseFactor: number;
-  /** Seconds; no computed delay is longer. */
+  /** Seconds; no delay is longer. */
   maxDelaySeconds: number;
-  /** Part of the delay, 0 to 1, that is varied at random, half up and half down. */
+  /** Part of the delay, 0 to 1, that is varied at random: half of it down, half of it up. */
   jitter: number;
 }
 
-/** Open Notificaties' documented defaults: eight attempts over 23 h 55 m 25 s. */
+/** Open Notificaties' documented defaults: eight attempts over 23 h 55 m 25 s. Why these: docs/decisions/0005. */
 export const defaultRetryPolicy: RetryPolicy = {
   maxRetries: 7,
   backoffFactor: 25,
@@ -20,3 +20,76 @@ export const defaultRetryPolicy: RetryPolicy = {
   maxDelaySeconds: 52_000,
   jitter: 0,
 };
+
+export interface DelayRange {
+  shortestSeconds: number;
+  /** The formula's own value, which jitter 0 gives. */
+  plainSeconds: number;
+  longestSeconds: number;
+}
+
+/**
+ * The delay after a failure, as a range that jitter draws from. The cap holds for the longest delay too, and the range
+ * stays wide at the cap: receivers that came back together must not be hit together just because all are at the cap.
+ * @param failures failures before this one, counts from 0
+ */
+export function delayRange(policy: RetryPolicy, failures: number): DelayRange {
+  // A large power may be Infinity; the cap turns it into a delay again.
+  const plainSeconds = Math.min(policy.maxDelaySeconds, policy.backoffFactor * policy.baseFactor ** failures);
+  const half = (plainSeconds * policy.jitter) / 2;
+  return {
+    shortestSeconds: plainSeconds - half,
+    plainSeconds,
+    longestSeconds: Math.min(policy.maxDelaySeconds, plainSeconds + half),
+  };
+}
+
+/**
+ * Seconds (with a fraction) to wait after a failure.
+ * @param failures failures before this one, counts from 0
+ * @param random at least 0, less than 1
+ */
+export function delaySeconds(policy: RetryPolicy, failures: number, random: number): number {
+  const { shortestSeconds, longestSeconds } = delayRange(policy, failures);
+  return policy.jitter === 0 ? shortestSeconds : shortestSeconds + random * (longestSeconds - shortestSeconds);
+}
+
+export interface PlannedAttempt extends DelayRange {
+  /** Counts from 1. */
+  attempt: number;
+  /** Seconds since the first attempt, jitter left out. */
+  elapsedSeconds: number;
+}
+
+/** Every attempt of a delivery that never succeeds, provided that each fails at once. */
+export function planAttempts(policy: RetryPolicy): PlannedAttempt[] {
+  const planned: PlannedAttempt[] = [
+    { attempt: 1, shortestSeconds: 0, plainSeconds: 0, longestSeconds: 0, elapsedSeconds: 0 },
+  ];
+  let elapsedSeconds = 0;
+  for (let failures = 0; failures < policy.maxRetries; failures += 1) {
+    const range = delayRange(policy, failures);
+    elapsedSeconds += range.plainSeconds;
+    planned.push({ attempt: failures + 2, ...range, elapsedSeconds });
+  }
+  return planned;
+}
+
+const units = [
+  { name: 'd', milliseconds: 86_400_000 },
+  { name: 'h', milliseconds: 3_600_000 },
+  { name: 'm', milliseconds: 60_000 },
+] as const;
+
+/** `23 h 55 m 25 s`; units that are zero are left out, fractions go down to the millisecond. */
+export function formatDuration(seconds: number): string {
+  let rest = Math.round(seconds * 1000);
+  const parts: string[] = [];
+  for (const { name, milliseconds } of units) {
+    const count = Math.floor(rest / milliseconds);
+    if (count > 0) parts.push(`${count} ${name}`);
+    rest -= count * milliseconds;
+  }
+  if (rest > 0 || parts.length === 0) parts.push(`${rest / 1000} s`);
+  return parts.join(' ');
+}

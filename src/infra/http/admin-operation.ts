@@ -1,0 +1,78 @@
+import { applyDecorators, HttpCode, UseGuards, type CanActivate, type ExecutionContext } from '@nestjs/common';
+import { ApiBody, ApiOperation, ApiQuery, ApiResponse, type OpenAPIObject } from '@nestjs/swagger';
+import { z } from 'zod';
+import { KnownQuery } from './known-query.pipe.js';
+
+type NamedSchemas = NonNullable<NonNullable<OpenAPIObject['components']>['schemas']>;
+export type OpenApiSchema = Exclude<NamedSchemas[string], { $ref: string }>;
+
+/** A zod schema as OpenAPI 3.0 has it. `side`: what a caller may send, or what the server answers. */
+export function openApiSchema(schema: z.ZodType, side: 'input' | 'output'): OpenApiSchema {
+  return z.toJSONSchema(schema, { target: 'openapi-3.0', io: side }) as OpenApiSchema;
+}
+
+export interface Operation {
+  id: string;
+  summary: string;
+  description?: string;
+  /** Name of the body's schema in the document. */
+  body?: string;
+  /** What the query may hold; every other parameter is refused. */
+  query?: z.ZodObject;
+  status: number;
+  /** Name of the answer's schema; none: the answer has no body. */
+  answer?: string;
+  /** Status → when. 401 and 403 go without saying. */
+  problems?: Record<number, string>;
+}
+
+/**
+ * One operation of the admin API: its status, what its OpenAPI document says, and that a query parameter it does not know
+ * is refused: a misspelt filter that is ignored would list, or change, more than was meant.
+ */
+export function AdminOperation(operation: Operation): MethodDecorator {
+  const { body, query, answer, problems = {} } = operation;
+  return applyDecorators(
+    HttpCode(operation.status),
+    UseGuards(new KnownQueryGuard(Object.keys(query?.shape ?? {}))),
+    ApiOperation({ operationId: operation.id, summary: operation.summary, description: operation.description }),
+    ...(body ? [ApiBody({ required: true, schema: schemaRef(body) })] : []),
+    ...(query ? queryParameters(query) : []),
+    answer
+      ? ApiResponse({ status: operation.status, description: 'Done.', ...content('application/json', answer) })
+      : ApiResponse({ status: operation.status, description: 'Done; there is nothing to say.' }),
+    ...Object.entries(problems).map(([status, description]) =>
+      ApiResponse({ status: Number(status), description, ...content('application/problem+json', 'Problem') }),
+    ),
+  );
+}
+
+/** Before the body is looked at, and for operations that read no query at all. */
+class KnownQueryGuard implements CanActivate {
+  private readonly known: KnownQuery;
+
+  constructor(names: string[]) {
+    this.known = new KnownQuery(...names);
+  }
+
+  canActivate(context: ExecutionContext): boolean {
+    this.known.transform(context.switchToHttp().getRequest<{ query: Record<string, string> }>().query);
+    return true;
+  }
+}
+
+function queryParameters(query: z.ZodObject): MethodDecorator[] {
+  const { properties = {}, required = [] } = openApiSchema(query, 'input');
+  return Object.entries(properties).map(([name, schema]) =>
+    ApiQuery({
+      name,
+      required: required.includes(name),
+      description: 'description' in schema ? schema.description : undefined,
+      schema,
+    }),
+  );
+}
+
+const schemaRef = (name: string) => ({ $ref: `#/components/schemas/${name}` });
+
+const content = (mediaType: string, name: string) => ({ content: { [mediaType]: { schema: schemaRef(name) } } });

@@ -1,0 +1,67 @@
+import { describe, expect, it } from '@jest/globals';
+import { z } from 'zod';
+import { checkInput } from './check-input.js';
+import { ValidationProblem } from './problem.js';
+
+const schema = z.strictObject({
+  name: z.string().min(1).max(5),
+  size: z.union([z.literal(true), z.number().min(1).max(9)], { error: 'Must be 1 to 9, or true.' }).optional(),
+  kinds: z.array(z.enum(['big', 'small'])).optional(),
+  place: z.strictObject({ street: z.string() }).optional(),
+  id: z.uuid().optional(),
+});
+
+function refusalOf(input: unknown): [string, string][] {
+  try {
+    checkInput(schema, input);
+  } catch (error) {
+    if (error instanceof ValidationProblem) {
+      return (error.extra.invalidParams ?? []).map(({ name, code }): [string, string] => [name, code]);
+    }
+    throw error;
+  }
+  return [];
+}
+
+describe('checking the input of an admin call', () => {
+  it('returns what the schema makes of it', () => {
+    expect(checkInput(schema, { name: 'one', size: 3 })).toEqual({ name: 'one', size: 3 });
+  });
+
+  it.each<[string, unknown, [string, string][]]>([
+    ['a field that is missing', {}, [['name', 'required']]],
+    ['null where there must be a value', { name: null }, [['name', 'null']]],
+    ['another type', { name: 3 }, [['name', 'invalid']]],
+    ['an empty text', { name: '' }, [['name', 'blank']]],
+    ['a text that is too long', { name: 'longer' }, [['name', 'max_length']]],
+    ['a number below its limit', { name: 'n', size: 0 }, [['size', 'min_value']]],
+    ['a number above its limit', { name: 'n', size: 10 }, [['size', 'max_value']]],
+    ['what fits no alternative', { name: 'n', size: false }, [['size', 'invalid']]],
+    ['what is not a list', { name: 'n', kinds: 'big' }, [['kinds', 'not_a_list']]],
+    ['what is not one of the choices', { name: 'n', kinds: ['big', 'huge'] }, [['kinds.1', 'invalid_choice']]],
+    ['what is not an object', { name: 'n', place: 'here' }, [['place', 'not_a_dict']]],
+    ['a text of another form', { name: 'n', id: '7' }, [['id', 'invalid']]],
+    ['a field nobody knows', { name: 'n', nmae: 'n' }, [['nmae', 'unknown']]],
+    ['a field nobody knows deeper down', { name: 'n', place: { street: 's', nr: 1 } }, [['place.nr', 'unknown']]],
+    [
+      'names that JavaScript knows',
+      JSON.parse('{"name":"n","__proto__":{},"constructor":1}'),
+      [
+        ['__proto__', 'unknown'],
+        ['constructor', 'unknown'],
+      ],
+    ],
+    ['what is no object at all', null, [['nonFieldErrors', 'null']]],
+  ])('refuses %s', (_what, input, expected) => {
+    expect(refusalOf(input)).toEqual(expected);
+  });
+
+  it('names every wrong field at once', () => {
+    expect(refusalOf({ size: 0, kinds: 1, more: 1 })).toEqual([
+      ['name', 'required'],
+      ['size', 'min_value'],
+      ['kinds', 'not_a_list'],
+      ['more', 'unknown'],
+    ]);
+  });
+});

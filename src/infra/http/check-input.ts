@@ -1,0 +1,56 @@
+import type { z } from 'zod';
+import { ValidationProblem, wholeInput, type InvalidParam } from './problem.js';
+
+/**
+ * Checks the body or the query of an admin call against its schema and returns what the schema makes of it. The same
+ * schema documents the call, so document and check cannot differ. Not for the publishing path: that has its own reader,
+ * which costs a tenth.
+ * @throws {ValidationProblem} naming every wrong field at once
+ */
+export function checkInput<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
+  const parsed = schema.safeParse(input, { reportInput: true });
+  if (parsed.success) return parsed.data;
+  throw new ValidationProblem(parsed.error.issues.flatMap(invalidParams));
+}
+
+function invalidParams(issue: z.core.$ZodIssue): InvalidParam[] {
+  const at = (name: string | undefined, code: string, reason: string): InvalidParam => ({
+    name: [...issue.path.map(String), ...(name === undefined ? [] : [name])].join('.') || wholeInput,
+    code,
+    reason,
+  });
+  switch (issue.code) {
+    case 'unrecognized_keys':
+      return issue.keys.map((key) => at(key, 'unknown', 'There is no such field here.'));
+    case 'invalid_union':
+      return [at(undefined, codeOf(limitPassed(issue.errors) ?? issue), issue.message)];
+    default:
+      return [at(undefined, codeOf(issue), issue.message)];
+  }
+}
+
+/** Of the alternatives, the one that the value did belong to, only outside its limits. */
+function limitPassed(alternatives: z.core.$ZodIssue[][]): z.core.$ZodIssue | undefined {
+  return alternatives.flat().find((issue) => issue.code === 'too_small' || issue.code === 'too_big');
+}
+
+function codeOf(issue: z.core.$ZodIssue): string {
+  if (issue.input === null) return 'null';
+  switch (issue.code) {
+    case 'invalid_type':
+      if (issue.input === undefined) return 'required';
+      if (issue.expected === 'array') return 'not_a_list';
+      if (issue.expected === 'object') return 'not_a_dict';
+      return 'invalid';
+    case 'invalid_value':
+      return issue.input === undefined ? 'required' : 'invalid_choice';
+    case 'too_small':
+      if (issue.origin === 'string') return 'blank';
+      return issue.origin === 'array' ? 'empty' : 'min_value';
+    case 'too_big':
+      if (issue.origin === 'string') return 'max_length';
+      return issue.origin === 'array' ? 'max_length' : 'max_value';
+    default:
+      return 'invalid';
+  }
+}

@@ -1,0 +1,126 @@
+import { Body, Controller, Delete, Get, Param, Put, Query } from '@nestjs/common';
+import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import { RequireSuperuser } from '../auth/require.js';
+import { Catalogue } from '../catalogue/catalogue.service.js';
+import { checkInput } from '../infra/http/check-input.js';
+import { AdminOperation } from '../infra/http/admin-operation.js';
+import { NotFoundProblem } from '../infra/http/problem.js';
+import { ResourceId } from '../infra/http/resource-id.pipe.js';
+import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
+import { fieldsFromQuery, generalPolicyInput, policyOverrideInput } from './policy-input.js';
+import { preview, subscriptionPolicy } from './policy-output.js';
+import { RetryPolicies } from './retry-policies.service.js';
+import type { RetryPolicy } from './retry-schedule.js';
+
+const unknownSubscription = { 404: 'There is no such subscription.' };
+
+@ApiTags('retry policy')
+@ApiBearerAuth()
+@RequireSuperuser()
+@Controller('admin/v1')
+export class RetryPolicyController {
+  constructor(
+    private readonly policies: RetryPolicies,
+    private readonly subscriptions: SubscriptionDirectory,
+    private readonly catalogue: Catalogue,
+  ) {}
+
+  @Get('retry-policy')
+  @AdminOperation({
+    id: 'retry_policy_read',
+    summary: 'The retry policy of every subscription that has none of its own.',
+    status: 200,
+    answer: 'RetryPolicy',
+  })
+  async read(): Promise<RetryPolicy> {
+    await this.catalogue.refresh();
+    return this.policies.general;
+  }
+
+  @Put('retry-policy')
+  @AdminOperation({
+    id: 'retry_policy_replace',
+    summary: 'Replaces the retry policy.',
+    description: 'A field left out gets its default. Counts from the next failure of every delivery on.',
+    body: 'RetryPolicyInput',
+    status: 200,
+    answer: 'RetryPolicy',
+    problems: { 400: 'A field is unknown or out of its limits.' },
+  })
+  async replace(@Body() body: unknown): Promise<RetryPolicy> {
+    await this.policies.replaceGeneral(checkInput(generalPolicyInput, body));
+    return this.policies.general;
+  }
+
+  @Get('retry-policy/preview')
+  @AdminOperation({
+    id: 'retry_policy_preview',
+    summary: 'Each attempt of a delivery that never succeeds, with its delay and the time since the first.',
+    description: 'Fields in the query are tried out over the saved policy; nothing is saved.',
+    query: policyOverrideInput,
+    status: 200,
+    answer: 'RetryPolicyPreview',
+    problems: { 400: 'A field is unknown or out of its limits.' },
+  })
+  async preview(@Query() query: Record<string, unknown>): Promise<ReturnType<typeof preview>> {
+    const tried = checkInput(policyOverrideInput, fieldsFromQuery(query));
+    await this.catalogue.refresh();
+    return preview({ ...this.policies.general, ...tried });
+  }
+
+  @Get('subscriptions/:subscriptionId/retry-policy')
+  @AdminOperation({
+    id: 'subscription_retry_policy_read',
+    summary: 'The retry policy that counts for a subscription, and what of it is its own.',
+    status: 200,
+    answer: 'SubscriptionRetryPolicy',
+    problems: unknownSubscription,
+  })
+  async readOverride(
+    @Param('subscriptionId', ResourceId) subscriptionId: string,
+  ): Promise<ReturnType<typeof subscriptionPolicy>> {
+    await this.mustExist(subscriptionId);
+    return this.ofSubscription(subscriptionId);
+  }
+
+  @Put('subscriptions/:subscriptionId/retry-policy')
+  @AdminOperation({
+    id: 'subscription_retry_policy_replace',
+    summary: 'Replaces what a subscription does differently.',
+    description: 'A field left out follows the general policy, also when that changes.',
+    body: 'RetryPolicyOverride',
+    status: 200,
+    answer: 'SubscriptionRetryPolicy',
+    problems: { 400: 'A field is unknown or out of its limits.', ...unknownSubscription },
+  })
+  async replaceOverride(
+    @Param('subscriptionId', ResourceId) subscriptionId: string,
+    @Body() body: unknown,
+  ): Promise<ReturnType<typeof subscriptionPolicy>> {
+    const override = checkInput(policyOverrideInput, body);
+    await this.mustExist(subscriptionId);
+    await this.policies.replaceOverride(subscriptionId, override);
+    return this.ofSubscription(subscriptionId);
+  }
+
+  @Delete('subscriptions/:subscriptionId/retry-policy')
+  @AdminOperation({
+    id: 'subscription_retry_policy_delete',
+    summary: 'Makes a subscription follow the general policy in everything.',
+    status: 204,
+    problems: unknownSubscription,
+  })
+  async removeOverride(@Param('subscriptionId', ResourceId) subscriptionId: string): Promise<void> {
+    await this.mustExist(subscriptionId);
+    if (this.policies.override(subscriptionId)) await this.policies.replaceOverride(subscriptionId, null);
+  }
+
+  private async mustExist(subscriptionId: string): Promise<void> {
+    await this.catalogue.refresh(); // another process may just have made or deleted it
+    if (!this.subscriptions.find(subscriptionId)) throw new NotFoundProblem('There is no such subscription.');
+  }
+
+  private ofSubscription(subscriptionId: string): ReturnType<typeof subscriptionPolicy> {
+    return subscriptionPolicy(this.policies.for(subscriptionId), this.policies.override(subscriptionId));
+  }
+}
