@@ -1,0 +1,66 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Role } from '../config/settings.js';
+import { checkHealth, PartDown, type HealthCheck } from './check-health.js';
+
+const everyRole: Role[] = ['api', 'worker', 'dispatcher'];
+
+const up = (name: string, stops: Role[]): HealthCheck => ({ name, stops, check: () => Promise.resolve() });
+const down = (name: string, stops: Role[], error: unknown = new PartDown('gone')): HealthCheck => ({
+  name,
+  stops,
+  // What is thrown at us is not always an Error.
+  check: () => Promise.resolve().then(() => Promise.reject(error as Error)),
+});
+
+describe('health', () => {
+  it('is ready when every part is up', async () => {
+    expect(await checkHealth([up('postgres', everyRole), up('redis', ['worker'])], everyRole, 1000)).toEqual({
+      status: 'ready',
+      parts: { postgres: { status: 'up' }, redis: { status: 'up' } },
+      down: [],
+    });
+  });
+
+  it('is degraded while a part is down that leaves one of the roles working, and names it', async () => {
+    const checks = [up('postgres', everyRole), down('rabbitmq', ['worker', 'dispatcher'])];
+    expect(await checkHealth(checks, everyRole, 1000)).toEqual({
+      status: 'degraded',
+      parts: { postgres: { status: 'up' }, rabbitmq: { status: 'down', error: 'gone' } },
+      down: ['rabbitmq'],
+    });
+  });
+
+  it('is unavailable when the same part stops the only role of the process', async () => {
+    const { status } = await checkHealth([down('rabbitmq', ['worker', 'dispatcher'])], ['worker'], 1000);
+    expect(status).toBe('unavailable');
+  });
+
+  it('is unavailable when two parts together stop every role', async () => {
+    const checks = [down('redis', ['worker']), down('dispatcher', ['dispatcher'])];
+    expect((await checkHealth(checks, ['worker', 'dispatcher'], 1000)).status).toBe('unavailable');
+  });
+
+  it('is degraded by what stops only others', async () => {
+    expect((await checkHealth([down('worker', ['worker'])], ['api'], 1000)).status).toBe('degraded');
+  });
+
+  it('counts a part that does not answer in time as down', async () => {
+    const silent: HealthCheck = { name: 'postgres', stops: everyRole, check: () => new Promise(() => {}) };
+    expect(await checkHealth([silent], everyRole, 20)).toMatchObject({
+      status: 'unavailable',
+      parts: { postgres: { status: 'down', error: 'no answer within 0.02 s' } },
+    });
+  });
+
+  it.each([
+    [
+      Object.assign(new Error('connect ECONNREFUSED db.internal:5432'), { code: 'ECONNREFUSED' }),
+      'failed with ECONNREFUSED',
+    ],
+    [new Error('password authentication failed for user "admin"'), 'failed'],
+    ['nonsense', 'failed'],
+  ])('shows of a foreign error only its code', async (error, shown) => {
+    const { parts } = await checkHealth([down('postgres', everyRole, error)], everyRole, 1000);
+    expect(parts['postgres']?.error).toBe(shown);
+  });
+});

@@ -1,0 +1,71 @@
+import type { Role } from '../config/settings.js';
+
+/** One thing this process depends on. */
+export interface HealthCheck {
+  /** As it is named in the answer, e.g. `postgres`. */
+  name: string;
+  /** The roles that can do nothing without it. */
+  stops: readonly Role[];
+  /** @throws with a message for operators; it is shown without authentication, so it names no host and no secret */
+  check(): Promise<void>;
+}
+
+export interface Part {
+  status: 'up' | 'down';
+  /** What is wrong; only when down. */
+  error?: string;
+}
+
+export interface Health {
+  /**
+   * `ready`: everything is up. `degraded`: something is down, yet a role of this process goes on working (RabbitMQ down:
+   * publishing is still accepted). `unavailable`: what is down stops every role of this process.
+   */
+  status: 'ready' | 'degraded' | 'unavailable';
+  parts: Record<string, Part>;
+  /** Names of the parts that are down. */
+  down: string[];
+}
+
+export async function checkHealth(
+  checks: readonly HealthCheck[],
+  roles: readonly Role[],
+  timeoutMs: number,
+): Promise<Health> {
+  const errors = await Promise.all(checks.map((check) => errorOf(check, timeoutMs)));
+  const down = checks.filter((_check, index) => errors[index] !== undefined);
+  const stopped = new Set(down.flatMap(({ stops }) => stops));
+  const isAnyRoleLeft = roles.some((role) => !stopped.has(role));
+  return {
+    status: down.length === 0 ? 'ready' : isAnyRoleLeft ? 'degraded' : 'unavailable',
+    parts: Object.fromEntries(
+      checks.map(({ name }, index) => {
+        const error = errors[index];
+        return [name, error === undefined ? { status: 'up' as const } : { status: 'down' as const, error }];
+      }),
+    ),
+    down: down.map(({ name }) => name),
+  };
+}
+
+async function errorOf(check: HealthCheck, timeoutMs: number): Promise<string | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<string>((resolve) => {
+    timer = setTimeout(() => resolve(`no answer within ${timeoutMs / 1000} s`), timeoutMs);
+  });
+  const outcome = check.check().then(() => undefined, publicMessage);
+  try {
+    return await Promise.race([outcome, timeout]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** What is wrong, said by the check itself; the message of anything else may name hosts, so only its code is shown. */
+export class PartDown extends Error {}
+
+function publicMessage(error: unknown): string {
+  if (error instanceof PartDown) return error.message;
+  const code = (error as { code?: unknown } | undefined)?.code;
+  return typeof code === 'string' ? `failed with ${code}` : 'failed';
+}
