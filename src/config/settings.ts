@@ -88,6 +88,7 @@ export const settingsSchema = z
       .default('any')
       .describe('`public` refuses callbacks at loopback, private and other special addresses, checked at every connect.'),
     CALLBACK_ALLOWED_NETWORKS: commaSeparated
+      .pipe(z.array(z.union([z.cidrv4(), z.cidrv6(), z.ipv4(), z.ipv6()], { error: 'must be CIDR ranges or addresses' })))
       .default([])
       .describe('CIDR ranges, comma-separated, that callbacks may use although `CALLBACK_NETWORKS=public`.'),
 

@@ -12,3 +12,19 @@ export const isMissingPartition = (error: unknown): boolean => sqlState(error) =
 
 /** The data itself was refused (class 22: data exception, 23: constraint): repeating the same statement cannot help. */
 export const isDataError = (error: unknown): boolean => /^2[23]/.test(sqlState(error) ?? '');
+
+const connectionCodes = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENOTFOUND', 'EAI_AGAIN']);
+
+/** The database cannot be reached, or is starting, stopping or full: the same call may succeed later. */
+export function isUnavailable(error: unknown): boolean {
+  // 08: connection exception, 53: insufficient resources, 57P: operator intervention (shutdown, starting up)
+  const state = sqlState(error);
+  if (state) return /^(08|53|57P)/.test(state);
+  const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
+  if (typeof code === 'string' && connectionCodes.has(code)) return true;
+  // pg has no code for these.
+  return (
+    typeof message === 'string' &&
+    /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/.test(message)
+  );
+}

@@ -1,0 +1,25 @@
+import type { CanActivate, ExecutionContext } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
+import { NotAcceptableProblem } from './problem.js';
+
+/** Refuses a caller that could not take the answer, before anything is done for it. */
+export class AcceptJsonGuard implements CanActivate {
+  canActivate(context: ExecutionContext): boolean {
+    const { accept } = context.switchToHttp().getRequest<FastifyRequest>().headers;
+    if (acceptsJson(accept)) return true;
+    throw new NotAcceptableProblem();
+  }
+}
+
+/** RFC 9110 §12.5.1: the most specific range that fits decides, and `q=0` means no. */
+export function acceptsJson(accept: string | undefined): boolean {
+  if (accept === undefined || accept === '*/*' || accept === 'application/json') return true;
+  const weightOf = new Map<string, number>();
+  for (const range of accept.toLowerCase().split(',')) {
+    const [mediaType = '', ...parameters] = range.split(';').map((part) => part.trim());
+    const weight = parameters.find((parameter) => parameter.startsWith('q='));
+    weightOf.set(mediaType, weight === undefined ? 1 : Number(weight.slice(2)));
+  }
+  const weight = weightOf.get('application/json') ?? weightOf.get('application/*') ?? weightOf.get('*/*') ?? 0;
+  return weight > 0 || accept.trim() === '';
+}

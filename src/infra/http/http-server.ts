@@ -1,0 +1,85 @@
+import type { INestApplication } from '@nestjs/common';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { randomUUID } from 'node:crypto';
+import { STATUS_CODES } from 'node:http';
+import type { Settings } from '../../config/settings.js';
+import { AcceptJsonGuard } from './accept-json.guard.js';
+import { JsonBodyPipe, UnparsedBody } from './json-body.pipe.js';
+import { answerOtherMethods } from './other-methods.js';
+import { ParseProblem, ProblemError } from './problem.js';
+import { titleOf } from './problem-classes.js';
+import { serveProblemPages } from './problem-pages.js';
+import { problemText, ProblemFilter } from './problem.filter.js';
+
+/** Pass to `NestFactory.create` together with `{ bodyParser: false }`, then call `useHttpRules` on the application. */
+export function createHttpAdapter(settings: Settings): FastifyAdapter {
+  const filter = new ProblemFilter();
+  const adapter = new FastifyAdapter({
+    bodyLimit: settings.BODY_LIMIT_BYTES,
+    trustProxy: settings.TRUST_FORWARDED_HEADERS,
+    // A caller that sends its request this slowly only holds a connection.
+    requestTimeout: 30_000,
+    // There is no Nest middleware; the package that would run it costs time on every request.
+    skipMiddie: true,
+    // What the router refuses before a route is found: no hook runs, Nest sees nothing of it.
+    frameworkErrors: (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
+      nameApiVersion(request, reply);
+      filter.answer(error, request, reply);
+    },
+    clientErrorHandler(error, socket) {
+      const bytes = malformedAnswer(error, `http://${socket.localAddress ?? 'localhost'}:${socket.localPort ?? 80}`);
+      if (socket.writable) socket.end(bytes);
+      else socket.destroy();
+    },
+  });
+  const server = adapter.getInstance<FastifyInstance>();
+  server.addHook('onRequest', (request, reply, done) => {
+    nameApiVersion(request, reply);
+    done();
+  });
+  answerOtherMethods(server);
+  serveProblemPages(server);
+  server.removeAllContentTypeParsers();
+  server.addContentTypeParser('*', { parseAs: 'buffer' }, (request, bytes: Buffer, done) => {
+    done(null, new UnparsedBody(request.headers['content-type'], request.headers['content-encoding'], bytes));
+  });
+  return adapter;
+}
+
+/** What holds for every controller: JSON in, JSON out, errors as problems. */
+export function useHttpRules(app: INestApplication): void {
+  app.useGlobalGuards(new AcceptJsonGuard());
+  app.useGlobalPipes(new JsonBodyPipe());
+  app.useGlobalFilters(new ProblemFilter());
+}
+
+const apiVersion = '1.0.1';
+
+/** On the raw response, because Fastify writes its own header names in lower case and the standard spells this one. */
+function nameApiVersion(request: FastifyRequest, reply: FastifyReply): void {
+  if (request.url.startsWith('/api/v1')) reply.raw.setHeader('API-version', apiVersion);
+}
+
+/** The answer to what is not even HTTP; there is no request object to answer to. */
+function malformedAnswer(error: Error & { code?: string }, origin: string): string {
+  const problem =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? new ProblemError(
+          431,
+          'headers_too_large',
+          titleOf('HeadersTooLarge'),
+          'The URL and the headers are larger than 16 KiB.',
+          { type: 'HeadersTooLarge' },
+        )
+      : new ParseProblem('The request is not HTTP, or took too long to arrive.');
+  const body = problemText(problem, `urn:uuid:${randomUUID()}`, origin);
+  return [
+    `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}`,
+    'Content-Type: application/problem+json',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Connection: close',
+    '',
+    body,
+  ].join('\r\n');
+}

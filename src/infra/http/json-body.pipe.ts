@@ -1,0 +1,49 @@
+import type { ArgumentMetadata, PipeTransform } from '@nestjs/common';
+import { isUtf8 } from 'node:buffer';
+import { ParseProblem, UnsupportedMediaTypeProblem, ValidationProblem, wholeInput } from './problem.js';
+
+export type JsonObject = Record<string, unknown>;
+
+/** A body as it came in. It is parsed after the guards have run: who may not call learns nothing about the body. */
+export class UnparsedBody {
+  constructor(
+    readonly contentType: string | undefined,
+    readonly contentEncoding: string | undefined,
+    readonly bytes: Buffer,
+  ) {}
+}
+
+// RFC 8259 §8.1: JSON between systems is UTF-8; US-ASCII is a subset of it.
+const jsonMediaType = /^application\/json\s*(;\s*(charset\s*=\s*"?(utf-?8|us-ascii)"?)?\s*)*$/i;
+
+/**
+ * Makes every `@Body()` the JSON object that was sent.
+ * @throws {UnsupportedMediaTypeProblem} for anything that is not announced as JSON
+ * @throws {ParseProblem} for what is not JSON in UTF-8
+ * @throws {ValidationProblem} for JSON that is not an object
+ */
+export class JsonBodyPipe implements PipeTransform {
+  transform(value: unknown, { type }: ArgumentMetadata): unknown {
+    if (type !== 'body') return value;
+    if (!(value instanceof UnparsedBody)) throw new UnsupportedMediaTypeProblem('The request has no Content-Type.');
+    return parseJsonObject(value);
+  }
+}
+
+function parseJsonObject({ contentType, contentEncoding, bytes }: UnparsedBody): JsonObject {
+  if (contentType !== 'application/json' && !jsonMediaType.test(contentType ?? '')) {
+    throw new UnsupportedMediaTypeProblem('The body must be sent as application/json in UTF-8.');
+  }
+  if (contentEncoding !== undefined && contentEncoding !== 'identity') {
+    throw new UnsupportedMediaTypeProblem('The body must be sent without Content-Encoding.');
+  }
+  if (!isUtf8(bytes)) throw new ParseProblem('The body is not UTF-8.');
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(bytes.toString());
+  } catch (error) {
+    throw new ParseProblem('The body is not JSON.', error);
+  }
+  if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed as JsonObject;
+  throw new ValidationProblem([{ name: wholeInput, code: 'invalid', reason: 'The body must be a JSON object.' }]);
+}

@@ -1,0 +1,134 @@
+interface Explanation {
+  status: number;
+  /** The `code`s of this class; a class with more than these says so in `explanation`. */
+  codes: string[];
+  title: string;
+  explanation: string;
+}
+
+/** Every class of problem a `type` URL can name; `GET /ref/fouten/{class}/` shows its explanation. */
+export const problemClasses = {
+  ValidationError: {
+    status: 400,
+    codes: ['invalid'],
+    title: 'Invalid input.',
+    explanation: 'One or more fields are wrong. invalidParams names each with a stable code and a reason.',
+  },
+  ParseError: {
+    status: 400,
+    codes: ['parse_error'],
+    title: 'Malformed request.',
+    explanation: 'The request cannot be read: the body is not JSON in UTF-8, or the request breaks the rules of HTTP.',
+  },
+  NotAuthenticated: {
+    status: 401,
+    codes: ['not_authenticated'],
+    title: 'No credentials.',
+    explanation: 'Reserved. A request without credentials is answered with 403 and code permission_denied.',
+  },
+  AuthenticationFailed: {
+    status: 401,
+    codes: ['authentication_failed'],
+    title: 'Wrong credentials.',
+    explanation:
+      'Reserved. A token that does not convince is answered with 403 and a code that starts with jwt or names it.',
+  },
+  PermissionDenied: {
+    status: 403,
+    codes: [
+      'permission_denied',
+      'jwt-decode-error',
+      'missing-client-identifier',
+      'invalid-client-identifier',
+      'jwt-invalidalgorithmerror',
+      'invalid-jwt-signature',
+      'jwt-immaturesignatureerror',
+      'jwt-expiredsignatureerror',
+      'jwt-missing-iat-claim',
+      'jwt-invalidissuedaterror',
+      'jwt-expired',
+    ],
+    title: 'Not allowed.',
+    explanation:
+      'The token is missing or not valid, or the application it names lacks the scope or does not own the resource.',
+  },
+  NotFound: {
+    status: 404,
+    codes: ['not_found'],
+    title: 'Not found.',
+    explanation: 'There is nothing at this URL. No path ends in a slash, except where the documentation shows one.',
+  },
+  MethodNotAllowed: {
+    status: 405,
+    codes: ['method_not_allowed'],
+    title: 'Method not possible.',
+    explanation: 'The URL exists, the method does not. The Allow header lists the methods that do.',
+  },
+  NotAcceptable: {
+    status: 406,
+    codes: ['not_acceptable'],
+    title: 'No acceptable answer.',
+    explanation: 'Answers are JSON, and the Accept header excludes that.',
+  },
+  Conflict: {
+    status: 409,
+    codes: ['conflict'],
+    title: 'Conflict with the present state.',
+    explanation: 'The request fits the interface but not the state the resource is in. The code says which state.',
+  },
+  Gone: {
+    status: 410,
+    codes: ['gone'],
+    title: 'Gone.',
+    explanation: 'Reserved. There was something at this URL, and it will not come back.',
+  },
+  PreconditionFailed: {
+    status: 412,
+    codes: ['precondition_failed'],
+    title: 'Precondition failed.',
+    explanation: 'Reserved. A condition in the request headers does not hold.',
+  },
+  PayloadTooLarge: {
+    status: 413,
+    codes: ['payload_too_large'],
+    title: 'Body too large.',
+    explanation: 'The body is larger than this server accepts (setting BODY_LIMIT_BYTES).',
+  },
+  UnsupportedMediaType: {
+    status: 415,
+    codes: ['unsupported_media_type'],
+    title: 'Media type not supported.',
+    explanation: 'Bodies are JSON in UTF-8, sent with Content-Type: application/json and without Content-Encoding.',
+  },
+  Throttled: {
+    status: 429,
+    codes: ['throttled'],
+    title: 'Too many requests.',
+    explanation: 'Reserved. The caller sends more than is allowed; Retry-After says when to go on.',
+  },
+  HeadersTooLarge: {
+    status: 431,
+    codes: ['headers_too_large'],
+    title: 'Request line or headers too large.',
+    explanation: 'The URL and the headers together are larger than this server reads.',
+  },
+  APIException: {
+    status: 500,
+    codes: ['error'],
+    title: 'Internal error.',
+    explanation: 'A fault of this server. The log describes it under the instance of the answer.',
+  },
+  ServiceUnavailable: {
+    status: 503,
+    codes: ['service_unavailable'],
+    title: 'Temporarily unavailable.',
+    explanation:
+      'The request was not carried out because something it needs is out of reach. Repeat it after Retry-After.',
+  },
+} as const satisfies Record<string, Explanation>;
+
+export type ProblemClass = keyof typeof problemClasses;
+
+export const titleOf = (type: ProblemClass): string => problemClasses[type].title;
+
+export const isProblemClass = (name: string): name is ProblemClass => Object.hasOwn(problemClasses, name);
