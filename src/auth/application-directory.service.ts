@@ -1,0 +1,69 @@
+import { Injectable } from '@nestjs/common';
+import { Catalogue, type CatalogueShelf } from '../catalogue/catalogue.service.js';
+import { Config } from '../config/config.module.js';
+import { Postgres } from '../infra/postgres/postgres.js';
+import type { Application } from './application.js';
+
+interface ApplicationRow {
+  id: string;
+  client_id: string;
+  label: string;
+  secret: string;
+  scopes: string[];
+  is_superuser: boolean;
+  is_deleted: boolean;
+}
+
+const changedSince = {
+  name: 'applications-changed-since',
+  text: `SELECT id, client_id, label, secret, scopes, is_superuser, deleted_at IS NOT NULL AS is_deleted
+           FROM application WHERE revision > $1 ORDER BY revision`,
+};
+
+/**
+ * Every application, in memory, by client id. A change makes a new object, so what was found out about a token for the
+ * old one no longer counts. The superuser of the settings goes before an application of the same name.
+ */
+@Injectable()
+export class ApplicationDirectory implements CatalogueShelf {
+  private readonly byClientId = new Map<string, Application>();
+  private readonly superuser: Application | undefined;
+
+  constructor(
+    catalogue: Catalogue,
+    private readonly postgres: Postgres,
+    { settings }: Config,
+  ) {
+    if (settings.SUPERUSER_SECRET) {
+      this.superuser = {
+        id: 'superuser',
+        clientId: settings.SUPERUSER_CLIENT_ID,
+        label: 'Superuser of the settings',
+        secret: settings.SUPERUSER_SECRET,
+        scopes: new Set(),
+        isSuperuser: true,
+      };
+    }
+    catalogue.register(this);
+  }
+
+  find(clientId: string): Application | undefined {
+    return clientId === this.superuser?.clientId ? this.superuser : this.byClientId.get(clientId);
+  }
+
+  async refresh(revision: number): Promise<void> {
+    for (const row of await this.postgres.query<ApplicationRow>(changedSince, [revision])) {
+      // A client id that was freed may have been taken by another application since.
+      if (row.is_deleted && this.byClientId.get(row.client_id)?.id === row.id) this.byClientId.delete(row.client_id);
+      if (row.is_deleted) continue;
+      this.byClientId.set(row.client_id, {
+        id: row.id,
+        clientId: row.client_id,
+        label: row.label,
+        secret: row.secret,
+        scopes: new Set(row.scopes),
+        isSuperuser: row.is_superuser,
+      });
+    }
+  }
+}

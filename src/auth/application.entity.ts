@@ -1,0 +1,31 @@
+import { Column, CreateDateColumn, Entity, PrimaryColumn } from 'typeorm';
+
+@Entity('application')
+export class ApplicationEntity {
+  @PrimaryColumn('uuid')
+  id: string;
+
+  @Column('text', { name: 'client_id' })
+  clientId: string;
+
+  @Column('text')
+  label: string;
+
+  @Column('text')
+  secret: string;
+
+  @Column('text', { array: true })
+  scopes: string[];
+
+  @Column('boolean', { name: 'is_superuser' })
+  isSuperuser: boolean;
+
+  @Column('bigint')
+  revision: string | number;
+
+  @CreateDateColumn({ name: 'created_at', type: 'timestamptz' })
+  createdAt: Date;
+
+  @Column('timestamptz', { name: 'deleted_at', nullable: true })
+  deletedAt: Date | null;
+}

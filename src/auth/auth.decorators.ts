@@ -1,0 +1,16 @@
+import { applyDecorators, createParamDecorator, UseGuards, type ExecutionContext } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
+import type { Application } from './application.js';
+import { AuthorizationGuard, callerOf, Requirement } from './authorization.guard.js';
+import type { Scope } from './scopes.js';
+
+/** The caller needs any of these scopes, or is a superuser. */
+export const RequireScope = (...scopes: Scope[]) => applyDecorators(Requirement(scopes), UseGuards(AuthorizationGuard));
+
+/** The caller must be a superuser: the admin API. */
+export const RequireSuperuser = () => applyDecorators(Requirement('superuser'), UseGuards(AuthorizationGuard));
+
+/** The application that calls. */
+export const CurrentApplication = createParamDecorator((_: unknown, context: ExecutionContext): Application =>
+  callerOf(context.switchToHttp().getRequest<FastifyRequest>()),
+);

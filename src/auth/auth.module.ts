@@ -1,0 +1,12 @@
+import { Global, Module } from '@nestjs/common';
+import { ApplicationDirectory } from './application-directory.service.js';
+import { ApplicationsService } from './applications.service.js';
+import { TokenVerifier } from './token-verifier.service.js';
+
+/** Global, because guards are built in the module of the controller they guard. */
+@Global()
+@Module({
+  providers: [ApplicationDirectory, ApplicationsService, TokenVerifier],
+  exports: [ApplicationDirectory, ApplicationsService, TokenVerifier],
+})
+export class AuthModule {}

@@ -1,0 +1,88 @@
+import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
+import type { FastifyRequest } from 'fastify';
+import { Catalogue } from '../catalogue/catalogue.service.js';
+import { PermissionProblem, UnavailableProblem } from '../infra/http/problem.js';
+import type { Application } from './application.js';
+import type { TokenRefusal } from './check-claims.js';
+import type { Scope } from './scopes.js';
+import { TokenVerifier } from './token-verifier.service.js';
+
+/** Any of the scopes is enough; a superuser always passes. */
+export const Requirement = Reflector.createDecorator<readonly Scope[] | 'superuser'>();
+
+const callers = new WeakMap<object, Application>();
+
+/** @throws {Error} where no guard has identified the caller: a route without a requirement */
+export function callerOf(request: FastifyRequest): Application {
+  const application = callers.get(request);
+  if (!application) throw new Error(`Nothing guards ${request.method} ${request.url}`);
+  return application;
+}
+
+const explanations: Record<TokenRefusal, string> = {
+  'jwt-decode-error': 'The token cannot be read: it is not a JSON Web Token.',
+  'missing-client-identifier': 'The token has no client_id.',
+  'invalid-client-identifier': 'No application has the client_id of the token.',
+  'jwt-invalidalgorithmerror': 'The token must be signed with HS256.',
+  'invalid-jwt-signature': 'The signature of the token is not right.',
+  'jwt-immaturesignatureerror': 'The token is not valid yet: its nbf lies ahead.',
+  'jwt-expiredsignatureerror': 'The token is no longer valid: its exp has passed.',
+  'jwt-missing-iat-claim': 'The token does not say when it was issued (iat).',
+  'jwt-invalidissuedaterror': 'The iat of the token is not a time.',
+  'jwt-expired': 'The token was issued too long ago.',
+};
+
+/** Refusals that depend on what the catalogue held, so they must not rest on an outdated one. */
+const mayBeOutdated = new Set(['invalid-client-identifier', 'invalid-jwt-signature', 'permission_denied']);
+
+@Injectable()
+export class AuthorizationGuard implements CanActivate {
+  constructor(
+    private readonly reflector: Reflector,
+    private readonly tokens: TokenVerifier,
+    private readonly catalogue: Catalogue,
+  ) {}
+
+  canActivate(context: ExecutionContext): boolean | Promise<boolean> {
+    const request = context.switchToHttp().getRequest<FastifyRequest>();
+    const requirement = this.reflector.getAllAndOverride(Requirement, [context.getHandler(), context.getClass()]);
+    const token = bearerToken(request.headers.authorization);
+    if (token === undefined) throw new PermissionProblem('permission_denied', 'The request has no bearer token.');
+    const result = this.identify(token, requirement);
+    if (!(result instanceof PermissionProblem)) return admit(request, result);
+    if (!mayBeOutdated.has(result.code)) throw result;
+    return this.lookAgain(request, token, requirement);
+  }
+
+  /** Another process may just have made the application, given it a new secret, or a scope. */
+  private async lookAgain(request: FastifyRequest, token: string, requirement: readonly Scope[] | 'superuser') {
+    try {
+      await this.catalogue.refresh();
+    } catch (error) {
+      throw new UnavailableProblem('Whether this is allowed cannot be looked up now.', 1, error);
+    }
+    const result = this.identify(token, requirement);
+    if (result instanceof PermissionProblem) throw result;
+    return admit(request, result);
+  }
+
+  private identify(token: string, requirement: readonly Scope[] | 'superuser'): Application | PermissionProblem {
+    const result = this.tokens.verify(token);
+    if (typeof result === 'string') return new PermissionProblem(result, explanations[result]);
+    if (result.isSuperuser) return result;
+    if (requirement === 'superuser') return new PermissionProblem('permission_denied', 'Only for a superuser.');
+    if (requirement.some((scope) => result.scopes.has(scope))) return result;
+    return new PermissionProblem('permission_denied', `Needs the scope ${requirement.join(' or ')}.`);
+  }
+}
+
+function admit(request: FastifyRequest, application: Application): true {
+  callers.set(request, application);
+  return true;
+}
+
+/** The scheme in any case (RFC 9110 §11.1). */
+function bearerToken(header: string | undefined): string | undefined {
+  return header === undefined ? undefined : /^bearer +(\S.*?) *$/i.exec(header)?.[1];
+}
