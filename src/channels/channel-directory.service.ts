@@ -1,0 +1,58 @@
+import { Injectable } from '@nestjs/common';
+import { Catalogue, type CatalogueShelf } from '../catalogue/catalogue.service.js';
+import { Postgres } from '../infra/postgres/postgres.js';
+import type { Channel } from './channel.js';
+import { canonicalName } from './filter-names.js';
+
+interface ChannelRow {
+  id: string;
+  name: string;
+  documentation_link: string;
+  filters: string[];
+}
+
+const changedSince = {
+  name: 'channels-changed-since',
+  text: 'SELECT id, name, documentation_link, filters FROM channel WHERE revision > $1 ORDER BY revision',
+};
+
+/** Every channel, in memory. Channels are never deleted and never change their name. */
+@Injectable()
+export class ChannelDirectory implements CatalogueShelf {
+  private readonly byName = new Map<string, Channel>();
+  private readonly byId = new Map<string, Channel>();
+
+  constructor(
+    catalogue: Catalogue,
+    private readonly postgres: Postgres,
+  ) {
+    catalogue.register(this);
+  }
+
+  find(name: string): Channel | undefined {
+    return this.byName.get(name);
+  }
+
+  get(id: string): Channel | undefined {
+    return this.byId.get(id);
+  }
+
+  /** In the order of their names. */
+  list(): Channel[] {
+    return [...this.byName.values()].sort((one, other) => (one.name < other.name ? -1 : 1));
+  }
+
+  async refresh(revision: number): Promise<void> {
+    for (const row of await this.postgres.query<ChannelRow>(changedSince, [revision])) {
+      const channel = {
+        id: row.id,
+        name: row.name,
+        documentationLink: row.documentation_link,
+        filters: row.filters,
+        canonicalFilters: new Set(row.filters.map(canonicalName)),
+      };
+      this.byName.set(channel.name, channel);
+      this.byId.set(channel.id, channel);
+    }
+  }
+}

@@ -1,0 +1,12 @@
+import { Module } from '@nestjs/common';
+import { ChannelDirectory } from './channel-directory.service.js';
+import { ChannelsService } from './channels.service.js';
+import { DocumentationLinkCheck } from './documentation-link.service.js';
+import { KanaalController } from './kanaal.controller.js';
+
+@Module({
+  controllers: [KanaalController],
+  providers: [ChannelDirectory, ChannelsService, DocumentationLinkCheck],
+  exports: [ChannelDirectory],
+})
+export class ChannelsModule {}

@@ -1,0 +1,62 @@
+import { Injectable } from '@nestjs/common';
+import { randomUUID } from 'node:crypto';
+import { Catalogue } from '../catalogue/catalogue.service.js';
+import { NotFoundProblem, ValidationProblem } from '../infra/http/problem.js';
+import { isUniqueViolation } from '../infra/postgres/postgres-errors.js';
+import { ChannelDirectory } from './channel-directory.service.js';
+import { ChannelEntity } from './channel.entity.js';
+import type { Channel } from './channel.js';
+
+export type ChannelInput = Pick<ChannelEntity, 'name' | 'documentationLink' | 'filters'>;
+
+/** Reads are from memory, after a look whether another process changed something: what was answered 201 is found. */
+@Injectable()
+export class ChannelsService {
+  constructor(
+    private readonly catalogue: Catalogue,
+    private readonly directory: ChannelDirectory,
+  ) {}
+
+  async list(name?: string): Promise<Channel[]> {
+    await this.catalogue.refresh();
+    if (name === undefined) return this.directory.list();
+    const channel = this.directory.find(name);
+    return channel ? [channel] : [];
+  }
+
+  /** @throws {NotFoundProblem} */
+  async get(id: string): Promise<Channel> {
+    await this.catalogue.refresh();
+    return this.known(id);
+  }
+
+  /** @throws {ValidationProblem} code `unique` when the name is taken */
+  async create(input: ChannelInput): Promise<Channel> {
+    // v4, not v7: clients find the base of a resource URL with a pattern that fits v4 only (docs/decisions/0011).
+    const id = randomUUID();
+    try {
+      await this.catalogue.change((manager, revision) => manager.insert(ChannelEntity, { ...input, id, revision }));
+    } catch (error) {
+      if (!isUniqueViolation(error)) throw error;
+      throw new ValidationProblem([
+        { name: 'naam', code: 'unique', reason: 'There is a kanaal with this name already.' },
+      ]);
+    }
+    return this.known(id);
+  }
+
+  /**
+   * An undefined field stays as it is.
+   * @throws {NotFoundProblem}
+   */
+  async update(id: string, changes: Partial<Omit<ChannelInput, 'name'>>): Promise<Channel> {
+    await this.catalogue.change((manager, revision) => manager.update(ChannelEntity, id, { ...changes, revision }));
+    return this.known(id);
+  }
+
+  private known(id: string): Channel {
+    const channel = this.directory.get(id);
+    if (!channel) throw new NotFoundProblem('There is no such kanaal.');
+    return channel;
+  }
+}

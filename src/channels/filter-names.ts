@@ -1,0 +1,48 @@
+const known = new Map<string, string>();
+// Names come from callers, so what is remembered of them is bounded, in number and in length.
+const maxKnown = 10_000;
+const maxKnownLength = 100;
+
+/**
+ * The form in which the names of filters and characteristics are compared: snake_case in lower case. Publishers register
+ * `object_type` and send `objectType`; both, and `ObjectType`, are `object_type` here. An underscore beside a digit does
+ * not count, because older clients put it in different places (`a1B2` is their `a_1b_2`).
+ */
+export function canonicalName(name: string): string {
+  let canonical = known.get(name);
+  if (canonical !== undefined) return canonical;
+  canonical = name
+    .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .replace(/([A-Z])([A-Z][a-z])/g, '$1_$2')
+    .toLowerCase()
+    .replace(/_{2,}/g, '_')
+    .replace(/_(?=\d)|(?<=\d)_/g, '');
+  if (name.length <= maxKnownLength) {
+    if (known.size >= maxKnown) known.clear();
+    known.set(name, canonical);
+  }
+  return canonical;
+}
+
+/**
+ * Whether the names given go together with the names a channel knows: a subset, or a superset, of them. So a channel that
+ * knows none takes any, and a name it does not know passes only in the company of all that it does.
+ */
+export function areNamesConsistent(names: ReadonlySet<string>, channelNames: ReadonlySet<string>): boolean {
+  return isSubset(names, channelNames) || isSubset(channelNames, names);
+}
+
+function isSubset(names: ReadonlySet<string>, others: ReadonlySet<string>): boolean {
+  if (names.size > others.size) return false;
+  for (const name of names) if (!others.has(name)) return false;
+  return true;
+}
+
+/**
+ * How a characteristic's name goes out: a name in snake_case becomes camelCase, which is what receivers know it as; any
+ * other is the publisher's own spelling.
+ */
+export function outgoingName(name: string): string {
+  if (!name.includes('_') || name !== name.toLowerCase()) return name;
+  return name.replace(/(?<=[a-z0-9])_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+}
