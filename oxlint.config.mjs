@@ -112,11 +112,12 @@ export default {
     'typescript/only-throw-error': 'error',
     'typescript/prefer-promise-reject-errors': 'error',
     'typescript/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
-    'typescript/no-unnecessary-type-assertion': 'error',
     'typescript/return-await': ['error', 'error-handling-correctness-only'],
     'typescript/restrict-template-expressions': ['error', { allowNumber: true, allowBoolean: true }],
     // PGlite's pg configuration is meant to be spread.
     'typescript/no-misused-spread': 'off',
+    // Waiting for a condition fails when it never comes true: that is an assertion.
+    'jest/expect-expect': ['error', { assertFunctionNames: ['expect', 'expect*', 'eventually'] }],
     'jest/no-focused-tests': 'error',
     'jest/no-disabled-tests': 'error',
   },

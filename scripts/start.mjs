@@ -1,0 +1,69 @@
+// `npm start`: installs and builds what is missing, then runs Heraut. On the embedded default it also starts a receiver and
+// prints what to paste to see a first delivery.
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { firstSteps } from './first-steps.mjs';
+import { accepts, freePort } from './private-servers/private-server.mjs';
+import { buildWhenNeeded, installWhenNeeded, projectDirectory, requireNode } from './ready-to-run.mjs';
+import { startReceiver } from './receiver.mjs';
+
+const log = (/** @type {string} */ line) => console.error(line);
+try {
+  requireNode();
+  installWhenNeeded(log);
+  await buildWhenNeeded(log);
+  await run();
+} catch (error) {
+  log(error instanceof Error ? error.message : String(error));
+  process.exitCode = 1;
+}
+
+async function run() {
+  const { HOST, PORT, DATABASE_URL, DATA_DIR, SUPERUSER_CLIENT_ID, SUPERUSER_SECRET } = process.env;
+  const port = PORT === '0' ? await freePort() : Number(PORT || 8000);
+  if (await accepts(port)) throw new Error(`Something listens on port ${port} already. Set PORT to another one.`);
+  const url = `http://${!HOST || HOST === '0.0.0.0' || HOST === '::' ? '127.0.0.1' : HOST}:${port}`;
+  const isDemo = !DATABASE_URL;
+  const receiver = isDemo ? await startReceiver(8001, show) : undefined;
+  const server = spawn(process.execPath, [join(projectDirectory, 'dist/src/main.js'), ...process.argv.slice(2)], {
+    stdio: 'inherit',
+    env: { ...process.env, PORT: String(port) },
+    // Out of the terminal's reach: a Ctrl-C comes to us, and it gets exactly one signal.
+    detached: true,
+  });
+  for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {
+    process.on(signal, () => server.kill('SIGTERM'));
+  }
+  let hasEnded = false;
+  server.once('exit', (status) => {
+    hasEnded = true;
+    receiver?.close();
+    process.exitCode = status ?? 1;
+  });
+
+  while (!hasEnded && !(await isReady(url))) await sleep(100);
+  if (hasEnded) return;
+  show(`Heraut listens on ${url}\nAPI documentation: ${url}/docs and ${url}/api/v1/schema/openapi.yaml`);
+  if (!receiver) return;
+  show(`A small receiver listens on ${receiver.url}; what it gets is shown here.`);
+  const clientId = SUPERUSER_CLIENT_ID || 'heraut';
+  // The embedded database makes a secret at its first start when none is configured.
+  const secret = SUPERUSER_SECRET || readFileSync(join(DATA_DIR || './data', 'superuser-secret'), 'utf8').trim();
+  show(await firstSteps({ url, clientId, secret, receiverUrl: receiver.url }));
+}
+
+/** @param {string} url */
+async function isReady(url) {
+  try {
+    return (await fetch(`${url}/health/ready`)).ok;
+  } catch {
+    return false; // not listening yet
+  }
+}
+
+/** @param {string} text */
+function show(text) {
+  console.log(`\n${text}\n`);
+}

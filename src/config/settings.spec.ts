@@ -1,0 +1,117 @@
+import { describe, expect, it } from '@jest/globals';
+import { InvalidSettings, readSettings, settingsSchema } from './settings.js';
+
+const withUrls = {
+  DATABASE_URL: 'postgres://heraut@db.example/heraut',
+  AMQP_URL: 'amqp://rabbit.example',
+  REDIS_URL: 'redis://redis.example',
+};
+
+describe('settings', () => {
+  it('need nothing at all: everything has a default, and the three servers are left out', () => {
+    const settings = readSettings({});
+    expect(settings).toMatchObject({
+      HOST: '127.0.0.1',
+      PORT: 8000,
+      ROLES: ['api', 'worker', 'dispatcher'],
+      DATA_DIR: './data',
+      NOTIFICATION_REQUESTS_TIMEOUT: 10,
+      JWT_EXPIRY: 3600,
+      TIME_LEEWAY: 0,
+    });
+    expect(
+      settings.DATABASE_URL ?? settings.AMQP_URL ?? settings.REDIS_URL ?? settings.SUPERUSER_SECRET,
+    ).toBeUndefined();
+  });
+
+  it('take an empty value for not set', () => {
+    expect(readSettings({ PORT: '', DATABASE_URL: '', ROLES: '', LOG_LEVEL: '' })).toEqual(readSettings({}));
+  });
+
+  it('ignore what is not theirs in the environment', () => {
+    expect(readSettings({ PATH: '/usr/bin', npm_config_cache: 'x', port: '9' })).toEqual(readSettings({}));
+  });
+
+  it('turn text into numbers, lists and switches', () => {
+    const settings = readSettings({
+      ...withUrls,
+      PORT: '9000',
+      ROLES: ' api , worker,',
+      NOTIFICATION_REQUESTS_TIMEOUT: '2.5',
+      TEST_CALLBACK_AUTH: 'false',
+      TRUST_FORWARDED_HEADERS: 'true',
+      CALLBACK_ALLOWED_NETWORKS: '10.0.0.0/8, fd00::/8',
+    });
+    expect(settings).toMatchObject({
+      ...withUrls,
+      PORT: 9000,
+      ROLES: ['api', 'worker'],
+      NOTIFICATION_REQUESTS_TIMEOUT: 2.5,
+      TEST_CALLBACK_AUTH: false,
+      TRUST_FORWARDED_HEADERS: true,
+      CALLBACK_ALLOWED_NETWORKS: ['10.0.0.0/8', 'fd00::/8'],
+    });
+  });
+
+  it('are refused with every error at once, each naming its setting', () => {
+    const message = refusal({
+      PORT: 'eighty',
+      ROLES: 'api,baker',
+      AMQP_URL: 'http://rabbit',
+      JWT_EXPIRY: '0',
+      LOG_LEVEL: 'loud',
+    });
+    for (const name of ['PORT', 'ROLES', 'AMQP_URL', 'JWT_EXPIRY', 'LOG_LEVEL']) expect(message).toContain(`  ${name}`);
+    expect(message).toContain('amqp:// or amqps://');
+  });
+
+  it.each([
+    ['PORT', '65536'],
+    ['PORT', '-1'],
+    ['PORT', '80.5'],
+    ['DATABASE_URL', 'mysql://db'],
+    ['DATABASE_URL', 'db.example:5432'],
+    ['REDIS_URL', 'unix:///run/redis'],
+    ['ROLES', ','],
+    ['QUEUE_PREFIX', 'with space'],
+    ['TEST_CALLBACK_AUTH', 'perhaps'],
+    ['NOTIFICATION_REQUESTS_TIMEOUT', '0'],
+    ['TIME_LEEWAY', '-5'],
+    ['CALLBACK_NETWORKS', 'private'],
+  ])('refuse %s=%s', (name, value) => {
+    expect(refusal({ [name]: value })).toContain(`  ${name}`);
+  });
+
+  it('never repeat a value in the refusal, which goes to a log: it may be a password', () => {
+    expect(refusal({ DATABASE_URL: 'mysql://heraut:s3cret@db', PORT: 'x' })).not.toContain('s3cret');
+  });
+
+  it('refuse a lease that could end while its delivery is still being sent', () => {
+    const lock = { TTL_LOCK_TIME_LIMIT_MS: '60000', NOTIFICATION_REQUESTS_TIMEOUT: '20' };
+    expect(refusal({ ...lock, DELIVERY_LEASE_MS: '90000' })).toContain('DELIVERY_LEASE_MS: must exceed');
+    expect(readSettings({ ...lock, DELIVERY_LEASE_MS: '90001' }).DELIVERY_LEASE_MS).toBe(90_001);
+  });
+
+  it('refuse to divide the roles over processes that have no queue or no database between them', () => {
+    const { AMQP_URL, ...withoutQueue } = withUrls;
+    expect(refusal({ ...withoutQueue, ROLES: 'api,dispatcher' })).toContain('without AMQP_URL');
+    expect(readSettings({ ...withoutQueue, AMQP_URL, ROLES: 'api,dispatcher' }).ROLES).toEqual(['api', 'dispatcher']);
+    expect(refusal({ ROLES: 'api' })).toContain('without DATABASE_URL');
+  });
+
+  it('all say what they mean', () => {
+    for (const [name, setting] of Object.entries(settingsSchema.shape)) {
+      expect(`${name}: ${setting.description ?? ''}`).toMatch(/^[A-Z_0-9]+: .{15,}[.?]$/);
+    }
+  });
+});
+
+function refusal(environment: Record<string, string>): string {
+  try {
+    readSettings(environment);
+  } catch (error) {
+    if (error instanceof InvalidSettings) return error.message;
+    throw error;
+  }
+  throw new Error('The settings were accepted.');
+}
