@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { Role } from '../config/settings.js';
 import { checkHealth, PartDown, type HealthCheck } from './check-health.js';
 
+const ignore = () => {};
 const everyRole: Role[] = ['api', 'worker', 'dispatcher'];
 
 const up = (name: string, stops: Role[]): HealthCheck => ({ name, stops, check: () => Promise.resolve() });
@@ -14,7 +15,7 @@ const down = (name: string, stops: Role[], error: unknown = new PartDown('gone')
 
 describe('health', () => {
   it('is ready when every part is up', async () => {
-    expect(await checkHealth([up('postgres', everyRole), up('redis', ['worker'])], everyRole, 1000)).toEqual({
+    expect(await checkHealth([up('postgres', everyRole), up('redis', ['worker'])], everyRole, 1000, ignore)).toEqual({
       status: 'ready',
       parts: { postgres: { status: 'up' }, redis: { status: 'up' } },
       down: [],
@@ -23,7 +24,7 @@ describe('health', () => {
 
   it('is degraded while a part is down that leaves one of the roles working, and names it', async () => {
     const checks = [up('postgres', everyRole), down('rabbitmq', ['worker', 'dispatcher'])];
-    expect(await checkHealth(checks, everyRole, 1000)).toEqual({
+    expect(await checkHealth(checks, everyRole, 1000, ignore)).toEqual({
       status: 'degraded',
       parts: { postgres: { status: 'up' }, rabbitmq: { status: 'down', error: 'gone' } },
       down: ['rabbitmq'],
@@ -31,22 +32,22 @@ describe('health', () => {
   });
 
   it('is unavailable when the same part stops the only role of the process', async () => {
-    const { status } = await checkHealth([down('rabbitmq', ['worker', 'dispatcher'])], ['worker'], 1000);
+    const { status } = await checkHealth([down('rabbitmq', ['worker', 'dispatcher'])], ['worker'], 1000, ignore);
     expect(status).toBe('unavailable');
   });
 
   it('is unavailable when two parts together stop every role', async () => {
     const checks = [down('redis', ['worker']), down('dispatcher', ['dispatcher'])];
-    expect((await checkHealth(checks, ['worker', 'dispatcher'], 1000)).status).toBe('unavailable');
+    expect((await checkHealth(checks, ['worker', 'dispatcher'], 1000, ignore)).status).toBe('unavailable');
   });
 
   it('is degraded by what stops only others', async () => {
-    expect((await checkHealth([down('worker', ['worker'])], ['api'], 1000)).status).toBe('degraded');
+    expect((await checkHealth([down('worker', ['worker'])], ['api'], 1000, ignore)).status).toBe('degraded');
   });
 
   it('counts a part that does not answer in time as down', async () => {
     const silent: HealthCheck = { name: 'postgres', stops: everyRole, check: () => new Promise(() => {}) };
-    expect(await checkHealth([silent], everyRole, 20)).toMatchObject({
+    expect(await checkHealth([silent], everyRole, 20, ignore)).toMatchObject({
       status: 'unavailable',
       parts: { postgres: { status: 'down', error: 'no answer within 0.02 s' } },
     });
@@ -57,10 +58,16 @@ describe('health', () => {
       Object.assign(new Error('connect ECONNREFUSED db.internal:5432'), { code: 'ECONNREFUSED' }),
       'failed with ECONNREFUSED',
     ],
-    [new Error('password authentication failed for user "admin"'), 'failed'],
-    ['nonsense', 'failed'],
-  ])('shows of a foreign error only its code', async (error, shown) => {
-    const { parts } = await checkHealth([down('postgres', everyRole, error)], everyRole, 1000);
+    [new Error('password authentication failed for user "admin"'), 'failed, see the log'],
+    ['nonsense', 'failed, see the log'],
+  ])('shows of a foreign error only its code, and reports it whole', async (error, shown) => {
+    const reported: [string, unknown][] = [];
+    const { parts } = await checkHealth([down('postgres', everyRole, error)], everyRole, 1000, (...args) =>
+      reported.push(args),
+    );
     expect(parts['postgres']?.error).toBe(shown);
+    expect(reported).toEqual([
+      ['postgres', error instanceof Error ? error : expect.objectContaining({ cause: error })],
+    ]);
   });
 });

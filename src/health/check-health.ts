@@ -27,12 +27,20 @@ export interface Health {
   down: string[];
 }
 
+/** @param report told of each part that is down, with the whole error: for the log, not for callers */
 export async function checkHealth(
   checks: readonly HealthCheck[],
   roles: readonly Role[],
   timeoutMs: number,
+  report: (name: string, error: unknown) => void,
 ): Promise<Health> {
-  const errors = await Promise.all(checks.map((check) => errorOf(check, timeoutMs)));
+  const errors = await Promise.all(
+    checks.map(async (check) => {
+      const error = await errorOf(check, timeoutMs);
+      if (error !== undefined) report(check.name, error);
+      return error && publicMessage(error);
+    }),
+  );
   const down = checks.filter((_check, index) => errors[index] !== undefined);
   const stopped = new Set(down.flatMap(({ stops }) => stops));
   const isAnyRoleLeft = roles.some((role) => !stopped.has(role));
@@ -48,12 +56,15 @@ export async function checkHealth(
   };
 }
 
-async function errorOf(check: HealthCheck, timeoutMs: number): Promise<string | undefined> {
+async function errorOf(check: HealthCheck, timeoutMs: number): Promise<Error | undefined> {
   let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<string>((resolve) => {
-    timer = setTimeout(() => resolve(`no answer within ${timeoutMs / 1000} s`), timeoutMs);
+  const timeout = new Promise<Error>((resolve) => {
+    timer = setTimeout(() => resolve(new PartDown(`no answer within ${timeoutMs / 1000} s`)), timeoutMs);
   });
-  const outcome = check.check().then(() => undefined, publicMessage);
+  const outcome = check.check().then(
+    () => undefined,
+    (error: unknown) => (error instanceof Error ? error : new Error('not an Error', { cause: error })),
+  );
   try {
     return await Promise.race([outcome, timeout]);
   } finally {
@@ -61,11 +72,10 @@ async function errorOf(check: HealthCheck, timeoutMs: number): Promise<string | 
   }
 }
 
-/** What is wrong, said by the check itself; the message of anything else may name hosts, so only its code is shown. */
+/** What is wrong, in the check's own words; the message of any other error may name hosts, so only its code is shown. */
 export class PartDown extends Error {}
 
-function publicMessage(error: unknown): string {
+function publicMessage(error: Error & { code?: unknown }): string {
   if (error instanceof PartDown) return error.message;
-  const code = (error as { code?: unknown } | undefined)?.code;
-  return typeof code === 'string' ? `failed with ${code}` : 'failed';
+  return typeof error.code === 'string' ? `failed with ${error.code}` : 'failed, see the log';
 }

@@ -11,7 +11,7 @@ export class HealthChecks implements OnModuleDestroy {
   private readonly logger = new Logger(HealthChecks.name);
   private readonly checks: HealthCheck[] = [];
   private running: Promise<Health> | undefined;
-  private lastStatus: Health['status'] | undefined;
+  private lastSeen = '';
   private isStopping = false;
 
   constructor(private readonly config: Config) {
@@ -38,11 +38,16 @@ export class HealthChecks implements OnModuleDestroy {
   }
 
   private async lookOnce(): Promise<Health> {
-    const health = await checkHealth(this.checks, this.config.settings.ROLES, timeoutMs);
-    if (health.status !== this.lastStatus) {
+    const causes: Record<string, unknown> = {};
+    const health = await checkHealth(this.checks, this.config.settings.ROLES, timeoutMs, (name, error) => {
+      causes[name] = error;
+    });
+    // Probes come every few seconds: one event per change says as much as one per probe.
+    const seen = `${health.status} ${health.down.join()}`;
+    if (seen !== this.lastSeen) {
       const level = health.status === 'ready' ? 'log' : 'warn';
-      this.logger[level]({ event: 'health.changed', status: health.status, parts: health.parts });
-      this.lastStatus = health.status;
+      this.logger[level]({ event: 'health.changed', status: health.status, down: health.down, causes });
+      this.lastSeen = seen;
     }
     return health;
   }

@@ -1,14 +1,28 @@
-import { Module } from '@nestjs/common';
+import { Inject, Module } from '@nestjs/common';
+import type { Redis } from 'ioredis';
+import { Config } from '../config/config.module.js';
 import { Postgres } from '../infra/postgres/postgres.js';
+import { REDIS } from '../infra/redis/redis.module.js';
+import { DeliveryQueue } from '../queue/delivery-queue.js';
+import { QueueModule } from '../queue/queue.module.js';
 import { HealthChecks } from './health-checks.service.js';
 import { HealthController } from './health.controller.js';
-import { migrationsHaveRun, postgresAnswers, roleIsAlive } from './ledger-checks.js';
+import { roleIsAlive } from './role-is-alive.js';
+import { migrationsHaveRun, postgresAnswers, rabbitMqWorks, redisAnswers } from './server-checks.js';
 
-@Module({ controllers: [HealthController], providers: [HealthChecks] })
+@Module({ imports: [QueueModule], controllers: [HealthController], providers: [HealthChecks] })
 export class HealthModule {
-  constructor(checks: HealthChecks, postgres: Postgres) {
+  constructor(
+    checks: HealthChecks,
+    { settings }: Config,
+    postgres: Postgres,
+    queue: DeliveryQueue,
+    @Inject(REDIS) redis: Redis | null,
+  ) {
     checks.register(postgresAnswers(postgres));
     checks.register(migrationsHaveRun(postgres));
+    if (settings.AMQP_URL) checks.register(rabbitMqWorks(queue));
+    if (redis) checks.register(redisAnswers(redis));
     checks.register(roleIsAlive(postgres, 'worker', 'nothing is delivered'));
     checks.register(roleIsAlive(postgres, 'dispatcher', 'nothing is retried'));
   }

@@ -1,11 +1,9 @@
-import type { Role } from '../config/settings.js';
+import type { Redis } from 'ioredis';
 import type { Postgres } from '../infra/postgres/postgres.js';
+import type { DeliveryQueue } from '../queue/delivery-queue.js';
 import { PartDown, type HealthCheck } from './check-health.js';
 
-/*
- * These use TypeORM's pool, not the hot path's: when all connections of the hot path are busy, the process is loaded, not ill.
- */
-
+/** Through TypeORM's pool: when all connections of the hot path are busy, the process is loaded, not ill. */
 export function postgresAnswers(postgres: Postgres): HealthCheck {
   return {
     name: 'postgres',
@@ -29,17 +27,24 @@ export function migrationsHaveRun(postgres: Postgres): HealthCheck {
   };
 }
 
-/** By the heartbeats of all processes, so that each can tell what is missing in the whole installation. */
-export function roleIsAlive(postgres: Postgres, role: Role, consequence: string): HealthCheck {
+/** Publishing is accepted without RabbitMQ: the deliveries wait in the ledger. */
+export function rabbitMqWorks(queue: DeliveryQueue): HealthCheck {
   return {
-    name: role,
-    stops: [role],
+    name: 'rabbitmq',
+    stops: ['worker', 'dispatcher'],
     check: async () => {
-      const alive = await postgres.dataSource.query<unknown[]>(
-        'SELECT FROM process WHERE $1 = ANY (roles) AND expires_at > now() LIMIT 1',
-        [role],
-      );
-      if (alive.length === 0) throw new PartDown(`no process with the role ${role} is alive: ${consequence}`);
+      if (queue.trouble !== undefined) throw queue.trouble;
+    },
+  };
+}
+
+/** Without Redis a worker cannot tell who else is sending a delivery, so it waits. */
+export function redisAnswers(redis: Redis): HealthCheck {
+  return {
+    name: 'redis',
+    stops: ['worker'],
+    check: async () => {
+      await redis.ping();
     },
   };
 }
