@@ -1,0 +1,59 @@
+import { z } from 'zod';
+import { isStorable } from '../infra/http/fields.js';
+import type { ShownApplication } from './applications.service.js';
+import { allScopes } from './scopes.js';
+
+const text = () => z.string().trim().min(1).max(255).refine(isStorable, 'Contains U+0000 or half a surrogate pair.');
+
+const fields = {
+  label: text().describe('For people.'),
+  scopes: z
+    .array(z.enum(allScopes))
+    .max(allScopes.length)
+    .transform((scopes) => [...new Set(scopes)])
+    .describe('What it may do.'),
+  isSuperuser: z.boolean().describe('Passes every scope check and may use the admin API.'),
+  secret: z
+    .string()
+    .min(1)
+    .max(255)
+    .refine(isStorable, 'Contains U+0000 or half a surrogate pair.')
+    .describe('HS256 key of its tokens.'),
+};
+
+export const newApplicationInput = z.strictObject({
+  clientId: text().describe('The `client_id` of its tokens; cannot be changed.'),
+  label: fields.label,
+  scopes: fields.scopes.prefault([]),
+  isSuperuser: fields.isSuperuser.default(false),
+  secret: fields.secret.optional().describe('An existing secret, to carry credentials over. Left out: one is made.'),
+});
+
+export const applicationChangesInput = z.strictObject(fields).partial();
+
+export const applicationOutput = z.strictObject({
+  id: z.uuid(),
+  clientId: z.string(),
+  label: z.string(),
+  scopes: z.array(z.enum(allScopes)),
+  isSuperuser: z.boolean(),
+  createdAt: z.iso.datetime(),
+});
+
+export const applicationListOutput = z.strictObject({ applications: z.array(applicationOutput) });
+
+export const applicationWithSecretOutput = z.strictObject({
+  ...applicationOutput.shape,
+  secret: z.string().describe('Shown this once.'),
+});
+
+export function applicationToShow(application: ShownApplication): z.output<typeof applicationOutput> {
+  return {
+    id: application.id,
+    clientId: application.clientId,
+    label: application.label,
+    scopes: allScopes.filter((scope) => application.scopes.includes(scope)),
+    isSuperuser: application.isSuperuser,
+    createdAt: application.createdAt.toISOString(),
+  };
+}

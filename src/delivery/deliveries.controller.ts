@@ -1,0 +1,119 @@
+import { Controller, Get, Logger, Param, Post, Query } from '@nestjs/common';
+import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { AdminOperation } from '../infra/http/admin-operation.js';
+import { checkInput } from '../infra/http/check-input.js';
+import { ConflictProblem, NotFoundProblem } from '../infra/http/problem.js';
+import { ResourceId } from '../infra/http/resource-id.pipe.js';
+import { DeliveryReader, type KnownDelivery } from '../ledger/delivery-reader.service.js';
+import type { DeliveryKey } from '../ledger/delivery.js';
+import { Ledger } from '../ledger/ledger.service.js';
+import { AttemptStates, type AttemptState } from './attempt-states.js';
+import { deliveriesQuery } from './deliveries-query.js';
+import { deliveryToShow, deliveryWithAttemptsToShow, pageToShow } from './delivery-output.js';
+
+const unknownDelivery = { 404: 'There is no such delivery, or it is older than the retention.' };
+
+@ApiTags('deliveries')
+@ApiBearerAuth()
+@RequireSuperuser()
+@Controller('admin/v1/deliveries')
+export class DeliveriesController {
+  private readonly logger = new Logger(DeliveriesController.name);
+
+  constructor(
+    private readonly reader: DeliveryReader,
+    private readonly ledger: Ledger,
+    private readonly attemptStates: AttemptStates,
+  ) {}
+
+  @Get()
+  @AdminOperation({
+    id: 'delivery_list',
+    summary: 'Deliveries, newest notification first.',
+    query: deliveriesQuery,
+    status: 200,
+    answer: 'DeliveryPage',
+    problems: { 400: 'A parameter is unknown or wrong.' },
+  })
+  async list(@Query() query: Record<string, string>): Promise<ReturnType<typeof pageToShow>> {
+    const { notification, subscription, state, limit, cursor } = checkInput(deliveriesQuery, query);
+    const filter = { notificationId: notification, subscriptionId: subscription, state, after: cursor };
+    return pageToShow(await this.reader.list(filter, limit));
+  }
+
+  @Get(':notificationId/:subscriptionId')
+  @AdminOperation({
+    id: 'delivery_read',
+    summary: 'One delivery with every attempt and what is happening to it now.',
+    status: 200,
+    answer: 'DeliveryWithAttempts',
+    problems: unknownDelivery,
+  })
+  async read(
+    @Param('notificationId', ResourceId) notificationId: string,
+    @Param('subscriptionId', ResourceId) subscriptionId: string,
+  ): Promise<ReturnType<typeof deliveryWithAttemptsToShow>> {
+    const key = { notificationId, subscriptionId };
+    const delivery = await this.find(key);
+    const [attempts, live] = await Promise.all([this.reader.attemptsOf(key), this.live(key)]);
+    return deliveryWithAttemptsToShow(delivery, attempts, live);
+  }
+
+  @Post(':notificationId/:subscriptionId/retry')
+  @AdminOperation({
+    id: 'delivery_retry',
+    summary: 'Makes the next attempt due now.',
+    description: 'Of a delivery that waits, or that ended without success: that one starts a new series of attempts.',
+    status: 202,
+    answer: 'Delivery',
+    problems: { ...unknownDelivery, 409: '`delivery-delivered`: it has arrived already.' },
+  })
+  async retry(
+    @Param('notificationId', ResourceId) notificationId: string,
+    @Param('subscriptionId', ResourceId) subscriptionId: string,
+  ): Promise<ReturnType<typeof deliveryToShow>> {
+    const key = { notificationId, subscriptionId };
+    if ((await this.ledger.retryNow(key)) === 'delivered') {
+      throw new ConflictProblem('delivery-delivered', 'The delivery has arrived already.');
+    }
+    return deliveryToShow(await this.find(key));
+  }
+
+  @Post(':notificationId/:subscriptionId/cancel')
+  @AdminOperation({
+    id: 'delivery_cancel',
+    summary: 'Ends a delivery: no further attempt is made.',
+    description:
+      'A call that is being made at this moment is not taken back; if it succeeds, the delivery is delivered.',
+    status: 200,
+    answer: 'Delivery',
+    problems: { ...unknownDelivery, 409: '`delivery-ended`: it has ended already.' },
+  })
+  async cancel(
+    @Param('notificationId', ResourceId) notificationId: string,
+    @Param('subscriptionId', ResourceId) subscriptionId: string,
+  ): Promise<ReturnType<typeof deliveryToShow>> {
+    const key = { notificationId, subscriptionId };
+    if ((await this.ledger.cancel(key)) === 'ended') {
+      throw new ConflictProblem('delivery-ended', 'The delivery has ended already.');
+    }
+    return deliveryToShow(await this.find(key));
+  }
+
+  /** What Redis cannot tell while it is down, the ledger tells a moment later. */
+  private async live({ notificationId, subscriptionId }: DeliveryKey): Promise<AttemptState | undefined> {
+    try {
+      return await this.attemptStates.get(notificationId, subscriptionId);
+    } catch (error) {
+      this.logger.warn({ event: 'attempt-state.not-read', notificationId, subscriptionId, error });
+      return undefined;
+    }
+  }
+
+  private async find(key: DeliveryKey): Promise<KnownDelivery> {
+    const delivery = await this.reader.find(key);
+    if (!delivery) throw new NotFoundProblem('There is no such delivery.');
+    return delivery;
+  }
+}

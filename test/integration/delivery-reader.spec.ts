@@ -1,0 +1,193 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { readSettings } from '../../src/config/settings.js';
+import { Postgres } from '../../src/infra/postgres/postgres.js';
+import { DeliveryReader } from '../../src/ledger/delivery-reader.service.js';
+import type { DeliveryKey, DeliveryState } from '../../src/ledger/delivery.js';
+import { page, stretchEnd } from '../../src/ledger/find-deliveries.js';
+import { createPartition, lowestIdAt, partitionsBetween } from '../../src/ledger/partitions.js';
+import { stacks, type PreparedStack } from '../support/stacks.js';
+
+const dayMs = 86_400_000;
+const today = Date.UTC(2026, 10, 20);
+
+/** The n-th notification of a day, counted back from today. */
+function notificationId(daysAgo: number, n: number): string {
+  const id = lowestIdAt(today - daysAgo * dayMs + n);
+  return `${id.slice(0, 14)}7${id.slice(15, 19)}8${id.slice(20)}`;
+}
+
+describe.each(stacks)('the list of deliveries on the $name stack', (stack) => {
+  let prepared: PreparedStack;
+  let postgres: Postgres;
+  let reader: DeliveryReader;
+  const [first, second] = [randomUUID(), randomUUID()].sort() as [string, string];
+
+  beforeAll(async () => {
+    prepared = await stack.prepare();
+    postgres = await Postgres.open(readSettings(prepared.settings), []);
+    await postgres.migrate();
+    for (const partition of partitionsBetween(today - 2 * dayMs, today)) {
+      await postgres.dataSource.query(createPartition(partition));
+    }
+    reader = new DeliveryReader(postgres);
+    // Two days of notifications for two subscriptions; the second of each day fails for the first subscription.
+    for (const daysAgo of [0, 1]) {
+      for (let n = 0; n < 10; n++) {
+        await add(notificationId(daysAgo, n), first, n === 1 ? 'failed' : 'delivered');
+        await add(notificationId(daysAgo, n), second, n === 2 ? 'waiting' : 'delivered');
+      }
+    }
+  });
+
+  afterAll(async () => {
+    await postgres.close();
+    await prepared.release();
+  });
+
+  async function add(id: string, subscriptionId: string, state: DeliveryState): Promise<void> {
+    await postgres.dataSource.query(
+      `INSERT INTO notification (id, channel, publisher, body) VALUES ($1, 'cases', 'tester', '{}') ON CONFLICT DO NOTHING`,
+      [id],
+    );
+    await postgres.dataSource.query(
+      `INSERT INTO delivery (notification_id, subscription_id, state, next_at, attempts, failures, last_status)
+       VALUES ($1, $2, $3::delivery_state, CASE WHEN $3 = 'waiting' THEN timestamptz '2026-11-21 08:00Z' END, 1, 1, 503)`,
+      [id, subscriptionId, state],
+    );
+  }
+
+  async function pages(
+    filter: Parameters<DeliveryReader['list']>[0],
+    limit: number,
+    stretchRows?: number,
+  ): Promise<DeliveryKey[][]> {
+    const found: DeliveryKey[][] = [];
+    let after: DeliveryKey | undefined;
+    do {
+      const { deliveries, next } = await reader.list({ ...filter, after }, limit, stretchRows);
+      found.push(deliveries);
+      after = next;
+    } while (after);
+    return found;
+  }
+
+  it('runs from the newest notification to the oldest, page after page, each delivery once', async () => {
+    const found = await pages({}, 7);
+    expect(found.map((deliveries) => deliveries.length)).toEqual([7, 7, 7, 7, 7, 5]);
+    const keys = found.flat().map((key) => `${key.notificationId} ${key.subscriptionId}`);
+    expect(keys).toEqual(keys.toSorted().reverse());
+    expect(new Set(keys).size).toBe(40);
+  });
+
+  it('ends with the last full page', async () => {
+    expect((await pages({}, 20)).map((deliveries) => deliveries.length)).toEqual([20, 20]);
+  });
+
+  it.each<[string, () => Parameters<DeliveryReader['list']>[0], number]>([
+    ['a notification', () => ({ notificationId: notificationId(1, 3) }), 2],
+    ['a notification and a subscription', () => ({ notificationId: notificationId(1, 3), subscriptionId: second }), 1],
+    ['a subscription', () => ({ subscriptionId: second }), 20],
+    ['a state without an index', () => ({ state: 'delivered' }), 36],
+    ['a subscription and such a state', () => ({ subscriptionId: first, state: 'delivered' }), 18],
+    ['dead letters', () => ({ state: 'failed' }), 2],
+    ['dead letters of a subscription', () => ({ state: 'failed', subscriptionId: first }), 2],
+    ['dead letters of a subscription that has none', () => ({ state: 'failed', subscriptionId: second }), 0],
+    ['what waits', () => ({ state: 'waiting' }), 2],
+    ['what waits of a notification', () => ({ state: 'waiting', notificationId: notificationId(0, 2) }), 1],
+    ['an unknown notification', () => ({ notificationId: randomUUID() }), 0],
+  ])('finds %s', async (_what, filter, count) => {
+    expect((await pages(filter(), 5)).flat()).toHaveLength(count);
+    expect((await pages(filter(), 500)).flat()).toHaveLength(count);
+  });
+
+  it('searches a limited stretch at a time where no index leads, and loses nothing between two of them', async () => {
+    const found = await pages({ subscriptionId: second, state: 'delivered' }, 3, 7);
+    expect(found.flat()).toHaveLength(18);
+    expect(new Set(found.flat().map((key) => key.notificationId)).size).toBe(18);
+    expect(found.length).toBeGreaterThan(40 / 7);
+    expect(await pages({ subscriptionId: first, state: 'cancelled' }, 3, 7)).toEqual([[], [], [], [], [], []]);
+  });
+
+  it('shows when the next attempt is due only while the delivery waits', async () => {
+    const waiting = await reader.find({ notificationId: notificationId(0, 2), subscriptionId: second });
+    expect(waiting).toMatchObject({
+      state: 'waiting',
+      channel: 'cases',
+      attempts: 1,
+      failures: 1,
+      lastStatus: 503,
+      nextAttemptAt: new Date('2026-11-21T08:00:00Z'),
+      endedAt: null,
+    });
+    const ended = await reader.find({ notificationId: notificationId(0, 2), subscriptionId: first });
+    expect(ended).toMatchObject({ state: 'delivered', nextAttemptAt: null });
+    expect(await reader.find({ notificationId: notificationId(0, 2), subscriptionId: randomUUID() })).toBeUndefined();
+  });
+
+  it('shows the attempts of a delivery in their order', async () => {
+    const key = { notificationId: notificationId(0, 1), subscriptionId: first };
+    await postgres.dataSource.query(
+      `INSERT INTO attempt (notification_id, subscription_id, generation, number, started_at, duration_ms, status, error)
+       VALUES ($1, $2, 3, 2, '2026-11-20 10:00:25Z', 12, NULL, 'timeout'), ($1, $2, 1, 1, '2026-11-20 10:00Z', 7, 503, NULL)`,
+      [key.notificationId, key.subscriptionId],
+    );
+    expect(await reader.attemptsOf(key)).toEqual([
+      {
+        number: 1,
+        generation: 1,
+        startedAt: new Date('2026-11-20T10:00:00Z'),
+        durationMs: 7,
+        status: 503,
+        error: null,
+      },
+      {
+        number: 2,
+        generation: 3,
+        startedAt: new Date('2026-11-20T10:00:25Z'),
+        durationMs: 12,
+        status: null,
+        error: 'timeout',
+      },
+    ]);
+  });
+
+  describe('with many rows', () => {
+    const plan = async ({ text, values }: { text: string; values: unknown[] }): Promise<string> => {
+      const rows = await postgres.dataSource.query<{ 'QUERY PLAN': string }[]>(`EXPLAIN ${text}`, values);
+      return rows.map((row) => row['QUERY PLAN']).join('\n');
+    };
+
+    beforeAll(async () => {
+      // A third day, older than the others, so that nothing above changes.
+      await postgres.dataSource.query(
+        `INSERT INTO delivery (notification_id, subscription_id, state)
+         SELECT overlay('${notificationId(2, 0)}' PLACING lpad(to_hex(n), 12, '0') FROM 25)::uuid, gen_random_uuid(),
+           (CASE WHEN n % 500 = 0 THEN 'failed' ELSE 'delivered' END)::delivery_state
+         FROM generate_series(1, 20000) AS n`,
+      );
+      await postgres.dataSource.query('ANALYZE delivery');
+    });
+
+    afterAll(async () => {
+      await postgres.dataSource.query(`DELETE FROM delivery WHERE notification_id < $1`, [lowestIdAt(today - dayMs)]);
+    });
+
+    it('is led to dead letters by an index of their own', async () => {
+      expect(await plan(page({ state: 'failed' }, 50))).toMatch(/Index.* Scan.*_notification_id_subscription_id_idx/);
+      expect(await plan(page({ state: 'failed', subscriptionId: first }, 50))).toMatch(
+        /Index.* Scan.*_subscription_id_notification_id_idx/,
+      );
+    });
+
+    it('skips the days that cannot hold the page', async () => {
+      const after = { notificationId: notificationId(1, 0), subscriptionId: first };
+      expect(await plan(page({ after }, 50))).not.toContain('delivery_20261120');
+      expect(await plan(page({}, 50, after))).not.toContain('delivery_20261118');
+    });
+
+    it('finds the end of a stretch without sorting', async () => {
+      expect(await plan(stretchEnd({}, 10_000))).not.toContain('Sort');
+    });
+  });
+});
