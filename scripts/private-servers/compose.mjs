@@ -31,7 +31,7 @@ export async function composeServers(project) {
   compose('up', '--detach', '--wait');
   return {
     postgres: container('postgres', `postgres://heraut@127.0.0.1:${ports.postgres}/postgres`),
-    rabbitmq: container('rabbitmq', `amqp://guest:guest@127.0.0.1:${ports.rabbitmq}`),
+    rabbitmq: container('rabbitmq', `amqp://heraut:heraut@127.0.0.1:${ports.rabbitmq}`),
     redis: container('redis', `redis://127.0.0.1:${ports.redis}`),
     down: () => void compose('down', '--volumes'),
   };
