@@ -45,8 +45,8 @@ export class CreateCatalogue1763625600000 implements MigrationInterface {
         owner_client_id text NOT NULL,
         callback_url    text NOT NULL,
         auth            text NOT NULL,
-        -- [{ "channel": name, "filters": { name: value } }]; entries are alternatives
-        channels        jsonb NOT NULL,
+        -- [{ "channel": name, "filters": { name: value } }]; entries are alternatives. json keeps the order of the names
+        channels        json NOT NULL,
         revision        bigint NOT NULL,
         created_at      timestamptz NOT NULL DEFAULT now(),
         deleted_at      timestamptz

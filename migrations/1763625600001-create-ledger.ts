@@ -35,6 +35,8 @@ export class CreateLedger1763625600001 implements MigrationInterface {
         replays         int NOT NULL DEFAULT 0,
         -- queued: end of the lease. waiting, held: when it is due. Ended: null
         next_at         timestamptz,
+        -- when it was last handed to the queue
+        queued_at       timestamptz,
         -- the process that has it in hand, where no broker does; its end frees the delivery before the lease does
         owner           text,
         last_status     int,
@@ -47,6 +49,9 @@ export class CreateLedger1763625600001 implements MigrationInterface {
       CREATE INDEX delivery_owned ON delivery (owner) WHERE owner IS NOT NULL AND state IN ('queued', 'sending');
       -- Dead letters, by subscription: what an operator looks for.
       CREATE INDEX delivery_dead ON delivery (subscription_id, notification_id)
+        WHERE state IN ('failed', 'expired', 'unknown');
+      -- All of them, newest first: a long outage leaves millions, too many to sort for each page.
+      CREATE INDEX delivery_dead_newest ON delivery (notification_id, subscription_id)
         WHERE state IN ('failed', 'expired', 'unknown');
 
       CREATE TABLE attempt (

@@ -25,10 +25,16 @@ export class CreateMoment1763625600002 implements MigrationInterface {
         roles      text[] NOT NULL,
         expires_at timestamptz NOT NULL
       );
+
+      -- How far the workers are: every delivery handed to this lane of the queue before then has been taken from it.
+      CREATE UNLOGGED TABLE lane_progress (
+        lane        text PRIMARY KEY,
+        taken_up_to timestamptz NOT NULL
+      );
     `);
   }
 
   async down(queryRunner: QueryRunner): Promise<void> {
-    await queryRunner.query('DROP TABLE process, idempotency_key');
+    await queryRunner.query('DROP TABLE lane_progress, process, idempotency_key');
   }
 }

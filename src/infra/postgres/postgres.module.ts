@@ -1,12 +1,18 @@
-import { Global, Module, type DynamicModule, type OnApplicationShutdown } from '@nestjs/common';
+import { Global, Logger, Module, type DynamicModule, type OnApplicationShutdown } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { Heartbeat } from './heartbeat.service.js';
 import { Postgres } from './postgres.js';
 
 /** The opened database as `Postgres` (hot path) and as TypeORM's `DataSource` (the rest). */
 @Global()
 @Module({})
 export class PostgresModule implements OnApplicationShutdown {
-  constructor(private readonly postgres: Postgres) {}
+  private readonly logger = new Logger(PostgresModule.name);
+
+  constructor(
+    private readonly postgres: Postgres,
+    private readonly heartbeat: Heartbeat,
+  ) {}
 
   static with(postgres: Postgres): DynamicModule {
     return {
@@ -17,12 +23,15 @@ export class PostgresModule implements OnApplicationShutdown {
           dataSourceFactory: () => Promise.resolve(postgres.dataSource),
         }),
       ],
-      providers: [{ provide: Postgres, useValue: postgres }],
-      exports: [Postgres],
+      providers: [{ provide: Postgres, useValue: postgres }, Heartbeat],
+      exports: [Postgres, Heartbeat],
     };
   }
 
   async onApplicationShutdown(): Promise<void> {
+    await this.heartbeat.stop().catch((error: unknown) => {
+      this.logger.warn({ event: 'heartbeat.failed', error }); // it ends by itself, only later
+    });
     await this.postgres.close();
   }
 }

@@ -75,8 +75,16 @@ export class Postgres {
   }
 
   async query<R = Row>(statement: Statement, values: unknown[]): Promise<R[]> {
-    const { rows } = await this.pool.query({ name: statement.name, text: statement.text, values });
-    return rows as R[];
+    return (await this.run(statement, values)).rows as R[];
+  }
+
+  /** True if the statement changed a row. */
+  async affects(statement: Statement, values: unknown[]): Promise<boolean> {
+    return ((await this.run(statement, values)).rowCount ?? 0) > 0;
+  }
+
+  private run(statement: Statement, values: unknown[]): Promise<pg.QueryResult> {
+    return this.pool.query({ name: statement.name, text: statement.text, values });
   }
 
   async close(): Promise<void> {

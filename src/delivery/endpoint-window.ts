@@ -1,0 +1,97 @@
+/*
+ * How many calls one endpoint may have open. Slow start, so that an unknown or dead endpoint can take only a few places
+ * of those everybody shares; what finds no room soon goes back to the ledger (docs/decisions/0010). An endpoint is judged
+ * by its HTTP behaviour alone: waits for locks, Postgres or Redis happen outside.
+ */
+const firstLimit = 8;
+/** Waiting for room, per place: a burst to a quick endpoint is through before anyone gives up. */
+const waitersPerPlace = 16;
+const longestWaitMs = 250;
+/** A held delivery is looked at again at least this often, so that a recovered endpoint is not kept waiting. */
+const longestHoldMs = 60_000;
+const shortestHoldMs = 250;
+
+export class EndpointWindow {
+  private limit = firstLimit;
+  private open = 0;
+  private readonly waiters: ((entered: boolean) => void)[] = [];
+  /** Running mean of a call's duration. */
+  private meanMs = 100;
+  /** Until when what was held will keep the endpoint busy, by its measured speed. */
+  private bookedUntil = 0;
+
+  constructor(
+    private readonly maxLimit: number,
+    private readonly now: () => number,
+  ) {}
+
+  get isIdle(): boolean {
+    return this.open === 0 && this.waiters.length === 0 && this.bookedUntil < this.now();
+  }
+
+  /** @returns false if there was no room in good time; a true must be followed by one `leave` */
+  enter(): boolean | Promise<boolean> {
+    if (this.open < this.limit) {
+      this.open++;
+      return true;
+    }
+    if (this.waiters.length >= this.limit * waitersPerPlace) return false;
+    return new Promise((resolve) => {
+      const waiter = (entered: boolean) => {
+        clearTimeout(timer);
+        resolve(entered);
+      };
+      const timer = setTimeout(() => {
+        this.waiters.splice(this.waiters.indexOf(waiter), 1);
+        resolve(false);
+      }, longestWaitMs);
+      this.waiters.push(waiter);
+    });
+  }
+
+  /** @param isHealthy false for a timeout, no answer, 429 or 5xx: the endpoint has too much, or is down */
+  leave(isHealthy: boolean, durationMs: number): void {
+    this.open--;
+    this.limit = isHealthy ? Math.min(this.maxLimit, this.limit + 1) : Math.max(1, Math.floor(this.limit / 2));
+    this.meanMs += (durationMs - this.meanMs) / 16;
+    while (this.open < this.limit && this.waiters.length > 0) {
+      this.open++;
+      this.waiters.shift()!(true);
+    }
+  }
+
+  /** Milliseconds until a delivery that found no room should come again: spread out at the speed the endpoint has shown. */
+  holdMs(): number {
+    const now = this.now();
+    const perCallMs = this.meanMs / this.limit;
+    this.bookedUntil = Math.max(this.bookedUntil, now) + perCallMs;
+    return Math.min(longestHoldMs, Math.max(shortestHoldMs, this.bookedUntil - now));
+  }
+}
+
+/** The windows of the endpoints in use, by callback URL. Those long unused are forgotten. */
+export class EndpointWindows {
+  private readonly windows = new Map<string, EndpointWindow>();
+  private sweepAt = 1000;
+
+  constructor(
+    private readonly maxLimit: number,
+    private readonly now: () => number,
+  ) {}
+
+  of(url: string): EndpointWindow {
+    let window = this.windows.get(url);
+    if (!window) {
+      window = new EndpointWindow(this.maxLimit, this.now);
+      this.windows.set(url, window);
+      if (this.windows.size >= this.sweepAt) this.sweep();
+    }
+    return window;
+  }
+
+  /** An idle endpoint starts slowly again: nobody knows what became of it meanwhile. */
+  private sweep(): void {
+    for (const [url, window] of this.windows) if (window.isIdle) this.windows.delete(url);
+    this.sweepAt = Math.max(1000, this.windows.size * 2);
+  }
+}

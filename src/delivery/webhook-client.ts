@@ -1,0 +1,22 @@
+export interface WebhookRequest {
+  url: string;
+  headers: Record<string, string>;
+  /** The bytes to send, exactly. */
+  body: Buffer;
+}
+
+export type WebhookResponse =
+  | { kind: 'answered'; status: number; retryAfter: string | undefined; durationMs: number; excerpt: string }
+  /** No usable answer: `reason` says what happened in words an operator understands. */
+  | { kind: 'unanswered'; reason: string; durationMs: number }
+  /** We gave up ourselves, because this process is stopping: no fault of the receiver. */
+  | { kind: 'abandoned' };
+
+/** Calls receivers. One call is one request: no redirect is followed, nothing is repeated. */
+export abstract class WebhookClient {
+  /** Never rejects: whatever a receiver does is an answer or the lack of one. Time and memory per call are bounded. */
+  abstract post(request: WebhookRequest): Promise<WebhookResponse>;
+  /** Ends every call under way as abandoned. */
+  abstract abandonAll(): void;
+  abstract close(): Promise<void>;
+}

@@ -1,0 +1,78 @@
+import { Injectable } from '@nestjs/common';
+import { Enqueuer } from '../enqueueing/enqueuer.service.js';
+import { Heartbeat } from '../infra/postgres/heartbeat.service.js';
+import { Ledger } from '../ledger/ledger.service.js';
+import { DeliveryQueue, lanes } from '../queue/delivery-queue.js';
+
+const claimTogether = 512;
+/** With an empty queue, what was handed out longer ago than this is not on its way any more. */
+const emptyQueueSlackMs = 5000;
+
+/**
+ * The one idempotent job: finds what is due, and what was lost, and hands it to the queue. Any number of processes may run
+ * it, as often as they like: every row is claimed by one of them (`FOR UPDATE SKIP LOCKED`) under a new generation.
+ */
+@Injectable()
+export class Dispatcher {
+  constructor(
+    private readonly ledger: Ledger,
+    private readonly queue: DeliveryQueue,
+    private readonly enqueuer: Enqueuer,
+    private readonly heartbeat: Heartbeat,
+  ) {}
+
+  /**
+   * Hands out everything that is due, as far as the queue takes it.
+   * @param onProgress told after every batch how many were handed out so far
+   * @returns how many were handed out
+   */
+  async dispatchDue(onProgress?: (dispatched: number) => void): Promise<number> {
+    let dispatched = 0;
+    // A full or absent queue leaves the work where it is safe.
+    while (this.enqueuer.isAccepting) {
+      const { deliveries, catalogueVersion, queuedAt } = await this.ledger.claimDue(claimTogether, this.enqueuer.owner);
+      if (deliveries.length === 0) break;
+      const refused = await Promise.all(
+        lanes.map((lane) => {
+          const isSlow = lane === 'slow';
+          const ofLane = deliveries.filter((delivery) => delivery.isSlow === isSlow);
+          return this.enqueuer.enqueue(lane, ofLane, catalogueVersion, queuedAt);
+        }),
+      );
+      dispatched += deliveries.length;
+      onProgress?.(dispatched);
+      if (refused.some((count) => count > 0)) break;
+    }
+    return dispatched;
+  }
+
+  /** Makes due again what nobody has in hand any more. @returns how many deliveries the queue had lost */
+  async recover(): Promise<number> {
+    await this.ledger.freeOrphaned();
+    if (!(await this.ledger.hasEndedLease())) return 0;
+    const takenUpTo = await this.takenUpTo();
+    let lostInAll = 0;
+    for (;;) {
+      const { ended, lost } = await this.ledger.endLeases(takenUpTo, claimTogether);
+      lostInAll += lost;
+      if (ended < claimTogether) return lostInAll;
+    }
+  }
+
+  /**
+   * The time up to which everything handed to the queue has been taken from it, by all lanes. The queues are first in,
+   * first out: what was handed out later may still stand in line behind a backlog, what was handed out before was lost
+   * or is in the hand of a worker whose lease has ended.
+   */
+  private async takenUpTo(): Promise<number> {
+    const progress = await this.ledger.readProgress();
+    const emptyUpTo = this.heartbeat.ledgerNow() - emptyQueueSlackMs;
+    const upTo = await Promise.all(
+      lanes.map(async (lane) => {
+        const depth = await this.queue.depth(lane);
+        return depth === 0 ? Math.max(emptyUpTo, progress.get(lane) ?? 0) : (progress.get(lane) ?? 0);
+      }),
+    );
+    return Math.min(...upTo);
+  }
+}

@@ -1,0 +1,162 @@
+import { Logger } from '@nestjs/common';
+import type { Redis } from 'ioredis';
+import { Batcher } from '../infra/batcher.js';
+import { IdempotencyStore, type Acquired, type Claim } from './idempotency-store.js';
+
+/*
+ * Value under a key: `L<token> <hash>` locked, `S<hash> <outcome as JSON>` sealed; the hash may be empty. An owner is
+ * alive as long as `w:<process>` exists. All scripts take any number of keys: one round trip for what arrives together.
+ * The liveness key is read inside the script and is not among KEYS, so this needs a single Redis, not a cluster.
+ */
+const acquireScript = `
+local answers = {}
+for i, key in ipairs(KEYS) do
+  local token, ttl, hash, takeover = ARGV[i * 4 - 3], ARGV[i * 4 - 2], ARGV[i * 4 - 1], ARGV[i * 4]
+  local wanted = 'L' .. token .. ' ' .. hash
+  local found = redis.call('SET', key, wanted, 'PX', ttl, 'NX', 'GET')
+  if not found then
+    answers[i] = 'A'
+  elseif takeover == '1' and string.sub(found, 1, 1) == 'L' then
+    local owner = string.match(found, '^L([^/ ]+)/')
+    if owner and redis.call('EXISTS', 'w:' .. owner) == 0 then
+      redis.call('SET', key, wanted, 'PX', ttl)
+      answers[i] = 'T'
+    else
+      answers[i] = found
+    end
+  else
+    answers[i] = found
+  end
+end
+return answers`;
+
+/** Whoever holds the lock with this token may write the new value (seal), or nothing (release), or keep it (extend). */
+const leaveScript = `
+local answers = {}
+for i, key in ipairs(KEYS) do
+  local token, verb, ttl, outcome = ARGV[i * 4 - 3], ARGV[i * 4 - 2], ARGV[i * 4 - 1], ARGV[i * 4]
+  local found = redis.call('GET', key)
+  local prefix = 'L' .. token .. ' '
+  if found and string.sub(found, 1, #prefix) == prefix then
+    if verb == 'seal' then
+      redis.call('SET', key, 'S' .. string.sub(found, #prefix + 1) .. ' ' .. outcome, 'PX', ttl)
+    elseif verb == 'extend' then
+      redis.call('PEXPIRE', key, ttl)
+    else
+      redis.call('DEL', key)
+    end
+    answers[i] = 1
+  else
+    answers[i] = 0
+  end
+end
+return answers`;
+
+interface Leave {
+  key: string;
+  token: string;
+  verb: 'seal' | 'extend' | 'release';
+  ttlMs: number;
+  outcome: string;
+}
+
+type WithScripts = Redis & {
+  acquireKeys(count: number, ...keysAndArguments: (string | number)[]): Promise<string[]>;
+  leaveKeys(count: number, ...keysAndArguments: (string | number)[]): Promise<number[]>;
+};
+
+const livenessTtlMs = 5000;
+const livenessIntervalMs = 1500;
+const batching = { maxItems: 256, lingerMs: 1, concurrency: 2 };
+
+export class RedisIdempotencyStore extends IdempotencyStore {
+  private readonly logger = new Logger('RedisIdempotencyStore');
+  private readonly redis: WithScripts;
+  private readonly acquiring = new Batcher<Claim, Acquired>((batch) => this.acquireTogether(batch), batching);
+  private readonly leaving = new Batcher<Leave, boolean>((batch) => this.leaveTogether(batch), batching);
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(
+    redis: Redis,
+    private readonly processId: string,
+  ) {
+    super();
+    redis.defineCommand('acquireKeys', { lua: acquireScript });
+    redis.defineCommand('leaveKeys', { lua: leaveScript });
+    this.redis = redis as WithScripts;
+  }
+
+  async live(): Promise<void> {
+    const beat = () => this.redis.set(`w:${this.processId}`, '1', 'PX', livenessTtlMs);
+    // A Redis that is down or was flushed sees this process again with the next beat.
+    const tryBeat = () => beat().catch((error: unknown) => this.logger.debug({ event: 'redis.liveness-failed', error }));
+    this.redis.on('ready', () => void tryBeat());
+    this.timer = setInterval(() => void tryBeat(), livenessIntervalMs).unref();
+    await tryBeat();
+  }
+
+  async leave(): Promise<void> {
+    clearInterval(this.timer);
+    await this.redis.del(`w:${this.processId}`).catch((error: unknown) => {
+      this.logger.debug({ event: 'redis.liveness-failed', error }); // then it expires
+    });
+  }
+
+  acquire(claim: Claim): Promise<Acquired> {
+    return this.acquiring.add(claim);
+  }
+
+  extend(key: string, token: string, ttlMs: number): Promise<boolean> {
+    return this.leaving.add({ key, token, verb: 'extend', ttlMs, outcome: '' });
+  }
+
+  seal(key: string, token: string, outcome: unknown, keepMs: number): Promise<boolean> {
+    return this.leaving.add({ key, token, verb: 'seal', ttlMs: keepMs, outcome: JSON.stringify(outcome) });
+  }
+
+  release(key: string, token: string): Promise<boolean> {
+    return this.leaving.add({ key, token, verb: 'release', ttlMs: 0, outcome: '' });
+  }
+
+  /** Redis forgets by itself. */
+  async sweep(): Promise<void> {}
+
+  private async acquireTogether(batch: Claim[]): Promise<Acquired[]> {
+    const keys = batch.map((claim) => claim.key);
+    const values = batch.flatMap((claim) => [
+      claim.token,
+      claim.ttlMs,
+      claim.requestHash ?? '',
+      claim.mayTakeOver ? '1' : '0',
+    ]);
+    const answers = await this.redis.acquireKeys(keys.length, ...keys, ...values);
+    return answers.map((answer, index) => this.read(answer, keys[index]!));
+  }
+
+  private read(answer: string, key: string): Acquired {
+    if (answer === 'A' || answer === 'T') return { kind: 'acquired', takenOver: answer === 'T' };
+    if (answer.startsWith('L')) return { kind: 'locked' };
+    const space = answer.indexOf(' ');
+    if (answer.startsWith('S') && space > 0) {
+      try {
+        return {
+          kind: 'sealed',
+          requestHash: answer.slice(1, space) || null,
+          outcome: JSON.parse(answer.slice(space + 1)) as unknown,
+        };
+      } catch {
+        // falls through: not ours
+      }
+    }
+    // Somebody else writes under our prefix, or a value was damaged. Locked until it expires is the answer that sends nothing twice.
+    this.logger.error({ event: 'idempotency.value-unreadable', key });
+    return { kind: 'locked' };
+  }
+
+  private async leaveTogether(batch: Leave[]): Promise<boolean[]> {
+    const keys = batch.map((leave) => leave.key);
+    const values = batch.flatMap((leave) => [leave.token, leave.verb, leave.ttlMs, leave.outcome]);
+    const answers = await this.redis.leaveKeys(keys.length, ...keys, ...values);
+    return answers.map((answer) => answer === 1);
+  }
+}

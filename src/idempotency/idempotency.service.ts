@@ -1,0 +1,127 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { Heartbeat } from '../infra/postgres/heartbeat.service.js';
+import { IdempotencyStore, type Acquired } from './idempotency-store.js';
+
+/** Only a final outcome is remembered; after any other the next caller runs the handler again. */
+export interface Handled<Outcome> {
+  outcome: Outcome;
+  isFinal: boolean;
+}
+
+export type Done<Outcome> =
+  | { kind: 'executed'; outcome: Outcome }
+  /** Done before: this is what came of it then. */
+  | { kind: 'replayed'; outcome: Outcome }
+  /** Somebody else is doing it right now. */
+  | { kind: 'in-flight' }
+  /** Done before, with another request under the same key. */
+  | { kind: 'mismatch' };
+
+export interface IdempotentOptions<Request> {
+  /** Part of the key: `i9y:<operation>:<id>`. */
+  operation: string;
+  lockTtlMs: number;
+  keepTtlMs: number;
+  mayTakeOver: boolean;
+  /** Fingerprint by which a different request under the same key is noticed; the request itself is not stored. */
+  hashRequest?: (request: Request) => string;
+}
+
+export interface Idempotent<Request, Outcome> {
+  do(id: string, request: Request): Promise<Done<Outcome>>;
+}
+
+/** A lock is renewed when this part of its life is over: in time for a second try. */
+const extendAfter = 0.7;
+
+/**
+ * Makes handlers idempotent: of all callers with the same key one runs, the others get its outcome or learn that it is
+ * under way.
+ *
+ *   unlocked ──acquire──▶ locked ──seal──▶ sealed ──TTL──▶ unlocked
+ *      ▲                    │
+ *      └── release, TTL ────┘      (and takeover: locked, owner not alive ──▶ locked by somebody else)
+ *
+ * Storage lives behind IdempotencyStore. Rejects when the store does not answer at the start (nothing was run then), or
+ * when the handler does. Once the handler has run, its outcome is given, even if it could not be sealed.
+ */
+@Injectable()
+export class Idempotency {
+  private readonly logger = new Logger(Idempotency.name);
+  private counter = 0;
+  readonly counts = { executed: 0, replayed: 0, inFlight: 0, mismatched: 0, takenOver: 0, lateOwners: 0, unsealed: 0 };
+
+  constructor(
+    private readonly store: IdempotencyStore,
+    private readonly heartbeat: Heartbeat,
+  ) {}
+
+  make<Request, Outcome>(
+    handler: (request: Request) => Promise<Handled<Outcome>>,
+    options: IdempotentOptions<Request>,
+  ): Idempotent<Request, Outcome> {
+    return { do: (id, request) => this.once(`i9y:${options.operation}:${id}`, request, handler, options) };
+  }
+
+  private async once<Request, Outcome>(
+    key: string,
+    request: Request,
+    handler: (request: Request) => Promise<Handled<Outcome>>,
+    options: IdempotentOptions<Request>,
+  ): Promise<Done<Outcome>> {
+    const token = `${this.heartbeat.processId}/${++this.counter}`;
+    const requestHash = options.hashRequest?.(request) ?? null;
+    const { lockTtlMs: ttlMs, mayTakeOver } = options;
+    const acquired = await this.store.acquire({ key, token, ttlMs, requestHash, mayTakeOver });
+    if (acquired.kind !== 'acquired') return this.answer(acquired, requestHash);
+    if (acquired.takenOver) this.counts.takenOver++;
+    const extending = setInterval(() => {
+      this.store
+        .extend(key, token, ttlMs)
+        .then((mine) => mine || this.reportLate(key))
+        .catch((error: unknown) => this.logger.warn({ event: 'idempotency.extend-failed', key, error }));
+    }, ttlMs * extendAfter);
+    try {
+      const { outcome, isFinal } = await handler(request);
+      this.counts.executed++;
+      await this.leave(key, () =>
+        isFinal ? this.store.seal(key, token, outcome, options.keepTtlMs) : this.store.release(key, token),
+      );
+      return { kind: 'executed', outcome };
+    } catch (error) {
+      await this.leave(key, () => this.store.release(key, token));
+      throw error;
+    } finally {
+      clearInterval(extending);
+    }
+  }
+
+  /** What cannot be written now ends with the lock's TTL. The outcome stands either way. */
+  private async leave(key: string, write: () => Promise<boolean>): Promise<void> {
+    try {
+      if (!(await write())) this.reportLate(key);
+    } catch (error) {
+      this.counts.unsealed++;
+      this.logger.warn({ event: 'idempotency.seal-failed', key, error });
+    }
+  }
+
+  private answer<Outcome>(acquired: Exclude<Acquired, { kind: 'acquired' }>, requestHash: string | null): Done<Outcome> {
+    if (acquired.kind === 'locked') {
+      this.counts.inFlight++;
+      return { kind: 'in-flight' };
+    }
+    if (acquired.requestHash !== requestHash) {
+      this.counts.mismatched++;
+      return { kind: 'mismatch' };
+    }
+    this.counts.replayed++;
+    return { kind: 'replayed', outcome: acquired.outcome as Outcome };
+  }
+
+  /** The lock had expired or was taken over, so somebody else may have run the handler as well. */
+  private reportLate(key: string): void {
+    this.counts.lateOwners++;
+    this.logger.warn({ event: 'idempotency.lock-lost', key });
+  }
+}

@@ -1,0 +1,100 @@
+import amqp, { type ChannelModel } from 'amqplib';
+import { Logger } from '@nestjs/common';
+
+const firstDelayMs = 100;
+const longestDelayMs = 5000;
+
+/**
+ * One AMQP connection that is re-established for ever. `setUp` runs on every new connection and opens its channels; until
+ * it is through, the connection counts as down.
+ */
+export class RabbitMqConnection {
+  private readonly logger: Logger;
+  private model: ChannelModel | undefined;
+  private closing = false;
+  private delayMs = firstDelayMs;
+  private timer: NodeJS.Timeout | undefined;
+  private ready = false;
+  private lastError: unknown;
+  private firstTry: Promise<void> | undefined;
+
+  constructor(
+    private readonly url: string,
+    private readonly purpose: string,
+    private readonly setUp: (model: ChannelModel) => Promise<void>,
+    private readonly tearDown: () => void,
+  ) {
+    this.logger = new Logger(`RabbitMQ ${purpose}`);
+  }
+
+  get isReady(): boolean {
+    return this.ready;
+  }
+
+  /** Why it is not ready; undefined when it is. */
+  get trouble(): unknown {
+    return this.ready ? undefined : (this.lastError ?? new Error('connecting'));
+  }
+
+  /** Resolves after the first try, successful or not: starting does not wait for a broker that is down. */
+  open(): Promise<void> {
+    return (this.firstTry ??= this.connect());
+  }
+
+  /** Closes the channels first (the caller does), then this: the other way round the last acks would be lost. */
+  async close(): Promise<void> {
+    this.closing = true;
+    clearTimeout(this.timer);
+    await this.firstTry;
+    const model = this.model;
+    this.lose();
+    await model?.close().catch(() => {}); // it may have gone by itself meanwhile; gone is what was wanted
+  }
+
+  private async connect(): Promise<void> {
+    try {
+      // Nagle would hold small frames back for up to 12 ms.
+      const model = await amqp.connect(this.url, {
+        noDelay: true,
+        timeout: 5000,
+        clientProperties: { connection_name: `heraut ${this.purpose}` },
+      });
+      this.model = model;
+      // Without a listener an error event would end the process; what follows it is always `close`.
+      model.on('error', (error: unknown) => (this.lastError = error));
+      model.once('close', () => this.lost(model));
+      await this.setUp(model);
+      if (this.model !== model) return; // lost while setting up
+      this.ready = true;
+      this.delayMs = firstDelayMs;
+      this.logger.log({ event: 'rabbitmq.connected', purpose: this.purpose });
+    } catch (error) {
+      this.lastError = error;
+      const model = this.model;
+      if (model) {
+        // Connected but not usable: give it up whole and begin again.
+        this.lost(model);
+        model.close().catch(() => {});
+      } else this.again();
+    }
+  }
+
+  private lost(model: ChannelModel): void {
+    if (this.model !== model) return;
+    this.lose();
+    if (!this.closing) this.again();
+  }
+
+  private lose(): void {
+    this.model = undefined;
+    this.ready = false;
+    this.tearDown();
+  }
+
+  private again(): void {
+    if (this.closing) return;
+    this.logger.warn({ event: 'rabbitmq.disconnected', purpose: this.purpose, retryInMs: this.delayMs, error: this.lastError });
+    this.timer = setTimeout(() => void this.connect(), this.delayMs);
+    this.delayMs = Math.min(longestDelayMs, this.delayMs * 2);
+  }
+}

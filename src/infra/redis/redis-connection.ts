@@ -1,0 +1,31 @@
+import { Logger } from '@nestjs/common';
+import { Redis } from 'ioredis';
+
+const logger = new Logger('Redis');
+
+/**
+ * A connection that is re-established for ever. A command fails at once while it is down, rather than wait in a queue of
+ * unknown length: whoever needs it decides how to wait.
+ */
+export function openRedis(url: string): Redis {
+  const redis = new Redis(url, {
+    connectionName: 'heraut',
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    connectTimeout: 5000,
+    commandTimeout: 3000, // a frozen server must not hold a worker for ever
+    retryStrategy: (times) => Math.min(2000, 50 * 2 ** Math.min(times, 6)),
+    reconnectOnError: (error) => error.message.startsWith('READONLY'), // the replica we talk to is no longer master
+  });
+  let lastMessage = '';
+  // Without a listener each failed reconnect would be printed raw. One line per distinct trouble is enough.
+  redis.on('error', (error: Error) => {
+    if (error.message !== lastMessage) logger.warn({ event: 'redis.failed', error });
+    lastMessage = error.message;
+  });
+  redis.on('ready', () => {
+    lastMessage = '';
+    logger.log({ event: 'redis.connected' });
+  });
+  return redis;
+}

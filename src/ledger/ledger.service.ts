@@ -1,0 +1,270 @@
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { Config } from '../config/config.module.js';
+import { Batcher } from '../infra/batcher.js';
+import { isDataError, isMissingPartition, sqlState } from '../infra/postgres/postgres-errors.js';
+import { Postgres, type Statement } from '../infra/postgres/postgres.js';
+import type { Delivery, DeliveryKey, DeliveryState, HandedOut, Settlement } from './delivery.js';
+import { PartitionKeeper } from './partition-keeper.service.js';
+import * as statements from './statements.js';
+
+export interface Accepted {
+  id: string;
+  channel: string;
+  publisher: string;
+  body: string;
+  subscriptionIds: string[];
+}
+
+/** How deliveries are handed out: to a queue that is there (leased), or, where it is not, to the dispatcher in a moment. */
+export type HandOut =
+  /** `owner`: the process whose memory is the queue; null where a broker is. */
+  { state: 'queued'; owner: string | null } | { state: 'waiting'; delayMs: number };
+
+export interface Claimed {
+  deliveries: (HandedOut & { isSlow: boolean })[];
+  /** At least the version any of them was matched with. */
+  catalogueVersion: number;
+  /** By Postgres' clock. */
+  queuedAt: number;
+}
+
+/** Text above this size, in bytes, does not travel through the queue: a worker reads it from the ledger. */
+export const longestTravellingBody = 8192;
+
+/**
+ * What is known of notifications and deliveries, and the only one who changes it. Every promise resolves after the commit.
+ */
+@Injectable()
+export class Ledger {
+  private readonly settlements = new Batcher<Settlement, void>((batch) => this.settleTogether(batch), {
+    maxItems: 512,
+    lingerMs: 10,
+    isolate: isDataError,
+  });
+
+  constructor(
+    private readonly postgres: Postgres,
+    private readonly partitions: PartitionKeeper,
+    private readonly config: Config,
+  ) {}
+
+  /**
+   * Commits notifications with their deliveries in one statement.
+   * @returns the catalogue version found, and the time of the commit; nothing was written unless it equals `version`
+   */
+  async accept(version: number, batch: Accepted[], handOut: HandOut): Promise<{ version: number; queuedAt: number }> {
+    const numbers: number[] = [];
+    const subscriptionIds: string[] = [];
+    batch.forEach((item, index) => {
+      for (const subscriptionId of item.subscriptionIds) {
+        numbers.push(index + 1); // Postgres counts from 1
+        subscriptionIds.push(subscriptionId);
+      }
+    });
+    const values = [
+      version,
+      batch.map((item) => item.id),
+      batch.map((item) => item.channel),
+      batch.map((item) => item.publisher),
+      batch.map((item) => item.body),
+      numbers,
+      subscriptionIds,
+      handOut.state,
+      handOut.state === 'queued' ? this.config.settings.DELIVERY_LEASE_MS : handOut.delayMs,
+      handOut.state === 'queued' ? handOut.owner : null,
+    ];
+    const run = async () => {
+      const [row] = await this.postgres.query<{ version: string; now_ms: string }>(statements.accept, values);
+      return { version: Number(row!.version), queuedAt: Number(row!.now_ms) };
+    };
+    try {
+      return await run();
+    } catch (error) {
+      if (!isMissingPartition(error)) throw error;
+      await this.partitions.makeAhead(); // no dispatcher has run for a week
+      return run();
+    }
+  }
+
+  /** Writes a result, together with those that arrive at the same time. */
+  settle(settlement: Settlement): Promise<void> {
+    return this.settlements.add(settlement);
+  }
+
+  /** Resolves when every settlement given so far is written, or refused. */
+  drain(): Promise<void> {
+    return this.settlements.drain();
+  }
+
+  async claimDue(limit: number, owner: string | null): Promise<Claimed> {
+    const rows = await this.postgres.query<{
+      notification_id: string;
+      subscription_id: string;
+      generation: number;
+      attempts: number;
+      failures: number;
+      replays: number;
+      is_slow: boolean;
+      body: string | null;
+      catalogue_version: string;
+      now_ms: string;
+    }>(statements.claimDue, [limit, this.config.settings.DELIVERY_LEASE_MS, owner, longestTravellingBody]);
+    return {
+      deliveries: rows.map((row) => ({
+        notificationId: row.notification_id,
+        subscriptionId: row.subscription_id,
+        generation: row.generation,
+        attempts: row.attempts,
+        failures: row.failures,
+        replays: row.replays,
+        isSlow: row.is_slow,
+        body: row.body,
+      })),
+      catalogueVersion: Number(rows[0]?.catalogue_version ?? 0),
+      queuedAt: Number(rows[0]?.now_ms ?? 0),
+    };
+  }
+
+  /** Of deliveries that came out of the queue late or twice, those that are still to be sent. */
+  async stillQueued<D extends Delivery>(deliveries: D[]): Promise<D[]> {
+    const rows = await this.postgres.query<{ notification_id: string; subscription_id: string }>(
+      statements.inspect,
+      keysOf(deliveries),
+    );
+    const found = new Set(rows.map((row) => `${row.notification_id}/${row.subscription_id}`));
+    return deliveries.filter((delivery) => found.has(`${delivery.notificationId}/${delivery.subscriptionId}`));
+  }
+
+  /** The text to send of each notification, by id. */
+  async bodies(notificationIds: string[]): Promise<Map<string, string>> {
+    const rows = await this.postgres.query<{ id: string; body: string }>(statements.bodies, [
+      notificationIds,
+      ...boundsOf(notificationIds),
+    ]);
+    return new Map(rows.map((row) => [row.id, row.body]));
+  }
+
+  async putBack(deliveries: Delivery[], delayMs: number): Promise<void> {
+    await this.onEach(statements.putBack, deliveries, delayMs);
+  }
+
+  async shortenLease(deliveries: Delivery[], delayMs: number): Promise<void> {
+    await this.onEach(statements.shortenLease, deliveries, delayMs);
+  }
+
+  async own(deliveries: Delivery[], owner: string): Promise<void> {
+    await this.onEach(statements.own, deliveries, owner);
+  }
+
+  async freeOrphaned(): Promise<void> {
+    await this.postgres.query(statements.freeOrphaned, []);
+  }
+
+  async hasEndedLease(): Promise<boolean> {
+    const [row] = await this.postgres.query<{ yes: boolean }>(statements.hasEndedLease, []);
+    return row!.yes;
+  }
+
+  /** @returns how many leases had ended, and how many of those deliveries the queue had lost */
+  async endLeases(takenUpToMs: number, limit: number): Promise<{ ended: number; lost: number }> {
+    const rows = await this.postgres.query<{ is_lost: boolean }>(statements.endLeases, [
+      new Date(takenUpToMs),
+      this.config.settings.DELIVERY_LEASE_MS,
+      limit,
+    ]);
+    return { ended: rows.length, lost: rows.filter((row) => row.is_lost).length };
+  }
+
+  async freeQueued(beforeMs: number): Promise<void> {
+    await this.postgres.query(statements.freeQueued, [new Date(beforeMs)]);
+  }
+
+  async recordProgress(progress: Map<string, number>): Promise<void> {
+    await this.postgres.query(statements.recordProgress, [[...progress.keys()], [...progress.values()]]);
+  }
+
+  /** By lane, the time (milliseconds, Postgres' clock) up to which workers have taken from the queue. */
+  async readProgress(): Promise<Map<string, number>> {
+    const rows = await this.postgres.query<{ lane: string; ms: string }>(statements.readProgress, []);
+    return new Map(rows.map((row) => [row.lane, Number(row.ms)]));
+  }
+
+  async retryNow(key: DeliveryKey): Promise<'retried' | 'not-found' | 'delivered'> {
+    const values = [key.notificationId, key.subscriptionId];
+    if (await this.postgres.affects(statements.retryNow, values)) return 'retried';
+    const state = await this.stateOf(key);
+    // Queued or being sent: what was asked for is about to happen.
+    return state === undefined ? 'not-found' : state === 'delivered' ? 'delivered' : 'retried';
+  }
+
+  async cancel(key: DeliveryKey): Promise<'cancelled' | 'not-found' | 'ended'> {
+    const values = [key.notificationId, key.subscriptionId];
+    if (await this.postgres.affects(statements.cancel, values)) return 'cancelled';
+    return (await this.stateOf(key)) === undefined ? 'not-found' : 'ended';
+  }
+
+  async cancelAllOfSubscription(manager: EntityManager, subscriptionId: string): Promise<void> {
+    await manager.query(statements.cancelAllOfSubscription, [subscriptionId]);
+  }
+
+  private async stateOf(key: DeliveryKey): Promise<DeliveryState | undefined> {
+    const rows = await this.postgres.query<{ state: DeliveryState }>(statements.stateOf, [
+      key.notificationId,
+      key.subscriptionId,
+    ]);
+    return rows[0]?.state;
+  }
+
+  private async onEach(statement: Statement, deliveries: Delivery[], value: unknown): Promise<void> {
+    const [notificationIds, subscriptionIds, generations, ...bounds] = keysOf(deliveries);
+    await this.postgres.query(statement, [notificationIds, subscriptionIds, generations, value, ...bounds]);
+  }
+
+  private async settleTogether(batch: Settlement[]): Promise<void[]> {
+    const attempts = batch.map((item) => item.attempt);
+    const values = [
+      batch.map((item) => item.notificationId),
+      batch.map((item) => item.subscriptionId),
+      batch.map((item) => item.generation),
+      batch.map((item) => item.state),
+      batch.map((item) => ('delayMs' in item ? Math.ceil(item.delayMs) : null)),
+      attempts.map((attempt) => attempt?.number ?? null),
+      attempts.map((attempt) => (attempt ? new Date(attempt.startedAt) : null)),
+      attempts.map((attempt) => (attempt ? Math.round(attempt.durationMs) : null)),
+      attempts.map((attempt) => attempt?.status ?? null),
+      attempts.map((attempt) => attempt?.error ?? null),
+      ...boundsOf(batch.map((item) => item.notificationId)),
+    ];
+    for (let tries = 1; ; tries++) {
+      try {
+        await this.postgres.query(statements.settle, values);
+        return batch.map(() => undefined);
+      } catch (error) {
+        // Two workers that settle the same deliveries in another order: one of them is told to repeat.
+        if (sqlState(error) !== '40P01' || tries === 5) throw error;
+      }
+    }
+  }
+}
+
+function keysOf(deliveries: Delivery[]): [string[], string[], number[], string, string] {
+  const notificationIds = deliveries.map((delivery) => delivery.notificationId);
+  return [
+    notificationIds,
+    deliveries.map((delivery) => delivery.subscriptionId),
+    deliveries.map((delivery) => delivery.generation),
+    ...boundsOf(notificationIds),
+  ];
+}
+
+/** Lowest and highest id: as text they sort as Postgres sorts them. */
+function boundsOf(ids: string[]): [string, string] {
+  let min = ids[0]!;
+  let max = min;
+  for (const id of ids) {
+    if (id < min) min = id;
+    if (id > max) max = id;
+  }
+  return [min, max];
+}

@@ -1,0 +1,214 @@
+import type { Statement } from '../infra/postgres/postgres.js';
+
+/*
+ * Every statement of the hot path and of the dispatcher, one per verb. All times are Postgres' own (`now()`), so that a
+ * process whose clock is off neither hurries nor delays anything. `$min`/`$max` bounds let the planner skip partitions.
+ */
+
+/**
+ * Commits notifications and their deliveries, or nothing: only while the catalogue is at version $1, the one they were
+ * matched with. The statement's snapshot decides, so a subscription committed before it began is never missed
+ * (docs/decisions/0004). Answers the version it saw and the time it wrote.
+ */
+export const accept: Statement = {
+  name: 'accept',
+  text: `
+    WITH current AS MATERIALIZED (SELECT version FROM catalogue),
+    notifications AS (
+      INSERT INTO notification (id, channel, publisher, body)
+      SELECT id, channel, publisher, body
+      FROM unnest($2::uuid[], $3::text[], $4::text[], $5::text[]) AS item (id, channel, publisher, body)
+      WHERE (SELECT version FROM current) = $1
+    ),
+    deliveries AS (
+      INSERT INTO delivery (notification_id, subscription_id, state, next_at, queued_at, owner)
+      SELECT ($2::uuid[])[nr], subscription_id, $8::delivery_state, now() + $9 * interval '1 ms', now(), $10
+      FROM unnest($6::int[], $7::uuid[]) AS item (nr, subscription_id)
+      WHERE (SELECT version FROM current) = $1
+    )
+    SELECT version, (extract(epoch FROM now()) * 1000)::bigint AS now_ms FROM current`,
+};
+
+/**
+ * Writes results: the state where the generation still fits (a success always: delivered is delivered), and the attempt
+ * in any case. Written twice it changes nothing the second time.
+ */
+export const settle: Statement = {
+  name: 'settle',
+  text: `
+    WITH result AS (
+      SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::int[], $4::delivery_state[], $5::int[],
+                           $6::int[], $7::timestamptz[], $8::int[], $9::int[], $10::text[])
+        AS r (notification_id, subscription_id, generation, state, delay_ms,
+              number, started_at, duration_ms, status, error)
+    ),
+    attempts AS (
+      INSERT INTO attempt (notification_id, subscription_id, generation, number, started_at, duration_ms, status, error)
+      SELECT notification_id, subscription_id, generation, number, started_at, duration_ms, status, error
+      FROM result WHERE number IS NOT NULL
+      ON CONFLICT DO NOTHING
+    )
+    UPDATE delivery d SET
+      state = r.state,
+      attempts = GREATEST(d.attempts, coalesce(r.number, 0)),
+      failures = d.failures + CASE WHEN r.number IS NOT NULL AND r.state <> 'delivered' THEN 1 ELSE 0 END,
+      next_at = now() + r.delay_ms * interval '1 ms',
+      owner = NULL,
+      last_status = CASE WHEN r.number IS NULL THEN d.last_status ELSE r.status END,
+      last_error = CASE WHEN r.number IS NULL AND r.error IS NULL THEN d.last_error ELSE r.error END,
+      ended_at = CASE WHEN r.delay_ms IS NULL THEN now() END
+    FROM result r
+    WHERE d.notification_id = r.notification_id AND d.subscription_id = r.subscription_id
+      AND d.notification_id BETWEEN $11 AND $12
+      AND (r.state = 'delivered' AND d.state <> 'delivered'
+        OR d.generation = r.generation AND d.state IN ('queued', 'sending'))`,
+};
+
+/** Takes what is due, hands it out under a new generation and a lease, and brings the text along where it is short. */
+export const claimDue: Statement = {
+  name: 'claim-due',
+  text: `
+    WITH due AS MATERIALIZED (
+      SELECT notification_id, subscription_id, state = 'held' OR failures > 0 AS is_slow FROM delivery
+      WHERE state IN ('waiting', 'held') AND next_at <= now()
+      ORDER BY next_at LIMIT $1 FOR UPDATE SKIP LOCKED
+    ),
+    claimed AS (
+      UPDATE delivery d SET
+        state = 'queued', generation = d.generation + 1, next_at = now() + $2 * interval '1 ms', queued_at = now(), owner = $3
+      FROM due
+      WHERE d.notification_id = due.notification_id AND d.subscription_id = due.subscription_id
+      RETURNING d.notification_id, d.subscription_id, d.generation, d.attempts, d.failures, d.replays, due.is_slow
+    )
+    SELECT c.*, CASE WHEN octet_length(n.body) <= $4 THEN n.body END AS body,
+      (SELECT version FROM catalogue) AS catalogue_version, (extract(epoch FROM now()) * 1000)::bigint AS now_ms
+    FROM claimed c JOIN notification n ON n.id = c.notification_id`,
+};
+
+/** The state of deliveries that came out of the queue late or twice: who still has generation and lease may be sent. */
+export const inspect: Statement = {
+  name: 'inspect',
+  text: `
+    SELECT d.notification_id, d.subscription_id
+    FROM unnest($1::uuid[], $2::uuid[], $3::int[]) AS item (notification_id, subscription_id, generation)
+    JOIN delivery d USING (notification_id, subscription_id)
+    WHERE d.state = 'queued' AND d.generation = item.generation AND d.notification_id BETWEEN $4 AND $5`,
+};
+
+export const bodies: Statement = {
+  name: 'bodies',
+  text: 'SELECT id, body FROM notification WHERE id = ANY ($1::uuid[]) AND id BETWEEN $2 AND $3',
+};
+
+/** What was handed out but could not be queued, or is given back untouched, is due again in $4 milliseconds. */
+export const putBack: Statement = {
+  name: 'put-back',
+  text: `
+    UPDATE delivery d SET state = 'waiting', next_at = now() + $4 * interval '1 ms', owner = NULL
+    FROM unnest($1::uuid[], $2::uuid[], $3::int[]) AS item (notification_id, subscription_id, generation)
+    WHERE d.notification_id = item.notification_id AND d.subscription_id = item.subscription_id
+      AND d.state = 'queued' AND d.generation = item.generation AND d.notification_id BETWEEN $5 AND $6`,
+};
+
+/** Ends the lease in $4 milliseconds: somebody else seems to be sending it, and if not, it comes back soon. */
+export const shortenLease: Statement = {
+  name: 'shorten-lease',
+  text: `
+    UPDATE delivery d SET next_at = LEAST(d.next_at, now() + $4 * interval '1 ms')
+    FROM unnest($1::uuid[], $2::uuid[], $3::int[]) AS item (notification_id, subscription_id, generation)
+    WHERE d.notification_id = item.notification_id AND d.subscription_id = item.subscription_id
+      AND d.state = 'queued' AND d.generation = item.generation AND d.notification_id BETWEEN $5 AND $6`,
+};
+
+/** The queue no longer has these, one process does: its end frees them. */
+export const own: Statement = {
+  name: 'own',
+  text: `
+    UPDATE delivery d SET owner = $4
+    FROM unnest($1::uuid[], $2::uuid[], $3::int[]) AS item (notification_id, subscription_id, generation)
+    WHERE d.notification_id = item.notification_id AND d.subscription_id = item.subscription_id
+      AND d.state = 'queued' AND d.generation = item.generation AND d.notification_id BETWEEN $5 AND $6`,
+};
+
+/** Deliveries in the hand of a process that is no longer alive are due at once. */
+export const freeOrphaned: Statement = {
+  name: 'free-orphaned',
+  text: `
+    UPDATE delivery d SET state = 'waiting', next_at = now(), owner = NULL
+    WHERE d.owner IS NOT NULL AND d.state = 'queued'
+      AND NOT EXISTS (SELECT FROM process p WHERE p.id = d.owner AND p.expires_at > now())`,
+};
+
+export const hasEndedLease: Statement = {
+  name: 'has-ended-lease',
+  text: `SELECT EXISTS (SELECT FROM delivery WHERE state = 'queued' AND next_at <= now()) AS yes`,
+};
+
+/**
+ * Leases that ended. What was queued before $1, the time up to which the workers have taken from the queue, was lost and is
+ * due at once; the rest still waits in line, and to queue it a second time would only make the line longer.
+ */
+export const endLeases: Statement = {
+  name: 'end-leases',
+  text: `
+    UPDATE delivery d SET
+      state = CASE WHEN is_lost THEN 'waiting'::delivery_state ELSE 'queued'::delivery_state END,
+      next_at = CASE WHEN is_lost THEN now() ELSE now() + $2 * interval '1 ms' END,
+      owner = NULL
+    FROM (
+      SELECT notification_id, subscription_id, queued_at <= $1 OR owner IS NOT NULL AS is_lost FROM delivery
+      WHERE state = 'queued' AND next_at <= now() ORDER BY next_at LIMIT $3 FOR UPDATE SKIP LOCKED
+    ) ended
+    WHERE d.notification_id = ended.notification_id AND d.subscription_id = ended.subscription_id
+    RETURNING is_lost`,
+};
+
+/** The queue is new, so it holds nothing: all it was given before $1 is due at once. */
+export const freeQueued: Statement = {
+  name: 'free-queued',
+  text: `
+    UPDATE delivery d SET state = 'waiting', next_at = now()
+    WHERE d.state = 'queued' AND d.owner IS NULL AND d.queued_at < $1`,
+};
+
+export const recordProgress: Statement = {
+  name: 'record-progress',
+  text: `
+    INSERT INTO lane_progress (lane, taken_up_to)
+    SELECT lane, to_timestamp(ms / 1000.0) FROM unnest($1::text[], $2::bigint[]) AS item (lane, ms)
+    ON CONFLICT (lane) DO UPDATE SET taken_up_to = GREATEST(lane_progress.taken_up_to, EXCLUDED.taken_up_to)`,
+};
+
+export const readProgress: Statement = {
+  name: 'read-progress',
+  text: `SELECT lane, (extract(epoch FROM taken_up_to) * 1000)::bigint AS ms FROM lane_progress`,
+};
+
+/** An operator's retry: what waits is due now; what ended without success starts a new series under a new key. */
+export const retryNow: Statement = {
+  name: 'retry-now',
+  text: `
+    UPDATE delivery d SET
+      state = 'waiting', next_at = now(), owner = NULL, generation = d.generation + 1, ended_at = NULL,
+      replays = d.replays + CASE WHEN d.state IN ('waiting', 'held') THEN 0 ELSE 1 END,
+      failures = CASE WHEN d.state IN ('waiting', 'held') THEN d.failures ELSE 0 END
+    WHERE d.notification_id = $1 AND d.subscription_id = $2
+      AND d.state IN ('waiting', 'held', 'failed', 'expired', 'cancelled', 'unknown')`,
+};
+
+export const cancel: Statement = {
+  name: 'cancel',
+  text: `
+    UPDATE delivery d SET state = 'cancelled', next_at = NULL, owner = NULL, generation = d.generation + 1, ended_at = now()
+    WHERE d.notification_id = $1 AND d.subscription_id = $2 AND d.state IN ('queued', 'waiting', 'held', 'sending')`,
+};
+
+/** Runs in the transaction that removes the subscription, hence not prepared. */
+export const cancelAllOfSubscription = `
+  UPDATE delivery SET state = 'cancelled', next_at = NULL, owner = NULL, generation = generation + 1, ended_at = now()
+  WHERE subscription_id = $1 AND state IN ('queued', 'waiting', 'held', 'sending')`;
+
+export const stateOf: Statement = {
+  name: 'state-of',
+  text: 'SELECT state FROM delivery WHERE notification_id = $1 AND subscription_id = $2',
+};

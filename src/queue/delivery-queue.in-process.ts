@@ -1,0 +1,89 @@
+import { DeliveryQueue, type Consumption, type Lane, type PublishOutcome, type Take } from './delivery-queue.js';
+import type { Chunk } from './chunk.js';
+
+interface Consumer {
+  take: Take;
+  free: number;
+  stopped: boolean;
+  done: (() => void) | undefined;
+  prefetch: number;
+}
+
+/**
+ * The queue in this process's memory, where no broker is configured. It ends with the process; what it held is known to
+ * the ledger by its owner and comes back at once.
+ */
+export class InProcessDeliveryQueue extends DeliveryQueue {
+  private readonly waiting: Record<Lane, Chunk[]> = { due: [], slow: [] };
+  private readonly consumers: Record<Lane, Consumer[]> = { due: [], slow: [] };
+  private closed = false;
+
+  constructor(
+    readonly owner: string,
+    private readonly maxChunks: number,
+  ) {
+    super();
+  }
+
+  get isAccepting(): boolean {
+    // Without a consumer in this process nobody would ever take it: another process's dispatcher must.
+    return !this.closed && this.consumers.due.length > 0 && this.waiting.due.length < this.maxChunks;
+  }
+
+  publish(lane: Lane, chunk: Chunk): Promise<PublishOutcome> {
+    if (this.closed || this.consumers[lane].length === 0 || this.waiting[lane].length >= this.maxChunks) {
+      return Promise.resolve('refused');
+    }
+    this.waiting[lane].push(chunk);
+    this.handOut(lane);
+    return Promise.resolve('taken');
+  }
+
+  consume(lane: Lane, prefetch: number, take: Take): Promise<Consumption> {
+    const consumer: Consumer = { take, free: prefetch, prefetch, stopped: false, done: undefined };
+    this.consumers[lane].push(consumer);
+    this.handOut(lane);
+    return Promise.resolve({
+      stop: async () => {
+        consumer.stopped = true;
+        this.consumers[lane] = this.consumers[lane].filter((other) => other !== consumer);
+        if (consumer.free < consumer.prefetch) await new Promise<void>((resolve) => (consumer.done = resolve));
+      },
+    });
+  }
+
+  depth(lane: Lane): Promise<number> {
+    return Promise.resolve(this.waiting[lane].length);
+  }
+
+  /** Never: it is created once, with the process, and then the ledger frees what the former process owned. */
+  onCreated(): void {}
+
+  close(): Promise<void> {
+    this.closed = true;
+    return Promise.resolve();
+  }
+
+  private handOut(lane: Lane): void {
+    for (const consumer of this.consumers[lane]) {
+      while (consumer.free > 0 && this.waiting[lane].length > 0) {
+        this.give(consumer, lane, this.waiting[lane].shift()!, false);
+      }
+    }
+  }
+
+  private give(consumer: Consumer, lane: Lane, chunk: Chunk, isRedelivered: boolean): void {
+    consumer.free--;
+    consumer
+      .take({ chunk, lane, isRedelivered })
+      .catch(() => {
+        if (!consumer.stopped) setTimeout(() => this.give(consumer, lane, chunk, true), 1000).unref();
+      })
+      .finally(() => {
+        consumer.free++;
+        if (consumer.stopped) {
+          if (consumer.free === consumer.prefetch) consumer.done?.();
+        } else this.handOut(lane);
+      });
+  }
+}

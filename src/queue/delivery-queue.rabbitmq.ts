@@ -1,0 +1,239 @@
+import { Logger } from '@nestjs/common';
+import type { Channel, ChannelModel, ConfirmChannel, ConsumeMessage } from 'amqplib';
+import { RabbitMqConnection } from '../infra/rabbitmq/rabbitmq-connection.js';
+import { decodeChunk, encodeChunk, type Chunk } from './chunk.js';
+import { DeliveryQueue, type Consumption, type Lane, type PublishOutcome, type Take } from './delivery-queue.js';
+import { declare, topology, type QueueDeclaration } from './topology.rabbitmq.js';
+
+/** Published and not yet confirmed; beyond this the broker is too slow to be given more. */
+const maxUnconfirmed = 2000;
+/** After a refusal the queue is left alone for as long as the refused deliveries wait in the ledger. */
+const refusalPauseMs = 1000;
+
+interface Consumer {
+  lane: Lane;
+  prefetch: number;
+  take: Take;
+  channel: Channel | undefined;
+  tag: string | undefined;
+  taken: Set<Promise<void>>;
+}
+
+/**
+ * RabbitMQ, on two connections: a blocked publisher must not hold back consumers and their acks. Publisher confirms are
+ * always on. Reconnects for ever.
+ */
+export class RabbitMqDeliveryQueue extends DeliveryQueue {
+  readonly owner = null;
+  private readonly logger = new Logger('RabbitMqDeliveryQueue');
+  private readonly declarations: QueueDeclaration[];
+  private readonly publishing: RabbitMqConnection;
+  private readonly consuming: RabbitMqConnection;
+  private publisher: ConfirmChannel | undefined;
+  private consumingModel: ChannelModel | undefined;
+  private readonly unconfirmed = new Set<(outcome: PublishOutcome) => void>();
+  private readonly consumers: Consumer[] = [];
+  private readonly createdListeners: (() => void)[] = [];
+  private isBlocked = false;
+  private isBufferFull = false;
+  private refusedUntil = 0;
+
+  constructor(url: string, prefix: string, maxLength: number) {
+    super();
+    this.declarations = topology(prefix, maxLength);
+    this.publishing = new RabbitMqConnection(
+      url,
+      'publishing',
+      (model) => this.setUpPublisher(model),
+      () => this.losePublisher(),
+    );
+    this.consuming = new RabbitMqConnection(
+      url,
+      'consuming',
+      (model) => this.setUpConsumers(model),
+      () => (this.consumingModel = undefined),
+    );
+  }
+
+  override async open(): Promise<void> {
+    await Promise.all([this.publishing.open(), this.consuming.open()]);
+  }
+
+  override get trouble(): unknown {
+    return this.publishing.trouble ?? this.consuming.trouble ?? (this.isBlocked ? new Error('blocked by an alarm') : undefined);
+  }
+
+  get isAccepting(): boolean {
+    return (
+      this.publishing.isReady &&
+      !this.isBlocked &&
+      !this.isBufferFull &&
+      this.unconfirmed.size < maxUnconfirmed &&
+      performance.now() >= this.refusedUntil
+    );
+  }
+
+  publish(lane: Lane, chunk: Chunk): Promise<PublishOutcome> {
+    const channel = this.publisher;
+    if (!channel || this.isBlocked || this.unconfirmed.size >= maxUnconfirmed) return Promise.resolve('refused');
+    return new Promise((resolve) => {
+      const settle = (outcome: PublishOutcome) => {
+        if (!this.unconfirmed.delete(settle)) return; // refused before, when the connection was lost or blocked
+        if (outcome === 'refused') this.refusedUntil = performance.now() + refusalPauseMs;
+        resolve(outcome);
+      };
+      this.unconfirmed.add(settle);
+      try {
+        const hasRoom = channel.publish('', this.nameOf(lane), encodeChunk(chunk), { persistent: true }, (error: unknown) =>
+          settle(error ? 'refused' : 'taken'),
+        );
+        if (!hasRoom) this.isBufferFull = true;
+      } catch {
+        settle('refused'); // the channel closed under our hands
+      }
+    });
+  }
+
+  async consume(lane: Lane, prefetch: number, take: Take): Promise<Consumption> {
+    const consumer: Consumer = { lane, prefetch, take, channel: undefined, tag: undefined, taken: new Set() };
+    this.consumers.push(consumer);
+    if (this.consumingModel) await this.start(consumer, this.consumingModel);
+    return { stop: () => this.stop(consumer) };
+  }
+
+  async depth(lane: Lane): Promise<number> {
+    const model = this.consumingModel;
+    if (!model) throw new Error('RabbitMQ is not connected', { cause: this.consuming.trouble });
+    const channel = await model.createChannel();
+    channel.on('error', () => {});
+    try {
+      return (await channel.checkQueue(this.nameOf(lane))).messageCount;
+    } finally {
+      await channel.close().catch(() => {}); // a failed check has closed it
+    }
+  }
+
+  onCreated(listener: () => void): void {
+    this.createdListeners.push(listener);
+  }
+
+  async close(): Promise<void> {
+    // Each answer still to come spares the ledger a second round; a broker that is gone will not give any.
+    const channel = this.publisher;
+    if (channel && !this.isBlocked && this.unconfirmed.size > 0) {
+      await Promise.race([channel.waitForConfirms().catch(() => {}), new Promise((resolve) => setTimeout(resolve, 2000).unref())]);
+    }
+    await channel?.close().catch(() => {});
+    await Promise.all([this.publishing.close(), this.consuming.close()]);
+  }
+
+  private async declareOn(model: ChannelModel): Promise<void> {
+    if (!(await declare(() => model.createChannel(), this.declarations))) return;
+    this.logger.log({ event: 'queue.created' });
+    for (const listener of this.createdListeners) listener();
+  }
+
+  private nameOf(lane: Lane): string {
+    return this.declarations.find((declaration) => declaration.lane === lane)!.name;
+  }
+
+  private async setUpPublisher(model: ChannelModel): Promise<void> {
+    model.on('blocked', (reason: string) => {
+      this.logger.warn({ event: 'rabbitmq.blocked', reason });
+      this.isBlocked = true;
+      this.refuseUnconfirmed();
+    });
+    model.on('unblocked', () => {
+      this.logger.log({ event: 'rabbitmq.unblocked' });
+      this.isBlocked = false;
+    });
+    await this.declareOn(model);
+    const channel = await model.createConfirmChannel();
+    channel.on('error', (error: unknown) => this.logger.error({ event: 'rabbitmq.channel-failed', error }));
+    channel.on('drain', () => (this.isBufferFull = false));
+    // A channel that closes by itself leaves the connection useless: begin again.
+    channel.on('close', () => {
+      if (this.publisher === channel) void model.close().catch(() => {});
+    });
+    this.publisher = channel;
+  }
+
+  private losePublisher(): void {
+    this.publisher = undefined;
+    this.isBlocked = false;
+    this.isBufferFull = false;
+    this.refuseUnconfirmed();
+  }
+
+  private refuseUnconfirmed(): void {
+    for (const settle of [...this.unconfirmed]) settle('refused');
+  }
+
+  private async setUpConsumers(model: ChannelModel): Promise<void> {
+    await this.declareOn(model); // the publishing connection may not have got so far
+    this.consumingModel = model;
+    for (const consumer of this.consumers) await this.start(consumer, model);
+  }
+
+  private async start(consumer: Consumer, model: ChannelModel): Promise<void> {
+    const channel = await model.createChannel();
+    channel.on('error', (error: unknown) => this.logger.error({ event: 'rabbitmq.channel-failed', error }));
+    channel.on('close', () => {
+      if (consumer.channel === channel && this.consumingModel === model) void model.close().catch(() => {});
+    });
+    await channel.prefetch(consumer.prefetch);
+    consumer.channel = channel;
+    const { consumerTag } = await channel.consume(this.nameOf(consumer.lane), (message) => {
+      // The queue was deleted under the consumer: set up everything again.
+      if (!message) void model.close().catch(() => {});
+      else this.receive(consumer, channel, message);
+    });
+    consumer.tag = consumerTag;
+  }
+
+  private receive(consumer: Consumer, channel: Channel, message: ConsumeMessage): void {
+    const work = this.work(consumer, channel, message).finally(() => consumer.taken.delete(work));
+    consumer.taken.add(work);
+  }
+
+  private async work(consumer: Consumer, channel: Channel, message: ConsumeMessage): Promise<void> {
+    const { lane } = consumer;
+    let chunk: Chunk;
+    try {
+      chunk = decodeChunk(message.content);
+    } catch (error) {
+      // It would be as unreadable the next time. If it was one of ours, its lease brings the deliveries back.
+      this.logger.error({ event: 'queue.chunk-unreadable', lane, error });
+      this.answer(consumer, channel, () => channel.ack(message));
+      return;
+    }
+    try {
+      await consumer.take({ chunk, lane, isRedelivered: message.fields.redelivered });
+      this.answer(consumer, channel, () => channel.ack(message));
+    } catch (error) {
+      this.logger.error({ event: 'queue.take-failed', lane, error });
+      await new Promise((resolve) => setTimeout(resolve, 1000)); // do not spin on a bug
+      this.answer(consumer, channel, () => channel.nack(message));
+    }
+  }
+
+  /** On a channel that is gone there is nobody to answer: the broker has put the message back already. */
+  private answer(consumer: Consumer, channel: Channel, give: () => void): void {
+    if (consumer.channel !== channel || !this.consumingModel) return;
+    try {
+      give();
+    } catch (error) {
+      this.logger.warn({ event: 'queue.answer-failed', error });
+    }
+  }
+
+  private async stop(consumer: Consumer): Promise<void> {
+    this.consumers.splice(this.consumers.indexOf(consumer), 1);
+    const { channel, tag } = consumer;
+    if (channel && tag !== undefined && this.consumingModel) await channel.cancel(tag).catch(() => {});
+    await Promise.all(consumer.taken);
+    // Closing the channel before the connection makes sure that the last acks arrive.
+    consumer.channel = undefined;
+    if (channel && this.consumingModel) await channel.close().catch(() => {});
+  }
+}

@@ -1,0 +1,53 @@
+import type { Channel, Options } from 'amqplib';
+import { lanes, type Lane } from './delivery-queue.js';
+
+export interface QueueDeclaration {
+  lane: Lane;
+  name: string;
+  options: Options.AssertQueue;
+}
+
+/**
+ * Everything Heraut has in RabbitMQ: two queues, reached through the default exchange by their names. No delay is kept
+ * here and nothing is dead-lettered: the ledger knows what was lost and when the next attempt is due.
+ */
+export function topology(prefix: string, maxLength: number): QueueDeclaration[] {
+  return lanes.map((lane) => ({
+    lane,
+    name: `${prefix}.${lane}`,
+    options: {
+      durable: true,
+      arguments: {
+        'x-queue-type': 'quorum', // replicated, and the fastest kind for confirmed messages
+        'x-max-length': maxLength,
+        'x-overflow': 'reject-publish', // a full queue says no; dropping its head would delay by a whole lease
+        'x-delivery-limit': 20, // a chunk that kills twenty workers goes back to the ledger
+      },
+    },
+  }));
+}
+
+/** @returns true if a queue was not there and had to be created */
+export async function declare(openChannel: () => Promise<Channel>, declarations: QueueDeclaration[]): Promise<boolean> {
+  let created = false;
+  for (const { name, options } of declarations) {
+    const probe = await openChannel();
+    probe.on('error', () => {}); // a missing queue closes the channel, which is the answer
+    const exists = await probe.checkQueue(name).then(
+      () => true,
+      (error: { code?: number }) => {
+        if (error.code === 404) return false;
+        throw error;
+      },
+    );
+    if (exists) {
+      await probe.close();
+      continue;
+    }
+    const channel = await openChannel();
+    await channel.assertQueue(name, options);
+    await channel.close();
+    created = true;
+  }
+  return created;
+}
