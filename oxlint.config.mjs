@@ -1,3 +1,5 @@
+import { readdirSync } from 'node:fs';
+
 /**
  * Which capability may import which: arrows point one way, so every folder can be read without what builds on it.
  * A new folder in src gets its line here (test/architecture.spec.ts insists).
@@ -48,6 +50,11 @@ export const arrows = {
   ],
 };
 
+/** The files that wire the capabilities together. */
+const rootFiles = readdirSync(new URL('src', import.meta.url))
+  .filter((name) => name.endsWith('.ts'))
+  .map((name) => name.replace('.ts', '\\.js'));
+
 /**
  * What the files of `folder` may not import, as patterns over the relative paths they would write.
  * @param {string} folder
@@ -66,7 +73,7 @@ const restrictedImports = (folder, allowed, closed) => [
         })),
       { regex: `^(\\.\\./)+(${closed.join('|')})/`, message: `${folder} is part of the program, this is not.` },
       {
-        regex: '^(\\.\\./)+(main|app\\.module|dispatch-once|data-source)\\.js$',
+        regex: `^(\\.\\./)+(${rootFiles.join('|')})$`,
         message: 'This wires the capabilities together; no capability knows it.',
       },
       // migrations/index.ts is the one list that has this name; infra reads it.
