@@ -1,0 +1,102 @@
+import { Injectable, type OnModuleDestroy } from '@nestjs/common';
+import { Agent, request } from 'undici';
+import { Config } from '../config/config.module.js';
+import { UnavailableProblem, ValidationProblem, wholeInput } from '../infra/http/problem.js';
+import { AddressRefused, RefusedAddresses } from '../infra/http/refused-addresses.js';
+
+/**
+ * Receivers know a probe by exactly this: channel `test`, and `kenmerken` present. Some answer 401 to every other body until
+ * they have stored the subscription that is being made.
+ */
+const probeBody = JSON.stringify({
+  kanaal: 'test',
+  hoofdObject: 'http://some.hoofdobject.nl/',
+  resource: 'some_resource',
+  resourceUrl: 'http://some.resource.nl/',
+  actie: 'create',
+  aanmaakdatum: '2019-01-01T12:00:00Z',
+  kenmerken: {},
+});
+
+const connectTimeoutMs = 10_000;
+const overallTimeoutMs = 30_000;
+
+/** A public page for trying out webhooks; it takes every call, with or without authorization. */
+const openHost = 'webhook.site';
+
+export interface ProbeRequest {
+  callbackUrl: string;
+  auth: string;
+  /** Whether the callback must be seen to refuse a call without authorization. */
+  isUrlNew: boolean;
+}
+
+type ProbeAnswer = { status: number } | { trouble: string };
+
+/** Proves that a callback answers, and that not everybody may call it, before anything is sent there. */
+@Injectable()
+export class CallbackProbe implements OnModuleDestroy {
+  private readonly refusedAddresses: RefusedAddresses;
+  private readonly mustRefuseStrangers: boolean;
+  private readonly closing = new AbortController();
+
+  constructor({ settings }: Config) {
+    this.refusedAddresses = new RefusedAddresses(settings);
+    this.mustRefuseStrangers = settings.TEST_CALLBACK_AUTH;
+  }
+
+  onModuleDestroy(): void {
+    this.closing.abort();
+  }
+
+  /** @throws {ValidationProblem} saying what the callback did instead */
+  async prove({ callbackUrl, auth, isUrlNew }: ProbeRequest): Promise<void> {
+    const url = new URL(callbackUrl);
+    if (isUrlNew && this.mustRefuseStrangers && url.hostname !== openHost) {
+      const answer = await this.post(url);
+      if ('trouble' in answer) throw refused('callbackUrl', 'invalid-callback-url', answer.trouble);
+      if (answer.status !== 401 && answer.status !== 403) {
+        const reason = `answers ${answer.status} to a call without authorization; it must answer 401 or 403`;
+        throw refused('callbackUrl', 'no-auth-on-callback-url', reason);
+      }
+    }
+    const answer = await this.post(url, auth);
+    if ('trouble' in answer) throw refused(wholeInput, 'invalid-callback-url', answer.trouble);
+    if (answer.status < 200 || answer.status > 209) {
+      const reason = `answers ${answer.status} to a call with the authorization given; it must answer 200 to 209`;
+      throw refused(wholeInput, 'invalid-callback-url', reason);
+    }
+  }
+
+  private async post(url: URL, auth?: string): Promise<ProbeAnswer> {
+    if (this.refusedAddresses.isRefusedHost(url.hostname)) return { trouble: new AddressRefused(url.hostname).message };
+    const agent = new Agent({ connect: { timeout: connectTimeoutMs, lookup: this.refusedAddresses.lookup } });
+    try {
+      const { statusCode } = await request(url, {
+        dispatcher: agent,
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...(auth === undefined ? {} : { authorization: auth }) },
+        body: probeBody,
+        signal: AbortSignal.any([this.closing.signal, AbortSignal.timeout(overallTimeoutMs)]),
+      });
+      return { status: statusCode };
+    } catch (error) {
+      if (this.closing.signal.aborted) throw new UnavailableProblem('This server is stopping.', 1, error);
+      return { trouble: describe(error as Error) };
+    } finally {
+      // The status says it all: the body, however long, is not read.
+      await agent.destroy();
+    }
+  }
+}
+
+const refused = (name: string, code: string, trouble: string) =>
+  new ValidationProblem([{ name, code, reason: `The callback ${trouble}.` }]);
+
+function describe(error: Error & { code?: string }): string {
+  const { name, code = '', message } = error;
+  if (error instanceof AddressRefused) return `is refused: ${message}`;
+  if (name === 'TimeoutError' || code.includes('TIMEOUT') || code === 'ETIMEDOUT') return 'does not answer in time';
+  if (/CERT|TLS|SSL|SELF_SIGNED|EPROTO|UNABLE_TO/.test(code)) return `fails at TLS: ${code}`;
+  return `cannot be reached: ${code || message}`;
+}

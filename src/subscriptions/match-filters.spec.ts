@@ -1,0 +1,50 @@
+import { describe, expect, it } from '@jest/globals';
+import { canonicalName } from '../channels/filter-names.js';
+import { demandsOf, meetsOneOf } from './match-filters.js';
+
+type Names = Record<string, string>;
+
+const meets = (alternatives: Names[], characteristics: Names) =>
+  meetsOneOf(
+    alternatives.map((filters) => demandsOf({ filters })),
+    new Map(Object.entries(characteristics).map(([name, value]) => [canonicalName(name), value])),
+  );
+
+describe('matching one entry', () => {
+  it.each<[string, Names, Names, boolean]>([
+    ['an entry without filters takes anything', {}, { zaaktype: 'a' }, true],
+    [
+      'an equal value matches, whatever else there is',
+      { zaaktype: 'a' },
+      { zaaktype: 'a', bronorganisatie: '1' },
+      true,
+    ],
+    ['a filter the notification has no value for is met', { zaaktype: 'a' }, { bronorganisatie: '1' }, true],
+    ['values are compared with their case', { zaaktype: 'a' }, { zaaktype: 'A' }, false],
+    ['* takes any value', { zaaktype: '*', bronorganisatie: '1' }, { zaaktype: 'z', bronorganisatie: '1' }, true],
+    ['an empty value is a value', { zaaktype: 'a' }, { zaaktype: '' }, false],
+    ['a notification without characteristics goes to all', { zaaktype: 'a', bronorganisatie: '1' }, {}, true],
+    [
+      'every filter must be met',
+      { zaaktype: 'a', bronorganisatie: '1' },
+      { zaaktype: 'a', bronorganisatie: '2' },
+      false,
+    ],
+    ['names are compared in their canonical form', { object_type: 'a' }, { objectType: 'b' }, false],
+    ['whichever side spells it how', { objectType: 'a' }, { object_type: 'a' }, true],
+    ['a name of every object is a name like others', { constructor: 'a' }, { constructor: 'b' }, false],
+  ])('%s', (_, filters, characteristics, isMet) => {
+    expect(meets([filters], characteristics)).toBe(isMet);
+  });
+});
+
+describe('matching several entries', () => {
+  it('takes them as alternatives', () => {
+    expect(meets([{ zaaktype: 'a' }, { zaaktype: 'b' }], { zaaktype: 'b' })).toBe(true);
+    expect(meets([{ zaaktype: 'a' }, { zaaktype: 'b' }], { zaaktype: 'c' })).toBe(false);
+  });
+
+  it('is not met where there is no entry', () => {
+    expect(meets([], { zaaktype: 'a' })).toBe(false);
+  });
+});

@@ -1,0 +1,24 @@
+import { canonicalName } from '../channels/filter-names.js';
+import type { SubscribedChannel } from './subscription.js';
+
+/** What one entry of a subscription demands, prepared for comparing: canonical name and value. */
+export type Demands = readonly (readonly [name: string, value: string])[];
+
+/** `*` demands nothing: it fits every value, and a name that a notification does not have is not asked for anyway. */
+export const demandsOf = ({ filters }: Pick<SubscribedChannel, 'filters'>): Demands =>
+  Object.entries(filters)
+    .filter(([, value]) => value !== '*')
+    .map(([name, value]) => [canonicalName(name), value] as const);
+
+/**
+ * Whether a notification with these characteristics (by canonical name) meets one of the alternatives. Every demand of an
+ * alternative must be met; one on a name the notification does not have is met.
+ */
+export function meetsOneOf(alternatives: readonly Demands[], characteristics: ReadonlyMap<string, string>): boolean {
+  return alternatives.some((demands) =>
+    demands.every(([name, value]) => {
+      const actual = characteristics.get(name);
+      return actual === undefined || actual === value;
+    }),
+  );
+}

@@ -1,0 +1,83 @@
+import type { Channel } from '../channels/channel.js';
+import { areNamesConsistent, canonicalName } from '../channels/filter-names.js';
+import { isStorable, readText, type FieldReader } from '../infra/http/fields.js';
+import { ValidationProblem } from '../infra/http/problem.js';
+import type { SubscribedChannel } from './subscription.js';
+import type { SubscriptionInput } from './subscriptions.service.js';
+
+// Longer than the standard's first version allowed: callback URLs carry keys, and access tokens outgrew 1000 characters.
+const maxUrlLength = 2048;
+const maxAuthLength = 16_384;
+
+// RFC 9110 §5.5. Anything else would be refused when it is sent, or end the header early.
+const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+type FindChannel = (name: string) => Channel | undefined;
+
+/**
+ * The abonnement that a POST or PUT describes.
+ * @throws {ValidationProblem}
+ */
+export function readAbonnement(fields: FieldReader, findChannel: FindChannel): SubscriptionInput {
+  const { callbackUrl = '', auth = '', channels = [] } = readChanges(fields, findChannel, { isPartial: false });
+  return { callbackUrl, auth, channels };
+}
+
+/**
+ * The fields of an abonnement that were sent.
+ * @throws {ValidationProblem}
+ */
+export function readChanges(
+  fields: FieldReader,
+  findChannel: FindChannel,
+  { isPartial }: { isPartial: boolean },
+): Partial<SubscriptionInput> {
+  const callbackUrl = fields.url('callbackUrl', { maxLength: maxUrlLength, isOptional: isPartial });
+  if (callbackUrl !== undefined && hasCredentials(callbackUrl)) {
+    fields.refuse('callbackUrl', 'invalid', 'Credentials belong in auth, not in the URL.');
+  }
+  const auth = fields.text('auth', { maxLength: maxAuthLength, isOptional: isPartial });
+  if (auth !== undefined && !headerValue.test(auth)) {
+    fields.refuse('auth', 'invalid', 'Holds a character that cannot be sent in a header.');
+  }
+  const channels = readChannels(fields);
+  if (fields.invalidParams.length > 0) throw new ValidationProblem(fields.invalidParams);
+  for (const [index, entry] of channels?.entries() ?? []) checkNames(entry, index, findChannel);
+  return { callbackUrl, auth, channels };
+}
+
+function hasCredentials(url: string): boolean {
+  const { username, password } = new URL(url);
+  return username !== '' || password !== '';
+}
+
+function readChannels(fields: FieldReader): SubscribedChannel[] | undefined {
+  return fields.objects('kanalen', { isOptional: true })?.map((entry) => ({
+    channel: entry.text('naam') ?? '',
+    filters: readFilters(entry),
+  }));
+}
+
+/** Of names that are the same in canonical form the last counts. */
+function readFilters(entry: FieldReader): Record<string, string> {
+  const filters = new Map<string, [name: string, value: string]>();
+  for (const [name, value] of Object.entries(entry.dictionary('filters', { isOptional: true }) ?? {})) {
+    const text = entry.accept(`filters.${name}`, readText(value, { maxLength: 1000 }));
+    if (!isStorable(name)) entry.refuse('filters', 'invalid', 'A name holds U+0000 or half a surrogate pair.');
+    if (text !== undefined) filters.set(canonicalName(name), [name, text]);
+  }
+  return Object.fromEntries(filters.values());
+}
+
+/** The fields are named as older clients know them, without the index; the reason says which entry it is. */
+function checkNames({ channel: name, filters }: SubscribedChannel, index: number, findChannel: FindChannel): void {
+  const entry = `kanalen.${index} (${name})`;
+  const channel = findChannel(name);
+  if (!channel) {
+    throw new ValidationProblem([{ name: 'naam', code: 'kanaal_naam', reason: `${entry}: there is no such kanaal.` }]);
+  }
+  const names = new Set(Object.keys(filters).map(canonicalName));
+  if (areNamesConsistent(names, channel.canonicalFilters)) return;
+  const reason = `${entry}: the names do not fit the filters of the kanaal (${channel.filters.join(', ')}).`;
+  throw new ValidationProblem([{ name: 'filters', code: 'inconsistent-abonnement-filters', reason }]);
+}

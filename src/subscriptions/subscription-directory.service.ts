@@ -1,0 +1,83 @@
+import { Injectable } from '@nestjs/common';
+import { Catalogue, type CatalogueShelf } from '../catalogue/catalogue.service.js';
+import { Postgres } from '../infra/postgres/postgres.js';
+import { demandsOf, meetsOneOf, type Demands } from './match-filters.js';
+import type { SubscribedChannel, Subscription } from './subscription.js';
+
+interface SubscriptionRow {
+  id: string;
+  owner_client_id: string;
+  callback_url: string;
+  auth: string;
+  channels: SubscribedChannel[];
+  is_deleted: boolean;
+}
+
+interface Subscriber {
+  subscription: Subscription;
+  alternatives: Demands[];
+}
+
+const changedSince = {
+  name: 'subscriptions-changed-since',
+  text: `SELECT id, owner_client_id, callback_url, auth, channels, deleted_at IS NOT NULL AS is_deleted
+           FROM subscription WHERE revision > $1 ORDER BY created_at, id`,
+};
+
+/** Every subscription, in memory, and for each channel who is to be asked. */
+@Injectable()
+export class SubscriptionDirectory implements CatalogueShelf {
+  private readonly byId = new Map<string, Subscription>();
+  private readonly byChannel = new Map<string, Map<string, Subscriber>>();
+
+  constructor(
+    catalogue: Catalogue,
+    private readonly postgres: Postgres,
+  ) {
+    catalogue.register(this);
+  }
+
+  find(id: string): Subscription | undefined {
+    return this.byId.get(id);
+  }
+
+  /** In the order in which they were created. */
+  list(): Subscription[] {
+    return [...this.byId.values()];
+  }
+
+  /** Who gets a notification of this channel. `characteristics` are by canonical name. */
+  match(channel: string, characteristics: ReadonlyMap<string, string>): Subscription[] {
+    const matched: Subscription[] = [];
+    for (const { subscription, alternatives } of this.byChannel.get(channel)?.values() ?? []) {
+      if (meetsOneOf(alternatives, characteristics)) matched.push(subscription);
+    }
+    return matched;
+  }
+
+  async refresh(revision: number): Promise<void> {
+    for (const row of await this.postgres.query<SubscriptionRow>(changedSince, [revision])) {
+      this.forget(row.id, row.is_deleted ? [] : row.channels);
+      if (row.is_deleted) this.byId.delete(row.id);
+      else this.keep(row);
+    }
+  }
+
+  private keep(row: SubscriptionRow): void {
+    const { id, owner_client_id: ownerClientId, callback_url: callbackUrl, auth, channels } = row;
+    const subscription = { id, ownerClientId, callbackUrl, auth, channels };
+    this.byId.set(id, subscription);
+    for (const name of new Set(channels.map(({ channel }) => channel))) {
+      const alternatives = channels.filter(({ channel }) => channel === name).map(demandsOf);
+      const subscribers = this.byChannel.get(name) ?? new Map<string, Subscriber>();
+      this.byChannel.set(name, subscribers.set(id, { subscription, alternatives }));
+    }
+  }
+
+  /** Takes a subscription out of the channels it is no longer about. */
+  private forget(id: string, remaining: SubscribedChannel[]): void {
+    for (const { channel } of this.byId.get(id)?.channels ?? []) {
+      if (!remaining.some((entry) => entry.channel === channel)) this.byChannel.get(channel)?.delete(id);
+    }
+  }
+}

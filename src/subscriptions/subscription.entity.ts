@@ -1,0 +1,29 @@
+import { Column, CreateDateColumn, Entity, PrimaryColumn } from 'typeorm';
+import type { SubscribedChannel } from './subscription.js';
+
+@Entity('subscription')
+export class SubscriptionEntity {
+  @PrimaryColumn('uuid')
+  id: string;
+
+  @Column('text', { name: 'owner_client_id' })
+  ownerClientId: string;
+
+  @Column('text', { name: 'callback_url' })
+  callbackUrl: string;
+
+  @Column('text')
+  auth: string;
+
+  @Column('json')
+  channels: readonly SubscribedChannel[];
+
+  @Column('bigint')
+  revision: string | number;
+
+  @CreateDateColumn({ name: 'created_at', type: 'timestamptz' })
+  createdAt: Date;
+
+  @Column('timestamptz', { name: 'deleted_at', nullable: true })
+  deletedAt: Date | null;
+}
