@@ -4,10 +4,12 @@ import { Config } from '../config/config.module.js';
 import type { Role } from '../config/settings.js';
 import { IdempotencyModule } from '../idempotency/idempotency.module.js';
 import { REDIS } from '../infra/redis/redis.module.js';
+import { Ledger } from '../ledger/ledger.service.js';
 import { LedgerModule } from '../ledger/ledger.module.js';
 import { QueueModule } from '../queue/queue.module.js';
 import { RetryPolicyModule } from '../retry-policy/retry-policy.module.js';
 import { SubscriptionsModule } from '../subscriptions/subscriptions.module.js';
+import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
 import { AttemptStates } from './attempt-states.js';
 import { InProcessAttemptStates } from './attempt-states.in-process.js';
 import { RedisAttemptStates } from './attempt-states.redis.js';
@@ -19,6 +21,10 @@ import { Worker } from './worker.service.js';
 
 @Module({ imports: [LedgerModule, QueueModule, IdempotencyModule, SubscriptionsModule, RetryPolicyModule] })
 export class DeliveryModule {
+  constructor(subscriptions: SubscriptionsService, ledger: Ledger) {
+    subscriptions.onRemoved((manager, id) => ledger.cancelAllOfSubscription(manager, id));
+  }
+
   static with(roles: Role[]): DynamicModule {
     return {
       module: DeliveryModule,

@@ -1,0 +1,41 @@
+import { Module, type DynamicModule } from '@nestjs/common';
+import { AuthModule } from './auth/auth.module.js';
+import { CatalogueModule } from './catalogue/catalogue.module.js';
+import { ChannelsModule } from './channels/channels.module.js';
+import { ConfigModule } from './config/config.module.js';
+import type { Settings } from './config/settings.js';
+import { DeliveryModule } from './delivery/delivery.module.js';
+import { DispatchingModule } from './dispatching/dispatching.module.js';
+import { HealthModule } from './health/health.module.js';
+import { ClockModule } from './infra/clock.module.js';
+import { PostgresModule } from './infra/postgres/postgres.module.js';
+import type { Postgres } from './infra/postgres/postgres.js';
+import { RedisModule } from './infra/redis/redis.module.js';
+import { PublishingModule } from './publishing/publishing.module.js';
+import { RetryPolicyModule } from './retry-policy/retry-policy.module.js';
+import { SubscriptionsModule } from './subscriptions/subscriptions.module.js';
+
+/** The map: what a process consists of, in the order a notification travels. */
+@Module({})
+export class AppModule {
+  static with(settings: Settings, postgres: Postgres): DynamicModule {
+    return {
+      module: AppModule,
+      imports: [
+        ConfigModule.with(settings),
+        ClockModule,
+        PostgresModule.with(postgres),
+        RedisModule,
+        CatalogueModule,
+        AuthModule,
+        ChannelsModule,
+        SubscriptionsModule,
+        RetryPolicyModule,
+        PublishingModule,
+        DeliveryModule.with(settings.ROLES),
+        ...(settings.ROLES.includes('dispatcher') ? [DispatchingModule.with(true)] : []),
+        HealthModule,
+      ],
+    };
+  }
+}

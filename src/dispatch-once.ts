@@ -1,0 +1,78 @@
+import 'reflect-metadata';
+import { Module, type DynamicModule } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { setTimeout as pause } from 'node:timers/promises';
+import { CatalogueModule } from './catalogue/catalogue.module.js';
+import { ConfigModule } from './config/config.module.js';
+import { InvalidSettings, readSettings, type Settings } from './config/settings.js';
+import { entities } from './create-heraut.js';
+import { DeliveryModule } from './delivery/delivery.module.js';
+import { Dispatcher } from './dispatching/dispatcher.service.js';
+import { DispatchingModule } from './dispatching/dispatching.module.js';
+import { ClockModule } from './infra/clock.module.js';
+import { JsonLogger } from './infra/logging/json-logger.js';
+import { DataDirectoryInUse } from './infra/postgres/directory-lock.js';
+import { PostgresModule } from './infra/postgres/postgres.module.js';
+import { Postgres } from './infra/postgres/postgres.js';
+import { RedisModule } from './infra/redis/redis.module.js';
+import { DeliveryQueue, lanes } from './queue/delivery-queue.js';
+import { QueueModule } from './queue/queue.module.js';
+
+/** The dispatcher alone; where the queue is this process's memory, with a worker, or nobody would take what it hands out. */
+@Module({})
+class DispatchOnceModule {
+  static with(settings: Settings, postgres: Postgres): DynamicModule {
+    return {
+      module: DispatchOnceModule,
+      imports: [
+        ConfigModule.with(settings),
+        ClockModule,
+        PostgresModule.with(postgres),
+        RedisModule,
+        CatalogueModule,
+        QueueModule,
+        ...(settings.AMQP_URL ? [] : [DeliveryModule.with(['worker'])]),
+        DispatchingModule.with(false),
+      ],
+    };
+  }
+}
+
+async function main(): Promise<void> {
+  const words = process.argv.slice(2);
+  if (words.length !== 1 || words[0] !== '--once') {
+    throw new InvalidSettings('Usage: npm run dispatch -- --once\nHands out once what is due, then ends. For ever: ROLES=dispatcher npm start');
+  }
+  const settings = readSettings({ ...process.env, ROLES: undefined });
+  settings.ROLES = settings.AMQP_URL ? ['dispatcher'] : ['worker', 'dispatcher'];
+  const logger = JsonLogger.open(settings);
+  const postgres = await Postgres.open(settings, entities);
+  await postgres.migrate();
+  const app = await NestFactory.createApplicationContext(DispatchOnceModule.with(settings, postgres), { logger });
+  const dispatcher = app.get(Dispatcher);
+  const queue = app.get(DeliveryQueue);
+  try {
+    if (queue.trouble !== undefined) throw queue.trouble;
+    const recovered = await dispatcher.recover();
+    const dispatched = await dispatcher.dispatchDue((soFar) => logger.log({ event: 'dispatch.progress', dispatched: soFar }));
+    if (queue.owner !== null) await emptied(queue);
+    logger.log({ event: 'dispatch.done', dispatched, recovered });
+  } finally {
+    await app.close(); // waits for what is being delivered
+    logger.flush();
+  }
+}
+
+async function emptied(queue: DeliveryQueue): Promise<void> {
+  for (;;) {
+    const depths = await Promise.all(lanes.map((lane) => queue.depth(lane)));
+    if (depths.every((depth) => depth === 0)) return;
+    await pause(20);
+  }
+}
+
+main().catch((error: unknown) => {
+  const isExpected = error instanceof InvalidSettings || error instanceof DataDirectoryInUse;
+  console.error(isExpected ? error.message : error);
+  process.exit(1);
+});
