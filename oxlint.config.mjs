@@ -116,8 +116,6 @@ export default {
     'typescript/no-floating-promises': 'error',
     'typescript/no-misused-promises': ['error', { checksVoidReturn: { properties: false } }],
     'typescript/await-thenable': 'error',
-    // What a driver gave us as `unknown` may be passed on.
-    'typescript/only-throw-error': ['error', { allowThrowingUnknown: true, allowThrowingAny: false }],
     'typescript/prefer-promise-reject-errors': 'error',
     'typescript/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
     'typescript/return-await': ['error', 'error-handling-correctness-only'],
