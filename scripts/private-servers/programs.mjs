@@ -19,6 +19,9 @@ import { delimiter, dirname, join } from 'node:path';
  * @property {string} redisServer
  */
 
+/** @type {Record<string, string>} */
+const debianPackages = { PostgreSQL: 'postgresql', RabbitMQ: 'rabbitmq-server', Redis: 'redis-server' };
+
 /** What to install, in the words of the systems people have. */
 const remedy = `Install them with the system's packages:
   Debian, Ubuntu:  apt-get install postgresql rabbitmq-server redis-server   (as root, the tests do this themselves)
@@ -54,7 +57,7 @@ export function findOrInstallPrograms(log) {
   let { found, missing } = findPrograms();
   if (missing.length > 0 && isDebianAsRoot()) {
     log(`installing ${missing.join(', ')} with apt-get …`);
-    installOnDebian();
+    installOnDebian(missing.map((name) => debianPackages[name] ?? name));
     ({ found, missing } = findPrograms());
   }
   if (missing.length === 0) return /** @type {Programs} */ (found);
@@ -100,12 +103,13 @@ function isDebianAsRoot() {
 /** Debian starts a server when it installs one; this file is how one tells it not to (deb-systemd-invoke, invoke-rc.d). */
 const startPolicy = '/usr/sbin/policy-rc.d';
 
-function installOnDebian() {
+/** @param {string[]} packages */
+function installOnDebian(packages) {
   const before = existsSync(startPolicy) ? readFileSync(startPolicy) : undefined;
   writeFileSync(startPolicy, '#!/bin/sh\nexit 101\n', { mode: 0o755 });
   try {
     apt('update');
-    apt('install', '--yes', '--no-install-recommends', 'postgresql', 'rabbitmq-server', 'redis-server');
+    apt('install', '--yes', '--no-install-recommends', ...packages);
   } finally {
     if (before) writeFileSync(startPolicy, before, { mode: 0o755 });
     else rmSync(startPolicy, { force: true });
