@@ -17,6 +17,7 @@ export const arrows = {
   ledger: ['infra', 'config'],
   queue: ['infra', 'config'],
   idempotency: ['infra', 'config'],
+  openapi: ['infra', 'config'],
   enqueueing: ['ledger', 'queue', 'infra', 'config'],
   publishing: ['channels', 'subscriptions', 'ledger', 'queue', 'enqueueing', 'catalogue', 'auth', 'infra', 'config'],
   delivery: [
