@@ -1,5 +1,5 @@
 import type { JsonObject } from './json-body.pipe.js';
-import type { InvalidParam } from './problem.js';
+import { wholeInput, type InvalidParam } from './problem.js';
 
 /** Why a value was refused. */
 export interface Refusal {
@@ -30,6 +30,10 @@ const refusals = {
   notList: { code: 'not_a_list', reason: 'Not a list.' },
   notObject: { code: 'not_a_dict', reason: 'Not an object.' },
 } as const satisfies Record<string, Refusal>;
+
+// A body of a megabyte can be wrong in a hundred thousand places; nobody reads, or logs, that.
+const maxInvalidParams = 50;
+const maxNameLength = 200;
 
 const unstorable = /[\0\p{Surrogate}]/u;
 
@@ -131,13 +135,14 @@ export class FieldReader {
     return this.list(name, rules)?.flatMap((item, index) => {
       const path = `${this.prefix}${name}.${index}`;
       if (isObject(item)) return [new FieldReader(item, `${path}.`, this.invalidParams)];
-      this.invalidParams.push({ name: `${path}.nonFieldErrors`, code: 'invalid', reason: refusals.notObject.reason });
+      this.refuse(`${name}.${index}.${wholeInput}`, 'invalid', refusals.notObject.reason);
       return [];
     });
   }
 
   refuse(name: string, code: string, reason: string): void {
-    this.invalidParams.push({ name: this.prefix + name, code, reason });
+    if (this.invalidParams.length >= maxInvalidParams) return;
+    this.invalidParams.push({ name: (this.prefix + name).slice(0, maxNameLength), code, reason });
   }
 
   /** What `readText` made of a value, with a refusal noted. */

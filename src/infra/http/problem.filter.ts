@@ -24,14 +24,15 @@ export class ProblemFilter implements ExceptionFilter {
       .status(problem.status)
       .headers(problem.extra.headers ?? {})
       .header('content-type', 'application/problem+json')
-      .send(problemText(problem, instance, originOf(request)));
+      // Bytes, because Fastify adds a charset to texts, and this media type has none.
+      .send(Buffer.from(problemText(problem, instance, originOf(request))));
   }
 
   private log(problem: ProblemError, instance: string, request: FastifyRequest): void {
     const { status, code, detail, extra } = problem;
-    const seen = { instance, status, code, method: request.method, path: request.url.split('?', 1)[0] };
+    const seen = { instance, status, code, method: request.method, path: request.url.split('?', 1)[0]!.slice(0, 200) };
     if (status >= 500) this.logger.error({ event: 'request.failed', ...seen, error: extra.cause ?? problem });
-    else this.logger.debug({ event: 'request.refused', ...seen, detail, invalidParams: extra.invalidParams });
+    else this.logger.log({ event: 'request.refused', ...seen, detail, invalidParams: extra.invalidParams });
   }
 }
 
