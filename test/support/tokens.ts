@@ -19,6 +19,6 @@ export function signToken({ clientId, secret, claims = {}, algorithm = 'HS256' }
     ...claims,
   };
   const set = Object.fromEntries(Object.entries(payload).filter(([, value]) => value !== undefined));
-  // Without `iat` in the payload the library would add its own.
-  return jwt.sign(set, secret, { algorithm, noTimestamp: true });
+  // Without `iat` in the payload the library would add its own; told not to, it takes ours away, too.
+  return jwt.sign(set, secret, { algorithm, noTimestamp: !('iat' in set) });
 }

@@ -1,0 +1,139 @@
+import type { LoggerService } from '@nestjs/common';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { ApplicationsService } from '../../src/auth/applications.service.js';
+import type { Scope } from '../../src/auth/scopes.js';
+import { readSettings } from '../../src/config/settings.js';
+import { createHeraut } from '../../src/create-heraut.js';
+import type { InvalidParam } from '../../src/infra/http/problem.js';
+import { createDatabase } from './database.js';
+import { signToken } from './tokens.js';
+
+/** What tests look at in a JSON body; which of it is there depends on the call. */
+export interface AnswerBody {
+  [field: string]: unknown;
+  url: string;
+  code: string;
+  detail: string;
+  instance: string;
+  invalidParams: InvalidParam[];
+  filters: string[];
+  kanalen: { naam: string; filters: Record<string, string> }[];
+}
+
+export interface ApiAnswer {
+  status: number;
+  headers: Headers;
+  text: string;
+  /** The body where it is a JSON object, otherwise empty. */
+  json: AnswerBody;
+  /** The body where it is a JSON array, otherwise empty. */
+  list: AnswerBody[];
+}
+
+export interface ApiRequest {
+  /** Without: the superuser's. */
+  token?: string | null;
+  /** Sent as JSON; a text or bytes go out as they are. */
+  body?: unknown;
+  headers?: Record<string, string>;
+}
+
+export interface LoggedEvent {
+  level: 'fatal' | 'error' | 'warn' | 'log' | 'debug' | 'verbose';
+  event?: string;
+  [field: string]: unknown;
+}
+
+export const superuser = { clientId: 'superuser', secret: 'secret' };
+
+/** Heraut in this process with a database of its own, listening on a free port, and whoever calls it. */
+export class Api {
+  private constructor(
+    readonly app: NestFastifyApplication,
+    readonly origin: string,
+    readonly logged: LoggedEvent[],
+    private readonly dropDatabase: () => Promise<void>,
+  ) {}
+
+  static async start(settings: Record<string, string> = {}): Promise<Api> {
+    const database = await createDatabase();
+    const logged: LoggedEvent[] = [];
+    const app = await createHeraut(
+      readSettings({
+        PORT: '0',
+        DATABASE_URL: database.url,
+        DATABASE_POOL_SIZE: '2',
+        SUPERUSER_CLIENT_ID: superuser.clientId,
+        SUPERUSER_SECRET: superuser.secret,
+        ...settings,
+      }),
+      collector(logged),
+    );
+    await app.listen(0, '127.0.0.1');
+    return new Api(app, await app.getUrl(), logged, () => database.drop());
+  }
+
+  async close(): Promise<void> {
+    await this.app.close();
+    await this.dropDatabase();
+  }
+
+  get base(): string {
+    return `${this.origin}/api/v1`;
+  }
+
+  get superuserToken(): string {
+    return signToken(superuser);
+  }
+
+  /** A new application with these scopes, and a token of it. */
+  async tokenWith(...scopes: Scope[]): Promise<string> {
+    const clientId = `client-${Math.random().toString(36).slice(2)}`;
+    const service = this.app.get(ApplicationsService);
+    const { secret } = await service.create({ clientId, label: clientId, scopes, isSuperuser: false });
+    return signToken({ clientId, secret });
+  }
+
+  /** `path` below /api/v1, or an absolute URL. */
+  async call(method: string, path: string, { token, body, headers = {} }: ApiRequest = {}): Promise<ApiAnswer> {
+    const isRaw = typeof body === 'string' || body instanceof Uint8Array;
+    const authorization = token === null ? undefined : `Bearer ${token ?? this.superuserToken}`;
+    const response = await fetch(path.startsWith('http') ? path : this.base + path, {
+      method,
+      redirect: 'manual',
+      headers: {
+        ...(authorization === undefined ? {} : { authorization }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      body: body === undefined || isRaw ? (body as RequestInit['body']) : JSON.stringify(body),
+    });
+    const text = await response.text();
+    const isJson = /json/.test(response.headers.get('content-type') ?? '') && text !== '';
+    const parsed: unknown = isJson ? JSON.parse(text) : {};
+    const [json, list] = Array.isArray(parsed) ? [{}, parsed] : [parsed, []];
+    return { status: response.status, headers: response.headers, text, json: json as AnswerBody, list };
+  }
+
+  get = (path: string, request?: ApiRequest) => this.call('GET', path, request);
+  post = (path: string, body: unknown, request?: ApiRequest) => this.call('POST', path, { body, ...request });
+  put = (path: string, body: unknown, request?: ApiRequest) => this.call('PUT', path, { body, ...request });
+  patch = (path: string, body: unknown, request?: ApiRequest) => this.call('PATCH', path, { body, ...request });
+  delete = (path: string, request?: ApiRequest) => this.call('DELETE', path, request);
+}
+
+function collector(logged: LoggedEvent[]): LoggerService {
+  const at =
+    (level: LoggedEvent['level']) =>
+    (message: unknown): void => {
+      logged.push(typeof message === 'object' ? { level, ...message } : { level, message });
+    };
+  return {
+    fatal: at('fatal'),
+    error: at('error'),
+    warn: at('warn'),
+    log: at('log'),
+    debug: at('debug'),
+    verbose: at('verbose'),
+  };
+}
