@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -59,7 +59,7 @@ export async function buildWhenNeeded(log) {
     run(process.execPath, [inProject('node_modules/@nestjs/cli/bin/nest.js'), 'build']);
     writeFileSync(buildStamp, hashOfSources());
   } finally {
-    rmSync(buildLock, { recursive: true, force: true });
+    rmSync(buildLock, { force: true });
   }
 }
 
@@ -90,17 +90,26 @@ function filesBelow(path) {
 }
 
 async function lockBuild() {
-  const staleAfterMs = 180_000;
   for (;;) {
     try {
-      mkdirSync(buildLock);
+      writeFileSync(buildLock, String(process.pid), { flag: 'wx' });
       return;
     } catch (error) {
       if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'EEXIST') throw error;
     }
-    const since = statSync(buildLock, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
-    if (Date.now() - since > staleAfterMs) rmSync(buildLock, { recursive: true, force: true });
+    // Its owner may have been killed while it compiled; an empty one is being written this moment.
+    const owner = existsSync(buildLock) ? readFileSync(buildLock, 'utf8') : '';
+    if (owner !== '' && !isRunning(Number(owner))) rmSync(buildLock, { force: true });
     await sleep(200);
+  }
+}
+
+/** @param {number} pid */
+function isRunning(pid) {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return /** @type {NodeJS.ErrnoException} */ (error).code === 'EPERM';
   }
 }
 
