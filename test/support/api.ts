@@ -17,6 +17,8 @@ export interface AnswerBody {
   instance: string;
   invalidParams: InvalidParam[];
   filters: string[];
+  secret: string;
+  attempts: Record<string, unknown>[];
   kanalen: { naam: string; filters: Record<string, string> }[];
 }
 

@@ -1,0 +1,28 @@
+import { describe, expect, it } from '@jest/globals';
+import { acceptsJson } from './accept-json.guard.js';
+
+describe('Accept', () => {
+  it.each([
+    [undefined, true],
+    ['', true],
+    ['*/*', true],
+    ['application/json', true],
+    ['application/*', true],
+    ['application/json; charset=utf-8', true],
+    ['APPLICATION/JSON', true],
+    ['text/html, application/xhtml+xml, */*;q=0.8', true],
+    ['text/html, application/json;q=0.1', true],
+    ['application/problem+json, application/json', true],
+    ['text/html', false],
+    ['application/xml', false],
+    ['application/problem+json', false],
+    ['application/json;q=0', false],
+    ['application/json;q=0, */*', false],
+    ['*/*;q=0', false],
+    ['application/*;q=0, */*;q=1', false],
+    ['nonsense', false],
+    ['application/json;q=nonsense', false],
+  ])('%j takes JSON: %s', (accept, isAccepted) => {
+    expect(acceptsJson(accept)).toBe(isAccepted);
+  });
+});

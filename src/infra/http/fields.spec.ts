@@ -1,0 +1,126 @@
+import { describe, expect, it } from '@jest/globals';
+import { FieldReader, isWebUrl, readText } from './fields.js';
+import type { JsonObject } from './json-body.pipe.js';
+
+const codeOf = (result: ReturnType<typeof readText>) => (typeof result === 'string' ? { text: result } : result.code);
+
+describe('reading a text', () => {
+  it.each([
+    ['a text', 'naam', { text: 'naam' }],
+    ['a text with space around it', ' \t naam \n', { text: 'naam' }],
+    ['a number, as its digits', 5, { text: '5' }],
+    ['a number with decimals', 1.5, { text: '1.5' }],
+    ['the largest exact whole number', 9_007_199_254_740_991, { text: '9007199254740991' }],
+    ['a whole number that is no longer exact', 9_007_199_254_740_993, 'invalid'],
+    ['a number beyond all numbers', Infinity, 'invalid'],
+    ['true', true, 'invalid'],
+    ['a list', [], 'invalid'],
+    ['an object', {}, 'invalid'],
+    ['null', null, 'null'],
+    ['nothing but space', '   ', 'blank'],
+    ['U+0000', 'a\0b', 'invalid'],
+    ['half a surrogate pair', 'a\ud800b', 'invalid'],
+    ['a whole surrogate pair', '😀', { text: '😀' }],
+  ])('%s', (_, value, expected) => {
+    expect(codeOf(readText(value, { maxLength: 100 }))).toEqual(expected);
+  });
+
+  it('counts characters, not UTF-16 units', () => {
+    expect(readText('😀😀😀', { maxLength: 3 })).toBe('😀😀😀');
+    expect(codeOf(readText('😀😀😀😀', { maxLength: 3 }))).toBe('max_length');
+  });
+
+  it('takes an empty text where that is allowed', () => {
+    expect(readText(' ', { mayBeBlank: true })).toBe('');
+  });
+});
+
+describe('web URLs', () => {
+  it.each([
+    'http://example.org',
+    'https://example.org/a?b=c#d',
+    'http://openzaak:8000/zaken/api/v1/zaken/1',
+    'http://127.0.0.1:8001/webhook',
+    'http://[::1]:8001/',
+    'HTTP://EXAMPLE.ORG/',
+    'https://xn--bcher-kva.example/é',
+  ])('takes %s', (url) => {
+    expect(isWebUrl(url)).toBe(true);
+  });
+
+  it.each([
+    '',
+    'example.org',
+    '/relative',
+    '//example.org/',
+    'ftp://example.org/',
+    'javascript:alert(1)',
+    'http:example.org',
+    'http://',
+    'http:///path',
+    'http://exa mple.org/',
+    'http://example.org/a b',
+    'http://example.org/\n',
+    'http:\\\\example.org\\',
+    'http://[::1',
+    'http://example.org:99999/',
+    'http://%zz/',
+  ])('refuses %j', (url) => {
+    expect(isWebUrl(url)).toBe(false);
+  });
+});
+
+describe('reading fields', () => {
+  const failures = (object: JsonObject, read: (fields: FieldReader) => unknown) => {
+    const fields = new FieldReader(object);
+    read(fields);
+    return fields.invalidParams.map(({ name, code }) => `${name} ${code}`);
+  };
+
+  it('takes camelCase and snake_case, camelCase before the other', () => {
+    expect(new FieldReader({ resource_url: 'http://a/' }).url('resourceUrl')).toBe('http://a/');
+    expect(new FieldReader({ resource_url: 'http://a/', resourceUrl: 'http://b/' }).url('resourceUrl')).toBe(
+      'http://b/',
+    );
+  });
+
+  it('names every wrong field at once', () => {
+    const body = { b: null, c: '', d: 'no URL', e: 'list', f: ['x', null, ''], g: [] };
+    const wrong = failures(body, (fields) => {
+      fields.text('a');
+      fields.text('b');
+      fields.text('c');
+      fields.url('d');
+      fields.list('e');
+      fields.textList('f');
+      fields.dictionary('g');
+    });
+    expect(wrong).toEqual([
+      'a required',
+      'b null',
+      'c blank',
+      'd invalid',
+      'e not_a_list',
+      'f.1 null',
+      'f.2 blank',
+      'g not_a_dict',
+    ]);
+  });
+
+  it('asks nothing of an optional field that is absent, and the same as ever of one that is null', () => {
+    expect(failures({}, (fields) => fields.text('a', { isOptional: true }))).toEqual([]);
+    expect(failures({ a: null }, (fields) => fields.text('a', { isOptional: true }))).toEqual(['a null']);
+  });
+
+  it('names the fields of nested objects by their path', () => {
+    const wrong = failures({ kanalen: [{}, 'x', { naam: null }] }, (fields) =>
+      fields.objects('kanalen')?.map((entry) => entry.text('naam')),
+    );
+    expect(wrong).toEqual(['kanalen.1.nonFieldErrors invalid', 'kanalen.0.naam required', 'kanalen.2.naam null']);
+  });
+
+  it('stops counting where nobody reads on', () => {
+    const wrong = failures({ a: Array.from({ length: 100_000 }, () => null) }, (fields) => fields.textList('a'));
+    expect(wrong).toHaveLength(50);
+  });
+});
