@@ -36,9 +36,10 @@ export async function checkHealth(
 ): Promise<Health> {
   const errors = await Promise.all(
     checks.map(async (check) => {
-      const error = await errorOf(check, timeoutMs);
-      if (error !== undefined) report(check.name, error);
-      return error && publicMessage(error);
+      const failure = await failureOf(check, timeoutMs);
+      if (!failure) return undefined;
+      report(check.name, failure.cause);
+      return publicMessage(failure.cause);
     }),
   );
   const down = checks.filter((_check, index) => errors[index] !== undefined);
@@ -56,14 +57,14 @@ export async function checkHealth(
   };
 }
 
-async function errorOf(check: HealthCheck, timeoutMs: number): Promise<Error | undefined> {
+async function failureOf(check: HealthCheck, timeoutMs: number): Promise<{ cause: unknown } | undefined> {
   let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<Error>((resolve) => {
-    timer = setTimeout(() => resolve(new PartDown(`no answer within ${timeoutMs / 1000} s`)), timeoutMs);
+  const timeout = new Promise<{ cause: unknown }>((resolve) => {
+    timer = setTimeout(() => resolve({ cause: new PartDown(`no answer within ${timeoutMs / 1000} s`) }), timeoutMs);
   });
   const outcome = check.check().then(
     () => undefined,
-    (error: unknown) => (error instanceof Error ? error : new Error('not an Error', { cause: error })),
+    (cause: unknown) => ({ cause }),
   );
   try {
     return await Promise.race([outcome, timeout]);
@@ -75,7 +76,8 @@ async function errorOf(check: HealthCheck, timeoutMs: number): Promise<Error | u
 /** What is wrong, in the check's own words; the message of any other error may name hosts, so only its code is shown. */
 export class PartDown extends Error {}
 
-function publicMessage(error: Error & { code?: unknown }): string {
-  if (error instanceof PartDown) return error.message;
-  return typeof error.code === 'string' ? `failed with ${error.code}` : 'failed, see the log';
+function publicMessage(cause: unknown): string {
+  if (cause instanceof PartDown) return cause.message;
+  const code = (cause as { code?: unknown } | null | undefined)?.code;
+  return typeof code === 'string' ? `failed with ${code}` : 'failed, see the log';
 }

@@ -32,22 +32,24 @@ export class HealthChecks implements OnModuleDestroy {
     return this.running;
   }
 
-  /** From here on a load balancer should send nothing new; what is in flight is still finished. */
+  /**
+   * From here on a load balancer should send nothing new; what is in flight is still finished. Nest tells the modules in
+   * the reverse order of app.module.ts, so this one, the last there, knows before the others begin to finish.
+   */
   onModuleDestroy(): void {
     this.isStopping = true;
   }
 
   private async lookOnce(): Promise<Health> {
-    const causes: Record<string, unknown> = {};
-    const health = await checkHealth(this.checks, this.config.settings.ROLES, timeoutMs, (name, error) => {
-      causes[name] = error;
-    });
-    // Probes come every few seconds: one event per change says as much as one per probe.
+    const causes = new Map<string, unknown>();
+    const { ROLES } = this.config.settings;
+    const health = await checkHealth(this.checks, ROLES, timeoutMs, (part, cause) => causes.set(part, cause));
+    // Probes come every few seconds: what they find is logged when it changes.
     const seen = `${health.status} ${health.down.join()}`;
     if (seen !== this.lastSeen) {
-      const level = health.status === 'ready' ? 'log' : 'warn';
-      this.logger[level]({ event: 'health.changed', status: health.status, down: health.down, causes });
       this.lastSeen = seen;
+      for (const [part, error] of causes) this.logger.warn({ event: 'health.part-down', part, error });
+      this.logger.log({ event: 'health.changed', status: health.status, down: health.down });
     }
     return health;
   }

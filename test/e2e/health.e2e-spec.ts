@@ -1,0 +1,135 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import type { Health } from '../../src/health/check-health.js';
+import { Api } from '../support/api.js';
+import { createDatabase } from '../support/database.js';
+import { eventually } from '../support/eventually.js';
+import { Receiver } from '../support/receiver.js';
+import { real } from '../support/stacks.js';
+import { testServers } from '../support/test-servers.js';
+
+/** Nothing listens there. */
+const nowhere = '127.0.0.1:1';
+
+describe('health', () => {
+  const opened: (() => Promise<unknown>)[] = [];
+
+  afterEach(async () => {
+    for (const close of opened.splice(0).reverse()) await close();
+  });
+
+  async function start(settings: Record<string, string> = {}): Promise<Api> {
+    const api = await Api.start(settings);
+    opened.push(() => api.close());
+    return api;
+  }
+
+  /** Without a token: orchestrators have none. */
+  const look = async (api: Api, what: 'live' | 'ready') => {
+    const { status, headers, text } = await api.get(`${api.origin}/health/${what}`, { token: null });
+    return { status, headers, text, json: JSON.parse(text) as Health };
+  };
+
+  const becomes = (api: Api, status: string) =>
+    eventually(async () => {
+      const answer = await look(api, 'ready');
+      return answer.json.status === status ? answer : undefined;
+    }, `health to be ${status}`);
+
+  it('is ready, part by part, when everything is there', async () => {
+    const stack = await real.prepare();
+    opened.push(() => stack.release());
+    const api = await start(stack.settings);
+    const { status, headers, json } = await becomes(api, 'ready');
+    expect(status).toBe(200);
+    expect(headers.get('cache-control')).toBe('no-store');
+    expect(Object.keys(json.parts)).toEqual(
+      expect.arrayContaining(['postgres', 'migrations', 'rabbitmq', 'redis', 'worker', 'dispatcher']),
+    );
+    expect(json.down).toEqual([]);
+  });
+
+  it('names only servers that are in use', async () => {
+    const { json } = await becomes(await start(), 'ready');
+    expect(Object.keys(json.parts)).not.toContain('rabbitmq');
+    expect(Object.keys(json.parts)).not.toContain('redis');
+  });
+
+  it('is degraded without RabbitMQ and Redis: publishing is still accepted', async () => {
+    const api = await start({ AMQP_URL: `amqp://${nowhere}`, REDIS_URL: `redis://${nowhere}` });
+    const { status, json } = await becomes(api, 'degraded');
+    expect(status).toBe(200);
+    expect(json.down).toEqual(['rabbitmq', 'redis']);
+    expect(json.parts.rabbitmq).toEqual({ status: 'down', error: 'failed with ECONNREFUSED' });
+  });
+
+  it('is unavailable without RabbitMQ where the process only delivers', async () => {
+    const api = await start({ AMQP_URL: `amqp://${nowhere}`, ROLES: 'worker,dispatcher' });
+    const { status, json } = await becomes(api, 'unavailable');
+    expect(status).toBe(503);
+    expect(json.down).toContain('rabbitmq');
+  });
+
+  it('names the roles that nobody plays', async () => {
+    const stack = await real.prepare();
+    opened.push(() => stack.release());
+    const { json } = await becomes(await start({ ...stack.settings, ROLES: 'api' }), 'degraded');
+    expect(json.down).toEqual(['worker', 'dispatcher']);
+    expect(json.parts.dispatcher?.error).toContain('nothing is retried');
+  });
+
+  it('is unavailable, but alive, while Postgres is out of reach, and recovers', async () => {
+    const database = await createDatabase();
+    opened.push(() => database.drop());
+    const api = await start({ DATABASE_URL: database.url });
+    await becomes(api, 'ready');
+
+    const name = new URL(database.url).pathname.slice(1);
+    const maintenance = new pg.Client({ connectionString: testServers.databaseUrl() });
+    await maintenance.connect();
+    opened.push(() => maintenance.end());
+    await maintenance.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
+    await maintenance.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [name]);
+
+    const { status, json, text } = await becomes(api, 'unavailable');
+    expect(status).toBe(503);
+    expect(json.down).toContain('postgres');
+    expect(text).not.toContain(name);
+    expect((await look(api, 'live')).json).toEqual({ status: 'live' });
+
+    await maintenance.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS true`);
+    await becomes(api, 'ready');
+  });
+
+  it('is unavailable as soon as the process begins to stop, while it still finishes what is in flight', async () => {
+    const receiver = await Receiver.start();
+    opened.push(() => receiver.stop());
+    const api = await Api.start();
+    await api.post('/kanaal', { naam: 'cases', documentatieLink: 'https://docs.example.org/', filters: [] });
+    await api.post('/abonnement', {
+      callbackUrl: receiver.url,
+      auth: 'Bearer receiver',
+      kanalen: [{ naam: 'cases', filters: {} }],
+    });
+    let finish = () => {};
+    receiver.next((_request, response) => (finish = () => response.writeHead(204).end()));
+    await api.post('/notificaties', {
+      kanaal: 'cases',
+      hoofdObject: 'https://api.example.org/1',
+      resource: 'case',
+      resourceUrl: 'https://api.example.org/1',
+      actie: 'create',
+      aanmaakdatum: new Date().toISOString(),
+      kenmerken: {},
+    });
+    await eventually(() => receiver.notifications.length === 1, 'the call');
+
+    const closed = api.close();
+    const { status, json } = await look(api, 'ready');
+    finish();
+    await closed;
+    expect(status).toBe(503);
+    expect(json.down).toEqual(['process']);
+    expect(json.parts.process?.error).toBe('shutting down');
+  });
+});
