@@ -66,7 +66,6 @@ export function describeAdminApi(app: INestApplication): OpenAPIObject {
     .setDescription(description)
     .setVersion('1')
     .addBearerAuth()
-    .addGlobalResponse({ status: 403, description: 'The token is missing, not valid, or not a superuser’s.' })
     .build();
   const document = SwaggerModule.createDocument(app, config, {
     include: [AuthModule, DeliveryModule, HealthModule, RetryPolicyModule],
@@ -87,5 +86,7 @@ export function setupAdminDocs(app: INestApplication): void {
     jsonDocumentUrl: 'docs/openapi.json',
     yamlDocumentUrl: 'docs/openapi.yaml',
     customSiteTitle: 'Heraut admin API',
+    // Its badge would send the document to a server elsewhere.
+    swaggerOptions: { validatorUrl: 'none' },
   });
 }

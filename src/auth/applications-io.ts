@@ -9,7 +9,6 @@ const fields = {
   label: text().describe('For people.'),
   scopes: z
     .array(z.enum(allScopes))
-    .max(allScopes.length)
     .transform((scopes) => [...new Set(scopes)])
     .describe('What it may do.'),
   isSuperuser: z.boolean().describe('Passes every scope check and may use the admin API.'),

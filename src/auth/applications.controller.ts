@@ -18,7 +18,6 @@ import { RequireSuperuser } from './auth.decorators.js';
 type Shown = z.output<typeof applicationOutput>;
 type ShownWithSecret = z.output<typeof applicationWithSecretOutput>;
 
-const wrongInput = { 400: 'A field is unknown or wrong.' };
 const unknownApplication = { 404: 'There is no such application.' };
 
 /** Credentials. A secret is in the answer that makes it and nowhere else. */
@@ -48,7 +47,6 @@ export class ApplicationsController {
     body: 'NewApplication',
     status: 201,
     answer: 'ApplicationWithSecret',
-    problems: wrongInput,
   })
   async create(@Body() body: unknown): Promise<ShownWithSecret> {
     const { application, secret } = await this.applications.create(checkInput(newApplicationInput, body));
@@ -74,7 +72,7 @@ export class ApplicationsController {
     body: 'ApplicationChanges',
     status: 200,
     answer: 'Application',
-    problems: { ...wrongInput, ...unknownApplication },
+    problems: unknownApplication,
   })
   async change(@Param('applicationId', ResourceId) applicationId: string, @Body() body: unknown): Promise<Shown> {
     const changes = checkInput(applicationChangesInput, body);

@@ -1,11 +1,13 @@
 import { Global, Module } from '@nestjs/common';
 import { ApplicationDirectory } from './application-directory.service.js';
+import { ApplicationsController } from './applications.controller.js';
 import { ApplicationsService } from './applications.service.js';
 import { TokenVerifier } from './token-verifier.service.js';
 
 /** Global, because guards are built in the module of the controller they guard. */
 @Global()
 @Module({
+  controllers: [ApplicationsController],
   providers: [ApplicationDirectory, ApplicationsService, TokenVerifier],
   exports: [ApplicationDirectory, ApplicationsService, TokenVerifier],
 })

@@ -13,8 +13,9 @@ export const deliveriesQuery = z.strictObject({
     .regex(/^\d{1,3}$/, 'Must be a whole number from 1 to 500.')
     .transform(Number)
     .pipe(z.int().min(1).max(500))
-    .prefault('50')
-    .describe('Most deliveries in one page, 1 to 500.'),
+    .optional()
+    .meta({ type: 'integer', pattern: undefined, minimum: 1, maximum: 500, default: 50 })
+    .describe('Most deliveries in one page.'),
   cursor: z
     .string()
     .transform((text, context) => {

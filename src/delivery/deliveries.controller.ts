@@ -34,10 +34,9 @@ export class DeliveriesController {
     query: deliveriesQuery,
     status: 200,
     answer: 'DeliveryPage',
-    problems: { 400: 'A parameter is unknown or wrong.' },
   })
   async list(@Query() query: Record<string, string>): Promise<ReturnType<typeof pageToShow>> {
-    const { notification, subscription, state, limit, cursor } = checkInput(deliveriesQuery, query);
+    const { notification, subscription, state, limit = 50, cursor } = checkInput(deliveriesQuery, query);
     const filter = { notificationId: notification, subscriptionId: subscription, state, after: cursor };
     return pageToShow(await this.reader.list(filter, limit));
   }

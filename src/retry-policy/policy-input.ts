@@ -22,7 +22,7 @@ const limits = {
 /** Replaces the general policy: a field left out gets its default. */
 export const generalPolicyInput = z.strictObject({
   maxRetries: limits.maxRetries.default(defaultRetryPolicy.maxRetries),
-  backoffFactor: limits.backoffFactor.default(defaultRetryPolicy.backoffFactor),
+  backoffFactor: limits.backoffFactor.prefault(defaultRetryPolicy.backoffFactor),
   baseFactor: limits.baseFactor.default(defaultRetryPolicy.baseFactor),
   maxDelaySeconds: limits.maxDelaySeconds.default(defaultRetryPolicy.maxDelaySeconds),
   jitter: limits.jitter.default(defaultRetryPolicy.jitter),

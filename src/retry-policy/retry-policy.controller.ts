@@ -1,6 +1,6 @@
 import { Body, Controller, Delete, Get, Param, Put, Query } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
-import { RequireSuperuser } from '../auth/require.js';
+import { RequireSuperuser } from '../auth/auth.decorators.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { AdminOperation } from '../infra/http/admin-operation.js';
@@ -45,7 +45,6 @@ export class RetryPolicyController {
     body: 'RetryPolicyInput',
     status: 200,
     answer: 'RetryPolicy',
-    problems: { 400: 'A field is unknown or out of its limits.' },
   })
   async replace(@Body() body: unknown): Promise<RetryPolicy> {
     await this.policies.replaceGeneral(checkInput(generalPolicyInput, body));
@@ -60,7 +59,6 @@ export class RetryPolicyController {
     query: policyOverrideInput,
     status: 200,
     answer: 'RetryPolicyPreview',
-    problems: { 400: 'A field is unknown or out of its limits.' },
   })
   async preview(@Query() query: Record<string, unknown>): Promise<ReturnType<typeof preview>> {
     const tried = checkInput(policyOverrideInput, fieldsFromQuery(query));
@@ -91,7 +89,7 @@ export class RetryPolicyController {
     body: 'RetryPolicyOverride',
     status: 200,
     answer: 'SubscriptionRetryPolicy',
-    problems: { 400: 'A field is unknown or out of its limits.', ...unknownSubscription },
+    problems: unknownSubscription,
   })
   async replaceOverride(
     @Param('subscriptionId', ResourceId) subscriptionId: string,

@@ -22,16 +22,27 @@ export interface Operation {
   status: number;
   /** Name of the answer's schema; none: the answer has no body. */
   answer?: string;
-  /** Status → when. 401 and 403 go without saying. */
+  /** Status → when, besides those that every operation can answer. */
   problems?: Record<number, string>;
 }
+
+const everywhere = {
+  400: 'A field or a query parameter is unknown or wrong. Nothing was done.',
+  403: 'The token is missing, not valid, or no superuser’s.',
+  503: 'The database is out of reach; Retry-After says when to try again.',
+};
+const withBody = {
+  413: 'The body is larger than BODY_LIMIT_BYTES.',
+  415: 'The body is not sent as application/json.',
+};
 
 /**
  * One operation of the admin API: its status, what its OpenAPI document says, and that a query parameter it does not know
  * is refused: a misspelt filter that is ignored would list, or change, more than was meant.
  */
 export function AdminOperation(operation: Operation): MethodDecorator {
-  const { body, query, answer, problems = {} } = operation;
+  const { body, query, answer } = operation;
+  const problems = { ...operation.problems, ...everywhere, ...(body ? withBody : {}) };
   return applyDecorators(
     HttpCode(operation.status),
     UseGuards(new KnownQueryGuard(Object.keys(query?.shape ?? {}))),
@@ -63,14 +74,10 @@ class KnownQueryGuard implements CanActivate {
 
 function queryParameters(query: z.ZodObject): MethodDecorator[] {
   const { properties = {}, required = [] } = openApiSchema(query, 'input');
-  return Object.entries(properties).map(([name, schema]) =>
-    ApiQuery({
-      name,
-      required: required.includes(name),
-      description: 'description' in schema ? schema.description : undefined,
-      schema,
-    }),
-  );
+  return Object.entries(properties).map(([name, property]) => {
+    const { description, ...schema } = property as OpenApiSchema;
+    return ApiQuery({ name, required: required.includes(name), description, schema });
+  });
 }
 
 const schemaRef = (name: string) => ({ $ref: `#/components/schemas/${name}` });

@@ -9,6 +9,7 @@ const schema = z.strictObject({
   kinds: z.array(z.enum(['big', 'small'])).optional(),
   place: z.strictObject({ street: z.string() }).optional(),
   id: z.uuid().optional(),
+  few: z.array(z.string()).max(2).optional(),
 });
 
 function refusalOf(input: unknown): [string, string][] {
@@ -38,6 +39,8 @@ describe('checking the input of an admin call', () => {
     ['a number above its limit', { name: 'n', size: 10 }, [['size', 'max_value']]],
     ['what fits no alternative', { name: 'n', size: false }, [['size', 'invalid']]],
     ['what is not a list', { name: 'n', kinds: 'big' }, [['kinds', 'not_a_list']]],
+    ['what is not a list but has a length', { name: 'n', few: 'abc' }, [['few', 'not_a_list']]],
+    ['a list that is too long', { name: 'n', few: ['a', 'b', 'c'] }, [['few', 'max_length']]],
     ['what is not one of the choices', { name: 'n', kinds: ['big', 'huge'] }, [['kinds.1', 'invalid_choice']]],
     ['what is not an object', { name: 'n', place: 'here' }, [['place', 'not_a_dict']]],
     ['a text of another form', { name: 'n', id: '7' }, [['id', 'invalid']]],

@@ -10,7 +10,15 @@ import { ValidationProblem, wholeInput, type InvalidParam } from './problem.js';
 export function checkInput<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
   const parsed = schema.safeParse(input, { reportInput: true });
   if (parsed.success) return parsed.data;
-  throw new ValidationProblem(parsed.error.issues.flatMap(invalidParams));
+  const { issues } = parsed.error;
+  throw new ValidationProblem(issues.filter((issue) => !isBesideThePoint(issue, issues)).flatMap(invalidParams));
+}
+
+/** zod measures the length of whatever has one, also where a value of another type was wanted. */
+function isBesideThePoint(issue: z.core.$ZodIssue, issues: z.core.$ZodIssue[]): boolean {
+  if (issue.code === 'invalid_type') return false;
+  const path = issue.path.join('.');
+  return issues.some((other) => other !== issue && other.code === 'invalid_type' && other.path.join('.') === path);
 }
 
 function invalidParams(issue: z.core.$ZodIssue): InvalidParam[] {

@@ -1,0 +1,204 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { AdminApi } from '../support/admin-api.js';
+import { superuser } from '../support/api.js';
+import { signToken } from '../support/tokens.js';
+
+const path = '/admin/v1/applications';
+
+describe('applications', () => {
+  let admin: AdminApi;
+
+  beforeAll(async () => {
+    admin = await AdminApi.start();
+  });
+
+  afterAll(async () => {
+    await admin.close();
+  });
+
+  const newClientId = () => `client ${randomUUID()}`;
+
+  /** Whether a call with this token reaches what needs the scope to consume. */
+  const mayConsume = async (clientId: string, secret: string) =>
+    (await admin.api.get('/abonnement', { token: signToken({ clientId, secret }) })).status === 200;
+
+  it('shows the secret it made once, and the secret works', async () => {
+    const clientId = newClientId();
+    const created = await admin.post(path, { clientId, label: 'Zaken', scopes: ['notificaties.consumeren'] });
+    expect(created.status).toBe(201);
+    expect(created.headers.get('cache-control')).toBe('no-store');
+    const { secret, ...shown } = created.json;
+    expect(shown).toMatchObject({ clientId, label: 'Zaken', scopes: ['notificaties.consumeren'], isSuperuser: false });
+    expect(secret).toHaveLength(43); // 256 bits
+    expect(await mayConsume(clientId, secret)).toBe(true);
+
+    expect((await admin.get(`${path}/${shown.id}`)).json).toEqual(shown);
+    const list = await admin.get(path);
+    expect(list.json.applications).toContainEqual(shown);
+    expect(list.text).not.toContain(secret);
+    expect(JSON.stringify(admin.api.logged)).not.toContain(secret);
+  });
+
+  it('carries existing credentials over', async () => {
+    const clientId = newClientId();
+    const { json } = await admin.post(path, {
+      clientId,
+      label: 'Old',
+      secret: 'as it was',
+      scopes: ['notificaties.consumeren'],
+    });
+    expect(json.secret).toBe('as it was');
+    expect(await mayConsume(clientId, 'as it was')).toBe(true);
+  });
+
+  it('gives no scope that was not asked for', async () => {
+    const clientId = newClientId();
+    const { json } = await admin.post(path, { clientId, label: 'None' });
+    expect(json.scopes).toEqual([]);
+    expect(await mayConsume(clientId, json.secret)).toBe(false);
+  });
+
+  it('changes only what is given, also for a token that is in use', async () => {
+    const clientId = newClientId();
+    const { json } = await admin.post(path, { clientId, label: 'Before', scopes: ['notificaties.consumeren'] });
+    expect(await mayConsume(clientId, json.secret)).toBe(true);
+
+    const changed = await admin.patch(`${path}/${json.id}`, { scopes: [] });
+    expect(changed.json).toMatchObject({ label: 'Before', scopes: [], isSuperuser: false });
+    expect(await mayConsume(clientId, json.secret)).toBe(false);
+
+    expect((await admin.patch(`${path}/${json.id}`, { label: 'After', isSuperuser: true })).json).toMatchObject({
+      label: 'After',
+      scopes: [],
+      isSuperuser: true,
+    });
+    const token = signToken({ clientId, secret: json.secret });
+    expect((await admin.get(path, { token })).status).toBe(200);
+  });
+
+  it('refuses the old secret at once when it is rotated or replaced', async () => {
+    const clientId = newClientId();
+    const { json } = await admin.post(path, { clientId, label: 'Keys', scopes: ['notificaties.consumeren'] });
+    expect(await mayConsume(clientId, json.secret)).toBe(true);
+
+    const rotated = await admin.post(`${path}/${json.id}/rotate-secret`);
+    expect(rotated.status).toBe(200);
+    expect(rotated.headers.get('cache-control')).toBe('no-store');
+    expect(rotated.json.secret).not.toBe(json.secret);
+    expect(await mayConsume(clientId, json.secret)).toBe(false);
+    expect(await mayConsume(clientId, rotated.json.secret)).toBe(true);
+
+    const replaced = await admin.patch(`${path}/${json.id}`, { secret: 'chosen' });
+    expect(replaced.text).not.toContain('chosen');
+    expect(await mayConsume(clientId, rotated.json.secret)).toBe(false);
+    expect(await mayConsume(clientId, 'chosen')).toBe(true);
+  });
+
+  it('refuses the tokens of an application that was deleted, and lets its client id be used again', async () => {
+    const clientId = newClientId();
+    const { json } = await admin.post(path, { clientId, label: 'Gone', scopes: ['notificaties.consumeren'] });
+    expect((await admin.delete(`${path}/${json.id}`)).status).toBe(204);
+    expect(await mayConsume(clientId, json.secret)).toBe(false);
+    expect((await admin.get(`${path}/${json.id}`)).status).toBe(404);
+    expect((await admin.delete(`${path}/${json.id}`)).status).toBe(404);
+
+    const again = await admin.post(path, { clientId, label: 'Back', scopes: ['notificaties.consumeren'] });
+    expect(again.status).toBe(201);
+    expect(await mayConsume(clientId, json.secret)).toBe(false);
+    expect(await mayConsume(clientId, again.json.secret)).toBe(true);
+  });
+
+  it.each([
+    [
+      'of another application',
+      async () => {
+        const clientId = newClientId();
+        await admin.post(path, { clientId, label: 'First' });
+        return clientId;
+      },
+    ],
+    ['of the superuser of the settings', () => Promise.resolve(superuser.clientId)],
+  ])('does not give away the client id %s', async (_whose, taken) => {
+    const { status, json } = await admin.post(path, { clientId: await taken(), label: 'Second' });
+    expect(status).toBe(400);
+    expect(json.invalidParams).toMatchObject([{ name: 'clientId', code: 'unique' }]);
+  });
+
+  it.each<[string, object, [string, string][]]>([
+    [
+      'nothing',
+      {},
+      [
+        ['clientId', 'required'],
+        ['label', 'required'],
+      ],
+    ],
+    [
+      'empty texts',
+      { clientId: ' ', label: '' },
+      [
+        ['clientId', 'blank'],
+        ['label', 'blank'],
+      ],
+    ],
+    ['texts that are too long', { clientId: 'x'.repeat(256), label: 'l' }, [['clientId', 'max_length']]],
+    [
+      'what Postgres cannot store',
+      { clientId: 'a\0b', label: 'half \ud800 a pair' },
+      [
+        ['clientId', 'invalid'],
+        ['label', 'invalid'],
+      ],
+    ],
+    [
+      'an unknown scope',
+      { clientId: 'c', label: 'l', scopes: ['autorisaties.lezen'] },
+      [['scopes.0', 'invalid_choice']],
+    ],
+    [
+      'scopes that are no list',
+      { clientId: 'c', label: 'l', scopes: 'notificaties.publiceren' },
+      [['scopes', 'not_a_list']],
+    ],
+    ['a misspelt field', { clientId: 'c', label: 'l', superuser: true }, [['superuser', 'unknown']]],
+    ['an empty secret', { clientId: 'c', label: 'l', secret: '' }, [['secret', 'blank']]],
+    [
+      'another type',
+      { clientId: 1, label: null, isSuperuser: 'yes' },
+      [
+        ['clientId', 'invalid'],
+        ['label', 'null'],
+        ['isSuperuser', 'invalid'],
+      ],
+    ],
+  ])('refuses %s', async (_what, body, expected) => {
+    const { status, json } = await admin.post(path, body);
+    expect(status).toBe(400);
+    const found = json.invalidParams.map(({ name, code }) => [name, code]);
+    expect(found.sort()).toEqual(expected.sort());
+  });
+
+  it('does not let the client id be changed', async () => {
+    const { json } = await admin.post(path, { clientId: newClientId(), label: 'Fixed' });
+    const changed = await admin.patch(`${path}/${json.id}`, { clientId: newClientId() });
+    expect(changed.json.invalidParams).toMatchObject([{ name: 'clientId', code: 'unknown' }]);
+  });
+
+  it('answers 404 for what is not there', async () => {
+    for (const id of [randomUUID(), 'superuser']) {
+      expect((await admin.get(`${path}/${id}`)).status).toBe(404);
+      expect((await admin.patch(`${path}/${id}`, { label: 'l' })).status).toBe(404);
+      expect((await admin.post(`${path}/${id}/rotate-secret`)).status).toBe(404);
+      expect((await admin.delete(`${path}/${id}`)).status).toBe(404);
+    }
+  });
+
+  it('is only for superusers', async () => {
+    const token = await admin.api.tokenWith('notificaties.publiceren', 'notificaties.consumeren');
+    expect((await admin.get(path, { token })).status).toBe(403);
+    expect(
+      (await admin.post(path, { clientId: newClientId(), label: 'Mine', isSuperuser: true }, { token })).status,
+    ).toBe(403);
+  });
+});

@@ -1,0 +1,270 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { AdminApi, type AdminBody } from '../support/admin-api.js';
+import { eventually } from '../support/eventually.js';
+import { answer, hang, protectedReceiver, Receiver } from '../support/receiver.js';
+import { stacks, type PreparedStack } from '../support/stacks.js';
+
+type Page = Pick<AdminBody, 'deliveries' | 'nextCursor'>;
+
+describe.each(stacks)('deliveries on the $name stack', (stack) => {
+  let prepared: PreparedStack;
+  let admin: AdminApi;
+  let receiver: Receiver;
+  let channel: string;
+  let subscriptionId: string;
+
+  beforeAll(async () => {
+    prepared = await stack.prepare();
+    // An empty value counts as not set: the embedded stack has no database server.
+    admin = await AdminApi.start({ DATABASE_URL: '', DISPATCH_INTERVAL_MS: '20', ...prepared.settings });
+  });
+
+  afterAll(async () => {
+    await admin.close();
+    await prepared.release();
+  });
+
+  beforeEach(async () => {
+    receiver = await Receiver.start();
+    channel = `channel-${randomUUID()}`;
+    await admin.api.post('/kanaal', { naam: channel, documentatieLink: 'https://docs.example.org/', filters: [] });
+    subscriptionId = await subscribe();
+  });
+
+  afterEach(async () => {
+    await receiver.stop();
+  });
+
+  async function subscribe(): Promise<string> {
+    const { json } = await admin.api.post('/abonnement', {
+      callbackUrl: receiver.url,
+      auth: 'Bearer receiver',
+      kanalen: [{ naam: channel, filters: {} }],
+    });
+    return json.url.split('/').at(-1)!;
+  }
+
+  async function publish(): Promise<string> {
+    const url = 'https://api.example.org/resources/1';
+    const { status, headers } = await admin.api.post('/notificaties', {
+      kanaal: channel,
+      hoofdObject: url,
+      resource: 'resource',
+      resourceUrl: url,
+      actie: 'create',
+      aanmaakdatum: new Date().toISOString(),
+      kenmerken: {},
+    });
+    expect(status).toBe(201);
+    return headers.get('notification-id')!;
+  }
+
+  const pathOf = (notificationId: string) => `/admin/v1/deliveries/${notificationId}/${subscriptionId}`;
+
+  const becomes = (notificationId: string, state: string) =>
+    eventually(async () => {
+      const { json } = await admin.get(pathOf(notificationId));
+      return json.state === state ? json : undefined;
+    }, `the delivery to be ${state}`);
+
+  async function list(query: Record<string, string>): Promise<Page> {
+    return (await admin.get(`/admin/v1/deliveries?${new URLSearchParams(query).toString()}`)).json;
+  }
+
+  it('shows a delivery that arrived with its one attempt', async () => {
+    const notificationId = await publish();
+    const delivery = await becomes(notificationId, 'delivered');
+    expect(delivery).toMatchObject({
+      notificationId,
+      subscriptionId,
+      channel,
+      attemptCount: 1,
+      failureCount: 0,
+      nextAttemptAt: null,
+      lastStatus: 204,
+      lastError: null,
+      attempts: [{ number: 1, status: 204, error: null }],
+      live: null,
+    });
+    expect(Date.parse(delivery.endedAt)).toBeGreaterThanOrEqual(Date.parse(delivery.acceptedAt));
+  });
+
+  it('shows a failed attempt, when the next one is due, and the live state while it waits', async () => {
+    receiver.next(answer(503, {}, 'closed for lunch'));
+    const notificationId = await publish();
+    const delivery = await becomes(notificationId, 'waiting');
+    expect(delivery).toMatchObject({
+      attemptCount: 1,
+      failureCount: 1,
+      lastStatus: 503,
+      lastError: expect.stringContaining('closed for lunch'),
+      endedAt: null,
+      attempts: [{ number: 1, status: 503 }],
+    });
+    const dueAfterMs = Date.parse(delivery.nextAttemptAt) - Date.parse(delivery.attempts[0]!.startedAt);
+    expect(dueAfterMs).toBeGreaterThan(24_000);
+    expect(dueAfterMs).toBeLessThan(30_000);
+
+    const live = await eventually(async () => (await admin.get(pathOf(notificationId))).json.live, 'the live state');
+    expect(live).toMatchObject({ attempt: 1, status: 'waiting', lastStatus: 503 });
+    expect(Math.abs(Date.parse(live.nextAttemptAt) - Date.parse(delivery.nextAttemptAt))).toBeLessThan(2000);
+  });
+
+  it('makes the next attempt at once when told to', async () => {
+    receiver.next(answer(500));
+    const notificationId = await publish();
+    await becomes(notificationId, 'waiting');
+    const retried = await admin.post(`${pathOf(notificationId)}/retry`);
+    expect(retried.status).toBe(202);
+
+    expect(await becomes(notificationId, 'delivered')).toMatchObject({
+      attemptCount: 2,
+      replayCount: 0,
+      attempts: [
+        { number: 1, status: 500 },
+        { number: 2, status: 204 },
+      ],
+    });
+    expect(receiver.notifications.map(({ headers }) => headers['webhook-id'])).toEqual([
+      notificationId,
+      notificationId,
+    ]);
+  });
+
+  it('keeps a dead letter, lists it, and sends it again when told to', async () => {
+    await admin.put(`/admin/v1/subscriptions/${subscriptionId}/retry-policy`, { maxRetries: 0 });
+    receiver.next(answer(500));
+    const notificationId = await publish();
+    await becomes(notificationId, 'failed');
+    const { deliveries } = await list({ state: 'failed', subscription: subscriptionId });
+    expect(deliveries).toMatchObject([{ notificationId, subscriptionId, state: 'failed' }]);
+
+    expect((await admin.post(`${pathOf(notificationId)}/retry`)).status).toBe(202);
+    expect(await becomes(notificationId, 'delivered')).toMatchObject({ attemptCount: 2, replayCount: 1 });
+    expect(await list({ state: 'failed', subscription: subscriptionId })).toEqual({ deliveries: [], nextCursor: null });
+  });
+
+  it('counts by a changed retry policy from the next failure on', async () => {
+    receiver.next(answer(500), answer(500));
+    const notificationId = await publish();
+    await becomes(notificationId, 'waiting');
+    await admin.put(`/admin/v1/subscriptions/${subscriptionId}/retry-policy`, { maxRetries: 1 });
+    await admin.post(`${pathOf(notificationId)}/retry`);
+    expect(await becomes(notificationId, 'failed')).toMatchObject({ attemptCount: 2 });
+  });
+
+  it('follows a policy of small numbers to its end', async () => {
+    const policy = { maxRetries: 2, backoffFactor: 0.05, baseFactor: 2 };
+    await admin.put(`/admin/v1/subscriptions/${subscriptionId}/retry-policy`, policy);
+    receiver.always(answer(500));
+    const { attempts } = await becomes(await publish(), 'failed');
+    expect(attempts).toHaveLength(3);
+    const [first, second, third] = attempts.map(({ startedAt }) => Date.parse(startedAt));
+    expect(second! - first!).toBeGreaterThanOrEqual(50);
+    expect(third! - second!).toBeGreaterThanOrEqual(100);
+  });
+
+  it('ends a delivery that waits when told to, and takes it up again when told otherwise', async () => {
+    receiver.next(answer(500));
+    const notificationId = await publish();
+    await becomes(notificationId, 'waiting');
+    const cancelled = await admin.post(`${pathOf(notificationId)}/cancel`);
+    expect(cancelled.status).toBe(200);
+    expect(cancelled.json).toMatchObject({ state: 'cancelled', nextAttemptAt: null });
+    expect(cancelled.json.endedAt).not.toBeNull();
+    expect((await admin.post(`${pathOf(notificationId)}/cancel`)).json.code).toBe('delivery-ended');
+    expect(receiver.notifications).toHaveLength(1);
+
+    expect((await admin.post(`${pathOf(notificationId)}/retry`)).status).toBe(202);
+    await becomes(notificationId, 'delivered');
+  });
+
+  it('keeps a success that was under way when it was cancelled', async () => {
+    let finish = () => {};
+    receiver.next((request, response) => {
+      finish = () => protectedReceiver(request, response);
+    });
+    const notificationId = await publish();
+    await eventually(() => receiver.notifications.length === 1, 'the call');
+    expect((await admin.post(`${pathOf(notificationId)}/cancel`)).json.state).toBe('cancelled');
+    finish();
+    await becomes(notificationId, 'delivered');
+  });
+
+  it('refuses to retry what has arrived, and to cancel what has ended', async () => {
+    const notificationId = await publish();
+    await becomes(notificationId, 'delivered');
+    const retried = await admin.post(`${pathOf(notificationId)}/retry`);
+    expect(retried).toMatchObject({ status: 409, json: { code: 'delivery-delivered' } });
+    const cancelled = await admin.post(`${pathOf(notificationId)}/cancel`);
+    expect(cancelled).toMatchObject({ status: 409, json: { code: 'delivery-ended' } });
+  });
+
+  it('cancels what is unfinished of a subscription that is deleted', async () => {
+    receiver.next(answer(500));
+    const notificationId = await publish();
+    await becomes(notificationId, 'waiting');
+    await admin.api.delete(`/abonnement/${subscriptionId}`);
+    expect((await admin.get(pathOf(notificationId))).json.state).toBe('cancelled');
+  });
+
+  it('lists page after page, by notification, subscription and state', async () => {
+    const other = await subscribe();
+    receiver.always(hang);
+    const published: string[] = [];
+    for (let count = 0; count < 5; count++) published.push(await publish());
+
+    const found: Page['deliveries'] = [];
+    let cursor: string | null = null;
+    do {
+      const page: Page = await list({ subscription: subscriptionId, limit: '2', ...(cursor && { cursor }) });
+      expect(page.deliveries.length).toBeLessThanOrEqual(2);
+      found.push(...page.deliveries);
+      cursor = page.nextCursor;
+    } while (cursor);
+    expect(found.map(({ notificationId }) => notificationId)).toEqual(published.toReversed());
+
+    const ofOne = await list({ notification: published[2]!, state: 'queued' });
+    expect(ofOne.deliveries.map((delivery) => delivery.subscriptionId).sort()).toEqual([subscriptionId, other].sort());
+    expect((await list({ notification: published[2]!.toUpperCase(), subscription: other })).deliveries).toHaveLength(1);
+    expect((await list({ subscription: other, state: 'delivered' })).deliveries).toEqual([]);
+    receiver.always(protectedReceiver);
+  });
+
+  it.each([
+    ['limit=0', 'limit', 'min_value'],
+    ['limit=501', 'limit', 'max_value'],
+    ['limit=ten', 'limit', 'invalid'],
+    ['limit=1&limit=2', 'limit', 'invalid'],
+    ['cursor=elsewhere', 'cursor', 'invalid'],
+    ['state=dead', 'state', 'invalid_choice'],
+    ['notification=7', 'notification', 'invalid'],
+    ['subscription=%00', 'subscription', 'invalid'],
+    ['status=failed', 'nonFieldErrors', 'unknown-parameters'],
+  ])('refuses to list %s', async (query, name, code) => {
+    const { status, json } = await admin.get(`/admin/v1/deliveries?${query}`);
+    expect(status).toBe(400);
+    expect(json.invalidParams).toMatchObject([{ name, code }]);
+  });
+
+  it.each([
+    ['that nobody knows', `${randomUUID()}/${randomUUID()}`],
+    ['of a notification whose id is none', `0/${randomUUID()}`],
+    ['of a subscription whose id is none', `${randomUUID()}/%00`],
+  ])('answers 404 for a delivery %s', async (_which, key) => {
+    const path = `/admin/v1/deliveries/${key}`;
+    expect((await admin.get(path)).status).toBe(404);
+    expect((await admin.post(`${path}/retry`)).status).toBe(404);
+    expect((await admin.post(`${path}/cancel`)).status).toBe(404);
+  });
+
+  it('is only for superusers', async () => {
+    const token = await admin.api.tokenWith('notificaties.publiceren', 'notificaties.consumeren');
+    const notificationId = await publish();
+    expect((await admin.get('/admin/v1/deliveries', { token })).status).toBe(403);
+    expect((await admin.get(pathOf(notificationId), { token })).status).toBe(403);
+    expect((await admin.post(`${pathOf(notificationId)}/retry`, undefined, { token })).status).toBe(403);
+    expect((await admin.post(`${pathOf(notificationId)}/cancel`, undefined, { token: null })).status).toBe(403);
+  });
+});

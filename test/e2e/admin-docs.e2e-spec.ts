@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
+import type { FastifyInstance } from 'fastify';
+import { parse } from 'yaml';
+import { AdminApi } from '../support/admin-api.js';
+
+describe('the documentation of the admin API', () => {
+  let admin: AdminApi;
+  const get = (path: string) => admin.api.get(admin.api.origin + path, { token: null });
+
+  beforeAll(async () => {
+    admin = await AdminApi.start();
+  });
+
+  afterAll(async () => {
+    await admin.close();
+  });
+
+  it('needs no token and takes nothing from elsewhere', async () => {
+    for (const path of ['/docs', '/docs/']) {
+      const { status, headers, text } = await get(path);
+      expect(status).toBe(200);
+      expect(headers.get('content-type')).toContain('text/html');
+      expect([...text.matchAll(/(?:src|href)=["']([^"']+)["']/g)].map(([, url]) => url)).not.toContainEqual(
+        expect.stringMatching(/^(https?:)?\/\//),
+      );
+    }
+    for (const file of [
+      'swagger-ui.css',
+      'swagger-ui-bundle.js',
+      'swagger-ui-standalone-preset.js',
+      'swagger-ui-init.js',
+    ]) {
+      expect((await get(`/docs/${file}`)).status).toBe(200);
+    }
+    expect((await get('/docs/swagger-ui-init.js')).text).toContain('"validatorUrl": "none"');
+  });
+
+  it('is OpenAPI 3.0, in JSON and in YAML', async () => {
+    expect(admin.document).toMatchObject({ openapi: expect.stringMatching(/^3\.0\./) });
+    expect(parse((await get('/docs/openapi.yaml')).text)).toEqual(admin.document);
+  });
+
+  it('describes every route there is under its paths, and no other', () => {
+    const operationsOf = (document: { paths: object }) =>
+      Object.entries(document.paths)
+        .flatMap(([path, operations]) => Object.keys(operations as object).map((method) => `${method} ${path}`))
+        .filter((operation) => / \/(admin|health)\//.test(operation));
+    // All controllers of all modules, whatever the document was told to include.
+    const everything = SwaggerModule.createDocument(admin.api.app, new DocumentBuilder().build());
+    expect(operationsOf(admin.document).sort()).toEqual(operationsOf(everything).sort());
+
+    const server = admin.api.app.getHttpAdapter().getInstance() as FastifyInstance;
+    for (const operation of operationsOf(admin.document)) {
+      const [method, path] = operation.split(' ') as [string, string];
+      const route = { method: method.toUpperCase() as 'GET', url: path.replace(/\{(\w+)\}/g, ':$1') };
+      expect([operation, server.hasRoute(route)]).toEqual([operation, true]);
+    }
+  });
+
+  it('describes no route of the Notificaties API, which has a document of its own', () => {
+    expect(Object.keys(admin.document.paths).filter((path) => !/^\/(admin\/v1|health)\//.test(path))).toEqual([]);
+  });
+
+  it('gives every operation an id of its own and defines every schema it names', () => {
+    const operations = Object.values(admin.document.paths).flatMap((path) => Object.values(path));
+    const ids = operations.map(({ operationId }) => operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+    const named = [...JSON.stringify(admin.document).matchAll(/#\/components\/schemas\/(\w+)/g)].map(
+      ([, name]) => name,
+    );
+    expect(Object.keys(admin.document.components.schemas).sort()).toEqual([...new Set(named)].sort());
+  });
+});
