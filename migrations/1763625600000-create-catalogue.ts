@@ -64,6 +64,7 @@ export class CreateCatalogue1763625600000 implements MigrationInterface {
         policy          jsonb,
         revision        bigint NOT NULL
       );
+      CREATE INDEX subscription_retry_policy_revision ON subscription_retry_policy (revision);
     `);
   }
 

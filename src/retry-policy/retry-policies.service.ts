@@ -1,6 +1,8 @@
 import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
 import { Catalogue, type CatalogueShelf } from '../catalogue/catalogue.service.js';
 import { Postgres } from '../infra/postgres/postgres.js';
+import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
 import type { RetryPolicyOverride } from './policy-input.js';
 import { defaultRetryPolicy, type RetryPolicy } from './retry-schedule.js';
 
@@ -13,8 +15,10 @@ export class RetryPolicies implements CatalogueShelf {
   constructor(
     private readonly postgres: Postgres,
     private readonly catalogue: Catalogue,
+    subscriptions: SubscriptionsService,
   ) {
     catalogue.register(this);
+    subscriptions.onRemoved(forgetOverride);
   }
 
   get general(): RetryPolicy {
@@ -71,4 +75,13 @@ export class RetryPolicies implements CatalogueShelf {
       else this.overrides.set(subscriptionId, policy);
     }
   }
+}
+
+/** In the transaction that removes the subscription, which has raised the catalogue's version already. */
+async function forgetOverride(manager: EntityManager, subscriptionId: string): Promise<void> {
+  await manager.query(
+    `UPDATE subscription_retry_policy SET policy = NULL, revision = (SELECT version FROM catalogue)
+     WHERE subscription_id = $1 AND policy IS NOT NULL`,
+    [subscriptionId],
+  );
 }

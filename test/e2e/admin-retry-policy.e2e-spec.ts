@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
+import { RetryPolicies } from '../../src/retry-policy/retry-policies.service.js';
 import { AdminApi } from '../support/admin-api.js';
 import { Receiver } from '../support/receiver.js';
 
@@ -154,6 +155,15 @@ describe('the retry policy', () => {
     expect((await admin.delete(path)).status).toBe(204);
     expect((await admin.get(path)).json).toEqual({ ...defaults, overrides: {} });
     expect((await admin.delete(path)).status).toBe(204);
+  });
+
+  it('is forgotten together with its subscription', async () => {
+    const policies = admin.api.app.get(RetryPolicies);
+    const subscriptionId = await subscribe();
+    await admin.put(`/admin/v1/subscriptions/${subscriptionId}/retry-policy`, { maxRetries: 2 });
+    expect(policies.override(subscriptionId)).toEqual({ maxRetries: 2 });
+    await admin.api.delete(`/abonnement/${subscriptionId}`);
+    expect(policies.override(subscriptionId)).toBeUndefined();
   });
 
   it('takes the UUID of the subscription in any case', async () => {
