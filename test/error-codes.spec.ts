@@ -1,0 +1,51 @@
+import { describe, expect, it } from '@jest/globals';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { problemClasses } from '../src/infra/http/problem-classes.js';
+
+const project = fileURLToPath(new URL('..', import.meta.url));
+const page = readFileSync(join(project, 'docs/errors.md'), 'utf8');
+const sources = readdirSync(join(project, 'src'), { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.ts') && !name.endsWith('.spec.ts'))
+  .map((name) => readFileSync(join(project, 'src', name), 'utf8'));
+
+/** Where the code of an error stands in the sources. */
+const places = [
+  /\bcode: '([a-z][\w-]*)'/g,
+  /\brefused?\([^;]*?,\s*'([a-z][\w-]*)',/g,
+  /\bnew (?:Conflict|Permission)Problem\(\s*'([a-z][\w-]*)'/g,
+];
+/** Of zod, not of ours. */
+const foreign = ['custom'];
+
+describe('docs/errors.md', () => {
+  const answered = [
+    ...Object.values(problemClasses).flatMap(({ codes }) => [...codes]),
+    ...sources.flatMap((source) =>
+      places.flatMap((place) => [...source.matchAll(place)].map(([, code]) => code ?? '')),
+    ),
+  ].filter((code) => !foreign.includes(code));
+
+  it.each([...new Set(answered)].sort())('explains %s', (code) => {
+    expect(page).toContain(`\`${code}\``);
+  });
+
+  it('explains nothing that cannot be answered', () => {
+    const explained = page
+      .split('\n')
+      .filter((line) => line.startsWith('|'))
+      .flatMap((line) =>
+        [
+          ...line
+            .split('|')
+            .slice(1, 3)
+            .join()
+            .matchAll(/`([a-z][a-z_-]*)`/g),
+        ].map(([, code]) => code),
+      );
+    expect(explained.length).toBeGreaterThan(30);
+    const unheardOf = explained.filter((code) => !sources.some((source) => source.includes(`'${code}'`)));
+    expect(unheardOf).toEqual([]);
+  });
+});
