@@ -48,18 +48,19 @@ export interface LoggedEvent {
 
 export const superuser = { clientId: 'superuser', secret: 'secret' };
 
+/** Nest has one logger for the whole process, so every Api of a test file writes here. */
+const logged: LoggedEvent[] = [];
+
 /** Heraut in this process with a database of its own, listening on a free port, and whoever calls it. */
 export class Api {
   private constructor(
     readonly app: NestFastifyApplication,
     readonly origin: string,
-    readonly logged: LoggedEvent[],
     private readonly dropDatabase: () => Promise<void>,
   ) {}
 
   static async start(settings: Record<string, string> = {}): Promise<Api> {
     const database = await createDatabase();
-    const logged: LoggedEvent[] = [];
     const app = await createHeraut(
       readSettings({
         PORT: '0',
@@ -69,15 +70,19 @@ export class Api {
         SUPERUSER_SECRET: superuser.secret,
         ...settings,
       }),
-      collector(logged),
+      collector(),
     );
     await app.listen(0, '127.0.0.1');
-    return new Api(app, await app.getUrl(), logged, () => database.drop());
+    return new Api(app, await app.getUrl(), () => database.drop());
   }
 
   async close(): Promise<void> {
     await this.app.close();
     await this.dropDatabase();
+  }
+
+  get logged(): LoggedEvent[] {
+    return logged;
   }
 
   get base(): string {
@@ -124,7 +129,7 @@ export class Api {
   delete = (path: string, request?: ApiRequest) => this.call('DELETE', path, request);
 }
 
-function collector(logged: LoggedEvent[]): LoggerService {
+function collector(): LoggerService {
   const at =
     (level: LoggedEvent['level']) =>
     (message: unknown): void => {

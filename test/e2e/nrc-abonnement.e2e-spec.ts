@@ -1,0 +1,358 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { Postgres } from '../../src/infra/postgres/postgres.js';
+import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
+import { Api, type ApiAnswer } from '../support/api.js';
+import {
+  answer,
+  huge,
+  nonsense,
+  protectedReceiver,
+  Receiver,
+  redirect,
+  reset,
+  type Behaviour,
+} from '../support/receiver.js';
+
+const auth = 'Bearer letmein';
+const probeBody = {
+  kanaal: 'test',
+  hoofdObject: 'http://some.hoofdobject.nl/',
+  resource: 'some_resource',
+  resourceUrl: 'http://some.resource.nl/',
+  actie: 'create',
+  aanmaakdatum: '2019-01-01T12:00:00Z',
+  kenmerken: {},
+};
+
+let api: Api;
+let receiver: Receiver;
+
+beforeAll(async () => {
+  [api, receiver] = await Promise.all([Api.start(), Receiver.start()]);
+  await api.post('/kanaal', { naam: 'zaken', filters: ['zaaktype', 'object_type'] });
+  await api.post('/kanaal', { naam: 'vrij' });
+});
+
+afterAll(() => Promise.all([api.close(), receiver.stop()]));
+
+beforeEach(() => {
+  receiver.requests.length = 0;
+  receiver.always(protectedReceiver);
+});
+
+const wrong = ({ status, json }: ApiAnswer) => ({
+  status,
+  fields: json.invalidParams?.map(({ name, code }) => `${name} ${code}`),
+});
+
+const post = (input: object = {}) => api.post('/abonnement', { callbackUrl: receiver.url, auth, ...input });
+
+async function create(input: object = {}): Promise<ApiAnswer> {
+  const created = await post(input);
+  expect(created.status).toBe(201);
+  receiver.requests.length = 0;
+  return created;
+}
+
+/** With what authorization the callback was called, and with what body. */
+const probes = () => receiver.requests.map(({ headers, text }) => [headers.authorization, JSON.parse(text)]);
+
+describe('creating an abonnement', () => {
+  it('answers with all its fields but the secret, and where it is', async () => {
+    const kanalen = [
+      { filters: { zaaktype: 'a', objectType: 'b' }, naam: 'zaken' },
+      { filters: {}, naam: 'vrij' },
+    ];
+    const { status, json, headers, text } = await post({ kanalen });
+    expect(status).toBe(201);
+    expect(json).toEqual({ url: json.url, callbackUrl: receiver.url, kanalen });
+    expect(Object.keys(json.kanalen[0]!)).toEqual(['filters', 'naam']);
+    expect(headers.get('location')).toBe(json.url);
+    expect(text).not.toContain(auth);
+    const found = await api.get(json.url);
+    expect(found.json).toEqual(json);
+    expect((await api.get('/abonnement')).list).toContainEqual(json);
+  });
+
+  it('gives it a URL that ends in a UUID version 4', async () => {
+    expect((await create()).json.url).toMatch(
+      /\/abonnement\/[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
+    );
+  });
+
+  it('needs no kanalen, and takes the same kanaal and the same callback several times', async () => {
+    expect((await create()).json.kanalen).toEqual([]);
+    const kanalen = [
+      { naam: 'zaken', filters: { zaaktype: 'a' } },
+      { naam: 'zaken', filters: { zaaktype: 'b' } },
+    ];
+    expect((await create({ kanalen })).json.kanalen).toHaveLength(2);
+  });
+
+  it('takes names of filters in either spelling and answers in camelCase', async () => {
+    const kanalen = [{ naam: 'zaken', filters: { object_type: 'a', zaaktype: 5 } }];
+    expect((await create({ kanalen })).json.kanalen[0]!.filters).toEqual({ objectType: 'a', zaaktype: '5' });
+  });
+
+  it('keeps filters called like what every object has', async () => {
+    const filters = JSON.parse('{"__proto__":"a","constructor":"b"}') as object;
+    const { json } = await create({ kanalen: [{ naam: 'vrij', filters }] });
+    expect(Object.entries(json.kanalen[0]!.filters)).toEqual([
+      ['__proto__', 'a'],
+      ['constructor', 'b'],
+    ]);
+  });
+
+  it.each<[string, object, string[]]>([
+    ['no callbackUrl', { callbackUrl: undefined }, ['callbackUrl required']],
+    ['a callbackUrl without a scheme', { callbackUrl: 'example.org/hook' }, ['callbackUrl invalid']],
+    ['a callbackUrl with a password', { callbackUrl: 'http://a:b@example.org/' }, ['callbackUrl invalid']],
+    ['a callbackUrl that is too long', { callbackUrl: `http://a/${'x'.repeat(2048)}` }, ['callbackUrl max_length']],
+    ['no auth', { auth: undefined }, ['auth required']],
+    ['an auth that is null', { auth: null }, ['auth null']],
+    ['a blank auth', { auth: '' }, ['auth blank']],
+    ['an auth with a line end', { auth: 'Bearer x\r\nX-Evil: 1' }, ['auth invalid']],
+    ['an auth no header can hold', { auth: 'Bearer ✓' }, ['auth invalid']],
+    ['an auth that is too long', { auth: 'x'.repeat(16_385) }, ['auth max_length']],
+    ['kanalen that are null', { kanalen: null }, ['kanalen null']],
+    ['kanalen that are no list', { kanalen: {} }, ['kanalen not_a_list']],
+    ['a kanaal that is no object', { kanalen: ['zaken'] }, ['kanalen.0.nonFieldErrors invalid']],
+    ['a kanaal without a name', { kanalen: [{}] }, ['kanalen.0.naam required']],
+    ['filters that are a list', { kanalen: [{ naam: 'zaken', filters: [] }] }, ['kanalen.0.filters not_a_dict']],
+    ['filters that are null', { kanalen: [{ naam: 'zaken', filters: null }] }, ['kanalen.0.filters null']],
+    ['a value that is null', { kanalen: [{ naam: 'vrij', filters: { a: null } }] }, ['kanalen.0.filters.a null']],
+    ['a value that is blank', { kanalen: [{ naam: 'vrij', filters: { a: '' } }] }, ['kanalen.0.filters.a blank']],
+    ['a value that is true', { kanalen: [{ naam: 'vrij', filters: { a: true } }] }, ['kanalen.0.filters.a invalid']],
+    [
+      'a value that is too long',
+      { kanalen: [{ naam: 'vrij', filters: { a: 'x'.repeat(1001) } }] },
+      ['kanalen.0.filters.a max_length'],
+    ],
+    ['an unknown kanaal', { kanalen: [{ naam: 'vrij' }, { naam: 'nix' }] }, ['naam kanaal_naam']],
+    [
+      'an unknown name',
+      { kanalen: [{ naam: 'zaken', filters: { zaaktype: 'a', other: 'b' } }] },
+      ['filters inconsistent-abonnement-filters'],
+    ],
+  ])('refuses %s, and leaves the callback alone', async (_, input, fields) => {
+    expect(wrong(await post(input))).toEqual({ status: 400, fields });
+    expect(receiver.requests).toEqual([]);
+  });
+
+  it('says which kanaal is wrong', async () => {
+    const { json } = await post({ kanalen: [{ naam: 'vrij' }, { naam: 'nix' }] });
+    expect(json.invalidParams[0]!.reason).toContain('kanalen.1 (nix)');
+  });
+
+  it('takes an unknown name in the company of all the known ones', async () => {
+    await create({ kanalen: [{ naam: 'zaken', filters: { zaaktype: '*', object_type: '*', other: 'a' } }] });
+  });
+});
+
+describe('proving a callback', () => {
+  it('calls it twice with one body, first without authorization, then with it', async () => {
+    expect((await post()).status).toBe(201);
+    expect(probes()).toEqual([
+      [undefined, probeBody],
+      [auth, probeBody],
+    ]);
+    expect(receiver.requests.map(({ method, headers }) => [method, headers['content-type']])).toEqual([
+      ['POST', 'application/json'],
+      ['POST', 'application/json'],
+    ]);
+  });
+
+  it.each([200, 201, 202, 204, 206, 209])('is content with %i', async (status) => {
+    receiver.always((request, response) => answer(request.headers.authorization ? status : 403)(request, response));
+    expect((await post()).status).toBe(201);
+  });
+
+  it.each([200, 204, 400, 404, 500, 302])('wants 401 or 403 without authorization, not %i', async (status) => {
+    receiver.always(answer(status));
+    const { fields } = wrong(await post());
+    expect(fields).toEqual(['callbackUrl no-auth-on-callback-url']);
+    expect(receiver.requests).toHaveLength(1);
+  });
+
+  it.each<[string, Behaviour, string]>([
+    ['210', answer(210), '210'],
+    ['226', answer(226), '226'],
+    ['302', redirect('/elsewhere'), '302'],
+    ['401', answer(401), '401'],
+    ['500', answer(500), '500'],
+    ['a reset', reset, 'cannot be reached'],
+    ['nonsense', nonsense, 'cannot be reached'],
+  ])('wants 200 to 209 with authorization, not %s', async (_, behaviour, said) => {
+    receiver.next(answer(401), behaviour);
+    const refused = await post();
+    expect(wrong(refused)).toEqual({ status: 400, fields: ['nonFieldErrors invalid-callback-url'] });
+    expect(refused.json.invalidParams[0]!.reason).toContain(said);
+    expect(receiver.requests).toHaveLength(2);
+  });
+
+  it('does not read an answer of 100 MB to its end', async () => {
+    receiver.next(answer(401), huge(100_000_000));
+    expect((await post()).status).toBe(201);
+  });
+
+  it('tells a callback that cannot be reached from one that fails at TLS', async () => {
+    const unreachable = await post({ callbackUrl: 'http://127.0.0.1:1/' });
+    expect(wrong(unreachable).fields).toEqual(['callbackUrl invalid-callback-url']);
+    expect(unreachable.json.invalidParams[0]!.reason).toContain('cannot be reached: ECONNREFUSED');
+    const unknown = await post({ callbackUrl: 'http://does-not-exist.invalid/' });
+    expect(unknown.json.invalidParams[0]!.reason).toMatch(/cannot be reached: (ENOTFOUND|EAI_AGAIN)/);
+    const plain = await post({ callbackUrl: receiver.url.replace('http:', 'https:') });
+    expect(plain.json.invalidParams[0]!.reason).toContain('fails at TLS');
+  });
+
+  it('lets a receiver that knows only probes until it is registered pass', async () => {
+    receiver.always((request, response) => {
+      const { kanaal } = JSON.parse(request.text) as { kanaal: string };
+      response.writeHead(kanaal === 'test' && request.headers.authorization === auth ? 204 : 401).end();
+    });
+    expect((await post()).status).toBe(201);
+  });
+
+  it('does without the call without authorization where that is switched off', async () => {
+    const lenient = await Api.start({ TEST_CALLBACK_AUTH: 'false' });
+    try {
+      receiver.always(answer(204));
+      expect((await lenient.post('/abonnement', { callbackUrl: receiver.url, auth })).status).toBe(201);
+      expect(probes()).toEqual([[auth, probeBody]]);
+    } finally {
+      await lenient.close();
+    }
+  });
+
+  it('does not call addresses that callbacks may not use', async () => {
+    const guarded = await Api.start({ CALLBACK_NETWORKS: 'public' });
+    try {
+      for (const callbackUrl of [receiver.url, receiver.url.replace('127.0.0.1', 'localhost'), 'http://[::1]:1/']) {
+        const refused = await guarded.post('/abonnement', { callbackUrl, auth });
+        expect(wrong(refused).fields).toEqual(['callbackUrl invalid-callback-url']);
+        expect(refused.json.invalidParams[0]!.reason).toContain('not an address callbacks may use');
+      }
+      expect(receiver.requests).toEqual([]);
+    } finally {
+      await guarded.close();
+    }
+  });
+
+  it('holds no transaction while the callback takes its time', async () => {
+    let release = () => {};
+    const asked = new Promise<void>((resolve) => {
+      receiver.next((_, response) => {
+        release = () => void response.writeHead(401).end();
+        resolve();
+      });
+    });
+    const slow = post();
+    await asked;
+    // Another change of the catalogue would wait for a transaction that is open.
+    expect((await api.post('/kanaal', { naam: randomUUID() })).status).toBe(201);
+    release();
+    expect((await slow).status).toBe(201);
+  });
+});
+
+describe('changing an abonnement', () => {
+  const kanalen = [{ filters: { zaaktype: 'a' }, naam: 'zaken' }];
+
+  it('replaces it by PUT: without kanalen it has none', async () => {
+    const { json } = await create({ kanalen });
+    const put = await api.put(json.url, { callbackUrl: receiver.url, auth: 'Token t' });
+    expect([put.status, put.json]).toEqual([200, { ...json, kanalen: [] }]);
+    expect(wrong(await api.put(json.url, {})).fields).toEqual(['callbackUrl required', 'auth required']);
+  });
+
+  it('keeps auth and callback when PATCH names only kanalen', async () => {
+    const { json } = await create();
+    expect((await api.patch(json.url, { kanalen })).json).toEqual({ ...json, kanalen });
+    expect(receiver.requests).toEqual([]);
+    expect((await api.get(json.url)).json).toEqual({ ...json, kanalen });
+  });
+
+  it('keeps kanalen when PATCH names only auth, and proves the callback with it', async () => {
+    const { json } = await create({ kanalen });
+    expect((await api.patch(json.url, { auth: 'Token new' })).json).toEqual(json);
+    expect(probes()).toEqual([['Token new', probeBody]]);
+  });
+
+  it('proves a new callback with the stored auth', async () => {
+    const { json } = await create();
+    const callbackUrl = `${receiver.url}/other`;
+    expect((await api.patch(json.url, { callbackUrl })).json).toEqual({ ...json, callbackUrl });
+    expect(probes()).toEqual([
+      [undefined, probeBody],
+      [auth, probeBody],
+    ]);
+  });
+
+  it('does not call a callback again that stays as it was', async () => {
+    const { json } = await create();
+    expect((await api.put(json.url, { callbackUrl: receiver.url, auth, kanalen })).status).toBe(200);
+    expect(receiver.requests).toEqual([]);
+  });
+
+  it('changes nothing when the callback fails', async () => {
+    const { json } = await create({ kanalen });
+    receiver.always(answer(500));
+    expect((await api.patch(json.url, { auth: 'Token new', kanalen: [] })).status).toBe(400);
+    expect((await api.get(json.url)).json).toEqual(json);
+  });
+
+  it('changes nothing when a kanaal is unknown', async () => {
+    const { json } = await create({ kanalen });
+    expect(wrong(await api.patch(json.url, { kanalen: [{ naam: 'nix' }] })).fields).toEqual(['naam kanaal_naam']);
+    expect((await api.get(json.url)).json).toEqual(json);
+  });
+});
+
+describe('deleting an abonnement', () => {
+  it('answers 204 without a body, and it is gone', async () => {
+    const { json } = await create();
+    const gone = await api.delete(json.url);
+    expect([gone.status, gone.text]).toEqual([204, '']);
+    for (const method of ['GET', 'PUT', 'PATCH', 'DELETE']) {
+      const body = method === 'GET' || method === 'DELETE' ? undefined : { callbackUrl: receiver.url, auth };
+      expect((await api.call(method, json.url, { body })).json.code).toBe('not_found');
+    }
+    expect((await api.get('/abonnement')).list.map(({ url }) => url)).not.toContain(json.url);
+  });
+
+  it('is undone when what depends on the subscription cannot be cleared', async () => {
+    const { json } = await create();
+    const id = json.url.split('/').at(-1)!;
+    api.app.get(SubscriptionsService).onRemoved((_, removed) => {
+      return removed === id ? Promise.reject(new Error('not cleared')) : Promise.resolve();
+    });
+    expect((await api.delete(json.url)).status).toBe(500);
+    expect((await api.get(json.url)).json).toEqual(json);
+  });
+});
+
+describe('abonnementen', () => {
+  it('are listed in the order of their creation', async () => {
+    const urls = [(await create()).json.url, (await create()).json.url, (await create()).json.url];
+    await api.patch(urls[0]!, { auth: 'Token changed' });
+    const listed = (await api.get('/abonnement')).list.map(({ url }) => url);
+    expect(listed.filter((url) => urls.includes(url))).toEqual(urls);
+  });
+
+  it('that another process made are found at once', async () => {
+    const id = randomUUID();
+    const { dataSource } = api.app.get(Postgres);
+    await dataSource.query('UPDATE catalogue SET version = version + 1');
+    await dataSource.query(
+      `INSERT INTO subscription (id, owner_client_id, callback_url, auth, channels, revision)
+       SELECT $1, 'other', 'http://example.org/', 'x', '[]', version FROM catalogue`,
+      [id],
+    );
+    expect((await api.get(`/abonnement/${id}`)).status).toBe(200);
+  });
+
+  it.each(['/abonnement?naam=x', '/abonnement?page=1'])('know no query parameters: %s', async (path) => {
+    expect(wrong(await api.get(path))).toEqual({ status: 400, fields: ['nonFieldErrors unknown-parameters'] });
+  });
+});

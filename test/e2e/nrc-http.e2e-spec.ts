@@ -1,0 +1,231 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { Api, superuser, type ApiAnswer, type ApiRequest } from '../support/api.js';
+import { signToken } from '../support/tokens.js';
+
+let api: Api;
+
+beforeAll(async () => {
+  api = await Api.start({ BODY_LIMIT_BYTES: '10000' });
+});
+
+afterAll(() => api.close());
+
+/** Sends bytes that an HTTP client would not, and gives back all that comes. */
+async function sendRaw(text: string): Promise<string> {
+  const { hostname, port } = new URL(api.origin);
+  const socket = connect(Number(port), hostname);
+  let answer = '';
+  socket.on('data', (chunk: Buffer) => (answer += chunk.toString()));
+  socket.end(text);
+  await once(socket, 'close');
+  return answer;
+}
+
+function expectProblem(answer: ApiAnswer, status: number, code: string, type: string): void {
+  expect([answer.status, answer.json.code]).toEqual([status, code]);
+  expect(answer.headers.get('content-type')).toBe('application/problem+json');
+  expect(answer.json).toMatchObject({ type: `${api.origin}/ref/fouten/${type}/`, status });
+}
+
+describe('every answer below /api/v1', () => {
+  it.each<[string, string, ApiRequest]>([
+    ['GET', '/kanaal', {}],
+    ['GET', '/', { token: null }],
+    ['GET', '/openapi.yaml', { token: null }],
+    ['GET', '/kanaal', { token: null }],
+    ['GET', '/nothing', {}],
+    ['DELETE', '/kanaal', {}],
+    ['OPTIONS', '/kanaal', {}],
+    ['GET', '/kanaal/%ZZ', {}],
+    ['POST', '/kanaal', { body: '{' }],
+  ])('names the version of the standard: %s %s', async (method, path, request) => {
+    expect((await api.call(method, path, request)).headers.get('api-version')).toBe('1.0.1');
+  });
+
+  it('spells the header as the standard does', async () => {
+    const answer = await sendRaw('GET /api/v1/kanaal HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+    expect(answer).toContain('\r\nAPI-version: 1.0.1\r\n');
+  });
+});
+
+describe('a problem', () => {
+  it('has the keys of a Fout, in their order, and nothing else', async () => {
+    const { json } = await api.get(`/kanaal/${randomUUID()}`);
+    expect(Object.keys(json)).toEqual(['type', 'code', 'title', 'status', 'detail', 'instance']);
+    expect(json.instance).toMatch(/^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  });
+
+  it('has invalidParams after these when fields are wrong', async () => {
+    const { json } = await api.post('/kanaal', {});
+    expect(Object.keys(json)).toEqual(['type', 'code', 'title', 'status', 'detail', 'instance', 'invalidParams']);
+    expect(Object.keys(json.invalidParams[0]!)).toEqual(['name', 'code', 'reason']);
+  });
+
+  it('is in the log under its instance', async () => {
+    const { json } = await api.get('/kanaal', { token: null });
+    const logged = api.logged.find(({ instance }) => instance === json.instance);
+    expect(logged).toMatchObject({
+      event: 'request.refused',
+      status: 403,
+      code: 'permission_denied',
+      path: '/api/v1/kanaal',
+    });
+  });
+
+  it('links to a page that explains its class', async () => {
+    const { json } = await api.get('/nothing');
+    const page = await api.get(json.type as string, { token: null });
+    expect(page.status).toBe(200);
+    expect(page.headers.get('content-type')).toMatch('text/html');
+    expect(page.text).toContain('NotFound');
+    expectProblem(await api.get(`${api.origin}/ref/fouten/constructor/`), 404, 'not_found', 'NotFound');
+  });
+});
+
+describe('the errors of HTTP', () => {
+  it.each([
+    ['an unknown path', '/nothing'],
+    ['a slash at the end', '/kanaal/'],
+    ['an id that is no UUID', '/kanaal/1'],
+    ['an id that nothing has', `/abonnement/${randomUUID()}`],
+    ['an id longer than any', `/kanaal/${'a'.repeat(500)}`],
+    ['an id that cannot be decoded', '/kanaal/%E0%A4%A'],
+    ['U+0000 in the path', '/kanaal/%00'],
+  ])('404 for %s', async (_, path) => {
+    expectProblem(await api.get(path), 404, 'not_found', 'NotFound');
+  });
+
+  it('404 for another major version', async () => {
+    expectProblem(await api.get(`${api.origin}/api/v2/kanaal`), 404, 'not_found', 'NotFound');
+  });
+
+  it.each([
+    ['DELETE', '/kanaal', 'GET, HEAD, OPTIONS, POST'],
+    ['DELETE', `/kanaal/${randomUUID()}`, 'GET, HEAD, OPTIONS, PATCH, PUT'],
+    ['POST', `/abonnement/${randomUUID()}`, 'DELETE, GET, HEAD, OPTIONS, PATCH, PUT'],
+    ['GET', '/notificaties', 'OPTIONS, POST'],
+  ])('405 with what is possible for %s %s', async (method, path, allow) => {
+    const answer = await api.call(method, path);
+    expectProblem(answer, 405, 'method_not_allowed', 'MethodNotAllowed');
+    expect(answer.headers.get('allow')).toBe(allow);
+  });
+
+  it('tells what is possible when asked by OPTIONS', async () => {
+    const answer = await api.call('OPTIONS', '/notificaties', { token: null });
+    expect([answer.status, answer.headers.get('allow'), answer.text]).toEqual([204, 'OPTIONS, POST', '']);
+  });
+
+  it('answers HEAD where it answers GET, without the body', async () => {
+    const [head, get] = [await api.call('HEAD', '/kanaal'), await api.get('/kanaal')];
+    expect([head.status, head.text]).toEqual([200, '']);
+    expect(head.headers.get('content-length')).toBe(get.headers.get('content-length'));
+  });
+
+  it('406 where Accept excludes JSON, before anything else is looked at', async () => {
+    const headers = { accept: 'text/html' };
+    expectProblem(await api.post('/kanaal', '{', { headers, token: null }), 406, 'not_acceptable', 'NotAcceptable');
+  });
+
+  it('413 for a body above the limit, announced or not', async () => {
+    const announced = await api.post('/kanaal', 'x'.repeat(10_001));
+    expectProblem(announced, 413, 'payload_too_large', 'PayloadTooLarge');
+    const chunks = `${(10_001).toString(16)}\r\n${'x'.repeat(10_001)}\r\n0\r\n\r\n`;
+    const chunked = await sendRaw(
+      `POST /api/v1/kanaal HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n${chunks}`,
+    );
+    expect(chunked).toMatch(/^HTTP\/1.1 413 [^]*"code":"payload_too_large"/);
+  });
+
+  it.each<[string, Record<string, string>]>([
+    ['another media type', { 'content-type': 'text/plain' }],
+    ['a form', { 'content-type': 'application/x-www-form-urlencoded' }],
+    ['an XML', { 'content-type': 'application/xml' }],
+    ['a CloudEvent', { 'content-type': 'application/cloudevents+json' }],
+    ['a media type that is none', { 'content-type': 'nonsense' }],
+    ['an empty media type', { 'content-type': '' }],
+    ['another charset', { 'content-type': 'application/json; charset=iso-8859-1' }],
+    ['a compressed body', { 'content-encoding': 'gzip' }],
+  ])('415 for %s', async (_, headers) => {
+    const answer = await api.post('/kanaal', '{}', { headers });
+    expectProblem(answer, 415, 'unsupported_media_type', 'UnsupportedMediaType');
+  });
+
+  it('415 for a body without a media type, and for none at all', async () => {
+    const authorization = `Authorization: Bearer ${signToken(superuser)}`;
+    const head = `POST /api/v1/kanaal HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${authorization}\r\n`;
+    expect(await sendRaw(`${head}Content-Length: 2\r\n\r\n{}`)).toMatch(/^HTTP\/1.1 415 /);
+    expect(await sendRaw(`${head}Content-Length: 0\r\n\r\n`)).toMatch(/^HTTP\/1.1 415 /);
+  });
+
+  it.each(['application/json', 'application/json; charset=utf-8', 'Application/JSON;charset="UTF-8"'])(
+    'takes %s',
+    async (contentType) => {
+      expect((await api.post('/kanaal', '{}', { headers: { 'content-type': contentType } })).json.code).toBe('invalid');
+    },
+  );
+
+  it.each([
+    ['an object that does not end', '{"naam":'],
+    ['nothing', ''],
+    ['a byte order mark', '\ufeff{}'],
+    ['two values', '{} {}'],
+    ['NaN', '{"naam":NaN}'],
+    ['single quotes', "{'naam':'x'}"],
+    ['bytes that are not UTF-8', new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d])],
+  ])('400 parse_error for %s', async (_, body) => {
+    const answer = await api.post('/kanaal', body, { headers: { 'content-type': 'application/json' } });
+    expectProblem(answer, 400, 'parse_error', 'ParseError');
+    expect(answer.json.invalidParams).toBeUndefined();
+  });
+
+  it.each(['[]', '"text"', '1', 'true', 'null'])('400 for the JSON value %s', async (body) => {
+    const answer = await api.post('/kanaal', body);
+    expectProblem(answer, 400, 'invalid', 'ValidationError');
+    expect(answer.json.invalidParams).toMatchObject([{ name: 'nonFieldErrors', code: 'invalid' }]);
+  });
+});
+
+describe('what is not even HTTP', () => {
+  it('is answered with a problem and the end of the connection', async () => {
+    expect(await sendRaw('NONSENSE\r\n\r\n')).toMatch(
+      /^HTTP\/1.1 400 Bad Request\r\nContent-Type: application\/problem\+json\r\n[^]*"code":"parse_error"/,
+    );
+  });
+
+  it('431 for headers above 16 KiB', async () => {
+    const answer = await sendRaw(`GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`);
+    expect(answer).toMatch(/^HTTP\/1.1 431 [^]*"code":"headers_too_large"/);
+  });
+});
+
+describe('absolute URLs', () => {
+  const create = (headers: Record<string, string>) =>
+    api.post('/kanaal', { naam: randomUUID() }, { headers: { ...headers } });
+
+  it('start with what the caller called', async () => {
+    const { json, headers } = await create({});
+    expect(json.url).toMatch(new RegExp(`^${api.base}/kanaal/`));
+    expect(headers.get('location')).toBe(json.url);
+  });
+
+  it('do not believe forwarded headers unless told to', async () => {
+    const { json } = await create({ 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'https' });
+    expect(json.url).toMatch(new RegExp(`^${api.base}/kanaal/`));
+  });
+
+  it('follow forwarded headers where these are trusted', async () => {
+    const behindProxy = await Api.start({ TRUST_FORWARDED_HEADERS: 'true' });
+    try {
+      const headers = { 'x-forwarded-host': 'nrc.example.org', 'x-forwarded-proto': 'https' };
+      const { json } = await behindProxy.post('/kanaal', { naam: 'a' }, { headers });
+      expect(json.url).toMatch(/^https:\/\/nrc\.example\.org\/api\/v1\/kanaal\//);
+      const wrong = await behindProxy.get('/nothing', { headers: { 'x-forwarded-host': '"><script>' } });
+      expect(wrong.json.type).toBe(`${behindProxy.origin}/ref/fouten/NotFound/`);
+    } finally {
+      await behindProxy.close();
+    }
+  });
+});
