@@ -1,11 +1,17 @@
 import type { LoggerService } from '@nestjs/common';
-import { pino, type Logger as Pino } from 'pino';
+import { pino, type DestinationStream, type Logger as Pino } from 'pino';
 import type { Settings } from '../../config/settings.js';
 
 const levels = { log: 'info', error: 'error', warn: 'warn', debug: 'debug', verbose: 'trace', fatal: 'fatal' } as const;
 
 /** What must never be written, however an object with it came to be logged. */
 const secrets = ['secret', 'auth', 'authorization', 'password', 'token'];
+/** Drivers put the values of a failed statement into its error: secrets and notifications among them. */
+const statementValues = ['error', 'error.cause', 'error.cause.cause'].flatMap((error) => [
+  `${error}.parameters`,
+  `${error}.detail`,
+  `${error}.driverError.detail`,
+]);
 
 /**
  * Structured logs: one JSON object a line, on standard output. An event is `logger.log({ event: 'delivery.attempted', … })`;
@@ -14,7 +20,11 @@ const secrets = ['secret', 'auth', 'authorization', 'password', 'token'];
 export class JsonLogger implements LoggerService {
   private constructor(private readonly pino: Pino) {}
 
-  static open(settings: Pick<Settings, 'LOG_LEVEL'>): JsonLogger {
+  // Buffered by default: at thousands of events a second a write per line would cost more than the event.
+  static open(
+    settings: Pick<Settings, 'LOG_LEVEL'>,
+    destination: DestinationStream = pino.destination({ fd: 1, sync: false, minLength: 4096, periodicFlush: 250 }),
+  ): JsonLogger {
     return new JsonLogger(
       pino(
         {
@@ -23,10 +33,12 @@ export class JsonLogger implements LoggerService {
           timestamp: pino.stdTimeFunctions.isoTime,
           formatters: { level: (level) => ({ level }) },
           serializers: { error: pino.stdSerializers.errWithCause },
-          redact: { paths: secrets.flatMap((name) => [name, `*.${name}`]), censor: '[secret]' },
+          redact: {
+            paths: [...secrets.flatMap((name) => [name, `*.${name}`]), ...statementValues],
+            censor: '[secret]',
+          },
         },
-        // Buffered: at thousands of events a second a write per line would cost more than the event.
-        pino.destination({ fd: 1, sync: false, minLength: 4096, periodicFlush: 250 }),
+        destination,
       ),
     );
   }

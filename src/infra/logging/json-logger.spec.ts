@@ -1,0 +1,50 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { QueryFailedError } from 'typeorm';
+import { JsonLogger } from './json-logger.js';
+
+describe('the log', () => {
+  const lines: string[] = [];
+  const logger = JsonLogger.open({ LOG_LEVEL: 'info' }, { write: (line) => void lines.push(line) });
+
+  beforeEach(() => {
+    lines.length = 0;
+  });
+
+  it('is one JSON object a line, with time, level and event', () => {
+    logger.warn({ event: 'queue.refused', deliveries: 3 }, 'Enqueuer');
+    expect(lines).toHaveLength(1);
+    expect(JSON.parse(lines[0]!)).toEqual({
+      level: 'warn',
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+      event: 'queue.refused',
+      deliveries: 3,
+      source: 'Enqueuer',
+    });
+  });
+
+  it('holds the stack and the causes of an error', () => {
+    logger.error({ event: 'request.failed', error: new Error('outer', { cause: new Error('inner') }) });
+    const { error } = JSON.parse(lines[0]!) as { error: { stack: string; cause: { message: string } } };
+    expect(error.stack).toContain('json-logger.spec');
+    expect(error.cause.message).toBe('inner');
+  });
+
+  it.each(['secret', 'auth', 'authorization', 'password', 'token'])('never holds what is called %s', (name) => {
+    logger.log({ event: 'x', [name]: 'hush', application: { [name]: 'hush' } });
+    expect(lines[0]).not.toContain('hush');
+  });
+
+  it('never holds the values of a statement that failed', () => {
+    const refusal = Object.assign(new Error('null value'), {
+      code: '23502',
+      detail: 'Failing row contains (1, hush).',
+    });
+    const error = new QueryFailedError('INSERT INTO application …', [1, 'hush'], refusal);
+    logger.error({ event: 'request.failed', error });
+    logger.error({ event: 'request.failed', error: new Error('wrapped', { cause: error }) });
+    logger.error({ event: 'request.failed', error: refusal });
+    expect(lines).toHaveLength(3);
+    expect(lines.join()).not.toContain('hush');
+    expect(lines.join()).toContain('23502');
+  });
+});
