@@ -21,6 +21,12 @@ export class CreateCatalogue1763625600000 implements MigrationInterface {
         name               text NOT NULL UNIQUE,
         documentation_link text NOT NULL,
         filters            text[] NOT NULL,
+        -- which fields make two notifications the same; null: none are ever the same
+        deduplicate_by     text[],
+        -- seconds during which a second one counts as the same
+        deduplicate_within int NOT NULL DEFAULT 604800,
+        -- seconds after its creation that a notification is not sent any more; null: always sent
+        max_age            int,
         revision           bigint NOT NULL,
         created_at         timestamptz NOT NULL DEFAULT now()
       );
@@ -69,6 +75,8 @@ export class CreateCatalogue1763625600000 implements MigrationInterface {
   }
 
   async down(queryRunner: QueryRunner): Promise<void> {
-    await queryRunner.query('DROP TABLE subscription_retry_policy, retry_policy, subscription, application, channel, catalogue');
+    await queryRunner.query(
+      'DROP TABLE subscription_retry_policy, retry_policy, subscription, application, channel, catalogue',
+    );
   }
 }

@@ -18,6 +18,8 @@ export class CreateLedger1763625600001 implements MigrationInterface {
         publisher   text NOT NULL,
         -- the exact text that is sent: what a receiver gets is these bytes
         body        text NOT NULL,
+        -- a publisher asked not to send it earlier; until then it may still be replaced
+        not_before  timestamptz,
         accepted_at timestamptz NOT NULL DEFAULT now()
       ) PARTITION BY RANGE (id);
 
@@ -35,6 +37,8 @@ export class CreateLedger1763625600001 implements MigrationInterface {
         replays         int NOT NULL DEFAULT 0,
         -- queued: end of the lease. waiting, held: when it is due. Ended: null
         next_at         timestamptz,
+        -- when it is no longer worth sending; null: always
+        expires_at      timestamptz,
         -- when it was last handed to the queue
         queued_at       timestamptz,
         -- the process that has it in hand, where no broker does; its end frees the delivery before the lease does
@@ -67,10 +71,24 @@ export class CreateLedger1763625600001 implements MigrationInterface {
         -- a result written twice (the answer to the first write was lost) stays one attempt
         PRIMARY KEY (notification_id, subscription_id, number, generation)
       ) PARTITION BY RANGE (notification_id);
+
+      -- What a publisher or a channel says must happen once: request (operation 'publish', 'put', …) or content
+      -- ('deduplicate', application ''). Written by the statement that accepts.
+      CREATE TABLE request_key (
+        application  text NOT NULL,
+        operation    text NOT NULL,
+        key          text NOT NULL,
+        -- the notification, or what else was created
+        result_id    uuid NOT NULL,
+        request_hash text,
+        expires_at   timestamptz NOT NULL,
+        PRIMARY KEY (application, operation, key)
+      );
+      CREATE INDEX request_key_expiry ON request_key (expires_at);
     `);
   }
 
   async down(queryRunner: QueryRunner): Promise<void> {
-    await queryRunner.query('DROP TABLE attempt, delivery, notification; DROP TYPE delivery_state');
+    await queryRunner.query('DROP TABLE request_key, attempt, delivery, notification; DROP TYPE delivery_state');
   }
 }

@@ -41,7 +41,9 @@ class DispatchOnceModule {
 async function main(): Promise<void> {
   const words = process.argv.slice(2);
   if (words.length !== 1 || words[0] !== '--once') {
-    throw new InvalidSettings('Usage: npm run dispatch -- --once\nHands out once what is due, then ends. For ever: ROLES=dispatcher npm start');
+    throw new InvalidSettings(
+      'Usage: npm run dispatch -- --once\nHands out once what is due, then ends. For ever: ROLES=dispatcher npm start',
+    );
   }
   const settings = readSettings({ ...process.env, ROLES: undefined });
   settings.ROLES = settings.AMQP_URL ? ['dispatcher'] : ['worker', 'dispatcher'];
@@ -54,7 +56,9 @@ async function main(): Promise<void> {
   try {
     if (queue.trouble !== undefined) throw queue.trouble;
     const recovered = await dispatcher.recover();
-    const dispatched = await dispatcher.dispatchDue((soFar) => logger.log({ event: 'dispatch.progress', dispatched: soFar }));
+    const dispatched = await dispatcher.dispatchDue((soFar) =>
+      logger.log({ event: 'dispatch.progress', dispatched: soFar }),
+    );
     if (queue.owner !== null) await emptied(queue);
     logger.log({ event: 'dispatch.done', dispatched, recovered });
   } finally {

@@ -9,11 +9,15 @@ interface ChannelRow {
   name: string;
   documentation_link: string;
   filters: string[];
+  deduplicate_by: string[] | null;
+  deduplicate_within: number;
+  max_age: number | null;
 }
 
 const changedSince = {
   name: 'channels-changed-since',
-  text: 'SELECT id, name, documentation_link, filters FROM channel WHERE revision > $1 ORDER BY revision',
+  text: `SELECT id, name, documentation_link, filters, deduplicate_by, deduplicate_within, max_age
+           FROM channel WHERE revision > $1 ORDER BY revision`,
 };
 
 /** Every channel, in memory. Channels are never deleted and never change their name. */
@@ -50,6 +54,8 @@ export class ChannelDirectory implements CatalogueShelf {
         documentationLink: row.documentation_link,
         filters: row.filters,
         canonicalFilters: new Set(row.filters.map(canonicalName)),
+        deduplication: row.deduplicate_by && { fields: row.deduplicate_by, withinSeconds: row.deduplicate_within },
+        maxAgeSeconds: row.max_age,
       };
       this.byName.set(channel.name, channel);
       this.byId.set(channel.id, channel);

@@ -14,6 +14,15 @@ export class ChannelEntity {
   @Column('text', { array: true })
   filters: string[];
 
+  @Column('text', { name: 'deduplicate_by', array: true, nullable: true })
+  deduplicateBy: string[] | null;
+
+  @Column('int', { name: 'deduplicate_within' })
+  deduplicateWithin: number;
+
+  @Column('int', { name: 'max_age', nullable: true })
+  maxAge: number | null;
+
   @Column('bigint')
   revision: string | number;
 

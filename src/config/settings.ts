@@ -15,12 +15,29 @@ const url = (...protocols: string[]) =>
       error: `must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
     })
     .optional();
+const secondsPerCustomer = z.string().transform((text, context) => {
+  const parsed = z.record(z.string(), z.number().int().min(60).max(2_592_000)).safeParse(parseJson(text));
+  if (parsed.success) return parsed.data;
+  context.addIssue({
+    code: 'custom',
+    message: 'must be a JSON object, client id → seconds from 60 to 2592000 (30 days)',
+  });
+  return z.NEVER;
+});
 const commaSeparated = z.string().transform((value) =>
   value
     .split(',')
     .map((part) => part.trim())
     .filter((part) => part !== ''),
 );
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // refused by the schema
+  }
+}
 
 export const settingsSchema = z
   .object({
@@ -29,7 +46,9 @@ export const settingsSchema = z
     ROLES: commaSeparated
       .pipe(z.array(z.enum(roles)).min(1))
       .default([...roles])
-      .describe('What this process does, comma-separated: `api`, `worker`, `dispatcher`. Health is served by every role.'),
+      .describe(
+        'What this process does, comma-separated: `api`, `worker`, `dispatcher`. Health is served by every role.',
+      ),
 
     DATABASE_URL: url('postgres:', 'postgresql:').describe(
       'PostgreSQL 15 or newer, the ledger. Not set: an embedded database in `DATA_DIR` (one process, no fsync).',
@@ -47,7 +66,9 @@ export const settingsSchema = z
       .describe('First part of the names of the RabbitMQ queues, so that several brokers can share one RabbitMQ.'),
     QUEUE_MAX_LENGTH: wholeNumber(10, 10_000_000)
       .default(50_000)
-      .describe('Messages (of up to 64 deliveries) a queue holds before it refuses; refused deliveries wait in the ledger.'),
+      .describe(
+        'Messages (of up to 64 deliveries) a queue holds before it refuses; refused deliveries wait in the ledger.',
+      ),
 
     SUPERUSER_CLIENT_ID: z
       .string()
@@ -78,7 +99,9 @@ export const settingsSchema = z
       .describe('Calls to receivers that one worker has open at once; further work stays in the queue.'),
     MAX_IN_FLIGHT_PER_ENDPOINT: wholeNumber(1, 10_000)
       .default(128)
-      .describe('Most of these calls that one receiver (scheme, host and port) may have; further work goes back to the ledger.'),
+      .describe(
+        'Most of these calls that one receiver (scheme, host and port) may have; further work goes back to the ledger.',
+      ),
     TEST_CALLBACK_AUTH: z
       .stringbool()
       .default(true)
@@ -86,18 +109,32 @@ export const settingsSchema = z
     CALLBACK_NETWORKS: z
       .enum(['any', 'public'])
       .default('any')
-      .describe('`public` refuses callbacks at loopback, private and other special addresses, checked at every connect.'),
+      .describe(
+        '`public` refuses callbacks at loopback, private and other special addresses, checked at every connect.',
+      ),
     CALLBACK_ALLOWED_NETWORKS: commaSeparated
-      .pipe(z.array(z.union([z.cidrv4(), z.cidrv6(), z.ipv4(), z.ipv6()], { error: 'must be CIDR ranges or addresses' })))
+      .pipe(
+        z.array(z.union([z.cidrv4(), z.cidrv6(), z.ipv4(), z.ipv6()], { error: 'must be CIDR ranges or addresses' })),
+      )
       .default([])
       .describe('CIDR ranges, comma-separated, that callbacks may use although `CALLBACK_NETWORKS=public`.'),
 
     TTL_LOCK_TIME_LIMIT_MS: wholeNumber(1000, 3_600_000)
       .default(120_000)
       .describe('Milliseconds a delivery stays locked by a worker that no longer extends the lock.'),
-    TTL_IDEMPOTENCY_SEC: wholeNumber(60, 2_592_000)
-      .default(21_600)
-      .describe('Seconds the outcome of a delivery is remembered, so that a repeated message is filtered.'),
+    TTL_IDEMPOTENCY_PER_CUSTOMER_SEC: secondsPerCustomer
+      .default({})
+      .describe(
+        'JSON object, client id of the owner → seconds the outcome of its deliveries is remembered, so that a repeated message is filtered; `*` is everybody else. Not named: 21600 (six hours).',
+      ),
+    AT_LEAST_ONCE_SENDING_CUSTOMERS: commaSeparated
+      .default(['*'])
+      .describe(
+        'Client ids, comma-separated, whose subscriptions are delivered at least once; `*` is everybody. The others get at most once. A subscription may say otherwise for itself.',
+      ),
+    IDEMPOTENCY_KEY_TTL_SEC: wholeNumber(60, 2_592_000)
+      .default(604_800)
+      .describe('Seconds an `Idempotency-Key` of a publisher is remembered.'),
     DELIVERY_LEASE_MS: wholeNumber(2000, 86_400_000)
       .default(180_000)
       .describe(
@@ -164,5 +201,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
   const parsed = settingsSchema.safeParse(set);
   if (parsed.success) return parsed.data;
   const lines = parsed.error.issues.map((issue) => `  ${issue.path.join('.') || 'settings'}: ${issue.message}`);
-  throw new InvalidSettings(`Heraut cannot start, these settings are wrong (see docs/configuration.md):\n${lines.join('\n')}`);
+  throw new InvalidSettings(
+    `Heraut cannot start, these settings are wrong (see docs/configuration.md):\n${lines.join('\n')}`,
+  );
 }

@@ -1,55 +1,53 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { Catalogue } from '../catalogue/catalogue.service.js';
 import { Config } from '../config/config.module.js';
-import { Idempotency, type Done, type Handled, type Idempotent } from '../idempotency/idempotency.service.js';
-import { Clock } from '../infra/clock.js';
+import { Idempotency, type Handled, type Idempotent } from '../idempotency/idempotency.service.js';
+import { Heartbeat } from '../infra/postgres/heartbeat.service.js';
 import type { Settlement } from '../ledger/delivery.js';
 import { Ledger } from '../ledger/ledger.service.js';
 import type { QueuedDelivery } from '../queue/chunk.js';
-import { RetryPolicies } from '../retry-policy/retry-policies.service.js';
-import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 import type { Subscription } from '../subscriptions/subscription.js';
-import { AttemptStates } from './attempt-states.js';
-import { decideOutcome, type DeliveryOutcome } from './decide-outcome.js';
-import { EndpointWindows } from './endpoint-window.js';
+import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
+import type { DeliveryOutcome } from './decide-outcome.js';
+import { guaranteeOf, keepMsOf } from './delivery-guarantee.js';
+import { filteredCounted } from './delivery.counters.js';
+import { Sender, type Task } from './sender.service.js';
 import { untilItWorks } from './until-it-works.js';
-import { userAgent } from './user-agent.js';
-import { WebhookClient, type WebhookResponse } from './webhook-client.js';
 
-interface Task {
-  delivery: QueuedDelivery;
-  subscription: Subscription;
-  body: Buffer;
-  onSending: () => void;
-}
+/** What one round made of a delivery. */
+type Course =
+  | { kind: 'settle'; outcome: DeliveryOutcome }
+  /** Somebody is sending it, or died doing so. */
+  | { kind: 'in-flight' }
+  /** It is no longer this message's: handed out again, cancelled, or claimed before. */
+  | { kind: 'superseded' };
 
 /** Beyond the time a call may take, before a delivery that somebody else seems to be sending is looked at again. */
 const inFlightSlackMs = 6000;
 
-/** Hot path, second half: lock → send → decide → settle, for one delivery. Taking and acknowledging is the worker's. */
+/**
+ * Hot path, second half, for one delivery. At least once: lock → send → seal → settle. At most once: claim → send →
+ * settle. Taking and acknowledging is the worker's.
+ */
 @Injectable()
 export class DeliverService {
   private readonly logger = new Logger(DeliverService.name);
-  private readonly windows: EndpointWindows;
-  private readonly atLeastOnce: Idempotent<Task, DeliveryOutcome>;
+  private readonly atLeastOnceCustomers: ReadonlySet<string>;
+  private readonly sealed: Idempotent<Task, DeliveryOutcome>;
 
   constructor(
     private readonly config: Config,
-    private readonly clock: Clock,
-    private readonly catalogue: Catalogue,
-    private readonly subscriptions: SubscriptionDirectory,
-    private readonly retryPolicies: RetryPolicies,
+    private readonly heartbeat: Heartbeat,
+    private readonly subscriptions: SubscriptionsService,
     private readonly ledger: Ledger,
-    private readonly webhooks: WebhookClient,
-    private readonly attemptStates: AttemptStates,
+    private readonly sender: Sender,
     idempotency: Idempotency,
   ) {
     const { settings } = config;
-    this.windows = new EndpointWindows(settings.MAX_IN_FLIGHT_PER_ENDPOINT, () => performance.now());
-    this.atLeastOnce = idempotency.make((task: Task) => this.send(task), {
+    this.atLeastOnceCustomers = new Set(settings.AT_LEAST_ONCE_SENDING_CUSTOMERS);
+    this.sealed = idempotency.make((task: Task) => this.sendLocked(task), {
       operation: 'delivery',
       lockTtlMs: settings.TTL_LOCK_TIME_LIMIT_MS,
-      keepTtlMs: settings.TTL_IDEMPOTENCY_SEC * 1000,
+      keepTtlMs: ({ subscription }) => keepMsOf(subscription.ownerClientId, settings.TTL_IDEMPOTENCY_PER_CUSTOMER_SEC),
       mayTakeOver: true,
     });
   }
@@ -64,117 +62,91 @@ export class DeliverService {
     body: Buffer,
     { onSending, stopping }: { onSending: () => void; stopping: AbortSignal },
   ): Promise<boolean> {
-    const subscription = this.subscriptions.find(delivery.subscriptionId);
-    const done: Done<DeliveryOutcome> | undefined = subscription
-      ? await untilItWorks(
-          () => this.atLeastOnce.do(idOf(delivery), { delivery, subscription, body, onSending }),
-          stopping,
-        )
-      : { kind: 'executed', outcome: { kind: 'cancelled' } };
-    if (!done) return false;
-    return (await untilItWorks(() => this.settle(delivery, done), stopping)) ?? false;
+    const course = await this.follow(delivery, body, onSending, stopping);
+    if (!course) return false;
+    if (course.kind === 'superseded') return true;
+    const isSettled = await untilItWorks(() => this.settle(delivery, course), stopping);
+    if (course.kind === 'settle' && isGone(course.outcome)) await this.disable(delivery.subscriptionId);
+    return isSettled ?? false;
   }
 
-  private async send({ delivery, subscription, body, onSending }: Task): Promise<Handled<DeliveryOutcome>> {
-    const window = this.windows.of(subscription.callbackUrl);
-    if (!(await window.enter())) return { outcome: { kind: 'held', afterMs: window.holdMs() }, isFinal: false };
-    const number = delivery.attempts + 1;
-    const startedAt = this.clock.now();
-    onSending();
-    if (number > 1) this.rememberSending(delivery, number);
-    const response = await this.webhooks.post({
-      url: subscription.callbackUrl,
-      headers: {
-        'content-type': 'application/json',
-        accept: '*/*',
-        'user-agent': userAgent,
-        authorization: subscription.auth,
-        'webhook-id': delivery.notificationId,
-        'webhook-attempt': String(number),
-      },
-      body,
-    });
-    if (response.kind === 'abandoned') {
-      window.leave(true, 0);
-      return { outcome: { kind: 'held', afterMs: 0 }, isFinal: false };
+  /** @returns undefined when `stopping` came before anything was sent */
+  private async follow(
+    delivery: QueuedDelivery,
+    body: Buffer,
+    onSending: () => void,
+    stopping: AbortSignal,
+  ): Promise<Course | undefined> {
+    const subscription = this.subscriptions.find(delivery.subscriptionId);
+    if (!subscription) return settled({ kind: 'cancelled' });
+    if (subscription.isDisabled) return settled({ kind: 'failed', attempt: null });
+    if (delivery.expiresAt !== null && this.heartbeat.ledgerNow() >= delivery.expiresAt) {
+      return settled({ kind: 'expired', attempt: null });
     }
-    window.leave(isHealthy(response), response.durationMs);
-    const outcome = await this.decide({ response, number, startedAt }, delivery);
-    this.report(delivery, outcome);
+    const guarantee = guaranteeOf(subscription, this.atLeastOnceCustomers);
+    const task: Task = { delivery, subscription, guarantee, body, onSending, stopping };
+    return guarantee === 'at-least-once' ? this.atLeastOnce(task) : this.atMostOnce(task);
+  }
+
+  /** Whoever meets the seal repairs the ledger instead of sending again. */
+  private async atLeastOnce(task: Task): Promise<Course | undefined> {
+    const done = await untilItWorks(() => this.sealed.do(idOf(task.delivery), task), task.stopping);
+    if (done?.kind === 'replayed') {
+      filteredCounted.inc();
+      this.logger.log({ event: 'delivery.filtered', ...keyOf(task.delivery) });
+    }
+    if (done?.kind === 'executed' || done?.kind === 'replayed') return settled(done.outcome);
+    return done && { kind: 'in-flight' };
+  }
+
+  private async sendLocked(task: Task): Promise<Handled<DeliveryOutcome>> {
+    const outcome = (await this.sender.send(task))!; // nobody says no here
     return { outcome, isFinal: outcome.kind === 'delivered' || outcome.kind === 'failed' };
   }
 
-  private async decide(
-    sent: { response: Exclude<WebhookResponse, { kind: 'abandoned' }>; number: number; startedAt: number },
-    delivery: QueuedDelivery,
-  ): Promise<DeliveryOutcome> {
-    const { response } = sent;
-    const isSuccess = response.kind === 'answered' && response.status >= 200 && response.status < 300;
-    // A changed policy applies to the next failure, also when another process changed it a moment ago.
-    if (!isSuccess) await this.catalogue.refresh().catch(() => {}); // unreachable: the policy known is the best there is
-    const policy = this.retryPolicies.for(delivery.subscriptionId);
-    return decideOutcome(sent, delivery.failures, policy, this.clock.now(), Math.random());
+  /** The ledger's claim is committed before the call, and is given once: after it, this call or none. */
+  private async atMostOnce(task: Task): Promise<Course | undefined> {
+    const { delivery, stopping } = task;
+    let isMine: boolean | undefined;
+    const outcome = await this.sender.send(task, async () => {
+      isMine = await untilItWorks(() => this.ledger.claimSending(delivery), stopping);
+      return isMine === true;
+    });
+    if (outcome) return settled(outcome);
+    return isMine === false ? { kind: 'superseded' } : undefined;
   }
 
-  private async settle(delivery: QueuedDelivery, done: Done<DeliveryOutcome>): Promise<true> {
-    if (done.kind === 'executed' || done.kind === 'replayed') {
-      if (done.kind === 'replayed') this.logger.log({ event: 'delivery.filtered', ...keyOf(delivery) });
-      await this.ledger.settle(settlementOf(delivery, done.outcome));
-      this.remember(delivery, done.outcome);
-      return true;
+  private async settle(delivery: QueuedDelivery, course: Exclude<Course, { kind: 'superseded' }>): Promise<true> {
+    if (course.kind === 'settle') await this.ledger.settle(settlementOf(delivery, course.outcome));
+    else {
+      // What they do not settle in good time comes back.
+      const { NOTIFICATION_REQUESTS_TIMEOUT } = this.config.settings;
+      await this.ledger.shortenLease([delivery], NOTIFICATION_REQUESTS_TIMEOUT * 1000 + inFlightSlackMs);
     }
-    // Somebody is sending it, or died doing so: what they do not settle in good time comes back.
-    const { NOTIFICATION_REQUESTS_TIMEOUT } = this.config.settings;
-    await this.ledger.shortenLease([delivery], NOTIFICATION_REQUESTS_TIMEOUT * 1000 + inFlightSlackMs);
     return true;
   }
 
-  private report(delivery: QueuedDelivery, outcome: DeliveryOutcome): void {
-    if (!('attempt' in outcome)) return;
-    const { number, durationMs, status, error } = outcome.attempt;
-    const { notificationId, subscriptionId } = delivery;
-    const event = {
-      event: 'delivery.attempted',
-      notificationId,
-      subscriptionId,
-      attempt: number,
-      durationMs: Math.round(durationMs),
-      status,
-      outcome: outcome.kind,
-    };
-    if (outcome.kind === 'delivered') this.logger.log(event);
-    else this.logger.warn({ ...event, reason: error });
-  }
-
-  private rememberSending(delivery: QueuedDelivery, attempt: number): void {
-    const { NOTIFICATION_REQUESTS_TIMEOUT } = this.config.settings;
-    this.attemptStates.put(
-      delivery,
-      { attempt, status: 'sending', lastStatus: null, lastError: null, nextAttemptAt: null },
-      NOTIFICATION_REQUESTS_TIMEOUT * 1000 + inFlightSlackMs,
-    );
-  }
-
-  private remember(delivery: QueuedDelivery, outcome: DeliveryOutcome): void {
-    if (outcome.kind === 'retry') {
-      const { number, status, error } = outcome.attempt;
-      const nextAttemptAt = new Date(this.clock.now() + outcome.afterMs).toISOString();
-      this.attemptStates.put(
-        delivery,
-        { attempt: number, status: 'waiting', lastStatus: status, lastError: error, nextAttemptAt },
-        outcome.afterMs + this.config.settings.DELIVERY_LEASE_MS,
-      );
-    } else if ('attempt' in outcome && delivery.attempts > 0) this.attemptStates.remove(delivery);
+  private async disable(subscriptionId: string): Promise<void> {
+    try {
+      await this.subscriptions.disable(subscriptionId);
+      this.logger.warn({ event: 'subscription.disabled', subscriptionId });
+    } catch (error) {
+      // Its next delivery will be answered 410 as well.
+      this.logger.warn({ event: 'subscription.disable-failed', subscriptionId, error });
+    }
   }
 }
 
-function isHealthy(response: WebhookResponse): boolean {
-  return response.kind === 'answered' && response.status < 500 && response.status !== 429;
-}
+const settled = (outcome: DeliveryOutcome): Course => ({ kind: 'settle', outcome });
 
-function keyOf({ notificationId, subscriptionId, generation }: QueuedDelivery) {
-  return { notificationId, subscriptionId, generation };
-}
+/** 410: nothing more should ever be sent there (Standard Webhooks; RFC 9110 §15.5.11). */
+const isGone = (outcome: DeliveryOutcome): boolean => outcome.kind === 'failed' && outcome.attempt?.status === 410;
+
+const keyOf = ({ notificationId, subscriptionId, generation }: QueuedDelivery) => ({
+  notificationId,
+  subscriptionId,
+  generation,
+});
 
 /** A replay is a new delivery to the receiver's mind and ours: the seal of the former one must not filter it. */
 function idOf({ notificationId, subscriptionId, replays }: QueuedDelivery): string {

@@ -15,6 +15,7 @@ import { InProcessAttemptStates } from './attempt-states.in-process.js';
 import { RedisAttemptStates } from './attempt-states.redis.js';
 import { DeliverService } from './deliver.service.js';
 import { DeliveriesController } from './deliveries.controller.js';
+import { Sender } from './sender.service.js';
 import { WebhookClient } from './webhook-client.js';
 import { UndiciWebhookClient } from './webhook-client.undici.js';
 import { Worker } from './worker.service.js';
@@ -23,6 +24,7 @@ import { Worker } from './worker.service.js';
 export class DeliveryModule {
   constructor(subscriptions: SubscriptionsService, ledger: Ledger) {
     subscriptions.onRemoved((manager, id) => ledger.cancelAllOfSubscription(manager, id));
+    subscriptions.onDisabled((manager, id) => ledger.failAllOfSubscription(manager, id));
   }
 
   static with(roles: Role[]): DynamicModule {
@@ -38,6 +40,7 @@ export class DeliveryModule {
         },
         ...(roles.includes('worker')
           ? [
+              Sender,
               DeliverService,
               Worker,
               {

@@ -49,11 +49,15 @@ export class EndpointWindow {
     });
   }
 
-  /** @param isHealthy false for a timeout, no answer, 429 or 5xx: the endpoint has too much, or is down */
-  leave(isHealthy: boolean, durationMs: number): void {
+  /**
+   * @param verdict what the call says of the endpoint: unhealthy is a timeout, no answer, 429 or 5xx; none means that there
+   * was no call, or that we ended it
+   */
+  leave(verdict: 'healthy' | 'unhealthy' | 'none', durationMs: number): void {
     this.open--;
-    this.limit = isHealthy ? Math.min(this.maxLimit, this.limit + 1) : Math.max(1, Math.floor(this.limit / 2));
-    this.meanMs += (durationMs - this.meanMs) / 16;
+    if (verdict === 'healthy') this.limit = Math.min(this.maxLimit, this.limit + 1);
+    if (verdict === 'unhealthy') this.limit = Math.max(1, Math.floor(this.limit / 2));
+    if (verdict !== 'none') this.meanMs += (durationMs - this.meanMs) / 16;
     while (this.open < this.limit && this.waiters.length > 0) {
       this.open++;
       this.waiters.shift()!(true);

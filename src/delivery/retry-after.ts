@@ -27,7 +27,14 @@ function parseHttpDate(text: string, nowMs: number): number | undefined {
   return undefined;
 }
 
-function utc(year: string, month: string, day: string, hour: string, minute: string, second: string): number | undefined {
+function utc(
+  year: string,
+  month: string,
+  day: string,
+  hour: string,
+  minute: string,
+  second: string,
+): number | undefined {
   const monthIndex = months.indexOf(month);
   if (monthIndex < 0 || Number(day) < 1 || Number(day) > 31) return undefined;
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return undefined;

@@ -7,10 +7,13 @@ export interface WebhookRequest {
 
 export type WebhookResponse =
   | { kind: 'answered'; status: number; retryAfter: string | undefined; durationMs: number; excerpt: string }
-  /** No usable answer: `reason` says what happened in words an operator understands. */
-  | { kind: 'unanswered'; reason: string; durationMs: number }
+  /**
+   * No usable answer: `reason` says what happened in words an operator understands. `wasSent`: false only when certainly
+   * no byte of the request left, so that the receiver cannot have seen it.
+   */
+  | { kind: 'unanswered'; reason: string; durationMs: number; wasSent: boolean }
   /** We gave up ourselves, because this process is stopping: no fault of the receiver. */
-  | { kind: 'abandoned' };
+  | { kind: 'abandoned'; wasSent: boolean };
 
 /** Calls receivers. One call is one request: no redirect is followed, nothing is repeated. */
 export abstract class WebhookClient {

@@ -49,7 +49,7 @@ export class UndiciWebhookClient extends WebhookClient {
     const target = this.targetOf(request.url);
     if (!target || target.isRefused) {
       const reason = target ? 'the address is not one callbacks may use' : 'the callback URL is not valid';
-      return Promise.resolve({ kind: 'unanswered', reason, durationMs: 0 });
+      return Promise.resolve({ kind: 'unanswered', reason, durationMs: 0, wasSent: false });
     }
     return new Promise((resolve) => {
       const call = new Call(this.timeoutMs, (response) => {
@@ -67,7 +67,7 @@ export class UndiciWebhookClient extends WebhookClient {
   }
 
   abandonAll(): void {
-    for (const call of [...this.calls]) call.end({ kind: 'abandoned' });
+    for (const call of [...this.calls]) call.end({ kind: 'abandoned', wasSent: call.wasSent });
   }
 
   async close(): Promise<void> {
@@ -93,6 +93,7 @@ export class UndiciWebhookClient extends WebhookClient {
         kind: 'unanswered',
         reason: `no complete answer within ${this.timeoutMs / 1000} s`,
         durationMs: now - call.startedAt,
+        wasSent: call.wasSent,
       });
     }
   }
@@ -115,6 +116,11 @@ class Call implements Dispatcher.DispatchHandler {
     this.deadline = this.startedAt + timeoutMs;
   }
 
+  /** The request may have been written: it is, right after `onRequestStart`. */
+  get wasSent(): boolean {
+    return this.controller !== undefined;
+  }
+
   end(response: WebhookResponse): void {
     if (this.isOver) return;
     this.isOver = true;
@@ -123,8 +129,9 @@ class Call implements Dispatcher.DispatchHandler {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.controller = controller;
-    if (this.isOver) controller.abort(new Error('call ended')); // its time was up before there was a connection
+    // Its time was up before there was a connection: nothing may leave any more.
+    if (this.isOver) controller.abort(new Error('call ended'));
+    else this.controller = controller;
   }
 
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
@@ -152,7 +159,7 @@ class Call implements Dispatcher.DispatchHandler {
   }
 
   private fail(reason: string): void {
-    this.end({ kind: 'unanswered', reason, durationMs: this.elapsed() });
+    this.end({ kind: 'unanswered', reason, durationMs: this.elapsed(), wasSent: this.wasSent });
   }
 
   private elapsed(): number {

@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { Enqueuer } from '../enqueueing/enqueuer.service.js';
 import { Heartbeat } from '../infra/postgres/heartbeat.service.js';
 import { Ledger } from '../ledger/ledger.service.js';
@@ -14,6 +14,8 @@ const emptyQueueSlackMs = 5000;
  */
 @Injectable()
 export class Dispatcher {
+  private readonly logger = new Logger(Dispatcher.name);
+
   constructor(
     private readonly ledger: Ledger,
     private readonly queue: DeliveryQueue,
@@ -30,8 +32,10 @@ export class Dispatcher {
     let dispatched = 0;
     // A full or absent queue leaves the work where it is safe.
     while (this.enqueuer.isAccepting) {
-      const { deliveries, catalogueVersion, queuedAt } = await this.ledger.claimDue(claimTogether, this.enqueuer.owner);
-      if (deliveries.length === 0) break;
+      const claimed = await this.ledger.claimDue(claimTogether, this.enqueuer.owner);
+      const { deliveries, expired, catalogueVersion, queuedAt } = claimed;
+      if (expired > 0) this.logger.log({ event: 'delivery.expired', deliveries: expired });
+      if (deliveries.length + expired === 0) break;
       const refused = await Promise.all(
         lanes.map((lane) => {
           const isSlow = lane === 'slow';
@@ -49,6 +53,7 @@ export class Dispatcher {
   /** Makes due again what nobody has in hand any more. @returns how many deliveries the queue had lost */
   async recover(): Promise<number> {
     await this.ledger.freeOrphaned();
+    for (const key of await this.ledger.endSending()) this.logger.warn({ event: 'delivery.unknown', ...key });
     if (!(await this.ledger.hasEndedLease())) return 0;
     const takenUpTo = await this.takenUpTo();
     let lostInAll = 0;

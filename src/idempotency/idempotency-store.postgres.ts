@@ -139,7 +139,9 @@ export class PostgresIdempotencyStore extends IdempotencyStore {
     return new Map(
       rows.map((row) => [
         row.key,
-        row.owner === null ? { kind: 'sealed', outcome: row.outcome, requestHash: row.request_hash } : { kind: 'locked' },
+        row.owner === null
+          ? { kind: 'sealed', outcome: row.outcome, requestHash: row.request_hash }
+          : { kind: 'locked' },
       ]),
     );
   }

@@ -89,7 +89,8 @@ export class RedisIdempotencyStore extends IdempotencyStore {
   async live(): Promise<void> {
     const beat = () => this.redis.set(`w:${this.processId}`, '1', 'PX', livenessTtlMs);
     // A Redis that is down or was flushed sees this process again with the next beat.
-    const tryBeat = () => beat().catch((error: unknown) => this.logger.debug({ event: 'redis.liveness-failed', error }));
+    const tryBeat = () =>
+      beat().catch((error: unknown) => this.logger.debug({ event: 'redis.liveness-failed', error }));
     this.redis.on('ready', () => void tryBeat());
     this.timer = setInterval(() => void tryBeat(), livenessIntervalMs).unref();
     await tryBeat();

@@ -1,5 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Heartbeat } from '../infra/postgres/heartbeat.service.js';
+import { idempotencyCounted } from './idempotency.counters.js';
 import { IdempotencyStore, type Acquired } from './idempotency-store.js';
 
 /** Only a final outcome is remembered; after any other the next caller runs the handler again. */
@@ -21,7 +22,7 @@ export interface IdempotentOptions<Request> {
   /** Part of the key: `i9y:<operation>:<id>`. */
   operation: string;
   lockTtlMs: number;
-  keepTtlMs: number;
+  keepTtlMs: (request: Request) => number;
   mayTakeOver: boolean;
   /** Fingerprint by which a different request under the same key is noticed; the request itself is not stored. */
   hashRequest?: (request: Request) => string;
@@ -49,7 +50,6 @@ const extendAfter = 0.7;
 export class Idempotency {
   private readonly logger = new Logger(Idempotency.name);
   private counter = 0;
-  readonly counts = { executed: 0, replayed: 0, inFlight: 0, mismatched: 0, takenOver: 0, lateOwners: 0, unsealed: 0 };
 
   constructor(
     private readonly store: IdempotencyStore,
@@ -73,8 +73,8 @@ export class Idempotency {
     const requestHash = options.hashRequest?.(request) ?? null;
     const { lockTtlMs: ttlMs, mayTakeOver } = options;
     const acquired = await this.store.acquire({ key, token, ttlMs, requestHash, mayTakeOver });
-    if (acquired.kind !== 'acquired') return this.answer(acquired, requestHash);
-    if (acquired.takenOver) this.counts.takenOver++;
+    if (acquired.kind !== 'acquired') return this.answer(acquired, requestHash, options.operation);
+    idempotencyCounted.inc({ operation: options.operation, result: acquired.takenOver ? 'takeover' : 'miss' });
     const extending = setInterval(() => {
       this.store
         .extend(key, token, ttlMs)
@@ -83,9 +83,8 @@ export class Idempotency {
     }, ttlMs * extendAfter);
     try {
       const { outcome, isFinal } = await handler(request);
-      this.counts.executed++;
       await this.leave(key, () =>
-        isFinal ? this.store.seal(key, token, outcome, options.keepTtlMs) : this.store.release(key, token),
+        isFinal ? this.store.seal(key, token, outcome, options.keepTtlMs(request)) : this.store.release(key, token),
       );
       return { kind: 'executed', outcome };
     } catch (error) {
@@ -101,27 +100,29 @@ export class Idempotency {
     try {
       if (!(await write())) this.reportLate(key);
     } catch (error) {
-      this.counts.unsealed++;
       this.logger.warn({ event: 'idempotency.seal-failed', key, error });
     }
   }
 
-  private answer<Outcome>(acquired: Exclude<Acquired, { kind: 'acquired' }>, requestHash: string | null): Done<Outcome> {
+  private answer<Outcome>(
+    acquired: Exclude<Acquired, { kind: 'acquired' }>,
+    requestHash: string | null,
+    operation: string,
+  ): Done<Outcome> {
     if (acquired.kind === 'locked') {
-      this.counts.inFlight++;
+      idempotencyCounted.inc({ operation, result: 'in-flight' });
       return { kind: 'in-flight' };
     }
     if (acquired.requestHash !== requestHash) {
-      this.counts.mismatched++;
+      idempotencyCounted.inc({ operation, result: 'mismatch' });
       return { kind: 'mismatch' };
     }
-    this.counts.replayed++;
+    idempotencyCounted.inc({ operation, result: 'hit' });
     return { kind: 'replayed', outcome: acquired.outcome as Outcome };
   }
 
   /** The lock had expired or was taken over, so somebody else may have run the handler as well. */
   private reportLate(key: string): void {
-    this.counts.lateOwners++;
     this.logger.warn({ event: 'idempotency.lock-lost', key });
   }
 }

@@ -27,6 +27,8 @@ export interface Delivery extends DeliveryKey {
   failures: number;
   /** Times an operator had it sent again after its end. */
   replays: number;
+  /** Milliseconds since 1970, by the ledger's clock, from when on it is not worth sending; null: always worth it. */
+  expiresAt: number | null;
 }
 
 /** A delivery with the text to send; null where the text is too long to travel and is read when it is needed. */
@@ -49,6 +51,6 @@ export interface Attempt {
 
 /** What becomes of a delivery. `delayMs` counts from the moment the ledger writes it. */
 export type Settlement = DeliveryKey & { generation: number; attempt: Attempt | null } & (
-    | { state: 'delivered' | 'failed' | 'expired' | 'cancelled' }
+    | { state: 'delivered' | 'failed' | 'expired' | 'cancelled' | 'unknown' }
     | { state: 'waiting' | 'held'; delayMs: number }
   );

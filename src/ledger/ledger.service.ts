@@ -2,10 +2,13 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { Config } from '../config/config.module.js';
 import { Batcher } from '../infra/batcher.js';
+import { Heartbeat } from '../infra/postgres/heartbeat.service.js';
 import { isDataError, isMissingPartition, sqlState } from '../infra/postgres/postgres-errors.js';
 import { Postgres, type Statement } from '../infra/postgres/postgres.js';
+import { acceptOnTerms, type AcceptedOnTerms, type TermsAnswer } from './accept-on-terms.js';
 import type { Delivery, DeliveryKey, DeliveryState, HandedOut, Settlement } from './delivery.js';
 import { PartitionKeeper } from './partition-keeper.service.js';
+import { replaceScheduled, type Replaced, type Replacement } from './replace-scheduled.js';
 import * as statements from './statements.js';
 
 export interface Accepted {
@@ -23,6 +26,8 @@ export type HandOut =
 
 export interface Claimed {
   deliveries: (HandedOut & { isSlow: boolean })[];
+  /** How many were due but no longer worth sending. */
+  expired: number;
   /** At least the version any of them was matched with. */
   catalogueVersion: number;
   /** By Postgres' clock. */
@@ -31,6 +36,14 @@ export interface Claimed {
 
 /** Text above this size, in bytes, does not travel through the queue: a worker reads it from the ledger. */
 export const longestTravellingBody = 8192;
+
+/** For the way from the claim to the call and from the answer to the ledger, before an outcome counts as never learnt. */
+const sendingSlackMs = 15_000;
+
+interface KeyRow {
+  notification_id: string;
+  subscription_id: string;
+}
 
 /**
  * What is known of notifications and deliveries, and the only one who changes it. Every promise resolves after the commit.
@@ -43,9 +56,15 @@ export class Ledger {
     isolate: isDataError,
   });
 
+  private readonly claims = new Batcher<Delivery, boolean>((batch) => this.claimTogether(batch), {
+    maxItems: 256,
+    lingerMs: 1,
+  });
+
   constructor(
     private readonly postgres: Postgres,
     private readonly partitions: PartitionKeeper,
+    private readonly heartbeat: Heartbeat,
     private readonly config: Config,
   ) {}
 
@@ -74,17 +93,28 @@ export class Ledger {
       handOut.state === 'queued' ? this.config.settings.DELIVERY_LEASE_MS : handOut.delayMs,
       handOut.state === 'queued' ? handOut.owner : null,
     ];
-    const run = async () => {
+    return this.withPartitions(async () => {
       const [row] = await this.postgres.query<{ version: string; now_ms: string }>(statements.accept, values);
       return { version: Number(row!.version), queuedAt: Number(row!.now_ms) };
-    };
-    try {
-      return await run();
-    } catch (error) {
-      if (!isMissingPartition(error)) throw error;
-      await this.partitions.makeAhead(); // no dispatcher has run for a week
-      return run();
-    }
+    });
+  }
+
+  /** Like `accept`, for notifications that must happen once, later, or only while they are fresh. */
+  async acceptOnTerms(version: number, batch: AcceptedOnTerms[], handOut: HandOut): Promise<TermsAnswer> {
+    const { DELIVERY_LEASE_MS } = this.config.settings;
+    return this.withPartitions(() =>
+      this.postgres.transaction((query) => acceptOnTerms(query, version, batch, handOut, DELIVERY_LEASE_MS)),
+    );
+  }
+
+  /** Puts other content in the place of a scheduled notification, as long as none of it was sent. */
+  replaceScheduled(version: number, replacement: Replacement): Promise<Replaced> {
+    return this.postgres.transaction((query) => replaceScheduled(query, version, replacement));
+  }
+
+  /** Forgets the keys whose time is over. */
+  async sweepKeys(): Promise<void> {
+    await this.postgres.query(statements.sweepKeys, []);
   }
 
   /** Writes a result, together with those that arrive at the same time. */
@@ -106,21 +136,26 @@ export class Ledger {
       failures: number;
       replays: number;
       is_slow: boolean;
+      is_expired: boolean;
+      expires_ms: string | null;
       body: string | null;
       catalogue_version: string;
       now_ms: string;
     }>(statements.claimDue, [limit, this.config.settings.DELIVERY_LEASE_MS, owner, longestTravellingBody]);
+    const claimed = rows.filter((row) => !row.is_expired);
     return {
-      deliveries: rows.map((row) => ({
+      deliveries: claimed.map((row) => ({
         notificationId: row.notification_id,
         subscriptionId: row.subscription_id,
         generation: row.generation,
         attempts: row.attempts,
         failures: row.failures,
         replays: row.replays,
+        expiresAt: row.expires_ms === null ? null : Number(row.expires_ms),
         isSlow: row.is_slow,
         body: row.body,
       })),
+      expired: rows.length - claimed.length,
       catalogueVersion: Number(rows[0]?.catalogue_version ?? 0),
       queuedAt: Number(rows[0]?.now_ms ?? 0),
     };
@@ -128,10 +163,7 @@ export class Ledger {
 
   /** Of deliveries that came out of the queue late or twice, those that are still to be sent. */
   async stillQueued<D extends Delivery>(deliveries: D[]): Promise<D[]> {
-    const rows = await this.postgres.query<{ notification_id: string; subscription_id: string }>(
-      statements.inspect,
-      keysOf(deliveries),
-    );
+    const rows = await this.postgres.query<KeyRow>(statements.inspect, keysOf(deliveries));
     const found = new Set(rows.map((row) => `${row.notification_id}/${row.subscription_id}`));
     return deliveries.filter((delivery) => found.has(`${delivery.notificationId}/${delivery.subscriptionId}`));
   }
@@ -155,6 +187,17 @@ export class Ledger {
 
   async own(deliveries: Delivery[], owner: string): Promise<void> {
     await this.onEach(statements.own, deliveries, owner);
+  }
+
+  /** The right to send an at-most-once delivery: true at most once for each of its generations. */
+  claimSending(delivery: Delivery): Promise<boolean> {
+    return this.claims.add(delivery);
+  }
+
+  /** @returns the at-most-once deliveries of which nobody will ever know whether they arrived */
+  async endSending(): Promise<DeliveryKey[]> {
+    const rows = await this.postgres.query<KeyRow>(statements.endSending, []);
+    return rows.map((row) => ({ notificationId: row.notification_id, subscriptionId: row.subscription_id }));
   }
 
   async freeOrphaned(): Promise<void> {
@@ -204,6 +247,10 @@ export class Ledger {
     return (await this.stateOf(key)) === undefined ? 'not-found' : 'ended';
   }
 
+  async failAllOfSubscription(manager: EntityManager, subscriptionId: string): Promise<void> {
+    await manager.query(statements.failAllOfSubscription, [subscriptionId]);
+  }
+
   async cancelAllOfSubscription(manager: EntityManager, subscriptionId: string): Promise<void> {
     await manager.query(statements.cancelAllOfSubscription, [subscriptionId]);
   }
@@ -219,6 +266,26 @@ export class Ledger {
   private async onEach(statement: Statement, deliveries: Delivery[], value: unknown): Promise<void> {
     const [notificationIds, subscriptionIds, generations, ...bounds] = keysOf(deliveries);
     await this.postgres.query(statement, [notificationIds, subscriptionIds, generations, value, ...bounds]);
+  }
+
+  private async withPartitions<T>(write: () => Promise<T>): Promise<T> {
+    try {
+      return await write();
+    } catch (error) {
+      if (!isMissingPartition(error)) throw error;
+      await this.partitions.makeAhead(); // no dispatcher has run for a week
+      return write();
+    }
+  }
+
+  private async claimTogether(batch: Delivery[]): Promise<boolean[]> {
+    const [notificationIds, subscriptionIds, generations, ...bounds] = keysOf(batch);
+    const sendingMs = this.config.settings.NOTIFICATION_REQUESTS_TIMEOUT * 1000 + sendingSlackMs;
+    const values = [notificationIds, subscriptionIds, generations, sendingMs, this.heartbeat.processId, ...bounds];
+    const rows = await this.postgres.query<KeyRow>(statements.claimSending, values);
+    const granted = new Set(rows.map((row) => `${row.notification_id}/${row.subscription_id}`));
+    // Deleting grants it to one of several that ask for the same delivery together.
+    return batch.map(({ notificationId, subscriptionId }) => granted.delete(`${notificationId}/${subscriptionId}`));
   }
 
   private async settleTogether(batch: Settlement[]): Promise<void[]> {

@@ -30,6 +30,129 @@ export const accept: Statement = {
 };
 
 /**
+ * Like `accept`, for notifications on terms: each happens only if all its keys were free (a free key is taken by the same
+ * statement, so the unique constraint decides between processes), not before its time, and not after it. Keys are taken in
+ * order, so that two batches with the same keys wait for each other rather than deadlock. Answers which notifications
+ * happened, and which of their deliveries are for the queue now.
+ */
+export const acceptOnTerms: Statement = {
+  name: 'accept-on-terms',
+  text: `
+    WITH current AS MATERIALIZED (SELECT version FROM catalogue),
+    item AS MATERIALIZED (
+      SELECT nr::int, id, channel, publisher, body,
+        to_timestamp(not_before_ms / 1000.0) AS not_before, to_timestamp(expires_ms / 1000.0) AS expires_at
+      FROM unnest($2::uuid[], $3::text[], $4::text[], $5::text[], $6::float8[], $7::float8[]) WITH ORDINALITY
+        AS i (id, channel, publisher, body, not_before_ms, expires_ms, nr)
+      WHERE (SELECT version FROM current) = $1
+    ),
+    wanted AS MATERIALIZED (
+      SELECT item.id, application, operation, key, request_hash, keep_seconds
+      FROM unnest($8::int[], $9::text[], $10::text[], $11::text[], $12::text[], $13::int[])
+        AS w (nr, application, operation, key, request_hash, keep_seconds)
+      JOIN item USING (nr)
+    ),
+    taken AS (
+      INSERT INTO request_key AS k (application, operation, key, result_id, request_hash, expires_at)
+      SELECT application, operation, key, id, request_hash, now() + keep_seconds * interval '1 s'
+      FROM wanted ORDER BY application, operation, key
+      ON CONFLICT (application, operation, key) DO UPDATE SET
+        result_id = EXCLUDED.result_id, request_hash = EXCLUDED.request_hash, expires_at = EXCLUDED.expires_at
+      WHERE k.expires_at <= now()
+      RETURNING k.result_id
+    ),
+    accepted AS MATERIALIZED (
+      SELECT * FROM item
+      WHERE (SELECT count(*) FROM wanted WHERE wanted.id = item.id) = (SELECT count(*) FROM taken WHERE result_id = item.id)
+    ),
+    notifications AS (
+      INSERT INTO notification (id, channel, publisher, body, not_before)
+      SELECT id, channel, publisher, body, not_before FROM accepted
+    ),
+    deliveries AS (
+      INSERT INTO delivery (notification_id, subscription_id, state, next_at, queued_at, owner, expires_at, ended_at)
+      SELECT id, subscription_id,
+        CASE WHEN expires_at <= now() THEN 'expired' WHEN not_before > now() THEN 'waiting' ELSE $16::delivery_state END,
+        CASE WHEN expires_at <= now() THEN NULL WHEN not_before > now() THEN not_before
+             ELSE now() + $17 * interval '1 ms' END,
+        now(),
+        CASE WHEN expires_at <= now() OR not_before > now() THEN NULL ELSE $18 END,
+        expires_at,
+        CASE WHEN expires_at <= now() THEN now() END
+      FROM unnest($14::int[], $15::uuid[]) AS d (nr, subscription_id) JOIN accepted USING (nr)
+    )
+    SELECT version, (extract(epoch FROM now()) * 1000)::bigint AS now_ms,
+      ARRAY(SELECT id FROM accepted)::text[] AS accepted,
+      ARRAY(SELECT id FROM accepted WHERE expires_at <= now())::text[] AS expired,
+      ARRAY(SELECT id FROM accepted WHERE not_before > now())::text[] AS scheduled
+    FROM current`,
+};
+
+/** What stands under keys that were not free. */
+export const findKeys: Statement = {
+  name: 'find-keys',
+  text: `
+    SELECT k.application, k.operation, k.key, k.result_id, k.request_hash
+    FROM unnest($1::text[], $2::text[], $3::text[]) AS w (application, operation, key)
+    JOIN request_key k USING (application, operation, key)`,
+};
+
+/** A request that repeats content seen before: asked again, it gets the notification with that content. */
+export const redirectKeys: Statement = {
+  name: 'redirect-keys',
+  text: 'UPDATE request_key SET result_id = $2 WHERE result_id = $1',
+};
+
+/** Content of a request that was made before: it was not published now, so its key is free. */
+export const freeKeys: Statement = {
+  name: 'free-keys',
+  text: 'DELETE FROM request_key WHERE result_id = $1',
+};
+
+export const lockKey: Statement = {
+  name: 'lock-key',
+  text: `
+    SELECT result_id, request_hash FROM request_key
+    WHERE application = $1 AND operation = $2 AND key = $3 AND expires_at > now() FOR UPDATE`,
+};
+
+/** For the length of the transaction the catalogue stays at the version found. */
+export const lockCatalogue: Statement = { name: 'lock-catalogue', text: 'SELECT version FROM catalogue FOR SHARE' };
+
+/** A notification that is still to be sent later, and of which nothing was handed out yet. Keeps the dispatcher off it. */
+export const lockScheduled: Statement = {
+  name: 'lock-scheduled',
+  text: `
+    WITH mine AS (SELECT state, generation FROM delivery WHERE notification_id = $1 FOR UPDATE)
+    SELECT id FROM notification n
+    WHERE n.id = $1 AND n.not_before > now()
+      AND NOT EXISTS (SELECT FROM mine WHERE NOT (state = 'waiting' AND generation = 1 OR state IN ('cancelled', 'expired')))
+    FOR UPDATE`,
+};
+
+export const forgetDeliveries: Statement = {
+  name: 'forget-deliveries',
+  text: 'DELETE FROM delivery WHERE notification_id = $1',
+};
+
+export const replaceNotification: Statement = {
+  name: 'replace-notification',
+  text: `
+    WITH key AS (UPDATE request_key SET request_hash = $5 WHERE result_id = $1 AND operation = 'put'),
+    replaced AS (
+      UPDATE notification SET channel = $2, body = $3, not_before = to_timestamp($4::float8 / 1000.0) WHERE id = $1
+    )
+    INSERT INTO delivery (notification_id, subscription_id, state, next_at, expires_at)
+    SELECT $1, subscription_id, 'waiting', coalesce(to_timestamp($4::float8 / 1000.0), now()), to_timestamp($6::float8 / 1000.0)
+    FROM unnest($7::uuid[]) AS d (subscription_id)`,
+};
+
+export const sweepKeys: Statement = {
+  name: 'sweep-keys',
+  text: 'DELETE FROM request_key WHERE expires_at <= now()',
+};
+
+/**
  * Writes results: the state where the generation still fits (a success always: delivered is delivered), and the attempt
  * in any case. Written twice it changes nothing the second time.
  */
@@ -64,21 +187,32 @@ export const settle: Statement = {
         OR d.generation = r.generation AND d.state IN ('queued', 'sending'))`,
 };
 
-/** Takes what is due, hands it out under a new generation and a lease, and brings the text along where it is short. */
+/**
+ * Takes what is due, hands it out under a new generation and a lease, and brings the text along where it is short. What is
+ * no longer worth sending ends here.
+ */
 export const claimDue: Statement = {
   name: 'claim-due',
   text: `
     WITH due AS MATERIALIZED (
-      SELECT notification_id, subscription_id, state = 'held' OR failures > 0 AS is_slow FROM delivery
+      SELECT notification_id, subscription_id, state = 'held' OR failures > 0 AS is_slow,
+        coalesce(expires_at <= now(), false) AS is_expired
+      FROM delivery
       WHERE state IN ('waiting', 'held') AND next_at <= now()
       ORDER BY next_at LIMIT $1 FOR UPDATE SKIP LOCKED
     ),
     claimed AS (
       UPDATE delivery d SET
-        state = 'queued', generation = d.generation + 1, next_at = now() + $2 * interval '1 ms', queued_at = now(), owner = $3
+        state = CASE WHEN is_expired THEN 'expired'::delivery_state ELSE 'queued'::delivery_state END,
+        generation = d.generation + 1,
+        next_at = CASE WHEN is_expired THEN NULL ELSE now() + $2 * interval '1 ms' END,
+        queued_at = now(),
+        owner = CASE WHEN is_expired THEN NULL ELSE $3 END,
+        ended_at = CASE WHEN is_expired THEN now() END
       FROM due
       WHERE d.notification_id = due.notification_id AND d.subscription_id = due.subscription_id
-      RETURNING d.notification_id, d.subscription_id, d.generation, d.attempts, d.failures, d.replays, due.is_slow
+      RETURNING d.notification_id, d.subscription_id, d.generation, d.attempts, d.failures, d.replays, due.is_slow,
+        due.is_expired, (extract(epoch FROM d.expires_at) * 1000)::bigint AS expires_ms
     )
     SELECT c.*, CASE WHEN octet_length(n.body) <= $4 THEN n.body END AS body,
       (SELECT version FROM catalogue) AS catalogue_version, (extract(epoch FROM now()) * 1000)::bigint AS now_ms
@@ -128,6 +262,32 @@ export const own: Statement = {
     FROM unnest($1::uuid[], $2::uuid[], $3::int[]) AS item (notification_id, subscription_id, generation)
     WHERE d.notification_id = item.notification_id AND d.subscription_id = item.subscription_id
       AND d.state = 'queued' AND d.generation = item.generation AND d.notification_id BETWEEN $5 AND $6`,
+};
+
+/**
+ * At-most-once: the right to send, given once. Whoever gets it back has committed, before the call, that nobody will ever
+ * send this again by itself.
+ */
+export const claimSending: Statement = {
+  name: 'claim-sending',
+  text: `
+    UPDATE delivery d SET state = 'sending', next_at = now() + $4 * interval '1 ms', owner = $5
+    FROM unnest($1::uuid[], $2::uuid[], $3::int[]) AS item (notification_id, subscription_id, generation)
+    WHERE d.notification_id = item.notification_id AND d.subscription_id = item.subscription_id
+      AND d.state = 'queued' AND d.generation = item.generation AND d.notification_id BETWEEN $6 AND $7
+    RETURNING d.notification_id, d.subscription_id`,
+};
+
+/** Claimed for sending, and nobody came back to say what became of it: its time is over, or its process is. */
+export const endSending: Statement = {
+  name: 'end-sending',
+  text: `
+    UPDATE delivery d SET
+      state = 'unknown', next_at = NULL, owner = NULL, ended_at = now(),
+      last_error = 'the worker ended, or could not report, after it had the right to send'
+    WHERE d.state = 'sending' AND (d.next_at <= now()
+      OR NOT EXISTS (SELECT FROM process p WHERE p.id = d.owner AND p.expires_at > now()))
+    RETURNING d.notification_id, d.subscription_id`,
 };
 
 /** Deliveries in the hand of a process that is no longer alive are due at once. */
@@ -202,6 +362,12 @@ export const cancel: Statement = {
     UPDATE delivery d SET state = 'cancelled', next_at = NULL, owner = NULL, generation = d.generation + 1, ended_at = now()
     WHERE d.notification_id = $1 AND d.subscription_id = $2 AND d.state IN ('queued', 'waiting', 'held', 'sending')`,
 };
+
+/** Runs in the transaction that disables the subscription: its receiver is gone for good. */
+export const failAllOfSubscription = `
+  UPDATE delivery SET state = 'failed', next_at = NULL, owner = NULL, generation = generation + 1, ended_at = now(),
+    last_error = 'the subscription was disabled: its receiver answered 410 Gone'
+  WHERE subscription_id = $1 AND state IN ('queued', 'waiting', 'held')`;
 
 /** Runs in the transaction that removes the subscription, hence not prepared. */
 export const cancelAllOfSubscription = `

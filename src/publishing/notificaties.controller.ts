@@ -1,4 +1,4 @@
-import { Body, Controller, Post, Res } from '@nestjs/common';
+import { Body, Controller, Headers, Param, Post, Put, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import type { Application } from '../auth/application.js';
 import { CurrentApplication, RequireScope } from '../auth/auth.decorators.js';
@@ -6,15 +6,22 @@ import { scopes } from '../auth/scopes.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { ChannelDirectory } from '../channels/channel-directory.service.js';
 import { Config } from '../config/config.module.js';
+import type { Settings } from '../config/settings.js';
 import { Clock } from '../infra/clock.js';
+import { IdempotencyKeyReused, isRequestKey, readIdempotencyKey } from '../infra/http/idempotency-key.js';
 import type { JsonObject } from '../infra/http/json-body.pipe.js';
-import { ValidationProblem } from '../infra/http/problem.js';
-import { parseNotification, type ParseResult } from './parse-notification.js';
+import { ConflictProblem, ValidationProblem } from '../infra/http/problem.js';
+import { parseNotification, type ParsedNotification, type ParseResult } from './parse-notification.js';
+import type { RequestKey } from './publication.js';
 import { PublishService } from './publish.service.js';
+import { readDeliverAfter } from './request-terms.js';
+import { requestHashOf, termsOf } from './terms.js';
+
+type RequestHeaders = Record<string, string | string[] | undefined>;
 
 @Controller('/api/v1/notificaties')
 export class NotificatiesController {
-  private readonly leewaySeconds: number;
+  private readonly settings: Settings;
 
   constructor(
     private readonly publishing: PublishService,
@@ -23,17 +30,59 @@ export class NotificatiesController {
     private readonly clock: Clock,
     { settings }: Config,
   ) {
-    this.leewaySeconds = settings.TIME_LEEWAY;
+    this.settings = settings;
   }
 
-  /** Answers with the notification as it was understood; its id goes out in a header, so that the body stays the standard's. */
+  /** Answers with the notification as it was understood; what else there is to say goes into headers, so that the body stays the standard's. */
   @Post()
   @RequireScope(scopes.publish)
   async create(
     @Body() raw: JsonObject,
+    @Headers() headers: RequestHeaders,
     @CurrentApplication() application: Application,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<string> {
+    const key = readIdempotencyKey(headers['idempotency-key']);
+    const notBefore = readDeliverAfter(headers['deliver-after'], this.clock.now());
+    const notification = await this.understand(raw);
+    const request = key === undefined ? undefined : this.requestKey('publish', key, notification, notBefore);
+    const terms = termsOf(notification, { request, notBefore });
+    const { channel, characteristics, body } = notification;
+    const publication = { channel: channel.name, characteristics, body, publisher: application.clientId, terms };
+    const published = await this.publishing.publish(publication);
+    if (published.kind === 'mismatch') throw new IdempotencyKeyReused();
+    if (published.kind === 'replayed') void reply.header('idempotent-replayed', 'true');
+    return answer(reply, 201, published, body);
+  }
+
+  /** A notification under a key of the publisher's: created once, and replaceable as long as it waits for its time. */
+  @Put(':key')
+  @RequireScope(scopes.publish)
+  async put(
+    @Param('key') key: string,
+    @Body() raw: JsonObject,
+    @Headers() headers: RequestHeaders,
+    @CurrentApplication() application: Application,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<string> {
+    if (!isRequestKey(key)) {
+      const reason = 'Must be 1 to 255 printable ASCII characters.';
+      throw new ValidationProblem([{ name: 'key', code: 'invalid', reason }]);
+    }
+    const notBefore = readDeliverAfter(headers['deliver-after'], this.clock.now());
+    const notification = await this.understand(raw);
+    const request = this.requestKey('put', key, notification, notBefore);
+    const terms = { ...termsOf(notification, { request, notBefore }), request };
+    const { channel, characteristics, body } = notification;
+    const publication = { channel: channel.name, characteristics, body, publisher: application.clientId, terms };
+    const published = await this.publishing.publish(publication);
+    if (published.kind !== 'mismatch') return answer(reply, published.kind === 'replayed' ? 200 : 201, published, body);
+    const replaced = await this.publishing.replaceScheduled(publication);
+    if (replaced.kind === 'replaced') return answer(reply, 200, { kind: 'accepted', id: replaced.id }, body);
+    throw new ConflictProblem('notification-sent', 'The notification of this key was sent, with other content.');
+  }
+
+  private async understand(raw: JsonObject): Promise<ParsedNotification> {
     let result = this.parse(raw);
     if (result.kind === 'invalid' && result.dependsOnChannels) {
       // Another process may just have made or changed the channel.
@@ -41,17 +90,35 @@ export class NotificatiesController {
       result = this.parse(raw);
     }
     if (result.kind === 'invalid') throw new ValidationProblem(result.invalidParams);
-    const { notification } = result;
-    const id = await this.publishing.publish({ ...notification, publisher: application.clientId });
-    void reply.header('notification-id', id).header('content-type', 'application/json; charset=utf-8');
-    return notification.body;
+    return result.notification;
   }
 
   private parse(raw: JsonObject): ParseResult {
     return parseNotification(raw, {
       findChannel: (name) => this.channels.find(name),
       now: this.clock.now(),
-      leewaySeconds: this.leewaySeconds,
+      leewaySeconds: this.settings.TIME_LEEWAY,
     });
   }
+
+  private requestKey(
+    operation: RequestKey['operation'],
+    key: string,
+    notification: ParsedNotification,
+    notBefore: number | undefined,
+  ): RequestKey {
+    const requestHash = requestHashOf(notification, notBefore);
+    return { operation, key, requestHash, keepSeconds: this.settings.IDEMPOTENCY_KEY_TTL_SEC };
+  }
+}
+
+function answer(
+  reply: FastifyReply,
+  status: 200 | 201,
+  { kind, id }: { kind: 'accepted' | 'replayed' | 'duplicate'; id: string },
+  body: string,
+): string {
+  void reply.status(status).header('notification-id', id).header('content-type', 'application/json; charset=utf-8');
+  if (kind === 'duplicate') void reply.header('duplicate-of', id);
+  return body;
 }

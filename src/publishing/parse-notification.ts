@@ -3,12 +3,18 @@ import { areNamesConsistent, canonicalName, outgoingName } from '../channels/fil
 import { FieldReader, isStorable, readText, type TextRules } from '../infra/http/fields.js';
 import type { JsonObject } from '../infra/http/json-body.pipe.js';
 import type { InvalidParam } from '../infra/http/problem.js';
-import { readMoment } from './moment.js';
+import { readMoment, type Moment } from './moment.js';
 
 export interface ParsedNotification {
-  channel: string;
+  channel: Channel;
   /** By canonical name. */
   characteristics: Map<string, string>;
+  hoofdObject: string;
+  resource: string;
+  resourceUrl: string;
+  actie: string;
+  /** `aanmaakdatum`, in milliseconds since 1970. */
+  createdAt: number;
   /** The exact text that every receiver gets, and that the publisher gets back. */
   body: string;
 }
@@ -68,7 +74,7 @@ export function parseNotification(raw: JsonObject, { findChannel, now, leewaySec
   const resource = fields.text('resource', textRules);
   const resourceUrl = fields.url('resourceUrl');
   const actie = fields.text('actie', textRules);
-  const aanmaakdatum = readCreationTime(fields, now + leewaySeconds * 1000);
+  const created = readCreationTime(fields, now + leewaySeconds * 1000);
   const source = fields.text('source', sourceRules);
   const characteristics = readCharacteristics(fields);
 
@@ -83,28 +89,33 @@ export function parseNotification(raw: JsonObject, { findChannel, now, leewaySec
     const reason = `The names do not fit the filters of the kanaal (${channel.filters.join(', ')}).`;
     fields.refuse('kenmerken', 'kenmerken_inconsistent', reason);
   }
-  if (!channel || fields.invalidParams.length > 0) {
+  if (!channel || !created || fields.invalidParams.length > 0) {
     return { kind: 'invalid', invalidParams: fields.invalidParams, dependsOnChannels: isReadable };
   }
 
-  const values = { kanaal, hoofdObject, resource, resourceUrl, actie, aanmaakdatum, source };
+  const values = { kanaal, hoofdObject, resource, resourceUrl, actie, aanmaakdatum: created.text, source };
   return {
     kind: 'parsed',
     notification: {
-      channel: channel.name,
+      channel,
       characteristics: new Map(Array.from(characteristics, ([name, { value }]) => [name, value])),
+      hoofdObject: hoofdObject!,
+      resource: resource!,
+      resourceUrl: resourceUrl!,
+      actie: actie!,
+      createdAt: created.ms,
       body: writeBody(raw, values, characteristics),
     },
   };
 }
 
-function readCreationTime(fields: FieldReader, latestMs: number): string | undefined {
+function readCreationTime(fields: FieldReader, latestMs: number): Moment | undefined {
   const text = fields.text('aanmaakdatum');
   if (text === undefined) return undefined;
   const moment = readMoment(text);
   if (!moment) fields.refuse('aanmaakdatum', 'invalid', 'Not a date and time of ISO 8601.');
   else if (moment.ms > latestMs) fields.refuse('aanmaakdatum', 'future_not_allowed', 'Lies in the future.');
-  else return moment.text;
+  else return moment;
   return undefined;
 }
 

@@ -8,6 +8,8 @@ export interface QueuedDelivery {
   attempts: number;
   failures: number;
   replays: number;
+  /** Milliseconds since 1970, by the ledger's clock; null: worth sending for ever. */
+  expiresAt: number | null;
   /** The text to send; null when it is too long to travel. */
   body: string | null;
 }
@@ -48,7 +50,7 @@ export function cutIntoChunks(deliveries: QueuedDelivery[], catalogueVersion: nu
 
 /*
  * On the wire: JSON of arrays, each text once. [version, catalogueVersion, queuedAt, [[notificationId, body]…],
- * [[nr of the notification, subscriptionId, generation, attempts, failures, replays]…]]
+ * [[nr of the notification, subscriptionId, generation, attempts, failures, replays, expiresAt]…]]
  */
 const wireVersion = 1;
 const counter = z.number().int().min(0);
@@ -57,7 +59,7 @@ const wireFormat = z.tuple([
   counter,
   z.number(),
   z.array(z.tuple([z.string(), z.string().nullable()])),
-  z.array(z.tuple([counter, z.string(), counter, counter, counter, counter])),
+  z.array(z.tuple([counter, z.string(), counter, counter, counter, counter, z.number().nullable()])),
 ]);
 type Wire = z.infer<typeof wireFormat>;
 
@@ -69,8 +71,8 @@ export function encodeChunk(chunk: Chunk): Buffer {
       previousId = delivery.notificationId;
       notifications.push([delivery.notificationId, delivery.body]);
     }
-    const { subscriptionId, generation, attempts, failures, replays } = delivery;
-    return [notifications.length - 1, subscriptionId, generation, attempts, failures, replays];
+    const { subscriptionId, generation, attempts, failures, replays, expiresAt } = delivery;
+    return [notifications.length - 1, subscriptionId, generation, attempts, failures, replays, expiresAt];
   });
   const wire: Wire = [wireVersion, chunk.catalogueVersion, chunk.queuedAt, notifications, deliveries];
   return Buffer.from(JSON.stringify(wire));
@@ -85,7 +87,7 @@ export function decodeChunk(content: Buffer): Chunk {
   return {
     catalogueVersion,
     queuedAt,
-    deliveries: deliveries.map(([nr, subscriptionId, generation, attempts, failures, replays]) => {
+    deliveries: deliveries.map(([nr, subscriptionId, generation, attempts, failures, replays, expiresAt]) => {
       const notification = notifications[nr];
       if (!notification) throw new UnreadableChunk(`delivery of notification number ${nr}, which is not there`);
       return {
@@ -95,6 +97,7 @@ export function decodeChunk(content: Buffer): Chunk {
         attempts,
         failures,
         replays,
+        expiresAt,
         body: notification[1],
       };
     }),

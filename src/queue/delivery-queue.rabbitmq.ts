@@ -60,7 +60,11 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
   }
 
   override get trouble(): unknown {
-    return this.publishing.trouble ?? this.consuming.trouble ?? (this.isBlocked ? new Error('blocked by an alarm') : undefined);
+    return (
+      this.publishing.trouble ??
+      this.consuming.trouble ??
+      (this.isBlocked ? new Error('blocked by an alarm') : undefined)
+    );
   }
 
   get isAccepting(): boolean {
@@ -84,8 +88,12 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
       };
       this.unconfirmed.add(settle);
       try {
-        const hasRoom = channel.publish('', this.nameOf(lane), encodeChunk(chunk), { persistent: true }, (error: unknown) =>
-          settle(error ? 'refused' : 'taken'),
+        const hasRoom = channel.publish(
+          '',
+          this.nameOf(lane),
+          encodeChunk(chunk),
+          { persistent: true },
+          (error: unknown) => settle(error ? 'refused' : 'taken'),
         );
         if (!hasRoom) this.isBufferFull = true;
       } catch {
@@ -121,7 +129,10 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
     // Each answer still to come spares the ledger a second round; a broker that is gone will not give any.
     const channel = this.publisher;
     if (channel && !this.isBlocked && this.unconfirmed.size > 0) {
-      await Promise.race([channel.waitForConfirms().catch(() => {}), new Promise((resolve) => setTimeout(resolve, 2000).unref())]);
+      await Promise.race([
+        channel.waitForConfirms().catch(() => {}),
+        new Promise((resolve) => setTimeout(resolve, 2000).unref()),
+      ]);
     }
     await channel?.close().catch(() => {});
     await Promise.all([this.publishing.close(), this.consuming.close()]);

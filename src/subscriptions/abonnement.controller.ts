@@ -14,7 +14,7 @@ import { PermissionProblem } from '../infra/http/problem.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
 import { CallbackProbe } from './callback-probe.service.js';
 import { readAbonnement, readChanges } from './read-abonnement.js';
-import type { Subscription } from './subscription.js';
+import type { DeliveryGuarantee, Subscription } from './subscription.js';
 import { SubscriptionsService, type SubscriptionInput } from './subscriptions.service.js';
 
 /** A subscription as the standard writes it, without `auth`: a secret is never given back. */
@@ -22,6 +22,8 @@ interface Abonnement {
   url: string;
   callbackUrl: string;
   kanalen: { filters: Record<string, string>; naam: string }[];
+  /** Ours, beyond the standard; only where it was set. */
+  deliveryGuarantee?: DeliveryGuarantee;
 }
 
 const path = '/api/v1/abonnement';
@@ -115,7 +117,7 @@ export class AbonnementController {
     throw new PermissionProblem('permission_denied', 'This abonnement belongs to another application.');
   }
 
-  /** A callback that was proved before, with the same authorization, is not called again. */
+  /** A callback that was proved before, with the same authorization, is not called again, unless it said it was gone. */
   private async change(
     subscription: Subscription,
     changes: Partial<SubscriptionInput>,
@@ -123,16 +125,21 @@ export class AbonnementController {
   ): Promise<Abonnement> {
     const { callbackUrl = subscription.callbackUrl, auth = subscription.auth } = changes;
     const isUrlNew = callbackUrl !== subscription.callbackUrl;
-    if (isUrlNew || auth !== subscription.auth) await this.probe.prove({ callbackUrl, auth, isUrlNew });
+    if (isUrlNew || auth !== subscription.auth || subscription.isDisabled)
+      await this.probe.prove({ callbackUrl, auth, isUrlNew });
     return present(await this.subscriptions.update(subscription.id, changes), request);
   }
 }
 
-const present = ({ id, callbackUrl, channels }: Subscription, request: FastifyRequest): Abonnement => ({
+const present = (
+  { id, callbackUrl, channels, deliveryGuarantee }: Subscription,
+  request: FastifyRequest,
+): Abonnement => ({
   url: `${originOf(request)}${path}/${id}`,
   callbackUrl,
   kanalen: channels.map(({ channel, filters }) => ({
     filters: Object.fromEntries(Object.entries(filters).map(([name, value]) => [outgoingName(name), value])),
     naam: channel,
   })),
+  ...(deliveryGuarantee && { deliveryGuarantee }),
 });

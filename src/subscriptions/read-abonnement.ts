@@ -2,7 +2,7 @@ import type { Channel } from '../channels/channel.js';
 import { areNamesConsistent, canonicalName } from '../channels/filter-names.js';
 import { isStorable, readText, type FieldReader } from '../infra/http/fields.js';
 import { ValidationProblem } from '../infra/http/problem.js';
-import type { SubscribedChannel } from './subscription.js';
+import { deliveryGuarantees, type DeliveryGuarantee, type SubscribedChannel } from './subscription.js';
 import type { SubscriptionInput } from './subscriptions.service.js';
 
 // Longer than the standard's first version allowed: callback URLs carry keys, and access tokens outgrew 1000 characters.
@@ -19,8 +19,9 @@ type FindChannel = (name: string) => Channel | undefined;
  * @throws {ValidationProblem}
  */
 export function readAbonnement(fields: FieldReader, findChannel: FindChannel): SubscriptionInput {
-  const { callbackUrl = '', auth = '', channels = [] } = readChanges(fields, findChannel, { isPartial: false });
-  return { callbackUrl, auth, channels };
+  const changes = readChanges(fields, findChannel, { isPartial: false });
+  const { callbackUrl = '', auth = '', channels = [], deliveryGuarantee = null } = changes;
+  return { callbackUrl, auth, channels, deliveryGuarantee };
 }
 
 /**
@@ -40,10 +41,22 @@ export function readChanges(
   if (auth !== undefined && !headerValue.test(auth)) {
     fields.refuse('auth', 'invalid', 'Holds a character that cannot be sent in a header.');
   }
+  const deliveryGuarantee = readGuarantee(fields);
   const channels = readChannels(fields);
   if (fields.invalidParams.length > 0) throw new ValidationProblem(fields.invalidParams);
   for (const [index, entry] of channels?.entries() ?? []) checkNames(entry, index, findChannel);
-  return { callbackUrl, auth, channels };
+  return { callbackUrl, auth, channels, deliveryGuarantee };
+}
+
+/** Ours, beyond the standard. Null: as its owner's other subscriptions. */
+function readGuarantee(fields: FieldReader): DeliveryGuarantee | null | undefined {
+  if (fields.raw('deliveryGuarantee') === null) return null;
+  const text = fields.text('deliveryGuarantee', { isOptional: true });
+  const guarantee = deliveryGuarantees.find((one) => one === text);
+  if (text !== undefined && !guarantee) {
+    fields.refuse('deliveryGuarantee', 'invalid', `Not one of ${deliveryGuarantees.join(', ')}.`);
+  }
+  return guarantee;
 }
 
 function hasCredentials(url: string): boolean {

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Catalogue, type CatalogueShelf } from '../catalogue/catalogue.service.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { demandsOf, meetsOneOf, type Demands } from './match-filters.js';
-import type { SubscribedChannel, Subscription } from './subscription.js';
+import type { DeliveryGuarantee, SubscribedChannel, Subscription } from './subscription.js';
 
 interface SubscriptionRow {
   id: string;
@@ -10,6 +10,8 @@ interface SubscriptionRow {
   callback_url: string;
   auth: string;
   channels: SubscribedChannel[];
+  delivery_guarantee: DeliveryGuarantee | null;
+  is_disabled: boolean;
   is_deleted: boolean;
 }
 
@@ -20,7 +22,8 @@ interface Subscriber {
 
 const changedSince = {
   name: 'subscriptions-changed-since',
-  text: `SELECT id, owner_client_id, callback_url, auth, channels, deleted_at IS NOT NULL AS is_deleted
+  text: `SELECT id, owner_client_id, callback_url, auth, channels, delivery_guarantee,
+                disabled_at IS NOT NULL AS is_disabled, deleted_at IS NOT NULL AS is_deleted
            FROM subscription WHERE revision > $1 ORDER BY created_at, id`,
 };
 
@@ -57,7 +60,7 @@ export class SubscriptionDirectory implements CatalogueShelf {
 
   async refresh(revision: number): Promise<void> {
     for (const row of await this.postgres.query<SubscriptionRow>(changedSince, [revision])) {
-      this.forget(row.id, row.is_deleted ? [] : row.channels);
+      this.forget(row.id, row.is_deleted || row.is_disabled ? [] : row.channels);
       if (row.is_deleted) this.byId.delete(row.id);
       else this.keep(row);
     }
@@ -65,8 +68,10 @@ export class SubscriptionDirectory implements CatalogueShelf {
 
   private keep(row: SubscriptionRow): void {
     const { id, owner_client_id: ownerClientId, callback_url: callbackUrl, auth, channels } = row;
-    const subscription = { id, ownerClientId, callbackUrl, auth, channels };
+    const { delivery_guarantee: deliveryGuarantee, is_disabled: isDisabled } = row;
+    const subscription = { id, ownerClientId, callbackUrl, auth, channels, deliveryGuarantee, isDisabled };
     this.byId.set(id, subscription);
+    if (isDisabled) return;
     for (const name of new Set(channels.map(({ channel }) => channel))) {
       const alternatives = channels.filter(({ channel }) => channel === name).map(demandsOf);
       const subscribers = this.byChannel.get(name) ?? new Map<string, Subscriber>();

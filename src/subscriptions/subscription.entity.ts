@@ -1,5 +1,5 @@
 import { Column, CreateDateColumn, Entity, PrimaryColumn } from 'typeorm';
-import type { SubscribedChannel } from './subscription.js';
+import type { DeliveryGuarantee, SubscribedChannel } from './subscription.js';
 
 @Entity('subscription')
 export class SubscriptionEntity {
@@ -17,6 +17,12 @@ export class SubscriptionEntity {
 
   @Column('json')
   channels: readonly SubscribedChannel[];
+
+  @Column('text', { name: 'delivery_guarantee', nullable: true })
+  deliveryGuarantee: DeliveryGuarantee | null;
+
+  @Column('timestamptz', { name: 'disabled_at', nullable: true })
+  disabledAt: Date | null;
 
   @Column('bigint')
   revision: string | number;

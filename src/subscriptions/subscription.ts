@@ -5,6 +5,9 @@ export interface SubscribedChannel {
   readonly filters: Readonly<Record<string, string>>;
 }
 
+export const deliveryGuarantees = ['at-least-once', 'at-most-once'] as const;
+export type DeliveryGuarantee = (typeof deliveryGuarantees)[number];
+
 /** Who wants what, as every process holds it in memory. */
 export interface Subscription {
   readonly id: string;
@@ -14,4 +17,8 @@ export interface Subscription {
   /** The literal value of the `Authorization` header that is sent. A secret. */
   readonly auth: string;
   readonly channels: readonly SubscribedChannel[];
+  /** Null: what its owner's subscriptions get (settings AT_LEAST_ONCE_SENDING_CUSTOMERS). */
+  readonly deliveryGuarantee: DeliveryGuarantee | null;
+  /** Its receiver said that it is gone for good: nothing is sent until somebody registers the callback anew. */
+  readonly isDisabled: boolean;
 }

@@ -7,15 +7,16 @@ import { SubscriptionDirectory } from './subscription-directory.service.js';
 import { SubscriptionEntity } from './subscription.entity.js';
 import type { Subscription } from './subscription.js';
 
-export type SubscriptionInput = Pick<Subscription, 'callbackUrl' | 'auth' | 'channels'>;
+export type SubscriptionInput = Pick<Subscription, 'callbackUrl' | 'auth' | 'channels' | 'deliveryGuarantee'>;
 
-/** Runs in the transaction that removes a subscription; a throw keeps it. */
-export type RemovalHook = (manager: EntityManager, subscriptionId: string) => Promise<void>;
+/** Runs in the transaction that changes the subscription; a throw leaves it as it was. */
+export type TransactionHook = (manager: EntityManager, subscriptionId: string) => Promise<void>;
 
 /** Reads are from memory, after a look whether another process changed something: what was answered 201 is found. */
 @Injectable()
 export class SubscriptionsService {
-  private readonly removalHooks: RemovalHook[] = [];
+  private readonly removalHooks: TransactionHook[] = [];
+  private readonly disablingHooks: TransactionHook[] = [];
 
   constructor(
     private readonly catalogue: Catalogue,
@@ -23,13 +24,22 @@ export class SubscriptionsService {
   ) {}
 
   /** For those who keep something about subscriptions and of whom this capability knows nothing. */
-  onRemoved(hook: RemovalHook): void {
+  onRemoved(hook: TransactionHook): void {
     this.removalHooks.push(hook);
+  }
+
+  onDisabled(hook: TransactionHook): void {
+    this.disablingHooks.push(hook);
   }
 
   async list(): Promise<Subscription[]> {
     await this.catalogue.refresh();
     return this.directory.list();
+  }
+
+  /** From memory alone: for those who know that it is new enough. */
+  find(id: string): Subscription | undefined {
+    return this.directory.find(id);
   }
 
   /** @throws {NotFoundProblem} */
@@ -48,7 +58,7 @@ export class SubscriptionsService {
   }
 
   /**
-   * An undefined field stays as it is.
+   * An undefined field stays as it is. A disabled subscription is enabled: its callback was proved anew.
    * @throws {NotFoundProblem}
    */
   async update(id: string, changes: Partial<SubscriptionInput>): Promise<Subscription> {
@@ -56,11 +66,23 @@ export class SubscriptionsService {
       const { affected } = await manager.update(
         SubscriptionEntity,
         { id, deletedAt: IsNull() },
-        { ...changes, revision },
+        { ...changes, disabledAt: null, revision },
       );
       if (affected === 0) throw notFound();
     });
     return this.known(id);
+  }
+
+  /** Nothing more is sent until it is updated; what is not over yet has failed. Once is enough, however often it is called. */
+  async disable(id: string): Promise<void> {
+    await this.catalogue.change(async (manager, revision) => {
+      const { affected } = await manager.update(
+        SubscriptionEntity,
+        { id, deletedAt: IsNull(), disabledAt: IsNull() },
+        { disabledAt: new Date(), revision },
+      );
+      if (affected !== 0) for (const hook of this.disablingHooks) await hook(manager, id);
+    });
   }
 
   /**

@@ -52,6 +52,24 @@ export const problemClasses = {
     explanation:
       'The token is missing or not valid, or the application it names lacks the scope or does not own the resource.',
   },
+  IdempotencyKeyInvalid: {
+    status: 400,
+    codes: ['idempotency-key-invalid'],
+    title: 'The Idempotency-Key cannot be used.',
+    explanation: 'It must be 1 to 255 printable ASCII characters, as a quoted string or bare, and be sent once.',
+  },
+  IdempotencyKeyInFlight: {
+    status: 409,
+    codes: ['idempotency-key-in-flight'],
+    title: 'The first request is still running.',
+    explanation: 'A request with this Idempotency-Key has not been answered yet. Repeat it after Retry-After seconds.',
+  },
+  IdempotencyKeyReused: {
+    status: 422,
+    codes: ['idempotency-key-reused'],
+    title: 'The Idempotency-Key was used before.',
+    explanation: 'It belongs to another request of the same application. A key means one request, with one content.',
+  },
   NotFound: {
     status: 404,
     codes: ['not_found'],

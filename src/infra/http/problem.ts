@@ -35,7 +35,7 @@ export class ProblemError extends Error {
 }
 
 /** A problem of one of the classes that have their own explanation page. */
-abstract class ClassifiedProblem extends ProblemError {
+export abstract class ClassifiedProblem extends ProblemError {
   constructor(
     type: ProblemClass,
     status: number,

@@ -15,7 +15,9 @@ export function lockDirectory(directory: string): () => void {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const lock = join(directory, 'heraut.lock');
   const mine = `${lock}.${process.pid}`;
-  writeFileSync(mine, JSON.stringify({ pid: process.pid, startedAt: startOf(process.pid), host: hostname() }), { mode: 0o600 });
+  writeFileSync(mine, JSON.stringify({ pid: process.pid, startedAt: startOf(process.pid), host: hostname() }), {
+    mode: 0o600,
+  });
   try {
     for (;;) {
       try {

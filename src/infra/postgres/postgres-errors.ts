@@ -13,7 +13,15 @@ export const isMissingPartition = (error: unknown): boolean => sqlState(error) =
 /** The data itself was refused (class 22: data exception, 23: constraint): repeating the same statement cannot help. */
 export const isDataError = (error: unknown): boolean => /^2[23]/.test(sqlState(error) ?? '');
 
-const connectionCodes = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENOTFOUND', 'EAI_AGAIN']);
+const connectionCodes = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'EHOSTUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+]);
 
 /** The database cannot be reached, or is starting, stopping or full: the same call may succeed later. */
 export function isUnavailable(error: unknown): boolean {
@@ -25,6 +33,8 @@ export function isUnavailable(error: unknown): boolean {
   // pg has no code for these.
   return (
     typeof message === 'string' &&
-    /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/.test(message)
+    /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/.test(
+      message,
+    )
   );
 }

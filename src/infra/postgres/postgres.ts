@@ -15,6 +15,8 @@ export interface Statement {
   text: string;
 }
 
+export type Query = <R extends pg.QueryResultRow>(statement: Statement, values: unknown[]) => Promise<R[]>;
+
 /**
  * The ledger's database, real or embedded. `query` is for the hand-written statements of the hot path; TypeORM's
  * `dataSource` serves the rest. On a real server they have separate pools, so that an operator's slow query cannot take
@@ -30,7 +32,13 @@ export class Postgres {
   ) {}
 
   static async open(settings: Settings, entities: (Function | EntitySchema)[]): Promise<Postgres> {
-    const common = { type: 'postgres', entities, migrations, migrationsTransactionMode: 'each', logging: false } as const;
+    const common = {
+      type: 'postgres',
+      entities,
+      migrations,
+      migrationsTransactionMode: 'each',
+      logging: false,
+    } as const;
     if (settings.DATABASE_URL) {
       const extra = { max: settings.DATABASE_POOL_SIZE, connectionTimeoutMillis: 5000, application_name: 'heraut' };
       const dataSource = new DataSource({ ...common, url: settings.DATABASE_URL, extra } as DataSourceOptions);
@@ -81,6 +89,24 @@ export class Postgres {
   /** True if the statement changed a row. */
   async affects(statement: Statement, values: unknown[]): Promise<boolean> {
     return ((await this.run(statement, values)).rowCount ?? 0) > 0;
+  }
+
+  /** Several statements on one connection, all or nothing. Use nothing but `query` inside: see above. */
+  async transaction<T>(work: (query: Query) => Promise<T>): Promise<T> {
+    const client = await this.pool.connect();
+    let broken: Error | undefined;
+    try {
+      await client.query('BEGIN');
+      const result = await work(async (statement, values) => (await client.query({ ...statement, values })).rows);
+      await client.query('COMMIT');
+      return result;
+    } catch (error) {
+      // A connection that cannot even roll back must not go back into the pool.
+      await client.query('ROLLBACK').catch((cause: unknown) => (broken = new Error('rollback failed', { cause })));
+      throw error;
+    } finally {
+      client.release(broken);
+    }
   }
 
   private run(statement: Statement, values: unknown[]): Promise<pg.QueryResult> {

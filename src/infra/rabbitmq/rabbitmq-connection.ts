@@ -93,7 +93,12 @@ export class RabbitMqConnection {
 
   private again(): void {
     if (this.closing) return;
-    this.logger.warn({ event: 'rabbitmq.disconnected', purpose: this.purpose, retryInMs: this.delayMs, error: this.lastError });
+    this.logger.warn({
+      event: 'rabbitmq.disconnected',
+      purpose: this.purpose,
+      retryInMs: this.delayMs,
+      error: this.lastError,
+    });
     this.timer = setTimeout(() => void this.connect(), this.delayMs);
     this.delayMs = Math.min(longestDelayMs, this.delayMs * 2);
   }

@@ -1,0 +1,24 @@
+import { ValidationProblem } from '../infra/http/problem.js';
+import { readMoment } from './moment.js';
+
+const longestAheadMs = 366 * 86_400_000;
+
+/**
+ * `Deliver-After`: the moment before which a publisher does not want it sent (RFC 3339, with an offset).
+ * @returns milliseconds since 1970; undefined without the header, or when the moment has passed
+ * @throws {ValidationProblem}
+ */
+export function readDeliverAfter(header: string | string[] | undefined, nowMs: number): number | undefined {
+  if (header === undefined) return undefined;
+  const text = typeof header === 'string' ? header.trim() : '';
+  // RFC 3339 §5.6: unlike ISO 8601 it wants the whole of it, so that no one has to guess a time zone.
+  const isWhole = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/.test(text);
+  const moment = isWhole ? readMoment(text) : undefined;
+  const reason = !moment
+    ? 'Not a moment of RFC 3339, such as 2030-01-31T08:00:00+01:00.'
+    : moment.ms > nowMs + longestAheadMs
+      ? 'More than a year ahead.'
+      : undefined;
+  if (reason) throw new ValidationProblem([{ name: 'Deliver-After', code: 'invalid', reason }]);
+  return moment!.ms > nowMs ? moment!.ms : undefined;
+}
