@@ -14,8 +14,7 @@ import { titleOf } from './problem-classes.js';
 /** What the caller is told about anything that was thrown while its request was served. */
 export function toProblem(error: unknown): ProblemError {
   if (error instanceof ProblemError) return error;
-  if (isUnavailable(error)) return new UnavailableProblem('The database is out of reach.', 1, error);
-  const status = error instanceof HttpException ? error.getStatus() : frameworkStatus(error);
+  const status = error instanceof HttpException ? error.getStatus() : statusOf(error);
   const detail = (error as Error).message;
   switch (status) {
     case 400:
@@ -33,14 +32,19 @@ export function toProblem(error: unknown): ProblemError {
         type: 'HeadersTooLarge',
       });
     default:
+      if (status !== undefined && status < 500) return new ParseProblem(detail, error);
+      if (isUnavailable(error)) return new UnavailableProblem('The database is out of reach.', 1, error);
       return new UnexpectedProblem(error);
   }
 }
 
-/** Fastify's own errors carry the status of the answer, and a code that tells them from other errors that have one. */
-function frameworkStatus(error: unknown): number | undefined {
+/**
+ * The status that the framework gave an error of the request itself. A caller that goes away in the middle of its body is one
+ * of these (400 with ECONNRESET), so this comes before the question whether the database is out of reach.
+ */
+function statusOf(error: unknown): number | undefined {
   const { code, statusCode } = (error ?? {}) as { code?: unknown; statusCode?: unknown };
   // The path cannot be decoded, so it names nothing.
   if (code === 'FST_ERR_BAD_URL') return 404;
-  return typeof code === 'string' && code.startsWith('FST_') && typeof statusCode === 'number' ? statusCode : undefined;
+  return typeof statusCode === 'number' && statusCode >= 400 ? statusCode : undefined;
 }
