@@ -30,7 +30,13 @@ export interface Sent {
  * @param failures failed attempts before this one that count for the schedule
  * @param random between 0 and 1, for the policy's jitter
  */
-export function decideOutcome(sent: Sent, failures: number, policy: RetryPolicy, nowMs: number, random: number): DeliveryOutcome {
+export function decideOutcome(
+  sent: Sent,
+  failures: number,
+  policy: RetryPolicy,
+  nowMs: number,
+  random: number,
+): DeliveryOutcome {
   const { response, number, startedAt } = sent;
   const status = response.kind === 'answered' ? response.status : null;
   const attempt: Attempt = { number, startedAt, durationMs: response.durationMs, status, error: errorOf(response) };
@@ -50,12 +56,20 @@ function askedDelayMs(retryAfter: string | undefined, nowMs: number): number {
 
 function errorOf(response: Sent['response']): string | null {
   if (response.kind === 'answered') {
-    return response.status < 300 ? null : textOf(`HTTP ${response.status}${response.excerpt && `: ${response.excerpt}`}`);
+    return response.status < 300
+      ? null
+      : textOf(`HTTP ${response.status}${response.excerpt && `: ${response.excerpt}`}`);
   }
   return textOf(response.reason);
 }
 
-/** Postgres stores no NUL character; a receiver could send one to keep its failures out of the ledger. */
+/**
+ * Postgres stores neither a NUL character nor half of a surrogate pair, which a cut may leave; a receiver could send one
+ * to keep its failures out of the ledger.
+ */
 function textOf(text: string): string {
-  return text.replaceAll('\0', '').slice(0, maxErrorCharacters);
+  return text
+    .replaceAll('\0', '')
+    .slice(0, maxErrorCharacters)
+    .replaceAll(/\p{Surrogate}/gu, '\ufffd');
 }

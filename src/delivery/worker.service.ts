@@ -93,7 +93,9 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
     const ageMs = this.heartbeat.ledgerNow() - chunk.queuedAt;
     const isFresh = !isRedelivered && ageMs < freshMs && ageMs > -freshMs;
     const deliveries = isFresh ? chunk.deliveries : await this.ledger.stillQueued(chunk.deliveries);
-    const missing = [...new Set(deliveries.filter(({ body }) => body === null).map((delivery) => delivery.notificationId))];
+    const missing = [
+      ...new Set(deliveries.filter(({ body }) => body === null).map((delivery) => delivery.notificationId)),
+    ];
     const bodies = missing.length > 0 ? await this.ledger.bodies(missing) : new Map<string, string>();
     return deliveries.flatMap((delivery) => {
       const body = delivery.body ?? bodies.get(delivery.notificationId);
