@@ -9,7 +9,6 @@ import {
   UnexpectedProblem,
   UnsupportedMediaTypeProblem,
 } from './problem.js';
-import { titleOf } from './problem-classes.js';
 
 /** What the caller is told about anything that was thrown while its request was served. */
 export function toProblem(error: unknown): ProblemError {
@@ -27,10 +26,6 @@ export function toProblem(error: unknown): ProblemError {
       return new PayloadTooLargeProblem('The body is larger than this server accepts.');
     case 415:
       return new UnsupportedMediaTypeProblem('The Content-Type is not a media type this server reads.');
-    case 431:
-      return new ProblemError(431, 'headers_too_large', titleOf('HeadersTooLarge'), detail, {
-        type: 'HeadersTooLarge',
-      });
     default:
       if (status !== undefined && status < 500) return new ParseProblem(detail, error);
       if (isUnavailable(error)) return new UnavailableProblem('The database is out of reach.', 1, error);
