@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { createSecretKey, type KeyObject } from 'node:crypto';
 import { Catalogue, type CatalogueShelf } from '../catalogue/catalogue.service.js';
 import { Config } from '../config/config.module.js';
 import { Postgres } from '../infra/postgres/postgres.js';
@@ -39,7 +40,7 @@ export class ApplicationDirectory implements CatalogueShelf {
         id: 'superuser',
         clientId: settings.SUPERUSER_CLIENT_ID,
         label: 'Superuser of the settings',
-        secret: settings.SUPERUSER_SECRET,
+        key: keyOf(settings.SUPERUSER_SECRET),
         scopes: new Set(),
         isSuperuser: true,
       };
@@ -60,10 +61,13 @@ export class ApplicationDirectory implements CatalogueShelf {
         id: row.id,
         clientId: row.client_id,
         label: row.label,
-        secret: row.secret,
+        key: keyOf(row.secret),
         scopes: new Set(row.scopes),
         isSuperuser: row.is_superuser,
       });
     }
   }
 }
+
+const keyOf = (secret: string): KeyObject | undefined =>
+  secret === '' ? undefined : createSecretKey(Buffer.from(secret, 'utf8'));

@@ -82,7 +82,7 @@ function admit(request: FastifyRequest, application: Application): true {
   return true;
 }
 
-/** The scheme in any case (RFC 9110 §11.1). */
+/** The scheme in any case (RFC 9110 §11.1). Node has taken the space off the end of the header. */
 function bearerToken(header: string | undefined): string | undefined {
-  return header === undefined ? undefined : /^bearer +(\S.*?) *$/i.exec(header)?.[1];
+  return header === undefined ? undefined : /^bearer +(.+)$/i.exec(header)?.[1];
 }

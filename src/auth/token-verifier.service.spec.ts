@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { createSecretKey } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 import { readSettings } from '../config/settings.js';
 import type { ApplicationDirectory } from './application-directory.service.js';
@@ -10,7 +11,7 @@ const application: Application = {
   id: '1',
   clientId: 'client',
   label: '',
-  secret: 'secret',
+  key: createSecretKey(Buffer.from('secret')),
   scopes: new Set(),
   isSuperuser: false,
 };
@@ -45,7 +46,7 @@ describe('a token that was seen before', () => {
   it('no longer counts once the secret is another', () => {
     const { world, verifier } = setUp();
     expect(verifier.verify(token)).toBe(application);
-    world.application = { ...application, secret: 'other' };
+    world.application = { ...application, key: createSecretKey(Buffer.from('other')) };
     expect(verifier.verify(token)).toBe('invalid-jwt-signature');
   });
 

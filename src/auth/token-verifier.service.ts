@@ -56,10 +56,10 @@ export class TokenVerifier {
     const { header, payload } = decoded;
     if (!('client_id' in payload)) return 'missing-client-identifier';
     const application = typeof payload.client_id === 'string' ? this.applications.find(payload.client_id) : undefined;
-    if (!application?.secret) return 'invalid-client-identifier';
+    if (!application?.key) return 'invalid-client-identifier';
     if (header.alg !== 'HS256') return 'jwt-invalidalgorithmerror';
     try {
-      jwt.verify(token, application.secret, { algorithms: ['HS256'], ignoreExpiration: true, ignoreNotBefore: true });
+      jwt.verify(token, application.key, { algorithms: ['HS256'], ignoreExpiration: true, ignoreNotBefore: true });
     } catch {
       // Whatever it is: nobody who has the secret made this token.
       return 'invalid-jwt-signature';

@@ -87,7 +87,13 @@ function errorOf(response: WebhookResponse): string | null {
   return textOf(response.reason);
 }
 
-/** Postgres stores no NUL character; a receiver could send one to keep its failures out of the ledger. */
+/**
+ * Postgres stores neither a NUL character nor half of a surrogate pair, which a cut may leave; a receiver could send one
+ * to keep its failures out of the ledger.
+ */
 function textOf(text: string): string {
-  return text.replaceAll('\0', '').slice(0, maxErrorCharacters);
+  return text
+    .replaceAll('\0', '')
+    .slice(0, maxErrorCharacters)
+    .replaceAll(/\p{Surrogate}/gu, '\ufffd');
 }

@@ -6,7 +6,7 @@ const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', '
  */
 export function parseRetryAfter(value: string, nowMs: number): number | undefined {
   const text = value.trim();
-  if (/^\d{1,10}$/.test(text)) return Number(text) * 1000;
+  if (/^\d+$/.test(text)) return Number(text) * 1000;
   const at = parseHttpDate(text, nowMs);
   return at === undefined ? undefined : Math.max(0, at - nowMs);
 }
@@ -38,5 +38,7 @@ function utc(
   const monthIndex = months.indexOf(month);
   if (monthIndex < 0 || Number(day) < 1 || Number(day) > 31) return undefined;
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return undefined;
-  return Date.UTC(Number(year), monthIndex, Number(day), Number(hour), Number(minute), Number(second));
+  const ms = Date.UTC(Number(year), monthIndex, Number(day), Number(hour), Number(minute), Number(second));
+  // 31 February would be taken for 3 March.
+  return new Date(Date.UTC(Number(year), monthIndex, Number(day))).getUTCMonth() === monthIndex ? ms : undefined;
 }

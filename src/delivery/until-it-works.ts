@@ -18,7 +18,7 @@ export async function untilItWorks<T>(work: () => Promise<T>, stopping: AbortSig
     } catch (error) {
       if (isDataError(error)) throw error;
       logger.warn({ event: 'delivery.postponed', pauseMs, error });
-      await pause(pauseMs);
+      await pause(pauseMs, undefined, { signal: stopping }).catch(() => {}); // stopping ends it early
     }
   }
   return undefined;

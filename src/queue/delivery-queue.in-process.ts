@@ -1,5 +1,15 @@
+import { Logger } from '@nestjs/common';
+import { setTimeout as pause } from 'node:timers/promises';
 import { DeliveryQueue, type Consumption, type Lane, type PublishOutcome, type Take } from './delivery-queue.js';
 import type { Chunk } from './chunk.js';
+
+/** Before a chunk that was not done with is handed out again: do not spin on a bug. */
+const pauseAfterFailureMs = 1000;
+
+interface Waiting {
+  chunk: Chunk;
+  isRedelivered: boolean;
+}
 
 interface Consumer {
   take: Take;
@@ -14,7 +24,8 @@ interface Consumer {
  * the ledger by its owner and comes back at once.
  */
 export class InProcessDeliveryQueue extends DeliveryQueue {
-  private readonly waiting: Record<Lane, Chunk[]> = { due: [], slow: [] };
+  private readonly logger = new Logger('InProcessDeliveryQueue');
+  private readonly waiting: Record<Lane, Waiting[]> = { due: [], slow: [] };
   private readonly consumers: Record<Lane, Consumer[]> = { due: [], slow: [] };
   private closed = false;
 
@@ -34,7 +45,7 @@ export class InProcessDeliveryQueue extends DeliveryQueue {
     if (this.closed || this.consumers[lane].length === 0 || this.waiting[lane].length >= this.maxChunks) {
       return Promise.resolve('refused');
     }
-    this.waiting[lane].push(chunk);
+    this.waiting[lane].push({ chunk, isRedelivered: false });
     this.handOut(lane);
     return Promise.resolve('taken');
   }
@@ -67,23 +78,22 @@ export class InProcessDeliveryQueue extends DeliveryQueue {
   private handOut(lane: Lane): void {
     for (const consumer of this.consumers[lane]) {
       while (consumer.free > 0 && this.waiting[lane].length > 0) {
-        this.give(consumer, lane, this.waiting[lane].shift()!, false);
+        void this.give(consumer, lane, this.waiting[lane].shift()!);
       }
     }
   }
 
-  private give(consumer: Consumer, lane: Lane, chunk: Chunk, isRedelivered: boolean): void {
+  private async give(consumer: Consumer, lane: Lane, { chunk, isRedelivered }: Waiting): Promise<void> {
     consumer.free--;
-    consumer
-      .take({ chunk, lane, isRedelivered })
-      .catch(() => {
-        if (!consumer.stopped) setTimeout(() => this.give(consumer, lane, chunk, true), 1000).unref();
-      })
-      .finally(() => {
-        consumer.free++;
-        if (consumer.stopped) {
-          if (consumer.free === consumer.prefetch) consumer.done?.();
-        } else this.handOut(lane);
-      });
+    try {
+      await consumer.take({ chunk, lane, isRedelivered });
+    } catch (error) {
+      this.logger.error({ event: 'queue.take-failed', lane, error });
+      await pause(pauseAfterFailureMs);
+      this.waiting[lane].unshift({ chunk, isRedelivered: true });
+    }
+    consumer.free++;
+    if (consumer.stopped && consumer.free === consumer.prefetch) consumer.done?.();
+    this.handOut(lane);
   }
 }

@@ -32,7 +32,7 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
   private publisher: ConfirmChannel | undefined;
   private consumingModel: ChannelModel | undefined;
   private readonly unconfirmed = new Set<(outcome: PublishOutcome) => void>();
-  private readonly consumers: Consumer[] = [];
+  private readonly consumers = new Set<Consumer>();
   private readonly createdListeners: (() => void)[] = [];
   private isBlocked = false;
   private isBufferFull = false;
@@ -104,8 +104,15 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
 
   async consume(lane: Lane, prefetch: number, take: Take): Promise<Consumption> {
     const consumer: Consumer = { lane, prefetch, take, channel: undefined, tag: undefined, taken: new Set() };
-    this.consumers.push(consumer);
-    if (this.consumingModel) await this.start(consumer, this.consumingModel);
+    this.consumers.add(consumer);
+    const model = this.consumingModel;
+    if (model) {
+      await this.start(consumer, model).catch((error: unknown) => {
+        // The connection went meanwhile, or goes now; the next one starts every consumer.
+        this.logger.warn({ event: 'rabbitmq.consumer-not-started', lane, error });
+        void model.close().catch(() => {});
+      });
+    }
     return { stop: () => this.stop(consumer) };
   }
 
@@ -183,7 +190,8 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
   private async setUpConsumers(model: ChannelModel): Promise<void> {
     await this.declareOn(model); // the publishing connection may not have got so far
     this.consumingModel = model;
-    for (const consumer of this.consumers) await this.start(consumer, model);
+    // A copy: whoever comes from now on finds the connection and starts by itself.
+    for (const consumer of [...this.consumers]) await this.start(consumer, model);
   }
 
   private async start(consumer: Consumer, model: ChannelModel): Promise<void> {
@@ -193,6 +201,7 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
       if (consumer.channel === channel && this.consumingModel === model) void model.close().catch(() => {});
     });
     await channel.prefetch(consumer.prefetch);
+    if (!this.consumers.has(consumer)) return channel.close(); // stopped meanwhile
     consumer.channel = channel;
     const { consumerTag } = await channel.consume(this.nameOf(consumer.lane), (message) => {
       // The queue was deleted under the consumer: set up everything again.
@@ -239,7 +248,7 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
   }
 
   private async stop(consumer: Consumer): Promise<void> {
-    this.consumers.splice(this.consumers.indexOf(consumer), 1);
+    this.consumers.delete(consumer);
     const { channel, tag } = consumer;
     if (channel && tag !== undefined && this.consumingModel) await channel.cancel(tag).catch(() => {});
     await Promise.all(consumer.taken);

@@ -18,9 +18,6 @@ const probeBody = JSON.stringify({
   kenmerken: {},
 });
 
-const connectTimeoutMs = 10_000;
-const overallTimeoutMs = 30_000;
-
 /** A public page for trying out webhooks; it takes every call, with or without authorization. */
 const openHost = 'webhook.site';
 
@@ -39,6 +36,7 @@ export class CallbackProbe implements OnModuleDestroy {
   private readonly refusedAddresses: RefusedAddresses;
   private readonly mustRefuseStrangers: boolean;
   private readonly closing = new AbortController();
+  protected readonly timeouts = { connectMs: 10_000, overallMs: 30_000 };
 
   constructor({ settings }: Config) {
     this.refusedAddresses = new RefusedAddresses(settings);
@@ -70,14 +68,14 @@ export class CallbackProbe implements OnModuleDestroy {
 
   private async post(url: URL, auth?: string): Promise<ProbeAnswer> {
     if (this.refusedAddresses.isRefusedHost(url.hostname)) return { trouble: new AddressRefused(url.hostname).message };
-    const agent = new Agent({ connect: { timeout: connectTimeoutMs, lookup: this.refusedAddresses.lookup } });
+    const agent = new Agent({ connect: { timeout: this.timeouts.connectMs, lookup: this.refusedAddresses.lookup } });
     try {
       const { statusCode } = await request(url, {
         dispatcher: agent,
         method: 'POST',
         headers: { 'content-type': 'application/json', ...(auth === undefined ? {} : { authorization: auth }) },
         body: probeBody,
-        signal: AbortSignal.any([this.closing.signal, AbortSignal.timeout(overallTimeoutMs)]),
+        signal: AbortSignal.any([this.closing.signal, AbortSignal.timeout(this.timeouts.overallMs)]),
       });
       return { status: statusCode };
     } catch (error) {

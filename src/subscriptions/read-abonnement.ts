@@ -84,7 +84,7 @@ function readFilters(entry: FieldReader): Record<string, string> {
 
 /** The fields are named as older clients know them, without the index; the reason says which entry it is. */
 function checkNames({ channel: name, filters }: SubscribedChannel, index: number, findChannel: FindChannel): void {
-  const entry = `kanalen.${index} (${name})`;
+  const entry = `kanalen.${index} (${name.slice(0, 50)})`;
   const channel = findChannel(name);
   if (!channel) {
     throw new ValidationProblem([{ name: 'naam', code: 'kanaal_naam', reason: `${entry}: there is no such kanaal.` }]);

@@ -30,6 +30,7 @@ describe('a token that does not convince is answered with 403 and a code', () =>
 
   it.each<[code: string, why: string, () => string]>([
     ['jwt-decode-error', 'one word', () => 'nonsense'],
+    ['jwt-decode-error', 'ten thousand spaces', () => `a${' '.repeat(10_000)}b`],
     ['jwt-decode-error', 'three words', () => 'a.b.c'],
     ['jwt-decode-error', 'a payload that is a list', () => handMade(header, [])],
     ['jwt-decode-error', 'a payload that is a text', () => handMade(header, 'x')],

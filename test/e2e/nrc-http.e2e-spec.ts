@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { eventually } from '../support/eventually.js';
 import { Api, superuser, type ApiAnswer, type ApiRequest } from '../support/api.js';
 import { signToken } from '../support/tokens.js';
 
@@ -144,6 +145,7 @@ describe('the errors of HTTP', () => {
     ['a form', { 'content-type': 'application/x-www-form-urlencoded' }],
     ['an XML', { 'content-type': 'application/xml' }],
     ['a CloudEvent', { 'content-type': 'application/cloudevents+json' }],
+    ['ten thousand spaces', { 'content-type': `application/json;${' '.repeat(10_000)}x;charset=x` }],
     ['a media type that is none', { 'content-type': 'nonsense' }],
     ['an empty media type', { 'content-type': '' }],
     ['another charset', { 'content-type': 'application/json; charset=iso-8859-1' }],
@@ -160,12 +162,14 @@ describe('the errors of HTTP', () => {
     expect(await sendRaw(`${head}Content-Length: 0\r\n\r\n`)).toMatch(/^HTTP\/1.1 415 /);
   });
 
-  it.each(['application/json', 'application/json; charset=utf-8', 'Application/JSON;charset="UTF-8"'])(
-    'takes %s',
-    async (contentType) => {
-      expect((await api.post('/kanaal', '{}', { headers: { 'content-type': contentType } })).json.code).toBe('invalid');
-    },
-  );
+  it.each([
+    'application/json',
+    'application/json; charset=utf-8',
+    'Application/JSON;charset="UTF-8"',
+    'application/json;a=b;',
+  ])('takes %s', async (contentType) => {
+    expect((await api.post('/kanaal', '{}', { headers: { 'content-type': contentType } })).json.code).toBe('invalid');
+  });
 
   it.each([
     ['an object that does not end', '{"naam":'],
@@ -198,6 +202,20 @@ describe('what is not even HTTP', () => {
   it('431 for headers above 16 KiB', async () => {
     const answer = await sendRaw(`GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`);
     expect(answer).toMatch(/^HTTP\/1.1 431 [^]*"code":"headers_too_large"/);
+  });
+});
+
+describe('a caller that goes away in the middle of its body', () => {
+  it('is no fault of the server', async () => {
+    const { hostname, port } = new URL(api.origin);
+    const socket = connect(Number(port), hostname);
+    const path = `/api/v1/kanaal?${randomUUID()}`;
+    socket.write(`POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`);
+    await once(socket, 'ready');
+    const lines = api.logged.length;
+    socket.resetAndDestroy();
+    const logged = await eventually(() => api.logged.slice(lines).find(({ event }) => event?.startsWith('request.')));
+    expect(logged).toMatchObject({ event: 'request.refused', status: 400, code: 'parse_error' });
   });
 });
 

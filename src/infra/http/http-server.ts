@@ -7,8 +7,7 @@ import type { Settings } from '../../config/settings.js';
 import { AcceptJsonGuard } from './accept-json.guard.js';
 import { JsonBodyPipe, UnparsedBody } from './json-body.pipe.js';
 import { answerOtherMethods } from './other-methods.js';
-import { ParseProblem, ProblemError } from './problem.js';
-import { titleOf } from './problem-classes.js';
+import { HeadersTooLargeProblem, ParseProblem } from './problem.js';
 import { serveProblemPages } from './problem-pages.js';
 import { problemText, ProblemFilter } from './problem.filter.js';
 
@@ -65,13 +64,7 @@ function nameApiVersion(request: FastifyRequest, reply: FastifyReply): void {
 function malformedAnswer(error: Error & { code?: string }, origin: string): string {
   const problem =
     error.code === 'HPE_HEADER_OVERFLOW'
-      ? new ProblemError(
-          431,
-          'headers_too_large',
-          titleOf('HeadersTooLarge'),
-          'The URL and the headers are larger than 16 KiB.',
-          { type: 'HeadersTooLarge' },
-        )
+      ? new HeadersTooLargeProblem()
       : new ParseProblem('The request is not HTTP, or took too long to arrive.');
   const body = problemText(problem, `urn:uuid:${randomUUID()}`, origin);
   return [

@@ -13,8 +13,14 @@ export class UnparsedBody {
   ) {}
 }
 
-// RFC 8259 §8.1: JSON between systems is UTF-8; US-ASCII is a subset of it.
-const jsonMediaType = /^application\/json\s*(;\s*(charset\s*=\s*"?(utf-?8|us-ascii)"?)?\s*)*$/i;
+// RFC 8259 §8.1: JSON between systems is UTF-8; US-ASCII is a subset of it. Split rather than matched by one pattern, which
+// would try every way to share out a long run of spaces.
+function isJson(contentType: string | undefined): boolean {
+  if (contentType === 'application/json') return true;
+  const [mediaType, ...parameters] = (contentType ?? '').split(';').map((part) => part.trim().toLowerCase());
+  const charset = parameters.find((parameter) => parameter.startsWith('charset='));
+  return mediaType === 'application/json' && (charset === undefined || /^charset="?(utf-?8|us-ascii)"?$/.test(charset));
+}
 
 /**
  * Makes every `@Body()` the JSON object that was sent.
@@ -31,7 +37,7 @@ export class JsonBodyPipe implements PipeTransform {
 }
 
 function parseJsonObject({ contentType, contentEncoding, bytes }: UnparsedBody): JsonObject {
-  if (contentType !== 'application/json' && !jsonMediaType.test(contentType ?? '')) {
+  if (!isJson(contentType)) {
     throw new UnsupportedMediaTypeProblem('The body must be sent as application/json in UTF-8.');
   }
   if (contentEncoding !== undefined && contentEncoding !== 'identity') {

@@ -103,6 +103,12 @@ export class UnsupportedMediaTypeProblem extends ClassifiedProblem {
   }
 }
 
+export class HeadersTooLargeProblem extends ClassifiedProblem {
+  constructor() {
+    super('HeadersTooLarge', 431, 'headers_too_large', 'The URL and the headers are larger than 16 KiB.');
+  }
+}
+
 /** Our own trouble: nothing was done, the caller should try again. */
 export class UnavailableProblem extends ClassifiedProblem {
   constructor(detail: string, retryAfterSeconds: number, cause?: unknown) {

@@ -9,13 +9,11 @@ import {
   UnexpectedProblem,
   UnsupportedMediaTypeProblem,
 } from './problem.js';
-import { titleOf } from './problem-classes.js';
 
 /** What the caller is told about anything that was thrown while its request was served. */
 export function toProblem(error: unknown): ProblemError {
   if (error instanceof ProblemError) return error;
-  if (isUnavailable(error)) return new UnavailableProblem('The database is out of reach.', 1, error);
-  const status = error instanceof HttpException ? error.getStatus() : frameworkStatus(error);
+  const status = error instanceof HttpException ? error.getStatus() : statusOf(error);
   const detail = (error as Error).message;
   switch (status) {
     case 400:
@@ -28,19 +26,20 @@ export function toProblem(error: unknown): ProblemError {
       return new PayloadTooLargeProblem('The body is larger than this server accepts.');
     case 415:
       return new UnsupportedMediaTypeProblem('The Content-Type is not a media type this server reads.');
-    case 431:
-      return new ProblemError(431, 'headers_too_large', titleOf('HeadersTooLarge'), detail, {
-        type: 'HeadersTooLarge',
-      });
     default:
+      if (status !== undefined && status < 500) return new ParseProblem(detail, error);
+      if (isUnavailable(error)) return new UnavailableProblem('The database is out of reach.', 1, error);
       return new UnexpectedProblem(error);
   }
 }
 
-/** Fastify's own errors carry the status of the answer, and a code that tells them from other errors that have one. */
-function frameworkStatus(error: unknown): number | undefined {
+/**
+ * The status that the framework gave an error of the request itself. A caller that goes away in the middle of its body is one
+ * of these (400 with ECONNRESET), so this comes before the question whether the database is out of reach.
+ */
+function statusOf(error: unknown): number | undefined {
   const { code, statusCode } = (error ?? {}) as { code?: unknown; statusCode?: unknown };
   // The path cannot be decoded, so it names nothing.
   if (code === 'FST_ERR_BAD_URL') return 404;
-  return typeof code === 'string' && code.startsWith('FST_') && typeof statusCode === 'number' ? statusCode : undefined;
+  return typeof statusCode === 'number' && statusCode >= 400 ? statusCode : undefined;
 }

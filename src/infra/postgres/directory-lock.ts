@@ -42,7 +42,7 @@ function removeIfStale(lock: string, directory: string): void {
       `${directory} is in use by process ${holder.pid} on host ${holder.host}. If that host is gone for good, delete ${lock} and start again.`,
     );
   }
-  if (holder && holder.pid !== process.pid && isAlive(holder)) {
+  if (holder && isAlive(holder)) {
     throw new DataDirectoryInUse(
       `${directory} is in use by process ${holder.pid}. Stop it first, choose another DATA_DIR, or set DATABASE_URL to run several processes.`,
     );
@@ -76,10 +76,12 @@ interface Holder {
 
 function parse(text: string): Holder | undefined {
   try {
-    return JSON.parse(text) as Holder;
+    const holder = JSON.parse(text) as Partial<Holder> | null;
+    if (typeof holder?.pid === 'number' && typeof holder.host === 'string') return holder as Holder;
   } catch {
-    return undefined; // written by no one we know: stale
+    // falls through
   }
+  return undefined; // written by no one we know: stale
 }
 
 function isAlive(holder: Holder): boolean {
@@ -88,8 +90,9 @@ function isAlive(holder: Holder): boolean {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
   }
-  // After a reboot, or in a restarted container, the same pid may be somebody else.
-  return holder.startedAt === undefined || holder.startedAt === startOf(holder.pid);
+  // After a reboot, or in a restarted container, the same pid may be somebody else: often this process itself.
+  if (holder.startedAt === undefined) return holder.pid !== process.pid;
+  return holder.startedAt === startOf(holder.pid);
 }
 
 /** Start time of a process in clock ticks since boot (proc(5), stat field 22); undefined where there is no /proc. */

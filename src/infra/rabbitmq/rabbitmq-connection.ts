@@ -16,7 +16,7 @@ export class RabbitMqConnection {
   private timer: NodeJS.Timeout | undefined;
   private ready = false;
   private lastError: unknown;
-  private firstTry: Promise<void> | undefined;
+  private trying: Promise<void> | undefined;
 
   constructor(
     private readonly url: string,
@@ -38,44 +38,43 @@ export class RabbitMqConnection {
 
   /** Resolves after the first try, successful or not: starting does not wait for a broker that is down. */
   open(): Promise<void> {
-    return (this.firstTry ??= this.connect());
+    return (this.trying ??= this.connect());
   }
 
   /** Closes the channels first (the caller does), then this: the other way round the last acks would be lost. */
   async close(): Promise<void> {
     this.closing = true;
     clearTimeout(this.timer);
-    await this.firstTry;
+    await this.trying;
     const model = this.model;
     this.lose();
     await model?.close().catch(() => {}); // it may have gone by itself meanwhile; gone is what was wanted
   }
 
   private async connect(): Promise<void> {
+    let model: ChannelModel | undefined;
     try {
       // Nagle would hold small frames back for up to 12 ms.
-      const model = await amqp.connect(this.url, {
+      const connected = (model = await amqp.connect(this.url, {
         noDelay: true,
         timeout: 5000,
         clientProperties: { connection_name: `heraut ${this.purpose}` },
-      });
-      this.model = model;
+      }));
+      this.model = connected;
       // Without a listener an error event would end the process; what follows it is always `close`.
-      model.on('error', (error: unknown) => (this.lastError = error));
-      model.once('close', () => this.lost(model));
-      await this.setUp(model);
-      if (this.model !== model) return; // lost while setting up
+      connected.on('error', (error: unknown) => (this.lastError = error));
+      connected.once('close', () => this.lost(connected));
+      await this.setUp(connected);
+      if (this.model !== connected) return; // lost while setting up
       this.ready = true;
       this.delayMs = firstDelayMs;
       this.logger.log({ event: 'rabbitmq.connected', purpose: this.purpose });
     } catch (error) {
       this.lastError = error;
-      const model = this.model;
-      if (model) {
-        // Connected but not usable: give it up whole and begin again.
-        this.lost(model);
-        model.close().catch(() => {});
-      } else this.again();
+      if (!model) return this.again();
+      // Connected but not usable: give it up whole and begin again, unless its `close` has seen to that already.
+      this.lost(model);
+      model.close().catch(() => {});
     }
   }
 
@@ -99,7 +98,7 @@ export class RabbitMqConnection {
       retryInMs: this.delayMs,
       error: this.lastError,
     });
-    this.timer = setTimeout(() => void this.connect(), this.delayMs);
+    this.timer = setTimeout(() => (this.trying = this.connect()), this.delayMs);
     this.delayMs = Math.min(longestDelayMs, this.delayMs * 2);
   }
 }

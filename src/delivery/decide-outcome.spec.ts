@@ -1,0 +1,114 @@
+import { describe, expect, it } from '@jest/globals';
+import { defaultRetryPolicy } from '../retry-policy/retry-schedule.js';
+import { decideOutcome, type Sent } from './decide-outcome.js';
+
+const now = Date.parse('2026-11-20T12:00:00Z');
+const policy = defaultRetryPolicy;
+
+function answered(status: number, { retryAfter, excerpt = '' }: { retryAfter?: string; excerpt?: string } = {}): Sent {
+  return {
+    response: { kind: 'answered', status, retryAfter, durationMs: 12, excerpt },
+    number: 3,
+    startedAt: now - 12,
+  };
+}
+
+const unanswered = (reason: string): Sent => ({
+  response: { kind: 'unanswered', reason, durationMs: 12 },
+  number: 3,
+  startedAt: now - 12,
+});
+
+const decide = (sent: Sent, failures = 0) => decideOutcome(sent, failures, policy, now, 0);
+
+describe('what comes of an attempt', () => {
+  it.each([200, 201, 202, 204, 206, 299])('%i is delivered', (status) => {
+    expect(decide(answered(status, { excerpt: 'thanks' }))).toEqual({
+      kind: 'delivered',
+      attempt: { number: 3, startedAt: now - 12, durationMs: 12, status, error: null },
+    });
+  });
+
+  it.each([300, 301, 302, 307, 308, 400, 401, 404, 408, 429, 500, 502, 503, 504, 599])('%i is retried', (status) => {
+    expect(decide(answered(status))).toEqual({
+      kind: 'retry',
+      afterMs: 25_000,
+      attempt: { number: 3, startedAt: now - 12, durationMs: 12, status, error: `HTTP ${status}` },
+    });
+  });
+
+  it('no answer is retried, with the reason and without a status', () => {
+    expect(decide(unanswered('ECONNREFUSED: nobody there'))).toMatchObject({
+      kind: 'retry',
+      attempt: { status: null, error: 'ECONNREFUSED: nobody there' },
+    });
+  });
+
+  it('410 is final, however many retries are left', () => {
+    expect(decide(answered(410))).toMatchObject({ kind: 'failed', attempt: { status: 410 } });
+  });
+
+  it('a failure after the last retry is final, and not before', () => {
+    expect(decide(answered(500), policy.maxRetries - 1)).toMatchObject({ kind: 'retry', afterMs: 52_000_000 });
+    expect(decide(answered(500), policy.maxRetries)).toMatchObject({ kind: 'failed', attempt: { status: 500 } });
+    expect(decide(unanswered('ECONNRESET'), policy.maxRetries)).toMatchObject({ kind: 'failed' });
+  });
+
+  it('a success after the last retry is a success', () => {
+    expect(decide(answered(204), policy.maxRetries + 5)).toMatchObject({ kind: 'delivered' });
+  });
+
+  it('no retries allowed makes the first failure final', () => {
+    expect(decideOutcome(answered(500), 0, { ...policy, maxRetries: 0 }, now, 0)).toMatchObject({ kind: 'failed' });
+  });
+
+  it('the delay is that of the failures so far', () => {
+    expect([0, 1, 2].map((failures) => decide(answered(503), failures))).toMatchObject([
+      { afterMs: 25_000 },
+      { afterMs: 100_000 },
+      { afterMs: 400_000 },
+    ]);
+  });
+
+  it.each([
+    ['later than the schedule', '120', 120_000],
+    ['earlier than the schedule', '3', 25_000],
+    ['at once', '0', 25_000],
+    ['with a date', 'Fri, 20 Nov 2026 12:05:00 GMT', 300_000],
+    ['with a date that is over', 'Fri, 20 Nov 2026 11:00:00 GMT', 25_000],
+    ['in words', 'tomorrow', 25_000],
+    ['with a negative number', '-60', 25_000],
+    ['for more than a day', '90000', 86_400_000],
+    ['for three centuries', '9999999999', 86_400_000],
+    ['for longer than a number can say', '9'.repeat(400), 86_400_000],
+    ['on a day that is far away', 'Fri, 20 Nov 2099 12:00:00 GMT', 86_400_000],
+  ])('a Retry-After %s is honoured within reason, never sooner than the schedule', (_asked, retryAfter, afterMs) => {
+    for (const status of [429, 503, 302]) expect(decide(answered(status, { retryAfter }))).toMatchObject({ afterMs });
+  });
+
+  it('a Retry-After does not give a retry that the policy does not', () => {
+    expect(decide(answered(503, { retryAfter: '1' }), policy.maxRetries)).toMatchObject({ kind: 'failed' });
+  });
+
+  it('the beginning of the answer is kept with a failure', () => {
+    expect(decide(answered(500, { excerpt: '<h1>Oops</h1>' }))).toMatchObject({
+      attempt: { error: 'HTTP 500: <h1>Oops</h1>' },
+    });
+  });
+
+  it('a NUL character, which Postgres cannot store, is left out of what is kept', () => {
+    expect(decide(answered(500, { excerpt: 'a\0b\0' }))).toMatchObject({ attempt: { error: 'HTTP 500: ab' } });
+    expect(decide(unanswered('\0no\0'))).toMatchObject({ attempt: { error: 'no' } });
+  });
+
+  it('half a character, which Postgres cannot store, is left out of what is kept', () => {
+    expect(decide(answered(410, { excerpt: 'a\ud83d' }))).toMatchObject({ attempt: { error: 'HTTP 410: a\ufffd' } });
+    const cutInTheMiddle = unanswered(`${'x'.repeat(999)}😀`);
+    expect(decide(cutInTheMiddle)).toMatchObject({ attempt: { error: `${'x'.repeat(999)}\ufffd` } });
+  });
+
+  it('a long text is cut to 1000 characters', () => {
+    const outcome = decide(unanswered('x'.repeat(5000)));
+    expect(outcome).toMatchObject({ attempt: { error: 'x'.repeat(1000) } });
+  });
+});

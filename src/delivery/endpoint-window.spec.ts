@@ -1,0 +1,118 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { EndpointWindow, EndpointWindows } from './endpoint-window.js';
+
+/** Enters as often as there is room at once. Whoever then stands in line gives up. */
+function fill(window: EndpointWindow): number {
+  let entered = 0;
+  while (window.enter() === true) entered++;
+  jest.advanceTimersByTime(250);
+  return entered;
+}
+
+describe('the window of an endpoint', () => {
+  let nowMs: number;
+  let window: EndpointWindow;
+
+  beforeEach(() => {
+    jest.useFakeTimers();
+    nowMs = 0;
+    window = new EndpointWindow(128, () => nowMs);
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  /** Fills it and ends all calls, which leaves the window as large as those ends made it. */
+  function round(isHealthy: boolean): number {
+    const open = fill(window);
+    for (let i = 0; i < open; i++) window.leave(isHealthy, 10);
+    return open;
+  }
+
+  it('lets eight calls to an unknown endpoint be open', () => {
+    expect(fill(window)).toBe(8);
+  });
+
+  it('widens by one for every success, up to its maximum', () => {
+    expect([round(true), round(true), round(true), round(true)]).toEqual([8, 16, 32, 64]);
+    expect([round(true), round(true)]).toEqual([128, 128]);
+  });
+
+  it('halves for every failure, down to one call', () => {
+    round(true);
+    const open = fill(window);
+    expect(open).toBe(16);
+    window.leave(false, 10);
+    for (let i = 1; i < open; i++) window.leave(true, 10); // half of 16, and 15 successes
+    expect(round(false)).toBe(23);
+    expect([round(false), round(true), round(true), round(true)]).toEqual([1, 1, 2, 4]);
+  });
+
+  it('lets one who waits in when a call ends, first come first', async () => {
+    fill(window);
+    const entered: number[] = [];
+    for (const nr of [1, 2, 3]) void Promise.resolve(window.enter()).then((isIn) => isIn && entered.push(nr));
+    window.leave(false, 10); // a window of 4, in which 7 are open
+    for (let i = 0; i < 2; i++) window.leave(true, 10); // of 6, in which 5 are open
+    await jest.advanceTimersByTimeAsync(0);
+    expect(entered).toEqual([1]);
+    window.leave(true, 10);
+    await jest.advanceTimersByTimeAsync(0);
+    expect(entered).toEqual([1, 2, 3]);
+  });
+
+  it('turns away who waited 250 ms in vain', async () => {
+    fill(window);
+    const entered = Promise.resolve(window.enter());
+    let isIn: boolean | undefined;
+    void entered.then((answer) => (isIn = answer));
+    await jest.advanceTimersByTimeAsync(249);
+    expect(isIn).toBeUndefined();
+    await jest.advanceTimersByTimeAsync(1);
+    expect(isIn).toBe(false);
+    // Nobody is in line any more who would take the room.
+    for (let i = 0; i < 8; i++) window.leave(true, 10);
+    expect(fill(window)).toBe(16);
+  });
+
+  it('turns away at once when the line is sixteen times as long as the window', () => {
+    fill(window);
+    for (let i = 0; i < 8 * 16; i++) expect(window.enter()).toBeInstanceOf(Promise);
+    expect(window.enter()).toBe(false);
+  });
+
+  it('spreads what it turns away at the speed the endpoint has shown', () => {
+    // 100 ms a call, eight at once: one every 12.5 ms.
+    const delays = Array.from({ length: 100 }, () => window.holdMs());
+    expect(delays[0]).toBe(250); // never sooner than that
+    expect(delays[99]).toBeCloseTo(1250);
+    nowMs += 10_000;
+    expect(window.holdMs()).toBe(250);
+  });
+
+  it('holds nothing longer than a minute', () => {
+    for (let i = 0; i < 20; i++) window.leave(false, 10_000);
+    for (let i = 0; i < 100; i++) expect(window.holdMs()).toBeLessThanOrEqual(60_000);
+    expect(window.holdMs()).toBe(60_000);
+  });
+});
+
+describe('the windows of all endpoints', () => {
+  it('are one for each callback URL', () => {
+    const windows = new EndpointWindows(128, () => 0);
+    expect(windows.of('http://a/')).toBe(windows.of('http://a/'));
+    expect(windows.of('http://a/')).not.toBe(windows.of('http://b/'));
+  });
+
+  it('forget those that are idle, and keep those in use, when there are many', () => {
+    let nowMs = 0;
+    const windows = new EndpointWindows(128, () => nowMs);
+    const used = windows.of('http://used/');
+    void used.enter();
+    const idle = windows.of('http://idle/');
+    nowMs = 1;
+    for (let i = 0; i < 1000; i++) windows.of(`http://${i}/`);
+    expect(windows.of('http://used/')).toBe(used);
+    expect(windows.of('http://idle/')).not.toBe(idle);
+  });
+});

@@ -1,0 +1,140 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { transformFile } from '@swc/core';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { hostname, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { DataDirectoryInUse, lockDirectory } from './directory-lock.js';
+
+const source = fileURLToPath(new URL('./directory-lock.ts', import.meta.url));
+
+describe('the lock of the data directory', () => {
+  let parent: string;
+  let directory: string;
+  let lockFile: string;
+  const children: ChildProcess[] = [];
+
+  beforeEach(async () => {
+    parent = await mkdtemp(join(tmpdir(), 'heraut-lock-'));
+    directory = join(parent, 'data');
+    lockFile = join(directory, 'heraut.lock');
+  });
+  afterEach(async () => {
+    for (const child of children.splice(0)) await end(child);
+    await rm(parent, { recursive: true });
+  });
+
+  /** The same code in a process of its own. It holds the lock until it is killed. @returns what it says of its try */
+  async function lockElsewhere(): Promise<{ child: ChildProcess; said: string }> {
+    const program = join(parent, 'lock.mjs');
+    const { code } = await transformFile(source, {
+      swcrc: false,
+      module: { type: 'es6' },
+      jsc: { parser: { syntax: 'typescript' }, target: 'es2022' },
+    });
+    await writeFile(
+      program,
+      `${code}
+      try { lockDirectory(${JSON.stringify(directory)}); console.log('locked'); setInterval(() => {}, 60_000); }
+      catch (error) { console.log(error.constructor.name + ' ' + error.message); }`,
+    );
+    const child = spawn(process.execPath, [program], { stdio: ['ignore', 'pipe', 'inherit'] });
+    children.push(child);
+    const [said] = (await once(child.stdout!, 'data')) as [Buffer];
+    return { child, said: said.toString().trim() };
+  }
+
+  async function end(child: ChildProcess): Promise<void> {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, 'exit');
+    child.kill('SIGKILL');
+    await ended;
+  }
+
+  const writeLock = async (holder: unknown) => {
+    lockDirectory(directory)();
+    await writeFile(lockFile, typeof holder === 'string' ? holder : JSON.stringify(holder));
+  };
+
+  it('makes the directory for its owner alone, and leaves nothing but itself', async () => {
+    lockDirectory(directory);
+    expect((await stat(directory)).mode & 0o777).toBe(0o700);
+    expect(readdirSync(directory)).toEqual(['heraut.lock']);
+  });
+
+  it('can be taken again once it was given back', () => {
+    const unlock = lockDirectory(directory);
+    unlock();
+    expect(readdirSync(directory)).toEqual([]);
+    lockDirectory(directory);
+    expect(existsSync(lockFile)).toBe(true);
+  });
+
+  it('is refused to a second process while the first lives, and says who has it', async () => {
+    const { child, said } = await lockElsewhere();
+    expect(said).toBe('locked');
+    expect(() => lockDirectory(directory)).toThrow(DataDirectoryInUse);
+    expect(() => lockDirectory(directory)).toThrow(`process ${child.pid}`);
+    expect(readdirSync(directory)).toEqual(['heraut.lock']);
+  });
+
+  it('is refused to another process while this one has it', async () => {
+    lockDirectory(directory);
+    const { said } = await lockElsewhere();
+    expect(said).toContain(`DataDirectoryInUse ${directory} is in use by process ${process.pid}`);
+  });
+
+  it('is refused to the process that has it already', () => {
+    lockDirectory(directory);
+    expect(() => lockDirectory(directory)).toThrow(DataDirectoryInUse);
+  });
+
+  it('is free after its owner was killed', async () => {
+    const { child } = await lockElsewhere();
+    await end(child);
+    expect(existsSync(lockFile)).toBe(true);
+    lockDirectory(directory);
+    expect(readFileSync(lockFile, 'utf8')).toContain(`"pid":${process.pid}`);
+    expect(readdirSync(directory)).toEqual(['heraut.lock']);
+  });
+
+  it('goes to one of several that find it stale', async () => {
+    await writeLock({ pid: 2 ** 22 + 1, startedAt: '1', host: hostname() });
+    const tries = await Promise.all([lockElsewhere(), lockElsewhere(), lockElsewhere()]);
+    expect(tries.filter(({ said }) => said === 'locked')).toHaveLength(1);
+    expect(tries.filter(({ said }) => said.startsWith('DataDirectoryInUse'))).toHaveLength(2);
+  });
+
+  it('is free when its owner’s pid has gone to another process', async () => {
+    await writeLock({ pid: process.ppid, startedAt: '1', host: hostname() });
+    lockDirectory(directory);
+    expect(readFileSync(lockFile, 'utf8')).toContain(`"pid":${process.pid}`);
+  });
+
+  it('is free when its owner’s pid has gone to this process, as in a restarted container', async () => {
+    await writeLock({ pid: process.pid, startedAt: '1', host: hostname() });
+    lockDirectory(directory);
+    expect(readFileSync(lockFile, 'utf8')).not.toContain('"startedAt":"1"');
+  });
+
+  it('is free when its owner’s pid is this process’s and nothing more is known', async () => {
+    await writeLock({ pid: process.pid, host: hostname() });
+    expect(() => lockDirectory(directory)).not.toThrow();
+  });
+
+  it('is not taken from an owner on another host, whom nobody here can ask', async () => {
+    await writeLock({ pid: 2 ** 22 + 1, startedAt: '1', host: 'another-host' });
+    expect(() => lockDirectory(directory)).toThrow(DataDirectoryInUse);
+    expect(() => lockDirectory(directory)).toThrow('another-host');
+    expect(readFileSync(lockFile, 'utf8')).toContain('another-host');
+  });
+
+  it.each(['', 'garbage', 'null', '17', '{"pid":'])('is free when it says %j, which nobody wrote', async (text) => {
+    await writeLock(text);
+    lockDirectory(directory);
+    expect(readFileSync(lockFile, 'utf8')).toContain(`"pid":${process.pid}`);
+  });
+});

@@ -1,0 +1,71 @@
+import { describe, expect, it } from '@jest/globals';
+import { v7 as uuidv7 } from 'uuid';
+import { createPartition, dayOfPartition, lowestIdAt, partitionsBetween, timeOfId } from './partitions.js';
+
+const dayMs = 86_400_000;
+const noon = Date.UTC(2026, 10, 20, 12);
+
+describe('the ids of a day', () => {
+  it('begin with the lowest of its first millisecond', () => {
+    const midnight = Date.UTC(2026, 10, 20);
+    expect(lowestIdAt(midnight)).toMatch(/^[\da-f]{8}-[\da-f]{4}-0000-0000-000000000000$/);
+    expect(timeOfId(lowestIdAt(midnight))).toBe(midnight);
+    for (let i = 0; i < 100; i++) {
+      expect(uuidv7({ msecs: midnight }) > lowestIdAt(midnight)).toBe(true);
+      expect(uuidv7({ msecs: midnight - 1 }) < lowestIdAt(midnight)).toBe(true);
+    }
+  });
+
+  it('tell when they were made', () => {
+    expect(timeOfId(uuidv7({ msecs: noon + 123 }))).toBe(noon + 123);
+    expect(timeOfId('ffffffff-ffff-7fff-bfff-ffffffffffff')).toBe(2 ** 48 - 1);
+  });
+
+  it('can be written for the whole of time', () => {
+    expect(lowestIdAt(0)).toBe('00000000-0000-0000-0000-000000000000');
+    expect(lowestIdAt(2 ** 48 - 1)).toBe('ffffffff-ffff-0000-0000-000000000000');
+  });
+});
+
+describe('the partitions', () => {
+  it('are one a day for each table, by UTC, both ends included', () => {
+    const names = partitionsBetween(noon, noon + dayMs).map(({ name }) => name);
+    expect(names).toEqual([
+      'notification_20261120',
+      'delivery_20261120',
+      'attempt_20261120',
+      'notification_20261121',
+      'delivery_20261121',
+      'attempt_20261121',
+    ]);
+    expect(partitionsBetween(noon, noon)).toHaveLength(3);
+  });
+
+  it('leave no gap and do not overlap, over the end of a year too', () => {
+    const days = partitionsBetween(Date.UTC(2027, 11, 30), Date.UTC(2028, 2, 2)).filter(
+      ({ table }) => table === 'delivery',
+    );
+    expect(days.map(({ name }) => name)).toContain('delivery_20280229');
+    for (const [nr, day] of days.entries()) if (nr > 0) expect(day.from).toBe(days[nr - 1]!.to);
+  });
+
+  it('say by their names which day they hold', () => {
+    for (const { name, from } of partitionsBetween(noon, noon + dayMs))
+      expect(dayOfPartition(name)).toBe(timeOfId(from));
+  });
+
+  it.each(['delivery', 'delivery_default', 'delivery_2026112', 'delivery_20261120_old', 'invoice_20261120', ''])(
+    'do not include a table named %j',
+    (name) => {
+      expect(dayOfPartition(name)).toBeUndefined();
+    },
+  );
+
+  it('are made with bounds, and with room for changes where rows change', () => {
+    const [notification, delivery, attempt] = partitionsBetween(noon, noon).map(createPartition);
+    const bounds = `FOR VALUES FROM ('${lowestIdAt(noon - dayMs / 2)}') TO ('${lowestIdAt(noon + dayMs / 2)}')`;
+    expect(notification).toBe(`CREATE TABLE IF NOT EXISTS notification_20261120 PARTITION OF notification ${bounds}`);
+    expect(attempt).toBe(`CREATE TABLE IF NOT EXISTS attempt_20261120 PARTITION OF attempt ${bounds}`);
+    expect(delivery).toContain(`PARTITION OF delivery ${bounds} WITH (fillfactor = 80`);
+  });
+});

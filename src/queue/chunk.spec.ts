@@ -1,0 +1,129 @@
+import { describe, expect, it } from '@jest/globals';
+import { readFileSync } from 'node:fs';
+import { v7 as uuidv7 } from 'uuid';
+import { cutIntoChunks, decodeChunk, encodeChunk, UnreadableChunk, type Chunk, type QueuedDelivery } from './chunk.js';
+
+const subscriptionId = '5c5d28f3-6d24-4fd9-b2f8-2b7e3e5f5a01';
+
+function delivery(body: string | null = '{}', notificationId: string = uuidv7()): QueuedDelivery {
+  return { notificationId, subscriptionId, generation: 1, attempts: 0, failures: 0, replays: 0, body };
+}
+
+const many = (count: number, make: () => QueuedDelivery) => Array.from({ length: count }, make);
+const sizes = (chunks: Chunk[]) => chunks.map(({ deliveries }) => deliveries.length);
+
+describe('cutting deliveries into chunks', () => {
+  it('makes none of nothing', () => {
+    expect(cutIntoChunks([], 1, 0)).toEqual([]);
+  });
+
+  it('puts up to 64 deliveries into one', () => {
+    expect(sizes(cutIntoChunks(many(64, delivery), 1, 0))).toEqual([64]);
+    expect(sizes(cutIntoChunks(many(130, delivery), 1, 0))).toEqual([64, 64, 2]);
+  });
+
+  it('puts up to 256 KB of text into one', () => {
+    const text = 'x'.repeat(8192);
+    expect(
+      sizes(
+        cutIntoChunks(
+          many(40, () => delivery(text)),
+          1,
+          0,
+        ),
+      ),
+    ).toEqual([32, 8]);
+  });
+
+  it('counts a text that deliveries share once in every chunk', () => {
+    const [text, id] = ['x'.repeat(200_000), uuidv7()];
+    expect(
+      sizes(
+        cutIntoChunks(
+          many(100, () => delivery(text, id)),
+          1,
+          0,
+        ),
+      ),
+    ).toEqual([64, 36]);
+    const other = delivery('x'.repeat(100_000));
+    expect(sizes(cutIntoChunks([...many(63, () => delivery(text, id)), other], 1, 0))).toEqual([63, 1]);
+  });
+
+  it('sends a text that is larger than a chunk by itself', () => {
+    const large = delivery('x'.repeat(300_000));
+    expect(sizes(cutIntoChunks([delivery(), large, delivery()], 1, 0))).toEqual([1, 1, 1]);
+  });
+
+  it('keeps the order, and gives every chunk the version and time', () => {
+    const deliveries = many(70, delivery);
+    const chunks = cutIntoChunks(deliveries, 12, 34);
+    expect(chunks.flatMap((chunk) => chunk.deliveries)).toEqual(deliveries);
+    expect(chunks.map(({ catalogueVersion, queuedAt }) => [catalogueVersion, queuedAt])).toEqual([
+      [12, 34],
+      [12, 34],
+    ]);
+  });
+
+  it('never makes a message larger than RabbitMQ is set to accept', () => {
+    const limit = Number(/^max_message_size = (\d+)$/m.exec(readFileSync('rabbitmq.conf', 'utf8'))?.[1]);
+    // The longest travelling texts: of characters that are escaped in JSON, and of characters with many bytes.
+    for (const text of ['"'.repeat(8192), '€'.repeat(2730), '😀'.repeat(2048)]) {
+      const chunks = cutIntoChunks(
+        many(64, () => ({ ...delivery(text), generation: 2 ** 31 - 1 })),
+        2 ** 53 - 1,
+        Date.now(),
+      );
+      for (const chunk of chunks) expect(encodeChunk(chunk).length).toBeLessThan(limit);
+    }
+  });
+});
+
+describe('a chunk on the wire', () => {
+  it('reads back as it was, text and all', () => {
+    const [first, second] = [uuidv7(), uuidv7()];
+    const chunk: Chunk = {
+      catalogueVersion: 7,
+      queuedAt: 1_763_625_600_000,
+      deliveries: [
+        {
+          ...delivery('{"kanaal":"zaken","π":"€ 😀\\n\\u0000"}', first),
+          generation: 3,
+          attempts: 2,
+          failures: 1,
+          replays: 4,
+        },
+        { ...delivery('{"kanaal":"zaken","π":"€ 😀\\n\\u0000"}', first), subscriptionId: uuidv7() },
+        delivery(null, second),
+        delivery('{"again":true}', first),
+      ],
+    };
+    expect(decodeChunk(encodeChunk(chunk))).toEqual(chunk);
+  });
+
+  it('carries a text that several deliveries share once', () => {
+    const [text, id] = ['x'.repeat(10_000), uuidv7()];
+    const content = encodeChunk({ catalogueVersion: 1, queuedAt: 0, deliveries: many(64, () => delivery(text, id)) });
+    expect(content.length).toBeLessThan(10_000 + 64 * 100);
+  });
+
+  it('is refused when it is not one of ours', () => {
+    const valid = [1, 1, 0, [['n', '{}']], [[0, 's', 1, 0, 0, 0]]];
+    expect(decodeChunk(Buffer.from(JSON.stringify(valid))).deliveries).toHaveLength(1);
+    const foreign = [
+      '',
+      'hello',
+      '{}',
+      'null',
+      '[]',
+      Buffer.from([0xff, 0xfe, 0x00]),
+      JSON.stringify([2, ...valid.slice(1)]), // another version of the format
+      JSON.stringify([1, 1, 0, [], [[0, 's', 1, 0, 0, 0]]]), // a delivery of no notification
+      JSON.stringify([1, 1, 0, [['n', '{}']], [[-1, 's', 1, 0, 0, 0]]]),
+      JSON.stringify([1, 1, 0, [['n', 5]], [[0, 's', 1, 0, 0, 0]]]),
+      JSON.stringify([1, 1, 0, [['n', '{}']], [[0, 's', 1]]]),
+      JSON.stringify([...valid, 'more']),
+    ];
+    for (const content of foreign) expect(() => decodeChunk(Buffer.from(content))).toThrow(UnreadableChunk);
+  });
+});

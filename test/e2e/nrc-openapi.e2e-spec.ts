@@ -1,0 +1,219 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Ajv, type ValidateFunction } from 'ajv';
+import addFormats from 'ajv-formats';
+import type { FastifyInstance } from 'fastify';
+import { randomUUID } from 'node:crypto';
+import { parse } from 'yaml';
+import { nrcDocument, type Operation, type PathItem } from '../../src/openapi/nrc-document.js';
+import { Api, type ApiAnswer, type ApiRequest } from '../support/api.js';
+import { Receiver } from '../support/receiver.js';
+
+/** What the document says is what the server does: every operation, every status that a caller can bring about. */
+
+type Content = Record<string, { schema: object }>;
+type Response = { headers: Record<string, unknown>; content?: Content };
+
+const operations = Object.entries(nrcDocument.paths as Record<string, PathItem>).flatMap(([path, item]) =>
+  (['get', 'post', 'put', 'patch', 'delete'] as const).flatMap((method) => {
+    const operation = item[method];
+    return operation ? [{ method: method.toUpperCase(), path, operation }] : [];
+  }),
+);
+
+// Reserved by the standard, or our own trouble, which has its own tests.
+const notForCallers = ['401', '500', '503'];
+
+const situations = operations.flatMap(({ method, path, operation }) =>
+  Object.keys(operation.responses)
+    .filter((status) => !notForCallers.includes(status))
+    .map((status) => ({ id: operation.operationId, status: Number(status), method, path, operation })),
+);
+
+let api: Api;
+let receiver: Receiver;
+
+beforeAll(async () => {
+  [api, receiver] = await Promise.all([Api.start(), Receiver.start()]);
+});
+
+afterAll(() => Promise.all([api.close(), receiver.stop()]));
+
+/** `auth` is required of who sends an abonnement, and absent from every answer: JSON Schema has no word for that. */
+function schemasOf(side: 'request' | 'response'): object {
+  const schemas = structuredClone(nrcDocument.components.schemas) as Record<
+    string,
+    { required?: string[]; properties: Record<string, { writeOnly?: boolean; readOnly?: boolean }> }
+  >;
+  for (const schema of Object.values(schemas)) {
+    for (const [name, { writeOnly, readOnly }] of Object.entries(schema.properties)) {
+      if (side === 'response' && readOnly) schema.required = [...(schema.required ?? []), name];
+      if (side === 'response' && writeOnly) {
+        delete schema.properties[name];
+        schema.required = schema.required?.filter((required) => required !== name);
+      }
+    }
+    if (side === 'response') Object.assign(schema, { additionalProperties: false });
+  }
+  return { components: { schemas } };
+}
+
+function validator(schema: object, side: 'request' | 'response'): ValidateFunction {
+  const ajv = new Ajv({ strict: false, allErrors: true });
+  addFormats.default(ajv);
+  return ajv.compile({ ...schemasOf(side), ...schema });
+}
+
+/** Calls an operation so that it answers with `status`. */
+async function provoke(operation: Operation, method: string, path: string, status: number): Promise<ApiAnswer> {
+  const { url, body } = await validCall(operation, path);
+  const call = (request: ApiRequest) => api.call(method, url, { body, ...request });
+  switch (status) {
+    case 400:
+      return body === undefined ? api.call(method, `${url}?unknown=1`) : call({ body: {} });
+    case 403:
+      return call({ token: null });
+    case 404:
+      return api.call(method, url.replace(/[^/]+$/, randomUUID()), { body });
+    case 406:
+      return call({ headers: { accept: 'text/html' } });
+    case 413:
+      return call({ body: ' '.repeat(1_048_577) });
+    case 415:
+      return call({ body: 'x', headers: { 'content-type': 'text/plain' } });
+    default:
+      return call({});
+  }
+}
+
+/** A call that succeeds, except that PATCH sends something wrong where it is to fail: an empty object is a valid change. */
+async function validCall({ operationId }: Operation, path: string): Promise<{ url: string; body?: object }> {
+  const naam = randomUUID();
+  const kanaal = { naam, documentatieLink: 'https://example.org/docs', filters: ['object_type'] };
+  const abonnement = { callbackUrl: receiver.url, auth: 'Bearer x' };
+  const [resource, verb = ''] = operationId.split(/_(.*)/);
+  if (resource === 'notificaties') {
+    await api.post('/kanaal', kanaal);
+    const [hoofdObject, resourceUrl] = ['http://openzaak:8000/zaken/1', 'http://openzaak:8000/statussen/1'];
+    const rest = { resource: 'status', actie: 'create', aanmaakdatum: '2025-01-01T10:00:00.123Z' };
+    const body = { kanaal: naam, hoofdObject, resourceUrl, ...rest, kenmerken: { objectType: 'a' }, source: 'zrc' };
+    return { url: path, body };
+  }
+  const body = resource === 'kanaal' ? kanaal : abonnement;
+  if (verb === 'create') return { url: path, body };
+  const { json } = await api.post(`/${resource}`, body);
+  if (verb === 'list') return { url: path };
+  return verb.endsWith('update') ? { url: json.url, body } : { url: json.url };
+}
+
+describe('the document', () => {
+  it('is OpenAPI 3.0 and the same in YAML and JSON, wherever clients look for it, from every origin', async () => {
+    const documents = [
+      '/openapi.yaml',
+      '/openapi.json',
+      '/schema/openapi.yaml?v=3',
+      '/schema/openapi.json',
+      '/schema/openapi.yaml?format=json',
+    ];
+    for (const path of documents) {
+      const { status, text, headers } = await api.get(path, { token: null });
+      expect([status, headers.get('access-control-allow-origin')]).toEqual([200, '*']);
+      expect(parse(text)).toEqual(nrcDocument);
+    }
+    expect(nrcDocument.openapi).toMatch(/^3\.0\.\d+$/);
+    expect(nrcDocument.servers[0]!.url).toBe('/api/v1');
+    expect(nrcDocument.info.version).toBe('1.0.1');
+  });
+
+  it('gives every operation an id of its own, and no header that a client must set', () => {
+    expect(operations.map(({ operation }) => operation.operationId).sort()).toEqual(
+      [
+        ...['list', 'create', 'read', 'update', 'partial_update', 'delete'].map((verb) => `abonnement_${verb}`),
+        ...['list', 'create', 'read', 'update', 'partial_update'].map((verb) => `kanaal_${verb}`),
+        'notificaties_create',
+      ].sort(),
+    );
+    expect(JSON.stringify(nrcDocument)).not.toContain('"in":"header"');
+  });
+
+  it('refers only to schemas that it has', () => {
+    const references = JSON.stringify(nrcDocument).match(/"\$ref":"[^"]+"/g) ?? [];
+    const known = Object.keys(nrcDocument.components.schemas).map((name) => `"$ref":"#/components/schemas/${name}"`);
+    expect(known).toEqual(expect.arrayContaining(references));
+  });
+
+  it('is also a page that loads nothing from elsewhere', async () => {
+    const { status, headers, text } = await api.get('/schema/', { token: null });
+    expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
+    for (const { operation } of operations) expect(text).toContain(operation.operationId);
+    expect(text).not.toMatch(/<script|<link|src=|https?:\/\//);
+  });
+
+  it('is led to from the root, which lists the resources', async () => {
+    const { status, json } = await api.get('/', { token: null });
+    expect(status).toBe(200);
+    expect(json).toEqual(
+      Object.fromEntries(['abonnement', 'kanaal', 'notificaties'].map((name) => [name, `${api.base}/${name}`])),
+    );
+  });
+});
+
+describe('the server', () => {
+  it('has exactly the operations of the document', () => {
+    const documents = /^\/api\/v1\/(openapi\.|schema\/|$)/;
+    const served = routesOf(api.app.getHttpAdapter().getInstance() as FastifyInstance).filter(
+      ([, path]) => path.startsWith('/api/') && !documents.test(path),
+    );
+    const documented = operations.map(({ method, path }) => [method, `/api/v1${path.replace('{uuid}', ':uuid')}`]);
+    expect(served.map(String).sort()).toEqual(documented.map(String).sort());
+  });
+
+  it.each(situations)('$id answers $status as documented', async ({ operation, method, path, status }) => {
+    const answer =
+      status === 400 && method === 'PATCH'
+        ? await api.call(method, (await validCall(operation, path)).url, { body: '[]' })
+        : await provoke(operation, method, path, status);
+    expect(answer.status).toBe(status);
+
+    const { headers, content } = operation.responses[status] as Response;
+    for (const name of Object.keys(headers)) expect([name, answer.headers.get(name)]).not.toEqual([name, null]);
+    const [[mediaType, body] = []] = Object.entries(content ?? {});
+    expect(answer.headers.get('content-type')?.split(';')[0]).toBe(mediaType);
+    const validate = validator(body?.schema ?? { const: '' }, 'response');
+    validate(body ? JSON.parse(answer.text) : answer.text);
+    expect(validate.errors ?? []).toEqual([]);
+  });
+
+  it.each(operations.filter(({ operation }) => operation.requestBody))(
+    '$operation.operationId takes what is documented',
+    async ({ operation, method, path }) => {
+      const { url, body } = await validCall(operation, path);
+      const validate = validator(
+        (operation.requestBody as { content: Content }).content['application/json']!.schema,
+        'request',
+      );
+      validate(body);
+      expect(validate.errors ?? []).toEqual([]);
+      expect((await api.call(method, url, { body })).status).toBeLessThan(300);
+    },
+  );
+});
+
+/** Method and path of every route, from the tree in which the router prints them. */
+function routesOf(server: FastifyInstance): [method: string, path: string][] {
+  const parents: string[] = [];
+  return server
+    .printRoutes({ commonPrefix: false })
+    .split('\n')
+    .flatMap((line) => {
+      const match = /^([│ ]*)[├└]── (\S+) \((.*)\)$/.exec(line);
+      if (!match) return [];
+      const [, indent = '', segment = '', methods = ''] = match;
+      const depth = indent.length / 4;
+      const path = (parents[depth - 1] ?? '') + segment;
+      parents[depth] = path;
+      return methods
+        .split(', ')
+        .filter((method) => method !== 'HEAD')
+        .map((method): [string, string] => [method, path]);
+    });
+}

@@ -1,0 +1,46 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { readSettings } from '../../src/config/settings.js';
+import { CallbackProbe } from '../../src/subscriptions/callback-probe.service.js';
+import { eventually } from '../support/eventually.js';
+import { answer, drip, hang, Receiver } from '../support/receiver.js';
+
+class HurriedProbe extends CallbackProbe {
+  protected override readonly timeouts = { connectMs: 200, overallMs: 200 };
+}
+
+const config = { settings: readSettings({}) };
+
+describe('a callback that takes its time', () => {
+  let receiver: Receiver;
+
+  beforeAll(async () => {
+    receiver = await Receiver.start();
+  });
+
+  afterAll(() => receiver.stop());
+
+  const request = () => ({ callbackUrl: receiver.url, auth: 'x', isUrlNew: true });
+
+  it('is refused when it does not answer in time', async () => {
+    receiver.next(hang);
+    const reason = 'The callback does not answer in time.';
+    await expect(new HurriedProbe(config).prove(request())).rejects.toMatchObject({
+      extra: { invalidParams: [{ name: 'callbackUrl', code: 'invalid-callback-url', reason }] },
+    });
+  });
+
+  it('has proved itself with its status, whatever it drips afterwards', async () => {
+    receiver.next(answer(401), drip(10));
+    await expect(new HurriedProbe(config).prove(request())).resolves.toBeUndefined();
+  });
+
+  it('does not keep the server from stopping', async () => {
+    const probe = new CallbackProbe(config);
+    receiver.requests.length = 0;
+    receiver.next(hang);
+    const outcome = probe.prove(request()).catch((error: unknown) => error);
+    await eventually(() => receiver.requests.length === 1);
+    probe.onModuleDestroy();
+    expect(await outcome).toMatchObject({ status: 503, code: 'service_unavailable' });
+  });
+});

@@ -1,0 +1,93 @@
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+
+/** A way to a server that a test can cut, hold up, or put its own bytes into. */
+export class TcpProxy {
+  private readonly pairs = new Set<{ client: Socket; server: Socket }>();
+  private listener: Server | undefined;
+  private isHeldUp = false;
+  private port = 0;
+  /** Sees what a client says before it goes on to the server. */
+  onClientData: ((bytes: Buffer) => void) | undefined;
+
+  private constructor(private readonly target: URL) {}
+
+  static async start(serverUrl: string): Promise<TcpProxy> {
+    const proxy = new TcpProxy(new URL(serverUrl));
+    await proxy.restore();
+    return proxy;
+  }
+
+  /** The server's URL, by way of the proxy. */
+  get url(): string {
+    const url = new URL(this.target);
+    url.port = String(this.port);
+    return url.href;
+  }
+
+  get openConnections(): number {
+    return this.pairs.size;
+  }
+
+  /** Resets every connection, and refuses new ones until `restore`. */
+  async cut(): Promise<void> {
+    const listener = this.listener;
+    this.listener = undefined;
+    for (const { client, server } of [...this.pairs]) {
+      client.resetAndDestroy();
+      server.resetAndDestroy();
+    }
+    if (!listener) return;
+    listener.close();
+    await once(listener, 'close');
+  }
+
+  async restore(): Promise<void> {
+    this.isHeldUp = false;
+    if (this.listener) return;
+    const listener = createServer((client) => this.join(client));
+    listener.listen(this.port, '127.0.0.1');
+    await once(listener, 'listening');
+    this.port = (listener.address() as AddressInfo).port;
+    this.listener = listener;
+  }
+
+  /** From now on nothing passes from the clients to the server, until `letGo`. New connections hang as well. */
+  holdUp(): void {
+    this.isHeldUp = true;
+    for (const { client } of this.pairs) client.pause();
+  }
+
+  letGo(): void {
+    this.isHeldUp = false;
+    for (const { client } of this.pairs) client.resume();
+  }
+
+  /** To every client, as if the server had said it. Only between two messages of the server's. */
+  say(bytes: Buffer): void {
+    for (const { client } of this.pairs) client.write(bytes);
+  }
+
+  private join(client: Socket): void {
+    const server = connect({ host: this.target.hostname, port: Number(this.target.port) });
+    const pair = { client, server };
+    this.pairs.add(pair);
+    client.on('data', (bytes) => {
+      this.onClientData?.(bytes);
+      server.write(bytes);
+    });
+    server.on('data', (bytes) => client.write(bytes));
+    if (this.isHeldUp) client.pause();
+    for (const [one, other] of [
+      [client, server],
+      [server, client],
+    ] as const) {
+      one.on('error', () => {}); // what follows is `close`
+      one.on('end', () => other.end());
+      one.on('close', () => {
+        this.pairs.delete(pair);
+        other.destroy();
+      });
+    }
+  }
+}
