@@ -53,6 +53,10 @@ export class CreateCatalogue1763625600000 implements MigrationInterface {
         auth            text NOT NULL,
         -- [{ "channel": name, "filters": { name: value } }]; entries are alternatives. json keeps the order of the names
         channels        json NOT NULL,
+        -- 'at-least-once' or 'at-most-once'; null: as its owner's other subscriptions
+        delivery_guarantee text,
+        -- its receiver answered 410 Gone: nothing is sent until it is registered anew
+        disabled_at     timestamptz,
         revision        bigint NOT NULL,
         created_at      timestamptz NOT NULL DEFAULT now(),
         deleted_at      timestamptz

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { defaultRetryPolicy } from '../retry-policy/retry-schedule.js';
-import { decideOutcome, type Sent } from './decide-outcome.js';
+import { decideOutcome, type Circumstances, type Sent } from './decide-outcome.js';
 
 const now = Date.parse('2026-11-20T12:00:00Z');
 const policy = defaultRetryPolicy;
@@ -10,16 +10,33 @@ function answered(status: number, { retryAfter, excerpt = '' }: { retryAfter?: s
     response: { kind: 'answered', status, retryAfter, durationMs: 12, excerpt },
     number: 3,
     startedAt: now - 12,
+    durationMs: 12,
   };
 }
 
-const unanswered = (reason: string): Sent => ({
-  response: { kind: 'unanswered', reason, durationMs: 12 },
+const unanswered = (reason: string, wasSent = true): Sent => ({
+  response: { kind: 'unanswered', reason, durationMs: 12, wasSent },
   number: 3,
   startedAt: now - 12,
+  durationMs: 12,
 });
 
-const decide = (sent: Sent, failures = 0) => decideOutcome(sent, failures, policy, now, 0);
+const abandoned = (wasSent: boolean): Sent => ({
+  response: { kind: 'abandoned', wasSent },
+  number: 3,
+  startedAt: now - 12,
+  durationMs: 0,
+});
+
+const usual: Circumstances = {
+  guarantee: 'at-least-once',
+  failures: 0,
+  policy,
+  expiresAt: null,
+  nowMs: now,
+  random: 0,
+};
+const decide = (sent: Sent, failures = 0) => decideOutcome(sent, { ...usual, failures });
 
 describe('what comes of an attempt', () => {
   it.each([200, 201, 202, 204, 206, 299])('%i is delivered', (status) => {
@@ -59,7 +76,9 @@ describe('what comes of an attempt', () => {
   });
 
   it('no retries allowed makes the first failure final', () => {
-    expect(decideOutcome(answered(500), 0, { ...policy, maxRetries: 0 }, now, 0)).toMatchObject({ kind: 'failed' });
+    expect(decideOutcome(answered(500), { ...usual, policy: { ...policy, maxRetries: 0 } })).toMatchObject({
+      kind: 'failed',
+    });
   });
 
   it('the delay is that of the failures so far', () => {
@@ -110,5 +129,43 @@ describe('what comes of an attempt', () => {
   it('a long text is cut to 1000 characters', () => {
     const outcome = decide(unanswered('x'.repeat(5000)));
     expect(outcome).toMatchObject({ attempt: { error: 'x'.repeat(1000) } });
+  });
+});
+
+describe('what comes of an attempt that may be the only one', () => {
+  const decideOnce = (sent: Sent, failures = 0) =>
+    decideOutcome(sent, { ...usual, guarantee: 'at-most-once', failures });
+
+  it('is delivered by any 2xx', () => {
+    expect(decideOnce(answered(202))).toMatchObject({ kind: 'delivered' });
+  });
+
+  it.each([302, 400, 429, 500, 503])('has failed when the receiver answered %i: it saw it', (status) => {
+    expect(decideOnce(answered(status))).toMatchObject({ kind: 'failed', attempt: { status } });
+  });
+
+  it('is unknown when it was sent and nobody learnt what came of it', () => {
+    expect(decideOnce(unanswered('no complete answer within 10 s'))).toMatchObject({ kind: 'unknown' });
+    expect(decideOnce(abandoned(true))).toMatchObject({ kind: 'unknown' });
+  });
+
+  it('is repeated only when certainly nothing was sent', () => {
+    expect(decideOnce(unanswered('ECONNREFUSED', false))).toMatchObject({ kind: 'retry', afterMs: 25_000 });
+    expect(decideOnce(unanswered('ECONNREFUSED', false), policy.maxRetries)).toMatchObject({ kind: 'failed' });
+    expect(decideOnce(abandoned(false))).toEqual({ kind: 'held', afterMs: 0 });
+  });
+});
+
+describe('what comes of an attempt that a stopping worker ends', () => {
+  it('is another attempt, at once, that costs nothing', () => {
+    expect(decide(abandoned(true))).toEqual({ kind: 'held', afterMs: 0 });
+  });
+});
+
+describe('a delivery that is only worth sending for a while', () => {
+  it('has expired when its next attempt would be too late', () => {
+    const decideBy = (expiresAt: number) => decideOutcome(answered(500), { ...usual, expiresAt }).kind;
+    expect(decideBy(now + 25_000)).toBe('expired');
+    expect(decideBy(now + 25_001)).toBe('retry');
   });
 });

@@ -25,7 +25,7 @@ describe('the window of an endpoint', () => {
   /** Fills it and ends all calls, which leaves the window as large as those ends made it. */
   function round(isHealthy: boolean): number {
     const open = fill(window);
-    for (let i = 0; i < open; i++) window.leave(isHealthy, 10);
+    for (let i = 0; i < open; i++) window.leave(isHealthy ? 'healthy' : 'unhealthy', 10);
     return open;
   }
 
@@ -42,8 +42,8 @@ describe('the window of an endpoint', () => {
     round(true);
     const open = fill(window);
     expect(open).toBe(16);
-    window.leave(false, 10);
-    for (let i = 1; i < open; i++) window.leave(true, 10); // half of 16, and 15 successes
+    window.leave('unhealthy', 10);
+    for (let i = 1; i < open; i++) window.leave('healthy', 10); // half of 16, and 15 successes
     expect(round(false)).toBe(23);
     expect([round(false), round(true), round(true), round(true)]).toEqual([1, 1, 2, 4]);
   });
@@ -52,11 +52,11 @@ describe('the window of an endpoint', () => {
     fill(window);
     const entered: number[] = [];
     for (const nr of [1, 2, 3]) void Promise.resolve(window.enter()).then((isIn) => isIn && entered.push(nr));
-    window.leave(false, 10); // a window of 4, in which 7 are open
-    for (let i = 0; i < 2; i++) window.leave(true, 10); // of 6, in which 5 are open
+    window.leave('unhealthy', 10); // a window of 4, in which 7 are open
+    for (let i = 0; i < 2; i++) window.leave('healthy', 10); // of 6, in which 5 are open
     await jest.advanceTimersByTimeAsync(0);
     expect(entered).toEqual([1]);
-    window.leave(true, 10);
+    window.leave('healthy', 10);
     await jest.advanceTimersByTimeAsync(0);
     expect(entered).toEqual([1, 2, 3]);
   });
@@ -71,7 +71,7 @@ describe('the window of an endpoint', () => {
     await jest.advanceTimersByTimeAsync(1);
     expect(isIn).toBe(false);
     // Nobody is in line any more who would take the room.
-    for (let i = 0; i < 8; i++) window.leave(true, 10);
+    for (let i = 0; i < 8; i++) window.leave('healthy', 10);
     expect(fill(window)).toBe(16);
   });
 
@@ -91,7 +91,7 @@ describe('the window of an endpoint', () => {
   });
 
   it('holds nothing longer than a minute', () => {
-    for (let i = 0; i < 20; i++) window.leave(false, 10_000);
+    for (let i = 0; i < 20; i++) window.leave('unhealthy', 10_000);
     for (let i = 0; i < 100; i++) expect(window.holdMs()).toBeLessThanOrEqual(60_000);
     expect(window.holdMs()).toBe(60_000);
   });

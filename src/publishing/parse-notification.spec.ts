@@ -11,6 +11,8 @@ const channel = (name: string, ...filters: string[]): Channel => ({
   documentationLink: '',
   filters,
   canonicalFilters: new Set(filters.map(canonicalName)),
+  deduplication: null,
+  maxAgeSeconds: null,
 });
 
 const channels = [

@@ -6,7 +6,7 @@ import { cutIntoChunks, decodeChunk, encodeChunk, UnreadableChunk, type Chunk, t
 const subscriptionId = '5c5d28f3-6d24-4fd9-b2f8-2b7e3e5f5a01';
 
 function delivery(body: string | null = '{}', notificationId: string = uuidv7()): QueuedDelivery {
-  return { notificationId, subscriptionId, generation: 1, attempts: 0, failures: 0, replays: 0, body };
+  return { notificationId, subscriptionId, generation: 1, attempts: 0, failures: 0, replays: 0, expiresAt: null, body };
 }
 
 const many = (count: number, make: () => QueuedDelivery) => Array.from({ length: count }, make);
@@ -108,7 +108,7 @@ describe('a chunk on the wire', () => {
   });
 
   it('is refused when it is not one of ours', () => {
-    const valid = [1, 1, 0, [['n', '{}']], [[0, 's', 1, 0, 0, 0]]];
+    const valid = [1, 1, 0, [['n', '{}']], [[0, 's', 1, 0, 0, 0, null]]];
     expect(decodeChunk(Buffer.from(JSON.stringify(valid))).deliveries).toHaveLength(1);
     const foreign = [
       '',
@@ -118,9 +118,9 @@ describe('a chunk on the wire', () => {
       '[]',
       Buffer.from([0xff, 0xfe, 0x00]),
       JSON.stringify([2, ...valid.slice(1)]), // another version of the format
-      JSON.stringify([1, 1, 0, [], [[0, 's', 1, 0, 0, 0]]]), // a delivery of no notification
+      JSON.stringify([1, 1, 0, [], [[0, 's', 1, 0, 0, 0, null]]]), // a delivery of no notification
       JSON.stringify([1, 1, 0, [['n', '{}']], [[-1, 's', 1, 0, 0, 0]]]),
-      JSON.stringify([1, 1, 0, [['n', 5]], [[0, 's', 1, 0, 0, 0]]]),
+      JSON.stringify([1, 1, 0, [['n', 5]], [[0, 's', 1, 0, 0, 0, null]]]),
       JSON.stringify([1, 1, 0, [['n', '{}']], [[0, 's', 1]]]),
       JSON.stringify([...valid, 'more']),
     ];
