@@ -56,10 +56,11 @@ export async function firstSteps({ url, clientId, secret, receiverUrl }) {
 }
 
 /**
+ * A token as clients of the Notificaties API make them, valid for an hour.
  * @param {string} clientId
  * @param {string} secret
  */
-function makeToken(clientId, secret) {
+export function makeToken(clientId, secret) {
   const encode = (/** @type {object} */ part) => Buffer.from(JSON.stringify(part)).toString('base64url');
   const claims = {
     iss: clientId,

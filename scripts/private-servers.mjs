@@ -75,7 +75,8 @@ function environmentOf({ postgres, rabbitmq, redis }) {
   return { TEST_DATABASE_URL: postgres.url, TEST_AMQP_URL: rabbitmq.url, TEST_REDIS_URL: redis.url };
 }
 
-function startGuardian() {
+/** Watches over this process: what it was told of ends when this process does (guardian.mjs says how to tell). */
+export function startGuardian() {
   const guardian = spawn(process.execPath, [guardianFile], {
     stdio: ['pipe', 'ignore', 'ignore'],
     // A Ctrl-C at the terminal goes to the whole process group; the guardian has to outlive ours.

@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { Channel, ChannelModel, ConfirmChannel, ConsumeMessage } from 'amqplib';
+import { close } from '../infra/rabbitmq/close.js';
 import { RabbitMqConnection } from '../infra/rabbitmq/rabbitmq-connection.js';
 import { decodeChunk, encodeChunk, type Chunk } from './chunk.js';
 import { DeliveryQueue, type Consumption, type Lane, type PublishOutcome, type Take } from './delivery-queue.js';
@@ -110,7 +111,7 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
       await this.start(consumer, model).catch((error: unknown) => {
         // The connection went meanwhile, or goes now; the next one starts every consumer.
         this.logger.warn({ event: 'rabbitmq.consumer-not-started', lane, error });
-        void model.close().catch(() => {});
+        void close(model);
       });
     }
     return { stop: () => this.stop(consumer) };
@@ -124,7 +125,7 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
     try {
       return (await channel.checkQueue(this.nameOf(lane))).messageCount;
     } finally {
-      await channel.close().catch(() => {}); // a failed check has closed it
+      await close(channel);
     }
   }
 
@@ -141,7 +142,7 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
         new Promise((resolve) => setTimeout(resolve, 2000).unref()),
       ]);
     }
-    await channel?.close().catch(() => {});
+    if (channel) await close(channel);
     await Promise.all([this.publishing.close(), this.consuming.close()]);
   }
 
@@ -171,7 +172,7 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
     channel.on('drain', () => (this.isBufferFull = false));
     // A channel that closes by itself leaves the connection useless: begin again.
     channel.on('close', () => {
-      if (this.publisher === channel) void model.close().catch(() => {});
+      if (this.publisher === channel) void close(model);
     });
     this.publisher = channel;
   }
@@ -198,14 +199,14 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
     const channel = await model.createChannel();
     channel.on('error', (error: unknown) => this.logger.error({ event: 'rabbitmq.channel-failed', error }));
     channel.on('close', () => {
-      if (consumer.channel === channel && this.consumingModel === model) void model.close().catch(() => {});
+      if (consumer.channel === channel && this.consumingModel === model) void close(model);
     });
     await channel.prefetch(consumer.prefetch);
-    if (!this.consumers.has(consumer)) return channel.close(); // stopped meanwhile
+    if (!this.consumers.has(consumer)) return close(channel); // stopped meanwhile
     consumer.channel = channel;
     const { consumerTag } = await channel.consume(this.nameOf(consumer.lane), (message) => {
       // The queue was deleted under the consumer: set up everything again.
-      if (!message) void model.close().catch(() => {});
+      if (!message) void close(model);
       else this.receive(consumer, channel, message);
     });
     consumer.tag = consumerTag;
@@ -254,6 +255,6 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
     await Promise.all(consumer.taken);
     // Closing the channel before the connection makes sure that the last acks arrive.
     consumer.channel = undefined;
-    if (channel && this.consumingModel) await channel.close().catch(() => {});
+    if (channel) await close(channel);
   }
 }

@@ -1,4 +1,5 @@
 import type { Channel, Options } from 'amqplib';
+import { close } from '../infra/rabbitmq/close.js';
 import { lanes, type Lane } from './delivery-queue.js';
 
 export interface QueueDeclaration {
@@ -41,12 +42,12 @@ export async function declare(openChannel: () => Promise<Channel>, declarations:
       },
     );
     if (exists) {
-      await probe.close();
+      await close(probe);
       continue;
     }
     const channel = await openChannel();
     await channel.assertQueue(name, options);
-    await channel.close();
+    await close(channel);
     created = true;
   }
   return created;

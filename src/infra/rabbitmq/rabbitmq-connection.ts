@@ -1,5 +1,6 @@
 import amqp, { type ChannelModel } from 'amqplib';
 import { Logger } from '@nestjs/common';
+import { close } from './close.js';
 
 const firstDelayMs = 100;
 const longestDelayMs = 5000;
@@ -48,7 +49,7 @@ export class RabbitMqConnection {
     await this.trying;
     const model = this.model;
     this.lose();
-    await model?.close().catch(() => {}); // it may have gone by itself meanwhile; gone is what was wanted
+    if (model) await close(model);
   }
 
   private async connect(): Promise<void> {
@@ -74,7 +75,7 @@ export class RabbitMqConnection {
       if (!model) return this.again();
       // Connected but not usable: give it up whole and begin again, unless its `close` has seen to that already.
       this.lost(model);
-      model.close().catch(() => {});
+      void close(model);
     }
   }
 

@@ -1,0 +1,186 @@
+// What is measured: Heraut as an operator runs it, on servers of its own.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, createReadStream, mkdirSync, openSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { makeToken } from '../first-steps.mjs';
+import { startPrivateServers } from '../private-servers.mjs';
+import { freePort } from '../private-servers/private-server.mjs';
+import { projectDirectory } from '../ready-to-run.mjs';
+
+const superuser = { clientId: 'bench', secret: 'for this benchmark only' };
+const readyWithinMs = 60_000;
+
+/** @typedef {'api' | 'worker' | 'postgres' | 'rabbitmq' | 'redis'} Part */
+
+/** @typedef {{ level: string, event: string, times: number }} Trouble */
+
+/**
+ * @typedef {object} Installation
+ * @property {string} url of the API
+ * @property {string} token
+ * @property {Partial<Record<Part, number>>} pids of the parts it has; embedded, `api` is all of Heraut
+ * @property {(channel: string, callbackUrls: string[]) => Promise<void>} subscribe makes the channel as well
+ * @property {() => Promise<Trouble[]>} troubles what was logged as a warning or worse
+ * @property {() => Promise<void>} stop
+ */
+
+/**
+ * @param {object} how
+ * @param {boolean} how.embedded
+ * @param {string | undefined} how.cpuProf
+ * @param {string} how.directory for logs and the embedded database
+ * @param {string[]} how.filters of the channels
+ * @param {(stop: () => Promise<void>) => void} how.onStarted gets what ends each thing that was started
+ * @param {(line: string) => void} how.tellGuardian
+ * @param {(line: string) => void} how.log
+ * @returns {Promise<Installation>}
+ */
+export async function startInstallation({ embedded, cpuProf, directory, filters, onStarted, tellGuardian, log }) {
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const common = {
+    SUPERUSER_CLIENT_ID: superuser.clientId,
+    SUPERUSER_SECRET: superuser.secret,
+    DATA_DIR: join(directory, 'data'),
+    NODE_ENV: 'production',
+  };
+  const start = async (
+    /** @type {string} */ name,
+    /** @type {string} */ origin,
+    /** @type {Record<string, string>} */ settings,
+  ) => {
+    const heraut = startHeraut({ name, directory, cpuProf, settings: { ...common, ...settings } });
+    tellGuardian(`+ ${heraut.pid} SIGTERM`);
+    onStarted(heraut.stop);
+    await heraut.untilReady(origin);
+    return heraut;
+  };
+  /** @type {Partial<Record<Part, number>>} */
+  let pids;
+  /** @type {HerautProcess[]} */
+  let herauts;
+  if (embedded) {
+    log('starting Heraut on its embedded default …');
+    const heraut = await start('heraut', url, { PORT: String(port) });
+    herauts = [heraut];
+    pids = { api: heraut.pid };
+  } else {
+    log('starting private PostgreSQL, RabbitMQ and Redis …');
+    const { postgres, rabbitmq, redis, stop } = await startPrivateServers(log);
+    onStarted(stop);
+    log('starting one api process and one worker and dispatcher process …');
+    const servers = { DATABASE_URL: postgres.url, AMQP_URL: rabbitmq.url, REDIS_URL: redis.url };
+    const api = await start('api', url, { ...servers, ROLES: 'api', PORT: String(port) });
+    const workerPort = String(await freePort());
+    const workerSettings = { ...servers, ROLES: 'worker,dispatcher', PORT: workerPort };
+    const worker = await start('worker', `http://127.0.0.1:${workerPort}`, workerSettings);
+    herauts = [api, worker];
+    pids = { api: api.pid, worker: worker.pid, postgres: postgres.pid, rabbitmq: rabbitmq.pid, redis: redis.pid };
+  }
+  const token = makeToken(superuser.clientId, superuser.secret);
+  return {
+    url,
+    token,
+    pids,
+    subscribe: async (channel, callbackUrls) => {
+      await post(`${url}/api/v1/kanaal`, token, { naam: channel, filters });
+      for (const callbackUrl of callbackUrls) {
+        const kanalen = [{ naam: channel }];
+        await post(`${url}/api/v1/abonnement`, token, { callbackUrl, auth: 'Bearer bench', kanalen });
+      }
+    },
+    troubles: () => countTroubles(herauts.map((heraut) => heraut.logFile)),
+    stop: async () => {
+      await Promise.all(herauts.map((heraut) => heraut.stop()));
+    },
+  };
+}
+
+/**
+ * @typedef {object} HerautProcess
+ * @property {number} pid
+ * @property {(origin: string) => Promise<void>} untilReady
+ * @property {string} logFile
+ * @property {() => Promise<void>} stop in good order
+ */
+
+/**
+ * @param {{ name: string, directory: string, cpuProf: string | undefined, settings: Record<string, string> }} what
+ * @returns {HerautProcess}
+ */
+function startHeraut({ name, directory, cpuProf, settings }) {
+  const logFile = join(directory, `${name}.log`);
+  const output = openSync(logFile, 'a');
+  const profiling = cpuProf
+    ? ['--cpu-prof', `--cpu-prof-dir=${resolve(cpuProf)}`, `--cpu-prof-name=${name}.cpuprofile`]
+    : [];
+  if (cpuProf) mkdirSync(resolve(cpuProf), { recursive: true });
+  const child = spawn(process.execPath, [...profiling, join(projectDirectory, 'dist/src/main.js')], {
+    env: { PATH: process.env.PATH, ...settings },
+    stdio: ['ignore', output, output],
+    detached: true, // a Ctrl-C at the terminal is for the benchmark itself
+  });
+  closeSync(output);
+  const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
+  return {
+    pid: child.pid ?? 0,
+    logFile,
+    untilReady: async (origin) => {
+      const giveUpAt = Date.now() + readyWithinMs;
+      while (!(await isReady(origin))) {
+        if (hasEnded() || Date.now() > giveUpAt) {
+          throw new Error(
+            `The ${name} process did not become ready.\n${readFileSync(logFile, 'utf8').split('\n').slice(-25).join('\n')}`,
+          );
+        }
+        await sleep(50);
+      }
+    },
+    stop: async () => {
+      if (hasEnded()) return;
+      const ended = once(child, 'exit');
+      child.kill('SIGTERM');
+      await ended;
+    },
+  };
+}
+
+/** @param {string} origin */
+async function isReady(origin) {
+  try {
+    return (await fetch(`${origin}/health/ready`)).ok;
+  } catch {
+    return false; // not listening yet
+  }
+}
+
+/**
+ * @param {string} url
+ * @param {string} token
+ * @param {object} body
+ */
+async function post(url, token, body) {
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
+  const text = await response.text();
+  if (response.status !== 201) throw new Error(`POST ${url} answered ${response.status}: ${text}`);
+}
+
+/** @param {string[]} logFiles */
+async function countTroubles(logFiles) {
+  /** @type {Map<string, Trouble>} */
+  const troubles = new Map();
+  for (const file of logFiles) {
+    for await (const line of createInterface({ input: createReadStream(file) })) {
+      if (line === '' || line.startsWith('{"level":"info"')) continue;
+      /** @type {{ level?: string, event?: string }} */
+      const { level = 'output', event = line } = line.startsWith('{') ? JSON.parse(line) : {};
+      const known = troubles.get(event) ?? { level, event, times: 0 };
+      troubles.set(event, { ...known, times: known.times + 1 });
+    }
+  }
+  return [...troubles.values()];
+}

@@ -1,0 +1,50 @@
+/** @typedef {import('./scenarios.mjs').Run} Run */
+/** @typedef {import('./receiver.mjs').Arrivals} Arrivals */
+
+const shown = 5;
+
+/**
+ * Holds what arrived against what was accepted: everything once, under the id the publisher was told.
+ * @param {Run} run
+ * @param {Arrivals} arrivals
+ * @returns {string[]} what is wrong, in sentences
+ */
+export function reckon({ name, subscriptions, published }, { times, ids }) {
+  /** @type {string[]} */
+  const missing = [];
+  /** @type {string[]} */
+  const doubled = [];
+  /** @type {string[]} */
+  const renamed = [];
+  /** @type {string[]} */
+  const unasked = [];
+  for (let index = 0; index < times.length; index++) {
+    const number = Math.floor(index / subscriptions);
+    const accepted = published.ids[number] ?? '';
+    const count = times[index] ?? 0;
+    const who = `${accepted || `number ${number}`} for subscription ${index % subscriptions}`;
+    if (accepted !== '' && count === 0) missing.push(who);
+    if (accepted === '' && count > 0) unasked.push(who);
+    if (count > 1) doubled.push(`${who} (${count} times)`);
+    if (accepted !== '' && count > 0 && ids[index] !== accepted) renamed.push(`${who} as ${ids[index]}`);
+  }
+  const refused = published.ids.filter((id) => id === '').length;
+  return [
+    ...(refused > 0 ? [`${name}: ${refused} publications were not accepted: ${published.troubles.join('; ')}`] : []),
+    ...sentence(name, 'deliveries are missing', missing),
+    ...sentence(name, 'deliveries came more than once', doubled),
+    ...sentence(name, 'deliveries came under another webhook-id', renamed),
+    ...sentence(name, 'deliveries came of what was not accepted', unasked),
+  ];
+}
+
+/**
+ * @param {string} name
+ * @param {string} what
+ * @param {string[]} which
+ */
+function sentence(name, what, which) {
+  if (which.length === 0) return [];
+  const more = which.length > shown ? ', …' : '';
+  return [`${name}: ${which.length} ${what}: ${which.slice(0, shown).join(', ')}${more}`];
+}

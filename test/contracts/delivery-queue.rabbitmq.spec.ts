@@ -1,0 +1,295 @@
+import { afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { connect } from 'amqplib';
+import { v7 as uuidv7 } from 'uuid';
+import type { Chunk } from '../../src/queue/chunk.js';
+import type { Taken } from '../../src/queue/delivery-queue.js';
+import { RabbitMqDeliveryQueue } from '../../src/queue/delivery-queue.rabbitmq.js';
+import { createQueuePrefix, type TestQueues } from '../support/amqp.js';
+import { eventually } from '../support/eventually.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
+
+let counter = 0;
+
+function chunk(): Chunk {
+  const delivery = { generation: 1, attempts: 0, failures: 0, replays: 0, body: '{}' };
+  return {
+    catalogueVersion: 1,
+    queuedAt: ++counter,
+    deliveries: [{ notificationId: uuidv7(), subscriptionId: uuidv7(), ...delivery }],
+  };
+}
+
+/** A method of class `connection` on the wire (AMQP 0-9-1 §2.3.5): what a broker with an alarm says. */
+function connectionMethod(method: number, ...values: Buffer[]): Buffer {
+  const payload = Buffer.concat([Buffer.from([0, 10, 0, method]), ...values]);
+  const head = Buffer.alloc(7);
+  head.writeUInt8(1, 0);
+  head.writeUInt32BE(payload.length, 3);
+  return Buffer.concat([head, payload, Buffer.from([0xce])]);
+}
+const blocked = connectionMethod(60, Buffer.from('\x06memory'));
+const unblocked = connectionMethod(61);
+/** Class `channel`: `open` is the first thing said on a connection that is there, `close` the last on a channel. */
+const channelClose = Buffer.from([0, 20, 0, 40]);
+const channelOpen = Buffer.from([0, 20, 0, 10]);
+
+describe('the RabbitMQ queue', () => {
+  let queues: TestQueues;
+  let proxy: TcpProxy;
+  let queue: RabbitMqDeliveryQueue;
+  let created: number;
+  let logged: (event: string) => number;
+
+  beforeAll(() => Logger.overrideLogger(false));
+
+  beforeEach(async () => {
+    queues = createQueuePrefix();
+    proxy = await TcpProxy.start(queues.url);
+    queue = newQueue();
+    const spies = (['log', 'warn', 'error'] as const).map((level) => jest.spyOn(Logger.prototype, level));
+    logged = (event) => spies.flatMap(({ mock }) => mock.calls).filter(([message]) => isEvent(message, event)).length;
+  });
+  afterEach(async () => {
+    await proxy.restore();
+    await queue.close();
+    await proxy.cut();
+    await queues.remove();
+    jest.restoreAllMocks();
+  });
+
+  function newQueue(): RabbitMqDeliveryQueue {
+    created = 0;
+    const fresh = new RabbitMqDeliveryQueue(proxy.url, queues.prefix, 1000);
+    fresh.onCreated(() => created++);
+    return fresh;
+  }
+
+  async function consume(prefetch = 10): Promise<Taken[]> {
+    const taken: Taken[] = [];
+    await queue.consume('due', prefetch, (each) => Promise.resolve(void taken.push(each)));
+    return taken;
+  }
+
+  const isReady = () => eventually(() => queue.isAccepting && queue.trouble === undefined, 'the queue to be ready');
+
+  /** What is published gets through: the proof that everything works again. */
+  async function roundTrip(taken: Taken[]): Promise<void> {
+    const published = chunk();
+    await eventually(async () => (await queue.publish('due', published)) === 'taken', 'a chunk to be taken');
+    await eventually(() => taken.some((each) => each.chunk.queuedAt === published.queuedAt), 'a chunk to arrive');
+  }
+
+  it('says once that its queues were created, when they were', async () => {
+    await queue.open();
+    expect(created).toBeGreaterThan(0);
+    await queue.close();
+    queue = newQueue();
+    await queue.open();
+    expect(created).toBe(0);
+  });
+
+  it('keeps what it confirmed for another process', async () => {
+    await queue.open();
+    const published = chunk();
+    expect(await queue.publish('due', published)).toBe('taken');
+    await queue.close();
+    queue = newQueue();
+    await queue.open();
+    const taken = await consume();
+    await eventually(() => taken.length === 1);
+    expect(taken[0]!.chunk).toEqual(published);
+  });
+
+  it('refuses what is unconfirmed when the connection goes, and everything until it is back', async () => {
+    await queue.open();
+    proxy.holdUp();
+    const outcomes = Promise.all([queue.publish('due', chunk()), queue.publish('slow', chunk())]);
+    await proxy.cut();
+    expect(await outcomes).toEqual(['refused', 'refused']);
+    expect(queue.isAccepting).toBe(false);
+    expect(queue.trouble).toBeDefined();
+    expect(await queue.publish('due', chunk())).toBe('refused');
+    await expect(queue.depth('due')).rejects.toThrow();
+    await proxy.restore();
+    await isReady();
+    await roundTrip(await consume());
+  });
+
+  it('comes back however often the connection goes', async () => {
+    await queue.open();
+    const taken = await consume();
+    for (let times = 0; times < 4; times++) {
+      await roundTrip(taken);
+      await proxy.cut();
+      await eventually(() => !queue.isAccepting);
+      await proxy.restore();
+    }
+    await roundTrip(taken);
+    await eventually(() => proxy.openConnections === 2, 'one connection for each purpose');
+  });
+
+  it('starts without a broker, and works when there is one', async () => {
+    await proxy.cut();
+    await queue.open();
+    expect(queue.isAccepting).toBe(false);
+    expect(queue.trouble).toMatchObject({ code: 'ECONNREFUSED' });
+    const taken = await consume();
+    await proxy.restore();
+    await roundTrip(taken);
+    expect(queue.trouble).toBeUndefined();
+  });
+
+  it('replaces a connection that goes while it is being set up by one, not two', async () => {
+    await proxy.cut();
+    await queue.open();
+    const taken = await consume();
+    const before = logged('rabbitmq.disconnected');
+    let losses = 0;
+    proxy.onClientData = (bytes) => {
+      if (losses < 2 && bytes.includes(channelOpen)) {
+        losses++;
+        void proxy.cut().then(() => proxy.restore());
+      }
+    };
+    await proxy.restore();
+    await isReady();
+    await roundTrip(taken);
+    expect(losses).toBe(2);
+    // Each loss takes both connections, and each connection tries again once for each.
+    expect(logged('rabbitmq.disconnected') - before).toBeLessThanOrEqual(2 * losses);
+    await eventually(() => proxy.openConnections === 2, 'one connection for each purpose');
+  });
+
+  it('leaves no connection behind when it is closed while it connects', async () => {
+    await proxy.cut();
+    await queue.open(); // fails, and will try again
+    await proxy.restore();
+    proxy.holdUp();
+    await eventually(() => proxy.openConnections === 2, 'both to connect');
+    const closed = queue.close();
+    proxy.letGo();
+    await closed;
+    await eventually(() => proxy.openConnections === 0, 'no connection to be left');
+  });
+
+  it('hands out again what was in hand when the connection went, and survives the late end', async () => {
+    await queue.open();
+    const taken: Taken[] = [];
+    const ends: (() => void)[] = [];
+    await queue.consume('due', 10, (each) => {
+      taken.push(each);
+      return new Promise((resolve) => ends.push(resolve));
+    });
+    const published = chunk();
+    await queue.publish('due', published);
+    await eventually(() => taken.length === 1);
+    await proxy.cut();
+    await eventually(() => !queue.isAccepting);
+    await proxy.restore();
+    await eventually(() => taken.length === 2, 'the chunk to come again');
+    expect(taken[1]).toEqual({ chunk: published, lane: 'due', isRedelivered: true });
+    ends[0]!(); // of the connection that is gone
+    ends[1]!();
+    await eventually(async () => (await queue.depth('due')) === 0);
+    expect(logged('queue.answer-failed')).toBe(0);
+    await queue.close();
+    queue = newQueue();
+    await queue.open();
+    await roundTrip(await consume());
+    expect(taken).toHaveLength(2);
+  });
+
+  it('creates its queues again, and says so, when they are deleted under it', async () => {
+    await queue.open();
+    const taken = await consume();
+    await roundTrip(taken);
+    created = 0;
+    await queues.remove();
+    await eventually(() => created > 0, 'the queues to be created again');
+    await roundTrip(taken);
+  });
+
+  it('creates its queues again when the broker comes back with nothing', async () => {
+    await queue.open();
+    const taken = await consume();
+    await proxy.cut();
+    await queues.remove();
+    created = 0;
+    await proxy.restore();
+    await roundTrip(taken);
+    expect(created).toBeGreaterThan(0);
+  });
+
+  it('refuses while the broker has an alarm, what is unconfirmed too, and accepts after it', async () => {
+    await queue.open();
+    const taken = await consume();
+    await roundTrip(taken);
+    proxy.holdUp();
+    const unconfirmed = queue.publish('due', chunk());
+    proxy.say(blocked);
+    expect(await unconfirmed).toBe('refused');
+    expect(queue.isAccepting).toBe(false);
+    expect(queue.trouble).toMatchObject({ message: 'blocked by an alarm' });
+    expect(await queue.publish('due', chunk())).toBe('refused');
+    expect(logged('rabbitmq.blocked')).toBe(1);
+    proxy.say(unblocked);
+    proxy.letGo();
+    await isReady();
+    await roundTrip(taken);
+  });
+
+  it('forgets an alarm together with the connection that told it', async () => {
+    await queue.open();
+    proxy.say(blocked);
+    await eventually(() => !queue.isAccepting);
+    await proxy.cut();
+    await proxy.restore();
+    await isReady();
+    await roundTrip(await consume());
+  });
+
+  it('drops and reports a message that nobody can read, and goes on', async () => {
+    await queue.open();
+    const taken = await consume(1);
+    const connection = await connect(queues.url);
+    const channel = await connection.createConfirmChannel();
+    for (const content of ['hello', '[1,2,3]', '']) channel.sendToQueue(`${queues.prefix}.due`, Buffer.from(content));
+    await channel.waitForConfirms();
+    await connection.close();
+    await roundTrip(taken);
+    expect(taken).toHaveLength(1);
+    expect(logged('queue.chunk-unreadable')).toBe(3);
+    expect(await queue.depth('due')).toBe(0);
+  });
+
+  it('closes when the connection goes while it does so', async () => {
+    await queue.open();
+    await roundTrip(await consume());
+    proxy.holdUp();
+    const closed = queue.close();
+    await proxy.cut();
+    await closed;
+    expect(queue.isAccepting).toBe(false);
+  });
+
+  it('gives up looking at a queue when the connection goes while it does so', async () => {
+    await queue.open();
+    proxy.onClientData = (bytes) => {
+      if (bytes.includes(channelClose)) void proxy.cut();
+    };
+    await queue.depth('due').catch(() => {});
+    expect(proxy.openConnections).toBe(0);
+  });
+
+  it('lets what is under way be confirmed before it closes', async () => {
+    await queue.open();
+    const outcomes = Promise.all(Array.from({ length: 50 }, () => queue.publish('due', chunk())));
+    await queue.close();
+    expect(new Set(await outcomes)).toEqual(new Set(['taken']));
+  });
+});
+
+function isEvent(message: unknown, event: string): boolean {
+  return typeof message === 'object' && message !== null && (message as { event?: unknown }).event === event;
+}
