@@ -3,7 +3,7 @@ import type { EntityManager } from 'typeorm';
 import { Config } from '../config/config.module.js';
 import { Batcher } from '../infra/batcher.js';
 import { Heartbeat } from '../infra/postgres/heartbeat.service.js';
-import { isDataError, isMissingPartition, sqlState } from '../infra/postgres/postgres-errors.js';
+import { isDataError, isMissingPartition } from '../infra/postgres/postgres-errors.js';
 import { Postgres, type Statement } from '../infra/postgres/postgres.js';
 import { acceptOnTerms, type AcceptedOnTerms, type TermsAnswer } from './accept-on-terms.js';
 import type { Delivery, DeliveryKey, DeliveryState, HandedOut, Settlement } from './delivery.js';
@@ -303,15 +303,8 @@ export class Ledger {
       attempts.map((attempt) => attempt?.error ?? null),
       ...boundsOf(batch.map((item) => item.notificationId)),
     ];
-    for (let tries = 1; ; tries++) {
-      try {
-        await this.postgres.query(statements.settle, values);
-        return batch.map(() => undefined);
-      } catch (error) {
-        // Two workers that settle the same deliveries in another order: one of them is told to repeat.
-        if (sqlState(error) !== '40P01' || tries === 5) throw error;
-      }
-    }
+    await this.postgres.query(statements.settle, values);
+    return batch.map(() => undefined);
   }
 }
 

@@ -38,3 +38,6 @@ export function isUnavailable(error: unknown): boolean {
     )
   );
 }
+
+/** Several statements waited for each other's rows, and this one was told to give way. */
+export const isDeadlock = (error: unknown): boolean => sqlState(error) === '40P01';

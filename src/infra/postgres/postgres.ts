@@ -6,6 +6,7 @@ import { DataSource, type DataSourceOptions, type EntitySchema } from 'typeorm';
 import { migrations } from '../../../migrations/index.js';
 import type { Settings } from '../../config/settings.js';
 import { lockDirectory } from './directory-lock.js';
+import { isDeadlock } from './postgres-errors.js';
 
 export type Row = Record<string, unknown>;
 
@@ -14,6 +15,9 @@ export interface Statement {
   name: string;
   text: string;
 }
+
+/** Of a statement that meets deadlocks: each time one of those involved gets through. */
+const maxTries = 5;
 
 export type Query = <R extends pg.QueryResultRow>(statement: Statement, values: unknown[]) => Promise<R[]>;
 
@@ -109,8 +113,15 @@ export class Postgres {
     }
   }
 
-  private run(statement: Statement, values: unknown[]): Promise<pg.QueryResult> {
-    return this.pool.query({ name: statement.name, text: statement.text, values });
+  /** A statement alone is a transaction: told to give way to another one that wants the same rows, it did nothing yet. */
+  private async run(statement: Statement, values: unknown[]): Promise<pg.QueryResult> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.pool.query({ name: statement.name, text: statement.text, values });
+      } catch (error) {
+        if (!isDeadlock(error) || tries === maxTries) throw error;
+      }
+    }
   }
 
   async close(): Promise<void> {
