@@ -67,7 +67,7 @@ export const settingsSchema = z
     QUEUE_MAX_LENGTH: wholeNumber(10, 10_000_000)
       .default(50_000)
       .describe(
-        'Messages (of up to 64 deliveries) a queue holds before it refuses; refused deliveries wait in the ledger.',
+        'Messages (of up to 64 deliveries) a queue holds before it refuses; refused deliveries wait in the ledger. Counts when the queue is created.',
       ),
 
     SUPERUSER_CLIENT_ID: z
@@ -99,9 +99,7 @@ export const settingsSchema = z
       .describe('Calls to receivers that one worker has open at once; further work stays in the queue.'),
     MAX_IN_FLIGHT_PER_ENDPOINT: wholeNumber(1, 10_000)
       .default(128)
-      .describe(
-        'Most of these calls that one receiver (scheme, host and port) may have; further work goes back to the ledger.',
-      ),
+      .describe('Most of these calls that one endpoint (callback URL) may have; further work goes back to the ledger.'),
     TEST_CALLBACK_AUTH: z
       .stringbool()
       .default(true)

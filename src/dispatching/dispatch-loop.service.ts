@@ -6,6 +6,7 @@ import { Dispatcher } from './dispatcher.service.js';
 
 const recoverEveryMs = 1000;
 const sweepEveryMs = 60_000;
+const vacuumEveryMs = 300_000;
 const partitionsEveryMs = 3_600_000;
 
 interface Duty {
@@ -28,6 +29,7 @@ export class DispatchLoop implements OnApplicationBootstrap, OnModuleDestroy {
       { name: 'dispatch', everyMs: config.settings.DISPATCH_INTERVAL_MS, run: () => dispatcher.dispatchDue() },
       { name: 'recover', everyMs: recoverEveryMs, run: () => dispatcher.recover() },
       { name: 'sweep', everyMs: sweepEveryMs, run: () => idempotency.sweep() },
+      { name: 'vacuum', everyMs: vacuumEveryMs, run: () => partitions.vacuumEmbedded() },
       { name: 'partitions', everyMs: partitionsEveryMs, run: () => keepPartitions(partitions) },
     ];
   }

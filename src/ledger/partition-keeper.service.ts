@@ -7,6 +7,11 @@ const dayMs = 86_400_000;
 /** Yesterday for a publisher's clock that is behind, a week ahead for a dispatcher that is down over a holiday. */
 const daysBehind = 1;
 const daysAhead = 7;
+/**
+ * Both need the whole table for an instant. Behind a query that runs for long they would wait, and everything that accepts
+ * or delivers would wait behind them; there is a week to try again.
+ */
+const giveUpSoon = "SET LOCAL lock_timeout = '2s'";
 
 /** Makes the partitions of the days to come, and drops those whose time is over. Any number of processes may. */
 @Injectable()
@@ -26,6 +31,7 @@ export class PartitionKeeper {
     const missing = wanted.filter((partition) => !existing.has(partition.name));
     if (missing.length === 0) return;
     await this.postgres.dataSource.transaction(async (manager) => {
+      await manager.query(giveUpSoon);
       // CREATE ... IF NOT EXISTS still fails when two processes run it at the same moment.
       await manager.query('SELECT pg_advisory_xact_lock(727273)');
       for (const partition of missing) await manager.query(createPartition(partition));
@@ -42,6 +48,7 @@ export class PartitionKeeper {
     });
     for (const stamp of new Set(names.map((name) => name.slice(name.lastIndexOf('_') + 1)))) {
       const dropped = await this.postgres.dataSource.transaction(async (manager) => {
+        await manager.query(giveUpSoon);
         await manager.query('SELECT pg_advisory_xact_lock(727273)');
         const [unfinished] = (await manager.query(
           `SELECT EXISTS (SELECT FROM delivery_${stamp} WHERE state IN ('queued', 'waiting', 'held', 'sending')) AS yes`,
@@ -52,6 +59,14 @@ export class PartitionKeeper {
       });
       this.logger.log({ event: dropped ? 'ledger.day-dropped' : 'ledger.day-kept-unfinished', day: stamp });
     }
+  }
+
+  /** PGlite has no autovacuum: without this, every look for what is due would wade through what is over. */
+  async vacuumEmbedded(): Promise<void> {
+    if (!this.postgres.isEmbedded) return;
+    await this.postgres.dataSource.query(
+      'VACUUM (ANALYZE) notification, delivery, attempt, request_key, idempotency_key',
+    );
   }
 
   private async ledgerNow(): Promise<number> {
