@@ -19,6 +19,9 @@ export function createHttpAdapter(settings: Settings): FastifyAdapter {
     trustProxy: settings.TRUST_FORWARDED_HEADERS,
     // A caller that sends its request this slowly only holds a connection.
     requestTimeout: 30_000,
+    // Who still asks while the server is closing gets its answer, for nothing it needs is closed before; Fastify's own 503 would be
+    // no problem document.
+    return503OnClosing: false,
     // There is no Nest middleware; the package that would run it costs time on every request.
     skipMiddie: true,
     // What the router refuses before a route is found: no hook runs, Nest sees nothing of it.
@@ -37,6 +40,7 @@ export function createHttpAdapter(settings: Settings): FastifyAdapter {
     nameApiVersion(request, reply);
     done();
   });
+  letConnectionsGo(server);
   answerOtherMethods(server);
   serveProblemPages(server);
   server.removeAllContentTypeParsers();
@@ -51,6 +55,26 @@ export function useHttpRules(app: INestApplication): void {
   app.useGlobalGuards(new AcceptJsonGuard());
   app.useGlobalPipes(new JsonBodyPipe());
   app.useGlobalFilters(new ProblemFilter());
+}
+
+/** Beyond this, who has not finished its request will not. Added to the worker's own time it is less than stopping may take. */
+const lastRequestsMs = 2000;
+const lookForIdleMs = 50;
+
+/**
+ * A connection that is busy when the server begins to close is idle afterwards, and the server would wait until its caller lets
+ * go of it, for up to 72 s.
+ */
+function letConnectionsGo(server: FastifyInstance): void {
+  server.addHook('preClose', (done) => {
+    const giveUpAt = performance.now() + lastRequestsMs;
+    const closing = setInterval(() => {
+      if (performance.now() < giveUpAt) server.server.closeIdleConnections();
+      else server.server.closeAllConnections();
+    }, lookForIdleMs).unref();
+    server.server.once('close', () => clearInterval(closing));
+    done();
+  });
 }
 
 const apiVersion = '1.0.1';
