@@ -48,7 +48,7 @@ export class Postgres {
       const dataSource = new DataSource({ ...common, url: settings.DATABASE_URL, extra } as DataSourceOptions);
       const pool = new pg.Pool({ ...extra, connectionString: settings.DATABASE_URL, onConnect: preferIndexes });
       // Without a listener an idle connection that dies (a restart of Postgres) would end the process.
-      pool.on('error', () => {});
+      pool.on('error', ignore);
       await dataSource.initialize();
       return new Postgres(dataSource, pool, false, () => pool.end());
     }
@@ -97,30 +97,44 @@ export class Postgres {
 
   /** Several statements on one connection, all or nothing. Use nothing but `query` inside: see above. */
   async transaction<T>(work: (query: Query) => Promise<T>): Promise<T> {
-    const client = await this.pool.connect();
-    let broken: Error | undefined;
-    try {
-      await client.query('BEGIN');
-      const result = await work(async (statement, values) => (await client.query({ ...statement, values })).rows);
-      await client.query('COMMIT');
-      return result;
-    } catch (error) {
-      // A connection that cannot even roll back must not go back into the pool.
-      await client.query('ROLLBACK').catch((cause: unknown) => (broken = new Error('rollback failed', { cause })));
-      throw error;
-    } finally {
-      client.release(broken);
-    }
+    return this.withClient(async (client) => {
+      try {
+        await client.query('BEGIN');
+        const result = await work(async (statement, values) => (await client.query({ ...statement, values })).rows);
+        await client.query('COMMIT');
+        return result;
+      } catch (error) {
+        // A connection that cannot even roll back must not go back into the pool.
+        await client.query('ROLLBACK').catch(() => client.end());
+        throw error;
+      }
+    });
   }
 
   /** A statement alone is a transaction: told to give way to another one that wants the same rows, it did nothing yet. */
   private async run(statement: Statement, values: unknown[]): Promise<pg.QueryResult> {
     for (let tries = 1; ; tries++) {
       try {
-        return await this.pool.query({ name: statement.name, text: statement.text, values });
+        return await this.withClient((client) => client.query({ name: statement.name, text: statement.text, values }));
       } catch (error) {
         if (!isDeadlock(error) || tries === maxTries) throw error;
       }
+    }
+  }
+
+  /**
+   * Not `pool.query`: that throws the connection away with every statement that is refused. A new one costs the server a
+   * process, and the embedded database has but this one: the next statement would end with it, or the whole process.
+   */
+  private async withClient<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+    const client = await this.pool.connect();
+    // A connection that dies tells the statement under way; without a listener it would end the process as well.
+    client.on('error', ignore);
+    try {
+      return await work(client);
+    } finally {
+      client.off('error', ignore);
+      client.release(); // one that broke does not go back
     }
   }
 
@@ -138,3 +152,5 @@ export class Postgres {
 async function preferIndexes(client: pg.ClientBase): Promise<void> {
   await client.query('SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off');
 }
+
+function ignore(): void {}
