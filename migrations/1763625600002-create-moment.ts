@@ -15,7 +15,8 @@ export class CreateMoment1763625600002 implements MigrationInterface {
         -- null once sealed
         owner        text,
         request_hash text,
-        outcome      jsonb,
+        -- json, not jsonb: as it was sealed, with characters that jsonb refuses
+        outcome      json,
         expires_at   timestamptz NOT NULL
       );
       CREATE INDEX idempotency_key_expiry ON idempotency_key (expires_at);

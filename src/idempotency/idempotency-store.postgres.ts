@@ -1,5 +1,5 @@
 import { Batcher } from '../infra/batcher.js';
-import { sqlState } from '../infra/postgres/postgres-errors.js';
+import { isDataError, sqlState } from '../infra/postgres/postgres-errors.js';
 import type { Postgres, Statement } from '../infra/postgres/postgres.js';
 import { IdempotencyStore, type Acquired, type Claim } from './idempotency-store.js';
 
@@ -48,7 +48,7 @@ const leaveKeys: Statement = {
     kept AS (
       UPDATE idempotency_key k SET
         owner = CASE WHEN l.verb = 'seal' THEN NULL ELSE k.owner END,
-        outcome = CASE WHEN l.verb = 'seal' THEN l.outcome::jsonb END,
+        outcome = CASE WHEN l.verb = 'seal' THEN l.outcome::json END,
         expires_at = now() + l.ttl_ms * interval '1 ms'
       FROM leaving l
       WHERE k.key = l.key AND k.owner = l.token AND k.expires_at > now() AND l.verb <> 'release' RETURNING k.key, l.token
@@ -69,7 +69,8 @@ interface Leave {
   outcome: string | null;
 }
 
-const batching = { maxItems: 256, lingerMs: 1 };
+/** A text that Postgres refuses (a NUL character) hurts nobody else in its batch. */
+const batching = { maxItems: 256, lingerMs: 1, isolate: isDataError };
 
 /** Locks and seals in the ledger's database, where there is no Redis. */
 export class PostgresIdempotencyStore extends IdempotencyStore {

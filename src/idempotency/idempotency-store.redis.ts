@@ -7,14 +7,27 @@ import { IdempotencyStore, type Acquired, type Claim } from './idempotency-store
  * Value under a key: `L<token> <hash>` locked, `S<hash> <outcome as JSON>` sealed; the hash may be empty. An owner is
  * alive as long as `w:<process>` exists. All scripts take any number of keys: one round trip for what arrives together.
  * The liveness key is read inside the script and is not among KEYS, so this needs a single Redis, not a cluster.
+ *
+ * A key of another type than text would make the whole script fail, and with it everybody else in the batch; hence pcall.
  */
+const isOfAnotherType = `
+local function isOfAnotherType(found)
+  return type(found) == 'table' and found.err and string.find(found.err, 'WRONGTYPE', 1, true)
+end`;
+
+/** Answers: A acquired, T taken over, = and what stands there, ? for what is no text. */
 const acquireScript = `
+${isOfAnotherType}
 local answers = {}
 for i, key in ipairs(KEYS) do
   local token, ttl, hash, takeover = ARGV[i * 4 - 3], ARGV[i * 4 - 2], ARGV[i * 4 - 1], ARGV[i * 4]
   local wanted = 'L' .. token .. ' ' .. hash
-  local found = redis.call('SET', key, wanted, 'PX', ttl, 'NX', 'GET')
-  if not found then
+  local found = redis.pcall('SET', key, wanted, 'PX', ttl, 'NX', 'GET')
+  if isOfAnotherType(found) then
+    answers[i] = '?'
+  elseif type(found) == 'table' then
+    return found
+  elseif not found then
     answers[i] = 'A'
   elseif takeover == '1' and string.sub(found, 1, 1) == 'L' then
     local owner = string.match(found, '^L([^/ ]+)/')
@@ -22,22 +35,24 @@ for i, key in ipairs(KEYS) do
       redis.call('SET', key, wanted, 'PX', ttl)
       answers[i] = 'T'
     else
-      answers[i] = found
+      answers[i] = '=' .. found
     end
   else
-    answers[i] = found
+    answers[i] = '=' .. found
   end
 end
 return answers`;
 
 /** Whoever holds the lock with this token may write the new value (seal), or nothing (release), or keep it (extend). */
 const leaveScript = `
+${isOfAnotherType}
 local answers = {}
 for i, key in ipairs(KEYS) do
   local token, verb, ttl, outcome = ARGV[i * 4 - 3], ARGV[i * 4 - 2], ARGV[i * 4 - 1], ARGV[i * 4]
-  local found = redis.call('GET', key)
+  local found = redis.pcall('GET', key)
+  if type(found) == 'table' and not isOfAnotherType(found) then return found end
   local prefix = 'L' .. token .. ' '
-  if found and string.sub(found, 1, #prefix) == prefix then
+  if type(found) == 'string' and string.sub(found, 1, #prefix) == prefix then
     if verb == 'seal' then
       redis.call('SET', key, 'S' .. string.sub(found, #prefix + 1) .. ' ' .. outcome, 'PX', ttl)
     elseif verb == 'extend' then
@@ -136,13 +151,13 @@ export class RedisIdempotencyStore extends IdempotencyStore {
 
   private read(answer: string, key: string): Acquired {
     if (answer === 'A' || answer === 'T') return { kind: 'acquired', takenOver: answer === 'T' };
-    if (answer.startsWith('L')) return { kind: 'locked' };
+    if (answer.startsWith('=L')) return { kind: 'locked' };
     const space = answer.indexOf(' ');
-    if (answer.startsWith('S') && space > 0) {
+    if (answer.startsWith('=S') && space > 0) {
       try {
         return {
           kind: 'sealed',
-          requestHash: answer.slice(1, space) || null,
+          requestHash: answer.slice(2, space) || null,
           outcome: JSON.parse(answer.slice(space + 1)) as unknown,
         };
       } catch {
