@@ -29,7 +29,7 @@ describe('our own trouble', () => {
   });
 
   /** Work that fails that often before it works. */
-  function failing(times: number, error: unknown = new Error('down')) {
+  function failing(times: number, error = new Error('down')) {
     return jest.fn(() => (times-- > 0 ? Promise.reject(error) : Promise.resolve('done')));
   }
 

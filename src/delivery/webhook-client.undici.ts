@@ -136,7 +136,9 @@ class Call implements Dispatcher.DispatchHandler {
 
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     this.status = status;
-    this.retryAfter = headers['retry-after'];
+    // A header that came several times is a list, whatever its type says; nothing must break on it after the call was made.
+    const retryAfter: unknown = headers['retry-after'];
+    this.retryAfter = Array.isArray(retryAfter) ? String(retryAfter[0]) : headers['retry-after'];
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
