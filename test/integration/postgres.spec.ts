@@ -42,10 +42,10 @@ describe.each(stacks)('the database of the $name stack', (stack) => {
         return nr % 2 === 0 ? postgres.query(echo, [String(nr)]) : postgres.query(statement, values);
       }),
     );
-    for (const [nr, answer] of answers.entries()) {
-      if (nr % 2 === 0) expect(answer).toEqual({ status: 'fulfilled', value: [{ text: String(nr) }] });
-      else expect(isDataError((answer as PromiseRejectedResult).reason)).toBe(true);
-    }
+    const found = answers.map((answer) =>
+      answer.status === 'fulfilled' ? answer.value : isDataError(answer.reason) && 'refused',
+    );
+    expect(found).toEqual(answers.map((_, nr) => (nr % 2 === 0 ? [{ text: String(nr) }] : 'refused')));
   });
 
   it('keeps its connections, whatever it refuses', async () => {

@@ -99,7 +99,9 @@ export class RabbitMqConnection {
       retryInMs: this.delayMs,
       error: this.lastError,
     });
-    this.timer = setTimeout(() => (this.trying = this.connect()), this.delayMs);
+    this.timer = setTimeout(() => {
+      this.trying = this.connect();
+    }, this.delayMs);
     this.delayMs = Math.min(longestDelayMs, this.delayMs * 2);
   }
 }
