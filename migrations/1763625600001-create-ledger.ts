@@ -68,8 +68,8 @@ export class CreateLedger1763625600001 implements MigrationInterface {
         duration_ms     int NOT NULL,
         status          int,
         error           text,
-        -- a result written twice (the answer to the first write was lost) stays one attempt
-        PRIMARY KEY (notification_id, subscription_id, number, generation)
+        -- a result written twice stays one attempt: the answer to the first write was lost, or its seal was met later
+        PRIMARY KEY (notification_id, subscription_id, number, started_at)
       ) PARTITION BY RANGE (notification_id);
 
       -- What a publisher or a channel says must happen once: request (operation 'publish', 'put', …) or content

@@ -289,6 +289,21 @@ export class Ledger {
   }
 
   private async settleTogether(batch: Settlement[]): Promise<void[]> {
+    // One statement changes a row once, in no order: several results of one delivery are written one after the other.
+    const seen = new Set<string>();
+    const first: Settlement[] = [];
+    const later: Settlement[] = [];
+    for (const item of batch) {
+      const key = `${item.notificationId}/${item.subscriptionId}`;
+      (seen.has(key) ? later : first).push(item);
+      seen.add(key);
+    }
+    await this.writeSettlements(first);
+    if (later.length > 0) await this.settleTogether(later);
+    return batch.map(() => undefined);
+  }
+
+  private async writeSettlements(batch: Settlement[]): Promise<void> {
     const attempts = batch.map((item) => item.attempt);
     const values = [
       batch.map((item) => item.notificationId),
@@ -304,7 +319,6 @@ export class Ledger {
       ...boundsOf(batch.map((item) => item.notificationId)),
     ];
     await this.postgres.query(statements.settle, values);
-    return batch.map(() => undefined);
   }
 }
 

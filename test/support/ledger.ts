@@ -1,0 +1,164 @@
+import { randomUUID } from 'node:crypto';
+import { v7 as uuidv7 } from 'uuid';
+import type { Config } from '../../src/config/config.module.js';
+import { readSettings } from '../../src/config/settings.js';
+import { systemClock } from '../../src/infra/clock.js';
+import { Heartbeat } from '../../src/infra/postgres/heartbeat.service.js';
+import { Postgres } from '../../src/infra/postgres/postgres.js';
+import type { Attempt, Delivery, DeliveryKey, Settlement } from '../../src/ledger/delivery.js';
+import { Ledger, type Accepted, type HandOut } from '../../src/ledger/ledger.service.js';
+import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
+
+export const toBroker: HandOut = { state: 'queued', owner: null };
+
+/** What the ledger has of a delivery. */
+export interface LedgerRow {
+  state: string;
+  generation: number;
+  attempts: number;
+  failures: number;
+  replays: number;
+  owner: string | null;
+  last_status: number | null;
+  last_error: string | null;
+  has_ended: boolean;
+  /** Milliseconds until `next_at`; null where there is none. */
+  due_in_ms: number | null;
+}
+
+/** The ledger as one process has it, and what tests do with it. */
+export class TestLedger {
+  private constructor(
+    readonly postgres: Postgres,
+    readonly config: Config,
+    readonly partitions: PartitionKeeper,
+    readonly heartbeat: Heartbeat,
+    readonly ledger: Ledger,
+  ) {}
+
+  static async open(environment: Record<string, string>): Promise<TestLedger> {
+    const settings = readSettings(environment);
+    const postgres = await Postgres.open(settings, []);
+    await postgres.migrate();
+    const config: Config = { settings };
+    const partitions = new PartitionKeeper(postgres, config);
+    await partitions.makeAhead();
+    const heartbeat = new Heartbeat(postgres, config, systemClock);
+    return new TestLedger(postgres, config, partitions, heartbeat, new Ledger(postgres, partitions, heartbeat, config));
+  }
+
+  close(): Promise<void> {
+    return this.postgres.close();
+  }
+
+  async catalogueVersion(): Promise<number> {
+    const [row] = await this.sql<{ version: string }>('SELECT version FROM catalogue');
+    return Number(row!.version);
+  }
+
+  /** Accepts a notification for that many subscriptions. @returns its deliveries, as they are handed out */
+  async accept(count = 1, handOut: HandOut = toBroker, body = '{}'): Promise<Delivery[]> {
+    const item = newNotification(count, body);
+    await this.ledger.accept(await this.catalogueVersion(), [item], handOut);
+    return item.subscriptionIds.map((subscriptionId) => ({
+      notificationId: item.id,
+      subscriptionId,
+      generation: 1,
+      attempts: 0,
+      failures: 0,
+      replays: 0,
+      expiresAt: null,
+    }));
+  }
+
+  async row({ notificationId, subscriptionId }: DeliveryKey): Promise<LedgerRow | undefined> {
+    const [row] = await this.sql<LedgerRow>(
+      `SELECT state, generation, attempts, failures, replays, owner, last_status, last_error, ended_at IS NOT NULL AS has_ended,
+         (extract(epoch FROM next_at - now()) * 1000)::float8 AS due_in_ms
+       FROM delivery WHERE notification_id = $1 AND subscription_id = $2`,
+      [notificationId, subscriptionId],
+    );
+    return row;
+  }
+
+  async state(key: DeliveryKey): Promise<string | undefined> {
+    return (await this.row(key))?.state;
+  }
+
+  async attempts({ notificationId, subscriptionId }: DeliveryKey): Promise<Record<string, unknown>[]> {
+    return this.sql(
+      `SELECT number, generation, started_at, duration_ms, status, error FROM attempt
+       WHERE notification_id = $1 AND subscription_id = $2 ORDER BY number, started_at`,
+      [notificationId, subscriptionId],
+    );
+  }
+
+  /** Lets that much time pass for these deliveries: leases, waits and the time since they were queued. */
+  async age(deliveries: DeliveryKey[], ms: number): Promise<void> {
+    await this.sql(
+      `UPDATE delivery d SET next_at = next_at - $3 * interval '1 ms', queued_at = queued_at - $3 * interval '1 ms'
+       FROM unnest($1::uuid[], $2::uuid[]) AS item (notification_id, subscription_id)
+       WHERE d.notification_id = item.notification_id AND d.subscription_id = item.subscription_id`,
+      [deliveries.map((key) => key.notificationId), deliveries.map((key) => key.subscriptionId), ms],
+    );
+  }
+
+  /** A process that counts as alive until it is told otherwise. */
+  async startProcess(): Promise<{ id: string; end: () => Promise<void> }> {
+    const id = randomUUID();
+    await this.sql(`INSERT INTO process (id, roles, expires_at) VALUES ($1, '{worker}', now() + interval '1 hour')`, [
+      id,
+    ]);
+    return {
+      id,
+      end: async () =>
+        void (await this.sql(`UPDATE process SET expires_at = now() - interval '1 ms' WHERE id = $1`, [id])),
+    };
+  }
+
+  async sql<R = Record<string, unknown>>(text: string, values: unknown[] = []): Promise<R[]> {
+    const result: unknown = await this.postgres.dataSource.query(text, values);
+    return result as R[];
+  }
+}
+
+export function newNotification(subscriptions = 1, body = '{}'): Accepted {
+  return {
+    id: uuidv7(),
+    channel: 'cases',
+    publisher: 'tester',
+    body,
+    subscriptionIds: Array.from({ length: subscriptions }, () => randomUUID()),
+  };
+}
+
+/** The HTTP call with that number, as a worker reports it. */
+export function attemptNumber(number: number, parts: Partial<Attempt> = {}): Attempt {
+  return {
+    number,
+    startedAt: 1_763_625_600_000 + number * 1000,
+    durationMs: 12.4,
+    status: 503,
+    error: 'HTTP 503',
+    ...parts,
+  };
+}
+
+export function delivered(delivery: Delivery, number = delivery.attempts + 1): Settlement {
+  return { ...keyOf(delivery), state: 'delivered', attempt: attemptNumber(number, { status: 204, error: null }) };
+}
+
+export function retried(delivery: Delivery, delayMs = 25_000, number = delivery.attempts + 1): Settlement {
+  return { ...keyOf(delivery), state: 'waiting', delayMs, attempt: attemptNumber(number) };
+}
+
+export function ended(delivery: Delivery, state: 'failed' | 'expired' | 'cancelled' = 'failed'): Settlement {
+  const attempt = state === 'failed' ? attemptNumber(delivery.attempts + 1) : null;
+  return { ...keyOf(delivery), state, attempt };
+}
+
+const keyOf = ({ notificationId, subscriptionId, generation }: Delivery) => ({
+  notificationId,
+  subscriptionId,
+  generation,
+});
