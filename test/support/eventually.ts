@@ -15,13 +15,13 @@ export async function eventually<T>(
   look: () => T | Promise<T>,
   what = 'the condition',
   { withinMs = 10_000, everyMs = 10 }: Patience = {},
-): Promise<NonNullable<T>> {
+): Promise<Exclude<T, false | null | undefined>> {
   const giveUpAt = Date.now() + withinMs;
   let last: unknown;
   for (;;) {
     try {
       const seen = await look();
-      if (seen) return seen;
+      if (seen) return seen as Exclude<T, false | null | undefined>;
       last = undefined;
     } catch (error) {
       last = error;

@@ -25,6 +25,8 @@ export interface Answer {
   headers: Headers;
   /** Parsed when it is JSON, otherwise the text; undefined when empty. */
   body: unknown;
+  /** The exact bytes as text. */
+  text: string;
 }
 
 export interface SpawnOptions {
@@ -118,7 +120,8 @@ export class HerautProcess {
     });
     const text = await response.text();
     const isJson = /[/+]json/.test(response.headers.get('content-type') ?? '');
-    return { status: response.status, headers: response.headers, body: isJson ? JSON.parse(text) : text || undefined };
+    const { status, headers: answered } = response;
+    return { status, headers: answered, body: isJson ? JSON.parse(text) : text || undefined, text };
   }
 
   private async end(signal: NodeJS.Signals): Promise<number | null> {

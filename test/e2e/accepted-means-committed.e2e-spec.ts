@@ -1,0 +1,109 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { eventually } from '../support/eventually.js';
+import { Installation, type Published } from '../support/installation.js';
+import { answer, hang, Receiver } from '../support/receiver.js';
+import { real, stacks, type PreparedStack } from '../support/stacks.js';
+
+// As short as can be while the calls are still open when the process is killed.
+const leases = { TTL_LOCK_TIME_LIMIT_MS: '1000', NOTIFICATION_REQUESTS_TIMEOUT: '4', DELIVERY_LEASE_MS: '15001' };
+// A lease, the looks of the dispatcher around it, and a start on a busy machine.
+const untilLeasesEnd = { withinMs: 40_000 };
+const testTimeoutMs = 60_000;
+const names = ['a', 'b', 'c'];
+
+describe.each(stacks)('a notification that was answered 201 on the $name stack', (stack) => {
+  let prepared: PreparedStack;
+  let heraut: Installation;
+  let receiver: Receiver;
+
+  beforeEach(async () => {
+    [prepared, receiver] = [await stack.prepare(), await Receiver.start()];
+    heraut = await Installation.startWith(prepared, ['api,worker,dispatcher'], leases);
+  });
+
+  afterEach(async () => {
+    await heraut.end();
+    await receiver.stop();
+    await prepared.release();
+  });
+
+  it(
+    'is delivered although the process was killed the moment it had answered',
+    async () => {
+      const channel = await heraut.createChannel();
+      for (const name of names) await heraut.subscribe({ channel, url: `${receiver.url}/${name}` });
+      // When it is killed some are answered, some are being sent, and the rest has not got so far.
+      const toAnswer = 100;
+      receiver.always((request, response) => {
+        if (receiver.notifications.length <= toAnswer) answer(204)(request, response);
+      });
+      const published = await heraut.publishMany(channel, 200);
+      await heraut.api.kill9();
+      expect(arrivedAt(receiver).size).toBeLessThan(600);
+      receiver.always(answer(204));
+      await heraut.api.start();
+
+      const expected = published.flatMap(({ id }) => names.map((name) => `${id} /webhook/${name}`)).sort();
+      await eventually(
+        () => arrivedAt(receiver).size >= expected.length,
+        'every one at every subscription',
+        untilLeasesEnd,
+      );
+      expect([...arrivedAt(receiver)].sort()).toEqual(expected);
+      const texts = new Map(published.map(({ id, text }) => [id, text]));
+      for (const { headers, text } of receiver.notifications)
+        expect(text).toBe(texts.get(String(headers['webhook-id'])));
+    },
+    testTimeoutMs,
+  );
+});
+
+describe('a worker that is killed while its receivers hang', () => {
+  let prepared: PreparedStack;
+  let heraut: Installation;
+  let receiver: Receiver;
+  let published: Published[];
+
+  beforeEach(async () => {
+    [prepared, receiver] = [await real.prepare(), await Receiver.start()];
+    heraut = await Installation.startWith(prepared, ['api,dispatcher', 'worker'], leases);
+    const channel = await heraut.createChannel();
+    for (const name of names) await heraut.subscribe({ channel, url: `${receiver.url}/${name}` });
+    receiver.always(hang);
+    published = await heraut.publishMany(channel, 5);
+    await eventually(() => receiver.notifications.length === 15, 'every call to be open');
+    await heraut.processes[1]!.kill9();
+    receiver.always(answer(204));
+  });
+
+  afterEach(async () => {
+    await heraut.end();
+    await receiver.stop();
+    await prepared.release();
+  });
+
+  it.each<[string, () => Promise<unknown>]>([
+    ['to its next start', () => heraut.processes[1]!.start('live')],
+    ['to another worker', () => heraut.add('worker')],
+  ])(
+    'leaves what it had in hand %s, which sends it under the same id',
+    async (_, begin) => {
+      await begin();
+      await eventually(() => receiver.notifications.length === 30, 'every one a second time', untilLeasesEnd);
+      const times = new Map<string, number>();
+      for (const key of keysOf(receiver)) times.set(key, (times.get(key) ?? 0) + 1);
+      expect([...times.keys()].sort()).toEqual(
+        published.flatMap(({ id }) => names.map((name) => `${id} /webhook/${name}`)).sort(),
+      );
+      expect(new Set(times.values())).toEqual(new Set([2]));
+      // The call that was cut off is nobody's attempt.
+      expect(new Set(receiver.notifications.map(({ headers }) => headers['webhook-attempt']))).toEqual(new Set(['1']));
+    },
+    testTimeoutMs,
+  );
+});
+
+const keysOf = (receiver: Receiver) =>
+  receiver.notifications.map(({ headers, path }) => `${String(headers['webhook-id'])} ${path}`);
+
+const arrivedAt = (receiver: Receiver) => new Set(keysOf(receiver));
