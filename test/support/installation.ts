@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import type { AdminBody } from './admin-api.js';
 import { eventually, type Patience } from './eventually.js';
 import { HerautProcess, type Answer } from './spawn-heraut.js';
 import type { PreparedStack } from './stacks.js';
@@ -7,10 +6,16 @@ import type { PreparedStack } from './stacks.js';
 /** Sped up, so that a test of behaviour does not wait for what only an operator would want to be slow. */
 const quick = { DISPATCH_INTERVAL_MS: '20', TEST_CALLBACK_AUTH: 'false' };
 
-export type DeliveryBody = Pick<
-  AdminBody,
-  'state' | 'attempts' | 'live' | 'nextAttemptAt' | 'lastStatus' | 'lastError' | 'attemptCount'
->;
+/** What tests look at. */
+export interface DeliveryBody {
+  state: string;
+  attemptCount: number;
+  nextAttemptAt: string;
+  lastStatus: number | null;
+  lastError: string | null;
+  attempts: { number: number; startedAt: string; status: number | null; error: string | null }[];
+  live: { attempt: number; status: string; lastStatus: number | null; nextAttemptAt: string } | null;
+}
 
 export interface Published {
   /** Also the `webhook-id` of all its deliveries. */
