@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { createQueuePrefix } from './amqp.js';
 import { createDatabase } from './database.js';
 import { createRedisDatabase } from './redis.js';
+import { testServers } from './test-servers.js';
 
 export interface PreparedStack {
   /** For the process under test. */
@@ -26,23 +27,38 @@ export const embedded: Stack = {
   },
 };
 
-export const real: Stack = {
-  name: 'real',
-  async prepare() {
-    const [database, redis, queues] = [await createDatabase(), await createRedisDatabase(), createQueuePrefix()];
-    return {
-      settings: {
-        DATABASE_URL: database.url,
-        AMQP_URL: queues.url,
-        QUEUE_PREFIX: queues.prefix,
-        REDIS_URL: redis.url,
-      },
-      release: async () => {
-        await Promise.all([database.drop(), redis.release(), queues.remove()]);
-      },
-    };
-  },
-};
+/** The three servers' URLs, asked for when a stack is prepared. */
+export interface ServerUrls {
+  databaseUrl(): string;
+  amqpUrl(): string;
+  redisUrl(): string;
+}
+
+export function realOn(servers: ServerUrls): Stack {
+  return {
+    name: 'real',
+    async prepare() {
+      const [database, redis, queues] = [
+        await createDatabase(servers.databaseUrl()),
+        await createRedisDatabase(servers.redisUrl()),
+        createQueuePrefix(servers.amqpUrl()),
+      ];
+      return {
+        settings: {
+          DATABASE_URL: database.url,
+          AMQP_URL: queues.url,
+          QUEUE_PREFIX: queues.prefix,
+          REDIS_URL: redis.url,
+        },
+        release: async () => {
+          await Promise.all([database.drop(), redis.release(), queues.remove()]);
+        },
+      };
+    },
+  };
+}
+
+export const real = realOn(testServers);
 
 /** `describe.each(stacks)('… on the $name stack', (stack) => …)`: what is promised holds on both. */
 export const stacks: Stack[] = [embedded, real];
