@@ -1,0 +1,146 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import { accepts } from '../../scripts/private-servers/private-server.mjs';
+import { eventually } from '../support/eventually.js';
+import { Installation } from '../support/installation.js';
+import { answer, Receiver, type ReceivedRequest } from '../support/receiver.js';
+import { superuser, type HerautProcess } from '../support/spawn-heraut.js';
+import { real, stacks, type PreparedStack } from '../support/stacks.js';
+import { signToken } from '../support/tokens.js';
+
+/** What an operator may rely on: supervisors kill what takes longer. */
+const longestStopMs = 15_000;
+const testTimeoutMs = 60_000;
+
+describe.each(stacks)('SIGTERM on the $name stack', (stack) => {
+  const names = Array.from({ length: 10 }, (_, number) => `/webhook/${number}`);
+  const hanging = names[0]!;
+  let prepared: PreparedStack;
+  let heraut: Installation;
+  let receiver: Receiver;
+  let channel: string;
+
+  beforeEach(async () => {
+    [prepared, receiver] = [await stack.prepare(), await Receiver.start()];
+    heraut = await Installation.startWith(prepared, ['api,worker,dispatcher'], { NOTIFICATION_REQUESTS_TIMEOUT: '30' });
+    channel = await heraut.createChannel();
+    for (const name of names) await heraut.subscribe({ channel, url: new URL(name, receiver.url).href });
+  });
+
+  afterEach(async () => {
+    await heraut.end();
+    await receiver.stop();
+    await prepared.release();
+  });
+
+  it(
+    'under load ends the process in order within 15 s; after the next start everything has arrived, and only what hung twice',
+    async () => {
+      receiver.always((request, response) => {
+        if (request.path !== hanging) setTimeout(() => answer(204)(request, response), 1200);
+      });
+      const accepted: string[] = [];
+      const publisher = async () => {
+        for (;;) {
+          // The process may break off what it has not answered; only a 201 is a promise.
+          const answered = await heraut.tryToPublish(channel).catch(() => undefined);
+          if (!answered) return;
+          if (answered.status === 201) accepted.push(answered.headers.get('notification-id')!);
+          await pause(20);
+        }
+      };
+      const publishers = Promise.all(Array.from({ length: 4 }, publisher));
+      await eventually(() => receiver.notifications.length > 100, 'the load');
+      await expectAnOrderlyEnd(heraut.api);
+      await publishers;
+      const hung = receiver.notifications.filter(({ path }) => path === hanging).map(keyOf);
+      expect(hung).not.toEqual([]);
+      const once = accepted.flatMap((id) => names.map((name) => `${id} ${name}`));
+      const expected = [...once, ...hung].sort();
+      expect(receiver.notifications.length).toBeLessThan(expected.length);
+
+      receiver.always(answer(204));
+      await heraut.api.start('live');
+      await eventually(() => receiver.notifications.length >= expected.length, 'the rest', { withinMs: 40_000 });
+      expect(receiver.notifications.map(keyOf).sort()).toEqual(expected);
+      // To be broken off by us was nobody's attempt.
+      expect(new Set(receiver.notifications.map(({ headers }) => headers['webhook-attempt']))).toEqual(new Set(['1']));
+    },
+    testTimeoutMs,
+  );
+});
+
+describe('a request that is under way at SIGTERM', () => {
+  let prepared: PreparedStack;
+  let heraut: Installation;
+
+  beforeEach(async () => {
+    prepared = await real.prepare();
+    heraut = await Installation.startWith(prepared, ['api']);
+  });
+
+  afterEach(async () => {
+    await heraut.end();
+    await prepared.release();
+  });
+
+  it(
+    'is answered, and its caller is not waited for: neither to let go of the connection nor to finish what it sends',
+    async () => {
+      const [patient, silent] = [await RawCaller.connect(heraut.api.url), await RawCaller.connect(heraut.api.url)];
+      const body = JSON.stringify({ naam: 'late' });
+      const head = [
+        'POST /api/v1/kanaal HTTP/1.1',
+        `host: ${new URL(heraut.api.url).host}`,
+        `authorization: Bearer ${signToken(superuser)}`,
+        'content-type: application/json',
+        `content-length: ${Buffer.byteLength(body)}`,
+      ].join('\r\n');
+      const half = `${head}\r\n\r\n${body.slice(0, 5)}`;
+      for (const caller of [patient, silent]) caller.send(half);
+      await heraut.createChannel(); // by then both have got that far
+      const ended = expectAnOrderlyEnd(heraut.api);
+      await eventually(() => isRefused(heraut.api.url), 'new connections to be refused');
+      patient.send(body.slice(5));
+      await eventually(() => patient.text.startsWith('HTTP/1.1 201 '), 'the answer');
+      await ended;
+      expect(silent.text).toBe('');
+    },
+    testTimeoutMs,
+  );
+});
+
+async function expectAnOrderlyEnd(heraut: HerautProcess): Promise<void> {
+  const stoppedAt = performance.now();
+  expect(await heraut.stop()).toBe(0);
+  expect(performance.now() - stoppedAt).toBeLessThan(longestStopMs);
+}
+
+function keyOf({ headers, path }: ReceivedRequest): string {
+  return `${String(headers['webhook-id'])} ${path}`;
+}
+
+class RawCaller {
+  text = '';
+
+  private constructor(private readonly socket: Socket) {
+    socket.on('data', (bytes: Buffer) => (this.text += bytes.toString('utf8')));
+    socket.on('error', () => {}); // broken off: what it has got by then counts
+  }
+
+  static async connect(url: string): Promise<RawCaller> {
+    const socket = connect(Number(new URL(url).port), '127.0.0.1');
+    await once(socket, 'connect');
+    return new RawCaller(socket);
+  }
+
+  send(text: string): void {
+    this.socket.write(text);
+  }
+}
+
+async function isRefused(url: string): Promise<boolean> {
+  return !(await accepts(Number(new URL(url).port)));
+}
