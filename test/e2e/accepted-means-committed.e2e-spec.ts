@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { eventually } from '../support/eventually.js';
 import { Installation, type Published } from '../support/installation.js';
-import { answer, hang, Receiver } from '../support/receiver.js';
+import { answer, arrival, hang, Receiver } from '../support/receiver.js';
 import { real, stacks, type PreparedStack } from '../support/stacks.js';
 
 // As short as can be while the calls are still open when the process is killed.
@@ -39,17 +39,17 @@ describe.each(stacks)('a notification that was answered 201 on the $name stack',
       });
       const published = await heraut.publishMany(channel, 200);
       await heraut.api.kill9();
-      expect(arrivedAt(receiver).size).toBeLessThan(600);
+      expect(new Set(receiver.arrivals).size).toBeLessThan(600);
       receiver.always(answer(204));
       await heraut.api.start();
 
-      const expected = published.flatMap(({ id }) => names.map((name) => `${id} /webhook/${name}`)).sort();
+      const expected = published.flatMap(({ id }) => names.map((name) => arrival(id, `/webhook/${name}`))).sort();
       await eventually(
-        () => arrivedAt(receiver).size >= expected.length,
+        () => new Set(receiver.arrivals).size >= expected.length,
         'every one at every subscription',
         untilLeasesEnd,
       );
-      expect([...arrivedAt(receiver)].sort()).toEqual(expected);
+      expect([...new Set(receiver.arrivals)].sort()).toEqual(expected);
       const texts = new Map(published.map(({ id, text }) => [id, text]));
       for (const { headers, text } of receiver.notifications)
         expect(text).toBe(texts.get(String(headers['webhook-id'])));
@@ -91,9 +91,9 @@ describe('a worker that is killed while its receivers hang', () => {
       await begin();
       await eventually(() => receiver.notifications.length === 30, 'every one a second time', untilLeasesEnd);
       const times = new Map<string, number>();
-      for (const key of keysOf(receiver)) times.set(key, (times.get(key) ?? 0) + 1);
+      for (const key of receiver.arrivals) times.set(key, (times.get(key) ?? 0) + 1);
       expect([...times.keys()].sort()).toEqual(
-        published.flatMap(({ id }) => names.map((name) => `${id} /webhook/${name}`)).sort(),
+        published.flatMap(({ id }) => names.map((name) => arrival(id, `/webhook/${name}`))).sort(),
       );
       expect(new Set(times.values())).toEqual(new Set([2]));
       // The call that was cut off is nobody's attempt.
@@ -102,8 +102,3 @@ describe('a worker that is killed while its receivers hang', () => {
     testTimeoutMs,
   );
 });
-
-const keysOf = (receiver: Receiver) =>
-  receiver.notifications.map(({ headers, path }) => `${String(headers['webhook-id'])} ${path}`);
-
-const arrivedAt = (receiver: Receiver) => new Set(keysOf(receiver));

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '../support/eventually.js';
 import { Installation } from '../support/installation.js';
-import { Receiver } from '../support/receiver.js';
+import { arrival, Receiver } from '../support/receiver.js';
 import { real, type PreparedStack } from '../support/stacks.js';
 
 describe('two api processes on one real stack', () => {
@@ -35,7 +35,7 @@ describe('two api processes on one real stack', () => {
         const kanalen = [{ naam: channel, filters: { round: String(round) } }];
         const subscription = await heraut.subscribe({ channel, url: `${receiver.url}/${round}`, kanalen }, one);
         const { id } = await heraut.publish(channel, { kenmerken: { round: String(round) } }, other);
-        const key = `${id} /webhook/${round}`;
+        const key = arrival(id, `/webhook/${round}`);
         expected.push(key);
         // Deleted only then, because what waits for a subscription ends with it.
         await eventually(() => arrived().has(key), `round ${round}`, { everyMs: 2 });
@@ -44,7 +44,7 @@ describe('two api processes on one real stack', () => {
     };
     await Promise.all(Array.from({ length: together }, player));
     expect(expected).toHaveLength(rounds);
-    expect(receiver.notifications.map(keyOf).sort()).toEqual(expected.sort());
+    expect(receiver.arrivals.toSorted()).toEqual(expected.sort());
   }, 120_000);
 
   it('send nothing any more to a subscription that was deleted through one, once that was answered', async () => {
@@ -65,11 +65,7 @@ describe('two api processes on one real stack', () => {
 
   /** What has arrived, without looking at all of it each time. */
   function arrived(): Set<string> {
-    for (const request of receiver.notifications.slice(seen.size)) seen.add(keyOf(request));
+    for (const each of receiver.arrivals.slice(seen.size)) seen.add(each);
     return seen;
   }
 });
-
-function keyOf({ headers, path }: Receiver['requests'][0]): string {
-  return `${String(headers['webhook-id'])} ${path}`;
-}

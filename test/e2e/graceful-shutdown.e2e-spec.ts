@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { accepts } from '../../scripts/private-servers/private-server.mjs';
 import { eventually } from '../support/eventually.js';
 import { Installation } from '../support/installation.js';
-import { answer, Receiver, type ReceivedRequest } from '../support/receiver.js';
+import { answer, arrival, Receiver } from '../support/receiver.js';
 import { superuser, type HerautProcess } from '../support/spawn-heraut.js';
 import { real, stacks, type PreparedStack } from '../support/stacks.js';
 import { signToken } from '../support/tokens.js';
@@ -52,19 +52,19 @@ describe.each(stacks)('SIGTERM on the $name stack', (stack) => {
         }
       };
       const publishers = Promise.all(Array.from({ length: 4 }, publisher));
-      await eventually(() => receiver.notifications.length > 100, 'the load');
+      await eventually(() => receiver.arrivals.length > 100, 'the load');
       await expectAnOrderlyEnd(heraut.api);
       await publishers;
-      const hung = receiver.notifications.filter(({ path }) => path === hanging).map(keyOf);
+      const hung = receiver.arrivals.filter((each) => each.endsWith(hanging));
       expect(hung).not.toEqual([]);
-      const once = accepted.flatMap((id) => names.map((name) => `${id} ${name}`));
+      const once = accepted.flatMap((id) => names.map((name) => arrival(id, name)));
       const expected = [...once, ...hung].sort();
-      expect(receiver.notifications.length).toBeLessThan(expected.length);
+      expect(receiver.arrivals.length).toBeLessThan(expected.length);
 
       receiver.always(answer(204));
       await heraut.api.start('live');
-      await eventually(() => receiver.notifications.length >= expected.length, 'the rest', { withinMs: 40_000 });
-      expect(receiver.notifications.map(keyOf).sort()).toEqual(expected);
+      await eventually(() => receiver.arrivals.length >= expected.length, 'the rest', { withinMs: 40_000 });
+      expect(receiver.arrivals.toSorted()).toEqual(expected);
       // To be broken off by us was nobody's attempt.
       expect(new Set(receiver.notifications.map(({ headers }) => headers['webhook-attempt']))).toEqual(new Set(['1']));
     },
@@ -116,10 +116,6 @@ async function expectAnOrderlyEnd(heraut: HerautProcess): Promise<void> {
   const stoppedAt = performance.now();
   expect(await heraut.stop()).toBe(0);
   expect(performance.now() - stoppedAt).toBeLessThan(longestStopMs);
-}
-
-function keyOf({ headers, path }: ReceivedRequest): string {
-  return `${String(headers['webhook-id'])} ${path}`;
 }
 
 class RawCaller {

@@ -4,7 +4,7 @@ import pg from 'pg';
 import { startPrivateServers, type PrivateServers } from '../../scripts/private-servers.mjs';
 import { eventually } from '../support/eventually.js';
 import { Installation, type Published } from '../support/installation.js';
-import { answer, Receiver } from '../support/receiver.js';
+import { answer, arrival, Receiver } from '../support/receiver.js';
 import { realOn, type PreparedStack } from '../support/stacks.js';
 
 const untilItIsBack = { withinMs: 30_000 };
@@ -194,7 +194,7 @@ describe('our own trouble', () => {
     const expected = keysFor(published);
     await eventually(
       () => {
-        const arrived = new Set(arrivals());
+        const arrived = new Set(receiver.arrivals);
         return expected.every((key) => arrived.has(key));
       },
       'every one at every subscription',
@@ -206,17 +206,11 @@ describe('our own trouble', () => {
     await arrivesEverywhere(published);
     const expected = keysFor(published);
     const wanted = new Set(expected);
-    expect(
-      arrivals()
-        .filter((key) => wanted.has(key))
-        .sort(),
-    ).toEqual(expected.sort());
+    expect(receiver.arrivals.filter((key) => wanted.has(key)).sort()).toEqual(expected.sort());
   }
 
   const keysFor = (published: Published[]) =>
-    published.flatMap(({ id }) => names.map((name) => `${id} /webhook/${name}`));
-
-  const arrivals = () => receiver.notifications.map(({ headers, path }) => `${String(headers['webhook-id'])} ${path}`);
+    published.flatMap(({ id }) => names.map((name) => arrival(id, `/webhook/${name}`)));
 
   function loggedByWorkers(event: string): Promise<unknown> {
     const worker = heraut.processes[1]!;

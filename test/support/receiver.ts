@@ -61,9 +61,14 @@ export function huge(bytes: number, status = 200): Behaviour {
 export const protectedReceiver: Behaviour = (request, response) =>
   response.writeHead(request.headers.authorization ? 204 : 401).end();
 
+/** One notification at one path of a receiver, in a form that sorts and compares. */
+export const arrival = (notificationId: string, path: string): string => `${notificationId} ${path}`;
+
 /** A webhook whose behaviour a test decides, request by request. It records everything it gets. */
 export class Receiver {
   readonly requests: ReceivedRequest[] = [];
+  /** Which notification came in at which path, as often as it did: each an `arrival`. */
+  readonly arrivals: string[] = [];
   private readonly coming: Behaviour[] = [];
   private otherwise: Behaviour = protectedReceiver;
   private server: Server | undefined;
@@ -127,6 +132,8 @@ export class Receiver {
         at: Date.now(),
       };
       this.requests.push(received);
+      const notificationId = request.headers['webhook-id'];
+      if (typeof notificationId === 'string') this.arrivals.push(arrival(notificationId, received.path));
       (this.coming.shift() ?? this.otherwise)(received, response);
     });
   }

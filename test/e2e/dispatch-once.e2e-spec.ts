@@ -1,0 +1,140 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { eventually } from '../support/eventually.js';
+import { Installation, type Published } from '../support/installation.js';
+import { answer, arrival, Receiver } from '../support/receiver.js';
+import { embedded, real, type PreparedStack, type Stack } from '../support/stacks.js';
+
+const program = fileURLToPath(new URL('../../dist/src/dispatch-once.js', import.meta.url));
+const testTimeoutMs = 60_000;
+
+interface Ended {
+  status: number | null;
+  output: string;
+  errors: string;
+}
+
+/** As cron runs it. */
+async function dispatch(settings: Record<string, string>, words = ['--once']): Promise<Ended> {
+  const child = spawn(process.execPath, [program, ...words], {
+    env: { PATH: process.env.PATH, TZ: 'UTC', ...settings },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const ended: Ended = { status: null, output: '', errors: '' };
+  child.stdout.on('data', (bytes: Buffer) => (ended.output += bytes.toString('utf8')));
+  child.stderr.on('data', (bytes: Buffer) => (ended.errors += bytes.toString('utf8')));
+  [ended.status] = (await once(child, 'close')) as [number | null];
+  return ended;
+}
+
+/** How many deliveries it says it handed out. */
+function dispatchedBy({ status, output, errors }: Ended): number {
+  expect({ status, errors }).toEqual({ status: 0, errors: '' });
+  const done = output.split('\n').find((line) => line.includes('"dispatch.done"'));
+  return (JSON.parse(done ?? '{}') as { dispatched: number }).dispatched;
+}
+
+describe('one run of the dispatcher', () => {
+  const names = ['a', 'b', 'c'];
+  let prepared: PreparedStack;
+  let heraut: Installation;
+  let receiver: Receiver;
+  let subscriptions: string[];
+
+  async function begin(stack: Stack, roles: string[], settings: Record<string, string> = {}): Promise<void> {
+    [prepared, receiver] = [await stack.prepare(), await Receiver.start()];
+    Object.assign(prepared.settings, settings);
+    heraut = await Installation.startWith(prepared, roles);
+  }
+
+  afterEach(async () => {
+    await heraut.end();
+    await receiver.stop();
+    await prepared.release();
+  });
+
+  it(
+    'has the workers send what is due, and however many run at once, none of it twice',
+    async () => {
+      await begin(real, ['api', 'worker,dispatcher']);
+      await heraut.setRetryPolicy({ maxRetries: 3, backoffFactor: 600 });
+      const published = await publishTo(names, 20, () => receiver.always(answer(400)));
+      await everyOneIs('waiting', published);
+      expect(receiver.arrivals).toHaveLength(60);
+      await heraut.processes[1]!.stop();
+      await heraut.add('worker');
+      for (const { id } of published)
+        await Promise.all(subscriptions.map((subscription) => heraut.command('retry', id, subscription)));
+      receiver.always(answer(204));
+      const runs = await Promise.all(Array.from({ length: 4 }, () => dispatch(prepared.settings)));
+      expect(runs.map(dispatchedBy).reduce((sum, count) => sum + count)).toBeGreaterThanOrEqual(60);
+      await eventually(async () => {
+        if (receiver.arrivals.length >= 120) return true;
+        dispatchedBy(await dispatch(prepared.settings)); // what an endpoint had no room for is for the next run
+        return false;
+      }, 'every second attempt');
+      await everyOneIs('delivered', published);
+      const expected = keysOf(published);
+      expect(receiver.arrivals.toSorted()).toEqual([...expected, ...expected].sort());
+      expect(dispatchedBy(await dispatch(prepared.settings))).toBe(0);
+    },
+    testTimeoutMs,
+  );
+
+  it(
+    'sends what is due itself where no broker brings it to a worker, and still none of it twice',
+    async () => {
+      await begin(real, ['api'], { AMQP_URL: '' });
+      const published = await publishTo(names, 20);
+      const before = await dispatch(prepared.settings);
+      // What was accepted without a queue is due in a second; the first run may come before that.
+      await eventually(async () => {
+        const runs = await Promise.all(Array.from({ length: 3 }, () => dispatch(prepared.settings)));
+        return [before, ...runs].every(({ status }) => status === 0) && receiver.arrivals.length >= 60;
+      }, 'every one to arrive');
+      expect(receiver.arrivals.toSorted()).toEqual(keysOf(published).sort());
+      await everyOneIs('delivered', published);
+    },
+    testTimeoutMs,
+  );
+
+  it('says so and fails where the embedded database is in use', async () => {
+    await begin(embedded, ['api,worker,dispatcher']);
+    const { status, errors, output } = await dispatch(prepared.settings);
+    expect(status).toBe(1);
+    expect(errors).toMatch(/ is in use by process \d+\./);
+    expect(errors).toContain(String(heraut.api.pid));
+    expect(errors).not.toMatch(/^\s+at /m); // no stack trace for what an operator can mend
+    expect(output).toBe('');
+  });
+
+  it.each([[[]], [['once']], [['--once', 'now']]])('answers the arguments %j with how it is used', async (words) => {
+    await begin(embedded, []);
+    const { status, errors } = await dispatch(prepared.settings, words);
+    expect(status).toBe(1);
+    expect(errors).toMatch(/^Usage: npm run dispatch -- --once$/m);
+  });
+
+  async function publishTo(paths: string[], count: number, then = () => {}): Promise<Published[]> {
+    const channel = await heraut.createChannel();
+    subscriptions = [];
+    for (const path of paths) subscriptions.push(await heraut.subscribe({ channel, url: `${receiver.url}/${path}` }));
+    then();
+    return heraut.publishMany(channel, count);
+  }
+
+  const keysOf = (published: Published[]) =>
+    published.flatMap(({ id }) => names.map((name) => arrival(id, `/webhook/${name}`)));
+
+  async function everyOneIs(state: string, published: Published[]): Promise<void> {
+    for (const { id } of published) {
+      await eventually(async () => {
+        const { body } = await heraut.api.call('GET', `/admin/v1/deliveries?notification=${id}`);
+        const { deliveries } = body as { deliveries: { state: string }[] };
+        return deliveries.length === names.length && deliveries.every((delivery) => delivery.state === state);
+      }, `every delivery to be ${state}`);
+    }
+  }
+});
