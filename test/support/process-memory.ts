@@ -12,7 +12,7 @@ export class ProcessMemory {
 
   constructor(private readonly processes: HerautProcess[]) {
     this.before = this.highest = this.read();
-    this.timer = setInterval(() => (this.highest = Math.max(this.highest, this.read())), sampleEveryMs);
+    this.timer = setInterval(() => (this.highest = Math.max(this.highest, this.read())), sampleEveryMs).unref();
   }
 
   /** @returns megabytes by which it has grown at its highest */
@@ -22,7 +22,8 @@ export class ProcessMemory {
   }
 
   private read(): number {
-    const pids = this.processes.map(({ pid }) => String(pid)).join(',');
+    const pids = this.processes.flatMap(({ pid }) => (pid === undefined ? [] : String(pid))).join(',');
+    if (pids === '') return 0; // they have ended with a test that failed
     // Resident set sizes in kilobytes, one a line (POSIX ps).
     const lines = execFileSync('ps', ['-o', 'rss=', '-p', pids], { encoding: 'utf8' }).trim().split('\n');
     return lines.reduce((sum, line) => sum + Number(line), 0) / 1024;

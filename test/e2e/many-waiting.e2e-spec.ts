@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { connect } from 'amqplib';
+import pg from 'pg';
+import { v7 as uuidv7 } from 'uuid';
+import { topology } from '../../src/queue/topology.rabbitmq.js';
+import { eventually } from '../support/eventually.js';
+import { Installation } from '../support/installation.js';
+import { ProcessMemory } from '../support/process-memory.js';
+import { answer, arrival, Receiver } from '../support/receiver.js';
+import { real, type PreparedStack } from '../support/stacks.js';
+
+/** Fewer than are promised, because of the time it takes: TEST_WAITING_DELIVERIES=100000 is the whole promise. */
+const waiting = Number(process.env.TEST_WAITING_DELIVERIES ?? 20_000);
+const subscribers = 20;
+const patience = { withinMs: 120_000, everyMs: 50 };
+
+describe(`${waiting} deliveries that wait for a retry`, () => {
+  let prepared: PreparedStack;
+  let heraut: Installation;
+  let receiver: Receiver;
+  let database: pg.Client;
+
+  beforeAll(async () => {
+    [prepared, receiver] = [await real.prepare(), await Receiver.start()];
+    heraut = await Installation.start(prepared);
+    database = new pg.Client({ connectionString: prepared.settings.DATABASE_URL });
+    await database.connect();
+  }, 60_000);
+
+  afterAll(async () => {
+    await database.end();
+    await heraut.end();
+    await receiver.stop();
+    await prepared.release();
+  });
+
+  it('cost RabbitMQ nothing and the worker no memory; due together, they all go out, each once', async () => {
+    await heraut.setRetryPolicy({ maxRetries: 5, backoffFactor: 0.2 });
+    const [crowded, lively] = [await heraut.createChannel(), await heraut.createChannel()];
+    const subscriptions: string[] = [];
+    for (let number = 0; number < subscribers; number++)
+      subscriptions.push(await heraut.subscribe({ channel: crowded, url: `${receiver.url}/${number}` }));
+    const other = await heraut.subscribe({ channel: lively, url: `${receiver.url}/lively` });
+    await heraut.publishMany(lively, 500); // a process that has worked a while, to be compared with
+    await eventually(() => receiver.arrivals.length === 500, 'the warming up', patience);
+
+    const memory = new ProcessMemory([heraut.processes[1]!]);
+    const expected = await letWait(crowded, subscriptions);
+    // A delivery that fails and comes again shows that the dispatcher has looked at all that is due, more than once.
+    receiver.next(answer(500));
+    const { id } = await heraut.publish(lively);
+    await heraut.becomes('delivered', id, other);
+    expect(await messagesInQueues()).toBe(0);
+    expect(receiver.arrivals).toHaveLength(502);
+    expect(memory.stop()).toBeLessThan(40);
+
+    const sending = new ProcessMemory([heraut.processes[1]!]);
+    const startedAt = performance.now();
+    await database.query("UPDATE delivery SET next_at = now() WHERE state = 'waiting'");
+    await eventually(() => receiver.arrivals.length >= 502 + waiting, 'all of them', patience);
+    console.log((await database.query('SELECT generation, count(*)::int FROM delivery GROUP BY 1 ORDER BY 1')).rows);
+    console.log(`${waiting} in ${performance.now() - startedAt} ms, ${sending.before} MB, ${sending.stop()} MB more`);
+    await eventually(async () => (await countInState('delivered')) === waiting + 501, 'all to be delivered', patience);
+    expect(receiver.arrivals.slice(502).sort()).toEqual(expected.sort());
+    expect(sending.stop()).toBeLessThan(200);
+    expect(await messagesInQueues()).toBe(0);
+  }, 300_000);
+
+  /** Puts them into the ledger as they are after a first attempt that failed. @returns what will arrive */
+  async function letWait(channel: string, subscriptions: string[]): Promise<string[]> {
+    const ids = Array.from({ length: waiting / subscriptions.length }, () => uuidv7());
+    const body = JSON.stringify({ kanaal: channel, resource: 'case', padding: '.'.repeat(500) });
+    await database.query(
+      `INSERT INTO notification (id, channel, publisher, body) SELECT id, $2, 'test', $3 FROM unnest($1::uuid[]) AS item (id)`,
+      [ids, channel, body],
+    );
+    await database.query(
+      `INSERT INTO delivery (notification_id, subscription_id, state, attempts, failures, next_at, queued_at, last_status)
+       SELECT notification_id, subscription_id, 'waiting', 1, 1, now() + interval '1 hour', now(), 503
+       FROM unnest($1::uuid[]) AS n (notification_id), unnest($2::uuid[]) AS s (subscription_id)`,
+      [ids, subscriptions],
+    );
+    return ids.flatMap((id) => subscriptions.map((_, number) => arrival(id, `/webhook/${number}`)));
+  }
+
+  async function countInState(state: string): Promise<number> {
+    const { rows } = await database.query<{ count: number }>(
+      'SELECT count(*)::int AS count FROM delivery WHERE state = $1',
+      [state],
+    );
+    return rows[0]!.count;
+  }
+
+  async function messagesInQueues(): Promise<number> {
+    const connection = await connect(prepared.settings.AMQP_URL!);
+    try {
+      const channel = await connection.createChannel();
+      let messages = 0;
+      for (const { name } of topology(prepared.settings.QUEUE_PREFIX!, 1))
+        messages += (await channel.checkQueue(name)).messageCount;
+      return messages;
+    } finally {
+      await connection.close();
+    }
+  }
+});
