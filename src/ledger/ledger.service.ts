@@ -163,9 +163,11 @@ export class Ledger {
 
   /** Of deliveries that came out of the queue late or twice, those that are still to be sent. */
   async stillQueued<D extends Delivery>(deliveries: D[]): Promise<D[]> {
-    const rows = await this.postgres.query<KeyRow>(statements.inspect, keysOf(deliveries));
-    const found = new Set(rows.map((row) => `${row.notification_id}/${row.subscription_id}`));
-    return deliveries.filter((delivery) => found.has(`${delivery.notificationId}/${delivery.subscriptionId}`));
+    const rows = await this.postgres.query<KeyRow & { generation: number }>(statements.inspect, keysOf(deliveries));
+    const found = new Set(rows.map((row) => `${row.notification_id}/${row.subscription_id}/${row.generation}`));
+    return deliveries.filter(({ notificationId, subscriptionId, generation }) =>
+      found.has(`${notificationId}/${subscriptionId}/${generation}`),
+    );
   }
 
   /** The text to send of each notification, by id. */

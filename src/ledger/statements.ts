@@ -223,7 +223,7 @@ export const claimDue: Statement = {
 export const inspect: Statement = {
   name: 'inspect',
   text: `
-    SELECT d.notification_id, d.subscription_id
+    SELECT d.notification_id, d.subscription_id, d.generation
     FROM unnest($1::uuid[], $2::uuid[], $3::int[]) AS item (notification_id, subscription_id, generation)
     JOIN delivery d USING (notification_id, subscription_id)
     WHERE d.state = 'queued' AND d.generation = item.generation AND d.notification_id BETWEEN $4 AND $5`,
