@@ -18,6 +18,7 @@ import { redis } from './private-servers/redis.mjs';
  * @property {Controls} postgres
  * @property {Controls} rabbitmq
  * @property {Controls} redis
+ * @property {(...words: string[]) => Promise<void>} rabbitmqctl RabbitMQ's own tool
  * @property {{ TEST_DATABASE_URL: string, TEST_AMQP_URL: string, TEST_REDIS_URL: string }} environment for the tests
  * @property {() => Promise<void>} stop ends all of them and removes their data
  */
@@ -47,7 +48,7 @@ export async function startPrivateServers(log = () => {}) {
   const place = (/** @type {string} */ name) => ({ directory: join(directory, name), tellGuardian: guardian.tell });
   const database = postgres({ ...place('postgres'), binaries: programs.postgresBinaries, port: await freePort() });
   const cache = redis({ ...place('redis'), program: programs.redisServer, port: await freePort() });
-  const { broker, portMapper } = await rabbitmq({
+  const { broker, portMapper, rabbitmqctl } = await rabbitmq({
     ...place('rabbitmq'),
     program: programs.rabbitmqServer,
     epmd: programs.epmd,
@@ -66,7 +67,7 @@ export async function startPrivateServers(log = () => {}) {
     await stop();
     throw error;
   }
-  const servers = { postgres: database, rabbitmq: broker, redis: cache };
+  const servers = { postgres: database, rabbitmq: broker, redis: cache, rabbitmqctl };
   return { ...servers, environment: environmentOf(servers), stop };
 }
 

@@ -1,4 +1,4 @@
-// Parts of the benchmark that run in processes of their own, so that each has its own CPU time, and how they are called.
+// Parts of the benchmark, and of the fault suite, that run in processes of their own, and how they are called.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -18,6 +18,8 @@ import { fileURLToPath } from 'node:url';
  * @typedef {{
  *   'receiver.mjs': import('./receiver.mjs').ReceiverHandlers,
  *   'load.mjs': import('./load.mjs').LoadHandlers,
+ *   '../faults/receiver.mjs': import('../faults/receiver.mjs').CheckingReceiver,
+ *   '../faults/publisher.mjs': import('../faults/publisher.mjs').FaultsPublisher,
  * }} Files
  */
 

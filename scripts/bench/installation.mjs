@@ -1,17 +1,13 @@
 // What is measured: Heraut as an operator runs it, on servers of its own.
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { closeSync, createReadStream, mkdirSync, openSync, readFileSync } from 'node:fs';
+import { createReadStream, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { makeToken } from '../first-steps.mjs';
+import { startHeraut } from '../heraut-process.mjs';
 import { startPrivateServers } from '../private-servers.mjs';
 import { freePort } from '../private-servers/private-server.mjs';
-import { projectDirectory } from '../ready-to-run.mjs';
 
 const superuser = { clientId: 'bench', secret: 'for this benchmark only' };
-const readyWithinMs = 60_000;
 
 /** @typedef {'api' | 'worker' | 'postgres' | 'rabbitmq' | 'redis'} Part */
 
@@ -52,7 +48,11 @@ export async function startInstallation({ embedded, cpuProf, directory, filters,
     /** @type {string} */ origin,
     /** @type {Record<string, string>} */ settings,
   ) => {
-    const heraut = startHeraut({ name, directory, cpuProf, settings: { ...common, ...settings } });
+    const nodeOptions = cpuProf
+      ? ['--cpu-prof', `--cpu-prof-dir=${resolve(cpuProf)}`, `--cpu-prof-name=${name}.cpuprofile`]
+      : [];
+    if (cpuProf) mkdirSync(resolve(cpuProf), { recursive: true });
+    const heraut = startHeraut({ name, directory, nodeOptions, settings: { ...common, ...settings } });
     tellGuardian(`+ ${heraut.pid} SIGTERM`);
     onStarted(heraut.stop);
     await heraut.untilReady(origin);
@@ -60,7 +60,7 @@ export async function startInstallation({ embedded, cpuProf, directory, filters,
   };
   /** @type {Partial<Record<Part, number>>} */
   let pids;
-  /** @type {HerautProcess[]} */
+  /** @type {import('../heraut-process.mjs').HerautProcess[]} */
   let herauts;
   if (embedded) {
     log('starting Heraut on its embedded default …');
@@ -97,64 +97,6 @@ export async function startInstallation({ embedded, cpuProf, directory, filters,
       await Promise.all(herauts.map((heraut) => heraut.stop()));
     },
   };
-}
-
-/**
- * @typedef {object} HerautProcess
- * @property {number} pid
- * @property {(origin: string) => Promise<void>} untilReady
- * @property {string} logFile
- * @property {() => Promise<void>} stop in good order
- */
-
-/**
- * @param {{ name: string, directory: string, cpuProf: string | undefined, settings: Record<string, string> }} what
- * @returns {HerautProcess}
- */
-function startHeraut({ name, directory, cpuProf, settings }) {
-  const logFile = join(directory, `${name}.log`);
-  const output = openSync(logFile, 'a');
-  const profiling = cpuProf
-    ? ['--cpu-prof', `--cpu-prof-dir=${resolve(cpuProf)}`, `--cpu-prof-name=${name}.cpuprofile`]
-    : [];
-  if (cpuProf) mkdirSync(resolve(cpuProf), { recursive: true });
-  const child = spawn(process.execPath, [...profiling, join(projectDirectory, 'dist/src/main.js')], {
-    env: { PATH: process.env.PATH, ...settings },
-    stdio: ['ignore', output, output],
-    detached: true, // a Ctrl-C at the terminal is for the benchmark itself
-  });
-  closeSync(output);
-  const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
-  return {
-    pid: child.pid ?? 0,
-    logFile,
-    untilReady: async (origin) => {
-      const giveUpAt = Date.now() + readyWithinMs;
-      while (!(await isReady(origin))) {
-        if (hasEnded() || Date.now() > giveUpAt) {
-          throw new Error(
-            `The ${name} process did not become ready.\n${readFileSync(logFile, 'utf8').split('\n').slice(-25).join('\n')}`,
-          );
-        }
-        await sleep(50);
-      }
-    },
-    stop: async () => {
-      if (hasEnded()) return;
-      const ended = once(child, 'exit');
-      child.kill('SIGTERM');
-      await ended;
-    },
-  };
-}
-
-/** @param {string} origin */
-async function isReady(origin) {
-  try {
-    return (await fetch(`${origin}/health/ready`)).ok;
-  } catch {
-    return false; // not listening yet
-  }
 }
 
 /**

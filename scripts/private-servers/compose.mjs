@@ -9,7 +9,10 @@ const composeFile = new URL('../../docker/compose.test.yml', import.meta.url).pa
 /**
  * The same three servers as containers, for machines that have none of the programs.
  * @param {string} project
- * @returns {Promise<{ postgres: Controls, rabbitmq: Controls, redis: Controls, down: () => void }>}
+ * @returns {Promise<{
+ *   postgres: Controls, rabbitmq: Controls, redis: Controls,
+ *   rabbitmqctl: (...words: string[]) => Promise<void>, down: () => void,
+ * }>}
  */
 export async function composeServers(project) {
   const ports = { postgres: await freePort(), rabbitmq: await freePort(), redis: await freePort() };
@@ -33,6 +36,7 @@ export async function composeServers(project) {
     postgres: container('postgres', `postgres://heraut@127.0.0.1:${ports.postgres}/postgres`),
     rabbitmq: container('rabbitmq', `amqp://heraut:heraut@127.0.0.1:${ports.rabbitmq}`),
     redis: container('redis', `redis://127.0.0.1:${ports.redis}`),
+    rabbitmqctl: async (...words) => void compose('exec', '-T', 'rabbitmq', 'rabbitmqctl', '--quiet', ...words),
     down: () => void compose('down', '--volumes'),
   };
 

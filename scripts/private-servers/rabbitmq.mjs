@@ -1,6 +1,7 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import { accepts, freePort, PrivateServer } from './private-server.mjs';
 
 /**
@@ -75,7 +76,13 @@ export async function rabbitmq({ program, epmd, configFile, directory, port, tel
     },
     tellGuardian,
   });
-  return { broker, portMapper };
+  const rabbitmqctl = async (/** @type {string[]} */ ...words) => {
+    const tool = join(dirname(program), 'rabbitmqctl');
+    await promisify(execFile)(tool, ['--quiet', '--node', environment.RABBITMQ_NODENAME, ...words], {
+      env: environment,
+    });
+  };
+  return { broker, portMapper, rabbitmqctl };
 
   function prepare() {
     for (const name of ['home', 'mnesia', 'log', 'generated']) mkdirSync(inside(name), { recursive: true });

@@ -1,0 +1,172 @@
+// Heraut as it runs in production: several processes of every role, which scenarios kill, freeze and start again.
+import { createReadStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { makeToken } from '../first-steps.mjs';
+import { startHeraut } from '../heraut-process.mjs';
+import { freePort } from '../private-servers/private-server.mjs';
+
+/** @typedef {'api' | 'worker' | 'dispatcher'} Role */
+
+const superuser = { clientId: 'faults', secret: 'for these faults only' };
+
+export class Member {
+  /** @type {import('../heraut-process.mjs').HerautProcess | undefined} */
+  #process;
+  /** Whether it should be running: one that ends by itself has crashed. */
+  #isWanted = false;
+
+  /**
+   * @param {Role} role
+   * @param {string} name
+   * @param {number} port
+   * @param {{ directory: string, settings: Record<string, string>, tellGuardian: (line: string) => void }} environment
+   */
+  constructor(role, name, port, environment) {
+    this.role = role;
+    this.name = name;
+    this.url = `http://127.0.0.1:${port}`;
+    this.environment = environment;
+    /** @type {Record<string, string>} */
+    this.settings = { ...environment.settings, ROLES: role, PORT: String(port) };
+    /** @type {string[]} */
+    this.nodeOptions = [];
+  }
+
+  get hasCrashed() {
+    return this.#isWanted && this.#process?.hasEnded === true;
+  }
+
+  get logFile() {
+    return this.#process?.logFile;
+  }
+
+  /** Resolves when it is ready. Does nothing where it runs already. */
+  async start() {
+    if (this.#process && !this.#process.hasEnded) return;
+    const { directory, tellGuardian } = this.environment;
+    const { name, settings, nodeOptions } = this;
+    this.#process = startHeraut({ name, directory, settings, nodeOptions });
+    this.#isWanted = true;
+    tellGuardian(`+ ${this.#process.pid} SIGKILL`);
+    await this.#process.untilReady(this.url);
+  }
+
+  async kill9() {
+    await this.#end('SIGKILL');
+  }
+
+  /** As a supervisor stops it. */
+  async stop() {
+    await this.#end('SIGTERM');
+  }
+
+  /** It no longer runs, and nobody is told: its connections stay open. */
+  freeze() {
+    this.#process?.signal('SIGSTOP');
+  }
+
+  thaw() {
+    this.#process?.signal('SIGCONT');
+  }
+
+  /** @param {NodeJS.Signals} signal */
+  async #end(signal) {
+    this.#isWanted = false;
+    const process = this.#process;
+    if (!process || process.hasEnded) return;
+    process.signal(signal);
+    await process.ended();
+    this.environment.tellGuardian(`- ${process.pid}`);
+  }
+}
+
+export class Cluster {
+  /** @type {Member[]} */
+  members = [];
+  token = makeToken(superuser.clientId, superuser.secret);
+
+  /**
+   * @param {object} how
+   * @param {Record<Role, number>} how.counts how many processes of each role
+   * @param {Record<string, string>} how.settings
+   * @param {string} how.directory for logs
+   * @param {(line: string) => void} how.tellGuardian
+   */
+  static async create({ counts, settings, directory, tellGuardian }) {
+    const cluster = new Cluster();
+    const common = {
+      NODE_ENV: 'production',
+      SUPERUSER_CLIENT_ID: superuser.clientId,
+      SUPERUSER_SECRET: superuser.secret,
+      ...settings,
+    };
+    for (const [role, count] of /** @type {[Role, number][]} */ (Object.entries(counts))) {
+      for (let number = 1; number <= count; number++) {
+        const environment = { directory, settings: common, tellGuardian };
+        cluster.members.push(new Member(role, `${role}-${number}`, await freePort(), environment));
+      }
+    }
+    return cluster;
+  }
+
+  /** @param {Role} [role] all of them when not given */
+  of(role) {
+    return this.members.filter((member) => role === undefined || member.role === role);
+  }
+
+  async start() {
+    const [first, ...others] = this.members;
+    await first?.start(); // it migrates
+    await Promise.all(others.map((member) => member.start()));
+  }
+
+  /** Everything runs again. @returns the names of those that had ended by themselves */
+  async heal() {
+    const crashed = this.members.filter((member) => member.hasCrashed);
+    for (const member of this.members) member.thaw();
+    await Promise.all(this.members.map((member) => member.start()));
+    return crashed.map((member) => member.name);
+  }
+
+  /** Nothing is left to be said: what was to be seen has been counted. */
+  async end() {
+    await Promise.all(this.members.map((member) => member.kill9()));
+  }
+
+  /**
+   * One request to the first API.
+   * @param {'POST' | 'PUT'} method
+   * @param {string} path
+   * @param {object} body
+   */
+  async call(method, path, body) {
+    const headers = { authorization: `Bearer ${this.token}`, 'content-type': 'application/json' };
+    const url = `${this.of('api')[0]?.url}${path}`;
+    const request = { method, headers, body: JSON.stringify(body) };
+    const response = await fetch(url, request);
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${method} ${url} answered ${response.status}: ${text}`);
+    return /** @type {unknown} */ (JSON.parse(text));
+  }
+
+  /**
+   * How often each event was logged, and what a process printed that is no event: then it has crashed.
+   * @returns {Promise<{ events: Map<string, number>, output: string[] }>}
+   */
+  async readLogs() {
+    /** @type {Map<string, number>} */
+    const events = new Map();
+    /** @type {string[]} */
+    const output = [];
+    for (const { logFile, name } of this.members) {
+      if (logFile === undefined) continue;
+      for await (const line of createInterface({ input: createReadStream(logFile) })) {
+        // The last line of one that was killed may be half a line.
+        const event = line.startsWith('{') ? /"event":"([^"]+)"/.exec(line)?.[1] : undefined;
+        if (event !== undefined) events.set(event, (events.get(event) ?? 0) + 1);
+        else if (line !== '' && !line.startsWith('{')) output.push(`${name}: ${line}`);
+      }
+    }
+    return { events, output };
+  }
+}

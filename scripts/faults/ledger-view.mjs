@@ -1,0 +1,52 @@
+import pg from 'pg';
+
+/** @typedef {{ state: string, generation: number }} LedgerEntry */
+
+/** What the ledger says, read straight from it: the processes under test may be down. */
+export class LedgerView {
+  /** @param {string} databaseUrl */
+  constructor(databaseUrl) {
+    this.databaseUrl = databaseUrl;
+  }
+
+  /** How many deliveries are not over, by state. @returns {Promise<Map<string, number>>} */
+  async unfinished() {
+    const rows = await this.#query(
+      `SELECT state::text, count(*)::int AS count FROM delivery
+       WHERE state IN ('queued', 'waiting', 'held', 'sending') GROUP BY state`,
+    );
+    return new Map(rows.map(({ state, count }) => [state, count]));
+  }
+
+  /** @param {string} subscriptionId @returns {Promise<Map<string, LedgerEntry>>} by notification */
+  async deliveriesOf(subscriptionId) {
+    const rows = await this.#query(
+      'SELECT notification_id, state::text, generation FROM delivery WHERE subscription_id = $1',
+      [subscriptionId],
+    );
+    return new Map(rows.map(({ notification_id, state, generation }) => [notification_id, { state, generation }]));
+  }
+
+  /** How often deliveries were handed out, beyond once each. @returns {Promise<number>} */
+  async handedOutAgain() {
+    const [row] = await this.#query('SELECT (coalesce(sum(generation), 0) - count(*))::int AS again FROM delivery');
+    return row.again;
+  }
+
+  /**
+   * A connection of its own each time: any of them may be the one that a scenario kills.
+   * @param {string} text
+   * @param {unknown[]} [values]
+   * @returns {Promise<any[]>}
+   */
+  async #query(text, values = []) {
+    const client = new pg.Client({ connectionString: this.databaseUrl });
+    client.on('error', () => {}); // the query fails as well
+    await client.connect();
+    try {
+      return (await client.query(text, values)).rows;
+    } finally {
+      await client.end();
+    }
+  }
+}

@@ -1,0 +1,114 @@
+import { once } from 'node:events';
+import { connect, createServer } from 'node:net';
+
+/**
+ * Statements after which Postgres has committed something: those with a transaction of their own, by the names under which
+ * Heraut prepares them, and the end of every other transaction.
+ */
+const committing =
+  /\0(accept|settle|claim-sending|claim-due|end-leases|end-sending|free-orphaned|put-back|own|shorten-lease)\0|COMMIT/;
+
+/**
+ * Where a connection is cut: `asked`, when the commit has gone to Postgres, which may or may not come to read it; `answered`,
+ * when it has committed and its answer does not get through.
+ * @typedef {'nowhere' | 'asked' | 'answered'} Cut
+ */
+
+/** @typedef {{ client: import('node:net').Socket, server: import('node:net').Socket, cut: Cut }} Pair */
+
+/**
+ * The way to Postgres: it can be made slow, and it can be cut at the worst moment, when Postgres has been told to commit and
+ * the client has not learnt that it did.
+ */
+export class PostgresProxy {
+  /** Milliseconds that every message takes, each way. */
+  delayMs = () => 0;
+  /** Asked at every commit. @type {() => Cut} */
+  whereToCut = () => 'nowhere';
+  cuts = 0;
+  /** @type {Set<Pair>} */
+  #pairs = new Set();
+  #listener = createServer((client) => this.#join(client));
+
+  /** @param {string} databaseUrl */
+  constructor(databaseUrl) {
+    this.target = new URL(databaseUrl);
+  }
+
+  async start() {
+    this.#listener.listen(0, '127.0.0.1');
+    await once(this.#listener, 'listening');
+  }
+
+  /** The database's URL by way of the proxy. */
+  get url() {
+    const url = new URL(this.target);
+    url.hostname = '127.0.0.1';
+    url.port = String(/** @type {import('node:net').AddressInfo} */ (this.#listener.address()).port);
+    return url.href;
+  }
+
+  async stop() {
+    const closed = once(this.#listener, 'close');
+    this.#listener.close();
+    for (const pair of [...this.#pairs]) end(pair);
+    await closed;
+  }
+
+  /** @param {import('node:net').Socket} client */
+  #join(client) {
+    const server = connect({ host: this.target.hostname, port: Number(this.target.port), noDelay: true });
+    client.setNoDelay(true);
+    /** @type {Pair} */
+    const pair = { client, server, cut: 'nowhere' };
+    this.#pairs.add(pair);
+    this.#pass(client, server, (bytes) => {
+      if (committing.test(bytes.toString('latin1'))) pair.cut = this.whereToCut();
+      if (pair.cut === 'asked') server.write(bytes, () => this.#cut(pair));
+      return pair.cut !== 'asked';
+    });
+    this.#pass(server, client, () => {
+      if (pair.cut === 'answered') this.#cut(pair);
+      return pair.cut !== 'answered';
+    });
+    for (const socket of [client, server]) {
+      socket.on('error', () => {}); // what follows is `close`
+      socket.on('close', () => {
+        this.#pairs.delete(pair);
+        end(pair);
+      });
+    }
+  }
+
+  /** @param {Pair} pair */
+  #cut(pair) {
+    this.cuts += 1;
+    end(pair);
+  }
+
+  /**
+   * @param {import('node:net').Socket} from
+   * @param {import('node:net').Socket} to
+   * @param {(bytes: Buffer) => boolean} mayPass
+   */
+  #pass(from, to, mayPass) {
+    // One after the other, whatever each is delayed by.
+    let line = Promise.resolve();
+    from.on('data', (bytes) => {
+      if (!mayPass(bytes)) return;
+      const delayMs = this.delayMs();
+      const after = delayMs > 0 ? new Promise((resolve) => setTimeout(resolve, delayMs)) : undefined;
+      line = line.then(async () => {
+        await after;
+        if (!to.destroyed) to.write(bytes);
+      });
+    });
+    from.on('end', () => void line.then(() => to.end()));
+  }
+}
+
+/** @param {Pair} pair */
+function end({ client, server }) {
+  client.resetAndDestroy();
+  server.resetAndDestroy();
+}

@@ -1,0 +1,155 @@
+// The checking receiver, in a process of its own: it answers like a subscriber, counts per notification and subscription how
+// often it arrived and under which webhook-id, and goes down when a scenario says so. What it counted it never forgets.
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { answerCalls } from '../bench/child.mjs';
+import { sharedNowMs } from '../bench/clock.mjs';
+import { readTail } from '../bench/notification.mjs';
+
+/**
+ * What arrived of one scenario for one subscription; the arrays belong together by index.
+ * @typedef {object} Arrivals
+ * @property {Int32Array} numbers of the notifications that arrived
+ * @property {Uint16Array} times how often each did
+ * @property {Float64Array} firstMs when it did first, on the shared clock
+ * @property {string[]} ids its webhook-id
+ * @property {number[]} renamed numbers that came under more than one webhook-id
+ */
+
+/** @typedef {{ times: number, firstMs: number, id: string, otherId: boolean }} Arrival */
+
+/**
+ * Calls under way, as the worker sees them: an answer is not yet an outcome that is kept, and neither is a call that is still
+ * on its way to us. That takes milliseconds, or more where everybody shares two processors.
+ */
+const unsettledMs = 100;
+
+/** Of the present scenario, by subscription and number of the notification. @type {Map<number, Arrival>[]} */
+let subscriptions = [];
+let run = -1;
+let strange = 0;
+let lastMs = 0;
+let answerAfterMs = 0;
+let port = 0;
+/** Calls read and not answered yet, by subscription. @type {number[]} */
+let open = [];
+/** Times of the latest answers, by subscription. @type {number[][]} */
+let answered = [];
+
+const server = createServer((request, response) => {
+  if (request.headers.authorization === undefined) return void response.writeHead(401).end();
+  /** @type {Buffer[]} */
+  const chunks = [];
+  request.on('data', (chunk) => chunks.push(chunk));
+  request.on('end', () => {
+    const id = request.headers['webhook-id'];
+    // The calls that prove a callback before it is registered carry no id.
+    if (typeof id !== 'string') return void response.writeHead(204).end();
+    const subscription = Number(request.url?.slice(1));
+    note(subscription, id, Buffer.concat(chunks));
+    open[subscription] = (open[subscription] ?? 0) + 1;
+    const answer = () => {
+      if (!response.destroyed) response.writeHead(204).end();
+    };
+    if (answerAfterMs > 0) setTimeout(answer, answerAfterMs);
+    else answer();
+    response.once('close', () => {
+      open[subscription] = (open[subscription] ?? 0) - 1;
+      const times = (answered[subscription] ??= []);
+      times.push(sharedNowMs());
+      if (times.length > 10_000) times.splice(0, 5000);
+    });
+  });
+});
+// Sooner than a client would, a server that closes idle connections runs into calls that are on their way.
+server.keepAliveTimeout = 120_000;
+
+/**
+ * @param {number} subscription
+ * @param {string} id
+ * @param {Buffer} body
+ */
+function note(subscription, id, body) {
+  const now = sharedNowMs();
+  const tail = readTail(body, body.length);
+  const arrivals = subscriptions[subscription];
+  if (!tail || tail.run !== run || !arrivals) {
+    strange += 1;
+    return;
+  }
+  lastMs = now;
+  const arrival = arrivals.get(tail.number);
+  if (!arrival) arrivals.set(tail.number, { times: 1, firstMs: now, id, otherId: false });
+  else {
+    arrival.times += 1;
+    if (arrival.id !== id) arrival.otherId = true;
+  }
+}
+
+async function listen() {
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  ({ port } = /** @type {import('node:net').AddressInfo} */ (server.address()));
+  return `http://127.0.0.1:${port}`;
+}
+
+/** Calls in flight. @param {number} subscription */
+function inFlight(subscription) {
+  const since = sharedNowMs() - unsettledMs;
+  return (open[subscription] ?? 0) + (answered[subscription] ?? []).filter((at) => at >= since).length;
+}
+
+const handlers = {
+  /** @returns {Promise<string>} the URL it listens on */
+  listen,
+
+  /** @param {{ run: number, subscriptions: number, answerAfterMs: number }} scenario */
+  begin: (scenario) => {
+    run = scenario.run;
+    answerAfterMs = scenario.answerAfterMs;
+    subscriptions = Array.from({ length: scenario.subscriptions }, () => new Map());
+    open = subscriptions.map(() => 0);
+    answered = subscriptions.map(() => []);
+    strange = 0;
+    lastMs = 0;
+  },
+
+  /** Calls in flight at this moment, by subscription. */
+  inFlight: () => subscriptions.map((_, subscription) => inFlight(subscription)),
+
+  /** Gone without a word: what was being answered is cut, and nobody listens any more. @returns calls in flight then */
+  down: async () => {
+    const then = subscriptions.map((_, subscription) => inFlight(subscription));
+    const closed = once(server, 'close');
+    server.close();
+    server.closeAllConnections();
+    await closed;
+    return then;
+  },
+
+  up: async () => void (await listen()),
+
+  progress: () => ({ different: subscriptions.map((arrivals) => arrivals.size), lastMs }),
+
+  /** @returns {{ arrivals: Arrivals[], strange: number }} */
+  result: () => ({ arrivals: subscriptions.map(toArrays), strange }),
+};
+
+/** @typedef {typeof handlers} CheckingReceiver */
+
+/**
+ * @param {Map<number, Arrival>} arrivals
+ * @returns {Arrivals}
+ */
+function toArrays(arrivals) {
+  const all = [...arrivals.values()];
+  return {
+    numbers: Int32Array.from(arrivals.keys()),
+    times: Uint16Array.from(all, ({ times }) => times),
+    firstMs: Float64Array.from(all, ({ firstMs }) => firstMs),
+    ids: all.map(({ id }) => id),
+    renamed: [...arrivals].filter(([, { otherId }]) => otherId).map(([number]) => number),
+  };
+}
+
+answerCalls(handlers);

@@ -1,0 +1,94 @@
+/** @typedef {import('./publisher.mjs').Published} Published */
+/** @typedef {import('./receiver.mjs').Arrivals} Arrivals */
+/** @typedef {import('./ledger-view.mjs').LedgerEntry} LedgerEntry */
+/** @typedef {'at-least-once' | 'at-most-once'} Strategy */
+
+/** A stretch in which something was broken, on the shared clock. @typedef {{ fromMs: number, toMs: number }} Fault */
+
+/**
+ * What was promised about one subscription, and what came of it. Of the accepted notifications each is in exactly one of
+ * `delivered`, `unknown`, `failed` and `lost`.
+ * @typedef {object} Reckoning
+ * @property {Strategy} strategy
+ * @property {number} accepted notifications that got their 201
+ * @property {number} delivered of these arrived
+ * @property {number} lost of these neither arrived nor are reported
+ * @property {number} unknown of these the ledger reports: sent, outcome never learnt
+ * @property {number} failed of these the ledger reports as failed for good
+ * @property {number} unknownArrived of the unknown did arrive
+ * @property {number} duplicates arrivals beyond the first
+ * @property {number | null} allowedDuplicates
+ * @property {number} longestRecoveryMs longest time from acceptance to arrival while nothing was broken
+ * @property {string[]} wrong sentences
+ */
+
+/**
+ * Holds what arrived, counted by the receiver, against what was accepted, known by the publisher.
+ * @param {object} facts
+ * @param {Strategy} facts.strategy
+ * @param {Published} facts.published
+ * @param {Arrivals} facts.arrivals
+ * @param {Map<string, LedgerEntry>} facts.ledger by notification
+ * @param {Fault[]} facts.faults
+ * @param {number} facts.allowedDuplicates at least once; at most once there are none
+ * @returns {Reckoning}
+ */
+export function reckon({ strategy, published, arrivals, ledger, faults, allowedDuplicates }) {
+  const arrived = new Map(Array.from(arrivals.numbers, (number, index) => [number, index]));
+  const count = { accepted: 0, delivered: 0, lost: 0, unknown: 0, failed: 0, unknownArrived: 0 };
+  let longestRecoveryMs = 0;
+  /** @type {string[]} */
+  const lost = [];
+  /** @type {string[]} */
+  const renamed = arrivals.renamed.map((number) => `number ${number}`);
+  published.ids.forEach((id, number) => {
+    if (id === '') return;
+    count.accepted += 1;
+    const index = arrived.get(number);
+    const state = ledger.get(id)?.state;
+    if (index !== undefined && arrivals.ids[index] !== id) renamed.push(`${id} as ${arrivals.ids[index]}`);
+    // At least once, a reported failure is still a loss: the policy of every scenario outlasts its faults.
+    if (strategy === 'at-most-once' && (state === 'unknown' || state === 'failed')) {
+      count[state] += 1;
+      if (index !== undefined && state === 'unknown') count.unknownArrived += 1;
+    } else if (index === undefined) {
+      count.lost += 1;
+      lost.push(`${id} (${state ?? 'not in the ledger'})`);
+    } else {
+      count.delivered += 1;
+      const acceptedMs = published.acceptedMs[number] ?? 0;
+      longestRecoveryMs = Math.max(longestRecoveryMs, unbrokenMs(acceptedMs, arrivals.firstMs[index] ?? 0, faults));
+    }
+  });
+  const duplicates = arrivals.times.reduce((sum, times) => sum + times - 1, 0);
+  const allowed = strategy === 'at-most-once' ? 0 : allowedDuplicates;
+  const wrong = [
+    ...sentence('were lost', lost),
+    ...sentence('came under a webhook-id other than their own', renamed),
+    ...(duplicates > allowed ? [`${strategy}: ${duplicates} duplicates, at most ${allowed} are explained`] : []),
+  ];
+  return { strategy, ...count, duplicates, allowedDuplicates: allowed, longestRecoveryMs, wrong };
+
+  /**
+   * @param {string} what
+   * @param {string[]} which
+   */
+  function sentence(what, which) {
+    if (which.length === 0) return [];
+    return [`${strategy}: ${which.length} ${what}: ${which.slice(0, 5).join(', ')}${which.length > 5 ? ', …' : ''}`];
+  }
+}
+
+/**
+ * Of the time from one moment to another, what was outside every fault. Faults do not overlap.
+ * @param {number} fromMs
+ * @param {number} toMs
+ * @param {Fault[]} faults
+ */
+export function unbrokenMs(fromMs, toMs, faults) {
+  const broken = faults.reduce(
+    (sum, fault) => sum + Math.max(0, Math.min(toMs, fault.toMs) - Math.max(fromMs, fault.fromMs)),
+    0,
+  );
+  return Math.max(0, toMs - fromMs - broken);
+}

@@ -1,0 +1,62 @@
+/** @typedef {import('./stage.mjs').Result} Result */
+
+const columns = [
+  'scenario',
+  'strategy',
+  'accepted',
+  'delivered',
+  'lost',
+  'duplicates',
+  'unknown',
+  'failed',
+  'longest recovery',
+];
+
+/**
+ * @param {Result[]} results
+ * @returns {string}
+ */
+export function toTable(results) {
+  const rows = results.flatMap(({ name, reckonings }) =>
+    reckonings.map((reckoning) => [
+      name,
+      reckoning.strategy,
+      String(reckoning.accepted),
+      String(reckoning.delivered),
+      String(reckoning.lost),
+      `${reckoning.duplicates} (of ${reckoning.allowedDuplicates})`,
+      `${reckoning.unknown}${reckoning.unknownArrived > 0 ? ` (${reckoning.unknownArrived} came)` : ''}`,
+      String(reckoning.failed),
+      `${(reckoning.longestRecoveryMs / 1000).toFixed(1)} s`,
+    ]),
+  );
+  const widths = columns.map((column, index) => Math.max(column.length, ...rows.map((row) => row[index]?.length ?? 0)));
+  const line = (/** @type {string[]} */ cells) =>
+    `| ${cells.map((cell, index) => (index < 2 ? cell.padEnd(widths[index] ?? 0) : cell.padStart(widths[index] ?? 0))).join(' | ')} |`;
+  const rule = `| ${widths.map((width, index) => (index < 2 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`)).join(' | ')} |`;
+  return [line(columns), rule, ...rows.map(line)].join('\n');
+}
+
+/**
+ * The figures as `--json` writes them.
+ * @param {{ machine: string, date: string, seed: number, results: Result[] }} run
+ */
+export function toJson({ machine, date, seed, results }) {
+  return {
+    machine,
+    date,
+    seed,
+    scenarios: results.flatMap(({ name, reckonings }) =>
+      reckonings.map(({ strategy, accepted, delivered, lost, duplicates, unknown, longestRecoveryMs }) => ({
+        name,
+        strategy,
+        accepted,
+        delivered,
+        lost,
+        duplicates,
+        unknown,
+        longestRecoveryMs: Math.round(longestRecoveryMs),
+      })),
+    ),
+  };
+}

@@ -1,0 +1,327 @@
+import { fileURLToPath } from 'node:url';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { sharedNowMs } from '../bench/clock.mjs';
+
+/** @typedef {import('./stage.mjs').Scenario} Scenario */
+/** @typedef {import('./stage.mjs').Stage} Stage */
+/** @typedef {import('./cluster.mjs').Member} Member */
+/** @typedef {import('./cluster.mjs').Role} Role */
+
+/** Deliveries queued a second time although the queue had them all along: more than this would be a storm. */
+const superfluousShare = 0.01;
+/** After RabbitMQ came back with nothing, for everything that was in it. */
+const drainedWithinMs = 15_000;
+
+const shiftedClock = fileURLToPath(new URL('shifted-clock.mjs', import.meta.url));
+
+/** How often a fault is repeated. @param {Stage} stage */
+const roundsOf = (stage) => Array.from({ length: stage.isQuick ? 2 : 5 });
+
+/** @type {Scenario[]} */
+const withoutFault = [{ name: 'undisturbed', breakThings: (stage) => stage.pause(3000, 3000) }];
+
+/** @type {Scenario[]} */
+const processes = [
+  { name: 'api-killed', breakThings: (stage) => killOneByOne(stage, 'api') },
+  { name: 'worker-killed', breakThings: (stage) => killOneByOne(stage, 'worker') },
+  { name: 'dispatcher-killed', breakThings: (stage) => killOneByOne(stage, 'dispatcher') },
+  {
+    name: 'all-killed',
+    breakThings: async (stage) => {
+      for (const _ of roundsOf(stage)) await killTogether(stage, stage.cluster.of());
+    },
+  },
+  {
+    name: 'rolling-restart',
+    breakThings: async (stage) => {
+      for (const member of stage.cluster.of()) {
+        await member.stop();
+        await member.start();
+      }
+    },
+  },
+  {
+    name: 'worker-frozen',
+    breakThings: async (stage) => {
+      const worker = stage.random.oneOf(stage.cluster.of('worker'));
+      await stage.whileBroken(async () => {
+        worker.freeze();
+        await stage.noteInFlight();
+        // Past its lock and its sign of life in Redis; in full, past its heartbeat and the leases as well.
+        await sleep(stage.isQuick ? 8000 : 22_000);
+        worker.thaw();
+      });
+    },
+  },
+  {
+    name: 'worker-clock-off',
+    prepare: (stage) => {
+      const [first, second] = stage.cluster.of('worker');
+      for (const [member, minutes] of /** @type {[Member, number][]} */ ([
+        [first, 5],
+        [second, -7],
+      ])) {
+        member.nodeOptions = ['--import', shiftedClock];
+        member.settings.CLOCK_OFFSET_MS = String(minutes * 60_000);
+      }
+    },
+    breakThings: (stage) => killOneByOne(stage, 'worker'),
+  },
+];
+
+/** @type {Scenario[]} */
+const rabbitmq = [
+  {
+    name: 'rabbitmq-killed',
+    needsServers: true,
+    breakThings: (stage) =>
+      stage.whileBroken(async () => {
+        await stage.servers.rabbitmq.kill9();
+        await stage.pause(1000, 4000);
+        await stage.servers.rabbitmq.start();
+      }),
+  },
+  {
+    name: 'rabbitmq-wiped',
+    needsServers: true,
+    breakThings: (stage) => stage.whileBroken(() => stage.servers.rabbitmq.wipe()),
+  },
+  {
+    name: 'rabbitmq-memory-alarm',
+    needsServers: true,
+    breakThings: (stage) =>
+      stage.whileBroken(async () => {
+        await stage.servers.memoryAlarm();
+        await stage.pause(3000, 6000);
+        await stage.servers.endMemoryAlarm();
+      }),
+  },
+  {
+    name: 'queue-full',
+    settings: { QUEUE_MAX_LENGTH: '10' },
+    breakThings: (stage) =>
+      stage.whileBroken(async () => {
+        const workers = stage.cluster.of('worker');
+        await Promise.all(workers.map((worker) => worker.stop()));
+        await stage.pause(4000, 6000);
+        await Promise.all(workers.map((worker) => worker.start()));
+      }),
+  },
+];
+
+/** @type {Scenario[]} */
+const redis = [
+  {
+    name: 'redis-killed',
+    needsServers: true,
+    breakThings: async (stage) => {
+      for (const _ of roundsOf(stage)) {
+        await stage.whileBroken(async () => {
+          await stage.noteInFlight();
+          await stage.servers.redis.kill9();
+          await stage.pause(500, 2500);
+          await stage.servers.redis.start();
+        });
+        await stage.pause(1000, 2000);
+      }
+    },
+  },
+  {
+    name: 'redis-flushed',
+    needsServers: true,
+    breakThings: async (stage) => {
+      for (const _ of [...roundsOf(stage), ...roundsOf(stage)]) {
+        await stage.noteInFlight();
+        await stage.servers.flushRedis();
+        await stage.pause(300, 1000);
+      }
+    },
+  },
+  {
+    name: 'redis-wiped',
+    needsServers: true,
+    breakThings: async (stage) => {
+      for (const _ of roundsOf(stage)) {
+        await stage.noteInFlight();
+        await stage.whileBroken(() => stage.servers.redis.wipe());
+        await stage.pause(1000, 2000);
+      }
+    },
+  },
+];
+
+/** @type {Scenario[]} */
+const postgres = [
+  {
+    name: 'postgres-crashed',
+    needsServers: true,
+    breakThings: async (stage) => {
+      for (const _ of roundsOf(stage)) {
+        await stage.whileBroken(async () => {
+          await stage.servers.postgres.kill9();
+          await stage.pause(500, 3000);
+          await stage.servers.postgres.start();
+        });
+        await stage.pause(2000, 4000);
+      }
+    },
+  },
+  {
+    name: 'postgres-slow',
+    viaProxy: true,
+    breakThings: async (stage) => {
+      for (const _ of roundsOf(stage)) {
+        await stage.whileBroken(async () => {
+          stage.proxy.delayMs = () => stage.random.between(50, 400);
+          await stage.pause(2000, 4000);
+          stage.proxy.delayMs = () => 0;
+        });
+        await stage.pause(500, 1000);
+      }
+    },
+  },
+  {
+    name: 'commit-cut',
+    viaProxy: true,
+    breakThings: async (stage) => {
+      const { proxy, random } = stage;
+      await stage.whileBroken(async () => {
+        proxy.whereToCut = () => (random.next() < 0.04 ? random.oneOf(['asked', 'answered']) : 'nowhere');
+        await sleep(stage.isQuick ? 5000 : 14_000);
+        proxy.whereToCut = () => 'nowhere';
+      });
+      if (proxy.cuts < 10) stage.wrong.push(`only ${proxy.cuts} commits were cut`);
+    },
+  },
+];
+
+/** @type {Scenario[]} */
+const receivers = [
+  {
+    name: 'receiver-dies-answering',
+    answerAfterMs: 100,
+    breakThings: async (stage) => {
+      for (const _ of roundsOf(stage)) {
+        await stage.whileBroken(async () => {
+          stage.inFlight += (await stage.receiver.call('down', undefined))[0] ?? 0;
+          await stage.pause(200, 1000);
+          await stage.receiver.call('up', undefined);
+        });
+        await stage.pause(1000, 2000);
+      }
+    },
+  },
+  {
+    name: 'receivers-out',
+    quietWithinMs: 300_000,
+    play: async (stage) => {
+      // What is published meanwhile is all still to be delivered in the end.
+      await stage.publisher.call('steadily', Math.min(100, stage.environment.ratePerSecond));
+      await stage.pause(1500, 2500);
+      await stage.whileBroken(async () => {
+        stage.inFlight += (await stage.receiver.call('down', undefined))[0] ?? 0;
+        await sleep(stage.isQuick ? 15_000 : 300_000);
+        await stage.receiver.call('up', undefined);
+      });
+    },
+  },
+];
+
+/** @type {Scenario[]} */
+const everything = [
+  {
+    name: 'power-cut',
+    needsServers: true,
+    breakThings: (stage) =>
+      stage.whileBroken(async () => {
+        const { servers, cluster } = stage;
+        const all = [servers.postgres, servers.rabbitmq, servers.redis];
+        await Promise.all([
+          stage.noteInFlight(),
+          ...all.map((server) => server.kill9()),
+          ...cluster.of().map((member) => member.kill9()),
+        ]);
+        await stage.pause(500, 1000);
+        await Promise.all(all.map((server) => server.start()));
+        await cluster.heal();
+      }),
+  },
+];
+
+/** @type {Scenario[]} */
+const backlogs = [
+  {
+    name: 'backlog-without-workers',
+    quietWithinMs: 300_000,
+    play: async (stage) => {
+      const workers = stage.cluster.of('worker');
+      const notifications = stage.isQuick ? 2500 : 50_000; // each for two subscriptions
+      await stage.whileBroken(async () => {
+        await Promise.all(workers.map((worker) => worker.stop()));
+        const stoppedMs = sharedNowMs();
+        await stage.publisher.call('atOnce', { count: notifications, publishers: 128, seconds: 600 });
+        // Long enough for leases to end, many times over where nobody is in a hurry.
+        await sleep(Math.max(0, stoppedMs + (stage.isQuick ? 40_000 : 300_000) - sharedNowMs()));
+        await Promise.all(workers.map((worker) => worker.start()));
+      });
+      await stage.untilQuiet(300_000);
+      const again = await stage.ledger.handedOutAgain();
+      const allowed = notifications * 2 * superfluousShare;
+      if (again > allowed)
+        stage.wrong.push(`${again} deliveries were queued a second time, at most ${allowed} are allowed`);
+    },
+  },
+  {
+    name: 'rabbitmq-wiped-with-backlog',
+    needsServers: true,
+    play: async (stage) => {
+      const workers = stage.cluster.of('worker');
+      const notifications = stage.isQuick ? 2000 : 10_000; // each for two subscriptions
+      await stage.whileBroken(async () => {
+        await Promise.all(workers.map((worker) => worker.stop()));
+        await stage.publisher.call('atOnce', { count: notifications, publishers: 128, seconds: 600 });
+        const wiping = stage.servers.rabbitmq.wipe();
+        await Promise.all([wiping, ...workers.map((worker) => worker.start())]);
+      });
+      const returnedMs = stage.faults.at(-1)?.toMs ?? 0;
+      await stage.untilQuiet(120_000);
+      const { lastMs } = await stage.receiver.call('progress', undefined);
+      const tookMs = lastMs - returnedMs;
+      if (tookMs > drainedWithinMs)
+        stage.wrong.push(`the last delivery came ${Math.round(tookMs)} ms after the return of RabbitMQ`);
+    },
+  },
+];
+
+/** Every scenario, in the order in which they are played. */
+export const scenarios = [
+  ...withoutFault,
+  ...processes,
+  ...rabbitmq,
+  ...redis,
+  ...postgres,
+  ...receivers,
+  ...everything,
+  ...backlogs,
+];
+
+/**
+ * @param {Stage} stage
+ * @param {Role} role
+ */
+async function killOneByOne(stage, role) {
+  for (const _ of roundsOf(stage)) await killTogether(stage, [stage.random.oneOf(stage.cluster.of(role))]);
+}
+
+/**
+ * @param {Stage} stage
+ * @param {Member[]} victims
+ */
+async function killTogether(stage, victims) {
+  await stage.whileBroken(async () => {
+    await Promise.all([stage.noteInFlight(), ...victims.map((victim) => victim.kill9())]);
+    await stage.pause(200, 1500);
+    await Promise.all(victims.map((victim) => victim.start()));
+  });
+  await stage.pause(1000, 2500);
+}

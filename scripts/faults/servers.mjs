@@ -1,0 +1,73 @@
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import { startPrivateServers } from '../private-servers.mjs';
+
+/** @typedef {import('../private-servers.mjs').PrivateServers} PrivateServers */
+
+/** The servers of a run, each of which a scenario may break and must heal, and a fresh place on them for every scenario. */
+export class FaultyServers {
+  #places = 0;
+
+  /** @param {PrivateServers} servers */
+  constructor(servers) {
+    this.servers = servers;
+  }
+
+  /** @param {(line: string) => void} log */
+  static async start(log) {
+    return new FaultyServers(await startPrivateServers(log));
+  }
+
+  get postgres() {
+    return this.servers.postgres;
+  }
+
+  get rabbitmq() {
+    return this.servers.rabbitmq;
+  }
+
+  get redis() {
+    return this.servers.redis;
+  }
+
+  async stop() {
+    await this.servers.stop();
+  }
+
+  /** A place that nobody has used. @returns {Promise<Record<string, string>>} settings of Heraut */
+  async freshPlace() {
+    this.#places += 1;
+    const database = `faults_${this.#places}`;
+    const client = new pg.Client({ connectionString: this.postgres.url });
+    await client.connect();
+    await client.query(`CREATE DATABASE ${database}`);
+    await client.end();
+    const databaseUrl = new URL(this.postgres.url);
+    databaseUrl.pathname = database;
+    const redisUrl = new URL(this.redis.url);
+    redisUrl.pathname = `/${this.#places}`;
+    return {
+      DATABASE_URL: databaseUrl.href,
+      AMQP_URL: this.rabbitmq.url,
+      QUEUE_PREFIX: database,
+      REDIS_URL: redisUrl.href,
+    };
+  }
+
+  async flushRedis() {
+    const redis = new Redis(this.redis.url, { lazyConnect: true, maxRetriesPerRequest: 0 });
+    redis.on('error', () => {}); // the command fails as well
+    await redis.connect();
+    await redis.flushall();
+    redis.disconnect();
+  }
+
+  /** Blocks every publisher, as a broker does whose memory is full, until `endMemoryAlarm`. */
+  async memoryAlarm() {
+    await this.servers.rabbitmqctl('set_vm_memory_high_watermark', '0.0001');
+  }
+
+  async endMemoryAlarm() {
+    await this.servers.rabbitmqctl('set_vm_memory_high_watermark', '0.6');
+  }
+}
