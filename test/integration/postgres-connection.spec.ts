@@ -1,0 +1,52 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { readSettings } from '../../src/config/settings.js';
+import { Postgres } from '../../src/infra/postgres/postgres.js';
+import { createDatabase, type TestDatabase } from '../support/database.js';
+import { eventually } from '../support/eventually.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
+
+const select = { name: 'select', text: 'SELECT 1 AS one' };
+
+describe('the connection to Postgres', () => {
+  let database: TestDatabase;
+  let proxy: TcpProxy;
+  let postgres: Postgres;
+
+  beforeEach(async () => {
+    database = await createDatabase();
+    proxy = await TcpProxy.start(database.url);
+    postgres = await Postgres.open(readSettings({ DATABASE_URL: proxy.url }), []);
+  });
+
+  afterEach(async () => {
+    await postgres.close();
+    await proxy.cut();
+    await database.drop();
+  });
+
+  it('may go in the middle of a transaction: that fails, the process lives on, and the next finds another', async () => {
+    const transaction = postgres.transaction(async (query) => {
+      await query(select, []);
+      await proxy.cut(); // nothing is being asked at this moment, so only the connection itself can tell
+      await eventually(() => proxy.openConnections === 0);
+      return query(select, []);
+    });
+    await expect(transaction).rejects.toThrow(/Connection terminated|ECONNRESET|not queryable/);
+    await proxy.restore();
+    expect(await postgres.transaction((query) => query(select, []))).toEqual([{ one: 1 }]);
+  });
+
+  it('may go while a transaction waits for an answer', async () => {
+    const sleeping = { name: 'sleeping', text: 'SELECT pg_sleep(60)' };
+    const transaction = postgres.transaction((query) => query(sleeping, []));
+    const rejected = expect(transaction).rejects.toThrow(/Connection terminated|ECONNRESET/);
+    await eventually(async () => {
+      const rows = await postgres.dataSource.query("SELECT FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'");
+      return rows.length === 1;
+    });
+    await proxy.cut();
+    await rejected;
+    await proxy.restore();
+    expect(await postgres.transaction((query) => query(select, []))).toEqual([{ one: 1 }]);
+  });
+});
