@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
+import * as realEvents from 'node:events';
 import { setTimeout as realPause } from 'node:timers/promises';
 
 /** Pauses are written down, and over at once unless the test makes them long. */
@@ -11,6 +12,8 @@ jest.unstable_mockModule('node:timers/promises', () => ({
     return realPause(isPauseLong ? 60_000 : 0, value, options);
   },
 }));
+const setMaxListeners = jest.fn();
+jest.unstable_mockModule('node:events', () => ({ ...realEvents, setMaxListeners }));
 const { untilItWorks } = await import('./until-it-works.js');
 
 const dataError = Object.assign(new Error('invalid byte sequence'), { code: '22021' });
@@ -61,6 +64,15 @@ describe('our own trouble', () => {
     stopping.abort();
     expect(await result).toBeUndefined();
     expect(work).toHaveBeenCalledTimes(1);
+  });
+
+  it('may befall everything a worker has in hand without being taken for a leak', async () => {
+    isPauseLong = true;
+    const result = untilItWorks(failing(Infinity), stopping.signal);
+    await realPause(1);
+    expect(setMaxListeners).toHaveBeenCalledWith(0, stopping.signal); // Node warns beyond that many; 0 is any number
+    stopping.abort();
+    await result;
   });
 
   it('is not even met when the process is stopping already', async () => {

@@ -1,4 +1,5 @@
 import { Logger } from '@nestjs/common';
+import { setMaxListeners } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { isDataError } from '../infra/postgres/postgres-errors.js';
 
@@ -18,6 +19,8 @@ export async function untilItWorks<T>(work: () => Promise<T>, stopping: AbortSig
     } catch (error) {
       if (isDataError(error)) throw error;
       logger.warn({ event: 'delivery.postponed', pauseMs, error });
+      // Everything a worker has in hand waits for this one signal: hundreds of listeners are no leak here.
+      setMaxListeners(0, stopping);
       await pause(pauseMs, undefined, { signal: stopping }).catch(() => {}); // stopping ends it early
     }
   }
