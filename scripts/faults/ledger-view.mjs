@@ -27,6 +27,15 @@ export class LedgerView {
     return new Map(rows.map(({ notification_id, state, generation }) => [notification_id, { state, generation }]));
   }
 
+  /** How many of a subscription have arrived, as far as the ledger knows. @param {string} subscriptionId @returns {Promise<number>} */
+  async delivered(subscriptionId) {
+    const [row] = await this.#query(
+      "SELECT count(*)::int AS count FROM delivery WHERE subscription_id = $1 AND state = 'delivered'",
+      [subscriptionId],
+    );
+    return row.count;
+  }
+
   /** How often deliveries were handed out, beyond once each. @returns {Promise<number>} */
   async handedOutAgain() {
     const [row] = await this.#query('SELECT (coalesce(sum(generation), 0) - count(*))::int AS again FROM delivery');

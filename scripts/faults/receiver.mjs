@@ -18,12 +18,6 @@ import { readTail } from '../bench/notification.mjs';
 
 /** @typedef {{ times: number, firstMs: number, id: string, otherId: boolean }} Arrival */
 
-/**
- * Calls under way, as the worker sees them: an answer is not yet an outcome that is kept, and neither is a call that is still
- * on its way to us. That takes milliseconds, or more where everybody shares two processors.
- */
-const unsettledMs = 100;
-
 /** Of the present scenario, by subscription and number of the notification. @type {Map<number, Arrival>[]} */
 let subscriptions = [];
 let run = -1;
@@ -33,8 +27,6 @@ let answerAfterMs = 0;
 let port = 0;
 /** Calls read and not answered yet, by subscription. @type {number[]} */
 let open = [];
-/** Times of the latest answers, by subscription. @type {number[][]} */
-let answered = [];
 
 const server = createServer((request, response) => {
   if (request.headers.authorization === undefined) return void response.writeHead(401).end();
@@ -53,12 +45,7 @@ const server = createServer((request, response) => {
     };
     if (answerAfterMs > 0) setTimeout(answer, answerAfterMs);
     else answer();
-    response.once('close', () => {
-      open[subscription] = (open[subscription] ?? 0) - 1;
-      const times = (answered[subscription] ??= []);
-      times.push(sharedNowMs());
-      if (times.length > 10_000) times.splice(0, 5000);
-    });
+    response.once('close', () => (open[subscription] = (open[subscription] ?? 0) - 1));
   });
 });
 // Sooner than a client would, a server that closes idle connections runs into calls that are on their way.
@@ -93,12 +80,6 @@ async function listen() {
   return `http://127.0.0.1:${port}`;
 }
 
-/** Calls in flight. @param {number} subscription */
-function inFlight(subscription) {
-  const since = sharedNowMs() - unsettledMs;
-  return (open[subscription] ?? 0) + (answered[subscription] ?? []).filter((at) => at >= since).length;
-}
-
 const handlers = {
   /** @returns {Promise<string>} the URL it listens on */
   listen,
@@ -109,22 +90,18 @@ const handlers = {
     answerAfterMs = scenario.answerAfterMs;
     subscriptions = Array.from({ length: scenario.subscriptions }, () => new Map());
     open = subscriptions.map(() => 0);
-    answered = subscriptions.map(() => []);
     strange = 0;
     lastMs = 0;
   },
 
-  /** Calls in flight at this moment, by subscription. */
-  inFlight: () => subscriptions.map((_, subscription) => inFlight(subscription)),
-
-  /** Gone without a word: what was being answered is cut, and nobody listens any more. @returns calls in flight then */
+  /** Gone without a word: what was being answered is cut, and nobody listens any more. @returns how many, by subscription */
   down: async () => {
-    const then = subscriptions.map((_, subscription) => inFlight(subscription));
+    const cut = [...open];
     const closed = once(server, 'close');
     server.close();
     server.closeAllConnections();
     await closed;
-    return then;
+    return cut;
   },
 
   up: async () => void (await listen()),

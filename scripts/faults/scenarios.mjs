@@ -46,7 +46,7 @@ const processes = [
       const worker = stage.random.oneOf(stage.cluster.of('worker'));
       await stage.whileBroken(async () => {
         worker.freeze();
-        await stage.noteInFlight();
+        await stage.noteLocked();
         // Past its lock and its sign of life in Redis; in full, past its heartbeat and the leases as well.
         await sleep(stage.isQuick ? 8000 : 22_000);
         worker.thaw();
@@ -117,7 +117,7 @@ const redis = [
     breakThings: async (stage) => {
       for (const _ of roundsOf(stage)) {
         await stage.whileBroken(async () => {
-          await stage.noteInFlight();
+          await stage.noteLocked();
           await stage.servers.redis.kill9();
           await stage.pause(500, 2500);
           await stage.servers.redis.start();
@@ -131,7 +131,7 @@ const redis = [
     needsServers: true,
     breakThings: async (stage) => {
       for (const _ of [...roundsOf(stage), ...roundsOf(stage)]) {
-        await stage.noteInFlight();
+        await stage.noteLocked();
         await stage.servers.flushRedis();
         await stage.pause(300, 1000);
       }
@@ -142,7 +142,7 @@ const redis = [
     needsServers: true,
     breakThings: async (stage) => {
       for (const _ of roundsOf(stage)) {
-        await stage.noteInFlight();
+        await stage.noteLocked();
         await stage.whileBroken(() => stage.servers.redis.wipe());
         await stage.pause(1000, 2000);
       }
@@ -236,13 +236,10 @@ const everything = [
       stage.whileBroken(async () => {
         const { servers, cluster } = stage;
         const all = [servers.postgres, servers.rabbitmq, servers.redis];
-        await Promise.all([
-          stage.noteInFlight(),
-          ...all.map((server) => server.kill9()),
-          ...cluster.of().map((member) => member.kill9()),
-        ]);
+        await Promise.all([...all.map((server) => server.kill9()), ...cluster.of().map((member) => member.kill9())]);
         await stage.pause(500, 1000);
         await Promise.all(all.map((server) => server.start()));
+        await stage.noteUnsettled();
         await cluster.heal();
       }),
   },
@@ -319,7 +316,8 @@ async function killOneByOne(stage, role) {
  */
 async function killTogether(stage, victims) {
   await stage.whileBroken(async () => {
-    await Promise.all([stage.noteInFlight(), ...victims.map((victim) => victim.kill9())]);
+    await Promise.all(victims.map((victim) => victim.kill9()));
+    if (victims.some(({ role }) => role === 'worker')) await stage.noteLocked();
     await stage.pause(200, 1500);
     await Promise.all(victims.map((victim) => victim.start()));
   });

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { sharedNowMs } from '../bench/clock.mjs';
 import { filters } from '../bench/notification.mjs';
 import { Cluster } from './cluster.mjs';
+import { countLocked } from './locks.mjs';
 import { LedgerView } from './ledger-view.mjs';
 import { PostgresProxy } from './postgres-proxy.mjs';
 import { Random } from './random.mjs';
@@ -76,10 +77,12 @@ const latecomersMs = 2000;
 export class Stage {
   /** @type {import('./reckoning.mjs').Fault[]} */
   faults = [];
-  /** Calls that were in flight when a fault struck: so many may come again. */
+  /** At-least-once deliveries that were in flight when a fault struck: so many may come again. */
   inFlight = 0;
   /** @type {string[]} */
   wrong = [];
+  /** One for each strategy. @type {string[]} */
+  subscriptionIds = [];
   #breaking = 0;
 
   /**
@@ -124,9 +127,19 @@ export class Stage {
     if (this.#breaking === 0 && fault) fault.toMs = sharedNowMs();
   }
 
-  /** To be called when a fault strikes that cuts calls, or loses what was known of them. */
-  async noteInFlight() {
-    this.inFlight += (await this.receiver.call('inFlight', undefined))[0] ?? 0;
+  /**
+   * To be called when a fault strikes that ends a worker or its locks: what a worker has locked and not sealed may be on its
+   * way, or have arrived without anybody knowing.
+   */
+  async noteLocked() {
+    this.inFlight += await countLocked(/** @type {string} */ (this.environment.settings.REDIS_URL));
+  }
+
+  /** Where Redis went as well: what has arrived, and the ledger does not know. */
+  async noteUnsettled() {
+    const settled = await this.ledger.delivered(/** @type {string} */ (this.subscriptionIds[0]));
+    const { different } = await this.receiver.call('progress', undefined);
+    this.inFlight += Math.max(0, (different[0] ?? 0) - settled);
   }
 
   /**
@@ -185,7 +198,7 @@ export async function playScenario(scenario, environment) {
     await cluster.start();
     const { answerAfterMs = 10 } = scenario;
     await receiver.call('begin', { run, subscriptions: strategies.length, answerAfterMs });
-    const subscriptionIds = await subscribe(cluster, environment.receiverUrl);
+    stage.subscriptionIds = await subscribe(cluster, environment.receiverUrl);
     const origins = cluster.of('api').map((member) => member.url);
     await publisher.call('begin', { origins, token: cluster.token, channel, run });
     const startedMs = sharedNowMs();
@@ -213,7 +226,7 @@ export async function playScenario(scenario, environment) {
           strategy,
           published,
           arrivals: /** @type {import('./receiver.mjs').Arrivals} */ (arrivals[index]),
-          ledger: await ledger.deliveriesOf(/** @type {string} */ (subscriptionIds[index])),
+          ledger: await ledger.deliveriesOf(/** @type {string} */ (stage.subscriptionIds[index])),
           faults: stage.faults,
           allowedDuplicates: stage.inFlight,
         }),
