@@ -81,6 +81,8 @@ export class CreateLedger1763625600001 implements MigrationInterface {
         -- the notification, or what else was created
         result_id    uuid NOT NULL,
         request_hash text,
+        -- the request repeated content seen before, and result_id is the notification that has it
+        is_duplicate boolean NOT NULL DEFAULT false,
         expires_at   timestamptz NOT NULL,
         PRIMARY KEY (application, operation, key)
       );

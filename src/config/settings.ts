@@ -47,7 +47,7 @@ export const settingsSchema = z
       .pipe(z.array(z.enum(roles)).min(1))
       .default([...roles])
       .describe(
-        'What this process does, comma-separated: `api`, `worker`, `dispatcher`. Health is served by every role.',
+        'What this process does, comma-separated: `api`, `worker`, `dispatcher`. Without `api` it serves `/health` and `/metrics` only.',
       ),
 
     DATABASE_URL: url('postgres:', 'postgresql:').describe(
@@ -132,7 +132,9 @@ export const settingsSchema = z
       ),
     IDEMPOTENCY_KEY_TTL_SEC: wholeNumber(60, 2_592_000)
       .default(604_800)
-      .describe('Seconds an `Idempotency-Key` of a publisher is remembered.'),
+      .describe(
+        'Seconds an `Idempotency-Key`, or the key of a PUT, is remembered, counted from when its notification is due. At most `RETENTION_DAYS`.',
+      ),
     DELIVERY_LEASE_MS: wholeNumber(2000, 86_400_000)
       .default(180_000)
       .describe(
@@ -169,6 +171,13 @@ export const settingsSchema = z
         code: 'custom',
         path: ['DELIVERY_LEASE_MS'],
         message: `must exceed TTL_LOCK_TIME_LIMIT_MS + NOTIFICATION_REQUESTS_TIMEOUT + 10 s = ${shortest} ms, or a delivery could be sent twice`,
+      });
+    }
+    if (settings.IDEMPOTENCY_KEY_TTL_SEC > settings.RETENTION_DAYS * 86_400) {
+      context.addIssue({
+        code: 'custom',
+        path: ['IDEMPOTENCY_KEY_TTL_SEC'],
+        message: `must not exceed RETENTION_DAYS = ${settings.RETENTION_DAYS * 86_400} s, or a repeated request would be answered with a notification that is no longer kept`,
       });
     }
     if (!settings.AMQP_URL && settings.ROLES.includes('dispatcher') !== settings.ROLES.includes('worker')) {

@@ -1,6 +1,7 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { Config } from '../config/config.module.js';
 import { IdempotencyStore } from '../idempotency/idempotency-store.js';
+import { Ledger } from '../ledger/ledger.service.js';
 import { PartitionKeeper } from '../ledger/partition-keeper.service.js';
 import { Dispatcher } from './dispatcher.service.js';
 
@@ -24,11 +25,18 @@ export class DispatchLoop implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly running = new Set<Promise<void>>();
   private stopping = false;
 
-  constructor(config: Config, dispatcher: Dispatcher, partitions: PartitionKeeper, idempotency: IdempotencyStore) {
+  constructor(
+    config: Config,
+    dispatcher: Dispatcher,
+    ledger: Ledger,
+    partitions: PartitionKeeper,
+    idempotency: IdempotencyStore,
+  ) {
     this.duties = [
       { name: 'dispatch', everyMs: config.settings.DISPATCH_INTERVAL_MS, run: () => dispatcher.dispatchDue() },
       { name: 'recover', everyMs: recoverEveryMs, run: () => dispatcher.recover() },
       { name: 'sweep', everyMs: sweepEveryMs, run: () => idempotency.sweep() },
+      { name: 'sweep-keys', everyMs: sweepEveryMs, run: () => ledger.sweepKeys() },
       { name: 'vacuum', everyMs: vacuumEveryMs, run: () => partitions.vacuumEmbedded() },
       { name: 'partitions', everyMs: partitionsEveryMs, run: () => keepPartitions(partitions) },
     ];

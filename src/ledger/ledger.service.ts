@@ -4,25 +4,15 @@ import { Config } from '../config/config.module.js';
 import { Batcher } from '../infra/batcher.js';
 import { Heartbeat } from '../infra/postgres/heartbeat.service.js';
 import { isDataError, isMissingPartition } from '../infra/postgres/postgres-errors.js';
-import { Postgres, type Statement } from '../infra/postgres/postgres.js';
+import { Postgres, type Query, type Statement } from '../infra/postgres/postgres.js';
 import { acceptOnTerms, type AcceptedOnTerms, type TermsAnswer } from './accept-on-terms.js';
+import type { Accepted, HandOut } from './accepted.js';
 import type { Delivery, DeliveryKey, DeliveryState, HandedOut, Settlement } from './delivery.js';
+import { expiredCounted, unknownCounted } from './ledger.counters.js';
 import { PartitionKeeper } from './partition-keeper.service.js';
 import { replaceScheduled, type Replaced, type Replacement } from './replace-scheduled.js';
 import * as statements from './statements.js';
-
-export interface Accepted {
-  id: string;
-  channel: string;
-  publisher: string;
-  body: string;
-  subscriptionIds: string[];
-}
-
-/** How deliveries are handed out: to a queue that is there (leased), or, where it is not, to the dispatcher in a moment. */
-export type HandOut =
-  /** `owner`: the process whose memory is the queue; null where a broker is. */
-  { state: 'queued'; owner: string | null } | { state: 'waiting'; delayMs: number };
+import { sweepKeys } from './terms-statements.js';
 
 export interface Claimed {
   deliveries: (HandedOut & { isSlow: boolean })[];
@@ -39,6 +29,7 @@ export const longestTravellingBody = 8192;
 
 /** For the way from the claim to the call and from the answer to the ledger, before an outcome counts as never learnt. */
 const sendingSlackMs = 15_000;
+const sweepTogether = 10_000;
 
 interface KeyRow {
   notification_id: string;
@@ -102,9 +93,18 @@ export class Ledger {
   /** Like `accept`, for notifications that must happen once, later, or only while they are fresh. */
   async acceptOnTerms(version: number, batch: AcceptedOnTerms[], handOut: HandOut): Promise<TermsAnswer> {
     const { DELIVERY_LEASE_MS } = this.config.settings;
-    return this.withPartitions(() =>
-      this.postgres.transaction((query) => acceptOnTerms(query, version, batch, handOut, DELIVERY_LEASE_MS)),
+    const accept = (query: Query) => acceptOnTerms(query, version, batch, handOut, DELIVERY_LEASE_MS);
+    const isOneWrite = batch.every((item) => item.keys.length < 2);
+    const answer = await this.withPartitions(() =>
+      isOneWrite
+        ? accept((statement, values) => this.postgres.query(statement, values))
+        : this.postgres.transaction(accept),
     );
+    const expired = answer.verdicts.map((verdict, index) =>
+      verdict.kind === 'accepted' && verdict.handedTo === 'nobody' ? batch[index]!.subscriptionIds.length : 0,
+    );
+    expiredCounted.inc(expired.reduce((sum, count) => sum + count, 0));
+    return answer;
   }
 
   /** Puts other content in the place of a scheduled notification, as long as none of it was sent. */
@@ -114,7 +114,10 @@ export class Ledger {
 
   /** Forgets the keys whose time is over. */
   async sweepKeys(): Promise<void> {
-    await this.postgres.query(statements.sweepKeys, []);
+    for (;;) {
+      const rows = await this.postgres.query(sweepKeys, [sweepTogether]);
+      if (rows.length < sweepTogether) return;
+    }
   }
 
   /** Writes a result, together with those that arrive at the same time. */
@@ -143,6 +146,7 @@ export class Ledger {
       now_ms: string;
     }>(statements.claimDue, [limit, this.config.settings.DELIVERY_LEASE_MS, owner, longestTravellingBody]);
     const claimed = rows.filter((row) => !row.is_expired);
+    expiredCounted.inc(rows.length - claimed.length);
     return {
       deliveries: claimed.map((row) => ({
         notificationId: row.notification_id,
@@ -199,6 +203,7 @@ export class Ledger {
   /** @returns the at-most-once deliveries of which nobody will ever know whether they arrived */
   async endSending(): Promise<DeliveryKey[]> {
     const rows = await this.postgres.query<KeyRow>(statements.endSending, []);
+    unknownCounted.inc(rows.length);
     return rows.map((row) => ({ notificationId: row.notification_id, subscriptionId: row.subscription_id }));
   }
 
@@ -321,6 +326,9 @@ export class Ledger {
       ...boundsOf(batch.map((item) => item.notificationId)),
     ];
     await this.postgres.query(statements.settle, values);
+    const count = (state: DeliveryState) => batch.filter((item) => item.state === state).length;
+    expiredCounted.inc(count('expired'));
+    unknownCounted.inc(count('unknown'));
   }
 }
 

@@ -1,5 +1,5 @@
-import { Body, Controller, Headers, Param, Post, Put, Res } from '@nestjs/common';
-import type { FastifyReply } from 'fastify';
+import { Body, Controller, Param, Post, Put, Req, Res } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Application } from '../auth/application.js';
 import { CurrentApplication, RequireScope } from '../auth/auth.decorators.js';
 import { scopes } from '../auth/scopes.js';
@@ -12,12 +12,10 @@ import { IdempotencyKeyReused, isRequestKey, readIdempotencyKey } from '../infra
 import type { JsonObject } from '../infra/http/json-body.pipe.js';
 import { ConflictProblem, ValidationProblem } from '../infra/http/problem.js';
 import { parseNotification, type ParsedNotification, type ParseResult } from './parse-notification.js';
-import type { RequestKey } from './publication.js';
+import type { Published, RequestKey } from './publication.js';
 import { PublishService } from './publish.service.js';
 import { readDeliverAfter } from './request-terms.js';
 import { requestHashOf, termsOf } from './terms.js';
-
-type RequestHeaders = Record<string, string | string[] | undefined>;
 
 @Controller('/api/v1/notificaties')
 export class NotificatiesController {
@@ -38,20 +36,19 @@ export class NotificatiesController {
   @RequireScope(scopes.publish)
   async create(
     @Body() raw: JsonObject,
-    @Headers() headers: RequestHeaders,
+    @Req() request: FastifyRequest,
     @CurrentApplication() application: Application,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<string> {
-    const key = readIdempotencyKey(headers['idempotency-key']);
-    const notBefore = readDeliverAfter(headers['deliver-after'], this.clock.now());
+    const key = readIdempotencyKey(request);
+    const notBefore = readDeliverAfter(request.headers['deliver-after'], this.clock.now());
     const notification = await this.understand(raw);
-    const request = key === undefined ? undefined : this.requestKey('publish', key, notification, notBefore);
-    const terms = termsOf(notification, { request, notBefore });
+    const requestKey = key === undefined ? undefined : this.requestKey('publish', key, notification, notBefore);
+    const terms = termsOf(notification, { request: requestKey, notBefore });
     const { channel, characteristics, body } = notification;
     const publication = { channel: channel.name, characteristics, body, publisher: application.clientId, terms };
     const published = await this.publishing.publish(publication);
     if (published.kind === 'mismatch') throw new IdempotencyKeyReused();
-    if (published.kind === 'replayed') void reply.header('idempotent-replayed', 'true');
     return answer(reply, 201, published, body);
   }
 
@@ -61,7 +58,7 @@ export class NotificatiesController {
   async put(
     @Param('key') key: string,
     @Body() raw: JsonObject,
-    @Headers() headers: RequestHeaders,
+    @Req() request: FastifyRequest,
     @CurrentApplication() application: Application,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<string> {
@@ -69,10 +66,11 @@ export class NotificatiesController {
       const reason = 'Must be 1 to 255 printable ASCII characters.';
       throw new ValidationProblem([{ name: 'key', code: 'invalid', reason }]);
     }
-    const notBefore = readDeliverAfter(headers['deliver-after'], this.clock.now());
+    const notBefore = readDeliverAfter(request.headers['deliver-after'], this.clock.now());
     const notification = await this.understand(raw);
-    const request = this.requestKey('put', key, notification, notBefore);
-    const terms = { ...termsOf(notification, { request, notBefore }), request };
+    const requestKey = this.requestKey('put', key, notification, notBefore);
+    const isReplaceable = notBefore !== undefined && notBefore > this.clock.now();
+    const terms = { ...termsOf(notification, { request: requestKey, notBefore, isReplaceable }), request: requestKey };
     const { channel, characteristics, body } = notification;
     const publication = { channel: channel.name, characteristics, body, publisher: application.clientId, terms };
     const published = await this.publishing.publish(publication);
@@ -108,17 +106,21 @@ export class NotificatiesController {
     notBefore: number | undefined,
   ): RequestKey {
     const requestHash = requestHashOf(notification, notBefore);
-    return { operation, key, requestHash, keepSeconds: this.settings.IDEMPOTENCY_KEY_TTL_SEC };
+    // From when it is sent: as long as it waits, the key is what it can be repeated or replaced by.
+    const waitsSeconds = Math.max(0, Math.ceil(((notBefore ?? 0) - this.clock.now()) / 1000));
+    return { operation, key, requestHash, keepSeconds: waitsSeconds + this.settings.IDEMPOTENCY_KEY_TTL_SEC };
   }
 }
 
 function answer(
   reply: FastifyReply,
   status: 200 | 201,
-  { kind, id }: { kind: 'accepted' | 'replayed' | 'duplicate'; id: string },
+  published: Exclude<Published, { kind: 'mismatch' }>,
   body: string,
 ): string {
+  const { kind, id } = published;
   void reply.status(status).header('notification-id', id).header('content-type', 'application/json; charset=utf-8');
-  if (kind === 'duplicate') void reply.header('duplicate-of', id);
+  if (kind === 'duplicate' || (kind === 'replayed' && published.isDuplicate)) void reply.header('duplicate-of', id);
+  if (kind === 'replayed') void reply.header('idempotent-replayed', 'true');
   return body;
 }

@@ -37,8 +37,8 @@ export interface ContentKey {
 
 export type Published =
   | { kind: 'accepted'; id: string }
-  /** The request was made before; `id` is what came of it then. */
-  | { kind: 'replayed'; id: string }
+  /** The request was made before; `id` is what came of it then: its own notification, or that of which it was a duplicate. */
+  | { kind: 'replayed'; id: string; isDuplicate: boolean }
   /** The channel has seen the same content before, as notification `id`; this one is not sent. */
   | { kind: 'duplicate'; id: string }
   /** The key was used before, for another request. */

@@ -3,11 +3,12 @@ import { v7 as uuidv7 } from 'uuid';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { Enqueuer, refusedDelayMs } from '../enqueueing/enqueuer.service.js';
 import { Batcher } from '../infra/batcher.js';
-import { IdempotencyKeyInFlight } from '../infra/http/idempotency-key.js';
+import { RequestsUnderWay } from '../infra/http/idempotency-key.js';
 import { ProblemError, UnavailableProblem, ValidationProblem, wholeInput } from '../infra/http/problem.js';
-import { isDataError } from '../infra/postgres/postgres-errors.js';
+import { isDataError, isDoubledRow } from '../infra/postgres/postgres-errors.js';
 import type { OnceKey, Verdict } from '../ledger/accept-on-terms.js';
-import { Ledger, longestTravellingBody, type Accepted, type HandOut } from '../ledger/ledger.service.js';
+import type { Accepted, HandOut } from '../ledger/accepted.js';
+import { Ledger, longestTravellingBody } from '../ledger/ledger.service.js';
 import type { Replaced } from '../ledger/replace-scheduled.js';
 import type { QueuedDelivery } from '../queue/chunk.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
@@ -20,6 +21,14 @@ interface Numbered extends Publication {
 
 interface NumberedOnTerms extends Numbered {
   terms: Terms;
+  /** Its content was published just now: any number of the same may ask for it together. */
+  isContentTaken?: boolean;
+}
+
+/** Not decided: it was not its turn. */
+interface Again {
+  kind: 'again';
+  isContentTaken: boolean;
 }
 
 const batching = { maxItems: 256, lingerMs: 2, concurrency: 2, isolate: isDataError };
@@ -33,11 +42,11 @@ const unavailableRetrySeconds = 2;
 export class PublishService {
   private readonly logger = new Logger(PublishService.name);
   private readonly accepting = new Batcher<Numbered, Published>((batch) => this.acceptTogether(batch), batching);
-  private readonly acceptingOnTerms = new Batcher<NumberedOnTerms, Published>(
+  private readonly acceptingOnTerms = new Batcher<NumberedOnTerms, Published | Again>(
     (batch) => this.acceptTogetherOnTerms(batch),
-    batching,
+    { ...batching, isolate: (error) => isDataError(error) || isDoubledRow(error) },
   );
-  private readonly requestsUnderWay = new Set<string>();
+  private readonly requestsUnderWay = new RequestsUnderWay();
 
   constructor(
     private readonly catalogue: Catalogue,
@@ -56,8 +65,10 @@ export class PublishService {
     const id = uuidv7();
     try {
       if (!terms) return await this.accepting.add({ ...publication, id });
-      const work = () => this.acceptingOnTerms.add({ ...publication, terms, id });
-      return await (terms.request ? this.exclusively(publication.publisher, terms.request, work) : work());
+      const work = () => this.acceptOnTerms({ ...publication, terms, id });
+      if (!terms.request) return await work();
+      const { operation, key } = terms.request;
+      return await this.requestsUnderWay.run(publication.publisher, operation, key, work);
     } catch (error) {
       throw this.explain(error, id);
     }
@@ -71,14 +82,23 @@ export class PublishService {
       for (;;) {
         const { version } = this.catalogue;
         const { subscriptionIds } = this.match({ ...publication, id: '' });
-        const { key, requestHash } = request;
         const content = { channel, body, notBefore, expiresAt, subscriptionIds };
         const replaced = await this.ledger.replaceScheduled(version, {
           application: publisher,
-          key,
-          requestHash,
+          ...request,
           ...content,
         });
+        if (replaced.kind === 'replaced') {
+          publicationsCounted.inc({ channel, result: 'replaced' });
+          const deliveries = subscriptionIds.length;
+          this.logger.log({
+            event: 'notification.replaced',
+            notificationId: replaced.id,
+            channel,
+            publisher,
+            deliveries,
+          });
+        }
         if (replaced.kind !== 'outdated') return replaced;
         await this.catalogue.reach(replaced.version);
       }
@@ -105,24 +125,38 @@ export class PublishService {
     }
   }
 
-  private async acceptTogetherOnTerms(batch: NumberedOnTerms[]): Promise<Published[]> {
-    // One statement can take a key once: who comes second with the same key asks again when the first is through.
-    const seen = new Set<string>();
-    const isSecond = ({ terms }: NumberedOnTerms) =>
-      terms.content !== undefined && seen.size === seen.add(terms.content.key).size;
-    const seconds = new Set(batch.filter(isSecond));
-    const firsts = batch.filter((item) => !seconds.has(item));
-    const published = new Map<NumberedOnTerms, Published>();
+  private async acceptOnTerms(item: NumberedOnTerms): Promise<Published> {
+    for (;;) {
+      const published = await this.acceptingOnTerms.add(item);
+      if (published.kind !== 'again') return published;
+      item = { ...item, isContentTaken: published.isContentTaken };
+    }
+  }
+
+  /**
+   * One statement takes a key once. So of those with the same content one goes first, and the others ask again: together
+   * then, for what is taken they only look at.
+   */
+  private async acceptTogetherOnTerms(batch: NumberedOnTerms[]): Promise<(Published | Again)[]> {
+    const firsts = new Map<string, NumberedOnTerms>();
+    for (const item of batch) {
+      const key = item.terms.content?.key;
+      if (key !== undefined && !item.isContentTaken && !firsts.has(key)) firsts.set(key, item);
+    }
+    const firstOf = ({ terms }: NumberedOnTerms) => terms.content && firsts.get(terms.content.key);
+    const now = batch.filter((item) => (firstOf(item) ?? item) === item);
     const handOut = this.handOut();
-    const { accepted, verdicts, version, queuedAt } = await this.commitOnTerms(firsts, handOut);
+    const { accepted, verdicts, version, queuedAt } = await this.commitOnTerms(now, handOut);
     const forQueue = accepted.filter((_, index) => isForQueue(verdicts[index]!));
     if (handOut.state === 'queued') this.enqueue(forQueue, version, queuedAt);
-    firsts.forEach((item, index) => published.set(item, this.conclude(item, accepted[index]!, verdicts[index]!)));
-    if (seconds.size > 0) {
-      const later = await this.acceptTogetherOnTerms([...seconds]);
-      [...seconds].forEach((item, index) => published.set(item, later[index]!));
-    }
-    return batch.map((item) => published.get(item)!);
+    const verdictOn = new Map(now.map((item, index) => [item, verdicts[index]!]));
+    const published = new Map(
+      now.map((item, index) => [item, this.conclude(item, accepted[index]!, verdicts[index]!)] as const),
+    );
+    return batch.map((item): Published | Again => {
+      const isContentTaken = isContentTakenAfter(verdictOn.get(firstOf(item) ?? item)!);
+      return published.get(item) ?? { kind: 'again', isContentTaken };
+    });
   }
 
   private async commitOnTerms(batch: NumberedOnTerms[], handOut: HandOut) {
@@ -140,32 +174,31 @@ export class PublishService {
     }
   }
 
-  private conclude(item: NumberedOnTerms, accepted: Accepted, verdict: Verdict): Published {
-    if (verdict.kind === 'accepted')
-      return this.reportAccepted(accepted, verdict.handedTo === 'nobody' ? 'expired' : 'accepted');
-    const { operation, resultId: id, requestHash } = verdict;
-    const { channel, publisher } = item;
+  private conclude(item: NumberedOnTerms, accepted: Accepted, verdict: Verdict): Published | Again {
+    switch (verdict.kind) {
+      case 'accepted':
+        return this.reportAccepted(accepted, verdict.handedTo === 'nobody' ? 'expired' : 'accepted');
+      case 'again':
+        return { kind: 'again', isContentTaken: false };
+      case 'met':
+        return this.concludeMet(item, verdict);
+    }
+  }
+
+  private concludeMet(
+    { channel, publisher, terms }: NumberedOnTerms,
+    { operation, resultId: id, requestHash, isDuplicate }: Verdict & { kind: 'met' },
+  ): Published {
     if (operation === 'deduplicate') {
       publicationsCounted.inc({ channel, result: 'duplicate' });
       this.logger.log({ event: 'notification.duplicate', duplicateOf: id, channel, publisher });
       return { kind: 'duplicate', id };
     }
-    if (requestHash !== item.terms.request!.requestHash) return { kind: 'mismatch', id };
+    // A PUT with other content may replace; then that is what is counted.
+    if (requestHash !== terms.request!.requestHash) return { kind: 'mismatch', id };
     publicationsCounted.inc({ channel, result: 'replayed' });
     this.logger.log({ event: 'notification.replayed', notificationId: id, channel, publisher });
-    return { kind: 'replayed', id };
-  }
-
-  /** Of requests with the same key one is under way at a time; whoever asks meanwhile is told so. */
-  private async exclusively<T>(publisher: string, { operation, key }: RequestKey, work: () => Promise<T>): Promise<T> {
-    const name = `${operation}\n${publisher}\n${key}`;
-    if (this.requestsUnderWay.has(name)) throw new IdempotencyKeyInFlight();
-    this.requestsUnderWay.add(name);
-    try {
-      return await work();
-    } finally {
-      this.requestsUnderWay.delete(name);
-    }
+    return { kind: 'replayed', id, isDuplicate };
   }
 
   private match({ id, channel, publisher, body, characteristics }: Numbered): Accepted {
@@ -207,6 +240,10 @@ export class PublishService {
     );
   }
 }
+
+/** After a verdict on the first one with some content. A request of its own that was met says nothing of the content. */
+const isContentTakenAfter = (verdict: Verdict): boolean =>
+  verdict.kind === 'accepted' || (verdict.kind === 'met' && verdict.operation === 'deduplicate');
 
 const isForQueue = (verdict: Verdict): boolean => verdict.kind === 'accepted' && verdict.handedTo === 'queue';
 

@@ -4,8 +4,9 @@ import { readMoment } from './moment.js';
 const longestAheadMs = 366 * 86_400_000;
 
 /**
- * `Deliver-After`: the moment before which a publisher does not want it sent (RFC 3339, with an offset).
- * @returns milliseconds since 1970; undefined without the header, or when the moment has passed
+ * `Deliver-After`: the moment before which a publisher does not want it sent (RFC 3339, with an offset). One that has passed
+ * is a moment like any other: a request that is repeated later must still be the same request.
+ * @returns milliseconds since 1970; undefined without the header
  * @throws {ValidationProblem}
  */
 export function readDeliverAfter(header: string | string[] | undefined, nowMs: number): number | undefined {
@@ -20,5 +21,5 @@ export function readDeliverAfter(header: string | string[] | undefined, nowMs: n
       ? 'More than a year ahead.'
       : undefined;
   if (reason) throw new ValidationProblem([{ name: 'Deliver-After', code: 'invalid', reason }]);
-  return moment!.ms > nowMs ? moment!.ms : undefined;
+  return moment!.ms;
 }

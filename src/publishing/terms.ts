@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
-import type { Channel } from '../channels/channel.js';
+import type { Deduplication } from '../channels/channel.js';
 import { canonicalName } from '../channels/filter-names.js';
+import { fingerprintOf } from '../infra/http/idempotency-key.js';
 import type { ParsedNotification } from './parse-notification.js';
 import type { ContentKey, RequestKey, Terms } from './publication.js';
 
@@ -8,24 +8,39 @@ interface Asked {
   request?: RequestKey;
   /** Milliseconds since 1970. */
   notBefore?: number;
+  /**
+   * What may still be replaced takes no part in de-duplication: another that was left out as its duplicate would be lost
+   * when the content changes.
+   */
+  isReplaceable?: boolean;
 }
 
 /** What the publisher asked for and what the channel's rules add; undefined when it is simply to be sent now. */
-export function termsOf(notification: ParsedNotification, { request, notBefore }: Asked): Terms | undefined {
+export function termsOf(
+  notification: ParsedNotification,
+  { request, notBefore, isReplaceable = false }: Asked,
+): Terms | undefined {
   const { deduplication, maxAgeSeconds } = notification.channel;
   if (!request && notBefore === undefined && !deduplication && maxAgeSeconds === null) return undefined;
   return {
     request,
     notBefore,
-    content: deduplication ? contentKeyOf(notification, deduplication) : undefined,
+    content: deduplication && !isReplaceable ? contentKeyOf(notification, deduplication) : undefined,
     expiresAt: maxAgeSeconds === null ? undefined : notification.createdAt + maxAgeSeconds * 1000,
   };
 }
 
-/** Equal for notifications whose chosen fields are equal. An absent field equals only an absent one. */
-function contentKeyOf(notification: ParsedNotification, rule: NonNullable<Channel['deduplication']>): ContentKey {
+/**
+ * Equal for notifications whose chosen fields are equal. An absent field equals only an absent one; a notification that has
+ * none of them is like no other.
+ */
+function contentKeyOf(notification: ParsedNotification, rule: Deduplication): ContentKey | undefined {
   const values = rule.fields.map((field) => [field, valueOf(notification, field) ?? null]);
-  return { key: `${notification.channel.name}:${hash(JSON.stringify(values))}`, keepSeconds: rule.withinSeconds };
+  if (values.every(([, value]) => value === null)) return undefined;
+  return {
+    key: `${notification.channel.name}:${fingerprintOf(JSON.stringify(values))}`,
+    keepSeconds: rule.withinSeconds,
+  };
 }
 
 function valueOf(notification: ParsedNotification, field: string): string | undefined {
@@ -42,7 +57,5 @@ function valueOf(notification: ParsedNotification, field: string): string | unde
 
 /** Of the notification as it was understood: the same content in another layout is the same request. */
 export function requestHashOf(notification: ParsedNotification, notBefore: number | undefined): string {
-  return hash(`${notBefore ?? ''}\n${notification.body}`);
+  return fingerprintOf(`${notBefore ?? ''}\n${notification.body}`);
 }
-
-const hash = (text: string): string => createHash('sha256').update(text).digest('base64url');

@@ -1,3 +1,5 @@
+import type { FastifyRequest } from 'fastify';
+import { createHash } from 'node:crypto';
 import { ClassifiedProblem } from './problem.js';
 
 const printable = /^[\x20-\x7e]{1,255}$/;
@@ -8,15 +10,37 @@ const quoted = /^"((?:[^"\\]|\\["\\])*)"$/;
  * bare. Undefined when there is none.
  * @throws {IdempotencyKeyInvalid}
  */
-export function readIdempotencyKey(header: string | string[] | undefined): string | undefined {
-  if (header === undefined) return undefined;
-  const key = typeof header === 'string' ? unquote(header.trim()) : undefined;
+export function readIdempotencyKey({ headers, raw }: FastifyRequest): string | undefined {
+  if (headers['idempotency-key'] === undefined) return undefined;
+  // Node joins the values of a header that comes twice; which of two keys is meant nobody can tell.
+  const [header = '', ...others] = raw.headersDistinct['idempotency-key'] ?? [];
+  const key = others.length === 0 ? unquote(header.trim()) : undefined;
   if (key !== undefined && isRequestKey(key)) return key;
   throw new IdempotencyKeyInvalid();
 }
 
 /** Whether a text can be the key of a request. */
 export const isRequestKey = (text: string): boolean => printable.test(text) && text.trim() !== '';
+
+/** By which a request that is repeated under its key is known to be the same; the request itself is not stored. */
+export const fingerprintOf = (request: string): string => createHash('sha256').update(request).digest('base64url');
+
+/** Of the requests with the same key that this process gets, one is under way at a time. */
+export class RequestsUnderWay {
+  private readonly names = new Set<string>();
+
+  /** @throws {IdempotencyKeyInFlight} while another one with this key runs */
+  async run<T>(application: string, operation: string, key: string, work: () => Promise<T>): Promise<T> {
+    const name = JSON.stringify([application, operation, key]);
+    if (this.names.has(name)) throw new IdempotencyKeyInFlight();
+    this.names.add(name);
+    try {
+      return await work();
+    } finally {
+      this.names.delete(name);
+    }
+  }
+}
 
 function unquote(text: string): string | undefined {
   if (!text.startsWith('"')) return text;

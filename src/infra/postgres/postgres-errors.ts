@@ -13,6 +13,9 @@ export const isMissingPartition = (error: unknown): boolean => sqlState(error) =
 /** The data itself was refused (class 22: data exception, 23: constraint): repeating the same statement cannot help. */
 export const isDataError = (error: unknown): boolean => /^2[23]/.test(sqlState(error) ?? '');
 
+/** One statement was to insert or update the same row twice. */
+export const isDoubledRow = (error: unknown): boolean => sqlState(error) === '21000';
+
 const connectionCodes = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
