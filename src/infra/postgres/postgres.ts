@@ -21,6 +21,9 @@ const maxTries = 5;
 
 export type Query = <R extends pg.QueryResultRow>(statement: Statement, values: unknown[]) => Promise<R[]>;
 
+/** Ten times what a busy process needs between two statements. */
+const idleInTransactionMs = 10_000;
+
 /**
  * The ledger's database, real or embedded. `query` is for the hand-written statements of the hot path; TypeORM's
  * `dataSource` serves the rest. On a real server they have separate pools, so that an operator's slow query cannot take
@@ -44,7 +47,13 @@ export class Postgres {
       logging: false,
     } as const;
     if (settings.DATABASE_URL) {
-      const extra = { max: settings.DATABASE_POOL_SIZE, connectionTimeoutMillis: 5000, application_name: 'heraut' };
+      const extra = {
+        max: settings.DATABASE_POOL_SIZE,
+        connectionTimeoutMillis: 5000,
+        application_name: 'heraut',
+        // A process that is frozen in the middle of a transaction must not keep others waiting for its rows for ever.
+        idle_in_transaction_session_timeout: idleInTransactionMs,
+      };
       const dataSource = new DataSource({ ...common, url: settings.DATABASE_URL, extra } as DataSourceOptions);
       const pool = new pg.Pool({ ...extra, connectionString: settings.DATABASE_URL, onConnect: preferIndexes });
       // Without a listener an idle connection that dies (a restart of Postgres) would end the process.
