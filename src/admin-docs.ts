@@ -9,6 +9,8 @@ import {
   newApplicationInput,
 } from './auth/applications-io.js';
 import { AuthModule } from './auth/auth.module.js';
+import { channelChangesInput, channelListOutput, channelOutput } from './channels/channels-io.js';
+import { ChannelsModule } from './channels/channels.module.js';
 import { DeliveryModule } from './delivery/delivery.module.js';
 import { deliveryOutput, deliveryPageOutput, deliveryWithAttemptsOutput } from './delivery/delivery-output.js';
 import { healthOutput } from './health/health.controller.js';
@@ -17,6 +19,12 @@ import { openApiSchema } from './infra/http/admin-operation.js';
 import { generalPolicyInput, policyOverrideInput } from './retry-policy/policy-input.js';
 import { generalPolicyOutput, previewOutput, subscriptionPolicyOutput } from './retry-policy/policy-output.js';
 import { RetryPolicyModule } from './retry-policy/retry-policy.module.js';
+import {
+  subscriptionChangesInput,
+  subscriptionListOutput,
+  subscriptionOutput,
+} from './subscriptions/subscriptions-io.js';
+import { SubscriptionsModule } from './subscriptions/subscriptions.module.js';
 
 const problem = z.object({
   type: z.url().describe('Address of a page that explains this class of problem.'),
@@ -33,15 +41,19 @@ const problem = z.object({
 
 const inputs = {
   ApplicationChanges: applicationChangesInput,
+  ChannelChanges: channelChangesInput,
   NewApplication: newApplicationInput,
   RetryPolicyInput: generalPolicyInput,
   RetryPolicyOverride: policyOverrideInput,
+  SubscriptionChanges: subscriptionChangesInput,
 };
 
 const outputs = {
   Application: applicationOutput,
   ApplicationList: applicationListOutput,
   ApplicationWithSecret: applicationWithSecretOutput,
+  Channel: channelOutput,
+  ChannelList: channelListOutput,
   Delivery: deliveryOutput,
   DeliveryPage: deliveryPageOutput,
   DeliveryWithAttempts: deliveryWithAttemptsOutput,
@@ -49,15 +61,30 @@ const outputs = {
   Problem: problem,
   RetryPolicy: generalPolicyOutput,
   RetryPolicyPreview: previewOutput,
+  Subscription: subscriptionOutput,
+  SubscriptionList: subscriptionListOutput,
   SubscriptionRetryPolicy: subscriptionPolicyOutput,
 };
 
 const description = `
-Operating Heraut: credentials, deliveries, retry policy, health. Every call but those of health needs a bearer token (HS256)
+Operating Heraut: credentials, channels, subscriptions, deliveries, retry policy, health, metrics. Every call but those of
+health and metrics needs a bearer token (HS256)
 of a superuser; every error is \`application/problem+json\`.
 
 What publishers and subscribers call is the Notificaties API, described by [its own document](/api/v1/schema/).
 `;
+
+/** Served beside the controllers (src/infra/http/metrics.ts). */
+const metrics: OpenAPIObject['paths'][string] = {
+  get: {
+    operationId: 'metrics',
+    summary: 'What this process has counted since it started, in the text format of Prometheus.',
+    tags: ['health'],
+    responses: {
+      200: { description: 'The counters.', content: { 'text/plain': { schema: { type: 'string' } } } },
+    },
+  },
+};
 
 /** The OpenAPI document of the admin API: the schemas are those that check the calls. */
 export function describeAdminApi(app: INestApplication): OpenAPIObject {
@@ -68,8 +95,9 @@ export function describeAdminApi(app: INestApplication): OpenAPIObject {
     .addBearerAuth()
     .build();
   const document = SwaggerModule.createDocument(app, config, {
-    include: [AuthModule, DeliveryModule, HealthModule, RetryPolicyModule],
+    include: [AuthModule, ChannelsModule, DeliveryModule, HealthModule, RetryPolicyModule, SubscriptionsModule],
   });
+  document.paths['/metrics'] = metrics;
   document.components = {
     ...document.components,
     schemas: {

@@ -1,9 +1,14 @@
-import { Body, Controller, Delete, Get, Header, Param, Patch, Post } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Header, Param, Patch, Post, Req, Res } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
+import { Config } from '../config/config.module.js';
 import { AdminOperation } from '../infra/http/admin-operation.js';
 import { checkInput } from '../infra/http/check-input.js';
+import { fingerprintOf, readIdempotencyKey } from '../infra/http/idempotency-key.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
+import type { CreatingRequest } from '../infra/postgres/creating-request.js';
+import type { Application } from './application.js';
 import {
   applicationChangesInput,
   applicationToShow,
@@ -13,7 +18,7 @@ import {
   type applicationWithSecretOutput,
 } from './applications-io.js';
 import { ApplicationsService } from './applications.service.js';
-import { RequireSuperuser } from './auth.decorators.js';
+import { CurrentApplication, RequireSuperuser } from './auth.decorators.js';
 
 type Shown = z.output<typeof applicationOutput>;
 type ShownWithSecret = z.output<typeof applicationWithSecretOutput>;
@@ -26,7 +31,10 @@ const unknownApplication = { 404: 'There is no such application.' };
 @RequireSuperuser()
 @Controller('admin/v1/applications')
 export class ApplicationsController {
-  constructor(private readonly applications: ApplicationsService) {}
+  constructor(
+    private readonly applications: ApplicationsService,
+    private readonly config: Config,
+  ) {}
 
   @Get()
   @AdminOperation({
@@ -45,11 +53,21 @@ export class ApplicationsController {
     id: 'application_create',
     summary: 'Adds an application. The answer shows its secret, this once.',
     body: 'NewApplication',
+    isIdempotent: true,
     status: 201,
     answer: 'ApplicationWithSecret',
   })
-  async create(@Body() body: unknown): Promise<ShownWithSecret> {
-    const { application, secret } = await this.applications.create(checkInput(newApplicationInput, body));
+  async create(
+    @Body() body: unknown,
+    @CurrentApplication() caller: Application,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<ShownWithSecret> {
+    const input = checkInput(newApplicationInput, body);
+    const key = readIdempotencyKey(request);
+    const creating = key === undefined ? undefined : this.creatingRequest(caller.clientId, key, JSON.stringify(input));
+    const { application, secret, isReplayed } = await this.applications.create(input, creating);
+    if (isReplayed) void reply.header('idempotent-replayed', 'true');
     return { ...applicationToShow(application), secret };
   }
 
@@ -102,5 +120,11 @@ export class ApplicationsController {
   })
   async remove(@Param('applicationId', ResourceId) applicationId: string): Promise<void> {
     await this.applications.remove(applicationId);
+  }
+
+  private creatingRequest(application: string, key: string, request: string): CreatingRequest {
+    const requestHash = fingerprintOf(request);
+    const keepSeconds = this.config.settings.IDEMPOTENCY_KEY_TTL_SEC;
+    return { application, operation: 'create-application', key, requestHash, keepSeconds };
   }
 }

@@ -3,7 +3,9 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { IsNull, type EntityManager } from 'typeorm';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { Config } from '../config/config.module.js';
+import { IdempotencyKeyReused, RequestsUnderWay } from '../infra/http/idempotency-key.js';
 import { NotFoundProblem, ValidationProblem } from '../infra/http/problem.js';
+import { createdBefore, KeyTaken, takeKey, type CreatingRequest } from '../infra/postgres/creating-request.js';
 import { isUniqueViolation } from '../infra/postgres/postgres-errors.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { ApplicationEntity } from './application.entity.js';
@@ -30,6 +32,13 @@ export interface ApplicationChanges {
   secret?: string;
 }
 
+export interface Created {
+  application: ShownApplication;
+  secret: string;
+  /** It was created before, by the same request. */
+  isReplayed: boolean;
+}
+
 const shown = ({ id, clientId, label, scopes, isSuperuser, createdAt }: ApplicationEntity): ShownApplication => ({
   id,
   clientId,
@@ -46,6 +55,8 @@ const clientIdTaken = (): ValidationProblem =>
 
 @Injectable()
 export class ApplicationsService {
+  private readonly underWay = new RequestsUnderWay();
+
   constructor(
     private readonly catalogue: Catalogue,
     private readonly postgres: Postgres,
@@ -63,30 +74,26 @@ export class ApplicationsService {
   }
 
   /**
-   * `secret` is only ever returned here.
+   * `secret` is only ever returned here, and again to a request that is repeated under its key.
    * @throws {ValidationProblem} code `unique` when the client id is taken
+   * @throws {IdempotencyKeyInFlight}
+   * @throws {IdempotencyKeyReused}
    */
-  async create({
-    secret = newSecret(),
-    ...input
-  }: NewApplication): Promise<{ application: ShownApplication; secret: string }> {
-    if (input.clientId === this.config.settings.SUPERUSER_CLIENT_ID) throw clientIdTaken();
-    try {
-      return await this.catalogue.change(async (manager, revision) => {
-        const application = manager.create(ApplicationEntity, {
-          ...input,
-          id: randomUUID(),
-          secret,
-          revision,
-          createdAt: new Date(),
-        });
-        await manager.insert(ApplicationEntity, application);
-        return { application: shown(application), secret };
-      });
-    } catch (error) {
-      if (isUniqueViolation(error)) throw clientIdTaken();
-      throw error;
-    }
+  async create(input: NewApplication, request?: CreatingRequest): Promise<Created> {
+    if (!request) return this.insert(input);
+    const { application, operation, key } = request;
+    return this.underWay.run(application, operation, key, async () => {
+      const before = await this.findCreated(request);
+      if (before) return before;
+      try {
+        return await this.insert(input, request);
+      } catch (error) {
+        // Another process was faster by a moment.
+        const created = error instanceof KeyTaken ? await this.findCreated(request) : undefined;
+        if (!created) throw error;
+        return created;
+      }
+    });
   }
 
   /** @throws {NotFoundProblem} */
@@ -114,6 +121,35 @@ export class ApplicationsService {
       const application = await findOrFail(manager, id);
       await manager.update(ApplicationEntity, application.id, { deletedAt: new Date(), revision });
     });
+  }
+
+  private async insert(
+    { secret = newSecret(), ...input }: NewApplication,
+    request?: CreatingRequest,
+  ): Promise<Created> {
+    if (input.clientId === this.config.settings.SUPERUSER_CLIENT_ID) throw clientIdTaken();
+    try {
+      return await this.catalogue.change(async (manager, revision) => {
+        const values = { ...input, id: randomUUID(), secret, revision, createdAt: new Date() };
+        const application = manager.create(ApplicationEntity, values);
+        if (request) await takeKey(manager, request, application.id);
+        await manager.insert(ApplicationEntity, application);
+        return { application: shown(application), secret, isReplayed: false };
+      });
+    } catch (error) {
+      if (isUniqueViolation(error)) throw clientIdTaken();
+      throw error;
+    }
+  }
+
+  private async findCreated(request: CreatingRequest): Promise<Created | undefined> {
+    const { manager } = this.postgres.dataSource;
+    const before = await createdBefore(manager, request);
+    if (!before) return undefined;
+    if (before.requestHash !== request.requestHash) throw new IdempotencyKeyReused();
+    // Deleted or not: the request has been carried out.
+    const application = await manager.findOneByOrFail(ApplicationEntity, { id: before.id });
+    return { application: shown(application), secret: application.secret, isReplayed: true };
   }
 }
 

@@ -9,6 +9,8 @@ import type { Channel } from './channel.js';
 
 export type ChannelInput = Pick<ChannelEntity, 'name' | 'documentationLink' | 'filters'>;
 
+export type ChannelRules = Partial<Pick<Channel, 'deduplication' | 'maxAgeSeconds'>>;
+
 /** Reads are from memory, after a look whether another process changed something: what was answered 201 is found. */
 @Injectable()
 export class ChannelsService {
@@ -50,6 +52,20 @@ export class ChannelsService {
    * @throws {NotFoundProblem}
    */
   async update(id: string, changes: Partial<Omit<ChannelInput, 'name'>>): Promise<Channel> {
+    await this.catalogue.change((manager, revision) => manager.update(ChannelEntity, id, { ...changes, revision }));
+    return this.known(id);
+  }
+
+  /**
+   * What an operator says of its notifications; an undefined field stays as it is.
+   * @throws {NotFoundProblem}
+   */
+  async setRules(id: string, { deduplication, maxAgeSeconds }: ChannelRules): Promise<Channel> {
+    const changes: Partial<ChannelEntity> = {
+      ...(deduplication !== undefined && { deduplicateBy: deduplication && [...deduplication.fields] }),
+      ...(deduplication && { deduplicateWithin: deduplication.withinSeconds }),
+      ...(maxAgeSeconds !== undefined && { maxAge: maxAgeSeconds }),
+    };
     await this.catalogue.change((manager, revision) => manager.update(ChannelEntity, id, { ...changes, revision }));
     return this.known(id);
   }

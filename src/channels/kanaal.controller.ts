@@ -1,4 +1,5 @@
 import { Body, Controller, Get, Param, Patch, Post, Put, Query, Req, Res } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RequireScope } from '../auth/auth.decorators.js';
 import { scopes } from '../auth/scopes.js';
@@ -22,6 +23,7 @@ interface Kanaal {
 
 const path = '/api/v1/kanaal';
 
+@ApiExcludeController() // it has a document of its own (src/openapi)
 @Controller(path)
 export class KanaalController {
   constructor(

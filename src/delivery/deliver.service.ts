@@ -5,11 +5,11 @@ import { Heartbeat } from '../infra/postgres/heartbeat.service.js';
 import type { Settlement } from '../ledger/delivery.js';
 import { Ledger } from '../ledger/ledger.service.js';
 import type { QueuedDelivery } from '../queue/chunk.js';
-import type { Subscription } from '../subscriptions/subscription.js';
+import { guaranteeOf } from '../subscriptions/delivery-guarantee.js';
 import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
 import type { DeliveryOutcome } from './decide-outcome.js';
-import { guaranteeOf, keepMsOf } from './delivery-guarantee.js';
 import { filteredCounted } from './delivery.counters.js';
+import { keepMsOf } from './keep-outcome.js';
 import { Sender, type Task } from './sender.service.js';
 import { untilItWorks } from './until-it-works.js';
 
@@ -79,7 +79,7 @@ export class DeliverService {
   ): Promise<Course | undefined> {
     const subscription = this.subscriptions.find(delivery.subscriptionId);
     if (!subscription) return settled({ kind: 'cancelled' });
-    if (subscription.isDisabled) return settled({ kind: 'failed', attempt: null });
+    if (subscription.disabledAt) return settled({ kind: 'failed', attempt: null });
     if (delivery.expiresAt !== null && this.heartbeat.ledgerNow() >= delivery.expiresAt) {
       return settled({ kind: 'expired', attempt: null });
     }

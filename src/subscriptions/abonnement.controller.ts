@@ -1,4 +1,5 @@
 import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Put, Query, Req, Res } from '@nestjs/common';
+import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Application } from '../auth/application.js';
 import { CurrentApplication, RequireScope } from '../auth/auth.decorators.js';
@@ -28,6 +29,7 @@ interface Abonnement {
 
 const path = '/api/v1/abonnement';
 
+@ApiExcludeController() // it has a document of its own (src/openapi)
 @Controller(path)
 export class AbonnementController {
   constructor(
@@ -125,7 +127,7 @@ export class AbonnementController {
   ): Promise<Abonnement> {
     const { callbackUrl = subscription.callbackUrl, auth = subscription.auth } = changes;
     const isUrlNew = callbackUrl !== subscription.callbackUrl;
-    if (isUrlNew || auth !== subscription.auth || subscription.isDisabled)
+    if (isUrlNew || auth !== subscription.auth || subscription.disabledAt)
       await this.probe.prove({ callbackUrl, auth, isUrlNew });
     return present(await this.subscriptions.update(subscription.id, changes), request);
   }

@@ -11,7 +11,7 @@ interface SubscriptionRow {
   auth: string;
   channels: SubscribedChannel[];
   delivery_guarantee: DeliveryGuarantee | null;
-  is_disabled: boolean;
+  disabled_at: Date | null;
   is_deleted: boolean;
 }
 
@@ -23,7 +23,7 @@ interface Subscriber {
 const changedSince = {
   name: 'subscriptions-changed-since',
   text: `SELECT id, owner_client_id, callback_url, auth, channels, delivery_guarantee,
-                disabled_at IS NOT NULL AS is_disabled, deleted_at IS NOT NULL AS is_deleted
+                disabled_at, deleted_at IS NOT NULL AS is_deleted
            FROM subscription WHERE revision > $1 ORDER BY created_at, id`,
 };
 
@@ -60,7 +60,7 @@ export class SubscriptionDirectory implements CatalogueShelf {
 
   async refresh(revision: number): Promise<void> {
     for (const row of await this.postgres.query<SubscriptionRow>(changedSince, [revision])) {
-      this.forget(row.id, row.is_deleted || row.is_disabled ? [] : row.channels);
+      this.forget(row.id, row.is_deleted || row.disabled_at ? [] : row.channels);
       if (row.is_deleted) this.byId.delete(row.id);
       else this.keep(row);
     }
@@ -68,10 +68,10 @@ export class SubscriptionDirectory implements CatalogueShelf {
 
   private keep(row: SubscriptionRow): void {
     const { id, owner_client_id: ownerClientId, callback_url: callbackUrl, auth, channels } = row;
-    const { delivery_guarantee: deliveryGuarantee, is_disabled: isDisabled } = row;
-    const subscription = { id, ownerClientId, callbackUrl, auth, channels, deliveryGuarantee, isDisabled };
+    const { delivery_guarantee: deliveryGuarantee, disabled_at: disabledAt } = row;
+    const subscription = { id, ownerClientId, callbackUrl, auth, channels, deliveryGuarantee, disabledAt };
     this.byId.set(id, subscription);
-    if (isDisabled) return;
+    if (disabledAt) return;
     for (const name of new Set(channels.map(({ channel }) => channel))) {
       const alternatives = channels.filter(({ channel }) => channel === name).map(demandsOf);
       const subscribers = this.byChannel.get(name) ?? new Map<string, Subscriber>();

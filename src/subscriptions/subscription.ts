@@ -19,6 +19,6 @@ export interface Subscription {
   readonly channels: readonly SubscribedChannel[];
   /** Null: what its owner's subscriptions get (settings AT_LEAST_ONCE_SENDING_CUSTOMERS). */
   readonly deliveryGuarantee: DeliveryGuarantee | null;
-  /** Its receiver said that it is gone for good: nothing is sent until somebody registers the callback anew. */
-  readonly isDisabled: boolean;
+  /** Its receiver said that it is gone for good: nothing is sent since then, until it is enabled again. */
+  readonly disabledAt: Date | null;
 }

@@ -5,7 +5,7 @@ import { Catalogue } from '../catalogue/catalogue.service.js';
 import { NotFoundProblem } from '../infra/http/problem.js';
 import { SubscriptionDirectory } from './subscription-directory.service.js';
 import { SubscriptionEntity } from './subscription.entity.js';
-import type { Subscription } from './subscription.js';
+import type { DeliveryGuarantee, Subscription } from './subscription.js';
 
 export type SubscriptionInput = Pick<Subscription, 'callbackUrl' | 'auth' | 'channels' | 'deliveryGuarantee'>;
 
@@ -62,27 +62,35 @@ export class SubscriptionsService {
    * @throws {NotFoundProblem}
    */
   async update(id: string, changes: Partial<SubscriptionInput>): Promise<Subscription> {
-    await this.catalogue.change(async (manager, revision) => {
-      const { affected } = await manager.update(
-        SubscriptionEntity,
-        { id, deletedAt: IsNull() },
-        { ...changes, disabledAt: null, revision },
-      );
-      if (affected === 0) throw notFound();
-    });
-    return this.known(id);
+    return this.write(id, { ...changes, disabledAt: null });
   }
 
-  /** Nothing more is sent until it is updated; what is not over yet has failed. Once is enough, however often it is called. */
+  /** @throws {NotFoundProblem} */
+  async setGuarantee(id: string, deliveryGuarantee: DeliveryGuarantee | null): Promise<Subscription> {
+    return this.write(id, { deliveryGuarantee });
+  }
+
+  /** @throws {NotFoundProblem} */
+  async enable(id: string): Promise<Subscription> {
+    return this.write(id, { disabledAt: null });
+  }
+
+  /** Nothing more is sent until it is enabled; what is not over yet has failed. Once is enough, however often it is called. */
   async disable(id: string): Promise<void> {
-    await this.catalogue.change(async (manager, revision) => {
-      const { affected } = await manager.update(
-        SubscriptionEntity,
-        { id, deletedAt: IsNull(), disabledAt: IsNull() },
-        { disabledAt: new Date(), revision },
-      );
-      if (affected !== 0) for (const hook of this.disablingHooks) await hook(manager, id);
-    });
+    try {
+      await this.catalogue.change(async (manager, revision) => {
+        const { affected } = await manager.update(
+          SubscriptionEntity,
+          { id, deletedAt: IsNull(), disabledAt: IsNull() },
+          { disabledAt: new Date(), revision },
+        );
+        if (affected === 0) throw new NothingToDisable();
+        for (const hook of this.disablingHooks) await hook(manager, id);
+      });
+    } catch (error) {
+      // A receiver answers all its calls with 410 at once. Rolled back, the catalogue gets no new version for each of them.
+      if (!(error instanceof NothingToDisable)) throw error;
+    }
   }
 
   /**
@@ -101,11 +109,25 @@ export class SubscriptionsService {
     });
   }
 
+  private async write(id: string, changes: Partial<SubscriptionEntity>): Promise<Subscription> {
+    await this.catalogue.change(async (manager, revision) => {
+      const { affected } = await manager.update(
+        SubscriptionEntity,
+        { id, deletedAt: IsNull() },
+        { ...changes, revision },
+      );
+      if (affected === 0) throw notFound();
+    });
+    return this.known(id);
+  }
+
   private known(id: string): Subscription {
     const subscription = this.directory.find(id);
     if (!subscription) throw notFound();
     return subscription;
   }
 }
+
+class NothingToDisable extends Error {}
 
 const notFound = () => new NotFoundProblem('There is no such abonnement.');

@@ -1,5 +1,5 @@
 import { applyDecorators, HttpCode, UseGuards, type CanActivate, type ExecutionContext } from '@nestjs/common';
-import { ApiBody, ApiOperation, ApiQuery, ApiResponse, type OpenAPIObject } from '@nestjs/swagger';
+import { ApiBody, ApiHeader, ApiOperation, ApiQuery, ApiResponse, type OpenAPIObject } from '@nestjs/swagger';
 import { z } from 'zod';
 import { KnownQuery } from './known-query.pipe.js';
 
@@ -19,6 +19,8 @@ export interface Operation {
   body?: string;
   /** What the query may hold; every other parameter is refused. */
   query?: z.ZodObject;
+  /** Takes an `Idempotency-Key`. */
+  isIdempotent?: boolean;
   status: number;
   /** Name of the answer's schema; none: the answer has no body. */
   answer?: string;
@@ -31,6 +33,22 @@ const everywhere = {
   403: 'The token is missing, not valid, or no superuser’s.',
   503: 'The database is out of reach; Retry-After says when to try again.',
 };
+const withKey = {
+  409: '`idempotency-key-in-flight`: the first request with this key is still running.',
+  422: '`idempotency-key-reused`: the key was used before, for another request.',
+};
+const replayed = {
+  'Idempotent-Replayed': {
+    description: '`true` when the key was used before, for the same request: nothing was done now.',
+    schema: { type: 'string' as const, enum: ['true'] },
+  },
+};
+const keyHeader = {
+  name: 'Idempotency-Key',
+  required: false,
+  description: 'Repeated under the same key the request is carried out once. 1 to 255 printable ASCII characters.',
+  schema: { type: 'string' as const, minLength: 1, maxLength: 257 },
+};
 const withBody = {
   413: 'The body is larger than BODY_LIMIT_BYTES.',
   415: 'The body is not sent as application/json.',
@@ -41,16 +59,23 @@ const withBody = {
  * is refused: a misspelt filter that is ignored would list, or change, more than was meant.
  */
 export function AdminOperation(operation: Operation): MethodDecorator {
-  const { body, query, answer } = operation;
-  const problems = { ...operation.problems, ...everywhere, ...(body ? withBody : {}) };
+  const { body, query, isIdempotent, answer } = operation;
+  const problems = {
+    ...operation.problems,
+    ...everywhere,
+    ...(body ? withBody : {}),
+    ...(isIdempotent ? withKey : {}),
+  };
+  const headers = isIdempotent ? replayed : undefined;
   return applyDecorators(
     HttpCode(operation.status),
     UseGuards(new KnownQueryGuard(Object.keys(query?.shape ?? {}))),
     ApiOperation({ operationId: operation.id, summary: operation.summary, description: operation.description }),
     ...(body ? [ApiBody({ required: true, schema: schemaRef(body) })] : []),
     ...(query ? queryParameters(query) : []),
+    ...(isIdempotent ? [ApiHeader(keyHeader)] : []),
     answer
-      ? ApiResponse({ status: operation.status, description: 'Done.', ...content('application/json', answer) })
+      ? ApiResponse({ status: operation.status, description: 'Done.', headers, ...content('application/json', answer) })
       : ApiResponse({ status: operation.status, description: 'Done; there is nothing to say.' }),
     ...Object.entries(problems).map(([status, description]) =>
       ApiResponse({ status: Number(status), description, ...content('application/problem+json', 'Problem') }),

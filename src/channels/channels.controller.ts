@@ -1,0 +1,86 @@
+import { Body, Controller, Get, Param, Patch } from '@nestjs/common';
+import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import type { z } from 'zod';
+import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { AdminOperation } from '../infra/http/admin-operation.js';
+import { checkInput } from '../infra/http/check-input.js';
+import { ValidationProblem, type InvalidParam } from '../infra/http/problem.js';
+import { ResourceId } from '../infra/http/resource-id.pipe.js';
+import type { Channel } from './channel.js';
+import {
+  channelChangesInput,
+  channelToShow,
+  nameOfCharacteristic,
+  type channelListOutput,
+  type channelOutput,
+} from './channels-io.js';
+import { ChannelsService } from './channels.service.js';
+import { canonicalName } from './filter-names.js';
+
+type Shown = z.output<typeof channelOutput>;
+
+const unknownChannel = { 404: 'There is no such channel.' };
+
+/** What an operator decides about channels. Making and describing them is the publisher's, in the Notificaties API. */
+@ApiTags('channels')
+@ApiBearerAuth()
+@RequireSuperuser()
+@Controller('admin/v1/channels')
+export class ChannelsController {
+  constructor(private readonly channels: ChannelsService) {}
+
+  @Get()
+  @AdminOperation({
+    id: 'channel_list',
+    summary: 'Every channel, in the order of their names.',
+    status: 200,
+    answer: 'ChannelList',
+  })
+  async list(): Promise<z.output<typeof channelListOutput>> {
+    return { channels: (await this.channels.list()).map(channelToShow) };
+  }
+
+  @Get(':channelId')
+  @AdminOperation({
+    id: 'channel_read',
+    summary: 'One channel.',
+    status: 200,
+    answer: 'Channel',
+    problems: unknownChannel,
+  })
+  async read(@Param('channelId', ResourceId) channelId: string): Promise<Shown> {
+    return channelToShow(await this.channels.get(channelId));
+  }
+
+  @Patch(':channelId')
+  @AdminOperation({
+    id: 'channel_change',
+    summary: 'Says which notifications of a channel are the same, and how old they may become.',
+    description: 'Only the fields given. Counts for every notification that is accepted from now on.',
+    body: 'ChannelChanges',
+    status: 200,
+    answer: 'Channel',
+    problems: unknownChannel,
+  })
+  async change(@Param('channelId', ResourceId) channelId: string, @Body() body: unknown): Promise<Shown> {
+    const changes = checkInput(channelChangesInput, body);
+    const channel = await this.channels.get(channelId);
+    checkCharacteristics(changes.deduplication?.fields ?? [], channel);
+    return channelToShow(await this.channels.setRules(channelId, changes));
+  }
+}
+
+/**
+ * A misspelt name would be absent from every notification, and so make notifications the same that are not.
+ * @throws {ValidationProblem}
+ */
+function checkCharacteristics(fields: string[], { filters, canonicalFilters }: Channel): void {
+  if (filters.length === 0) return; // then any name goes
+  const unknown = fields.flatMap((field, index): InvalidParam[] => {
+    const name = nameOfCharacteristic(field);
+    if (name === undefined || canonicalFilters.has(canonicalName(name))) return [];
+    const reason = `Not one of the filters of the channel (${filters.join(', ')}).`;
+    return [{ name: `deduplication.fields.${index}`, code: 'invalid', reason }];
+  });
+  if (unknown.length > 0) throw new ValidationProblem(unknown);
+}

@@ -1,0 +1,45 @@
+import { z } from 'zod';
+import { deliveryGuarantees, type DeliveryGuarantee, type Subscription } from './subscription.js';
+
+const guarantee = () => z.enum(deliveryGuarantees);
+
+export const subscriptionChangesInput = z
+  .strictObject({
+    deliveryGuarantee: guarantee()
+      .nullable()
+      .describe('null: what its owner gets (setting AT_LEAST_ONCE_SENDING_CUSTOMERS).'),
+  })
+  .partial();
+
+export const subscriptionOutput = z.strictObject({
+  id: z.uuid(),
+  ownerClientId: z.string().describe('Who created it.'),
+  callbackUrl: z.string(),
+  channels: z
+    .array(z.strictObject({ channel: z.string(), filters: z.record(z.string(), z.string()) }))
+    .describe('Alternatives; the same channel may occur several times.'),
+  deliveryGuarantee: guarantee().nullable().describe('What was set for it; null: nothing, so its owner’s counts.'),
+  effectiveGuarantee: guarantee().describe('What its deliveries get.'),
+  disabledAt: z.iso
+    .datetime()
+    .nullable()
+    .describe('When its receiver answered 410 Gone; nothing is sent since then. null: it is enabled.'),
+});
+
+export const subscriptionListOutput = z.strictObject({ subscriptions: z.array(subscriptionOutput) });
+
+/** Without `auth`, which is the receiver's secret. */
+export function subscriptionToShow(
+  { id, ownerClientId, callbackUrl, channels, deliveryGuarantee, disabledAt }: Subscription,
+  effectiveGuarantee: DeliveryGuarantee,
+): z.output<typeof subscriptionOutput> {
+  return {
+    id,
+    ownerClientId,
+    callbackUrl,
+    channels: channels.map(({ channel, filters }) => ({ channel, filters: { ...filters } })),
+    deliveryGuarantee,
+    effectiveGuarantee,
+    disabledAt: disabledAt?.toISOString() ?? null,
+  };
+}
