@@ -6,8 +6,9 @@ import { STATUS_CODES } from 'node:http';
 import type { Settings } from '../../config/settings.js';
 import { AcceptJsonGuard } from './accept-json.guard.js';
 import { JsonBodyPipe, UnparsedBody } from './json-body.pipe.js';
+import { serveMetrics } from './metrics.js';
 import { answerOtherMethods } from './other-methods.js';
-import { HeadersTooLargeProblem, ParseProblem } from './problem.js';
+import { HeadersTooLargeProblem, NotFoundProblem, ParseProblem } from './problem.js';
 import { serveProblemPages } from './problem-pages.js';
 import { problemText, ProblemFilter } from './problem.filter.js';
 
@@ -24,6 +25,8 @@ export function createHttpAdapter(settings: Settings): FastifyAdapter {
     return503OnClosing: false,
     // There is no Nest middleware; the package that would run it costs time on every request.
     skipMiddie: true,
+    // The key of a PUT may have 255 characters, each as three once encoded; by default a parameter ends at 100.
+    routerOptions: { maxParamLength: 765 },
     // What the router refuses before a route is found: no hook runs, Nest sees nothing of it.
     frameworkErrors: (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
       nameApiVersion(request, reply);
@@ -41,13 +44,23 @@ export function createHttpAdapter(settings: Settings): FastifyAdapter {
     done();
   });
   letConnectionsGo(server);
+  if (!settings.ROLES.includes('api')) serveOnlyOperators(server);
   answerOtherMethods(server);
   serveProblemPages(server);
+  serveMetrics(server);
   server.removeAllContentTypeParsers();
   server.addContentTypeParser('*', { parseAs: 'buffer' }, (request, bytes: Buffer, done) => {
     done(null, new UnparsedBody(request.headers['content-type'], request.headers['content-encoding'], bytes));
   });
   return adapter;
+}
+
+/** A process without the role `api` listens for those who watch it, and for nobody else. */
+function serveOnlyOperators(server: FastifyInstance): void {
+  server.addHook('onRequest', (request, _reply, done) => {
+    const { url = '' } = request.routeOptions;
+    done(url.startsWith('/health/') || url === '/metrics' ? undefined : new NotFoundProblem());
+  });
 }
 
 /** What holds for every controller: JSON in, JSON out, errors as problems. */
