@@ -1,92 +1,8 @@
+import { operation, type PathItem } from './nrc-operation.js';
 import { nrcSchemas, type Schema } from './nrc-schemas.js';
-
-export interface Operation {
-  operationId: string;
-  summary: string;
-  description: string;
-  tags: string[];
-  security: Record<string, string[]>[];
-  parameters?: Schema[];
-  requestBody?: Schema;
-  responses: Record<string, Schema>;
-}
-
-export type PathItem = { parameters?: Schema[] } & Partial<
-  Record<'get' | 'post' | 'put' | 'patch' | 'delete', Operation>
->;
-
-interface Outline {
-  id: string;
-  summary: string;
-  description: string;
-  /** Any of these scopes is enough. */
-  scopes: string[];
-  body?: string;
-  status: number;
-  /** Name of the answer's schema; `[Name]` for a list of them; none: there is no body. */
-  answer?: string;
-  headers?: Schema;
-  query?: Schema[];
-  /** Statuses of problems beside those that every operation has. */
-  problems: number[];
-}
 
 const publish = 'notificaties.publiceren';
 const consume = 'notificaties.consumeren';
-
-const versionHeader = { schema: { type: 'string' }, description: 'The version of the standard that is served.' };
-
-const problemTexts: Record<number, string> = {
-  400: 'The input is not valid, or is not JSON.',
-  401: 'Reserved by the standard; this server answers 403.',
-  403: 'The token is missing or not valid, or does not allow this.',
-  404: 'There is no such resource.',
-  406: 'The answer would be JSON, which Accept excludes.',
-  413: 'The body is too large.',
-  415: 'The body is not announced as application/json in UTF-8.',
-  500: 'A fault of this server.',
-  503: 'Nothing was done; repeat it after Retry-After.',
-};
-
-const reference = (name: string): Schema => ({ $ref: `#/components/schemas/${name}` });
-
-const answerSchema = (answer: string): Schema =>
-  answer.startsWith('[') ? { type: 'array', items: reference(answer.slice(1, -1)) } : reference(answer);
-
-function problemResponse(status: number): Schema {
-  // What cannot be read has no fields to name, so a 400 is either of the two.
-  const schema = status === 400 ? { anyOf: [reference('ValidatieFout'), reference('Fout')] } : reference('Fout');
-  return {
-    description: problemTexts[status],
-    headers: { 'API-version': versionHeader },
-    content: { 'application/problem+json': { schema } },
-  };
-}
-
-function operation(tag: string, outline: Outline): Operation {
-  const { id, summary, description, scopes, body, status, answer, headers, query, problems } = outline;
-  const bodyProblems = body === undefined ? [] : [400, 413, 415];
-  const statuses = [...problems, ...bodyProblems, 401, 403, 406, 500, 503].sort((one, other) => one - other);
-  return {
-    operationId: id,
-    summary,
-    description: `${description} Needs the scope \`${scopes.join('` or `')}\`.`,
-    tags: [tag],
-    security: [{ 'JWT-Claims': [] }],
-    ...(query && { parameters: query }),
-    ...(body !== undefined && {
-      requestBody: { required: true, content: { 'application/json': { schema: reference(body) } } },
-    }),
-    responses: {
-      [status]: {
-        description: answer === undefined ? 'Done; there is nothing to say.' : 'Done.',
-        headers: { 'API-version': versionHeader, ...headers },
-        ...(answer !== undefined && { content: { 'application/json': { schema: answerSchema(answer) } } }),
-      },
-      ...Object.fromEntries(statuses.map((problem) => [problem, problemResponse(problem)])),
-    },
-  };
-}
 
 const uuidParameter: Schema = {
   name: 'uuid',
@@ -96,7 +12,9 @@ const uuidParameter: Schema = {
   schema: { type: 'string', format: 'uuid' },
 };
 
-const location: Schema = { Location: { schema: { type: 'string', format: 'uri' }, description: 'Its url.' } };
+const location: Schema = {
+  Location: { required: true, schema: { type: 'string', format: 'uri' }, description: 'Its url.' },
+};
 
 const either = [publish, consume];
 
@@ -109,7 +27,7 @@ const kanaal: Record<string, PathItem> = {
       scopes: either,
       status: 200,
       answer: '[Kanaal]',
-      query: [
+      parameters: [
         { name: 'naam', in: 'query', description: 'Only the one with exactly this name.', schema: { type: 'string' } },
       ],
       problems: [400],
@@ -198,7 +116,8 @@ const abonnement: Record<string, PathItem> = {
     put: operation('abonnement', {
       id: 'abonnement_update',
       summary: 'Replace an abonnement',
-      description: 'Only for its creator. The callback is called again when its URL or `auth` changes.',
+      description:
+        'Only for its creator. The callback is called again when its URL or `auth` changes, or after it answered 410.',
       scopes: [consume],
       body: 'Abonnement',
       status: 200,
@@ -226,6 +145,52 @@ const abonnement: Record<string, PathItem> = {
   },
 };
 
+const notificationId: Schema = {
+  'Notification-Id': {
+    schema: { type: 'string', format: 'uuid' },
+    required: true,
+    description: 'Its id; receivers get it as `webhook-id`.',
+  },
+};
+
+const duplicateOf: Schema = {
+  'Duplicate-Of': {
+    schema: { type: 'string', format: 'uuid' },
+    description:
+      'Only where the kanaal has rules for that: the notificatie with the same content that was accepted before. This one is not sent.',
+  },
+};
+
+const replayed: Schema = {
+  'Idempotent-Replayed': {
+    schema: { type: 'string', enum: ['true'] },
+    description: 'The same request was made before under this key; this is its answer, and nothing was done now.',
+  },
+};
+
+const deliverAfter: Schema = {
+  name: 'Deliver-After',
+  in: 'header',
+  description: 'RFC 3339. Receivers get it at this moment or later; it is accepted now. At most a year ahead.',
+  schema: { type: 'string', format: 'date-time' },
+};
+
+const idempotencyKey: Schema = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  description:
+    'However often the request is repeated under the same key, it publishes once. 1 to 255 printable ASCII characters, quoted or bare; another application may use the same.',
+  schema: { type: 'string', minLength: 1, maxLength: 257 },
+};
+
+const keyParameter: Schema = {
+  name: 'key',
+  in: 'path',
+  required: true,
+  description: 'Chosen by the publisher; 1 to 255 printable ASCII characters.',
+  schema: { type: 'string', minLength: 1, maxLength: 255 },
+};
+
 const notificaties: Record<string, PathItem> = {
   '/notificaties': {
     post: operation('notificaties', {
@@ -234,16 +199,34 @@ const notificaties: Record<string, PathItem> = {
       description:
         'The answer comes when it is stored for every abonnement that matches, and shows what receivers get.',
       scopes: [publish],
+      parameters: [idempotencyKey, deliverAfter],
       body: 'Message',
       status: 201,
       answer: 'Message',
-      headers: {
-        'Notification-Id': {
-          schema: { type: 'string', format: 'uuid' },
-          description: 'Its id; receivers get it as `webhook-id`.',
+      headers: { ...notificationId, ...duplicateOf, ...replayed },
+      problems: [409, 422],
+    }),
+  },
+  '/notificaties/{key}': {
+    parameters: [keyParameter],
+    put: operation('notificaties', {
+      id: 'notificaties_put',
+      summary: 'Publish a notificatie under a key',
+      description:
+        'Once: the same content again changes nothing. Other content takes its place as long as the notificatie waits for its `Deliver-After`; afterwards it is refused with 409.',
+      scopes: [publish],
+      parameters: [deliverAfter],
+      body: 'Message',
+      status: 201,
+      answer: 'Message',
+      headers: { ...notificationId, ...duplicateOf },
+      also: {
+        200: {
+          description: 'It was there: with the same content, or with other content that has been replaced.',
+          headers: { ...notificationId, ...duplicateOf, ...replayed },
         },
       },
-      problems: [],
+      problems: [409],
     }),
   },
 };
@@ -254,7 +237,7 @@ export const nrcDocument = {
   info: {
     title: 'Notificaties API',
     description:
-      'Publish a notification once; every abonnement that matches gets it at its webhook, at least once.\n\n' +
+      'Publish a notification once; every abonnement that matches gets it at its webhook, at least once, or at most once where that was asked for.\n\n' +
       'Every call needs a JSON Web Token, signed with HS256, with the claims `client_id` and `iat`.',
     version: '1.0.1',
   },

@@ -1,4 +1,5 @@
-import type { nrcDocument, Operation, PathItem } from './nrc-document.js';
+import type { nrcDocument } from './nrc-document.js';
+import type { Operation, PathItem } from './nrc-operation.js';
 
 const escapeHtml = (text: string): string =>
   text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`).replace(/`([^`]+)`/g, '<code>$1</code>');

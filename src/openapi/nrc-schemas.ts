@@ -84,6 +84,13 @@ export const nrcSchemas: Record<string, Schema> = {
         items: { $ref: '#/components/schemas/FilterGroup' },
         default: [],
       },
+      deliveryGuarantee: {
+        type: 'string',
+        enum: ['at-least-once', 'at-most-once'],
+        nullable: true,
+        description:
+          'Beyond the standard, and only shown where it was set. `at-most-once`: a call that may have arrived is never repeated. null: what the server gives the owner of the abonnement.',
+      },
     },
   },
   Message: {

@@ -4,14 +4,16 @@ import addFormats from 'ajv-formats';
 import type { FastifyInstance } from 'fastify';
 import { randomUUID } from 'node:crypto';
 import { parse } from 'yaml';
-import { nrcDocument, type Operation, type PathItem } from '../../src/openapi/nrc-document.js';
+import { nrcDocument } from '../../src/openapi/nrc-document.js';
+import type { Operation, PathItem } from '../../src/openapi/nrc-operation.js';
+import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { Api, type ApiAnswer, type ApiRequest } from '../support/api.js';
 import { Receiver } from '../support/receiver.js';
 
 /** What the document says is what the server does: every operation, every status that a caller can bring about. */
 
 type Content = Record<string, { schema: object }>;
-type Response = { headers: Record<string, unknown>; content?: Content };
+type Response = { headers: Record<string, { required?: boolean }>; content?: Content };
 
 const operations = Object.entries(nrcDocument.paths as Record<string, PathItem>).flatMap(([path, item]) =>
   (['get', 'post', 'put', 'patch', 'delete'] as const).flatMap((method) => {
@@ -67,7 +69,18 @@ function validator(schema: object, side: 'request' | 'response'): ValidateFuncti
 async function provoke(operation: Operation, method: string, path: string, status: number): Promise<ApiAnswer> {
   const { url, body } = await validCall(operation, path);
   const call = (request: ApiRequest) => api.call(method, url, { body, ...request });
+  const withKey = { headers: { 'idempotency-key': randomUUID() } };
   switch (status) {
+    case 200:
+      if (operation.operationId === 'notificaties_put') await call({});
+      return call({});
+    case 409:
+      if (operation.operationId === 'notificaties_create') return whileTheFirstIsHeldUp(() => call(withKey));
+      await call({});
+      return call({ body: { ...body, actie: 'other' } });
+    case 422:
+      await call(withKey);
+      return call({ ...withKey, body: { ...body, actie: 'other' } });
     case 400:
       return body === undefined ? api.call(method, `${url}?unknown=1`) : call({ body: {} });
     case 403:
@@ -85,6 +98,18 @@ async function provoke(operation: Operation, method: string, path: string, statu
   }
 }
 
+/** The answer to the second of two calls, of which the first cannot be committed before. */
+async function whileTheFirstIsHeldUp(call: () => Promise<ApiAnswer>): Promise<ApiAnswer> {
+  let first: Promise<ApiAnswer> | undefined;
+  const second = await api.app.get(Postgres).dataSource.transaction(async (manager) => {
+    await manager.query('LOCK TABLE request_key IN ACCESS EXCLUSIVE MODE');
+    first = call();
+    return call();
+  });
+  await first;
+  return second;
+}
+
 /** A call that succeeds, except that PATCH sends something wrong where it is to fail: an empty object is a valid change. */
 async function validCall({ operationId }: Operation, path: string): Promise<{ url: string; body?: object }> {
   const naam = randomUUID();
@@ -96,7 +121,7 @@ async function validCall({ operationId }: Operation, path: string): Promise<{ ur
     const [hoofdObject, resourceUrl] = ['http://openzaak:8000/zaken/1', 'http://openzaak:8000/statussen/1'];
     const rest = { resource: 'status', actie: 'create', aanmaakdatum: '2025-01-01T10:00:00.123Z' };
     const body = { kanaal: naam, hoofdObject, resourceUrl, ...rest, kenmerken: { objectType: 'a' }, source: 'zrc' };
-    return { url: path, body };
+    return { url: path.replace('{key}', randomUUID()), body };
   }
   const body = resource === 'kanaal' ? kanaal : abonnement;
   if (verb === 'create') return { url: path, body };
@@ -130,9 +155,11 @@ describe('the document', () => {
         ...['list', 'create', 'read', 'update', 'partial_update', 'delete'].map((verb) => `abonnement_${verb}`),
         ...['list', 'create', 'read', 'update', 'partial_update'].map((verb) => `kanaal_${verb}`),
         'notificaties_create',
+        'notificaties_put',
       ].sort(),
     );
-    expect(JSON.stringify(nrcDocument)).not.toContain('"in":"header"');
+    const parameters = operations.flatMap(({ operation }) => operation.parameters ?? []);
+    expect(parameters.filter((parameter) => parameter.in === 'header' && parameter.required)).toEqual([]);
   });
 
   it('refers only to schemas that it has', () => {
@@ -163,7 +190,7 @@ describe('the server', () => {
     const served = routesOf(api.app.getHttpAdapter().getInstance() as FastifyInstance).filter(
       ([, path]) => path.startsWith('/api/') && !documents.test(path),
     );
-    const documented = operations.map(({ method, path }) => [method, `/api/v1${path.replace('{uuid}', ':uuid')}`]);
+    const documented = operations.map(({ method, path }) => [method, `/api/v1${path.replace(/\{(\w+)\}/, ':$1')}`]);
     expect(served.map(String).sort()).toEqual(documented.map(String).sort());
   });
 
@@ -175,7 +202,9 @@ describe('the server', () => {
     expect(answer.status).toBe(status);
 
     const { headers, content } = operation.responses[status] as Response;
-    for (const name of Object.keys(headers)) expect([name, answer.headers.get(name)]).not.toEqual([name, null]);
+    for (const [name, { required }] of Object.entries(headers)) {
+      expect([name, required === true && answer.headers.get(name) === null]).toEqual([name, false]);
+    }
     const [[mediaType, body] = []] = Object.entries(content ?? {});
     expect(answer.headers.get('content-type')?.split(';')[0]).toBe(mediaType);
     const validate = validator(body?.schema ?? { const: '' }, 'response');
