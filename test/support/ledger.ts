@@ -6,7 +6,8 @@ import { systemClock } from '../../src/infra/clock.js';
 import { Heartbeat } from '../../src/infra/postgres/heartbeat.service.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import type { Attempt, Delivery, DeliveryKey, Settlement } from '../../src/ledger/delivery.js';
-import { Ledger, type Accepted, type HandOut } from '../../src/ledger/ledger.service.js';
+import type { Accepted, HandOut } from '../../src/ledger/accepted.js';
+import { Ledger } from '../../src/ledger/ledger.service.js';
 import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
 
 export const toBroker: HandOut = { state: 'queued', owner: null };
