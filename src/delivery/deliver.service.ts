@@ -15,7 +15,7 @@ import { untilItWorks } from './until-it-works.js';
 
 /** What one round made of a delivery. */
 type Course =
-  | { kind: 'settle'; outcome: DeliveryOutcome }
+  | { kind: 'settle'; outcome: DeliveryOutcome; isClaimed?: boolean }
   /** Somebody is sending it, or died doing so. */
   | { kind: 'in-flight' }
   /** It is no longer this message's: handed out again, cancelled, or claimed before. */
@@ -112,12 +112,12 @@ export class DeliverService {
       isMine = await untilItWorks(() => this.ledger.claimSending(delivery), stopping);
       return isMine === true;
     });
-    if (outcome) return settled(outcome);
+    if (outcome) return { kind: 'settle', outcome, isClaimed: isMine };
     return isMine === false ? { kind: 'superseded' } : undefined;
   }
 
   private async settle(delivery: QueuedDelivery, course: Exclude<Course, { kind: 'superseded' }>): Promise<true> {
-    if (course.kind === 'settle') await this.ledger.settle(settlementOf(delivery, course.outcome));
+    if (course.kind === 'settle') await this.ledger.settle(settlementOf(delivery, course));
     else {
       // What they do not settle in good time comes back.
       const { NOTIFICATION_REQUESTS_TIMEOUT } = this.config.settings;
@@ -153,8 +153,11 @@ function idOf({ notificationId, subscriptionId, replays }: QueuedDelivery): stri
   return `${notificationId}:${subscriptionId}${replays === 0 ? '' : `:${replays}`}`;
 }
 
-function settlementOf(delivery: QueuedDelivery, outcome: DeliveryOutcome): Settlement {
-  const key = keyOf(delivery);
+function settlementOf(
+  delivery: QueuedDelivery,
+  { outcome, isClaimed }: Extract<Course, { kind: 'settle' }>,
+): Settlement {
+  const key = { ...keyOf(delivery), isClaimed };
   switch (outcome.kind) {
     case 'retry':
       return { ...key, attempt: outcome.attempt, state: 'waiting', delayMs: outcome.afterMs };

@@ -50,7 +50,12 @@ export interface Attempt {
 }
 
 /** What becomes of a delivery. `delayMs` counts from the moment the ledger writes it. */
-export type Settlement = DeliveryKey & { generation: number; attempt: Attempt | null } & (
+export type Settlement = DeliveryKey & {
+  generation: number;
+  attempt: Attempt | null;
+  /** Whether the right to send it was claimed before (at-most-once). Without it, a claimed delivery stays as it is. */
+  isClaimed?: boolean;
+} & (
     | { state: 'delivered' | 'failed' | 'expired' | 'cancelled' | 'unknown' }
     | { state: 'waiting' | 'held'; delayMs: number }
   );

@@ -289,10 +289,12 @@ export class Ledger {
     const [notificationIds, subscriptionIds, generations, ...bounds] = keysOf(batch);
     const sendingMs = this.config.settings.NOTIFICATION_REQUESTS_TIMEOUT * 1000 + sendingSlackMs;
     const values = [notificationIds, subscriptionIds, generations, sendingMs, this.heartbeat.processId, ...bounds];
-    const rows = await this.postgres.query<KeyRow>(statements.claimSending, values);
-    const granted = new Set(rows.map((row) => `${row.notification_id}/${row.subscription_id}`));
+    const rows = await this.postgres.query<KeyRow & { generation: number }>(statements.claimSending, values);
+    const granted = new Set(rows.map((row) => `${row.notification_id}/${row.subscription_id}/${row.generation}`));
     // Deleting grants it to one of several that ask for the same delivery together.
-    return batch.map(({ notificationId, subscriptionId }) => granted.delete(`${notificationId}/${subscriptionId}`));
+    return batch.map(({ notificationId, subscriptionId, generation }) =>
+      granted.delete(`${notificationId}/${subscriptionId}/${generation}`),
+    );
   }
 
   private async settleTogether(batch: Settlement[]): Promise<void[]> {
@@ -323,6 +325,7 @@ export class Ledger {
       attempts.map((attempt) => (attempt ? Math.round(attempt.durationMs) : null)),
       attempts.map((attempt) => attempt?.status ?? null),
       attempts.map((attempt) => attempt?.error ?? null),
+      batch.map((item) => item.isClaimed ?? false),
       ...boundsOf(batch.map((item) => item.notificationId)),
     ];
     await this.postgres.query(statements.settle, values);

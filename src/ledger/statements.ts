@@ -31,16 +31,17 @@ export const accept: Statement = {
 
 /**
  * Writes results: the state where the generation still fits (a success always: delivered is delivered), and the attempt
- * in any case. Written twice it changes nothing the second time.
+ * in any case. What was claimed for sending is left to who claimed it: a second message of the same generation that found
+ * no room would otherwise free it while it is being sent. Written twice it changes nothing the second time.
  */
 export const settle: Statement = {
   name: 'settle',
   text: `
     WITH result AS (
       SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::int[], $4::delivery_state[], $5::int[],
-                           $6::int[], $7::timestamptz[], $8::int[], $9::int[], $10::text[])
+                           $6::int[], $7::timestamptz[], $8::int[], $9::int[], $10::text[], $11::boolean[])
         AS r (notification_id, subscription_id, generation, state, delay_ms,
-              number, started_at, duration_ms, status, error)
+              number, started_at, duration_ms, status, error, is_claimed)
     ),
     attempts AS (
       INSERT INTO attempt (notification_id, subscription_id, generation, number, started_at, duration_ms, status, error)
@@ -59,9 +60,9 @@ export const settle: Statement = {
       ended_at = CASE WHEN r.delay_ms IS NULL THEN now() END
     FROM result r
     WHERE d.notification_id = r.notification_id AND d.subscription_id = r.subscription_id
-      AND d.notification_id BETWEEN $11 AND $12
+      AND d.notification_id BETWEEN $12 AND $13
       AND (r.state = 'delivered' AND d.state <> 'delivered'
-        OR d.generation = r.generation AND d.state IN ('queued', 'sending'))`,
+        OR d.generation = r.generation AND d.state = CASE WHEN r.is_claimed THEN 'sending'::delivery_state ELSE 'queued' END)`,
 };
 
 /**
@@ -152,7 +153,7 @@ export const claimSending: Statement = {
     FROM unnest($1::uuid[], $2::uuid[], $3::int[]) AS item (notification_id, subscription_id, generation)
     WHERE d.notification_id = item.notification_id AND d.subscription_id = item.subscription_id
       AND d.state = 'queued' AND d.generation = item.generation AND d.notification_id BETWEEN $6 AND $7
-    RETURNING d.notification_id, d.subscription_id`,
+    RETURNING d.notification_id, d.subscription_id, d.generation`,
 };
 
 /** Claimed for sending, and nobody came back to say what became of it: its time is over, or its process is. */
