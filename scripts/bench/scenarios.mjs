@@ -22,6 +22,8 @@ import { rssMegabytes, cpuMicrosOfMachine, cpuMicrosOfTree } from './processes.m
 const publishers = 128;
 /** No delivery in this time: those that are missing will not come any more. */
 const stalledAfterMs = 30_000;
+/** However slowly they come: the benchmark ends. */
+const longestWaitMs = 120_000;
 /** Results are written, logs flushed and memory tidied up a little after the last delivery; it is part of its price. */
 const aftermathMs = 1000;
 const channels = { single: 'bench', many: 'bench-fan-out' };
@@ -173,7 +175,8 @@ export class Measurements {
    */
   async #arrived(run, expected) {
     let last = -1;
-    for (let sinceMs = performance.now(); ; await sleep(50)) {
+    const giveUpMs = performance.now() + longestWaitMs;
+    for (let sinceMs = performance.now(); performance.now() < giveUpMs; await sleep(50)) {
       const { different } = await this.receiver.call('progress', run);
       if (different >= expected) return;
       if (different > last) [last, sinceMs] = [different, performance.now()];
