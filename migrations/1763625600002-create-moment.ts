@@ -27,10 +27,15 @@ export class CreateMoment1763625600002 implements MigrationInterface {
         expires_at timestamptz NOT NULL
       );
 
-      -- How far the workers are: every delivery handed to this lane of the queue before then has been taken from it.
+      -- How far each worker is with a lane of the queue. What an older one held has gone back to the queue long ago.
       CREATE UNLOGGED TABLE lane_progress (
-        lane        text PRIMARY KEY,
-        taken_up_to timestamptz NOT NULL
+        lane           text NOT NULL,
+        process        text NOT NULL,
+        newest_taken   timestamptz NOT NULL,
+        -- of what it has taken and not yet acknowledged; null when that is nothing
+        oldest_in_hand timestamptz,
+        reported_at    timestamptz NOT NULL,
+        PRIMARY KEY (lane, process)
       );
     `);
   }

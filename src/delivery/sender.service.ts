@@ -7,7 +7,7 @@ import type { QueuedDelivery } from '../queue/chunk.js';
 import { RetryPolicies } from '../retry-policy/retry-policies.service.js';
 import type { DeliveryGuarantee, Subscription } from '../subscriptions/subscription.js';
 import { AttemptStates } from './attempt-states.js';
-import { decideOutcome, isSuccess, type DeliveryOutcome } from './decide-outcome.js';
+import { decideOutcome, isSuccess, type DeliveryOutcome, type Sent } from './decide-outcome.js';
 import { attemptsCounted } from './delivery.counters.js';
 import { EndpointWindows } from './endpoint-window.js';
 import { userAgent } from './user-agent.js';
@@ -25,6 +25,9 @@ export interface Task {
 
 /** How long after the end of its call the live state of a delivery is kept, for what comes in between. */
 const stateSlackMs = 6000;
+
+/** A bug of ours keeps a delivery from being decided: it is looked at again, without haste. */
+const undecidedHoldMs = 60_000;
 
 /** send → decide: one call to a receiver, when its endpoint has room, and what follows from the answer. */
 @Injectable()
@@ -51,10 +54,13 @@ export class Sender {
   async send(task: Task, mayCall?: () => Promise<boolean>): Promise<DeliveryOutcome | undefined> {
     const window = this.windows.of(task.subscription.callbackUrl);
     if (!(await window.enter())) return { kind: 'held', afterMs: window.holdMs() };
-    if (mayCall && !(await mayCall())) {
-      window.leave('none', 0);
-      return undefined;
+    let isAllowed = false;
+    try {
+      isAllowed = mayCall === undefined || (await mayCall());
+    } finally {
+      if (!isAllowed) window.leave('none', 0);
     }
+    if (!isAllowed) return undefined;
     const number = task.delivery.attempts + 1;
     const startedAt = this.clock.now();
     task.onSending();
@@ -62,10 +68,21 @@ export class Sender {
     const response = await this.call(task, number);
     const durationMs = response.kind === 'abandoned' ? 0 : response.durationMs;
     window.leave(verdictOn(response), durationMs);
-    const outcome = await this.decide(task, { response, number, startedAt, durationMs });
+    return this.conclude(task, { response, number, startedAt, durationMs });
+  }
+
+  /** Never rejects: the call was made, and whoever heard of a failure here would make it again. */
+  private async conclude(task: Task, sent: Sent): Promise<DeliveryOutcome> {
+    let outcome: DeliveryOutcome;
+    try {
+      outcome = await this.decide(task, sent);
+    } catch (error) {
+      this.logger.error({ event: 'delivery.undecided', notificationId: task.delivery.notificationId, error });
+      return { kind: 'held', afterMs: undecidedHoldMs };
+    }
     attemptsCounted.inc({ guarantee: task.guarantee, outcome: outcome.kind });
     this.report(task.delivery, outcome);
-    if (number > 1 || outcome.kind === 'retry') this.remember(task.delivery, outcome);
+    if (sent.number > 1 || outcome.kind === 'retry') this.remember(task.delivery, outcome);
     return outcome;
   }
 

@@ -7,6 +7,7 @@ import type { Chunk, QueuedDelivery } from '../queue/chunk.js';
 import { DeliveryQueue, lanes, type Consumption, type Lane, type Taken } from '../queue/delivery-queue.js';
 import { Capacity } from './capacity.js';
 import { DeliverService } from './deliver.service.js';
+import { QueueProgress } from './queue-progress.js';
 import { untilItWorks } from './until-it-works.js';
 import { WebhookClient } from './webhook-client.js';
 
@@ -26,9 +27,9 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger = new Logger(Worker.name);
   private readonly capacity: Capacity;
   private readonly underWay = new Set<Promise<boolean>>();
-  private readonly takenUpTo = new Map<string, number>();
+  private readonly progress: Record<Lane, QueueProgress> = { due: new QueueProgress(), slow: new QueueProgress() };
   private consumptions: Consumption[] = [];
-  private progress: NodeJS.Timeout | undefined;
+  private reporting: NodeJS.Timeout | undefined;
   private readonly stopping = new AbortController();
 
   constructor(
@@ -47,12 +48,12 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
     this.consumptions = await Promise.all(
       lanes.map((lane) => this.queue.consume(lane, prefetch[lane], (taken) => this.take(taken))),
     );
-    this.progress = setInterval(() => void this.recordProgress(), progressIntervalMs).unref();
+    this.reporting = setInterval(() => void this.recordProgress(), progressIntervalMs).unref();
   }
 
   /** Takes no more and finishes what it has; what does not end in time is given back. */
   async onModuleDestroy(): Promise<void> {
-    clearInterval(this.progress);
+    clearInterval(this.reporting);
     const abandon = setTimeout(() => {
       this.stopping.abort();
       this.webhooks.abandonAll();
@@ -65,7 +66,15 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   private async take({ chunk, lane, isRedelivered }: Taken): Promise<void> {
-    this.takenUpTo.set(lane, Math.max(this.takenUpTo.get(lane) ?? 0, chunk.queuedAt));
+    this.progress[lane].take(chunk.queuedAt);
+    try {
+      await this.work(chunk, isRedelivered);
+    } finally {
+      this.progress[lane].finish(chunk.queuedAt);
+    }
+  }
+
+  private async work(chunk: Chunk, isRedelivered: boolean): Promise<void> {
     const deliveries = await untilItWorks(() => this.prepare(chunk, isRedelivered), this.stopping.signal);
     if (!deliveries) return this.own(chunk.deliveries); // stopping: this process's end frees them
     const unfinished = new Set<QueuedDelivery>();
@@ -132,9 +141,13 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   private async recordProgress(): Promise<void> {
-    if (this.takenUpTo.size === 0) return;
+    const reports = lanes.flatMap((lane) => {
+      const report = this.progress[lane].report();
+      return report ? [{ lane, ...report }] : [];
+    });
+    if (reports.length === 0) return;
     try {
-      await this.ledger.recordProgress(this.takenUpTo);
+      await this.ledger.recordProgress(reports);
     } catch (error) {
       this.logger.warn({ event: 'ledger.progress-failed', error });
     }

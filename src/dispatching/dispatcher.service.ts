@@ -55,27 +55,28 @@ export class Dispatcher {
     await this.ledger.freeOrphaned();
     for (const key of await this.ledger.endSending()) this.logger.warn({ event: 'delivery.unknown', ...key });
     if (!(await this.ledger.hasEndedLease())) return 0;
-    const takenUpTo = await this.takenUpTo();
+    const doneUpTo = await this.doneUpTo();
     let lostInAll = 0;
     for (;;) {
-      const { ended, lost } = await this.ledger.endLeases(takenUpTo, claimTogether);
+      const { ended, lost } = await this.ledger.endLeases(doneUpTo, claimTogether);
       lostInAll += lost;
       if (ended < claimTogether) return lostInAll;
     }
   }
 
   /**
-   * The time up to which everything handed to the queue has been taken from it, by all lanes. The queues are first in,
-   * first out: what was handed out later may still stand in line behind a backlog, what was handed out before was lost
-   * or is in the hand of a worker whose lease has ended.
+   * The time up to which the workers are done with everything that was handed to the queue, on all lanes. The queues are
+   * first in, first out: what was handed out later may still stand in line, or be in somebody's hand; what was handed out
+   * before and is not over was lost.
    */
-  private async takenUpTo(): Promise<number> {
+  private async doneUpTo(): Promise<number> {
     const progress = await this.ledger.readProgress();
     const emptyUpTo = this.heartbeat.ledgerNow() - emptyQueueSlackMs;
     const upTo = await Promise.all(
       lanes.map(async (lane) => {
-        const depth = await this.queue.depth(lane);
-        return depth === 0 ? Math.max(emptyUpTo, progress.get(lane) ?? 0) : (progress.get(lane) ?? 0);
+        const { newestTaken = 0, oldestInHand = null } = progress.find((report) => report.lane === lane) ?? {};
+        const takenUpTo = (await this.queue.depth(lane)) === 0 ? Math.max(emptyUpTo, newestTaken) : newestTaken;
+        return Math.min(takenUpTo, oldestInHand === null ? Infinity : oldestInHand - 1);
       }),
     );
     return Math.min(...upTo);

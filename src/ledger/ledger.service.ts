@@ -14,6 +14,14 @@ import { replaceScheduled, type Replaced, type Replacement } from './replace-sch
 import * as statements from './statements.js';
 import { sweepKeys } from './terms-statements.js';
 
+/** Times are milliseconds by Postgres' clock: when the ledger handed the deliveries to the queue. */
+export interface LaneProgress {
+  lane: string;
+  newestTaken: number;
+  /** Of what was taken and is not acknowledged yet. */
+  oldestInHand: number | null;
+}
+
 export interface Claimed {
   deliveries: (HandedOut & { isSlow: boolean })[];
   /** How many were due but no longer worth sending. */
@@ -112,7 +120,7 @@ export class Ledger {
     return this.postgres.transaction((query) => replaceScheduled(query, version, replacement));
   }
 
-  /** Forgets the keys whose time is over. */
+  /** Forgets the keys and the reports whose time is over. */
   async sweepKeys(): Promise<void> {
     for (;;) {
       const rows = await this.postgres.query(sweepKeys, [sweepTogether]);
@@ -217,9 +225,9 @@ export class Ledger {
   }
 
   /** @returns how many leases had ended, and how many of those deliveries the queue had lost */
-  async endLeases(takenUpToMs: number, limit: number): Promise<{ ended: number; lost: number }> {
+  async endLeases(doneUpToMs: number, limit: number): Promise<{ ended: number; lost: number }> {
     const rows = await this.postgres.query<{ is_lost: boolean }>(statements.endLeases, [
-      new Date(takenUpToMs),
+      new Date(doneUpToMs),
       this.config.settings.DELIVERY_LEASE_MS,
       limit,
     ]);
@@ -230,14 +238,28 @@ export class Ledger {
     await this.postgres.query(statements.freeQueued, [new Date(beforeMs)]);
   }
 
-  async recordProgress(progress: Map<string, number>): Promise<void> {
-    await this.postgres.query(statements.recordProgress, [[...progress.keys()], [...progress.values()]]);
+  /** Tells the dispatchers how far this process is with the queue. */
+  async recordProgress(progress: LaneProgress[]): Promise<void> {
+    await this.postgres.query(statements.recordProgress, [
+      progress.map((lane) => lane.lane),
+      progress.map((lane) => lane.newestTaken),
+      progress.map((lane) => lane.oldestInHand),
+      this.heartbeat.processId,
+    ]);
   }
 
-  /** By lane, the time (milliseconds, Postgres' clock) up to which workers have taken from the queue. */
-  async readProgress(): Promise<Map<string, number>> {
-    const rows = await this.postgres.query<{ lane: string; ms: string }>(statements.readProgress, []);
-    return new Map(rows.map((row) => [row.lane, Number(row.ms)]));
+  /** How far the workers are with each lane that any of them has taken from. */
+  async readProgress(): Promise<LaneProgress[]> {
+    const { DELIVERY_LEASE_MS } = this.config.settings;
+    const rows = await this.postgres.query<{ lane: string; newest_ms: string; oldest_ms: string | null }>(
+      statements.readProgress,
+      [DELIVERY_LEASE_MS],
+    );
+    return rows.map((row) => ({
+      lane: row.lane,
+      newestTaken: Number(row.newest_ms),
+      oldestInHand: row.oldest_ms === null ? null : Number(row.oldest_ms),
+    }));
   }
 
   async retryNow(key: DeliveryKey): Promise<'retried' | 'not-found' | 'delivered'> {

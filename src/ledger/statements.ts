@@ -183,7 +183,7 @@ export const hasEndedLease: Statement = {
 };
 
 /**
- * Leases that ended. What was queued before $1, the time up to which the workers have taken from the queue, was lost and is
+ * Leases that ended. What was queued before $1, the time up to which the workers are done with the queue, was lost and is
  * due at once; the rest still waits in line, and to queue it a second time would only make the line longer.
  */
 export const endLeases: Statement = {
@@ -212,14 +212,28 @@ export const freeQueued: Statement = {
 export const recordProgress: Statement = {
   name: 'record-progress',
   text: `
-    INSERT INTO lane_progress (lane, taken_up_to)
-    SELECT lane, to_timestamp(ms / 1000.0) FROM unnest($1::text[], $2::bigint[]) AS item (lane, ms)
-    ON CONFLICT (lane) DO UPDATE SET taken_up_to = GREATEST(lane_progress.taken_up_to, EXCLUDED.taken_up_to)`,
+    INSERT INTO lane_progress (lane, process, newest_taken, oldest_in_hand, reported_at)
+    SELECT lane, $4, to_timestamp(newest_ms / 1000.0), to_timestamp(oldest_ms / 1000.0), now()
+    FROM unnest($1::text[], $2::float8[], $3::float8[]) AS item (lane, newest_ms, oldest_ms)
+    ON CONFLICT (lane, process) DO UPDATE SET
+      newest_taken = EXCLUDED.newest_taken, oldest_in_hand = EXCLUDED.oldest_in_hand, reported_at = EXCLUDED.reported_at`,
 };
 
+/**
+ * By lane, how far the workers are. What a worker has in hand goes back to the queue when it dies, so its last report counts
+ * for two leases more; by then somebody else has taken it again, and says so himself.
+ */
 export const readProgress: Statement = {
   name: 'read-progress',
-  text: `SELECT lane, (extract(epoch FROM taken_up_to) * 1000)::bigint AS ms FROM lane_progress`,
+  text: `
+    SELECT lane, (extract(epoch FROM MAX(newest_taken)) * 1000)::bigint AS newest_ms,
+      (extract(epoch FROM MIN(oldest_in_hand)) * 1000)::bigint AS oldest_ms
+    FROM lane_progress WHERE reported_at > now() - 2 * $1::float8 * interval '1 ms' GROUP BY lane`,
+};
+
+export const sweepProgress: Statement = {
+  name: 'sweep-progress',
+  text: "DELETE FROM lane_progress WHERE reported_at <= now() - 2 * $1::float8 * interval '1 ms'",
 };
 
 /** An operator's retry: what waits is due now; what ended without success starts a new series under a new key. */

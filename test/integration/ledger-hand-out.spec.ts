@@ -261,25 +261,27 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
     expect((await test.row(lost!))!.due_in_ms).toBeLessThanOrEqual(0);
   });
 
-  it('remembers how far the workers are, lane by lane, and never goes back', async () => {
-    expect(await test.ledger.readProgress()).toEqual(new Map());
-    await test.ledger.recordProgress(
-      new Map([
-        ['due', 2000],
-        ['slow', 1000],
-      ]),
-    );
-    await other.ledger.recordProgress(
-      new Map([
-        ['due', 1500],
-        ['slow', 3000],
-      ]),
-    );
+  it('knows how far the workers are: the newest that any took, and the oldest that any still has in hand', async () => {
+    expect(await test.ledger.readProgress()).toEqual([]);
+    await test.ledger.recordProgress([
+      { lane: 'due', newestTaken: 2000, oldestInHand: 1700 },
+      { lane: 'slow', newestTaken: 1000, oldestInHand: null },
+    ]);
+    const ofAnother = (newest: number, oldest: number | null) =>
+      test.sql(
+        `INSERT INTO lane_progress VALUES ('due', 'another', to_timestamp(${newest / 1000}), to_timestamp(${oldest === null ? 'NULL' : oldest / 1000}), now())
+         ON CONFLICT (lane, process) DO UPDATE SET newest_taken = EXCLUDED.newest_taken, oldest_in_hand = EXCLUDED.oldest_in_hand`,
+      );
+    await ofAnother(1900, 1500);
     expect(await test.ledger.readProgress()).toEqual(
-      new Map([
-        ['due', 2000],
-        ['slow', 3000],
+      expect.arrayContaining([
+        { lane: 'due', newestTaken: 2000, oldestInHand: 1500 },
+        { lane: 'slow', newestTaken: 1000, oldestInHand: null },
       ]),
+    );
+    await ofAnother(2500, null);
+    expect(await test.ledger.readProgress()).toEqual(
+      expect.arrayContaining([{ lane: 'due', newestTaken: 2500, oldestInHand: 1700 }]),
     );
   });
 
