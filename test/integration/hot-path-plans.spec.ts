@@ -29,7 +29,7 @@ describe('a connection of the hot path', () => {
     await client.connect();
     const [yesterday, inAWeek] = [Date.now() - dayMs, Date.now() + 7 * dayMs];
     for (const partition of partitionsBetween(yesterday, inAWeek)) await client.query(createPartition(partition));
-    await preferIndexes(client);
+    await client.query(preferIndexes);
     // What every statement comes to after a few executions: one plan for whatever it is given, kept until statistics change.
     await client.query('SET plan_cache_mode = force_generic_plan');
   });
