@@ -293,8 +293,7 @@ export class Ledger {
   }
 
   private async onEach(statement: Statement, deliveries: Delivery[], value: unknown): Promise<void> {
-    const [notificationIds, subscriptionIds, generations, ...bounds] = keysOf(deliveries);
-    await this.postgres.query(statement, [notificationIds, subscriptionIds, generations, value, ...bounds]);
+    await this.postgres.query(statement, [...keysOf(deliveries), value]);
   }
 
   private async withPartitions<T>(write: () => Promise<T>): Promise<T> {
@@ -308,9 +307,8 @@ export class Ledger {
   }
 
   private async claimTogether(batch: Delivery[]): Promise<boolean[]> {
-    const [notificationIds, subscriptionIds, generations, ...bounds] = keysOf(batch);
     const sendingMs = this.config.settings.NOTIFICATION_REQUESTS_TIMEOUT * 1000 + sendingSlackMs;
-    const values = [notificationIds, subscriptionIds, generations, sendingMs, this.heartbeat.processId, ...bounds];
+    const values = [...keysOf(batch), sendingMs, this.heartbeat.processId];
     const rows = await this.postgres.query<KeyRow & { generation: number }>(statements.claimSending, values);
     const granted = new Set(rows.map((row) => `${row.notification_id}/${row.subscription_id}/${row.generation}`));
     // Deleting grants it to one of several that ask for the same delivery together.
@@ -348,7 +346,6 @@ export class Ledger {
       attempts.map((attempt) => attempt?.status ?? null),
       attempts.map((attempt) => attempt?.error ?? null),
       batch.map((item) => item.isClaimed ?? false),
-      ...boundsOf(batch.map((item) => item.notificationId)),
     ];
     await this.postgres.query(statements.settle, values);
     const count = (state: DeliveryState) => batch.filter((item) => item.state === state).length;
@@ -357,13 +354,11 @@ export class Ledger {
   }
 }
 
-function keysOf(deliveries: Delivery[]): [string[], string[], number[], string, string] {
-  const notificationIds = deliveries.map((delivery) => delivery.notificationId);
+function keysOf(deliveries: Delivery[]): [string[], string[], number[]] {
   return [
-    notificationIds,
+    deliveries.map((delivery) => delivery.notificationId),
     deliveries.map((delivery) => delivery.subscriptionId),
     deliveries.map((delivery) => delivery.generation),
-    ...boundsOf(notificationIds),
   ];
 }
 

@@ -2,7 +2,11 @@ import type { Statement } from '../infra/postgres/postgres.js';
 
 /*
  * Every statement of the hot path and of the dispatcher, one per verb. All times are Postgres' own (`now()`), so that a
- * process whose clock is off neither hurries nor delays anything. `$min`/`$max` bounds let the planner skip partitions.
+ * process whose clock is off neither hurries nor delays anything.
+ *
+ * Rows that come as arrays are looked up one by one by their primary key. Nothing else may look cheap to the planner, which
+ * knows little of tables this young, and whose choice stays cached: hence no range of ids, and `state::text` where the
+ * plain column would invite it to walk through an index of all that is unfinished.
  */
 
 /**
@@ -60,7 +64,6 @@ export const settle: Statement = {
       ended_at = CASE WHEN r.delay_ms IS NULL THEN now() END
     FROM result r
     WHERE d.notification_id = r.notification_id AND d.subscription_id = r.subscription_id
-      AND d.notification_id BETWEEN $12 AND $13
       AND (r.state = 'delivered' AND d.state <> 'delivered'
         OR d.generation = r.generation AND d.state = CASE WHEN r.is_claimed THEN 'sending'::delivery_state ELSE 'queued' END)`,
 };
@@ -104,7 +107,7 @@ export const inspect: Statement = {
     SELECT d.notification_id, d.subscription_id, d.generation
     FROM unnest($1::uuid[], $2::uuid[], $3::int[]) AS item (notification_id, subscription_id, generation)
     JOIN delivery d USING (notification_id, subscription_id)
-    WHERE d.state = 'queued' AND d.generation = item.generation AND d.notification_id BETWEEN $4 AND $5`,
+    WHERE d.state::text = 'queued' AND d.generation = item.generation`,
 };
 
 export const bodies: Statement = {
@@ -119,7 +122,7 @@ export const putBack: Statement = {
     UPDATE delivery d SET state = 'waiting', next_at = now() + $4 * interval '1 ms', owner = NULL
     FROM unnest($1::uuid[], $2::uuid[], $3::int[]) AS item (notification_id, subscription_id, generation)
     WHERE d.notification_id = item.notification_id AND d.subscription_id = item.subscription_id
-      AND d.state = 'queued' AND d.generation = item.generation AND d.notification_id BETWEEN $5 AND $6`,
+      AND d.state::text = 'queued' AND d.generation = item.generation`,
 };
 
 /** Ends the lease in $4 milliseconds: somebody else seems to be sending it, and if not, it comes back soon. */
@@ -129,7 +132,7 @@ export const shortenLease: Statement = {
     UPDATE delivery d SET next_at = LEAST(d.next_at, now() + $4 * interval '1 ms')
     FROM unnest($1::uuid[], $2::uuid[], $3::int[]) AS item (notification_id, subscription_id, generation)
     WHERE d.notification_id = item.notification_id AND d.subscription_id = item.subscription_id
-      AND d.state = 'queued' AND d.generation = item.generation AND d.notification_id BETWEEN $5 AND $6`,
+      AND d.state::text = 'queued' AND d.generation = item.generation`,
 };
 
 /** The queue no longer has these, one process does: its end frees them. */
@@ -139,7 +142,7 @@ export const own: Statement = {
     UPDATE delivery d SET owner = $4
     FROM unnest($1::uuid[], $2::uuid[], $3::int[]) AS item (notification_id, subscription_id, generation)
     WHERE d.notification_id = item.notification_id AND d.subscription_id = item.subscription_id
-      AND d.state = 'queued' AND d.generation = item.generation AND d.notification_id BETWEEN $5 AND $6`,
+      AND d.state::text = 'queued' AND d.generation = item.generation`,
 };
 
 /**
@@ -152,7 +155,7 @@ export const claimSending: Statement = {
     UPDATE delivery d SET state = 'sending', next_at = now() + $4 * interval '1 ms', owner = $5
     FROM unnest($1::uuid[], $2::uuid[], $3::int[]) AS item (notification_id, subscription_id, generation)
     WHERE d.notification_id = item.notification_id AND d.subscription_id = item.subscription_id
-      AND d.state = 'queued' AND d.generation = item.generation AND d.notification_id BETWEEN $6 AND $7
+      AND d.state::text = 'queued' AND d.generation = item.generation
     RETURNING d.notification_id, d.subscription_id, d.generation`,
 };
 

@@ -8,7 +8,7 @@ import { answer, arrival, Receiver } from '../support/receiver.js';
 import { embedded, real, type PreparedStack, type Stack } from '../support/stacks.js';
 
 const program = fileURLToPath(new URL('../../dist/src/dispatch-once.js', import.meta.url));
-const testTimeoutMs = 60_000;
+const testTimeoutMs = 120_000;
 
 interface Ended {
   status: number | null;

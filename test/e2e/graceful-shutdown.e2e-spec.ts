@@ -12,7 +12,7 @@ import { signToken } from '../support/tokens.js';
 
 /** What an operator may rely on: supervisors kill what takes longer. */
 const longestStopMs = 15_000;
-const testTimeoutMs = 60_000;
+const testTimeoutMs = 120_000;
 
 describe.each(stacks)('SIGTERM on the $name stack', (stack) => {
   const names = Array.from({ length: 10 }, (_, number) => `/webhook/${number}`);
@@ -63,7 +63,7 @@ describe.each(stacks)('SIGTERM on the $name stack', (stack) => {
 
       receiver.always(answer(204));
       await heraut.api.start('live');
-      await eventually(() => receiver.arrivals.length >= expected.length, 'the rest', { withinMs: 40_000 });
+      await eventually(() => receiver.arrivals.length >= expected.length, 'the rest', { withinMs: 60_000 });
       expect(receiver.arrivals.toSorted()).toEqual(expected);
       // To be broken off by us was nobody's attempt.
       expect(new Set(receiver.notifications.map(({ headers }) => headers['webhook-attempt']))).toEqual(new Set(['1']));

@@ -7,8 +7,8 @@ import { Installation, type Published } from '../support/installation.js';
 import { answer, arrival, Receiver } from '../support/receiver.js';
 import { realOn, type PreparedStack } from '../support/stacks.js';
 
-const untilItIsBack = { withinMs: 30_000 };
-const testTimeoutMs = 60_000;
+const untilItIsBack = { withinMs: 60_000 };
+const testTimeoutMs = 120_000;
 
 describe('our own trouble', () => {
   const names = ['a', 'b', 'c'];

@@ -55,7 +55,11 @@ export class Postgres {
         idle_in_transaction_session_timeout: idleInTransactionMs,
       };
       const dataSource = new DataSource({ ...common, url: settings.DATABASE_URL, extra } as DataSourceOptions);
-      const pool = new pg.Pool({ ...extra, connectionString: settings.DATABASE_URL, onConnect: preferIndexes });
+      const pool = new pg.Pool({
+        ...extra,
+        connectionString: settings.DATABASE_URL,
+        onConnect: (client) => client.query(preferIndexes),
+      });
       // Without a listener an idle connection that dies (a restart of Postgres) would end the process.
       pool.on('error', ignore);
       await dataSource.initialize();
@@ -66,6 +70,7 @@ export class Postgres {
     const extra = { ...createPgConfig(pglite), max: 1, idleTimeoutMillis: 0, connectionTimeoutMillis: 30_000 };
     const dataSource = new DataSource({ ...common, extra } as DataSourceOptions);
     await dataSource.initialize();
+    await pglite.exec(preferIndexes);
     const pool = (dataSource.driver as unknown as { master: pg.Pool }).master;
     return new Postgres(dataSource, pool, true, async () => {
       await pglite.close();
@@ -154,12 +159,13 @@ export class Postgres {
 }
 
 /**
- * Each statement of the hot path touches a few rows by key. A plan made while a table was still empty would scan it whole,
- * and stay cached after it has grown. A way that is switched off but has no alternative is planned with a cost of 10^10
+ * Settings of a connection of the hot path. Each of its statements touches a few rows by key. A plan made while a table was
+ * still empty would scan it whole, and stay cached after it has grown; and what is due must be read in the order of the index,
+ * not collected and sorted for each claim. A way that is switched off but has no alternative is planned with a cost of 10^10
  * (Postgres before 18), which would have every such statement compiled for half a second: hence no JIT.
  */
-async function preferIndexes(client: pg.ClientBase): Promise<void> {
-  await client.query('SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off');
-}
+export const preferIndexes = ['enable_seqscan', 'enable_bitmapscan', 'enable_hashjoin', 'enable_mergejoin', 'jit']
+  .map((way) => `SET ${way} = off`)
+  .join('; ');
 
 function ignore(): void {}
