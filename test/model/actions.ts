@@ -1,0 +1,102 @@
+import fc from 'fast-check';
+import type { Fate } from './gates.js';
+import type { CallEvent } from './model-receiver.js';
+
+/** Something that happens. `pick` chooses among what is there at that moment, modulo their number. */
+export type Action =
+  | { do: 'publish'; by: number; terms: { expiresInMs?: number; notBeforeInMs?: number } }
+  /** `count` steps of any processes at the same time. */
+  | { do: 'step'; pick: number; fate: Fate; count: number }
+  | { do: 'hand'; pick: number; to: number }
+  | { do: 'call'; pick: number; event: CallEvent }
+  | { do: 'duty'; by: number; duty: 'dispatch' | 'recover' }
+  | { do: 'pass'; ms: number }
+  | { do: 'kill' | 'stop' | 'freeze'; process: number }
+  | { do: 'thaw' }
+  /** A consumer's connection to the broker is lost. */
+  | { do: 'requeue'; process: number }
+  | { do: 'double'; pick: number }
+  | { do: 'wipe'; isNoticed: boolean }
+  /** What a flushed Redis, or Postgres after a crash, no longer knows. */
+  | { do: 'forget'; tables: readonly string[] }
+  | { do: 'operate'; pick: number; verb: 'cancel' | 'retry' }
+  | { do: 'subscription'; pick: number; verb: 'remove' | 'disable' | 'enable' };
+
+const process = fc.nat({ max: 2 });
+const pick = fc.nat({ max: 63 });
+const always = <T>(value: T) => fc.constant(value);
+
+const fate = fc.oneof(
+  { weight: 12, arbitrary: always<Fate>('works') },
+  { weight: 1, arbitrary: always<Fate>('fails') },
+  { weight: 2, arbitrary: always<Fate>('works-unheard') },
+);
+const events = fc.oneof(
+  { weight: 4, arbitrary: fc.constantFrom<CallEvent>('send', 'arrive') },
+  { weight: 4, arbitrary: always<CallEvent>(200) },
+  { weight: 3, arbitrary: fc.constantFrom<CallEvent>(500, 'refuse', 'lose', 'vanish') },
+  { weight: 1, arbitrary: always<CallEvent>(410) },
+);
+const terms = fc.oneof(
+  { weight: 4, arbitrary: always({}) },
+  { weight: 1, arbitrary: fc.record({ expiresInMs: fc.constantFrom(0, 5000, 60_000) }) },
+  { weight: 1, arbitrary: fc.record({ notBeforeInMs: fc.constantFrom(0, 5000) }) },
+);
+
+/** Mostly the ordinary course of things, now and then a misfortune. */
+export const action: fc.Arbitrary<Action> = fc.oneof(
+  {
+    weight: 60,
+    arbitrary: fc.record({ do: always('step' as const), pick, fate, count: fc.constantFrom(1, 1, 1, 2, 3) }),
+  },
+  { weight: 8, arbitrary: fc.record({ do: always('publish' as const), by: process, terms }) },
+  { weight: 20, arbitrary: fc.record({ do: always('hand' as const), pick, to: process }) },
+  { weight: 20, arbitrary: fc.record({ do: always('call' as const), pick, event: events }) },
+  {
+    weight: 12,
+    arbitrary: fc.record({
+      do: always('duty' as const),
+      by: process,
+      duty: fc.constantFrom('dispatch' as const, 'recover' as const),
+    }),
+  },
+  // A linger, a window's patience, a retry, a dead process, a lease, a claim.
+  {
+    weight: 16,
+    arbitrary: fc.record({
+      do: always('pass' as const),
+      ms: fc.constantFrom(10, 10, 10, 300, 300, 1100, 12_500, 16_000),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({ do: fc.constantFrom('kill' as const, 'stop' as const, 'freeze' as const), process }),
+  },
+  { weight: 3, arbitrary: fc.record({ do: always('thaw' as const) }) },
+  { weight: 4, arbitrary: fc.record({ do: always('requeue' as const), process }) },
+  { weight: 4, arbitrary: fc.record({ do: always('double' as const), pick }) },
+  { weight: 1, arbitrary: fc.record({ do: always('wipe' as const), isNoticed: fc.boolean() }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: always('forget' as const),
+      tables: fc.constantFrom(['idempotency_key'], ['idempotency_key', 'process', 'lane_progress']),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: always('operate' as const),
+      pick,
+      verb: fc.constantFrom('cancel' as const, 'retry' as const),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: always('subscription' as const),
+      pick,
+      verb: fc.constantFrom('remove' as const, 'disable' as const, 'enable' as const),
+    }),
+  },
+);

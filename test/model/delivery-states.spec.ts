@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import fc from 'fast-check';
+import { readSettings, type Settings } from '../../src/config/settings.js';
+import { Postgres } from '../../src/infra/postgres/postgres.js';
+import { SubscriptionEntity } from '../../src/subscriptions/subscription.entity.js';
+import { stacks, type PreparedStack } from '../support/stacks.js';
+import { action, type Action } from './actions.js';
+import { VirtualTime } from './virtual-time.js';
+
+// Pauses are part of the model's time, too.
+jest.unstable_mockModule('node:timers/promises', () => ({
+  setTimeout: (ms: number) => new Promise((resolve) => setTimeout(resolve, ms)),
+}));
+const { World } = await import('./world.js');
+
+const numberOfRuns = Number(process.env.FAST_CHECK_RUNS ?? Infinity);
+const timeLimitMs = process.env.FAST_CHECK_RUNS ? Infinity : 9000;
+const seed = process.env.FAST_CHECK_SEED === undefined ? {} : { seed: Number(process.env.FAST_CHECK_SEED) };
+const path = process.env.FAST_CHECK_PATH === undefined ? {} : { path: process.env.FAST_CHECK_PATH };
+
+/**
+ * The program's own services and statements, several processes of them, against a real database; time, the broker, the
+ * receivers and the order of all steps are the model's. FAST_CHECK_RUNS asks for more, FAST_CHECK_SEED and FAST_CHECK_PATH
+ * for those that failed.
+ */
+describe.each(stacks)('the states of a delivery, on the ledger of the $name stack', (stack) => {
+  let prepared: PreparedStack;
+  let settings: Settings;
+  let postgres: Postgres;
+  let time: VirtualTime;
+
+  beforeAll(async () => {
+    Logger.overrideLogger(false);
+    prepared = await stack.prepare();
+    settings = readSettings({
+      ...prepared.settings,
+      AMQP_URL: undefined,
+      TTL_LOCK_TIME_LIMIT_MS: '1000',
+      NOTIFICATION_REQUESTS_TIMEOUT: '0.1',
+      DELIVERY_LEASE_MS: '12000',
+      MAX_IN_FLIGHT_PER_ENDPOINT: '1',
+    });
+    postgres = await Postgres.open(settings, [SubscriptionEntity]);
+    await postgres.migrate();
+    await VirtualTime.install(postgres);
+    if (!postgres.isEmbedded) {
+      await postgres.close();
+      postgres = await Postgres.open(settings, [SubscriptionEntity]);
+    }
+    time = VirtualTime.begin(postgres);
+  });
+
+  afterAll(async () => {
+    jest.useRealTimers();
+    await postgres.close();
+    await prepared.release();
+  });
+
+  const play = async (hasBroker: boolean, actions: Action[]): Promise<void> => {
+    const world = await World.create(postgres, settings, time, {
+      hasBroker,
+      processes: postgres.isEmbedded ? 1 : 3, // no second one can open the embedded database
+    });
+    try {
+      for (const next of actions) await world.play(next);
+      await world.heal();
+      world.judge.conclude();
+    } catch (error) {
+      throw new Error(`${(error as Error).message}\n${world.story.join('\n')}`, { cause: error });
+    } finally {
+      world.end();
+    }
+  };
+
+  it('hold through whatever happens: nothing is lost, nothing is sent once too often, and what is over stays over', async () => {
+    const course = fc.array(action, { minLength: 30, maxLength: 250, size: 'max' });
+    const checked = fc.assert(fc.asyncProperty(stack.name === 'embedded' ? fc.constant(false) : fc.boolean(), course, play), {
+      numRuns: numberOfRuns,
+      interruptAfterTimeLimit: timeLimitMs,
+      ...seed,
+      ...path,
+    });
+    await expect(checked).resolves.toBeUndefined();
+  }, 3_600_000);
+});

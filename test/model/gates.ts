@@ -1,0 +1,121 @@
+import type { EntityManager } from 'typeorm';
+import type { Postgres, Query, Statement } from '../../src/infra/postgres/postgres.js';
+
+/** What becomes of a step that crosses a network. */
+export type Fate =
+  | 'works'
+  /** Nothing happened, and the caller is told so. */
+  | 'fails'
+  /** It happened, and the caller is told that it did not. */
+  | 'works-unheard';
+
+interface Gate {
+  process: number;
+  what: string;
+  open: (fate: Fate) => Promise<void>;
+}
+
+/** Every step of every process waits here until it is let through, so that any order of steps can be played. */
+export class Gates {
+  private waiting: Gate[] = [];
+  private underWay = 0;
+  private changes = 0;
+  /** Steps taken so far. */
+  worked = 0;
+
+  /** Waits for its turn; for ever if the process dies before. */
+  step<T>(process: number, what: string, work: () => Promise<T>): Promise<T> {
+    this.changes++;
+    return new Promise((resolve, reject) => {
+      const open = async (fate: Fate) => {
+        if (fate === 'fails') return reject(connectionLost());
+        this.worked++;
+        try {
+          const result = await this.busy(work);
+          if (fate === 'works') resolve(result);
+          else reject(connectionLost());
+        } catch (error) {
+          reject(error as Error);
+        }
+      };
+      this.waiting.push({ process, what, open });
+    });
+  }
+
+  /** For what needs no turn, but must be over before the next step. */
+  async busy<T>(work: () => Promise<T>): Promise<T> {
+    this.underWay++;
+    try {
+      return await work();
+    } finally {
+      this.underWay--;
+      this.changes++;
+    }
+  }
+
+  /** Lets `count` steps through, beginning with the `pick`-th of those of the processes that `mayGo`. */
+  async open(pick: number, fate: Fate, mayGo: (process: number) => boolean, count = 1): Promise<string[]> {
+    const candidates = this.waiting.filter((gate) => mayGo(gate.process));
+    const chosen = new Set<Gate>();
+    for (let i = 0; i < Math.min(count, candidates.length); i++)
+      chosen.add(candidates[(pick + i) % candidates.length]!);
+    this.waiting = this.waiting.filter((gate) => !chosen.has(gate));
+    await Promise.all([...chosen].map((gate) => gate.open(fate)));
+    return [...chosen].map((gate) => `${gate.process} ${gate.what}`);
+  }
+
+  /** The steps of a dead process will never be taken. */
+  close(process: number): void {
+    this.waiting = this.waiting.filter((gate) => gate.process !== process);
+  }
+
+  get count(): number {
+    return this.waiting.length;
+  }
+
+  clear(): void {
+    this.waiting = [];
+  }
+
+  /** Resolves when everybody waits at a gate, for time to pass, or for somebody else. */
+  async quiet(): Promise<void> {
+    for (let rounds = 0; rounds < 4;) {
+      const before = this.changes;
+      await new Promise((resolve) => setImmediate(resolve));
+      rounds = this.underWay > 0 || this.changes !== before ? 0 : rounds + 1;
+    }
+  }
+}
+
+const connectionLost = () => Object.assign(new Error('Connection terminated unexpectedly'), { code: 'ECONNRESET' });
+
+/** Reading the catalogue: of no interest here, so no step of its own. */
+const isAside = ({ name }: Statement) => /^(catalogue-version|.*-since)$/.test(name);
+/** What a process tells of itself again and again: it does, unless it cannot. */
+const isBeat = ({ name }: Statement) => /^(heartbeat|processes-gone|record-progress)$/.test(name);
+
+/** The database as one process of the model sees it: each statement and each transaction is a step of its own. */
+export function seenBy(process: { number: number; mayGo: boolean }, postgres: Postgres, gates: Gates): Postgres {
+  const step = <T>(statement: Statement, work: () => Promise<T>): Promise<T> => {
+    if (isBeat(statement) && !process.mayGo) return new Promise(() => {});
+    return isBeat(statement) || isAside(statement)
+      ? gates.busy(work)
+      : gates.step(process.number, statement.name, work);
+  };
+  const query = (statement: Statement, values: unknown[]) => step(statement, () => postgres.query(statement, values));
+  const affects = (statement: Statement, values: unknown[]) =>
+    step(statement, () => postgres.affects(statement, values));
+  const transaction = (work: (query: Query) => Promise<unknown>) =>
+    gates.step(process.number, 'transaction', () => postgres.transaction(work));
+  const change = (work: (manager: EntityManager) => Promise<unknown>) =>
+    gates.step(process.number, 'change', () => postgres.dataSource.transaction(work));
+  const dataSource = replacing(postgres.dataSource, { transaction: change });
+  return replacing(postgres, { query, affects, transaction, dataSource });
+}
+
+/** The same thing but for some of its members. */
+function replacing<T extends object>(whole: T, members: Record<string, unknown>): T {
+  return new Proxy(whole, {
+    get: (target, name) => (name in members ? members[name as string] : Reflect.get(target, name)),
+  });
+}

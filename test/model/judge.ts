@@ -1,0 +1,169 @@
+import type { Postgres } from '../../src/infra/postgres/postgres.js';
+import type { DeliveryState } from '../../src/ledger/delivery.js';
+import type { DeliveryGuarantee } from '../../src/subscriptions/subscription.js';
+import type { ModelReceiver } from './model-receiver.js';
+import type { VirtualTime } from './virtual-time.js';
+
+interface DeliveryRow {
+  key: string;
+  notificationId: string;
+  subscriptionId: string;
+  state: DeliveryState;
+  generation: number;
+  attempts: number;
+  replays: number;
+  isScheduled: boolean;
+  isOwned: boolean;
+  hasEnded: boolean;
+  expiresMs: number | null;
+}
+
+const readDeliveries = {
+  name: 'read-deliveries',
+  text: `
+    SELECT notification_id || ' ' || subscription_id AS "key",
+      notification_id AS "notificationId", subscription_id AS "subscriptionId", state, generation, attempts, replays,
+      next_at IS NOT NULL AS "isScheduled", owner IS NOT NULL AS "isOwned", ended_at IS NOT NULL AS "hasEnded",
+      (extract(epoch FROM expires_at) * 1000)::float8 AS "expiresMs"
+    FROM delivery ORDER BY 1`,
+};
+
+/** Few and quick retries, so that a run sees their end. */
+export const retryPolicy = { maxRetries: 2, backoffFactor: 1, baseFactor: 1, maxDelaySeconds: 1, jitter: 0 };
+
+const isOver = (state: DeliveryState): boolean => !['queued', 'waiting', 'held', 'sending'].includes(state);
+
+/** Knows what was promised, and compares it with what the ledger says and the receivers got. */
+export class Judge {
+  readonly guarantees = new Map<string, DeliveryGuarantee>();
+  readonly removed = new Set<string>();
+  /** By an operator; what answered 410 the receiver tells. */
+  readonly disabled = new Set<string>();
+  private rows = new Map<string, DeliveryRow>();
+  private readonly cancelled = new Set<string>();
+  private retried: string | undefined;
+
+  constructor(
+    private readonly postgres: Postgres,
+    private readonly receiver: ModelReceiver,
+    private readonly time: VirtualTime,
+    /** What happened, for who has to find out what went wrong. */
+    private readonly story: string[],
+  ) {}
+
+  /** A delivery somebody may want to do something about. */
+  pick(pick: number): DeliveryRow | undefined {
+    return [...this.rows.values()][pick % this.rows.size];
+  }
+
+  operated(key: string, verb: 'cancel' | 'retry'): void {
+    if (verb === 'cancel') this.cancelled.add(key);
+    else this.retried = key;
+  }
+
+  /** Nothing is left to be done. */
+  isOver(): boolean {
+    return [...this.rows.values()].every(({ state }) => isOver(state));
+  }
+
+  /** What must hold at every moment, compared with the moment before. */
+  async look(): Promise<void> {
+    const rows = await this.read();
+    for (const row of rows) {
+      const before = this.rows.get(row.key);
+      if (before && JSON.stringify(before) !== JSON.stringify(row))
+        this.story.push(`    ${show(before)} → ${show(row)}`);
+      this.demandSense(row);
+      if (before) this.demandProgress(before, row);
+    }
+    for (const key of this.rows.keys())
+      demand(
+        rows.some((row) => row.key === key),
+        `${key} is still in the ledger`,
+      );
+    this.rows = new Map(rows.map((row) => [row.key, row]));
+    this.retried = undefined;
+  }
+
+  /** What must hold when nothing is left to be done. */
+  conclude(): void {
+    for (const row of this.rows.values()) {
+      demand(isOver(row.state), `${show(row)} came to an end`);
+      this.demandReason(row);
+    }
+  }
+
+  private demandSense(row: DeliveryRow): void {
+    const { arrived, calls, accepted } = this.receiver.of(row.key);
+    const guarantee = this.guarantees.get(row.subscriptionId);
+    demand(
+      row.isScheduled === !isOver(row.state),
+      `${show(row)} has a time to be looked at again exactly while it is not over`,
+    );
+    demand(row.hasEnded === isOver(row.state), `${show(row)} has an end exactly when it is over`);
+    demand(!row.isOwned || row.state === 'queued' || row.state === 'sending', `${show(row)} is in nobody's hand`);
+    demand(row.attempts <= calls, `${show(row)} counts no more attempts than there were calls (${calls})`);
+    demand(row.state !== 'delivered' || accepted > 0, `${show(row)} was accepted by its receiver`);
+    if (guarantee === 'at-most-once') {
+      demand(
+        arrived <= 1 + row.replays,
+        `${show(row)} arrived at most once for each time an operator wanted it (${arrived})`,
+      );
+    } else {
+      demand(row.state !== 'sending' && row.state !== 'unknown', `${show(row)} is in a state of its guarantee`);
+    }
+  }
+
+  private demandProgress(before: DeliveryRow, row: DeliveryRow): void {
+    const change = `${show(before)} → ${show(row)}`;
+    const isRetried = this.retried === row.key && row.generation > before.generation;
+    demand(row.generation >= before.generation, `the generation never falls: ${change}`);
+    demand(row.attempts >= before.attempts, `attempts are never forgotten: ${change}`);
+    demand(row.replays === before.replays || isRetried, `only an operator has it sent again: ${change}`);
+    if (isOver(before.state) && row.state !== before.state) {
+      const isLateSuccess = row.state === 'delivered';
+      demand(before.state !== 'delivered', `delivered is delivered: ${change}`);
+      demand(isLateSuccess || isRetried, `what is over stays over: ${change}`);
+    }
+  }
+
+  private demandReason(row: DeliveryRow): void {
+    const { refused, gone, unanswered } = this.receiver.of(row.key);
+    const isGone = this.disabled.has(row.subscriptionId) || this.isGone(row.subscriptionId);
+    const isAtMostOnce = this.guarantees.get(row.subscriptionId) === 'at-most-once';
+    switch (row.state) {
+      case 'cancelled':
+        return demand(
+          this.cancelled.has(row.key) || this.removed.has(row.subscriptionId),
+          `${show(row)} was cancelled by somebody`,
+        );
+      case 'failed': {
+        const isExhausted = refused + unanswered > retryPolicy.maxRetries || (isAtMostOnce && refused > 0);
+        return demand(isExhausted || gone > 0 || isGone, `${show(row)} had all its attempts`);
+      }
+      case 'expired': {
+        const latest = this.time.now() + retryPolicy.maxDelaySeconds * 1000;
+        return demand(row.expiresMs !== null && row.expiresMs <= latest, `${show(row)} was too old`);
+      }
+      default: // delivered, unknown: see demandSense
+    }
+  }
+
+  private isGone(subscriptionId: string): boolean {
+    return [...this.rows.values()].some(
+      (row) => row.subscriptionId === subscriptionId && this.receiver.of(row.key).gone > 0,
+    );
+  }
+
+  private read(): Promise<DeliveryRow[]> {
+    return this.postgres.query<DeliveryRow>(readDeliveries, []);
+  }
+}
+
+function show({ key, state, generation, attempts, replays }: DeliveryRow): string {
+  return `${key.slice(14, 23)}…${key.slice(-4)} [${state}, generation ${generation}, ${attempts} attempts, ${replays} replays]`;
+}
+
+function demand(holds: boolean, what: string): void {
+  if (!holds) throw new Error(`It does not hold that ${what}`);
+}

@@ -1,0 +1,153 @@
+import { decodeChunk, encodeChunk, type Chunk } from '../../src/queue/chunk.js';
+import {
+  DeliveryQueue,
+  type Consumption,
+  type Lane,
+  type PublishOutcome,
+  type Take,
+} from '../../src/queue/delivery-queue.js';
+import type { Gates } from './gates.js';
+
+interface Message {
+  lane: Lane;
+  content: Buffer;
+  isRedelivered: boolean;
+}
+
+interface Consumer {
+  process: number;
+  lane: Lane;
+  take: Take;
+  /** Handed out and not acknowledged. */
+  taken: Set<Message>;
+  /** What was handed out and is not done with, acknowledged or not. */
+  work: Set<Promise<void>>;
+}
+
+/** A broker that does to messages whatever it is told to: hands them out in any order, late, twice, or never. */
+export class ModelBroker {
+  private messages: Message[] = [];
+  private consumers: Consumer[] = [];
+  private readonly createdListeners: { process: number; call: () => void }[] = [];
+
+  constructor(private readonly gates: Gates) {}
+
+  get count(): number {
+    return this.messages.length;
+  }
+
+  depth(lane: Lane): number {
+    return this.messages.filter((message) => message.lane === lane).length;
+  }
+
+  put(lane: Lane, chunk: Chunk): void {
+    this.messages.push({ lane, content: encodeChunk(chunk), isRedelivered: false });
+  }
+
+  consume(process: number, lane: Lane, take: Take): Consumption {
+    const consumer: Consumer = { process, lane, take, taken: new Set(), work: new Set() };
+    this.consumers.push(consumer);
+    return {
+      stop: async () => {
+        this.consumers = this.consumers.filter((other) => other !== consumer);
+        await Promise.all(consumer.work);
+      },
+    };
+  }
+
+  onCreated(process: number, call: () => void): void {
+    this.createdListeners.push({ process, call });
+  }
+
+  /** Gives the `pick`-th of the messages that this process takes to it. @returns false if there is none */
+  hand(pick: number, process: number): boolean {
+    const candidates = this.messages.filter(({ lane }) => this.consumerOf(process, lane));
+    const message = candidates[pick % candidates.length];
+    if (!message) return false;
+    const { lane, content, isRedelivered } = message;
+    const consumer = this.consumerOf(process, lane)!;
+    this.messages = this.messages.filter((other) => other !== message);
+    consumer.taken.add(message);
+    const work = consumer.take({ chunk: decodeChunk(content), lane, isRedelivered }).then(() => {
+      consumer.taken.delete(message);
+      consumer.work.delete(work);
+    });
+    consumer.work.add(work);
+    return true;
+  }
+
+  double(pick: number): void {
+    const message = this.messages[pick % this.messages.length];
+    if (message) this.messages.push({ ...message });
+  }
+
+  /** The connection of its consumers is lost: what they took and did not acknowledge goes to somebody else as well. */
+  requeue(process: number): void {
+    for (const consumer of this.consumers) {
+      if (consumer.process !== process) continue;
+      this.messages.push(...[...consumer.taken].map((message) => ({ ...message, isRedelivered: true })));
+      consumer.taken.clear();
+    }
+  }
+
+  /** @param isNoticed whether the queue had to be created anew, or was only emptied */
+  wipe(isNoticed: boolean): void {
+    this.messages = [];
+    for (const { taken } of this.consumers) taken.clear();
+    if (isNoticed) for (const { call } of this.createdListeners) call();
+  }
+
+  end(process: number): void {
+    this.requeue(process);
+    this.consumers = this.consumers.filter((consumer) => consumer.process !== process);
+    for (let i = this.createdListeners.length; i-- > 0;)
+      if (this.createdListeners[i]!.process === process) this.createdListeners.splice(i, 1);
+  }
+
+  /** A publisher's connection: the message, and the confirmation, may each get lost. */
+  async publish(process: number, lane: Lane, chunk: Chunk): Promise<PublishOutcome> {
+    try {
+      await this.gates.step(process, 'publish', () => Promise.resolve(this.put(lane, chunk)));
+      return 'taken';
+    } catch {
+      return 'refused';
+    }
+  }
+
+  private consumerOf(process: number, lane: Lane): Consumer | undefined {
+    return this.consumers.find((consumer) => consumer.process === process && consumer.lane === lane);
+  }
+}
+
+/** The broker as one process reaches it. */
+export class ModelQueue extends DeliveryQueue {
+  readonly owner = null;
+  readonly isAccepting = true;
+
+  constructor(
+    private readonly broker: ModelBroker,
+    private readonly process: number,
+  ) {
+    super();
+  }
+
+  publish(lane: Lane, chunk: Chunk): Promise<PublishOutcome> {
+    return this.broker.publish(this.process, lane, chunk);
+  }
+
+  consume(lane: Lane, _prefetch: number, take: Take): Promise<Consumption> {
+    return Promise.resolve(this.broker.consume(this.process, lane, take));
+  }
+
+  depth(lane: Lane): Promise<number> {
+    return Promise.resolve(this.broker.depth(lane));
+  }
+
+  onCreated(listener: () => void): void {
+    this.broker.onCreated(this.process, listener);
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+}

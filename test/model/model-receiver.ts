@@ -1,0 +1,148 @@
+import { WebhookClient, type WebhookRequest, type WebhookResponse } from '../../src/delivery/webhook-client.js';
+
+/** What a receiver, or the network before it, does next with a call. */
+export type CallEvent = 'refuse' | 'send' | 'arrive' | 'lose' | 'vanish' | 200 | 410 | 500;
+
+export interface Tally {
+  /** Calls made, whether or not anything left. */
+  calls: number;
+  /** Requests that arrived at the receiver. */
+  arrived: number;
+  accepted: number;
+  refused: number;
+  gone: number;
+  /** Calls that ended without an answer. */
+  unanswered: number;
+}
+
+interface Call {
+  process: number;
+  key: string;
+  wire: 'here' | 'sent' | 'arrived';
+  /** Undefined once the caller knows an end of it, or is no more. */
+  tell: ((response: WebhookResponse) => void) | undefined;
+}
+
+/** All receivers, and the network before them. */
+export class ModelReceiver {
+  private calls: Call[] = [];
+  private readonly tallies = new Map<string, Tally>();
+
+  get count(): number {
+    return this.calls.length;
+  }
+
+  /** @param key notification and subscription */
+  of(key: string): Tally {
+    let tally = this.tallies.get(key);
+    if (!tally) {
+      tally = { calls: 0, arrived: 0, accepted: 0, refused: 0, gone: 0, unanswered: 0 };
+      this.tallies.set(key, tally);
+    }
+    return tally;
+  }
+
+  post(process: number, { headers }: WebhookRequest): Promise<WebhookResponse> {
+    const key = `${headers['webhook-id']} ${headers.authorization}`;
+    this.of(key).calls++;
+    return new Promise((tell) => this.calls.push({ process, key, wire: 'here', tell }));
+  }
+
+  /** The next event of the `pick`-th call; what has to come before comes, too. */
+  event(pick: number, event: CallEvent): void {
+    const call = this.calls[pick % this.calls.length];
+    if (!call) return;
+    switch (event) {
+      case 'refuse':
+        if (call.wire === 'here') this.tell(call, unanswered(false));
+        break;
+      case 'send':
+        if (call.wire === 'here') call.wire = 'sent';
+        break;
+      case 'arrive':
+        this.arrive(call);
+        break;
+      case 'lose': // the caller's time is up, or its connection broke; what is on its way may still arrive
+        this.tell(call, unanswered(call.wire !== 'here'));
+        break;
+      case 'vanish': // on its way, and never to arrive
+        if (call.wire === 'here') call.wire = 'sent';
+        this.tell(call, unanswered(true));
+        this.forget(call);
+        break;
+      default:
+        this.arrive(call);
+        this.answer(call, event);
+    }
+    if (!call.tell && call.wire !== 'sent') this.forget(call);
+  }
+
+  abandonAll(process: number): void {
+    for (const call of [...this.calls]) {
+      if (call.process !== process || !call.tell) continue;
+      call.tell({ kind: 'abandoned', wasSent: call.wire !== 'here' });
+      call.tell = undefined;
+      if (call.wire !== 'sent') this.forget(call);
+    }
+  }
+
+  /** Nobody listens to the answers any more; what was sent still arrives. */
+  end(process: number): void {
+    for (const call of this.calls) if (call.process === process) call.tell = undefined;
+    this.calls = this.calls.filter((call) => call.tell || call.wire === 'sent');
+  }
+
+  private arrive(call: Call): void {
+    if (call.wire === 'arrived') return;
+    call.wire = 'arrived';
+    this.of(call.key).arrived++;
+  }
+
+  private answer(call: Call, status: number): void {
+    const tally = this.of(call.key);
+    if (status === 200) tally.accepted++;
+    else tally.refused++;
+    if (status === 410) tally.gone++;
+    call.tell?.({ kind: 'answered', status, retryAfter: undefined, durationMs: 1, excerpt: '' });
+    call.tell = undefined;
+  }
+
+  private tell(call: Call, response: WebhookResponse): void {
+    if (call.tell) this.of(call.key).unanswered++;
+    call.tell?.(response);
+    call.tell = undefined;
+  }
+
+  private forget(call: Call): void {
+    this.calls = this.calls.filter((other) => other !== call);
+  }
+}
+
+const unanswered = (wasSent: boolean): WebhookResponse => ({
+  kind: 'unanswered',
+  reason: 'ECONNRESET',
+  durationMs: 1,
+  wasSent,
+});
+
+/** The receivers as one process reaches them. */
+export class ModelWebhookClient extends WebhookClient {
+  constructor(
+    private readonly receiver: ModelReceiver,
+    private readonly process: number,
+  ) {
+    super();
+  }
+
+  post(request: WebhookRequest): Promise<WebhookResponse> {
+    return this.receiver.post(this.process, request);
+  }
+
+  abandonAll(): void {
+    this.receiver.abandonAll(this.process);
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+}

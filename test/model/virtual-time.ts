@@ -1,0 +1,61 @@
+import { jest } from '@jest/globals';
+import type { Pool } from 'pg';
+import type { Postgres } from '../../src/infra/postgres/postgres.js';
+import { Clock } from '../../src/infra/clock.js';
+
+/** A time nobody else's clock can be confused with. */
+const beginning = Date.UTC(2030, 0, 7, 12);
+
+/** One time for Node's timers, the injected clock and Postgres. It passes only when it is told to. */
+export class VirtualTime extends Clock {
+  private ms = beginning;
+  private constructor(private readonly postgres: Postgres) {
+    super();
+  }
+
+  /**
+   * Has the statements' `now()` mean this time: names are looked up in the schema `model` first. Only for a database whose
+   * tables are there already, and whose connections are opened afterwards; the embedded one has but one.
+   */
+  static async install(postgres: Postgres): Promise<void> {
+    const { dataSource } = postgres;
+    await dataSource.query('CREATE SCHEMA model');
+    await dataSource.query('CREATE TABLE model.time (ms bigint NOT NULL)');
+    await dataSource.query(`INSERT INTO model.time VALUES (${beginning})`);
+    for (const name of ['now', 'clock_timestamp']) {
+      await dataSource.query(
+        `CREATE FUNCTION model.${name}() RETURNS timestamptz STABLE LANGUAGE sql
+         AS 'SELECT to_timestamp(ms / 1000.0) FROM model.time'`,
+      );
+    }
+    const path = 'search_path = model, pg_catalog, public';
+    if (postgres.isEmbedded) await dataSource.query(`SET ${path}`);
+    else {
+      const [{ name }] = (await dataSource.query('SELECT current_database() AS name')) as [{ name: string }];
+      await dataSource.query(`ALTER DATABASE ${name} SET ${path}`);
+    }
+  }
+
+  /** From here on timers wait for `pass`. What goes on between two of its calls happens in no time. */
+  static begin(postgres: Postgres): VirtualTime {
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate', 'clearImmediate'], now: beginning });
+    // No connection is idle for long in truth, and a new one takes its time.
+    (Reflect.get(postgres, 'pool') as Pool).options.idleTimeoutMillis = 0;
+    return new VirtualTime(postgres);
+  }
+
+  now(): number {
+    return this.ms;
+  }
+
+  /** What is still waiting for its time is forgotten. Time goes on: a database does not survive it if it goes back. */
+  forget(): void {
+    jest.clearAllTimers();
+  }
+
+  async pass(ms: number): Promise<void> {
+    this.ms += ms;
+    await this.postgres.query({ name: 'set-time', text: 'UPDATE model.time SET ms = $1' }, [this.ms]);
+    jest.advanceTimersByTime(ms);
+  }
+}

@@ -1,0 +1,245 @@
+import type { Settings } from '../../src/config/settings.js';
+import { Catalogue } from '../../src/catalogue/catalogue.service.js';
+import { DeliveryModule } from '../../src/delivery/delivery.module.js';
+import { Heartbeat } from '../../src/infra/postgres/heartbeat.service.js';
+import type { Postgres } from '../../src/infra/postgres/postgres.js';
+import { Ledger } from '../../src/ledger/ledger.service.js';
+import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
+import { RetryPolicies } from '../../src/retry-policy/retry-policies.service.js';
+import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
+import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
+import type { Action } from './actions.js';
+import { Gates } from './gates.js';
+import { Judge, retryPolicy } from './judge.js';
+import { ModelBroker } from './model-queue.js';
+import { ModelProcess, type Surroundings } from './model-process.js';
+import { ModelReceiver } from './model-receiver.js';
+import type { VirtualTime } from './virtual-time.js';
+
+export const subscriptionsPerGuarantee = 2;
+const maxNotifications = 3;
+/** Enough for every lease, lock, claim, hold and retry of a run to end one after another. */
+const healingRounds = 400;
+const healingStepsMs = [20, 300, 1000, 5000];
+
+/** A few processes, their database, queue and receivers, and whatever may happen to them. */
+export class World {
+  private readonly slots: ModelProcess[] = [];
+  private started = 0;
+  private published = 0;
+  private readonly subscriptionIds: string[] = [];
+  private readonly around: Surroundings;
+  private readonly operator: { subscriptions: SubscriptionsService; policies: RetryPolicies; ledger: Ledger };
+  readonly judge: Judge;
+  /** What happened so far, for who has to find out what went wrong. */
+  readonly story: string[] = [];
+
+  private constructor(
+    postgres: Postgres,
+    settings: Settings,
+    private readonly time: VirtualTime,
+    hasBroker: boolean,
+  ) {
+    const gates = new Gates();
+    const receiver = new ModelReceiver();
+    const broker = hasBroker ? new ModelBroker(gates) : undefined;
+    this.around = { postgres, settings, clock: time, gates, receiver, broker };
+    const config = { settings };
+    const catalogue = new Catalogue(postgres);
+    const subscriptions = new SubscriptionsService(catalogue, new SubscriptionDirectory(catalogue, postgres));
+    const policies = new RetryPolicies(postgres, catalogue, subscriptions);
+    const heartbeat = new Heartbeat(postgres, config, time);
+    const ledger = new Ledger(postgres, new PartitionKeeper(postgres, config), heartbeat, config);
+    new DeliveryModule(subscriptions, ledger);
+    this.operator = { subscriptions, policies, ledger };
+    this.judge = new Judge(postgres, receiver, time, this.story);
+  }
+
+  /** A new world in an emptied database. */
+  static async create(
+    postgres: Postgres,
+    settings: Settings,
+    time: VirtualTime,
+    { hasBroker, processes }: { hasBroker: boolean; processes: number },
+  ): Promise<World> {
+    time.forget();
+    await new PartitionKeeper(postgres, { settings }).makeAhead();
+    for (const table of [
+      'delivery',
+      'notification',
+      'attempt',
+      'idempotency_key',
+      'process',
+      'lane_progress',
+      'subscription',
+    ]) {
+      await postgres.query({ name: `empty-${table}`, text: `DELETE FROM ${table}` }, []);
+    }
+    const world = new World(postgres, settings, time, hasBroker);
+    await world.operator.policies.replaceGeneral(retryPolicy);
+    for (const deliveryGuarantee of ['at-least-once', 'at-most-once'] as const) {
+      for (let i = 0; i < subscriptionsPerGuarantee; i++) {
+        // One endpoint for all, so that they take the room of its window from each other.
+        const input = { callbackUrl: 'http://receiver/', auth: '', channels: [{ channel: 'cases', filters: {} }] };
+        const { id } = await world.operator.subscriptions.create('owner', { ...input, deliveryGuarantee });
+        // It tells the receiver which of them a call is for.
+        await world.operator.subscriptions.update(id, { auth: id });
+        world.subscriptionIds.push(id);
+        world.judge.guarantees.set(id, deliveryGuarantee);
+      }
+    }
+    for (let i = 0; i < processes; i++) world.slots.push(await world.startProcess());
+    await world.around.gates.quiet();
+    return world;
+  }
+
+  async play(action: Action): Promise<void> {
+    this.story.push(JSON.stringify(action));
+    const { gates } = this.around;
+    const { worked } = gates;
+    await this.act(action);
+    await gates.quiet();
+    if (gates.worked !== worked || action.do === 'operate' || action.do === 'subscription') await this.judge.look();
+    await this.restart();
+  }
+
+  /** Nothing breaks any more, everybody answers, and time passes: until there is nothing left to do. */
+  async heal(): Promise<void> {
+    const { gates, receiver, broker } = this.around;
+    this.story.push('healing');
+    this.thaw();
+    for (let round = 0; round < healingRounds; round++) {
+      const somebody = this.slot(round);
+      somebody.perform('recover');
+      somebody.perform('dispatch');
+      await this.finish();
+      await this.restart();
+      const isQuiet = gates.count + receiver.count + (broker?.count ?? 0) === 0;
+      await this.judge.look();
+      if (isQuiet && this.judge.isOver()) return;
+      await this.time.pass(healingStepsMs[round % healingStepsMs.length]!);
+      await gates.quiet();
+    }
+  }
+
+  end(): void {
+    for (const process of this.slots) process.kill();
+  }
+
+  private async finish(): Promise<void> {
+    const { gates, receiver, broker } = this.around;
+    for (;;) {
+      await gates.quiet();
+      if (gates.count > 0) {
+        this.story.push(...(await gates.open(0, 'works', () => true)));
+        await this.judge.look();
+      } else if (receiver.count > 0) receiver.event(0, 200);
+      else if (!this.slots.some(({ number }) => broker?.hand(0, number))) return;
+    }
+  }
+
+  private async act(action: Action): Promise<void> {
+    const { gates, receiver, broker, postgres } = this.around;
+    switch (action.do) {
+      case 'publish':
+        return this.publish(this.slot(action.by), action.terms);
+      case 'step': {
+        const mayGo = (number: number) => this.slots.some((process) => process.number === number && process.mayGo);
+        this.story.push(...(await gates.open(action.pick, action.fate, mayGo, action.count)));
+        return;
+      }
+      case 'hand': {
+        const process = this.slot(action.to);
+        if (process.state === 'running') broker?.hand(action.pick, process.number);
+        return;
+      }
+      case 'call':
+        return receiver.event(action.pick, action.event);
+      case 'duty':
+        return this.slot(action.by).perform(action.duty);
+      case 'pass':
+        return this.time.pass(action.ms);
+      case 'kill':
+        return this.slot(action.process).kill();
+      case 'stop':
+        return this.slot(action.process).stop();
+      case 'freeze':
+        return this.slot(action.process).freeze();
+      case 'thaw':
+        return this.thaw();
+      case 'requeue':
+        return broker?.requeue(this.slot(action.process).number);
+      case 'double':
+        return broker?.double(action.pick);
+      case 'wipe':
+        return broker?.wipe(action.isNoticed);
+      case 'forget':
+        for (const table of action.tables) {
+          await postgres.query({ name: `empty-${table}`, text: `DELETE FROM ${table}` }, []);
+        }
+        return;
+      case 'operate':
+        return this.operate(action.pick, action.verb);
+      case 'subscription':
+        return this.change(this.subscriptionIds[action.pick % this.subscriptionIds.length]!, action.verb);
+    }
+  }
+
+  private publish(
+    process: ModelProcess,
+    { expiresInMs, notBeforeInMs }: { expiresInMs?: number; notBeforeInMs?: number },
+  ): void {
+    if (process.state !== 'running' || this.published === maxNotifications) return;
+    this.published++;
+    const now = this.time.now();
+    const terms = {
+      ...(expiresInMs === undefined ? {} : { expiresAt: now + expiresInMs }),
+      ...(notBeforeInMs === undefined ? {} : { notBefore: now + notBeforeInMs }),
+    };
+    process.publish({
+      channel: 'cases',
+      characteristics: new Map(),
+      body: '{}',
+      publisher: 'publisher',
+      ...(Object.keys(terms).length > 0 ? { terms } : {}),
+    });
+  }
+
+  private async operate(pick: number, verb: 'cancel' | 'retry'): Promise<void> {
+    const delivery = this.judge.pick(pick);
+    if (!delivery) return;
+    this.judge.operated(delivery.key, verb);
+    if (verb === 'cancel') await this.operator.ledger.cancel(delivery);
+    else await this.operator.ledger.retryNow(delivery);
+  }
+
+  private async change(id: string, verb: 'remove' | 'disable' | 'enable'): Promise<void> {
+    if (this.judge.removed.has(id)) return;
+    if (verb === 'remove') {
+      this.judge.removed.add(id);
+      await this.operator.subscriptions.remove(id);
+    } else if (verb === 'disable') {
+      this.judge.disabled.add(id);
+      await this.operator.subscriptions.disable(id);
+    } else await this.operator.subscriptions.update(id, {});
+  }
+
+  private thaw(): void {
+    for (const process of this.slots) process.thaw();
+  }
+
+  private slot(pick: number): ModelProcess {
+    return this.slots[pick % this.slots.length]!;
+  }
+
+  /** What ended is started again, as a supervisor would. */
+  private async restart(): Promise<void> {
+    for (const [slot, process] of this.slots.entries()) {
+      if (process.state === 'ended') this.slots[slot] = await this.startProcess();
+    }
+  }
+
+  private startProcess(): Promise<ModelProcess> {
+    return ModelProcess.start(this.started++, this.around);
+  }
+}
