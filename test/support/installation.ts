@@ -29,6 +29,9 @@ export interface SubscribeOptions {
   url: string;
   auth?: string;
   kanalen?: { naam: string; filters?: Record<string, string> }[];
+  deliveryGuarantee?: 'at-least-once' | 'at-most-once';
+  /** Of the application whose subscription it is; the superuser's when not given. */
+  token?: string;
 }
 
 /** Every process of one stack, and what publishers, subscribers and operators do with it. */
@@ -80,11 +83,11 @@ export class Installation {
 
   /** @returns its id */
   async subscribe(
-    { channel, url, auth = 'Bearer receiver', kanalen }: SubscribeOptions,
+    { channel, url, auth = 'Bearer receiver', kanalen, deliveryGuarantee, token }: SubscribeOptions,
     via = this.api,
   ): Promise<string> {
-    const body = { callbackUrl: url, auth, kanalen: kanalen ?? [{ naam: channel, filters: {} }] };
-    const answer = await via.call('POST', '/api/v1/abonnement', { body });
+    const body = { callbackUrl: url, auth, kanalen: kanalen ?? [{ naam: channel, filters: {} }], deliveryGuarantee };
+    const answer = await via.call('POST', '/api/v1/abonnement', { body, token });
     return expectStatus(201, answer, () => (answer.body as { url: string }).url.split('/').at(-1)!);
   }
 
