@@ -29,6 +29,7 @@ describe.each(stacks)('the states of a delivery, on the ledger of the $name stac
   let settings: Settings;
   let postgres: Postgres;
   let time: VirtualTime;
+  let runs = 0;
 
   beforeAll(async () => {
     Logger.overrideLogger(false);
@@ -66,6 +67,7 @@ describe.each(stacks)('the states of a delivery, on the ledger of the $name stac
       for (const next of actions) await world.play(next);
       await world.heal();
       world.judge.conclude();
+      runs++;
     } catch (error) {
       throw new Error(`${(error as Error).message}\n${world.story.join('\n')}`, { cause: error });
     } finally {
@@ -82,5 +84,6 @@ describe.each(stacks)('the states of a delivery, on the ledger of the $name stac
       ...path,
     });
     await expect(checked).resolves.toBeUndefined();
+    expect(runs).toBeGreaterThan(0);
   }, 3_600_000);
 });
