@@ -14,7 +14,7 @@ import { Measurements } from './bench/scenarios.mjs';
 import { startGuardian } from './private-servers.mjs';
 import { buildWhenNeeded, installWhenNeeded, requireNode } from './ready-to-run.mjs';
 
-const warmUpSeconds = 6;
+const warmUpSeconds = 10;
 const rawSeconds = 3;
 const openLoopRates = [200, 1000];
 const fanOutNotifications = 500;

@@ -26,6 +26,8 @@ const stalledAfterMs = 30_000;
 const longestWaitMs = 120_000;
 /** Results are written, logs flushed and memory tidied up a little after the last delivery; it is part of its price. */
 const aftermathMs = 1000;
+/** Until then code is still being compiled and memory still grows to its working size. */
+const warmUpNotifications = 40_000;
 const channels = { single: 'bench', many: 'bench-fan-out' };
 export const fanOutSubscriptions = 100;
 
@@ -59,7 +61,7 @@ export class Measurements {
   /** @param {number} seconds */
   async warmUp(seconds) {
     this.log('warming up …');
-    await this.#publish('warm-up', { seconds, count: 30_000 });
+    await this.#publish('warm-up', { seconds, count: warmUpNotifications });
     await this.#publish('fan-out warm-up', { seconds, count: 30, channel: channels.many, together: 8 });
     await this.raw(1);
     await sleep(aftermathMs);
