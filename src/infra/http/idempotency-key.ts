@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import { LRUCache } from 'lru-cache';
 import { createHash } from 'node:crypto';
 import { ClassifiedProblem } from './problem.js';
 
@@ -25,19 +26,29 @@ export const isRequestKey = (text: string): boolean => printable.test(text) && t
 /** By which a request that is repeated under its key is known to be the same; the request itself is not stored. */
 export const fingerprintOf = (request: string): string => createHash('sha256').update(request).digest('base64url');
 
-/** Of the requests with the same key that this process gets, one is under way at a time. */
+/** Keys of which it is remembered that a request was carried out; a forgotten one only means that repetitions take turns. */
+const maxKnown = 10_000;
+
+/**
+ * Of the requests with the same key that this process gets, one is under way at a time, until one was carried out: what
+ * repeats it may come by the hundred.
+ */
 export class RequestsUnderWay {
-  private readonly names = new Set<string>();
+  private readonly running = new Set<string>();
+  private readonly carriedOut = new LRUCache<string, true>({ max: maxKnown });
 
   /** @throws {IdempotencyKeyInFlight} while another one with this key runs */
   async run<T>(application: string, operation: string, key: string, work: () => Promise<T>): Promise<T> {
     const name = JSON.stringify([application, operation, key]);
-    if (this.names.has(name)) throw new IdempotencyKeyInFlight();
-    this.names.add(name);
+    if (this.carriedOut.has(name)) return work();
+    if (this.running.has(name)) throw new IdempotencyKeyInFlight();
+    this.running.add(name);
     try {
-      return await work();
+      const result = await work();
+      this.carriedOut.set(name, true);
+      return result;
     } finally {
-      this.names.delete(name);
+      this.running.delete(name);
     }
   }
 }
