@@ -239,12 +239,16 @@ export const sweepProgress: Statement = {
   text: "DELETE FROM lane_progress WHERE reported_at <= now() - 2 * $1::float8 * interval '1 ms'",
 };
 
-/** An operator's retry: what waits is due now; what ended without success starts a new series under a new key. */
+/**
+ * An operator's retry: what waits is due now; what ended without success starts a new series under a new key. Who wants it
+ * sent although it is too old gets it sent.
+ */
 export const retryNow: Statement = {
   name: 'retry-now',
   text: `
     UPDATE delivery d SET
       state = 'waiting', next_at = now(), owner = NULL, generation = d.generation + 1, ended_at = NULL,
+      expires_at = CASE WHEN d.expires_at > now() THEN d.expires_at END,
       replays = d.replays + CASE WHEN d.state IN ('waiting', 'held') THEN 0 ELSE 1 END,
       failures = CASE WHEN d.state IN ('waiting', 'held') THEN d.failures ELSE 0 END
     WHERE d.notification_id = $1 AND d.subscription_id = $2

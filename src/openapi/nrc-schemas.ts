@@ -86,7 +86,7 @@ export const nrcSchemas: Record<string, Schema> = {
       },
       deliveryGuarantee: {
         type: 'string',
-        enum: ['at-least-once', 'at-most-once'],
+        enum: ['at-least-once', 'at-most-once', null],
         nullable: true,
         description:
           'Beyond the standard, and only shown where it was set. `at-most-once`: a call that may have arrived is never repeated. null: what the server gives the owner of the abonnement.',

@@ -1,13 +1,14 @@
 import { z } from 'zod';
 import { deliveryGuarantees, type DeliveryGuarantee, type Subscription } from './subscription.js';
 
-const guarantee = () => z.enum(deliveryGuarantees);
+/** Null is one of the values, and not only `nullable`: OpenAPI 3.0 wants both where there is an `enum`. */
+const guaranteeOrNull = () => z.literal([...deliveryGuarantees, null]).meta({ type: 'string', nullable: true });
 
 export const subscriptionChangesInput = z
   .strictObject({
-    deliveryGuarantee: guarantee()
-      .nullable()
-      .describe('null: what its owner gets (setting AT_LEAST_ONCE_SENDING_CUSTOMERS).'),
+    deliveryGuarantee: guaranteeOrNull().describe(
+      'null: what its owner gets (setting AT_LEAST_ONCE_SENDING_CUSTOMERS).',
+    ),
   })
   .partial();
 
@@ -18,8 +19,8 @@ export const subscriptionOutput = z.strictObject({
   channels: z
     .array(z.strictObject({ channel: z.string(), filters: z.record(z.string(), z.string()) }))
     .describe('Alternatives; the same channel may occur several times.'),
-  deliveryGuarantee: guarantee().nullable().describe('What was set for it; null: nothing, so its owner’s counts.'),
-  effectiveGuarantee: guarantee().describe('What its deliveries get.'),
+  deliveryGuarantee: guaranteeOrNull().describe('What was set for it; null: nothing, so its owner’s counts.'),
+  effectiveGuarantee: z.enum(deliveryGuarantees).describe('What its deliveries get.'),
   disabledAt: z.iso
     .datetime()
     .nullable()

@@ -20,6 +20,8 @@ export interface AdminBody {
   id: string;
   secret: string;
   applications: unknown[];
+  channels: unknown[];
+  subscriptions: { id: string }[];
   acceptedAt: string;
   endedAt: string;
   nextAttemptAt: string;

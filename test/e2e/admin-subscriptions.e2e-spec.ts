@@ -1,0 +1,217 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { AdminApi } from '../support/admin-api.js';
+import { signToken } from '../support/tokens.js';
+import { eventually } from '../support/eventually.js';
+import { answer, hang, protectedReceiver, Receiver } from '../support/receiver.js';
+
+const path = '/admin/v1/subscriptions';
+
+let admin: AdminApi;
+let receiver: Receiver;
+
+beforeAll(async () => {
+  [admin, receiver] = await Promise.all([
+    AdminApi.start({ AT_LEAST_ONCE_SENDING_CUSTOMERS: 'superuser,listed', NOTIFICATION_REQUESTS_TIMEOUT: '0.5' }),
+    Receiver.start(),
+  ]);
+});
+afterEach(() => receiver.always(protectedReceiver));
+afterAll(() => Promise.all([admin.close(), receiver.stop()]));
+
+interface Subscribed {
+  id: string;
+  naam: string;
+}
+
+async function subscribe(more: object = {}, token?: string): Promise<Subscribed> {
+  const naam = randomUUID();
+  await admin.api.post('/kanaal', { naam, filters: ['kind'] });
+  const kanalen = [{ naam, filters: { kind: 'permit' } }];
+  const body = { callbackUrl: receiver.url, auth: 'Bearer secret-of-the-receiver', kanalen, ...more };
+  const { json } = await admin.api.post('/abonnement', body, { token });
+  return { id: json.url.split('/').at(-1)!, naam };
+}
+
+async function publish({ naam: kanaal }: Subscribed): Promise<string> {
+  const [hoofdObject, resourceUrl] = ['http://openzaak:8000/zaken/1', 'http://openzaak:8000/statussen/1'];
+  const rest = { resource: 'status', actie: 'create', aanmaakdatum: '2025-01-01T10:00:00Z' };
+  const { headers } = await admin.api.post('/notificaties', { kanaal, hoofdObject, resourceUrl, ...rest });
+  return headers.get('notification-id')!;
+}
+
+const deliveriesOf = async (id: string) => (await admin.get(`/admin/v1/deliveries?notification=${id}`)).json.deliveries;
+const becomes = (id: string, state: string) =>
+  eventually(async () => (await deliveriesOf(id))[0]?.state === state, `${id} to be ${state}`);
+const receivedOf = (id: string) => receiver.notifications.filter(({ headers }) => headers['webhook-id'] === id);
+
+async function newOwner(clientId: string): Promise<string> {
+  const scopes = ['notificaties.consumeren'];
+  const { json } = await admin.post('/admin/v1/applications', { clientId, label: clientId, scopes });
+  return signToken({ clientId, secret: json.secret });
+}
+
+describe('subscriptions, as an operator sees them', () => {
+  it('show everything but the secret of the receiver', async () => {
+    const { id, naam } = await subscribe();
+    const { json, text } = await admin.get(`${path}/${id}`);
+    expect(json).toEqual({
+      id,
+      ownerClientId: 'superuser',
+      callbackUrl: receiver.url,
+      channels: [{ channel: naam, filters: { kind: 'permit' } }],
+      deliveryGuarantee: null,
+      effectiveGuarantee: 'at-least-once',
+      disabledAt: null,
+    });
+    expect(text).not.toContain('secret-of-the-receiver');
+    const list = await admin.get(path);
+    expect(list.json.subscriptions).toContainEqual(json);
+    expect(list.text).not.toContain('secret-of-the-receiver');
+  });
+
+  it('are gone when they were deleted', async () => {
+    const { id } = await subscribe();
+    await admin.api.delete(`/abonnement/${id}`);
+    expect((await admin.get(`${path}/${id}`)).status).toBe(404);
+    expect((await admin.patch(`${path}/${id}`, { deliveryGuarantee: null })).status).toBe(404);
+    expect((await admin.post(`${path}/${id}/enable`)).status).toBe(404);
+    expect((await admin.get(path)).json.subscriptions.map((subscription) => subscription.id)).not.toContain(id);
+  });
+
+  it('are for superusers only', async () => {
+    const { id } = await subscribe();
+    const token = await admin.api.tokenWith('notificaties.consumeren');
+    expect((await admin.get(path, { token })).status).toBe(403);
+    expect((await admin.patch(`${path}/${id}`, {}, { token })).status).toBe(403);
+    expect((await admin.post(`${path}/${id}/enable`, undefined, { token })).status).toBe(403);
+  });
+
+  it.each<[object, string]>([
+    [{ deliveryGuarantee: 'exactly-once' }, 'deliveryGuarantee invalid_choice'],
+    [{ deliveryGuarantee: 1 }, 'deliveryGuarantee invalid_choice'],
+    [{ callbackUrl: 'http://elsewhere/' }, 'callbackUrl unknown'],
+  ])('refuse %j', async (changes, refusal) => {
+    const { id } = await subscribe();
+    const { status, json } = await admin.patch(`${path}/${id}`, changes);
+    expect(status).toBe(400);
+    expect(json.invalidParams.map(({ name, code }) => `${name} ${code}`)).toEqual([refusal]);
+  });
+});
+
+describe('the guarantee of a subscription', () => {
+  it('is its owner’s unless it has one of its own, set by either API', async () => {
+    const [listed, other] = [await newOwner('listed'), await newOwner('not-listed')];
+    const guarantees = async ({ id }: Subscribed) => {
+      const { json } = await admin.get(`${path}/${id}`);
+      return [json.deliveryGuarantee, json.effectiveGuarantee];
+    };
+    expect(await guarantees(await subscribe({}, listed))).toEqual([null, 'at-least-once']);
+    const subscribed = await subscribe({}, other);
+    expect(await guarantees(subscribed)).toEqual([null, 'at-most-once']);
+    await admin.patch(`${path}/${subscribed.id}`, { deliveryGuarantee: 'at-least-once' });
+    expect(await guarantees(subscribed)).toEqual(['at-least-once', 'at-least-once']);
+    await admin.patch(`${path}/${subscribed.id}`, {});
+    expect(await guarantees(subscribed)).toEqual(['at-least-once', 'at-least-once']);
+    await admin.patch(`${path}/${subscribed.id}`, { deliveryGuarantee: null });
+    expect(await guarantees(subscribed)).toEqual([null, 'at-most-once']);
+    const own = await subscribe({ deliveryGuarantee: 'at-most-once' }, listed);
+    expect(await guarantees(own)).toEqual(['at-most-once', 'at-most-once']);
+  });
+
+  it('decides what becomes of a call that nobody answers', async () => {
+    const [once, often] = [await subscribe({ deliveryGuarantee: 'at-most-once' }), await subscribe()];
+    receiver.always(hang);
+    const [unknown, waiting] = [await publish(once), await publish(often)];
+    await becomes(unknown, 'unknown');
+    await becomes(waiting, 'waiting');
+    expect(receivedOf(unknown)).toHaveLength(1);
+    const { text } = await admin.api.get(`${admin.api.origin}/metrics`, { token: null });
+    expect(text).toMatch(/heraut_deliveries_unknown_total [1-9]/);
+    expect(text).toMatch(/heraut_delivery_attempts_total\{guarantee="at-most-once",outcome="unknown"\} [1-9]/);
+  });
+
+  it('is in an abonnement only where it was set, and a PUT without it takes it away', async () => {
+    const { id, naam } = await subscribe();
+    const abonnement = async () => (await admin.api.get(`/abonnement/${id}`)).json;
+    expect(await abonnement()).not.toHaveProperty('deliveryGuarantee');
+    await admin.api.patch(`/abonnement/${id}`, { deliveryGuarantee: 'at-most-once' });
+    expect(await abonnement()).toMatchObject({ deliveryGuarantee: 'at-most-once', kanalen: [{ naam }] });
+    await admin.api.patch(`/abonnement/${id}`, { deliveryGuarantee: null });
+    expect(await abonnement()).not.toHaveProperty('deliveryGuarantee');
+    await admin.api.patch(`/abonnement/${id}`, { delivery_guarantee: 'at-least-once' });
+    await admin.api.put(`/abonnement/${id}`, { callbackUrl: receiver.url, auth: 'Bearer secret-of-the-receiver' });
+    expect(await abonnement()).not.toHaveProperty('deliveryGuarantee');
+  });
+
+  it.each(['exactly-once', '', 1, []])('is refused as %j', async (deliveryGuarantee) => {
+    const body = { callbackUrl: receiver.url, auth: 'Bearer x', deliveryGuarantee };
+    const { status, json } = await admin.api.post('/abonnement', body);
+    expect([status, json.invalidParams.map(({ name }) => name)]).toEqual([400, ['deliveryGuarantee']]);
+  });
+});
+
+describe('a receiver that says it is gone', () => {
+  /** Answered 410 to one notification; another was waiting. */
+  async function goneReceiver(): Promise<Subscribed & { refused: string; waiting: string }> {
+    const subscribed = await subscribe();
+    receiver.always(answer(503));
+    const waiting = await publish(subscribed);
+    await becomes(waiting, 'waiting');
+    receiver.always(answer(410));
+    const refused = await publish(subscribed);
+    await becomes(refused, 'failed');
+    await eventually(async () => (await admin.get(`${path}/${subscribed.id}`)).json.disabledAt, 'it to be disabled');
+    receiver.always(protectedReceiver);
+    return { ...subscribed, refused, waiting };
+  }
+
+  it('gets nothing more, and what waited for it has failed', async () => {
+    const gone = await goneReceiver();
+    await becomes(gone.waiting, 'failed');
+    const published = await publish(gone);
+    expect(await deliveriesOf(published)).toEqual([]);
+    await admin.post(`/admin/v1/deliveries/${gone.refused}/${gone.id}/retry`);
+    await becomes(gone.refused, 'failed');
+    expect(receivedOf(gone.refused)).toHaveLength(1);
+  });
+
+  it('is disabled once, however many of its calls are answered like that', async () => {
+    const subscribed = await subscribe();
+    receiver.always(answer(410));
+    const ids = await Promise.all(Array.from({ length: 20 }, () => publish(subscribed)));
+    await Promise.all(
+      ids.map((id) => eventually(async () => (await deliveriesOf(id)).every(({ state }) => state === 'failed'))),
+    );
+    const { json } = await admin.get(`${path}/${subscribed.id}`);
+    expect(json.disabledAt).not.toBeNull();
+    receiver.always(protectedReceiver);
+  });
+
+  it('gets notifications again when an operator says so, and then what failed can be retried', async () => {
+    const gone = await goneReceiver();
+    expect((await admin.post(`${path}/${gone.id}/enable`)).json).toMatchObject({ id: gone.id, disabledAt: null });
+    expect((await admin.post(`${path}/${gone.id}/enable`)).status).toBe(200);
+    await becomes(await publish(gone), 'delivered');
+    await admin.post(`/admin/v1/deliveries/${gone.waiting}/${gone.id}/retry`);
+    await becomes(gone.waiting, 'delivered');
+  });
+
+  it('gets notifications again when its abonnement is changed and its callback proves itself', async () => {
+    const gone = await goneReceiver();
+    receiver.always(answer(410));
+    expect((await admin.api.patch(`/abonnement/${gone.id}`, {})).status).toBe(400);
+    expect((await admin.get(`${path}/${gone.id}`)).json.disabledAt).not.toBeNull();
+    receiver.always(protectedReceiver);
+    const probes = receiver.requests.length;
+    expect((await admin.api.patch(`/abonnement/${gone.id}`, {})).status).toBe(200);
+    expect(receiver.requests.length).toBeGreaterThan(probes);
+    await becomes(await publish(gone), 'delivered');
+  });
+
+  it('stays disabled when an operator changes only its guarantee', async () => {
+    const gone = await goneReceiver();
+    const { json } = await admin.patch(`${path}/${gone.id}`, { deliveryGuarantee: 'at-most-once' });
+    expect(json.disabledAt).not.toBeNull();
+  });
+});

@@ -1,0 +1,276 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { AdminApi } from '../support/admin-api.js';
+import type { ApiAnswer } from '../support/api.js';
+import { eventually } from '../support/eventually.js';
+import { answer, protectedReceiver, Receiver } from '../support/receiver.js';
+
+let admin: AdminApi;
+let receiver: Receiver;
+
+beforeAll(async () => {
+  [admin, receiver] = await Promise.all([AdminApi.start({ DISPATCH_INTERVAL_MS: '20' }), Receiver.start()]);
+});
+
+afterAll(() => Promise.all([admin.close(), receiver.stop()]));
+
+interface TestChannel {
+  naam: string;
+  path: string;
+}
+
+/** With a subscription, and with these rules. */
+async function newChannel(rules?: object, filters: string[] = []): Promise<TestChannel> {
+  const naam = randomUUID();
+  const { json } = await admin.api.post('/kanaal', { naam, filters });
+  await admin.api.post('/abonnement', { callbackUrl: receiver.url, auth: 'Bearer x', kanalen: [{ naam }] });
+  const path = `/admin/v1/channels/${json.url.split('/').at(-1)}`;
+  if (rules) expect((await admin.patch(path, rules)).status).toBe(200);
+  return { naam, path };
+}
+
+const notification = ({ naam: kanaal }: TestChannel, more: object = {}) => ({
+  kanaal,
+  hoofdObject: 'http://openzaak:8000/zaken/1',
+  resource: 'status',
+  resourceUrl: 'http://openzaak:8000/statussen/1',
+  actie: 'create',
+  aanmaakdatum: '2025-01-01T10:00:00Z',
+  ...more,
+});
+
+const publish = (channel: TestChannel, more: object = {}, headers: Record<string, string> = {}, token?: string) =>
+  admin.api.post('/notificaties', notification(channel, more), { headers, token });
+const idOf = ({ headers }: ApiAnswer) => headers.get('notification-id')!;
+const duplicateOf = ({ headers }: ApiAnswer) => headers.get('duplicate-of');
+const receivedOf = (id: string) => receiver.notifications.filter(({ headers }) => headers['webhook-id'] === id);
+const ofChannel = ({ naam }: TestChannel) => receiver.notifications.filter(({ text }) => text.includes(naam));
+const deliveriesOf = async (id: string) => (await admin.get(`/admin/v1/deliveries?notification=${id}`)).json.deliveries;
+const becomes = (id: string, state: string) =>
+  eventually(async () => (await deliveriesOf(id))[0]?.state === state, `${id} to be ${state}`);
+
+async function counted(name: string, labels = ''): Promise<number> {
+  const { text } = await admin.api.get(`${admin.api.origin}/metrics`, { token: null });
+  const line = text.split('\n').find((candidate) => candidate.startsWith(name + labels));
+  return line === undefined ? 0 : Number(line.split(' ').at(-1));
+}
+
+describe('the rules of a channel', () => {
+  it('are none at first, and shown with what else there is to know of it', async () => {
+    const channel = await newChannel(undefined, ['kind']);
+    const { json } = await admin.get(channel.path);
+    expect(json).toEqual({
+      id: channel.path.split('/').at(-1),
+      name: channel.naam,
+      documentationLink: '',
+      filters: ['kind'],
+      deduplication: null,
+      maxAgeSeconds: null,
+    });
+    expect((await admin.get('/admin/v1/channels')).json.channels).toContainEqual(json);
+  });
+
+  it('change one by one, and are taken away with null', async () => {
+    const { path } = await newChannel({ deduplication: { fields: ['actie', 'actie'] } });
+    const week = { fields: ['actie'], withinSeconds: 604_800 };
+    expect((await admin.get(path)).json).toMatchObject({ deduplication: week, maxAgeSeconds: null });
+    expect((await admin.patch(path, { maxAgeSeconds: 60 })).json).toMatchObject({
+      deduplication: week,
+      maxAgeSeconds: 60,
+    });
+    expect((await admin.patch(path, {})).json).toMatchObject({ deduplication: week, maxAgeSeconds: 60 });
+    expect((await admin.patch(path, { deduplication: null })).json).toMatchObject({
+      deduplication: null,
+      maxAgeSeconds: 60,
+    });
+  });
+
+  it('outlive a change of the kanaal', async () => {
+    const { path, naam } = await newChannel({ maxAgeSeconds: 60 });
+    const id = path.split('/').at(-1)!;
+    expect((await admin.api.put(`/kanaal/${id}`, { naam, filters: ['other'] })).status).toBe(200);
+    expect((await admin.get(path)).json).toMatchObject({ filters: ['other'], maxAgeSeconds: 60 });
+  });
+
+  it.each<[object, string]>([
+    [{ deduplication: {} }, 'deduplication.fields required'],
+    [{ deduplication: { fields: [] } }, 'deduplication.fields empty'],
+    [{ deduplication: { fields: ['aanmaakdatum'] } }, 'deduplication.fields.0 invalid'],
+    [{ deduplication: { fields: ['actie', 'kenmerken.'] } }, 'deduplication.fields.1 invalid'],
+    [{ deduplication: { fields: ['kenmerken.kindd'] } }, 'deduplication.fields.0 invalid'],
+    [{ deduplication: { fields: ['actie'], withinSeconds: 0 } }, 'deduplication.withinSeconds min_value'],
+    [{ deduplication: { fields: ['actie'], withinSeconds: 2_592_001 } }, 'deduplication.withinSeconds max_value'],
+    [{ deduplication: { fields: ['actie'], window: 5 } }, 'deduplication.window unknown'],
+    [{ maxAgeSeconds: 0 }, 'maxAgeSeconds min_value'],
+    [{ maxAgeSeconds: 1.5 }, 'maxAgeSeconds invalid'],
+    [{ maxAgeSeconds: '60' }, 'maxAgeSeconds invalid'],
+    [{ name: 'x' }, 'name unknown'],
+  ])('refuse %j', async (rules, refusal) => {
+    const { path } = await newChannel(undefined, ['kind']);
+    const { status, json } = await admin.patch(path, rules);
+    expect(status).toBe(400);
+    expect(json.invalidParams.map(({ name, code }) => `${name} ${code}`)).toEqual([refusal]);
+  });
+
+  it('are for superusers, and of channels that exist', async () => {
+    const { path } = await newChannel();
+    const token = await admin.api.tokenWith('notificaties.publiceren');
+    expect((await admin.patch(path, { maxAgeSeconds: 60 }, { token })).status).toBe(403);
+    const nowhere = `/admin/v1/channels/${randomUUID()}`;
+    expect((await admin.get(nowhere)).status).toBe(404);
+    expect((await admin.patch(nowhere, { maxAgeSeconds: 60 })).status).toBe(404);
+  });
+});
+
+describe('de-duplication', () => {
+  const fields = {
+    hoofdObject: { hoofdObject: 'http://openzaak:8000/zaken/2' },
+    resource: { resource: 'besluit' },
+    resourceUrl: { resourceUrl: 'http://openzaak:8000/statussen/2' },
+    actie: { actie: 'update' },
+    'kenmerken.objectType': { kenmerken: { object_type: 'b', other: 'x' } },
+  };
+
+  it('is off until somebody asks for it', async () => {
+    const channel = await newChannel();
+    const [first, second] = [await publish(channel), await publish(channel)];
+    expect([duplicateOf(second), idOf(first) === idOf(second)]).toEqual([null, false]);
+    await eventually(() => ofChannel(channel).length === 2, 'both to arrive');
+  });
+
+  it.each(Object.entries(fields))('goes by %s alone when that is the rule', async (field, otherwise) => {
+    const channel = await newChannel({ deduplication: { fields: [field] } }, ['object_type']);
+    const kenmerken = { object_type: 'a', other: 'x' };
+    const everythingElse = Object.fromEntries(
+      Object.entries(fields).flatMap(([name, value]) => (name === field ? [] : Object.entries(value))),
+    );
+    const first = await publish(channel, { kenmerken });
+    const same = await publish(channel, { ...everythingElse, kenmerken: { ...kenmerken, other: 'y' } });
+    const other = await publish(channel, { kenmerken, ...otherwise });
+    expect([same.status, duplicateOf(same), idOf(same)]).toEqual([201, idOf(first), idOf(first)]);
+    expect([other.status, duplicateOf(other)]).toEqual([201, null]);
+    await eventually(() => ofChannel(channel).length === 2, 'the two that differ');
+  });
+
+  it('answers a duplicate with what was sent, delivers the first alone, and counts it', async () => {
+    const channel = await newChannel({ deduplication: { fields: ['resourceUrl', 'actie'] } });
+    const first = await publish(channel);
+    const publisher = await admin.api.tokenWith('notificaties.publiceren');
+    const second = await publish(channel, { resource: 'besluit' }, {}, publisher);
+    expect([second.status, second.json.resource, duplicateOf(second)]).toEqual([201, 'besluit', idOf(first)]);
+    await becomes(idOf(first), 'delivered');
+    expect(ofChannel(channel)).toHaveLength(1);
+    const labels = (result: string) => `{channel="${channel.naam}",result="${result}"}`;
+    expect(await counted('heraut_publications_total', labels('duplicate'))).toBe(1);
+    expect(await counted('heraut_publications_total', labels('accepted'))).toBe(1);
+  });
+
+  it('ends with its window', async () => {
+    const channel = await newChannel({ deduplication: { fields: ['actie'], withinSeconds: 1 } });
+    const first = await publish(channel);
+    expect(duplicateOf(await publish(channel))).toBe(idOf(first));
+    const next = await eventually(async () => {
+      const published = await publish(channel);
+      return duplicateOf(published) === null && published;
+    }, 'the window to end');
+    expect(idOf(next)).not.toBe(idOf(first));
+    expect(duplicateOf(await publish(channel))).toBe(idOf(next));
+  });
+
+  it('takes an absent characteristic for equal to an absent one, but what has none of the fields for unlike any', async () => {
+    const channel = await newChannel({ deduplication: { fields: ['actie', 'kenmerken.version'] } });
+    const first = await publish(channel);
+    expect(duplicateOf(await publish(channel, { kenmerken: { other: 'x' } }))).toBe(idOf(first));
+    expect(duplicateOf(await publish(channel, { kenmerken: { version: '' } }))).toBeNull();
+    await admin.patch(channel.path, { deduplication: { fields: ['kenmerken.version'] } });
+    expect([duplicateOf(await publish(channel)), duplicateOf(await publish(channel))]).toEqual([null, null]);
+  });
+
+  it('lets one of many that come together through', async () => {
+    const channel = await newChannel({ deduplication: { fields: ['actie'] } });
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, (_, nr) => publish(channel, {}, nr % 3 ? {} : { 'idempotency-key': randomUUID() })),
+    );
+    expect(answers.filter(({ status }) => status !== 201)).toEqual([]);
+    expect(answers.filter((published) => duplicateOf(published) === null)).toHaveLength(1);
+    expect(new Set(answers.map(idOf)).size).toBe(1);
+    await becomes(idOf(answers[0]!), 'delivered');
+    expect(ofChannel(channel)).toHaveLength(1);
+  });
+
+  it('goes together with Idempotency-Key: the same request is replayed, another one a duplicate', async () => {
+    const channel = await newChannel({ deduplication: { fields: ['actie'] } });
+    const [one, other] = [{ 'idempotency-key': randomUUID() }, { 'idempotency-key': randomUUID() }];
+    const first = await publish(channel, {}, one);
+    const seen = ({ headers }: ApiAnswer) => [headers.get('idempotent-replayed'), headers.get('duplicate-of')];
+    expect(seen(await publish(channel, {}, one))).toEqual(['true', null]);
+    expect(seen(await publish(channel, {}, other))).toEqual([null, idOf(first)]);
+    expect(seen(await publish(channel, {}, other))).toEqual(['true', idOf(first)]);
+    const reused = await publish(channel, { resource: 'besluit' }, other);
+    expect([reused.status, reused.json.code]).toEqual([422, 'idempotency-key-reused']);
+  });
+
+  it('leaves out what may still be replaced, so that nothing is lost when it is', async () => {
+    const channel = await newChannel({ deduplication: { fields: ['actie'] } });
+    const headers = { 'deliver-after': new Date(Date.now() + 3_600_000).toISOString() };
+    const key = randomUUID();
+    const put = (more: object) => admin.api.put(`/notificaties/${key}`, notification(channel, more), { headers });
+    await put({});
+    const published = await publish(channel);
+    expect(duplicateOf(published)).toBeNull();
+    expect((await put({ actie: 'update' })).status).toBe(200);
+    await becomes(idOf(published), 'delivered');
+  });
+});
+
+describe('a greatest age', () => {
+  const aSecondAgo = () => new Date(Date.now() - 1000).toISOString();
+
+  it('is off until somebody asks for it', async () => {
+    const channel = await newChannel();
+    const published = await publish(channel, { aanmaakdatum: '1999-12-31T23:59:59Z' });
+    await becomes(idOf(published), 'delivered');
+  });
+
+  it('accepts what is older, records it as expired and sends it to nobody', async () => {
+    const channel = await newChannel({ maxAgeSeconds: 3600 });
+    const before = await counted('heraut_deliveries_expired_total');
+    const [old, young] = [await publish(channel), await publish(channel, { aanmaakdatum: aSecondAgo() })];
+    expect([old.status, young.status]).toEqual([201, 201]);
+    expect(await deliveriesOf(idOf(old))).toMatchObject([{ state: 'expired', attemptCount: 0, nextAttemptAt: null }]);
+    await becomes(idOf(young), 'delivered');
+    expect(receivedOf(idOf(old))).toEqual([]);
+    expect(await counted('heraut_deliveries_expired_total')).toBe(before + 1);
+    const labels = `{channel="${channel.naam}",result="expired"}`;
+    expect(await counted('heraut_publications_total', labels)).toBe(1);
+    const { json } = await admin.get(`/admin/v1/deliveries?state=expired`);
+    expect(json.deliveries.map(({ notificationId }) => notificationId)).toContain(idOf(old));
+  });
+
+  it('ends a delivery whose next attempt would come too late', async () => {
+    const channel = await newChannel({ maxAgeSeconds: 20 }); // the first wait is 25 s
+    receiver.always(answer(503));
+    const published = await publish(channel, { aanmaakdatum: aSecondAgo() });
+    await becomes(idOf(published), 'expired');
+    receiver.always(protectedReceiver);
+    expect(await deliveriesOf(idOf(published))).toMatchObject([{ attemptCount: 1, lastStatus: 503 }]);
+    expect(receivedOf(idOf(published))).toHaveLength(1);
+  });
+
+  it('ends what is scheduled for later than that', async () => {
+    const channel = await newChannel({ maxAgeSeconds: 1 });
+    const headers = { 'deliver-after': new Date(Date.now() + 1500).toISOString() };
+    const published = await publish(channel, { aanmaakdatum: new Date().toISOString() }, headers);
+    expect(await deliveriesOf(idOf(published))).toMatchObject([{ state: 'waiting' }]);
+    await becomes(idOf(published), 'expired');
+    expect(receivedOf(idOf(published))).toEqual([]);
+  });
+
+  it('is no obstacle to an operator who wants it sent all the same', async () => {
+    const channel = await newChannel({ maxAgeSeconds: 3600 });
+    const id = idOf(await publish(channel));
+    const [delivery] = await deliveriesOf(id);
+    await admin.post(`/admin/v1/deliveries/${id}/${delivery!.subscriptionId}/retry`);
+    await becomes(id, 'delivered');
+  });
+});
