@@ -1,5 +1,5 @@
 import { Batcher } from '../infra/batcher.js';
-import { isDataError, sqlState } from '../infra/postgres/postgres-errors.js';
+import { isDataError } from '../infra/postgres/postgres-errors.js';
 import type { Postgres, Statement } from '../infra/postgres/postgres.js';
 import { IdempotencyStore, type Acquired, type Claim } from './idempotency-store.js';
 
@@ -111,7 +111,7 @@ export class PostgresIdempotencyStore extends IdempotencyStore {
     const first = new Map<string, Claim>();
     for (const claim of batch) if (!first.has(claim.key)) first.set(claim.key, claim);
     const claims = [...first.values()];
-    const taken = await this.repeatOnDeadlock<{ key: string; taken_over: boolean }>(acquireKeys, [
+    const taken = await this.postgres.query<{ key: string; taken_over: boolean }>(acquireKeys, [
       claims.map((claim) => claim.key),
       claims.map((claim) => claim.token),
       claims.map((claim) => claim.requestHash),
@@ -155,7 +155,7 @@ export class PostgresIdempotencyStore extends IdempotencyStore {
       if (leave.verb !== 'extend' || !decisive.has(id)) decisive.set(id, leave);
     }
     const leaves = [...decisive.values()];
-    const rows = await this.repeatOnDeadlock<{ key: string; token: string }>(leaveKeys, [
+    const rows = await this.postgres.query<{ key: string; token: string }>(leaveKeys, [
       leaves.map((leave) => leave.key),
       leaves.map((leave) => leave.token),
       leaves.map((leave) => leave.verb),
@@ -164,16 +164,5 @@ export class PostgresIdempotencyStore extends IdempotencyStore {
     ]);
     const left = new Set(rows.map((row) => `${row.key} ${row.token}`));
     return batch.map((leave) => left.has(`${leave.key} ${leave.token}`));
-  }
-
-  /** Two processes that touch the same keys in another order: one of them is told to repeat. */
-  private async repeatOnDeadlock<R>(statement: Statement, values: unknown[]): Promise<R[]> {
-    for (let tries = 1; ; tries++) {
-      try {
-        return await this.postgres.query<R>(statement, values);
-      } catch (error) {
-        if (sqlState(error) !== '40P01' || tries === 5) throw error;
-      }
-    }
   }
 }
