@@ -16,7 +16,8 @@ const testTimeoutMs = 120_000;
 
 describe.each(stacks)('SIGTERM on the $name stack', (stack) => {
   const names = Array.from({ length: 10 }, (_, number) => `/webhook/${number}`);
-  const hanging = names[0]!;
+  // Until it is given up the process waits for its worker's time: once is enough to show it.
+  const hanging = stack === real ? names[0]! : undefined;
   let prepared: PreparedStack;
   let heraut: Installation;
   let receiver: Receiver;
@@ -36,7 +37,7 @@ describe.each(stacks)('SIGTERM on the $name stack', (stack) => {
   });
 
   it(
-    'under load ends the process in order within 15 s; after the next start everything has arrived, and only what hung twice',
+    'under load ends the process in order within 15 s; after the next start all has arrived, and only what hung twice',
     async () => {
       receiver.always((request, response) => {
         if (request.path !== hanging) setTimeout(() => answer(204)(request, response), 1200);
@@ -55,8 +56,8 @@ describe.each(stacks)('SIGTERM on the $name stack', (stack) => {
       await eventually(() => receiver.arrivals.length > 100, 'the load');
       await expectAnOrderlyEnd(heraut.api);
       await publishers;
-      const hung = receiver.arrivals.filter((each) => each.endsWith(hanging));
-      expect(hung).not.toEqual([]);
+      const hung = receiver.arrivals.filter((each) => hanging !== undefined && each.endsWith(hanging));
+      expect(hung.length > 0).toBe(hanging !== undefined);
       const once = accepted.flatMap((id) => names.map((name) => arrival(id, name)));
       const expected = [...once, ...hung].sort();
       expect(receiver.arrivals.length).toBeLessThan(expected.length);
