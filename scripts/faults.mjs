@@ -13,6 +13,8 @@ import { playScenario } from './faults/stage.mjs';
 import { startGuardian } from './private-servers.mjs';
 import { buildWhenNeeded, installWhenNeeded, requireNode } from './ready-to-run.mjs';
 
+const counts = { api: 2, worker: 2, dispatcher: 2 };
+
 const startedAt = performance.now();
 const log = (/** @type {string} */ line) => {
   console.error(`[${((performance.now() - startedAt) / 1000).toFixed(1).padStart(6)} s] ${line}`);
@@ -46,8 +48,8 @@ async function run() {
   requireNode();
   installWhenNeeded(log);
   await buildWhenNeeded(log);
-  const { seed, isQuick } = options;
-  log(`seed ${seed}${isQuick ? ', quick' : ''}`);
+  const { seed, pace } = options;
+  log(`seed ${seed}, pace: ${pace}`);
 
   const directory = mkdtempSync(join(tmpdir(), 'heraut-faults-'));
   const { tell: tellGuardian } = startGuardian();
@@ -70,7 +72,7 @@ async function run() {
     mkdirSync(logs, { recursive: true });
     const settings = await servers.freshPlace();
     const parts = { settings, servers, receiver, receiverUrl, publisher, directory: logs, tellGuardian };
-    return { ...parts, run: lastRun, seed, ratePerSecond, isQuick, log };
+    return { ...parts, counts, run: lastRun, seed, ratePerSecond, pace, log };
   };
   const rate = options.rate ?? (await measureLimit(await environmentOf('limit', 0))) / 2;
   log(`${Math.round(rate)} notifications a second, each for two subscriptions`);

@@ -18,7 +18,7 @@ const usage = `npm run faults -- [options]
  * @property {number} seed
  * @property {number | undefined} rate
  * @property {import('./stage.mjs').Scenario[]} scenarios
- * @property {boolean} isQuick
+ * @property {import('./scenarios.mjs').Pace} pace
  * @property {string | undefined} json
  * @property {string | undefined} logs
  */
@@ -36,7 +36,7 @@ export function readOptions() {
     seed: values.seed === undefined ? Math.floor(Math.random() * 1e6) : wholeNumber('seed', values.seed, 0, 2 ** 31),
     rate: values.rate === undefined ? undefined : wholeNumber('rate', values.rate, 1, 20_000),
     scenarios: chosen.filter((scenario) => scenario !== undefined),
-    isQuick: values.quick,
+    pace: values.quick ? 'quick' : 'full',
     json: values.json,
     logs: values.logs,
   };

@@ -14,8 +14,44 @@ const drainedWithinMs = 15_000;
 
 const shiftedClock = fileURLToPath(new URL('shifted-clock.mjs', import.meta.url));
 
-/** How often a fault is repeated. @param {Stage} stage */
-const roundsOf = (stage) => Array.from({ length: stage.isQuick ? 2 : 5 });
+/** How long it all takes: in earnest, while something is being worked on, and among the tests. */
+const paces = {
+  full: {
+    rounds: 5,
+    // Past its lock, its sign of life in Redis, its heartbeat in Postgres, and the leases.
+    frozenMs: 22_000,
+    cuttingMs: 14_000,
+    outageMs: 300_000,
+    standstillMs: 300_000,
+    standing: 50_000,
+    wiped: 10_000,
+  },
+  quick: {
+    rounds: 2,
+    frozenMs: 8000,
+    cuttingMs: 5000,
+    outageMs: 15_000,
+    standstillMs: 40_000,
+    standing: 2500,
+    wiped: 2000,
+  },
+  brief: {
+    rounds: 1,
+    frozenMs: 6000,
+    cuttingMs: 3000,
+    outageMs: 3000,
+    standstillMs: 25_000,
+    standing: 500,
+    wiped: 500,
+  },
+};
+/** @typedef {keyof typeof paces} Pace */
+
+/** @param {Stage} stage */
+const paceOf = (stage) => paces[stage.environment.pace];
+
+/** @param {Stage} stage */
+const roundsOf = (stage) => Array.from({ length: paceOf(stage).rounds });
 
 /** @type {Scenario[]} */
 const withoutFault = [{ name: 'undisturbed', breakThings: (stage) => stage.pause(3000, 3000) }];
@@ -47,8 +83,7 @@ const processes = [
       await stage.whileBroken(async () => {
         worker.freeze();
         await stage.noteLocked();
-        // Past its lock and its sign of life in Redis; in full, past its heartbeat and the leases as well.
-        await sleep(stage.isQuick ? 8000 : 22_000);
+        await sleep(paceOf(stage).frozenMs);
         worker.thaw();
       });
     },
@@ -187,7 +222,7 @@ const postgres = [
       const { proxy, random } = stage;
       await stage.whileBroken(async () => {
         proxy.whereToCut = () => (random.next() < 0.04 ? random.oneOf(['asked', 'answered']) : 'nowhere');
-        await sleep(stage.isQuick ? 5000 : 14_000);
+        await sleep(paceOf(stage).cuttingMs);
         proxy.whereToCut = () => 'nowhere';
       });
       if (proxy.cuts < 10) stage.wrong.push(`only ${proxy.cuts} commits were cut`);
@@ -220,7 +255,7 @@ const receivers = [
       await stage.pause(1500, 2500);
       await stage.whileBroken(async () => {
         stage.inFlight += (await stage.receiver.call('down', undefined))[0] ?? 0;
-        await sleep(stage.isQuick ? 15_000 : 300_000);
+        await sleep(paceOf(stage).outageMs);
         await stage.receiver.call('up', undefined);
       });
     },
@@ -252,13 +287,13 @@ const backlogs = [
     quietWithinMs: 300_000,
     play: async (stage) => {
       const workers = stage.cluster.of('worker');
-      const notifications = stage.isQuick ? 2500 : 50_000; // each for two subscriptions
+      const notifications = paceOf(stage).standing; // each for two subscriptions
       await stage.whileBroken(async () => {
         await Promise.all(workers.map((worker) => worker.stop()));
         const stoppedMs = sharedNowMs();
         await stage.publisher.call('atOnce', { count: notifications, publishers: 128, seconds: 600 });
         // Long enough for leases to end, many times over where nobody is in a hurry.
-        await sleep(Math.max(0, stoppedMs + (stage.isQuick ? 40_000 : 300_000) - sharedNowMs()));
+        await sleep(Math.max(0, stoppedMs + paceOf(stage).standstillMs - sharedNowMs()));
         await Promise.all(workers.map((worker) => worker.start()));
       });
       await stage.untilQuiet(300_000);
@@ -273,7 +308,7 @@ const backlogs = [
     needsServers: true,
     play: async (stage) => {
       const workers = stage.cluster.of('worker');
-      const notifications = stage.isQuick ? 2000 : 10_000; // each for two subscriptions
+      const notifications = paceOf(stage).wiped; // each for two subscriptions
       await stage.whileBroken(async () => {
         await Promise.all(workers.map((worker) => worker.stop()));
         await stage.publisher.call('atOnce', { count: notifications, publishers: 128, seconds: 600 });

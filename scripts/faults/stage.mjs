@@ -20,7 +20,6 @@ import { reckon } from './reckoning.mjs';
  * @typedef {object} Scenario
  * @property {string} name
  * @property {boolean} [needsServers] breaks servers, which must then be its own
- * @property {Partial<Record<Role, number>>} [counts] processes of each role; two when not given
  * @property {Record<string, string>} [settings]
  * @property {boolean} [viaProxy] Heraut reaches Postgres by way of `stage.proxy`
  * @property {number} [answerAfterMs] the receiver's time for an answer
@@ -32,6 +31,7 @@ import { reckon } from './reckoning.mjs';
 
 /**
  * @typedef {object} Environment
+ * @property {Record<Role, number>} counts processes of each role
  * @property {Record<string, string>} settings where the servers are, for Heraut; everything there is fresh
  * @property {import('./servers.mjs').FaultyServers | undefined} servers undefined where they are not to be broken
  * @property {Receiver} receiver
@@ -42,7 +42,7 @@ import { reckon } from './reckoning.mjs';
  * @property {(line: string) => void} tellGuardian
  * @property {number} seed
  * @property {number} ratePerSecond
- * @property {boolean} isQuick
+ * @property {import('./scenarios.mjs').Pace} pace
  * @property {(line: string) => void} log
  */
 
@@ -98,10 +98,6 @@ export class Stage {
     this.proxy = proxy;
     this.ledger = ledger;
     this.random = random;
-  }
-
-  get isQuick() {
-    return this.environment.isQuick;
   }
 
   get receiver() {
@@ -181,7 +177,7 @@ export async function playScenario(scenario, environment) {
   const proxy = new PostgresProxy(/** @type {string} */ (settings.DATABASE_URL));
   await proxy.start();
   const cluster = await Cluster.create({
-    counts: { api: 2, worker: 2, dispatcher: 2, ...scenario.counts },
+    counts: environment.counts,
     settings: {
       ...settings,
       ...(scenario.viaProxy ? { DATABASE_URL: proxy.url } : {}),

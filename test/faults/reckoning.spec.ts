@@ -1,0 +1,93 @@
+import { describe, expect, it } from '@jest/globals';
+import { reckon, unbrokenMs, type Reckoning, type Strategy } from '../../scripts/faults/reckoning.mjs';
+
+/** What is known of one accepted notification. */
+interface Fact {
+  /** As the ledger has it; undefined: it does not. */
+  state?: string;
+  /** When it arrived, in milliseconds after it was accepted. */
+  arrived?: number[];
+  /** The webhook-id it came under, when it was not its own. */
+  as?: string;
+}
+
+function reckonOf(strategy: Strategy, facts: Fact[], allowedDuplicates = 0): Reckoning {
+  const idOf = (number: number) => `id-${number}`;
+  const arrived = facts.flatMap((fact, number) => (fact.arrived ? [{ ...fact, arrived: fact.arrived, number }] : []));
+  return reckon({
+    strategy,
+    published: {
+      ids: facts.map((_, number) => idOf(number)),
+      acceptedMs: Float64Array.from(facts, () => 1000),
+      repeated: 0,
+      refused: [],
+    },
+    arrivals: {
+      numbers: Int32Array.from(arrived, ({ number }) => number),
+      times: Uint16Array.from(arrived, (fact) => fact.arrived.length),
+      firstMs: Float64Array.from(arrived, (fact) => 1000 + fact.arrived[0]!),
+      ids: arrived.map(({ number, as }) => as ?? idOf(number)),
+      renamed: [],
+    },
+    ledger: new Map(facts.flatMap(({ state }, number) => (state ? [[idOf(number), { state, generation: 1 }]] : []))),
+    faults: [{ fromMs: 1100, toMs: 1500 }],
+    allowedDuplicates,
+  });
+}
+
+describe('the reckoning of the fault suite', () => {
+  it('is content when everything arrived once, and says how long the slowest waited while nothing was broken', () => {
+    const reckoning = reckonOf('at-least-once', [
+      { state: 'delivered', arrived: [5] },
+      { state: 'delivered', arrived: [700] },
+    ]);
+    expect(reckoning).toMatchObject({ accepted: 2, delivered: 2, lost: 0, duplicates: 0, longestRecoveryMs: 300 });
+    expect(reckoning.wrong).toEqual([]);
+  });
+
+  it('finds what did not arrive, whatever the ledger says', () => {
+    const reckoning = reckonOf('at-least-once', [{ state: 'delivered' }, { state: 'failed' }, {}]);
+    expect(reckoning).toMatchObject({ delivered: 0, lost: 3 });
+    expect(reckoning.wrong).toEqual([
+      'at-least-once: 3 were lost: id-0 (delivered), id-1 (failed), id-2 (not in the ledger)',
+    ]);
+  });
+
+  it('accepts at most once that what is reported did not arrive, and nothing else', () => {
+    const reckoning = reckonOf('at-most-once', [
+      { state: 'unknown' },
+      { state: 'unknown', arrived: [5] },
+      { state: 'failed' },
+      { state: 'cancelled' },
+    ]);
+    expect(reckoning).toMatchObject({ delivered: 0, unknown: 2, unknownArrived: 1, failed: 1, lost: 1 });
+    expect(reckoning.wrong).toEqual(['at-most-once: 1 were lost: id-3 (cancelled)']);
+  });
+
+  it('accepts as many duplicates as were in flight, at least once', () => {
+    const facts = [{ state: 'delivered', arrived: [5, 90] }];
+    expect(reckonOf('at-least-once', facts, 1)).toMatchObject({ duplicates: 1, wrong: [] });
+    expect(reckonOf('at-least-once', facts, 0).wrong).toEqual(['at-least-once: 1 duplicates, at most 0 are explained']);
+  });
+
+  it('accepts no duplicate at most once', () => {
+    const facts = [{ state: 'unknown', arrived: [5, 90] }];
+    expect(reckonOf('at-most-once', facts, 10).wrong).toEqual(['at-most-once: 1 duplicates, at most 0 are explained']);
+  });
+
+  it('finds what came under another webhook-id', () => {
+    const reckoning = reckonOf('at-least-once', [{ state: 'delivered', arrived: [5], as: 'id-7' }]);
+    expect(reckoning.wrong).toEqual(['at-least-once: 1 came under a webhook-id other than their own: id-0 as id-7']);
+  });
+
+  it('leaves out of a wait what was broken meanwhile', () => {
+    const faults = [
+      { fromMs: 10, toMs: 20 },
+      { fromMs: 50, toMs: 90 },
+    ];
+    expect(unbrokenMs(0, 100, faults)).toBe(50);
+    expect(unbrokenMs(15, 60, faults)).toBe(30);
+    expect(unbrokenMs(60, 70, faults)).toBe(0);
+    expect(unbrokenMs(70, 60, faults)).toBe(0); // it arrived before its publisher had the answer
+  });
+});
