@@ -42,6 +42,22 @@ export class LedgerView {
     return row.again;
   }
 
+  /** From now on, what is handed out again is counted by the state it was in. */
+  async watchHandOuts() {
+    await this.#query(`
+      CREATE TABLE handed_out (state delivery_state NOT NULL);
+      CREATE FUNCTION note_handed_out() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN INSERT INTO handed_out VALUES (OLD.state); RETURN NULL; END $$;
+      CREATE TRIGGER handed_out AFTER UPDATE ON delivery FOR EACH ROW
+        WHEN (NEW.state = 'queued' AND NEW.generation > OLD.generation) EXECUTE FUNCTION note_handed_out()`);
+  }
+
+  /** @returns {Promise<Map<string, number>>} by former state: waiting, which the queue had lost, or held, which no receiver had room for */
+  async handOuts() {
+    const rows = await this.#query('SELECT state::text, count(*)::int AS count FROM handed_out GROUP BY state');
+    return new Map(rows.map(({ state, count }) => [state, count]));
+  }
+
   /**
    * A connection of its own each time: any of them may be the one that a scenario kills.
    * @param {string} text
