@@ -1,14 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { EndpointWindow, EndpointWindows } from './endpoint-window.js';
 
-/** Enters as often as there is room at once. Whoever then stands in line gives up. */
-function fill(window: EndpointWindow): number {
-  let entered = 0;
-  while (window.enter() === true) entered++;
-  jest.advanceTimersByTime(250);
-  return entered;
-}
-
 describe('the window of an endpoint', () => {
   let nowMs: number;
   let window: EndpointWindow;
@@ -21,6 +13,15 @@ describe('the window of an endpoint', () => {
   afterEach(() => {
     jest.useRealTimers();
   });
+
+  /** Enters as often as there is room at once. Whoever then stands in line gives up. */
+  function fill(window: EndpointWindow): number {
+    let entered = 0;
+    while (window.enter() === true) entered++;
+    nowMs += 2000; // nothing has been completed for so long that there is nothing to hope for
+    jest.advanceTimersByTime(250);
+    return entered;
+  }
 
   /** Fills it and ends all calls, which leaves the window as large as those ends made it. */
   function round(isHealthy: boolean): number {
@@ -73,6 +74,31 @@ describe('the window of an endpoint', () => {
     // Nobody is in line any more who would take the room.
     for (let i = 0; i < 8; i++) window.leave('healthy', 10);
     expect(fill(window)).toBe(16);
+  });
+
+  it('lets those wait on whom the endpoint, as fast as it was in the last second, will get to within a second', async () => {
+    fill(window);
+    for (let i = 0; i < 2; i++) window.leave('healthy', 10);
+    for (let i = 0; i < 4; i++) expect(window.enter()).toBe(true); // a window of 10, in which 6 were open
+    const answers: (boolean | undefined)[] = [undefined, undefined, undefined];
+    answers.forEach((_, nr) => void Promise.resolve(window.enter()).then((isIn) => (answers[nr] = isIn)));
+    await jest.advanceTimersByTimeAsync(250);
+    expect(answers).toEqual([undefined, undefined, false]);
+    nowMs += 1999; // still the second before
+    await jest.advanceTimersByTimeAsync(250);
+    expect(answers).toEqual([undefined, undefined, false]);
+    nowMs += 1;
+    await jest.advanceTimersByTimeAsync(250);
+    expect(answers).toEqual([false, false, false]);
+  });
+
+  it('counts on no call that ended badly', async () => {
+    fill(window);
+    window.leave('unhealthy', 10);
+    let isIn: boolean | undefined;
+    void Promise.resolve(window.enter()).then((answer) => (isIn = answer));
+    await jest.advanceTimersByTimeAsync(250);
+    expect(isIn).toBe(false);
   });
 
   it('turns away at once when the line is sixteen times as long as the window', () => {

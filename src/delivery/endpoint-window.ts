@@ -6,7 +6,10 @@
 const firstLimit = 8;
 /** Waiting for room, per place: a burst to a quick endpoint is through before anyone gives up. */
 const waitersPerPlace = 16;
-const longestWaitMs = 250;
+/** After this time whoever waits goes back to the ledger, unless the endpoint is about to get to it. */
+const patienceMs = 250;
+/** What an endpoint completed in this time it will complete again; who stands that near in line waits on. */
+const paceMs = 1000;
 /** A held delivery is looked at again at least this often, so that a recovered endpoint is not kept waiting. */
 const longestHoldMs = 60_000;
 const shortestHoldMs = 250;
@@ -19,6 +22,10 @@ export class EndpointWindow {
   private meanMs = 100;
   /** Until when what was held will keep the endpoint busy, by its measured speed. */
   private bookedUntil = 0;
+  /** Calls that ended well since `pageBegan`, and in the second before. */
+  private completed = 0;
+  private completedBefore = 0;
+  private pageBegan = 0;
 
   constructor(
     private readonly maxLimit: number,
@@ -37,14 +44,18 @@ export class EndpointWindow {
     }
     if (this.waiters.length >= this.limit * waitersPerPlace) return false;
     return new Promise((resolve) => {
+      let timer: NodeJS.Timeout;
       const waiter = (entered: boolean) => {
         clearTimeout(timer);
         resolve(entered);
       };
-      const timer = setTimeout(() => {
-        this.waiters.splice(this.waiters.indexOf(waiter), 1);
+      const consider = () => {
+        const ahead = this.waiters.indexOf(waiter);
+        if (ahead < this.completedLately()) return void (timer = setTimeout(consider, patienceMs));
+        this.waiters.splice(ahead, 1);
         resolve(false);
-      }, longestWaitMs);
+      };
+      timer = setTimeout(consider, patienceMs);
       this.waiters.push(waiter);
     });
   }
@@ -58,10 +69,28 @@ export class EndpointWindow {
     if (verdict === 'healthy') this.limit = Math.min(this.maxLimit, this.limit + 1);
     if (verdict === 'unhealthy') this.limit = Math.max(1, Math.floor(this.limit / 2));
     if (verdict !== 'none') this.meanMs += (durationMs - this.meanMs) / 16;
+    if (verdict === 'healthy') {
+      this.turnPage();
+      this.completed++;
+    }
     while (this.open < this.limit && this.waiters.length > 0) {
       this.open++;
       this.waiters.shift()!(true);
     }
+  }
+
+  /** How many calls ended well within a second, of late: a receiver that hangs completes nothing, however fast it was. */
+  private completedLately(): number {
+    this.turnPage();
+    return Math.max(this.completed, this.completedBefore);
+  }
+
+  private turnPage(): void {
+    const ageMs = this.now() - this.pageBegan;
+    if (ageMs < paceMs) return;
+    this.completedBefore = ageMs < 2 * paceMs ? this.completed : 0;
+    this.completed = 0;
+    this.pageBegan += Math.floor(ageMs / paceMs) * paceMs;
   }
 
   /** Milliseconds until a delivery that found no room should come again: spread out at the speed the endpoint has shown. */
