@@ -59,6 +59,14 @@ export const settingsSchema = z
     DATABASE_POOL_SIZE: wholeNumber(2, 200)
       .default(10)
       .describe('Postgres connections of this process: this many for the hot path and as many again for the rest.'),
+    DATABASE_TIMEOUT: z.coerce
+      .number()
+      .min(0.1)
+      .max(600)
+      .default(15)
+      .describe(
+        'Seconds one statement of the hot path may take; then it counts as failed, and publishing answers 503.',
+      ),
     QUEUE_PREFIX: z
       .string()
       .regex(/^[\w.-]{1,80}$/)

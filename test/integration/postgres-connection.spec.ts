@@ -15,7 +15,7 @@ describe('the connection to Postgres', () => {
   beforeEach(async () => {
     database = await createDatabase();
     proxy = await TcpProxy.start(database.url);
-    postgres = await Postgres.open(readSettings({ DATABASE_URL: proxy.url }), []);
+    postgres = await Postgres.open(readSettings({ DATABASE_URL: proxy.url, DATABASE_TIMEOUT: '1' }), []);
   });
 
   afterEach(async () => {
@@ -36,6 +36,15 @@ describe('the connection to Postgres', () => {
     expect(await postgres.transaction((query) => query(select, []))).toEqual([{ one: 1 }]);
   });
 
+  it('may freeze: the statement fails in good time, and the next gets another connection', async () => {
+    await postgres.query(select, []);
+    proxy.holdUp();
+    await expect(postgres.query(select, [])).rejects.toThrow('Query read timeout');
+    await proxy.cut();
+    await proxy.restore();
+    expect(await postgres.query(select, [])).toEqual([{ one: 1 }]);
+  });
+
   it('may go while a transaction waits for an answer', async () => {
     const sleeping = { name: 'sleeping', text: 'SELECT pg_sleep(60)' };
     const transaction = postgres.transaction((query) => query(sleeping, []));
@@ -45,7 +54,7 @@ describe('the connection to Postgres', () => {
       return rows.length === 1;
     });
     await proxy.cut();
-    expect(String(await ended)).toMatch(/Connection terminated|ECONNRESET/);
+    expect(String(await ended)).toMatch(/Connection terminated|ECONNRESET|Query read timeout/);
     await proxy.restore();
     expect(await postgres.transaction((query) => query(select, []))).toEqual([{ one: 1 }]);
   });

@@ -36,7 +36,7 @@ export function isUnavailable(error: unknown): boolean {
   // pg has no code for these.
   return (
     typeof message === 'string' &&
-    /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error)/.test(
+    /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Query read timeout)/.test(
       message,
     )
   );
@@ -44,3 +44,7 @@ export function isUnavailable(error: unknown): boolean {
 
 /** Several statements waited for each other's rows, and this one was told to give way. */
 export const isDeadlock = (error: unknown): boolean => sqlState(error) === '40P01';
+
+/** The driver waited for an answer as long as it was allowed to (`query_timeout`; its error has no code). */
+export const isUnanswered = (error: unknown): boolean =>
+  error instanceof Error && error.message === 'Query read timeout';

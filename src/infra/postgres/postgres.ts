@@ -6,7 +6,7 @@ import { DataSource, type DataSourceOptions, type EntitySchema } from 'typeorm';
 import { migrations } from '../../../migrations/index.js';
 import type { Settings } from '../../config/settings.js';
 import { lockDirectory } from './directory-lock.js';
-import { isDeadlock } from './postgres-errors.js';
+import { isDeadlock, isUnanswered } from './postgres-errors.js';
 
 export type Row = Record<string, unknown>;
 
@@ -58,6 +58,8 @@ export class Postgres {
       const pool = new pg.Pool({
         ...extra,
         connectionString: settings.DATABASE_URL,
+        // A server that is frozen, not down, must not leave a publisher without an answer.
+        query_timeout: settings.DATABASE_TIMEOUT * 1000,
         onConnect: (client) => client.query(preferIndexes),
       });
       // Without a listener an idle connection that dies (a restart of Postgres) would end the process.
@@ -144,11 +146,15 @@ export class Postgres {
     const client = await this.pool.connect();
     // A connection that dies tells the statement under way; without a listener it would end the process as well.
     client.on('error', ignore);
+    let isStuck = false;
     try {
       return await work(client);
+    } catch (error) {
+      isStuck = isUnanswered(error);
+      throw error;
     } finally {
       client.off('error', ignore);
-      client.release(); // one that broke does not go back
+      client.release(isStuck); // one that broke does not go back, nor one that still waits for an answer
     }
   }
 
