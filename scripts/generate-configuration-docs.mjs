@@ -43,7 +43,7 @@ function render(schema) {
   const rows = Object.entries(schema.shape).map(([name, setting]) => {
     const described = /** @type {import('zod').ZodType} */ (setting);
     const preset = described.safeParse(undefined);
-    const value = preset.success && preset.data !== undefined ? String(preset.data) : '';
+    const value = preset.success && preset.data !== undefined ? written(preset.data) : '';
     return `| \`${name}\` | ${value === '' ? '–' : `\`${value}\``} | ${cell(described.description ?? '')} |`;
   });
   return [
@@ -58,6 +58,14 @@ function render(schema) {
     ...rows,
     '',
   ].join('\n');
+}
+
+/**
+ * As an operator would write it.
+ * @param {unknown} value
+ */
+function written(value) {
+  return typeof value === 'object' && !Array.isArray(value) ? JSON.stringify(value) : String(value);
 }
 
 /** @param {string} text */

@@ -92,6 +92,33 @@ describe('settings', () => {
     expect(readSettings({ ...lock, DELIVERY_LEASE_MS: '90001' }).DELIVERY_LEASE_MS).toBe(90_001);
   });
 
+  it('refuse to remember a key longer than its notification is kept', () => {
+    expect(refusal({ RETENTION_DAYS: '6' })).toContain('IDEMPOTENCY_KEY_TTL_SEC: must not exceed');
+    const settings = readSettings({ RETENTION_DAYS: '2', IDEMPOTENCY_KEY_TTL_SEC: '172800' });
+    expect(settings.IDEMPOTENCY_KEY_TTL_SEC).toBe(172_800);
+  });
+
+  it('say for each customer how long outcomes are remembered, and who is delivered to at least once', () => {
+    const { TTL_IDEMPOTENCY_PER_CUSTOMER_SEC, AT_LEAST_ONCE_SENDING_CUSTOMERS } = readSettings({
+      TTL_IDEMPOTENCY_PER_CUSTOMER_SEC: '{"cases": 604800, "*": 2592000}',
+      AT_LEAST_ONCE_SENDING_CUSTOMERS: ' cases , archive,,',
+    });
+    expect(TTL_IDEMPOTENCY_PER_CUSTOMER_SEC).toEqual({ cases: 604_800, '*': 2_592_000 });
+    expect(AT_LEAST_ONCE_SENDING_CUSTOMERS).toEqual(['cases', 'archive']);
+    expect(readSettings({})).toMatchObject({
+      TTL_IDEMPOTENCY_PER_CUSTOMER_SEC: {},
+      AT_LEAST_ONCE_SENDING_CUSTOMERS: ['*'],
+      TTL_LOCK_TIME_LIMIT_MS: 120_000,
+    });
+  });
+
+  it.each(['60', '[]', '{', '{"cases": "60"}', '{"cases": 59}', '{"cases": 2592001}', '{"cases": 1e9}'])(
+    'refuse TTL_IDEMPOTENCY_PER_CUSTOMER_SEC=%s',
+    (value) => {
+      expect(refusal({ TTL_IDEMPOTENCY_PER_CUSTOMER_SEC: value })).toContain('client id → seconds from 60 to 2592000');
+    },
+  );
+
   it('refuse to divide the roles over processes that have no queue or no database between them', () => {
     const { AMQP_URL, ...withoutQueue } = withUrls;
     expect(refusal({ ...withoutQueue, ROLES: 'api,dispatcher' })).toContain('without AMQP_URL');

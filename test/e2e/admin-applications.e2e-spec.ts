@@ -77,6 +77,62 @@ describe('applications', () => {
     expect((await admin.get(path, { token })).status).toBe(200);
   });
 
+  describe('created under an Idempotency-Key', () => {
+    const create = (key: string, body: object, token?: string) =>
+      admin.post(path, body, { headers: { 'idempotency-key': key }, token });
+    const namesOf = async () => (await admin.get(path)).json.applications as { clientId: string }[];
+
+    it('are created once, and the answer comes again with its secret, marked', async () => {
+      const [key, body] = [randomUUID(), { clientId: newClientId(), label: 'Zaken' }];
+      const [first, second] = [await create(key, body), await create(`"${key}"`, body)];
+      expect([first.status, second.status]).toEqual([201, 201]);
+      expect(second.json).toEqual(first.json);
+      expect(second.headers.get('cache-control')).toBe('no-store');
+      expect([first, second].map(({ headers }) => headers.get('idempotent-replayed'))).toEqual([null, 'true']);
+      expect((await namesOf()).filter(({ clientId }) => clientId === body.clientId)).toHaveLength(1);
+    });
+
+    it('are one, however many ask for it at once', async () => {
+      const [key, body] = [randomUUID(), { clientId: newClientId(), label: 'Zaken' }];
+      const answers = await Promise.all(Array.from({ length: 10 }, () => create(key, body)));
+      const ofStatus = (status: number) => answers.filter((answer) => answer.status === status);
+      expect(ofStatus(201).length).toBeGreaterThan(0);
+      expect(ofStatus(201).length + ofStatus(409).length).toBe(10);
+      for (const { json } of ofStatus(409)) expect(json.code).toBe('idempotency-key-in-flight');
+      expect(new Set(ofStatus(201).map(({ json }) => json.id)).size).toBe(1);
+    });
+
+    it('are refused under a key that was used for another', async () => {
+      const [key, body] = [randomUUID(), { clientId: newClientId(), label: 'Zaken' }];
+      await create(key, body);
+      const { status, json } = await create(key, { ...body, label: 'Other' });
+      expect([status, json.code]).toEqual([422, 'idempotency-key-reused']);
+    });
+
+    it('leave the key free when they are refused', async () => {
+      const [key, clientId] = [randomUUID(), newClientId()];
+      const taken = await admin.post(path, { clientId, label: 'First' });
+      expect((await create(key, { clientId, label: 'Second' })).status).toBe(400);
+      await admin.delete(`${path}/${taken.json.id}`);
+      const { status, headers } = await create(key, { clientId, label: 'Second' });
+      expect([status, headers.get('idempotent-replayed')]).toEqual([201, null]);
+    });
+
+    it('do not share keys between superusers', async () => {
+      const [key, clientId] = [randomUUID(), newClientId()];
+      const { json } = await admin.post(path, { clientId, label: 'Operator', isSuperuser: true });
+      const token = signToken({ clientId, secret: json.secret });
+      const one = await create(key, { clientId: newClientId(), label: 'One' });
+      const other = await create(key, { clientId: newClientId(), label: 'Other' }, token);
+      expect([one.status, other.status]).toEqual([201, 201]);
+    });
+
+    it.each(['', '"', 'é'.normalize('NFC'), 'x'.repeat(256)])('are refused with the key %j', async (key) => {
+      const { status, json } = await create(key, { clientId: newClientId(), label: 'Zaken' });
+      expect([status, json.code]).toEqual([400, 'idempotency-key-invalid']);
+    });
+  });
+
   it('refuses the old secret at once when it is rotated or replaced', async () => {
     const clientId = newClientId();
     const { json } = await admin.post(path, { clientId, label: 'Keys', scopes: ['notificaties.consumeren'] });

@@ -1,0 +1,81 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Channel } from '../channels/channel.js';
+import type { ParsedNotification } from './parse-notification.js';
+import { requestHashOf, termsOf } from './terms.js';
+
+function notification(channel: Partial<Channel> = {}, parts: Partial<ParsedNotification> = {}): ParsedNotification {
+  return {
+    channel: {
+      id: 'f0e0a0d2-7ad5-4b0e-8a2b-6ce7dd7bd1b4',
+      name: 'cases',
+      documentationLink: '',
+      filters: [],
+      canonicalFilters: new Set(),
+      deduplication: null,
+      maxAgeSeconds: null,
+      ...channel,
+    },
+    characteristics: new Map([['object_type', 'a']]),
+    hoofdObject: 'http://one/',
+    resource: 'status',
+    resourceUrl: 'http://two/',
+    actie: 'create',
+    createdAt: 1_000_000,
+    body: '{}',
+    ...parts,
+  };
+}
+
+const rule = (...fields: string[]) => ({ deduplication: { fields, withinSeconds: 60 } });
+const contentOf = (...arguments_: Parameters<typeof notification>) => termsOf(notification(...arguments_), {})?.content;
+
+describe('the terms of a notification', () => {
+  it('are none when it is simply to be sent now', () => {
+    expect(termsOf(notification(), {})).toBeUndefined();
+  });
+
+  it('end with the age its channel allows, counted from its creation', () => {
+    expect(termsOf(notification({ maxAgeSeconds: 30 }), {})).toMatchObject({ expiresAt: 1_030_000 });
+  });
+
+  it('keep the content for as long as the rule says', () => {
+    expect(contentOf(rule('actie'))).toMatchObject({ keepSeconds: 60 });
+  });
+
+  it('tell channels, rules and values apart', () => {
+    const keys = [
+      contentOf(rule('actie')),
+      contentOf({ ...rule('actie'), name: 'other' }),
+      contentOf(rule('actie'), { actie: 'update' }),
+      contentOf(rule('actie', 'resource')),
+      contentOf(rule('resource'), { resource: 'create' }),
+      contentOf(rule('kenmerken.object_type')),
+    ].map((content) => content?.key);
+    expect(new Set(keys).size).toBe(keys.length);
+  });
+
+  it('find a characteristic by any spelling of its name, and one called like a field as well', () => {
+    const one = contentOf(rule('kenmerken.objectType'), { characteristics: new Map([['object_type', 'a']]) });
+    const other = contentOf(rule('kenmerken.objectType'), { characteristics: new Map([['object_type', 'b']]) });
+    expect(one).toBeDefined();
+    expect(one).not.toEqual(other);
+    expect(contentOf(rule('kenmerken.actie'), { characteristics: new Map([['actie', 'x']]) })).toBeDefined();
+    expect(contentOf(rule('kenmerken.actie'))).toBeUndefined();
+  });
+
+  it('leave the content out of what may be replaced', () => {
+    expect(termsOf(notification(rule('actie')), { notBefore: 5, isReplaceable: true })?.content).toBeUndefined();
+  });
+});
+
+describe('the fingerprint of a request', () => {
+  it('is of its content and the time it asks for', () => {
+    const hashes = [
+      requestHashOf(notification(), undefined),
+      requestHashOf(notification(), 5),
+      requestHashOf(notification({}, { body: '{ }' }), undefined),
+    ];
+    expect(new Set(hashes).size).toBe(3);
+    expect(requestHashOf(notification(), 5)).toBe(hashes[1]);
+  });
+});

@@ -1,0 +1,96 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { eventually } from '../support/eventually.js';
+import { Receiver } from '../support/receiver.js';
+import { HerautProcess } from '../support/spawn-heraut.js';
+import { real, stacks, type PreparedStack, type Stack } from '../support/stacks.js';
+
+const dispatchProgram = fileURLToPath(new URL('../../dist/src/dispatch-once.js', import.meta.url));
+
+let prepared: PreparedStack;
+let receiver: Receiver;
+const running: HerautProcess[] = [];
+
+async function prepare(stack: Stack): Promise<void> {
+  [prepared, receiver] = [await stack.prepare(), await Receiver.start()];
+}
+
+async function start(settings: Record<string, string> = {}): Promise<HerautProcess> {
+  const heraut = await HerautProcess.start({ settings: { ...prepared.settings, ...settings }, until: 'live' });
+  running.push(heraut);
+  return heraut;
+}
+
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((heraut) => heraut.kill9()));
+  await receiver.stop();
+  await prepared.release();
+});
+
+async function subscribe(heraut: HerautProcess): Promise<void> {
+  expect((await heraut.call('POST', '/api/v1/kanaal', { body: { naam: 'cases' } })).status).toBe(201);
+  const body = { callbackUrl: receiver.url, auth: 'Bearer secret', kanalen: [{ naam: 'cases' }] };
+  expect((await heraut.call('POST', '/api/v1/abonnement', { body })).status).toBe(201);
+}
+
+async function publish(heraut: HerautProcess, at: number, nr = 1): Promise<string> {
+  const body = {
+    kanaal: 'cases',
+    hoofdObject: 'http://openzaak:8000/zaken/1',
+    resource: 'status',
+    resourceUrl: `http://openzaak:8000/statussen/${nr}`,
+    actie: 'create',
+    aanmaakdatum: '2025-01-01T10:00:00Z',
+  };
+  const headers = { 'deliver-after': new Date(at).toISOString() };
+  const answer = await heraut.call('POST', '/api/v1/notificaties', { body, headers });
+  expect(answer.status).toBe(201);
+  return answer.headers.get('notification-id')!;
+}
+
+const received = () => receiver.notifications.map(({ headers }) => headers['webhook-id']);
+
+describe.each(stacks)('a scheduled notification on the $name stack', (stack) => {
+  beforeEach(() => prepare(stack));
+
+  it('outlives a kill of everything, and is sent when its time comes', async () => {
+    const heraut = await start();
+    await subscribe(heraut);
+    const at = Date.now() + 4000;
+    const id = await publish(heraut, at);
+    await heraut.kill9();
+    await heraut.start('live');
+    await eventually(() => received().includes(id), 'it to arrive', { withinMs: 20_000 });
+    expect(receiver.notifications[0]!.at).toBeGreaterThanOrEqual(at);
+    expect(received()).toEqual([id]);
+  });
+});
+
+describe('scheduled notifications, and cron instead of a dispatcher', () => {
+  beforeEach(() => prepare(real));
+
+  it('are sent once, however often it is called, and none before its time', async () => {
+    const heraut = await start({ ROLES: 'api,worker' });
+    await subscribe(heraut);
+    const soon = Date.now() + 500;
+    const due = await Promise.all(Array.from({ length: 20 }, (_, nr) => publish(heraut, soon, nr)));
+    const later = await publish(heraut, soon + 3_600_000);
+    await eventually(() => Date.now() > soon, 'their time');
+    expect(await Promise.all([dispatch(), dispatch(), dispatch()])).toEqual([0, 0, 0]);
+    await eventually(() => received().length >= due.length, 'all of them', { withinMs: 20_000 });
+    expect(await dispatch()).toBe(0);
+    expect(received().sort()).toEqual(due.sort());
+    expect(received()).not.toContain(later);
+  });
+
+  async function dispatch(): Promise<number | null> {
+    const child = spawn(process.execPath, [dispatchProgram, '--once'], {
+      env: { PATH: process.env.PATH, ...prepared.settings, LOG_LEVEL: 'error' },
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
+    const [status] = (await once(child, 'exit')) as [number | null];
+    return status;
+  }
+});
