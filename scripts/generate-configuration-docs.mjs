@@ -65,7 +65,8 @@ function render(schema) {
  * @param {unknown} value
  */
 function written(value) {
-  return typeof value === 'object' && !Array.isArray(value) ? JSON.stringify(value) : String(value);
+  if (Array.isArray(value)) return value.join();
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 /** @param {string} text */

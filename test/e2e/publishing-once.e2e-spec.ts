@@ -335,5 +335,6 @@ describe('Deliver-After', () => {
       .at(-1)!;
     await api.post(`${api.origin}/admin/v1/deliveries/${id}/${subscription}/retry`, undefined);
     await arrived(id);
+    expect(receivedOf(id)).toHaveLength(1);
   });
 });

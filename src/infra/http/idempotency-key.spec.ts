@@ -3,8 +3,8 @@ import { IdempotencyKeyInFlight, RequestsUnderWay } from './idempotency-key.js';
 
 describe('requests under way', () => {
   const hold = () => {
-    let letGo = (_: string): void => {};
-    let fail = (_: Error): void => {};
+    let letGo!: (outcome: string) => void;
+    let fail!: (error: Error) => void;
     const done = new Promise<string>((resolve, reject) => {
       letGo = resolve;
       fail = reject;
