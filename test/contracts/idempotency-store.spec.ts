@@ -332,7 +332,9 @@ describe('the idempotency store in Redis', () => {
     await through.acquire({ ...claim(key), token: 'through/1' });
     await proxy.cut();
     await expect(through.acquire(claim(key))).rejects.toThrow(/Connection|Stream|ECONNREFUSED|max retries/);
-    await expect(through.seal(key, 'through/1', 'done', hour)).rejects.toThrow(/Connection|Stream|ECONNREFUSED|max retries/);
+    await expect(through.seal(key, 'through/1', 'done', hour)).rejects.toThrow(
+      /Connection|Stream|ECONNREFUSED|max retries/,
+    );
     await expect(through.extend(key, 'through/1', hour)).rejects.toThrow(/Connection|Stream|ECONNREFUSED|max retries/);
     await proxy.restore();
     await eventually(() => through.seal(key, 'through/1', 'done', hour).catch(() => false));

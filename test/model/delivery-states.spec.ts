@@ -77,12 +77,15 @@ describe.each(stacks)('the states of a delivery, on the ledger of the $name stac
 
   it('hold through whatever happens: nothing is lost, nothing is sent once too often, and what is over stays over', async () => {
     const course = fc.array(action, { minLength: 30, maxLength: 250, size: 'max' });
-    const checked = fc.assert(fc.asyncProperty(stack.name === 'embedded' ? fc.constant(false) : fc.boolean(), course, play), {
-      numRuns: numberOfRuns,
-      interruptAfterTimeLimit: timeLimitMs,
-      ...seed,
-      ...path,
-    });
+    const checked = fc.assert(
+      fc.asyncProperty(stack.name === 'embedded' ? fc.constant(false) : fc.boolean(), course, play),
+      {
+        numRuns: numberOfRuns,
+        interruptAfterTimeLimit: timeLimitMs,
+        ...seed,
+        ...path,
+      },
+    );
     await expect(checked).resolves.toBeUndefined();
     expect(runs).toBeGreaterThan(0);
   }, 3_600_000);
