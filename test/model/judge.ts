@@ -53,7 +53,14 @@ export class Judge {
 
   /** A delivery somebody may want to do something about. */
   pick(pick: number): DeliveryRow | undefined {
-    return [...this.rows.values()][pick % this.rows.size];
+    // In the order in which they came about: ids differ from run to run, and a run must be the same when it is repeated.
+    const order = [...this.guarantees.keys()];
+    const rows = [...this.rows.values()].toSorted(
+      (one, other) =>
+        (one.notificationId === other.notificationId ? 0 : one.notificationId < other.notificationId ? -1 : 1) ||
+        order.indexOf(one.subscriptionId) - order.indexOf(other.subscriptionId),
+    );
+    return rows[pick % rows.length];
   }
 
   operated(key: string, verb: 'cancel' | 'retry'): void {
@@ -85,10 +92,12 @@ export class Judge {
     this.retried = undefined;
   }
 
-  /** What must hold when nothing is left to be done. */
-  conclude(): void {
+  /** What must hold when nothing is left to be done. @param survivors processes that did not end before */
+  conclude(survivors: ReadonlySet<number>): void {
     for (const row of this.rows.values()) {
       demand(isOver(row.state), `${show(row)} came to an end`);
+      const isKnownSuccess = this.receiver.of(row.key).heardBy.some((process) => survivors.has(process));
+      demand(!isKnownSuccess || row.state === 'delivered', `${show(row)} is delivered, as somebody heard`);
       this.demandReason(row);
     }
   }

@@ -13,6 +13,8 @@ export interface Tally {
   gone: number;
   /** Calls that ended without an answer. */
   unanswered: number;
+  /** Processes that heard of a success. */
+  heardBy: number[];
 }
 
 interface Call {
@@ -36,7 +38,7 @@ export class ModelReceiver {
   of(key: string): Tally {
     let tally = this.tallies.get(key);
     if (!tally) {
-      tally = { calls: 0, arrived: 0, accepted: 0, refused: 0, gone: 0, unanswered: 0 };
+      tally = { calls: 0, arrived: 0, accepted: 0, refused: 0, gone: 0, unanswered: 0, heardBy: [] };
       this.tallies.set(key, tally);
     }
     return tally;
@@ -48,10 +50,14 @@ export class ModelReceiver {
     return new Promise((tell) => this.calls.push({ process, key, wire: 'here', tell }));
   }
 
-  /** The next event of the `pick`-th call; what has to come before comes, too. */
-  event(pick: number, event: CallEvent): void {
+  /**
+   * The next event of the `pick`-th call; what has to come before comes, too.
+   * @returns which call it was
+   */
+  event(pick: number, event: CallEvent): string[] {
     const call = this.calls[pick % this.calls.length];
-    if (!call) return;
+    if (!call) return [];
+    const told = call.tell ? 'told' : 'not told';
     switch (event) {
       case 'refuse':
         if (call.wire === 'here') this.tell(call, unanswered(false));
@@ -75,6 +81,7 @@ export class ModelReceiver {
         this.answer(call, event);
     }
     if (!call.tell && call.wire !== 'sent') this.forget(call);
+    return [`${call.process} call ${call.key.slice(14, 23)}…${call.key.slice(-4)}: ${event}, ${told}`];
   }
 
   abandonAll(process: number): void {
@@ -100,8 +107,11 @@ export class ModelReceiver {
 
   private answer(call: Call, status: number): void {
     const tally = this.of(call.key);
-    if (status === 200) tally.accepted++;
-    else tally.refused++;
+    if (status !== 200) tally.refused++;
+    else {
+      tally.accepted++;
+      if (call.tell) tally.heardBy.push(call.process);
+    }
     if (status === 410) tally.gone++;
     call.tell?.({ kind: 'answered', status, retryAfter: undefined, durationMs: 1, excerpt: '' });
     call.tell = undefined;

@@ -30,7 +30,7 @@ export class World {
   private readonly subscriptionIds: string[] = [];
   private readonly around: Surroundings;
   private readonly operator: { subscriptions: SubscriptionsService; policies: RetryPolicies; ledger: Ledger };
-  readonly judge: Judge;
+  private readonly judge: Judge;
   /** What happened so far, for who has to find out what went wrong. */
   readonly story: string[] = [];
 
@@ -108,6 +108,7 @@ export class World {
     const { gates, receiver, broker } = this.around;
     this.story.push('healing');
     this.thaw();
+    let calmRounds = 0;
     for (let round = 0; round < healingRounds; round++) {
       const somebody = this.slot(round);
       somebody.perform('recover');
@@ -116,10 +117,16 @@ export class World {
       await this.restart();
       const isQuiet = gates.count + receiver.count + (broker?.count ?? 0) === 0;
       await this.judge.look();
-      if (isQuiet && this.judge.isOver()) return;
+      calmRounds = isQuiet && this.judge.isOver() ? calmRounds + 1 : 0;
+      if (calmRounds > healingStepsMs.length) return; // nobody was only waiting for a while
       await this.time.pass(healingStepsMs[round % healingStepsMs.length]!);
       await gates.quiet();
     }
+  }
+
+  /** Nothing was promised that did not come true. */
+  conclude(): void {
+    this.judge.conclude(new Set(this.slots.filter(({ state }) => state === 'running').map(({ number }) => number)));
   }
 
   end(): void {
@@ -133,7 +140,7 @@ export class World {
       if (gates.count > 0) {
         this.story.push(...(await gates.open(0, 'works', () => true)));
         await this.judge.look();
-      } else if (receiver.count > 0) receiver.event(0, 200);
+      } else if (receiver.count > 0) this.story.push(...receiver.event(0, 200));
       else if (!this.slots.some(({ number }) => broker?.hand(0, number))) return;
     }
   }
@@ -154,7 +161,8 @@ export class World {
         return;
       }
       case 'call':
-        return receiver.event(action.pick, action.event);
+        this.story.push(...receiver.event(action.pick, action.event));
+        return;
       case 'duty':
         return this.slot(action.by).perform(action.duty);
       case 'pass':
