@@ -26,6 +26,7 @@ const superuser = { clientId: 'bench', secret: 'for this benchmark only' };
 /**
  * @param {object} how
  * @param {boolean} how.embedded
+ * @param {string} how.guarantee of the subscriptions
  * @param {string | undefined} how.cpuProf
  * @param {string} how.directory for logs and the embedded database
  * @param {string[]} how.filters of the channels
@@ -34,7 +35,16 @@ const superuser = { clientId: 'bench', secret: 'for this benchmark only' };
  * @param {(line: string) => void} how.log
  * @returns {Promise<Installation>}
  */
-export async function startInstallation({ embedded, cpuProf, directory, filters, onStarted, tellGuardian, log }) {
+export async function startInstallation({
+  embedded,
+  guarantee,
+  cpuProf,
+  directory,
+  filters,
+  onStarted,
+  tellGuardian,
+  log,
+}) {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const common = {
@@ -89,7 +99,8 @@ export async function startInstallation({ embedded, cpuProf, directory, filters,
       await post(`${url}/api/v1/kanaal`, token, { naam: channel, filters });
       for (const callbackUrl of callbackUrls) {
         const kanalen = [{ naam: channel }];
-        await post(`${url}/api/v1/abonnement`, token, { callbackUrl, auth: 'Bearer bench', kanalen });
+        const abonnement = { callbackUrl, auth: 'Bearer bench', kanalen, deliveryGuarantee: guarantee };
+        await post(`${url}/api/v1/abonnement`, token, abonnement);
       }
     },
     troubles: () => countTroubles(herauts.map((heraut) => heraut.logFile)),

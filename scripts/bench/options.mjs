@@ -3,8 +3,11 @@ import { parseArgs } from 'node:util';
 export const scenarios = /** @type {const} */ (['closed-loop', 'open-loop', 'fan-out']);
 /** @typedef {typeof scenarios[number]} Scenario */
 
+const guarantees = /** @type {const} */ (['at-least-once', 'at-most-once']);
+
 const usage = `npm run bench -- [options]
 
+  --guarantee G   at-least-once (default) or at-most-once, for every subscription
   --embedded      one process on the embedded default instead of PostgreSQL, RabbitMQ and Redis
   --seconds N     how long each loop publishes (20)
   --count N       at most this many notifications in the closed loop (100000)
@@ -16,6 +19,7 @@ const usage = `npm run bench -- [options]
 /**
  * @typedef {object} Options
  * @property {boolean} embedded
+ * @property {typeof guarantees[number]} guarantee
  * @property {number} seconds
  * @property {number} count
  * @property {readonly Scenario[]} only
@@ -33,8 +37,11 @@ export function readOptions() {
   const only = values.only?.map((name) => scenarios.find((scenario) => scenario === name));
   if (only?.includes(undefined)) throw new Error(usage);
   if (only && values.json) throw new Error('--json needs all scenarios, so it does not go with --only.');
+  const guarantee = guarantees.find((each) => each === values.guarantee);
+  if (!guarantee) throw new Error(usage);
   return {
     embedded: values.embedded,
+    guarantee,
     seconds: wholeNumber('seconds', values.seconds, 1, 60),
     count: wholeNumber('count', values.count, 100, 1_000_000),
     only: only?.filter((scenario) => scenario !== undefined) ?? scenarios,
@@ -48,6 +55,7 @@ function parse() {
     return parseArgs({
       options: {
         embedded: { type: 'boolean', default: false },
+        guarantee: { type: 'string', default: guarantees[0] },
         seconds: { type: 'string', default: '20' },
         count: { type: 'string', default: '100000' },
         only: { type: 'string', multiple: true },
