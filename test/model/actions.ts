@@ -43,13 +43,15 @@ const terms = fc.oneof(
   { weight: 1, arbitrary: fc.record({ notBeforeInMs: fc.constantFrom(0, 5000) }) },
 );
 
+const publish = fc.record({ do: always('publish' as const), by: process, terms });
+
 /** Mostly the ordinary course of things, now and then a misfortune. */
-export const action: fc.Arbitrary<Action> = fc.oneof(
+const action: fc.Arbitrary<Action> = fc.oneof(
   {
     weight: 60,
     arbitrary: fc.record({ do: always('step' as const), pick, fate, count: fc.constantFrom(1, 1, 1, 2, 3) }),
   },
-  { weight: 8, arbitrary: fc.record({ do: always('publish' as const), by: process, terms }) },
+  { weight: 6, arbitrary: publish },
   { weight: 20, arbitrary: fc.record({ do: always('hand' as const), pick, to: process }) },
   { weight: 20, arbitrary: fc.record({ do: always('call' as const), pick, event: events }) },
   {
@@ -100,3 +102,7 @@ export const action: fc.Arbitrary<Action> = fc.oneof(
     }),
   },
 );
+
+export const course: fc.Arbitrary<Action[]> = fc
+  .tuple(publish, fc.array(action, { minLength: 30, maxLength: 250, size: 'max' }))
+  .map(([first, rest]) => [first, ...rest]);

@@ -5,7 +5,7 @@ import { readSettings, type Settings } from '../../src/config/settings.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { SubscriptionEntity } from '../../src/subscriptions/subscription.entity.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
-import { action, type Action } from './actions.js';
+import { course, type Action } from './actions.js';
 import { VirtualTime } from './virtual-time.js';
 
 // Pauses are part of the model's time, too.
@@ -76,7 +76,6 @@ describe.each(stacks)('the states of a delivery, on the ledger of the $name stac
   };
 
   it('hold through whatever happens: nothing is lost, nothing is sent once too often, and what is over stays over', async () => {
-    const course = fc.array(action, { minLength: 30, maxLength: 250, size: 'max' });
     await fc.assert(fc.asyncProperty(stack.name === 'embedded' ? fc.constant(false) : fc.boolean(), course, play), {
       numRuns: numberOfRuns,
       interruptAfterTimeLimit: timeLimitMs,

@@ -42,6 +42,8 @@ export class Judge {
   private rows = new Map<string, DeliveryRow>();
   private readonly cancelled = new Set<string>();
   private retried: string | undefined;
+  /** Failed calls there had been when an operator began a new series of attempts. */
+  private readonly failuresBefore = new Map<string, number>();
 
   constructor(
     private readonly postgres: Postgres,
@@ -128,6 +130,7 @@ export class Judge {
     const isRetried = this.retried === row.key && row.generation > before.generation;
     demand(row.generation >= before.generation, `the generation never falls: ${change}`);
     demand(row.attempts >= before.attempts, `attempts are never forgotten: ${change}`);
+    if (row.replays > before.replays) this.failuresBefore.set(row.key, this.failuresOf(row));
     demand(row.replays === before.replays || isRetried, `only an operator has it sent again: ${change}`);
     if (isOver(before.state) && row.state !== before.state) {
       const isLateSuccess = row.state === 'delivered';
@@ -137,7 +140,8 @@ export class Judge {
   }
 
   private demandReason(row: DeliveryRow): void {
-    const { refused, gone, unanswered } = this.receiver.of(row.key);
+    const { refused, gone } = this.receiver.of(row.key);
+    const failures = this.failuresOf(row) - (this.failuresBefore.get(row.key) ?? 0);
     const isGone = this.disabled.has(row.subscriptionId) || this.isGone(row.subscriptionId);
     const isAtMostOnce = this.guarantees.get(row.subscriptionId) === 'at-most-once';
     switch (row.state) {
@@ -147,7 +151,7 @@ export class Judge {
           `${show(row)} was cancelled by somebody`,
         );
       case 'failed': {
-        const isExhausted = refused + unanswered > retryPolicy.maxRetries || (isAtMostOnce && refused > 0);
+        const isExhausted = failures > retryPolicy.maxRetries || (isAtMostOnce && refused > 0 && failures > 0);
         return demand(isExhausted || gone > 0 || isGone, `${show(row)} had all its attempts`);
       }
       case 'expired': {
@@ -156,6 +160,11 @@ export class Judge {
       }
       default: // delivered, unknown: see demandSense
     }
+  }
+
+  private failuresOf({ key }: DeliveryRow): number {
+    const { refused, unanswered } = this.receiver.of(key);
+    return refused + unanswered;
   }
 
   private isGone(subscriptionId: string): boolean {
