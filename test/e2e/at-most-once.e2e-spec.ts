@@ -4,6 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { eventually } from '../support/eventually.js';
 import { Installation } from '../support/installation.js';
 import { answer, hang, Receiver, reset, type Behaviour } from '../support/receiver.js';
+import type { HerautProcess } from '../support/spawn-heraut.js';
 import { real, stacks, type PreparedStack } from '../support/stacks.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { signToken } from '../support/tokens.js';
@@ -49,6 +50,13 @@ describe.each(stacks)('at most once, on the $name stack', (stack) => {
     const { id } = await heraut.publish(channel);
     await heraut.becomes('delivered', id, subscription);
     expect(calledOnce.map(calls)).toEqual(calledOnce.map(() => 1));
+  }
+
+  /** What a process has counted under this name, since it was started. */
+  async function counted(process: HerautProcess, series: string): Promise<number> {
+    const { body } = await process.call('GET', '/metrics');
+    const line = (body as string).split('\n').find((each) => each.startsWith(`${series} `));
+    return Number(line?.split(' ')[1] ?? 0);
   }
 
   it('is what a subscription says for itself, or else what its owner is promised', async () => {
@@ -117,9 +125,12 @@ describe.each(stacks)('at most once, on the $name stack', (stack) => {
   ])('is unknown where the receiver %s, and an operator may have it sent again', async (_, behaviour) => {
     const subscription = await subscribe();
     receiver.next(behaviour);
+    const series = 'heraut_delivery_attempts_total{guarantee="at-most-once",outcome="unknown"}';
+    const before = await counted(heraut.processes.at(-1)!, series);
     const { id } = await heraut.publish(channel);
     const unknown = await heraut.becomes('unknown', id, subscription);
     expect(unknown).toMatchObject({ attemptCount: 1, lastStatus: null });
+    expect(await counted(heraut.processes.at(-1)!, series)).toBe(before + 1);
     await expectNoMoreCalls(subscription, [id]);
     const listed = await heraut.api.call('GET', `/admin/v1/deliveries?state=unknown&subscription=${subscription}`);
     expect(listed.body).toMatchObject({ deliveries: [{ notificationId: id, subscriptionId: subscription }] });
@@ -143,6 +154,7 @@ describe.each(stacks)('at most once, on the $name stack', (stack) => {
       const listed = await heraut.api.call('GET', `/admin/v1/deliveries?state=unknown&subscription=${subscription}`);
       const found = (listed.body as { deliveries: { notificationId: string }[] }).deliveries;
       expect(found.map(({ notificationId }) => notificationId).toSorted()).toEqual(ids.toSorted());
+      expect(await counted(worker, 'heraut_deliveries_unknown_total')).toBe(ids.length);
       await expectNoMoreCalls(subscription, ids);
       await heraut.command('retry', ids[0]!, subscription);
       await heraut.becomes('delivered', ids[0]!, subscription);
