@@ -37,5 +37,5 @@ export default {
   injectGlobals: false,
   // Each test stands alone: a new order in every run shows the one that does not.
   randomize: true,
-  testTimeout: 30_000,
+  testTimeout: 90_000,
 };

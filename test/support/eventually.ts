@@ -14,7 +14,7 @@ export interface Patience {
 export async function eventually<T>(
   look: () => T | Promise<T>,
   what = 'the condition',
-  { withinMs = 10_000, everyMs = 10 }: Patience = {},
+  { withinMs = 25_000, everyMs = 10 }: Patience = {},
 ): Promise<Exclude<T, false | null | undefined>> {
   const giveUpAt = Date.now() + withinMs;
   let last: unknown;
