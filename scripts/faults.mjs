@@ -77,11 +77,29 @@ async function run() {
   const rate = options.rate ?? (await measureLimit(await environmentOf('limit', 0))) / 2;
   log(`${Math.round(rate)} notifications a second, each for two subscriptions`);
 
+  /**
+   * A scenario that cannot even be played to its end has failed; the others are played all the same.
+   * @param {import('./faults/stage.mjs').Scenario} scenario
+   * @param {number} ratePerSecond
+   * @returns {Promise<import('./faults/stage.mjs').Result>}
+   */
+  const play = async (scenario, ratePerSecond) => {
+    const { name } = scenario;
+    try {
+      return await playScenario(scenario, await environmentOf(name, ratePerSecond));
+    } catch (error) {
+      if (ending) throw error;
+      await servers.heal();
+      const wrong = [`it broke off: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`];
+      return { name, reckonings: [], handedOutAgain: 0, repeatedPublications: 0, deliveriesPerSecond: 0, wrong };
+    }
+  };
+
   /** @type {import('./faults/stage.mjs').Result[]} */
   const results = [];
   for (const scenario of options.scenarios) {
     log(`${scenario.name} …`);
-    const result = await playScenario(scenario, await environmentOf(scenario.name, rate));
+    const result = await play(scenario, rate);
     results.push(result);
     for (const sentence of result.wrong) log(`${scenario.name}: WRONG: ${sentence}`);
   }

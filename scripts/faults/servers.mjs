@@ -34,6 +34,12 @@ export class FaultyServers {
     await this.servers.stop();
   }
 
+  /** All of them run again, with what they have. */
+  async heal() {
+    await Promise.all([this.postgres.start(), this.rabbitmq.start(), this.redis.start()]);
+    await this.endMemoryAlarm();
+  }
+
   /** A place that nobody has used. @returns {Promise<Record<string, string>>} settings of Heraut */
   async freshPlace() {
     this.#places += 1;
