@@ -33,7 +33,7 @@ let ending;
 const endAll = () => (ending ??= endInTurn());
 for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {
   process.on(signal, () => {
-    log('stopping …');
+    log(`stopping (${signal}) …`);
     void endAll().finally(() => process.exit(130));
   });
 }
