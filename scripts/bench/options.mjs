@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { oneOf, readCommandLine, refuse, wholeNumber } from '../command-line.mjs';
 
 export const scenarios = /** @type {const} */ (['closed-loop', 'open-loop', 'fan-out']);
 /** @typedef {typeof scenarios[number]} Scenario */
@@ -27,32 +28,10 @@ const usage = `npm run bench -- [options]
  * @property {string | undefined} cpuProf
  */
 
-/**
- * @returns {Options}
- * @throws {Error} that explains the options
- */
+/** @returns {Options} */
 export function readOptions() {
-  const { values } = parse();
-  if (values.help) throw new Error(usage);
-  const only = values.only?.map((name) => scenarios.find((scenario) => scenario === name));
-  if (only?.includes(undefined)) throw new Error(usage);
-  if (only && values.json) throw new Error('--json needs all scenarios, so it does not go with --only.');
-  const guarantee = guarantees.find((each) => each === values.guarantee);
-  if (!guarantee) throw new Error(usage);
-  return {
-    embedded: values.embedded,
-    guarantee,
-    seconds: wholeNumber('seconds', values.seconds, 1, 60),
-    count: wholeNumber('count', values.count, 100, 1_000_000),
-    only: only?.filter((scenario) => scenario !== undefined) ?? scenarios,
-    json: values.json,
-    cpuProf: values['cpu-prof'],
-  };
-}
-
-function parse() {
-  try {
-    return parseArgs({
+  const values = readCommandLine(usage, () =>
+    parseArgs({
       options: {
         embedded: { type: 'boolean', default: false },
         guarantee: { type: 'string', default: guarantees[0] },
@@ -61,22 +40,18 @@ function parse() {
         only: { type: 'string', multiple: true },
         json: { type: 'string' },
         'cpu-prof': { type: 'string' },
-        help: { type: 'boolean', default: false },
+        help: { type: 'boolean' },
       },
-    });
-  } catch (cause) {
-    throw new Error(`${/** @type {Error} */ (cause).message}\n\n${usage}`, { cause });
-  }
-}
-
-/**
- * @param {string} name
- * @param {string} text
- * @param {number} min
- * @param {number} max
- */
-function wholeNumber(name, text, min, max) {
-  const value = Number(text);
-  if (Number.isInteger(value) && value >= min && value <= max) return value;
-  throw new Error(`--${name} is a whole number from ${min} to ${max}.`);
+    }),
+  );
+  if (values.only && values.json) refuse(usage, '--json needs all scenarios, so it does not go with --only.');
+  return {
+    embedded: values.embedded,
+    guarantee: oneOf(usage, 'guarantee', values.guarantee, guarantees, String),
+    seconds: wholeNumber(usage, 'seconds', values.seconds, 1, 60),
+    count: wholeNumber(usage, 'count', values.count, 100, 1_000_000),
+    only: values.only?.map((name) => oneOf(usage, 'only', name, scenarios, String)) ?? scenarios,
+    json: values.json,
+    cpuProf: values['cpu-prof'],
+  };
 }

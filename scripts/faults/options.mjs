@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { oneOf, readCommandLine, wholeNumber } from '../command-line.mjs';
 import { scenarios } from './scenarios.mjs';
 
 const usage = `npm run faults -- [options]
@@ -23,28 +24,10 @@ const usage = `npm run faults -- [options]
  * @property {string | undefined} logs
  */
 
-/**
- * @returns {Options}
- * @throws {Error} that explains the options
- */
+/** @returns {Options} */
 export function readOptions() {
-  const { values } = parse();
-  if (values.help) throw new Error(usage);
-  const chosen = values.only?.map((name) => scenarios.find((scenario) => scenario.name === name)) ?? scenarios;
-  if (chosen.includes(undefined)) throw new Error(usage);
-  return {
-    seed: values.seed === undefined ? Math.floor(Math.random() * 1e6) : wholeNumber('seed', values.seed, 0, 2 ** 31),
-    rate: values.rate === undefined ? undefined : wholeNumber('rate', values.rate, 1, 20_000),
-    scenarios: chosen.filter((scenario) => scenario !== undefined),
-    pace: values.quick ? 'quick' : 'full',
-    json: values.json,
-    logs: values.logs,
-  };
-}
-
-function parse() {
-  try {
-    return parseArgs({
+  const { seed, rate, only, quick, json, logs } = readCommandLine(usage, () =>
+    parseArgs({
       options: {
         seed: { type: 'string' },
         rate: { type: 'string' },
@@ -52,22 +35,16 @@ function parse() {
         quick: { type: 'boolean', default: false },
         json: { type: 'string' },
         logs: { type: 'string' },
-        help: { type: 'boolean', default: false },
+        help: { type: 'boolean' },
       },
-    });
-  } catch (cause) {
-    throw new Error(`${/** @type {Error} */ (cause).message}\n\n${usage}`, { cause });
-  }
-}
-
-/**
- * @param {string} name
- * @param {string} text
- * @param {number} min
- * @param {number} max
- */
-function wholeNumber(name, text, min, max) {
-  const value = Number(text);
-  if (Number.isInteger(value) && value >= min && value <= max) return value;
-  throw new Error(`--${name} is a whole number from ${min} to ${max}.`);
+    }),
+  );
+  return {
+    seed: seed === undefined ? Math.floor(Math.random() * 1e6) : wholeNumber(usage, 'seed', seed, 0, 2 ** 31),
+    rate: rate === undefined ? undefined : wholeNumber(usage, 'rate', rate, 1, 20_000),
+    scenarios: only?.map((name) => oneOf(usage, 'only', name, scenarios, (each) => each.name)) ?? scenarios,
+    pace: quick ? 'quick' : 'full',
+    json,
+    logs,
+  };
 }

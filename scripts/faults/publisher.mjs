@@ -114,6 +114,13 @@ class Publisher {
     }
   }
 
+  /** Whatever comes of what is under way: the scenario broke off. */
+  abandon() {
+    this.stopping = true;
+    this.givingUp = true;
+    for (const pool of this.pools) void pool.destroy();
+  }
+
   /** @returns {Promise<Published>} */
   async finish() {
     this.stopping = true;
@@ -160,7 +167,10 @@ const current = () => {
 
 const handlers = {
   /** @param {Target} target */
-  begin: (target) => void (publisher = new Publisher(target)),
+  begin: (target) => {
+    publisher?.abandon();
+    publisher = new Publisher(target);
+  },
 
   /** Until `finish`. @param {number} ratePerSecond */
   steadily: (ratePerSecond) => current().publishSteadily(ratePerSecond),

@@ -18,6 +18,9 @@ import { readTail } from '../bench/notification.mjs';
 
 /** @typedef {{ times: number, firstMs: number, id: string, otherId: boolean }} Arrival */
 
+/** An answer given this short a time before the receiver dies may not get through. */
+const lostAnswersMs = 50;
+
 /** Of the present scenario, by subscription and number of the notification. @type {Map<number, Arrival>[]} */
 let subscriptions = [];
 let run = -1;
@@ -27,6 +30,8 @@ let answerAfterMs = 0;
 let port = 0;
 /** Calls read and not answered yet, by subscription. @type {number[]} */
 let open = [];
+/** When the latest answers were given, by subscription. @type {number[][]} */
+let answeredMs = [];
 
 const server = createServer((request, response) => {
   if (request.headers.authorization === undefined) return void response.writeHead(401).end();
@@ -45,7 +50,12 @@ const server = createServer((request, response) => {
     };
     if (answerAfterMs > 0) setTimeout(answer, answerAfterMs);
     else answer();
-    response.once('close', () => (open[subscription] = (open[subscription] ?? 0) - 1));
+    response.once('close', () => {
+      open[subscription] = (open[subscription] ?? 0) - 1;
+      const latest = (answeredMs[subscription] ??= []);
+      latest.push(sharedNowMs());
+      if (latest.length > 10_000) latest.splice(0, 5000);
+    });
   });
 });
 // Sooner than a client would, a server that closes idle connections runs into calls that are on their way.
@@ -90,13 +100,15 @@ const handlers = {
     answerAfterMs = scenario.answerAfterMs;
     subscriptions = Array.from({ length: scenario.subscriptions }, () => new Map());
     open = subscriptions.map(() => 0);
+    answeredMs = subscriptions.map(() => []);
     strange = 0;
     lastMs = 0;
   },
 
   /** Gone without a word: what was being answered is cut, and nobody listens any more. @returns how many, by subscription */
   down: async () => {
-    const cut = [...open];
+    const since = sharedNowMs() - lostAnswersMs;
+    const cut = open.map((count, index) => count + (answeredMs[index] ?? []).filter((at) => at >= since).length);
     const closed = once(server, 'close');
     server.close();
     server.closeAllConnections();
