@@ -3,6 +3,7 @@ import { Config } from '../config/config.module.js';
 import { Idempotency, type Handled, type Idempotent } from '../idempotency/idempotency.service.js';
 import { Heartbeat } from '../infra/postgres/heartbeat.service.js';
 import type { Settlement } from '../ledger/delivery.js';
+import { Leases } from '../ledger/leases.service.js';
 import { Ledger } from '../ledger/ledger.service.js';
 import type { QueuedDelivery } from '../queue/chunk.js';
 import { guaranteeOf } from '../subscriptions/delivery-guarantee.js';
@@ -32,23 +33,28 @@ const inFlightSlackMs = 6000;
 export class DeliverService {
   private readonly logger = new Logger(DeliverService.name);
   private readonly atLeastOnceCustomers: ReadonlySet<string>;
-  private readonly sealed: Idempotent<Task, DeliveryOutcome>;
+  private readonly sent: Idempotent<Task, DeliveryOutcome>;
+  private readonly ended: Idempotent<DeliveryOutcome, DeliveryOutcome>;
 
   constructor(
     private readonly config: Config,
     private readonly heartbeat: Heartbeat,
     private readonly subscriptions: SubscriptionsService,
     private readonly ledger: Ledger,
+    private readonly leases: Leases,
     private readonly sender: Sender,
     idempotency: Idempotency,
   ) {
     const { settings } = config;
     this.atLeastOnceCustomers = new Set(settings.AT_LEAST_ONCE_SENDING_CUSTOMERS);
-    this.sealed = idempotency.make((task: Task) => this.sendLocked(task), {
-      operation: 'delivery',
-      lockTtlMs: settings.TTL_LOCK_TIME_LIMIT_MS,
+    const lock = { operation: 'delivery', lockTtlMs: settings.TTL_LOCK_TIME_LIMIT_MS, mayTakeOver: true };
+    this.sent = idempotency.make((task: Task) => this.sendLocked(task), {
+      ...lock,
       keepTtlMs: ({ subscription }) => keepMsOf(subscription.ownerClientId, settings.TTL_IDEMPOTENCY_PER_CUSTOMER_SEC),
-      mayTakeOver: true,
+    });
+    this.ended = idempotency.make(async (outcome: DeliveryOutcome) => ({ outcome, isFinal: false }), {
+      ...lock,
+      keepTtlMs: () => 0, // never sealed
     });
   }
 
@@ -78,22 +84,31 @@ export class DeliverService {
     stopping: AbortSignal,
   ): Promise<Course | undefined> {
     const subscription = this.subscriptions.find(delivery.subscriptionId);
-    if (!subscription) return settled({ kind: 'cancelled' });
-    if (subscription.disabledAt) return settled({ kind: 'failed', attempt: null });
+    // It may have been sent before, and only the ledger does not know.
+    const end = (outcome: DeliveryOutcome) => this.unlessSealed(this.ended, delivery, outcome, stopping);
+    if (!subscription) return end({ kind: 'cancelled' });
+    if (subscription.disabledAt) return end({ kind: 'failed', attempt: null });
     if (delivery.expiresAt !== null && this.heartbeat.ledgerNow() >= delivery.expiresAt) {
-      return settled({ kind: 'expired', attempt: null });
+      return end({ kind: 'expired', attempt: null });
     }
     const guarantee = guaranteeOf(subscription, this.atLeastOnceCustomers);
     const task: Task = { delivery, subscription, guarantee, body, onSending, stopping };
-    return guarantee === 'at-least-once' ? this.atLeastOnce(task) : this.atMostOnce(task);
+    return guarantee === 'at-least-once'
+      ? this.unlessSealed(this.sent, delivery, task, stopping)
+      : this.atMostOnce(task);
   }
 
-  /** Whoever meets the seal repairs the ledger instead of sending again. */
-  private async atLeastOnce(task: Task): Promise<Course | undefined> {
-    const done = await untilItWorks(() => this.sealed.do(idOf(task.delivery), task), task.stopping);
+  /** Whoever meets the seal repairs the ledger instead of sending again, or of ending what was sent. */
+  private async unlessSealed<Request>(
+    idempotent: Idempotent<Request, DeliveryOutcome>,
+    delivery: QueuedDelivery,
+    request: Request,
+    stopping: AbortSignal,
+  ): Promise<Course | undefined> {
+    const done = await untilItWorks(() => idempotent.do(idOf(delivery), request), stopping);
     if (done?.kind === 'replayed') {
       filteredCounted.inc();
-      this.logger.log({ event: 'delivery.filtered', ...keyOf(task.delivery) });
+      this.logger.log({ event: 'delivery.filtered', ...keyOf(delivery) });
     }
     if (done?.kind === 'executed' || done?.kind === 'replayed') return settled(done.outcome);
     return done && { kind: 'in-flight' };
@@ -121,7 +136,7 @@ export class DeliverService {
     else {
       // What they do not settle in good time comes back.
       const { NOTIFICATION_REQUESTS_TIMEOUT } = this.config.settings;
-      await this.ledger.shortenLease([delivery], NOTIFICATION_REQUESTS_TIMEOUT * 1000 + inFlightSlackMs);
+      await this.leases.shortenLease([delivery], NOTIFICATION_REQUESTS_TIMEOUT * 1000 + inFlightSlackMs);
     }
     return true;
   }

@@ -2,6 +2,7 @@ import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy }
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { Config } from '../config/config.module.js';
 import { Heartbeat } from '../infra/postgres/heartbeat.service.js';
+import { Leases } from '../ledger/leases.service.js';
 import { Ledger } from '../ledger/ledger.service.js';
 import type { Chunk, QueuedDelivery } from '../queue/chunk.js';
 import { DeliveryQueue, lanes, type Consumption, type Lane, type Taken } from '../queue/delivery-queue.js';
@@ -37,6 +38,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
     private readonly queue: DeliveryQueue,
     private readonly catalogue: Catalogue,
     private readonly ledger: Ledger,
+    private readonly leases: Leases,
     private readonly heartbeat: Heartbeat,
     private readonly deliveries: DeliverService,
     private readonly webhooks: WebhookClient,
@@ -101,7 +103,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
     await this.catalogue.reach(chunk.catalogueVersion);
     const ageMs = this.heartbeat.ledgerNow() - chunk.queuedAt;
     const isFresh = !isRedelivered && ageMs < freshMs && ageMs > -freshMs;
-    const deliveries = isFresh ? chunk.deliveries : await this.ledger.stillQueued(chunk.deliveries);
+    const deliveries = isFresh ? chunk.deliveries : await this.leases.stillQueued(chunk.deliveries);
     const missing = [
       ...new Set(deliveries.filter(({ body }) => body === null).map((delivery) => delivery.notificationId)),
     ];
@@ -133,7 +135,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
 
   private async own(deliveries: QueuedDelivery[]): Promise<void> {
     try {
-      await this.ledger.own(deliveries, this.heartbeat.processId);
+      await this.leases.own(deliveries, this.heartbeat.processId);
     } catch (error) {
       // Then only the lease brings them back if this process dies.
       this.logger.warn({ event: 'ledger.own-failed', deliveries: deliveries.length, error });
@@ -147,7 +149,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
     });
     if (reports.length === 0) return;
     try {
-      await this.ledger.recordProgress(reports);
+      await this.leases.recordProgress(reports);
     } catch (error) {
       this.logger.warn({ event: 'ledger.progress-failed', error });
     }

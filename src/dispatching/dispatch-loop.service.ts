@@ -1,6 +1,7 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { Config } from '../config/config.module.js';
 import { IdempotencyStore } from '../idempotency/idempotency-store.js';
+import { Leases } from '../ledger/leases.service.js';
 import { Ledger } from '../ledger/ledger.service.js';
 import { PartitionKeeper } from '../ledger/partition-keeper.service.js';
 import { Dispatcher } from './dispatcher.service.js';
@@ -29,6 +30,7 @@ export class DispatchLoop implements OnApplicationBootstrap, OnModuleDestroy {
     config: Config,
     dispatcher: Dispatcher,
     ledger: Ledger,
+    leases: Leases,
     partitions: PartitionKeeper,
     idempotency: IdempotencyStore,
   ) {
@@ -36,6 +38,7 @@ export class DispatchLoop implements OnApplicationBootstrap, OnModuleDestroy {
       { name: 'dispatch', everyMs: config.settings.DISPATCH_INTERVAL_MS, run: () => dispatcher.dispatchDue() },
       { name: 'recover', everyMs: recoverEveryMs, run: () => dispatcher.recover() },
       { name: 'sweep', everyMs: sweepEveryMs, run: () => idempotency.sweep() },
+      { name: 'sweep-processes', everyMs: sweepEveryMs, run: () => leases.sweepProcesses() },
       { name: 'sweep-keys', everyMs: sweepEveryMs, run: () => ledger.sweepKeys() },
       { name: 'vacuum', everyMs: vacuumEveryMs, run: () => partitions.vacuumEmbedded() },
       { name: 'partitions', everyMs: partitionsEveryMs, run: () => keepPartitions(partitions) },

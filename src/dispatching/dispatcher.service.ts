@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Enqueuer } from '../enqueueing/enqueuer.service.js';
 import { Heartbeat } from '../infra/postgres/heartbeat.service.js';
-import { Ledger } from '../ledger/ledger.service.js';
+import { Leases } from '../ledger/leases.service.js';
 import { DeliveryQueue, lanes } from '../queue/delivery-queue.js';
 
 const claimTogether = 512;
@@ -17,7 +17,7 @@ export class Dispatcher {
   private readonly logger = new Logger(Dispatcher.name);
 
   constructor(
-    private readonly ledger: Ledger,
+    private readonly leases: Leases,
     private readonly queue: DeliveryQueue,
     private readonly enqueuer: Enqueuer,
     private readonly heartbeat: Heartbeat,
@@ -32,7 +32,7 @@ export class Dispatcher {
     let dispatched = 0;
     // A full or absent queue leaves the work where it is safe.
     while (this.enqueuer.isAccepting) {
-      const claimed = await this.ledger.claimDue(claimTogether, this.enqueuer.owner);
+      const claimed = await this.leases.claimDue(claimTogether, this.enqueuer.owner);
       const { deliveries, expired, catalogueVersion, queuedAt } = claimed;
       if (expired > 0) this.logger.log({ event: 'delivery.expired', deliveries: expired });
       if (deliveries.length + expired === 0) break;
@@ -52,13 +52,13 @@ export class Dispatcher {
 
   /** Makes due again what nobody has in hand any more. @returns how many deliveries the queue had lost */
   async recover(): Promise<number> {
-    await this.ledger.freeOrphaned();
-    for (const key of await this.ledger.endSending()) this.logger.warn({ event: 'delivery.unknown', ...key });
-    if (!(await this.ledger.hasEndedLease())) return 0;
+    await this.leases.freeOrphaned();
+    for (const key of await this.leases.endSending()) this.logger.warn({ event: 'delivery.unknown', ...key });
+    if (!(await this.leases.hasEndedLease())) return 0;
     const doneUpTo = await this.doneUpTo();
     let lostInAll = 0;
     for (;;) {
-      const { ended, lost } = await this.ledger.endLeases(doneUpTo, claimTogether);
+      const { ended, lost } = await this.leases.endLeases(doneUpTo, claimTogether);
       lostInAll += lost;
       if (ended < claimTogether) return lostInAll;
     }
@@ -70,7 +70,7 @@ export class Dispatcher {
    * before and is not over was lost.
    */
   private async doneUpTo(): Promise<number> {
-    const progress = await this.ledger.readProgress();
+    const progress = await this.leases.readProgress();
     const emptyUpTo = this.heartbeat.ledgerNow() - emptyQueueSlackMs;
     const upTo = await Promise.all(
       lanes.map(async (lane) => {

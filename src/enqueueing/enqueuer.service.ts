@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Heartbeat } from '../infra/postgres/heartbeat.service.js';
 import type { Delivery } from '../ledger/delivery.js';
-import { Ledger } from '../ledger/ledger.service.js';
+import { Leases } from '../ledger/leases.service.js';
 import { cutIntoChunks, type QueuedDelivery } from '../queue/chunk.js';
 import { DeliveryQueue, type Lane } from '../queue/delivery-queue.js';
 
@@ -15,7 +15,7 @@ export class Enqueuer {
 
   constructor(
     private readonly queue: DeliveryQueue,
-    private readonly ledger: Ledger,
+    private readonly leases: Leases,
     private readonly heartbeat: Heartbeat,
   ) {
     queue.onCreated(() => void this.freeWhatTheQueueHeld());
@@ -50,7 +50,7 @@ export class Enqueuer {
   private async putBack(deliveries: Delivery[]): Promise<void> {
     this.logger.warn({ event: 'queue.refused', deliveries: deliveries.length });
     try {
-      await this.ledger.putBack(deliveries, refusedDelayMs);
+      await this.leases.putBack(deliveries, refusedDelayMs);
     } catch (error) {
       // The lease brings them back, only later.
       this.logger.warn({ event: 'ledger.put-back-failed', deliveries: deliveries.length, error });
@@ -59,7 +59,7 @@ export class Enqueuer {
 
   private async freeWhatTheQueueHeld(): Promise<void> {
     try {
-      await this.ledger.freeQueued(this.heartbeat.ledgerNow());
+      await this.leases.freeQueued(this.heartbeat.ledgerNow());
       this.logger.log({ event: 'ledger.freed-queued' });
     } catch (error) {
       this.logger.warn({ event: 'ledger.free-queued-failed', error });

@@ -3,7 +3,7 @@ import { isDataError } from '../infra/postgres/postgres-errors.js';
 import type { Postgres, Statement } from '../infra/postgres/postgres.js';
 import { IdempotencyStore, type Acquired, type Claim } from './idempotency-store.js';
 
-/** Free, expired and orphaned keys are taken; of an orphan's owner the heartbeat in `process` has ended. */
+/** Free, expired and orphaned keys are taken, and those the caller has already; of an orphan's owner the heartbeat in `process` has ended. */
 const acquireKeys: Statement = {
   name: 'idempotency-acquire',
   text: `
@@ -13,14 +13,15 @@ const acquireKeys: Statement = {
     ),
     -- Read before the insert writes, as every part of one statement: tells a takeover from an expiry.
     before AS (
-      SELECT k.key, k.expires_at > now() AND k.owner IS NOT NULL AS was_locked FROM idempotency_key k JOIN wanted USING (key)
+      SELECT k.key, k.expires_at > now() AND k.owner <> w.owner AS was_locked
+      FROM idempotency_key k JOIN wanted w USING (key)
     ),
     taken AS (
       INSERT INTO idempotency_key AS k (key, owner, request_hash, expires_at)
       SELECT key, owner, request_hash, now() + ttl_ms * interval '1 ms' FROM wanted ORDER BY key
       ON CONFLICT (key) DO UPDATE SET
         owner = EXCLUDED.owner, request_hash = EXCLUDED.request_hash, outcome = NULL, expires_at = EXCLUDED.expires_at
-      WHERE k.expires_at <= now()
+      WHERE k.expires_at <= now() OR k.owner = EXCLUDED.owner
         OR k.owner IS NOT NULL
           AND EXISTS (SELECT FROM wanted w WHERE w.key = k.key AND w.may_take_over)
           AND NOT EXISTS (SELECT FROM process p WHERE p.id = split_part(k.owner, '/', 1) AND p.expires_at > now())

@@ -29,6 +29,9 @@ for i, key in ipairs(KEYS) do
     return found
   elseif not found then
     answers[i] = 'A'
+  elseif found == wanted then
+    redis.call('PEXPIRE', key, ttl)
+    answers[i] = 'A'
   elseif takeover == '1' and string.sub(found, 1, 1) == 'L' then
     local owner = string.match(found, '^L([^/ ]+)/')
     if owner and redis.call('EXISTS', 'w:' .. owner) == 0 then

@@ -27,6 +27,7 @@ export abstract class IdempotencyStore {
   /** Others may take over at once what this process still holds. */
   abstract leave(): Promise<void>;
 
+  /** Who has the key already, and did not hear so, has it. */
   abstract acquire(claim: Claim): Promise<Acquired>;
   abstract extend(key: string, token: string, ttlMs: number): Promise<boolean>;
   abstract seal(key: string, token: string, outcome: unknown, keepMs: number): Promise<boolean>;

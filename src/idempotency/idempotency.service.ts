@@ -1,4 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { randomUUID } from 'node:crypto';
 import { Heartbeat } from '../infra/postgres/heartbeat.service.js';
 import { idempotencyCounted } from './idempotency.counters.js';
 import { IdempotencyStore, type Acquired } from './idempotency-store.js';
@@ -49,7 +50,8 @@ const extendAfter = 0.7;
 @Injectable()
 export class Idempotency {
   private readonly logger = new Logger(Idempotency.name);
-  private counter = 0;
+  /** Tokens of callers the store did not answer, by key: it may have given them the key all the same. */
+  private readonly unanswered = new Map<string, string>();
 
   constructor(
     private readonly store: IdempotencyStore,
@@ -69,10 +71,15 @@ export class Idempotency {
     handler: (request: Request) => Promise<Handled<Outcome>>,
     options: IdempotentOptions<Request>,
   ): Promise<Done<Outcome>> {
-    const token = `${this.heartbeat.processId}/${++this.counter}`;
+    const token = this.unanswered.get(key) ?? `${this.heartbeat.processId}/${randomUUID()}`;
+    this.unanswered.delete(key);
     const requestHash = options.hashRequest?.(request) ?? null;
     const { lockTtlMs: ttlMs, mayTakeOver } = options;
-    const acquired = await this.store.acquire({ key, token, ttlMs, requestHash, mayTakeOver });
+    const claim = { key, token, ttlMs, requestHash, mayTakeOver };
+    const acquired = await this.store.acquire(claim).catch((error: unknown) => {
+      this.unanswered.set(key, token); // with another, the next try would wait for this one's lock to expire
+      throw error;
+    });
     if (acquired.kind !== 'acquired') return this.answer(acquired, requestHash, options.operation);
     idempotencyCounted.inc({ operation: options.operation, result: acquired.takenOver ? 'takeover' : 'miss' });
     const extending = setInterval(() => {

@@ -31,6 +31,9 @@ export interface Delivery extends DeliveryKey {
   expiresAt: number | null;
 }
 
+/** Text above this size, in bytes, does not travel through the queue: a worker reads it from the ledger. */
+export const longestTravellingBody = 8192;
+
 /** A delivery with the text to send; null where the text is too long to travel and is read when it is needed. */
 export interface HandedOut extends Delivery {
   body: string | null;

@@ -4,45 +4,20 @@ import { Config } from '../config/config.module.js';
 import { Batcher } from '../infra/batcher.js';
 import { Heartbeat } from '../infra/postgres/heartbeat.service.js';
 import { isDataError, isMissingPartition } from '../infra/postgres/postgres-errors.js';
-import { Postgres, type Query, type Statement } from '../infra/postgres/postgres.js';
+import { Postgres, type Query } from '../infra/postgres/postgres.js';
 import { acceptOnTerms, type AcceptedOnTerms, type TermsAnswer } from './accept-on-terms.js';
 import type { Accepted, HandOut } from './accepted.js';
-import type { Delivery, DeliveryKey, DeliveryState, HandedOut, Settlement } from './delivery.js';
+import { generationOf, generationsIn, keysOf, type KeyRow } from './delivery-keys.js';
+import type { Delivery, DeliveryKey, DeliveryState, Settlement } from './delivery.js';
 import { expiredCounted, unknownCounted } from './ledger.counters.js';
 import { PartitionKeeper } from './partition-keeper.service.js';
 import { replaceScheduled, type Replaced, type Replacement } from './replace-scheduled.js';
 import * as statements from './statements.js';
 import { sweepKeys } from './terms-statements.js';
 
-/** Times are milliseconds by Postgres' clock: when the ledger handed the deliveries to the queue. */
-export interface LaneProgress {
-  lane: string;
-  newestTaken: number;
-  /** Of what was taken and is not acknowledged yet. */
-  oldestInHand: number | null;
-}
-
-export interface Claimed {
-  deliveries: (HandedOut & { isSlow: boolean })[];
-  /** How many were due but no longer worth sending. */
-  expired: number;
-  /** At least the version any of them was matched with. */
-  catalogueVersion: number;
-  /** By Postgres' clock. */
-  queuedAt: number;
-}
-
-/** Text above this size, in bytes, does not travel through the queue: a worker reads it from the ledger. */
-export const longestTravellingBody = 8192;
-
 /** For the way from the claim to the call and from the answer to the ledger, before an outcome counts as never learnt. */
 const sendingSlackMs = 15_000;
 const sweepTogether = 10_000;
-
-interface KeyRow {
-  notification_id: string;
-  subscription_id: string;
-}
 
 /**
  * What is known of notifications and deliveries, and the only one who changes it. Every promise resolves after the commit.
@@ -138,50 +113,6 @@ export class Ledger {
     return this.settlements.drain();
   }
 
-  async claimDue(limit: number, owner: string | null): Promise<Claimed> {
-    const rows = await this.postgres.query<{
-      notification_id: string;
-      subscription_id: string;
-      generation: number;
-      attempts: number;
-      failures: number;
-      replays: number;
-      is_slow: boolean;
-      is_expired: boolean;
-      expires_ms: string | null;
-      body: string | null;
-      catalogue_version: string;
-      now_ms: string;
-    }>(statements.claimDue, [limit, this.config.settings.DELIVERY_LEASE_MS, owner, longestTravellingBody]);
-    const claimed = rows.filter((row) => !row.is_expired);
-    expiredCounted.inc(rows.length - claimed.length);
-    return {
-      deliveries: claimed.map((row) => ({
-        notificationId: row.notification_id,
-        subscriptionId: row.subscription_id,
-        generation: row.generation,
-        attempts: row.attempts,
-        failures: row.failures,
-        replays: row.replays,
-        expiresAt: row.expires_ms === null ? null : Number(row.expires_ms),
-        isSlow: row.is_slow,
-        body: row.body,
-      })),
-      expired: rows.length - claimed.length,
-      catalogueVersion: Number(rows[0]?.catalogue_version ?? 0),
-      queuedAt: Number(rows[0]?.now_ms ?? 0),
-    };
-  }
-
-  /** Of deliveries that came out of the queue late or twice, those that are still to be sent. */
-  async stillQueued<D extends Delivery>(deliveries: D[]): Promise<D[]> {
-    const rows = await this.postgres.query<KeyRow & { generation: number }>(statements.inspect, keysOf(deliveries));
-    const found = new Set(rows.map((row) => `${row.notification_id}/${row.subscription_id}/${row.generation}`));
-    return deliveries.filter(({ notificationId, subscriptionId, generation }) =>
-      found.has(`${notificationId}/${subscriptionId}/${generation}`),
-    );
-  }
-
   /** The text to send of each notification, by id. */
   async bodies(notificationIds: string[]): Promise<Map<string, string>> {
     const rows = await this.postgres.query<{ id: string; body: string }>(statements.bodies, [
@@ -191,75 +122,9 @@ export class Ledger {
     return new Map(rows.map((row) => [row.id, row.body]));
   }
 
-  async putBack(deliveries: Delivery[], delayMs: number): Promise<void> {
-    await this.onEach(statements.putBack, deliveries, delayMs);
-  }
-
-  async shortenLease(deliveries: Delivery[], delayMs: number): Promise<void> {
-    await this.onEach(statements.shortenLease, deliveries, delayMs);
-  }
-
-  async own(deliveries: Delivery[], owner: string): Promise<void> {
-    await this.onEach(statements.own, deliveries, owner);
-  }
-
   /** The right to send an at-most-once delivery: true at most once for each of its generations. */
   claimSending(delivery: Delivery): Promise<boolean> {
     return this.claims.add(delivery);
-  }
-
-  /** @returns the at-most-once deliveries of which nobody will ever know whether they arrived */
-  async endSending(): Promise<DeliveryKey[]> {
-    const rows = await this.postgres.query<KeyRow>(statements.endSending, []);
-    unknownCounted.inc(rows.length);
-    return rows.map((row) => ({ notificationId: row.notification_id, subscriptionId: row.subscription_id }));
-  }
-
-  async freeOrphaned(): Promise<void> {
-    await this.postgres.query(statements.freeOrphaned, []);
-  }
-
-  async hasEndedLease(): Promise<boolean> {
-    const [row] = await this.postgres.query<{ yes: boolean }>(statements.hasEndedLease, []);
-    return row!.yes;
-  }
-
-  /** @returns how many leases had ended, and how many of those deliveries the queue had lost */
-  async endLeases(doneUpToMs: number, limit: number): Promise<{ ended: number; lost: number }> {
-    const rows = await this.postgres.query<{ is_lost: boolean }>(statements.endLeases, [
-      new Date(doneUpToMs),
-      this.config.settings.DELIVERY_LEASE_MS,
-      limit,
-    ]);
-    return { ended: rows.length, lost: rows.filter((row) => row.is_lost).length };
-  }
-
-  async freeQueued(beforeMs: number): Promise<void> {
-    await this.postgres.query(statements.freeQueued, [new Date(beforeMs)]);
-  }
-
-  /** Tells the dispatchers how far this process is with the queue. */
-  async recordProgress(progress: LaneProgress[]): Promise<void> {
-    await this.postgres.query(statements.recordProgress, [
-      progress.map((lane) => lane.lane),
-      progress.map((lane) => lane.newestTaken),
-      progress.map((lane) => lane.oldestInHand),
-      this.heartbeat.processId,
-    ]);
-  }
-
-  /** How far the workers are with each lane that any of them has taken from. */
-  async readProgress(): Promise<LaneProgress[]> {
-    const { DELIVERY_LEASE_MS } = this.config.settings;
-    const rows = await this.postgres.query<{ lane: string; newest_ms: string; oldest_ms: string | null }>(
-      statements.readProgress,
-      [DELIVERY_LEASE_MS],
-    );
-    return rows.map((row) => ({
-      lane: row.lane,
-      newestTaken: Number(row.newest_ms),
-      oldestInHand: row.oldest_ms === null ? null : Number(row.oldest_ms),
-    }));
   }
 
   async retryNow(key: DeliveryKey): Promise<'retried' | 'not-found' | 'delivered'> {
@@ -292,10 +157,6 @@ export class Ledger {
     return rows[0]?.state;
   }
 
-  private async onEach(statement: Statement, deliveries: Delivery[], value: unknown): Promise<void> {
-    await this.postgres.query(statement, [...keysOf(deliveries), value]);
-  }
-
   private async withPartitions<T>(write: () => Promise<T>): Promise<T> {
     try {
       return await write();
@@ -310,11 +171,9 @@ export class Ledger {
     const sendingMs = this.config.settings.NOTIFICATION_REQUESTS_TIMEOUT * 1000 + sendingSlackMs;
     const values = [...keysOf(batch), sendingMs, this.heartbeat.processId];
     const rows = await this.postgres.query<KeyRow & { generation: number }>(statements.claimSending, values);
-    const granted = new Set(rows.map((row) => `${row.notification_id}/${row.subscription_id}/${row.generation}`));
+    const granted = generationsIn(rows);
     // Deleting grants it to one of several that ask for the same delivery together.
-    return batch.map(({ notificationId, subscriptionId, generation }) =>
-      granted.delete(`${notificationId}/${subscriptionId}/${generation}`),
-    );
+    return batch.map((delivery) => granted.delete(generationOf(delivery)));
   }
 
   private async settleTogether(batch: Settlement[]): Promise<void[]> {
@@ -347,19 +206,9 @@ export class Ledger {
       attempts.map((attempt) => attempt?.error ?? null),
       batch.map((item) => item.isClaimed ?? false),
     ];
-    await this.postgres.query(statements.settle, values);
-    const count = (state: DeliveryState) => batch.filter((item) => item.state === state).length;
-    expiredCounted.inc(count('expired'));
-    unknownCounted.inc(count('unknown'));
+    const rows = await this.postgres.query<{ state: 'expired' | 'unknown'; count: number }>(statements.settle, values);
+    for (const { state, count } of rows) (state === 'expired' ? expiredCounted : unknownCounted).inc(count);
   }
-}
-
-function keysOf(deliveries: Delivery[]): [string[], string[], number[]] {
-  return [
-    deliveries.map((delivery) => delivery.notificationId),
-    deliveries.map((delivery) => delivery.subscriptionId),
-    deliveries.map((delivery) => delivery.generation),
-  ];
 }
 
 /** Lowest and highest id: as text they sort as Postgres sorts them. */

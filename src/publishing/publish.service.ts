@@ -8,7 +8,8 @@ import { ProblemError, UnavailableProblem, ValidationProblem, wholeInput } from 
 import { isDataError, isDoubledRow } from '../infra/postgres/postgres-errors.js';
 import type { OnceKey, Verdict } from '../ledger/accept-on-terms.js';
 import type { Accepted, HandOut } from '../ledger/accepted.js';
-import { Ledger, longestTravellingBody } from '../ledger/ledger.service.js';
+import { longestTravellingBody } from '../ledger/delivery.js';
+import { Ledger } from '../ledger/ledger.service.js';
 import type { Replaced } from '../ledger/replace-scheduled.js';
 import type { QueuedDelivery } from '../queue/chunk.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';

@@ -179,6 +179,21 @@ describe.each(storeAdapters)('an idempotent handler with its state in $name', (a
     expect(handler.requests).toEqual([]);
   });
 
+  it('has at its next try what the store gave it without being able to say so', async () => {
+    const acquire = store.acquire.bind(store);
+    jest.spyOn(store, 'acquire').mockImplementationOnce(async (claim) => {
+      await acquire(claim);
+      throw new Error('connection lost');
+    });
+    const idempotent = make();
+    await expect(idempotent.do(id, request)).rejects.toThrow('connection lost');
+    const second = idempotent.do(id, request);
+    await handler.finish('done');
+    expect(await second).toEqual({ kind: 'executed', outcome: 'done' });
+    expect(await idempotent.do(id, request)).toEqual({ kind: 'replayed', outcome: 'done' });
+    expect(warnings()).toEqual([]);
+  });
+
   it('goes on when a lock cannot be extended once', async () => {
     const extend = jest.spyOn(store, 'extend').mockRejectedValueOnce(new Error('store down'));
     const first = make({ lockTtlMs: 300 }).do(id, request);

@@ -23,8 +23,8 @@ class TestProcess {
     readonly test: TestLedger,
     readonly queue: DeliveryQueue,
   ) {
-    this.enqueuer = new Enqueuer(queue, test.ledger, test.heartbeat);
-    this.dispatcher = new Dispatcher(test.ledger, queue, this.enqueuer, test.heartbeat);
+    this.enqueuer = new Enqueuer(queue, test.leases, test.heartbeat);
+    this.dispatcher = new Dispatcher(test.leases, queue, this.enqueuer, test.heartbeat);
   }
 
   static async open(settings: Record<string, string>): Promise<TestProcess> {
@@ -155,7 +155,7 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
     expect(await process.dispatcher.dispatchDue()).toBe(3);
     await eventually(() => process.deliveries.length === 3);
     expect(process.deliveries.toSorted()).toEqual(named(lost, 2));
-    expect(await test.ledger.stillQueued(lost)).toEqual([]);
+    expect(await test.leases.stillQueued(lost)).toEqual([]);
     expect(await process.dispatcher.recover()).toBe(0);
   });
 
@@ -177,7 +177,7 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
     await process.work();
     const { id, end } = await test.startProcess();
     const [inHand, done] = await test.accept(2);
-    await test.ledger.own([inHand!, done!], id);
+    await test.leases.own([inHand!, done!], id);
     await test.ledger.settle(delivered(done!));
     await process.dispatcher.recover();
     expect(await process.dispatcher.dispatchDue()).toBe(0);
@@ -224,7 +224,7 @@ describe('a queue that was made anew', () => {
     const held = await process.test.accept(5);
     await process.test.age(held, 10_000);
     const anew = new RabbitMqDeliveryQueue(queues.url, queues.prefix, 1000);
-    const enqueuer = new Enqueuer(anew, process.test.ledger, process.test.heartbeat);
+    const enqueuer = new Enqueuer(anew, process.test.leases, process.test.heartbeat);
     await anew.open();
     await eventually(async () => (await process.test.state(held[4]!)) === 'waiting');
     expect(enqueuer.isAccepting).toBe(true);

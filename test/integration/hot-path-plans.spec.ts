@@ -4,7 +4,8 @@ import { v7 as uuidv7 } from 'uuid';
 import { readSettings } from '../../src/config/settings.js';
 import { preferIndexes, Postgres } from '../../src/infra/postgres/postgres.js';
 import { createPartition, partitionsBetween } from '../../src/ledger/partitions.js';
-import { claimSending, inspect, own, putBack, settle, shortenLease } from '../../src/ledger/statements.js';
+import { inspect, own, putBack, shortenLease } from '../../src/ledger/lease-statements.js';
+import { claimSending, settle } from '../../src/ledger/statements.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 
 interface PlanNode {

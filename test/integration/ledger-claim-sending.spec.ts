@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import type { Delivery } from '../../src/ledger/delivery.js';
+import { unknownCounted } from '../../src/ledger/ledger.counters.js';
 import { attemptNumber, delivered, ended, retried, TestLedger } from '../support/ledger.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
 
@@ -20,6 +21,8 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
     await test.close();
     await prepared.release();
   });
+
+  const unknown = async () => (await unknownCounted.get()).values[0]!.value;
 
   /** How long the process that claims counts as alive. */
   const live = async (interval: string): Promise<void> => {
@@ -41,8 +44,8 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
 
   it('goes to the generation that was handed out last, also when an older one asks together with it', async () => {
     const old = await accept();
-    await test.ledger.putBack([old], 0);
-    await test.ledger.claimDue(10, null);
+    await test.leases.putBack([old], 0);
+    await test.leases.claimDue(10, null);
     const current = { ...old, generation: 2 };
     expect(await Promise.all([old, current, old].map((each) => test.ledger.claimSending(each)))).toEqual([
       false,
@@ -67,14 +70,14 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
     await test.ledger.settle({ ...delivery, state: 'held', delayMs: 0, attempt: null });
     await test.ledger.settle(retried(delivery, 0));
     for (const state of ['failed', 'expired', 'cancelled'] as const) await test.ledger.settle(ended(delivery, state));
-    await test.ledger.putBack([delivery], 0);
-    await test.ledger.shortenLease([delivery], 0);
-    await test.ledger.own([delivery], 'somebody else');
-    await test.ledger.freeOrphaned();
-    await test.ledger.endLeases(Date.now() + 3_600_000, 100);
-    await test.ledger.freeQueued(Date.now() + 3_600_000);
+    await test.leases.putBack([delivery], 0);
+    await test.leases.shortenLease([delivery], 0);
+    await test.leases.own([delivery], 'somebody else');
+    await test.leases.freeOrphaned();
+    await test.leases.endLeases(Date.now() + 3_600_000, 100);
+    await test.leases.freeQueued(Date.now() + 3_600_000);
     expect(await test.row(delivery)).toMatchObject({ state: 'sending', owner: test.heartbeat.processId, attempts: 0 });
-    expect((await test.ledger.claimDue(100, null)).deliveries).toEqual([]);
+    expect((await test.leases.claimDue(100, null)).deliveries).toEqual([]);
   });
 
   it.each(['waiting', 'held', 'failed', 'unknown'] as const)('ends with what its owner says: %s', async (state) => {
@@ -100,10 +103,10 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
   it('becomes unknown when its time is over, and delivered if a success is told all the same', async () => {
     const delivery = await accept();
     await test.ledger.claimSending(delivery);
-    expect(await test.ledger.endSending()).toEqual([]);
+    expect(await test.leases.endSending()).toEqual([]);
     await test.age([delivery], 3_600_000);
     const { notificationId, subscriptionId } = delivery;
-    expect(await test.ledger.endSending()).toEqual([{ notificationId, subscriptionId }]);
+    expect(await test.leases.endSending()).toEqual([{ notificationId, subscriptionId }]);
     expect(await test.row(delivery)).toMatchObject({ state: 'unknown', owner: null, has_ended: true, due_in_ms: null });
     await test.ledger.settle({ ...retried(delivery, 0), isClaimed: true });
     expect(await test.state(delivery)).toBe('unknown');
@@ -111,11 +114,25 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
     expect(await test.state(delivery)).toBe('delivered');
   });
 
+  it('is counted as unknown once, whoever says so', async () => {
+    const before = await unknown();
+    const late = await accept();
+    await test.ledger.claimSending(late);
+    await test.age([late], 3_600_000);
+    await test.leases.endSending();
+    await test.ledger.settle({ ...late, state: 'unknown', attempt: attemptNumber(1), isClaimed: true });
+    expect(await unknown()).toBe(before + 1);
+    const reported = await accept();
+    await test.ledger.claimSending(reported);
+    await test.ledger.settle({ ...reported, state: 'unknown', attempt: attemptNumber(1), isClaimed: true });
+    expect(await unknown()).toBe(before + 2);
+  });
+
   it('becomes unknown when its process is no more', async () => {
     const delivery = await accept();
     await test.ledger.claimSending(delivery);
     await live('-1 ms');
-    expect(await test.ledger.endSending()).toHaveLength(1);
+    expect(await test.leases.endSending()).toHaveLength(1);
     expect(await test.state(delivery)).toBe('unknown');
   });
 
@@ -123,9 +140,9 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
     const delivery = await accept();
     await test.ledger.claimSending(delivery);
     await test.age([delivery], 3_600_000);
-    await test.ledger.endSending();
+    await test.leases.endSending();
     expect(await test.ledger.retryNow(delivery)).toBe('retried');
-    const { deliveries } = await test.ledger.claimDue(10, null);
+    const { deliveries } = await test.leases.claimDue(10, null);
     expect(deliveries).toMatchObject([{ replays: 1, failures: 0 }]);
     expect(await test.ledger.claimSending(delivery)).toBe(false);
     expect(await test.ledger.claimSending(deliveries[0]!)).toBe(true);

@@ -2,8 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
-import type { Delivery } from '../../src/ledger/delivery.js';
-import { longestTravellingBody } from '../../src/ledger/ledger.service.js';
+import { longestTravellingBody, type Delivery } from '../../src/ledger/delivery.js';
 import { delivered, ended, retried, TestLedger } from '../support/ledger.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
 
@@ -38,18 +37,18 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
   describe('what is due', () => {
     it('comes once, under a new generation and a lease, with its text and what the worker must know', async () => {
       const [delivery] = await waiting(1, '{"π":"€"}');
-      const claimed = await test.ledger.claimDue(10, 'a process');
+      const claimed = await test.leases.claimDue(10, 'a process');
       expect(claimed).toMatchObject({ expired: 0, catalogueVersion: await test.catalogueVersion() });
       expect(claimed.deliveries).toEqual([{ ...delivery, generation: 2, isSlow: false, body: '{"π":"€"}' }]);
       const row = await test.row(delivery!);
       expect(row).toMatchObject({ state: 'queued', generation: 2, owner: 'a process' });
       expect(row!.due_in_ms).toBeGreaterThan(test.config.settings.DELIVERY_LEASE_MS - 10_000);
-      expect((await test.ledger.claimDue(10, null)).deliveries).toEqual([]);
+      expect((await test.leases.claimDue(10, null)).deliveries).toEqual([]);
     });
 
     it('does not come before its time', async () => {
       await test.accept(1, { state: 'waiting', delayMs: hourMs });
-      expect((await test.ledger.claimDue(10, null)).deliveries).toEqual([]);
+      expect((await test.leases.claimDue(10, null)).deliveries).toEqual([]);
     });
 
     it('comes in the order in which it was due, no more than asked for', async () => {
@@ -58,7 +57,7 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
       await test.age([middle!], 2000);
       const order: string[] = [];
       for (let times = 0; times < 3; times++) {
-        order.push(...(await test.ledger.claimDue(1, null)).deliveries.map((each) => each.notificationId));
+        order.push(...(await test.leases.claimDue(1, null)).deliveries.map((each) => each.notificationId));
       }
       expect(order).toEqual([early, middle, late].map((each) => each!.notificationId));
     });
@@ -67,7 +66,7 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
       const just = '€'.repeat(Math.floor(longestTravellingBody / 3));
       const [short, long] = [await waiting(1, just), await waiting(1, `${just}€`)].map(([each]) => each!);
       const found = new Map(
-        (await test.ledger.claimDue(10, null)).deliveries.map(({ notificationId, body }) => [notificationId, body]),
+        (await test.leases.claimDue(10, null)).deliveries.map(({ notificationId, body }) => [notificationId, body]),
       );
       expect(found.get(short!.notificationId)).toBe(just);
       expect(found.get(long!.notificationId)).toBeNull();
@@ -86,7 +85,7 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
       await test.ledger.settle({ ...held!, state: 'held', delayMs: 0, attempt: null });
       await test.age([failed!, held!], 1000);
       const slow = new Map(
-        (await test.ledger.claimDue(10, null)).deliveries.map((each) => [each.notificationId, each.isSlow]),
+        (await test.leases.claimDue(10, null)).deliveries.map((each) => [each.notificationId, each.isSlow]),
       );
       expect([fresh, failed, held].map((each) => slow.get(each!.notificationId))).toEqual([false, true, true]);
     });
@@ -96,7 +95,7 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
       await test.sql(`UPDATE delivery SET expires_at = now() - interval '1 s' WHERE notification_id = $1`, [
         old!.notificationId,
       ]);
-      const claimed = await test.ledger.claimDue(10, null);
+      const claimed = await test.leases.claimDue(10, null);
       expect(claimed.expired).toBe(1);
       expect(claimed.deliveries.map((each) => each.notificationId)).toEqual([fresh!.notificationId]);
       expect(await test.row(old!)).toMatchObject({ state: 'expired', has_ended: true, due_in_ms: null, owner: null });
@@ -105,11 +104,11 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
     it('never goes to two who ask at the same time', async () => {
       const due = await waiting(500);
       const claims = await Promise.all(
-        Array.from({ length: 12 }, (_, nr) => (nr % 2 === 0 ? test : other).ledger.claimDue(60, null)),
+        Array.from({ length: 12 }, (_, nr) => (nr % 2 === 0 ? test : other).leases.claimDue(60, null)),
       );
       const first = claims.flatMap(({ deliveries }) => deliveries);
       expect(new Set(keysOf(first)).size).toBe(first.length);
-      const rest = (await test.ledger.claimDue(1000, null)).deliveries;
+      const rest = (await test.leases.claimDue(1000, null)).deliveries;
       expect(keysOf([...first, ...rest])).toEqual(keysOf(due));
     });
 
@@ -118,10 +117,10 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
       // Embedded there is one connection, so nobody else can.
       if (test.postgres.isEmbedded) await test.ledger.cancel(locked!);
       const found = await (test.postgres.isEmbedded
-        ? test.ledger.claimDue(10, null)
+        ? test.leases.claimDue(10, null)
         : other.postgres.dataSource.transaction(async (manager) => {
             await manager.query('SELECT FROM delivery WHERE notification_id = $1 FOR UPDATE', [locked!.notificationId]);
-            return test.ledger.claimDue(10, null);
+            return test.leases.claimDue(10, null);
           }));
       expect(found.deliveries.map((each) => each.notificationId)).toEqual([free!.notificationId]);
     });
@@ -132,20 +131,20 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
     await test.ledger.settle(delivered(done!));
     await test.ledger.cancel(cancelled!);
     await test.ledger.settle(retried(waitsAgain!, hourMs));
-    await test.ledger.putBack([claimedAgain!], -1);
-    const [again] = (await test.ledger.claimDue(10, null)).deliveries;
+    await test.leases.putBack([claimedAgain!], -1);
+    const [again] = (await test.leases.claimDue(10, null)).deliveries;
     const unknown = { ...queued!, subscriptionId: randomUUID() };
     const all = [queued!, done!, cancelled!, waitsAgain!, claimedAgain!, again!, unknown];
-    expect(await test.ledger.stillQueued(all)).toEqual([queued, again]);
-    expect(await test.ledger.stillQueued([])).toEqual([]);
+    expect(await test.leases.stillQueued(all)).toEqual([queued, again]);
+    expect(await test.leases.stillQueued([])).toEqual([]);
   });
 
   it('puts back what the queue refused, and only that', async () => {
     const [refused, done, claimedAgain] = await test.accept(3, { state: 'queued', owner: 'a process' });
     await test.ledger.settle(delivered(done!));
-    await test.ledger.putBack([claimedAgain!], -1);
-    await test.ledger.claimDue(10, null);
-    await test.ledger.putBack([refused!, done!, claimedAgain!], 1000);
+    await test.leases.putBack([claimedAgain!], -1);
+    await test.leases.claimDue(10, null);
+    await test.leases.putBack([refused!, done!, claimedAgain!], 1000);
     expect(await test.row(refused!)).toMatchObject({
       state: 'waiting',
       generation: 1,
@@ -159,8 +158,8 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
 
   it('shortens a lease, never lengthens it, and only that of the same generation', async () => {
     const [delivery, other] = await test.accept(2);
-    await test.ledger.shortenLease([delivery!, { ...other!, generation: 7 }], 5000);
-    await test.ledger.shortenLease([delivery!], hourMs);
+    await test.leases.shortenLease([delivery!, { ...other!, generation: 7 }], 5000);
+    await test.leases.shortenLease([delivery!], hourMs);
     expect((await test.row(delivery!))!.due_in_ms).toBeLessThanOrEqual(5000);
     expect((await test.row(other!))!.due_in_ms).toBeGreaterThan(100_000);
     expect(await test.state(delivery!)).toBe('queued');
@@ -170,11 +169,11 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
     it('is due at once when the process has ended, and untouched while it lives', async () => {
       const [living, dead] = [await test.startProcess(), await test.startProcess()];
       const [kept, freed, withBroker, finished] = await test.accept(4);
-      await test.ledger.own([kept!], living.id);
-      await test.ledger.own([freed!, finished!], dead.id);
+      await test.leases.own([kept!], living.id);
+      await test.leases.own([freed!, finished!], dead.id);
       await test.ledger.settle(delivered(finished!));
       await dead.end();
-      await test.ledger.freeOrphaned();
+      await test.leases.freeOrphaned();
       expect(await statesOf([kept!, freed!, withBroker!, finished!])).toEqual([
         'queued',
         'waiting',
@@ -183,19 +182,19 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
       ]);
       expect(await test.row(freed!)).toMatchObject({ owner: null, generation: 1 });
       expect((await test.row(freed!))!.due_in_ms).toBeLessThanOrEqual(0);
-      expect((await test.ledger.claimDue(10, null)).deliveries).toMatchObject([{ generation: 2 }]);
+      expect((await test.leases.claimDue(10, null)).deliveries).toMatchObject([{ generation: 2 }]);
     });
 
     it('is not taken into hand under an older generation', async () => {
       const { id } = await test.startProcess();
       const delivery = await accept();
-      await test.ledger.own([{ ...delivery, generation: 0 }], id);
+      await test.leases.own([{ ...delivery, generation: 0 }], id);
       expect(await test.row(delivery)).toMatchObject({ owner: null });
     });
 
     it('is free when the process was never heard of', async () => {
       const [delivery] = await test.accept(1, { state: 'queued', owner: randomUUID() });
-      await test.ledger.freeOrphaned();
+      await test.leases.freeOrphaned();
       expect(await test.state(delivery!)).toBe('waiting');
     });
   });
@@ -203,48 +202,48 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
   describe('a lease that ended', () => {
     it('is noticed', async () => {
       const delivery = await accept();
-      expect(await test.ledger.hasEndedLease()).toBe(false);
+      expect(await test.leases.hasEndedLease()).toBe(false);
       await test.age([delivery], hourMs);
-      expect(await test.ledger.hasEndedLease()).toBe(true);
+      expect(await test.leases.hasEndedLease()).toBe(true);
     });
 
     it('was lost when workers have taken later ones: due at once', async () => {
       const delivery = await accept();
       await test.age([delivery], hourMs);
-      expect(await test.ledger.endLeases(Date.now(), 10)).toEqual({ ended: 1, lost: 1 });
+      expect(await test.leases.endLeases(Date.now(), 10)).toEqual({ ended: 1, lost: 1 });
       expect(await test.row(delivery)).toMatchObject({ state: 'waiting', generation: 1 });
-      expect(await test.ledger.hasEndedLease()).toBe(false);
-      expect((await test.ledger.claimDue(10, null)).deliveries).toHaveLength(1);
+      expect(await test.leases.hasEndedLease()).toBe(false);
+      expect((await test.leases.claimDue(10, null)).deliveries).toHaveLength(1);
     });
 
     it('still waits in line when workers are not that far: leased anew, not handed out twice', async () => {
       const delivery = await accept();
       await test.age([delivery], hourMs);
-      expect(await test.ledger.endLeases(Date.now() - 2 * hourMs, 10)).toEqual({ ended: 1, lost: 0 });
+      expect(await test.leases.endLeases(Date.now() - 2 * hourMs, 10)).toEqual({ ended: 1, lost: 0 });
       const row = await test.row(delivery);
       expect(row).toMatchObject({ state: 'queued', generation: 1 });
       expect(row!.due_in_ms).toBeGreaterThan(100_000);
-      expect((await test.ledger.claimDue(10, null)).deliveries).toEqual([]);
-      expect(await test.ledger.stillQueued([delivery])).toEqual([delivery]);
+      expect((await test.leases.claimDue(10, null)).deliveries).toEqual([]);
+      expect(await test.leases.stillQueued([delivery])).toEqual([delivery]);
     });
 
     it('was lost when a process had it in hand and not the queue', async () => {
       const { id } = await test.startProcess();
       const delivery = await accept();
-      await test.ledger.own([delivery], id);
+      await test.leases.own([delivery], id);
       await test.age([delivery], hourMs);
-      expect(await test.ledger.endLeases(0, 10)).toEqual({ ended: 1, lost: 1 });
+      expect(await test.leases.endLeases(0, 10)).toEqual({ ended: 1, lost: 1 });
     });
 
     it('ends no more than asked for, and each for one of several who ask', async () => {
       const deliveries = await test.accept(200);
       await test.age(deliveries, hourMs);
-      expect(await test.ledger.endLeases(Date.now(), 50)).toEqual({ ended: 50, lost: 50 });
+      expect(await test.leases.endLeases(Date.now(), 50)).toEqual({ ended: 50, lost: 50 });
       const rounds = await Promise.all(
-        [0, 1, 2, 3].map((nr) => (nr % 2 === 0 ? test : other).ledger.endLeases(Date.now(), 100)),
+        [0, 1, 2, 3].map((nr) => (nr % 2 === 0 ? test : other).leases.endLeases(Date.now(), 100)),
       );
       const inAll = rounds.reduce((sum, { ended }) => sum + ended, 0);
-      const rest = await test.ledger.endLeases(Date.now(), 1000);
+      const rest = await test.leases.endLeases(Date.now(), 1000);
       expect(inAll + rest.ended).toBe(150);
     });
   });
@@ -252,18 +251,18 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
   it('frees what a queue held that was made anew, and nothing queued since or held by a process', async () => {
     const [lost, inHand, done] = await test.accept(3);
     const { id } = await test.startProcess();
-    await test.ledger.own([inHand!], id);
+    await test.leases.own([inHand!], id);
     await test.ledger.settle(delivered(done!));
     await test.age([lost!, inHand!, done!], 10_000);
     const since = await accept();
-    await test.ledger.freeQueued(Date.now() - 5000);
+    await test.leases.freeQueued(Date.now() - 5000);
     expect(await statesOf([lost!, inHand!, done!, since])).toEqual(['waiting', 'queued', 'delivered', 'queued']);
     expect((await test.row(lost!))!.due_in_ms).toBeLessThanOrEqual(0);
   });
 
   it('knows how far the workers are: the newest that any took, and the oldest that any still has in hand', async () => {
-    expect(await test.ledger.readProgress()).toEqual([]);
-    await test.ledger.recordProgress([
+    expect(await test.leases.readProgress()).toEqual([]);
+    await test.leases.recordProgress([
       { lane: 'due', newestTaken: 2000, oldestInHand: 1700 },
       { lane: 'slow', newestTaken: 1000, oldestInHand: null },
     ]);
@@ -273,16 +272,31 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
          ON CONFLICT (lane, process) DO UPDATE SET newest_taken = EXCLUDED.newest_taken, oldest_in_hand = EXCLUDED.oldest_in_hand`,
       );
     await ofAnother(1900, 1500);
-    expect(await test.ledger.readProgress()).toEqual(
+    expect(await test.leases.readProgress()).toEqual(
       expect.arrayContaining([
         { lane: 'due', newestTaken: 2000, oldestInHand: 1500 },
         { lane: 'slow', newestTaken: 1000, oldestInHand: null },
       ]),
     );
     await ofAnother(2500, null);
-    expect(await test.ledger.readProgress()).toEqual(
+    expect(await test.leases.readProgress()).toEqual(
       expect.arrayContaining([{ lane: 'due', newestTaken: 2500, oldestInHand: 1700 }]),
     );
+  });
+
+  it('forgets processes long gone, and how far they were', async () => {
+    const [living, ended, gone] = await Promise.all([test.startProcess(), test.startProcess(), test.startProcess()]);
+    await ended.end();
+    await test.sql(`UPDATE process SET expires_at = now() - interval '61 minutes' WHERE id = $1`, [gone.id]);
+    await test.leases.recordProgress([{ lane: 'due', newestTaken: 2000, oldestInHand: 1700 }]);
+    await test.sql(`INSERT INTO lane_progress VALUES ('due', $1, now(), NULL, now() - interval '61 minutes')`, [
+      gone.id,
+    ]);
+    await test.leases.sweepProcesses();
+    const ids = [living.id, ended.id, gone.id];
+    const left = await test.sql<{ id: string }>('SELECT id FROM process WHERE id = ANY ($1)', [ids]);
+    expect(left.map(({ id }) => id).sort()).toEqual([living.id, ended.id].sort());
+    expect(await test.sql('SELECT process FROM lane_progress')).toEqual([{ process: test.heartbeat.processId }]);
   });
 
   describe('an operator', () => {
@@ -297,7 +311,7 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
         replays: 0,
         attempts: 1,
       });
-      expect((await test.ledger.claimDue(10, null)).deliveries).toMatchObject([{ generation: 3, failures: 1 }]);
+      expect((await test.leases.claimDue(10, null)).deliveries).toMatchObject([{ generation: 3, failures: 1 }]);
     });
 
     it.each(['failed', 'expired', 'cancelled'] as const)(
@@ -308,7 +322,7 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
         expect(await test.ledger.retryNow(delivery)).toBe('retried');
         const row = await test.row(delivery);
         expect(row).toMatchObject({ state: 'waiting', failures: 0, replays: 1, has_ended: false });
-        expect((await test.ledger.claimDue(10, null)).deliveries).toMatchObject([{ failures: 0, replays: 1 }]);
+        expect((await test.leases.claimDue(10, null)).deliveries).toMatchObject([{ failures: 0, replays: 1 }]);
       },
     );
 
@@ -336,7 +350,7 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
         has_ended: true,
         due_in_ms: null,
       });
-      expect(await test.ledger.stillQueued([queued!])).toEqual([]);
+      expect(await test.leases.stillQueued([queued!])).toEqual([]);
     });
   });
 

@@ -27,7 +27,7 @@ describe.each(stacks)('settling on the $name stack', (stack) => {
   /** The same delivery after it waited and was handed out once more. */
   async function handOutAgain(delivery: Delivery): Promise<Delivery> {
     await test.age([delivery], 3_600_000);
-    const { deliveries } = await test.ledger.claimDue(10_000, null);
+    const { deliveries } = await test.leases.claimDue(10_000, null);
     return deliveries.find(({ notificationId }) => notificationId === delivery.notificationId)!;
   }
 

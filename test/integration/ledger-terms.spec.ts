@@ -172,7 +172,7 @@ describe.each(stacks)('accepting on terms on the $name stack', (stack) => {
     const [old, young] = [onTerms([], { expiresAt: Date.now() + 60_000 }), onTerms([])];
     await test.ledger.acceptOnTerms(version, [old, young], { state: 'waiting', delayMs: 0 });
     await test.sql('UPDATE delivery SET expires_at = now() WHERE notification_id = $1', [old.id]);
-    const claimed = await test.ledger.claimDue(10, null);
+    const claimed = await test.leases.claimDue(10, null);
     expect(claimed.expired).toBe(1);
     expect(claimed.deliveries.map(({ notificationId }) => notificationId)).toEqual([young.id]);
     expect(await statesOf(old, young)).toEqual([['expired'], ['queued']]);
@@ -224,7 +224,7 @@ describe.each(stacks)('accepting on terms on the $name stack', (stack) => {
       await test.clear();
       const { key, id } = await scheduled();
       await test.ledger.replaceScheduled(version, replacement(key, { notBefore: null }));
-      const { deliveries } = await test.ledger.claimDue(10, null);
+      const { deliveries } = await test.leases.claimDue(10, null);
       expect(deliveries.map(({ notificationId, body }) => [notificationId, body])).toEqual([[id, '{"new":true}']]);
       expect(await test.ledger.replaceScheduled(version, replacement(key))).toEqual({ kind: 'sent' });
     });
@@ -236,7 +236,7 @@ describe.each(stacks)('accepting on terms on the $name stack', (stack) => {
            (SELECT notification_id, subscription_id FROM delivery WHERE notification_id = $1 LIMIT 1)`,
         [id],
       );
-      const { deliveries } = await test.ledger.claimDue(100, null);
+      const { deliveries } = await test.leases.claimDue(100, null);
       expect(deliveries.filter(({ notificationId }) => notificationId === id)).toHaveLength(1);
       expect(await test.ledger.replaceScheduled(version, replacement(key))).toEqual({ kind: 'sent' });
     });
@@ -275,9 +275,9 @@ describe.each(stacks)('accepting on terms on the $name stack', (stack) => {
         await test.sql('UPDATE delivery SET next_at = now()');
         const [replaced, first] = await Promise.all([
           test.ledger.replaceScheduled(version, replacement(key, { notBefore: null })),
-          test.ledger.claimDue(10, null),
+          test.leases.claimDue(10, null),
         ]);
-        const second = await test.ledger.claimDue(10, null);
+        const second = await test.leases.claimDue(10, null);
         const bodies = [...first.deliveries, ...second.deliveries].map(({ body }) => body);
         expect([replaced.kind, bodies]).toEqual(
           replaced.kind === 'replaced' ? ['replaced', ['{"new":true}']] : ['sent', ['{}', '{}', '{}']],

@@ -7,6 +7,7 @@ import { Heartbeat } from '../../src/infra/postgres/heartbeat.service.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import type { Attempt, Delivery, DeliveryKey, Settlement } from '../../src/ledger/delivery.js';
 import type { Accepted, HandOut } from '../../src/ledger/accepted.js';
+import { Leases } from '../../src/ledger/leases.service.js';
 import { Ledger } from '../../src/ledger/ledger.service.js';
 import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
 
@@ -35,6 +36,7 @@ export class TestLedger {
     readonly partitions: PartitionKeeper,
     readonly heartbeat: Heartbeat,
     readonly ledger: Ledger,
+    readonly leases: Leases,
   ) {}
 
   static async open(environment: Record<string, string>): Promise<TestLedger> {
@@ -45,7 +47,9 @@ export class TestLedger {
     const partitions = new PartitionKeeper(postgres, config);
     await partitions.makeAhead();
     const heartbeat = new Heartbeat(postgres, config, systemClock);
-    return new TestLedger(postgres, config, partitions, heartbeat, new Ledger(postgres, partitions, heartbeat, config));
+    const ledger = new Ledger(postgres, partitions, heartbeat, config);
+    const leases = new Leases(postgres, heartbeat, config);
+    return new TestLedger(postgres, config, partitions, heartbeat, ledger, leases);
   }
 
   close(): Promise<void> {

@@ -3,7 +3,8 @@ import { Logger } from '@nestjs/common';
 import { close } from './close.js';
 
 const firstDelayMs = 100;
-const longestDelayMs = 5000;
+/** A broker that comes back is waited for by nobody longer than this; a try costs it nothing. */
+const longestDelayMs = 2000;
 
 /**
  * One AMQP connection that is re-established for ever. `setUp` runs on every new connection and opens its channels; until

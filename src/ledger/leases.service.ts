@@ -1,0 +1,156 @@
+import { Injectable } from '@nestjs/common';
+import { Config } from '../config/config.module.js';
+import { Heartbeat } from '../infra/postgres/heartbeat.service.js';
+import { Postgres, type Statement } from '../infra/postgres/postgres.js';
+import { generationOf, generationsIn, keysOf, type KeyRow } from './delivery-keys.js';
+import { longestTravellingBody, type Delivery, type DeliveryKey, type HandedOut } from './delivery.js';
+import * as statements from './lease-statements.js';
+import { expiredCounted, unknownCounted } from './ledger.counters.js';
+
+/** Times are milliseconds by Postgres' clock: when the ledger handed the deliveries to the queue. */
+export interface LaneProgress {
+  lane: string;
+  newestTaken: number;
+  /** Of what was taken and is not acknowledged yet. */
+  oldestInHand: number | null;
+}
+
+export interface Claimed {
+  deliveries: (HandedOut & { isSlow: boolean })[];
+  /** How many were due but no longer worth sending. */
+  expired: number;
+  /** At least the version any of them was matched with. */
+  catalogueVersion: number;
+  /** By Postgres' clock. */
+  queuedAt: number;
+}
+
+/**
+ * Who has which delivery in hand, and until when: whatever is handed out is lent, and comes back by itself. The dispatcher's
+ * side of the ledger, and that of whoever must give something back. Every promise resolves after the commit.
+ */
+@Injectable()
+export class Leases {
+  constructor(
+    private readonly postgres: Postgres,
+    private readonly heartbeat: Heartbeat,
+    private readonly config: Config,
+  ) {}
+
+  async claimDue(limit: number, owner: string | null): Promise<Claimed> {
+    const rows = await this.postgres.query<{
+      notification_id: string;
+      subscription_id: string;
+      generation: number;
+      attempts: number;
+      failures: number;
+      replays: number;
+      is_slow: boolean;
+      is_expired: boolean;
+      expires_ms: string | null;
+      body: string | null;
+      catalogue_version: string;
+      now_ms: string;
+    }>(statements.claimDue, [limit, this.config.settings.DELIVERY_LEASE_MS, owner, longestTravellingBody]);
+    const claimed = rows.filter((row) => !row.is_expired);
+    expiredCounted.inc(rows.length - claimed.length);
+    return {
+      deliveries: claimed.map((row) => ({
+        notificationId: row.notification_id,
+        subscriptionId: row.subscription_id,
+        generation: row.generation,
+        attempts: row.attempts,
+        failures: row.failures,
+        replays: row.replays,
+        expiresAt: row.expires_ms === null ? null : Number(row.expires_ms),
+        isSlow: row.is_slow,
+        body: row.body,
+      })),
+      expired: rows.length - claimed.length,
+      catalogueVersion: Number(rows[0]?.catalogue_version ?? 0),
+      queuedAt: Number(rows[0]?.now_ms ?? 0),
+    };
+  }
+
+  /** Of deliveries that came out of the queue late or twice, those that are still to be sent. */
+  async stillQueued<D extends Delivery>(deliveries: D[]): Promise<D[]> {
+    const rows = await this.postgres.query<KeyRow & { generation: number }>(statements.inspect, keysOf(deliveries));
+    const found = generationsIn(rows);
+    return deliveries.filter((delivery) => found.has(generationOf(delivery)));
+  }
+
+  async putBack(deliveries: Delivery[], delayMs: number): Promise<void> {
+    await this.onEach(statements.putBack, deliveries, delayMs);
+  }
+
+  async shortenLease(deliveries: Delivery[], delayMs: number): Promise<void> {
+    await this.onEach(statements.shortenLease, deliveries, delayMs);
+  }
+
+  async own(deliveries: Delivery[], owner: string): Promise<void> {
+    await this.onEach(statements.own, deliveries, owner);
+  }
+
+  /** @returns the at-most-once deliveries of which nobody will ever know whether they arrived */
+  async endSending(): Promise<DeliveryKey[]> {
+    const rows = await this.postgres.query<KeyRow>(statements.endSending, []);
+    unknownCounted.inc(rows.length);
+    return rows.map((row) => ({ notificationId: row.notification_id, subscriptionId: row.subscription_id }));
+  }
+
+  async freeOrphaned(): Promise<void> {
+    await this.postgres.query(statements.freeOrphaned, []);
+  }
+
+  async hasEndedLease(): Promise<boolean> {
+    const [row] = await this.postgres.query<{ yes: boolean }>(statements.hasEndedLease, []);
+    return row!.yes;
+  }
+
+  /** @returns how many leases had ended, and how many of those deliveries the queue had lost */
+  async endLeases(doneUpToMs: number, limit: number): Promise<{ ended: number; lost: number }> {
+    const rows = await this.postgres.query<{ is_lost: boolean }>(statements.endLeases, [
+      new Date(doneUpToMs),
+      this.config.settings.DELIVERY_LEASE_MS,
+      limit,
+    ]);
+    return { ended: rows.length, lost: rows.filter((row) => row.is_lost).length };
+  }
+
+  async freeQueued(beforeMs: number): Promise<void> {
+    await this.postgres.query(statements.freeQueued, [new Date(beforeMs)]);
+  }
+
+  /** Tells the dispatchers how far this process is with the queue. */
+  async recordProgress(progress: LaneProgress[]): Promise<void> {
+    await this.postgres.query(statements.recordProgress, [
+      progress.map((lane) => lane.lane),
+      progress.map((lane) => lane.newestTaken),
+      progress.map((lane) => lane.oldestInHand),
+      this.heartbeat.processId,
+    ]);
+  }
+
+  /** How far the workers are with each lane that any of them has taken from. */
+  async readProgress(): Promise<LaneProgress[]> {
+    const { DELIVERY_LEASE_MS } = this.config.settings;
+    const rows = await this.postgres.query<{ lane: string; newest_ms: string; oldest_ms: string | null }>(
+      statements.readProgress,
+      [DELIVERY_LEASE_MS],
+    );
+    return rows.map((row) => ({
+      lane: row.lane,
+      newestTaken: Number(row.newest_ms),
+      oldestInHand: row.oldest_ms === null ? null : Number(row.oldest_ms),
+    }));
+  }
+
+  /** Forgets processes that ended without a word, and how far they were. */
+  async sweepProcesses(): Promise<void> {
+    await this.postgres.query(statements.sweepProcesses, [this.config.settings.DELIVERY_LEASE_MS]);
+  }
+
+  private async onEach(statement: Statement, deliveries: Delivery[], value: unknown): Promise<void> {
+    await this.postgres.query(statement, [...keysOf(deliveries), value]);
+  }
+}

@@ -1,0 +1,160 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import type { DeliveryOutcome } from '../../src/delivery/decide-outcome.js';
+import { DeliverService } from '../../src/delivery/deliver.service.js';
+import { filteredCounted } from '../../src/delivery/delivery.counters.js';
+import type { Sender } from '../../src/delivery/sender.service.js';
+import { Idempotency } from '../../src/idempotency/idempotency.service.js';
+import type { Delivery } from '../../src/ledger/delivery.js';
+import type { Subscription } from '../../src/subscriptions/subscription.js';
+import type { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
+import { storeAdapters, type OpenStore } from '../support/idempotency-stores.js';
+import { attemptNumber, TestLedger } from '../support/ledger.js';
+import { real, type PreparedStack } from '../support/stacks.js';
+
+const minuteMs = 60_000;
+const delivered: DeliveryOutcome = { kind: 'delivered', attempt: attemptNumber(1, { status: 204, error: null }) };
+const retry: DeliveryOutcome = { kind: 'retry', attempt: attemptNumber(1), afterMs: minuteMs };
+const failed: DeliveryOutcome = { kind: 'failed', attempt: attemptNumber(1) };
+
+describe.each(storeAdapters)('delivering at least once, with locks and seals in $name', (adapter) => {
+  let prepared: PreparedStack;
+  let test: TestLedger;
+  let opened: OpenStore;
+  let subscription: Subscription | undefined;
+  let outcome: DeliveryOutcome;
+  let calls: number;
+  let deliver: DeliverService;
+
+  beforeAll(async () => {
+    Logger.overrideLogger(false);
+    prepared = await real.prepare();
+    test = await TestLedger.open(prepared.settings);
+    opened = await adapter.open();
+  });
+  afterAll(async () => {
+    await opened.release();
+    await test.close();
+    await prepared.release();
+  });
+
+  beforeEach(() => {
+    subscription = {
+      id: '',
+      ownerClientId: 'owner',
+      callbackUrl: 'http://receiver/',
+      auth: '',
+      channels: [],
+      deliveryGuarantee: 'at-least-once',
+      disabledAt: null,
+    };
+    calls = 0;
+    const send = async () => {
+      calls += 1;
+      return outcome;
+    };
+    deliver = new DeliverService(
+      test.config,
+      test.heartbeat,
+      { find: () => subscription } as unknown as SubscriptionsService,
+      test.ledger,
+      test.leases,
+      { send } as unknown as Sender,
+      new Idempotency(opened.stores[0], { processId: opened.living } as typeof test.heartbeat),
+    );
+  });
+  afterEach(async () => {
+    jest.restoreAllMocks();
+    await test.clear();
+  });
+
+  const run = (delivery: Delivery) =>
+    deliver.deliver({ ...delivery, body: '{}' }, Buffer.from('{}'), {
+      onSending: () => {},
+      stopping: new AbortController().signal,
+    });
+
+  /** It is sent, with that outcome, of which the ledger never hears; and it is handed out again. */
+  async function runUnheard(sent: DeliveryOutcome): Promise<Delivery> {
+    const [delivery] = await test.accept();
+    outcome = sent;
+    jest.spyOn(test.ledger, 'settle').mockResolvedValueOnce();
+    await run(delivery!);
+    expect(await test.state(delivery!)).toBe('queued');
+    await test.leases.putBack([delivery!], -1);
+    const { deliveries } = await test.leases.claimDue(1, null);
+    return deliveries[0]!;
+  }
+
+  const filtered = async () => (await filteredCounted.get()).values[0]!.value;
+
+  it('sends it again after a failure that is retried', async () => {
+    const again = await runUnheard(retry);
+    outcome = delivered;
+    await run(again);
+    expect(calls).toBe(2);
+    expect(await test.state(again)).toBe('delivered');
+  });
+
+  it.each<[string, DeliveryOutcome]>([
+    ['a success', delivered],
+    ['a final failure', failed],
+  ])('does not send it again after %s, counts that, and tells the ledger what it missed', async (_what, sent) => {
+    const again = await runUnheard(sent);
+    const before = await filtered();
+    await run(again);
+    expect(calls).toBe(1);
+    expect(await filtered()).toBe(before + 1);
+    expect(await test.row(again)).toMatchObject({ state: sent.kind, attempts: 1 });
+    expect(await test.attempts(again)).toHaveLength(1);
+  });
+
+  it.each<[string, (delivery: Delivery) => Delivery]>([
+    ['is too old to be sent', (delivery) => ({ ...delivery, expiresAt: Date.now() - minuteMs })],
+    ['has lost its subscription', (delivery) => ((subscription = undefined), delivery)],
+    [
+      'goes to a receiver that is gone for good',
+      (delivery) => ((subscription = { ...subscription!, disabledAt: new Date() }), delivery),
+    ],
+  ])('knows of a delivery that it was sent, although meanwhile it %s', async (_what, change) => {
+    const again = change(await runUnheard(delivered));
+    await run(again);
+    expect(calls).toBe(1);
+    expect(await test.row(again)).toMatchObject({ state: 'delivered', attempts: 1 });
+  });
+
+  it.each<[string, string, (delivery: Delivery) => Delivery]>([
+    ['expired', 'too old', (delivery) => ({ ...delivery, expiresAt: Date.now() - minuteMs })],
+    ['cancelled', 'without a subscription', (delivery) => ((subscription = undefined), delivery)],
+    [
+      'failed',
+      'for a receiver that is gone for good',
+      (delivery) => ((subscription = { ...subscription!, disabledAt: new Date() }), delivery),
+    ],
+  ])('ends as %s, without a call, what is %s', async (state, _what, change) => {
+    const [delivery] = await test.accept();
+    await run(change(delivery!));
+    expect(calls).toBe(0);
+    expect(await test.row(delivery!)).toMatchObject({ state, attempts: 0 });
+    // Nothing is sealed by it: an operator may have it sent after all.
+    expect((await opened.stores[1].acquire(claimOf(delivery!))).kind).toBe('acquired');
+  });
+
+  it('leaves alone what somebody else is sending, and looks at it again soon', async () => {
+    const [delivery] = await test.accept();
+    await opened.stores[1].acquire(claimOf(delivery!));
+    await run(delivery!);
+    expect(calls).toBe(0);
+    const { state, due_in_ms: dueInMs } = (await test.row(delivery!))!;
+    expect(state).toBe('queued');
+    expect(dueInMs).toBeLessThan(test.config.settings.DELIVERY_LEASE_MS);
+  });
+
+  const claimOf = ({ notificationId, subscriptionId }: Delivery) => ({
+    key: `i9y:delivery:${notificationId}:${subscriptionId}`,
+    token: `${opened.living}/somebody else`,
+    ttlMs: minuteMs,
+    requestHash: null,
+    mayTakeOver: true,
+  });
+});
