@@ -7,6 +7,8 @@ import { DeliveryQueue, lanes } from '../queue/delivery-queue.js';
 const claimTogether = 512;
 /** With an empty queue, what was handed out longer ago than this is not on its way any more. */
 const emptyQueueSlackMs = 5000;
+/** From when something is handed out to when the queue has it, at most; after that somebody died before he published it. */
+const publishingSlackMs = 5000;
 
 /**
  * The one idempotent job: finds what is due, and what was lost, and hands it to the queue. Any number of processes may run
@@ -15,6 +17,14 @@ const emptyQueueSlackMs = 5000;
 @Injectable()
 export class Dispatcher {
   private readonly logger = new Logger(Dispatcher.name);
+
+  /** Undefined at the start: nobody knows who died before. */
+  private lastDeathAt: number | undefined;
+  /**
+   * A process died, and may not have published what it had committed: once the workers are past this moment, whatever was
+   * handed to the queue before it, and is still queued, never got there.
+   */
+  private suspectUpTo: number | undefined;
 
   constructor(
     private readonly leases: Leases,
@@ -54,8 +64,26 @@ export class Dispatcher {
   async recover(): Promise<number> {
     await this.leases.freeOrphaned();
     for (const key of await this.leases.endSending()) this.logger.warn({ event: 'delivery.unknown', ...key });
-    if (!(await this.leases.hasEndedLease())) return 0;
+    if ((await this.leases.buryDead()) || this.lastDeathAt === undefined) {
+      this.lastDeathAt = this.heartbeat.ledgerNow();
+      this.suspectUpTo ??= this.lastDeathAt;
+    }
+    const leasesEnded = await this.leases.hasEndedLease();
+    if (!leasesEnded && this.suspectUpTo === undefined) return 0;
     const doneUpTo = await this.doneUpTo();
+    const neverPublished = await this.freeNeverPublished(doneUpTo);
+    return neverPublished + (leasesEnded ? await this.endLeases(doneUpTo) : 0);
+  }
+
+  private async freeNeverPublished(doneUpTo: number): Promise<number> {
+    const upTo = this.suspectUpTo;
+    if (upTo === undefined || doneUpTo < upTo + publishingSlackMs) return 0;
+    const freed = await this.leases.freeQueued(upTo);
+    this.suspectUpTo = this.lastDeathAt === upTo ? undefined : this.lastDeathAt; // who died since is next
+    return freed;
+  }
+
+  private async endLeases(doneUpTo: number): Promise<number> {
     let lostInAll = 0;
     for (;;) {
       const { ended, lost } = await this.leases.endLeases(doneUpTo, claimTogether);

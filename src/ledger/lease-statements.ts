@@ -119,12 +119,16 @@ export const endLeases: Statement = {
     RETURNING is_lost`,
 };
 
-/** The queue is new, so it holds nothing: all it was given before $1 is due at once. */
+/**
+ * All that was handed to the queue before $1 is due at once, because the queue does not have it: it is new and holds nothing,
+ * or it has moved on, and somebody died who may not have got round to publishing.
+ */
 export const freeQueued: Statement = {
   name: 'free-queued',
   text: `
     UPDATE delivery d SET state = 'waiting', next_at = now()
-    WHERE d.state = 'queued' AND d.owner IS NULL AND d.queued_at < $1`,
+    WHERE d.state = 'queued' AND d.owner IS NULL AND d.queued_at < $1
+    RETURNING d.notification_id`,
 };
 
 export const recordProgress: Statement = {
@@ -149,10 +153,13 @@ export const readProgress: Statement = {
     FROM lane_progress WHERE reported_at > now() - 2 * $1::float8 * interval '1 ms' GROUP BY lane`,
 };
 
-/** Processes long gone, and how far they were. Who is not in the table is as dead as who is there with an expired row. */
-export const sweepProcesses: Statement = {
-  name: 'sweep-processes',
-  text: `
-    WITH gone AS (DELETE FROM process WHERE expires_at <= now() - interval '1 hour')
-    DELETE FROM lane_progress WHERE reported_at <= now() - 2 * $1::float8 * interval '1 ms'`,
+export const sweepProgress: Statement = {
+  name: 'sweep-progress',
+  text: "DELETE FROM lane_progress WHERE reported_at <= now() - 2 * $1::float8 * interval '1 ms'",
+};
+
+/** Who is not in the table is as dead as who is there with an expired row; one that only stood still comes back by itself. */
+export const buryDead: Statement = {
+  name: 'bury-dead',
+  text: 'DELETE FROM process WHERE expires_at <= now() RETURNING id',
 };

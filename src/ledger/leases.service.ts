@@ -117,8 +117,14 @@ export class Leases {
     return { ended: rows.length, lost: rows.filter((row) => row.is_lost).length };
   }
 
-  async freeQueued(beforeMs: number): Promise<void> {
-    await this.postgres.query(statements.freeQueued, [new Date(beforeMs)]);
+  /** @returns how many */
+  async freeQueued(beforeMs: number): Promise<number> {
+    return (await this.postgres.query(statements.freeQueued, [new Date(beforeMs)])).length;
+  }
+
+  /** @returns whether a process has ended without a word; of several that ask, one is told */
+  buryDead(): Promise<boolean> {
+    return this.postgres.affects(statements.buryDead, []);
   }
 
   /** Tells the dispatchers how far this process is with the queue. */
@@ -145,9 +151,9 @@ export class Leases {
     }));
   }
 
-  /** Forgets processes that ended without a word, and how far they were. */
-  async sweepProcesses(): Promise<void> {
-    await this.postgres.query(statements.sweepProcesses, [this.config.settings.DELIVERY_LEASE_MS]);
+  /** Forgets how far those were who no longer say so. */
+  async sweepProgress(): Promise<void> {
+    await this.postgres.query(statements.sweepProgress, [this.config.settings.DELIVERY_LEASE_MS]);
   }
 
   private async onEach(statement: Statement, deliveries: Delivery[], value: unknown): Promise<void> {

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { Dispatcher } from '../../src/dispatching/dispatcher.service.js';
 import { Enqueuer } from '../../src/enqueueing/enqueuer.service.js';
@@ -171,6 +171,68 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
     expect(await process.dispatcher.dispatchDue()).toBe(0);
     expect(await process.queue.depth('due')).toBe(4);
     expect((await test.row(backlog[299]!))!).toMatchObject({ state: 'queued', generation: 1 });
+  });
+
+  describe('when a process died that may not have published what it had committed', () => {
+    let laterMs = 0;
+    beforeEach(() => {
+      laterMs = 0;
+      jest.spyOn(test.heartbeat, 'ledgerNow').mockImplementation(() => Date.now() + laterMs);
+    });
+    afterEach(() => {
+      jest.restoreAllMocks();
+    });
+
+    it('brings it back once the workers are past it, long before its lease ends', async () => {
+      await process.work();
+      await process.dispatcher.recover();
+      laterMs = 20_000;
+      await process.dispatcher.recover(); // that was the look at the start
+      const { end } = await test.startProcess();
+      const lost = await test.accept(3);
+      laterMs = 40_000;
+      expect(await process.dispatcher.recover()).toBe(0); // nobody died
+      await end();
+      expect(await process.dispatcher.recover()).toBe(0); // it may be on its way
+      laterMs += 11_000;
+      expect(await process.dispatcher.recover()).toBe(3);
+      expect(await process.dispatcher.dispatchDue()).toBe(3);
+      await eventually(() => process.deliveries.length === 3);
+      expect(process.deliveries.toSorted()).toEqual(named(lost, 2));
+    });
+
+    it('brings it back also when it died before this dispatcher began', async () => {
+      await test.accept(3);
+      expect(await process.dispatcher.recover()).toBe(0);
+      laterMs = 11_000;
+      expect(await process.dispatcher.recover()).toBe(3);
+    });
+
+    it('looks after every one of several that die one after the other', async () => {
+      await process.dispatcher.recover();
+      for (const sinceMs of [3000, 6000]) {
+        laterMs = sinceMs;
+        await (await test.startProcess()).end();
+        await process.dispatcher.recover();
+      }
+      laterMs = 11_000;
+      await process.dispatcher.recover(); // for those before the start
+      await test.accept(2);
+      laterMs = 17_000;
+      expect(await process.dispatcher.recover()).toBe(2);
+    });
+
+    it('does not queue a second time what still stands in line', async () => {
+      await process.work(1);
+      const backlog = await test.accept(300);
+      const queued = backlog.map((each) => ({ ...each, body: '{}' }));
+      await process.enqueuer.enqueue('due', queued, 1, Date.now());
+      await eventually(async () => (await process.queue.depth('due')) === 4);
+      await process.dispatcher.recover();
+      laterMs = 60_000;
+      expect(await process.dispatcher.recover()).toBe(0);
+      expect(await process.dispatcher.dispatchDue()).toBe(0);
+    });
   });
 
   it('frees what a process had in hand that ended', async () => {

@@ -284,18 +284,21 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
     );
   });
 
-  it('forgets processes long gone, and how far they were', async () => {
-    const [living, ended, gone] = await Promise.all([test.startProcess(), test.startProcess(), test.startProcess()]);
-    await ended.end();
-    await test.sql(`UPDATE process SET expires_at = now() - interval '61 minutes' WHERE id = $1`, [gone.id]);
+  it('tells one of several who ask that a process has ended without a word', async () => {
+    const [living, gone] = await Promise.all([test.startProcess(), test.startProcess()]);
+    await test.leases.buryDead(); // the dead of other tests
+    expect(await test.leases.buryDead()).toBe(false);
+    await gone.end();
+    const answers = await Promise.all([1, 2, 3].map((nr) => (nr === 1 ? test : other).leases.buryDead()));
+    expect(answers.filter((answer) => answer)).toHaveLength(1);
+    const ids = [living.id, gone.id];
+    expect(await test.sql('SELECT id FROM process WHERE id = ANY ($1)', [ids])).toEqual([{ id: living.id }]);
+  });
+
+  it('forgets how far those were who no longer say so', async () => {
     await test.leases.recordProgress([{ lane: 'due', newestTaken: 2000, oldestInHand: 1700 }]);
-    await test.sql(`INSERT INTO lane_progress VALUES ('due', $1, now(), NULL, now() - interval '61 minutes')`, [
-      gone.id,
-    ]);
-    await test.leases.sweepProcesses();
-    const ids = [living.id, ended.id, gone.id];
-    const left = await test.sql<{ id: string }>('SELECT id FROM process WHERE id = ANY ($1)', [ids]);
-    expect(left.map(({ id }) => id).sort()).toEqual([living.id, ended.id].sort());
+    await test.sql(`INSERT INTO lane_progress VALUES ('due', 'gone', now(), NULL, now() - interval '61 minutes')`);
+    await test.leases.sweepProgress();
     expect(await test.sql('SELECT process FROM lane_progress')).toEqual([{ process: test.heartbeat.processId }]);
   });
 
