@@ -42,7 +42,8 @@ export class UndiciWebhookClient extends WebhookClient {
       headersTimeout: 0,
       bodyTimeout: 0,
     });
-    this.sweep = setInterval(() => this.endOverdue(), sweepIntervalMs).unref();
+    // Not before what lies in the sockets is read: to a process that stood still, an answer given in time must not be late.
+    this.sweep = setInterval(() => setImmediate(() => this.endOverdue()), sweepIntervalMs).unref();
   }
 
   post(request: WebhookRequest): Promise<WebhookResponse> {

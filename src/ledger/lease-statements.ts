@@ -54,11 +54,14 @@ export const putBack: Statement = {
       AND d.state::text = 'queued' AND d.generation = item.generation`,
 };
 
-/** Ends the lease in $4 milliseconds: somebody else seems to be sending it, and if not, it comes back soon. */
+/**
+ * Ends the lease in $4 milliseconds: somebody else seems to be sending it, and if not, it comes back soon. The queue no longer
+ * has it, so $5 does: else whoever looks at leases would think it still stood in line.
+ */
 export const shortenLease: Statement = {
   name: 'shorten-lease',
   text: `
-    UPDATE delivery d SET next_at = LEAST(d.next_at, now() + $4 * interval '1 ms')
+    UPDATE delivery d SET next_at = LEAST(d.next_at, now() + $4 * interval '1 ms'), owner = $5
     FROM unnest($1::uuid[], $2::uuid[], $3::int[]) AS item (notification_id, subscription_id, generation)
     WHERE d.notification_id = item.notification_id AND d.subscription_id = item.subscription_id
       AND d.state::text = 'queued' AND d.generation = item.generation`,
@@ -143,19 +146,19 @@ export const recordProgress: Statement = {
 
 /**
  * By lane, how far the workers are. What a worker has in hand goes back to the queue when it dies, so its last report counts
- * for two leases more; by then somebody else has taken it again, and says so himself.
+ * for $1 milliseconds more; by then somebody else has taken it again, and says so himself.
  */
 export const readProgress: Statement = {
   name: 'read-progress',
   text: `
     SELECT lane, (extract(epoch FROM MAX(newest_taken)) * 1000)::bigint AS newest_ms,
       (extract(epoch FROM MIN(oldest_in_hand)) * 1000)::bigint AS oldest_ms
-    FROM lane_progress WHERE reported_at > now() - 2 * $1::float8 * interval '1 ms' GROUP BY lane`,
+    FROM lane_progress WHERE reported_at > now() - $1::float8 * interval '1 ms' GROUP BY lane`,
 };
 
 export const sweepProgress: Statement = {
   name: 'sweep-progress',
-  text: "DELETE FROM lane_progress WHERE reported_at <= now() - 2 * $1::float8 * interval '1 ms'",
+  text: "DELETE FROM lane_progress WHERE reported_at <= now() - $1::float8 * interval '1 ms'",
 };
 
 /** Who is not in the table is as dead as who is there with an expired row; one that only stood still comes back by itself. */

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Config } from '../config/config.module.js';
 import { Heartbeat } from '../infra/postgres/heartbeat.service.js';
-import { Postgres, type Statement } from '../infra/postgres/postgres.js';
+import { Postgres } from '../infra/postgres/postgres.js';
 import { generationOf, generationsIn, keysOf, type KeyRow } from './delivery-keys.js';
 import { longestTravellingBody, type Delivery, type DeliveryKey, type HandedOut } from './delivery.js';
 import * as statements from './lease-statements.js';
@@ -14,6 +14,9 @@ export interface LaneProgress {
   /** Of what was taken and is not acknowledged yet. */
   oldestInHand: number | null;
 }
+
+/** Workers report every second. The rest is for the broker: to miss a dead one, and to give to others what it had. */
+const progressCountsMs = 20_000;
 
 export interface Claimed {
   deliveries: (HandedOut & { isSlow: boolean })[];
@@ -80,15 +83,17 @@ export class Leases {
   }
 
   async putBack(deliveries: Delivery[], delayMs: number): Promise<void> {
-    await this.onEach(statements.putBack, deliveries, delayMs);
+    await this.postgres.query(statements.putBack, [...keysOf(deliveries), delayMs]);
   }
 
+  /** From now on this process looks after them. */
   async shortenLease(deliveries: Delivery[], delayMs: number): Promise<void> {
-    await this.onEach(statements.shortenLease, deliveries, delayMs);
+    const values = [...keysOf(deliveries), delayMs, this.heartbeat.processId];
+    await this.postgres.query(statements.shortenLease, values);
   }
 
   async own(deliveries: Delivery[], owner: string): Promise<void> {
-    await this.onEach(statements.own, deliveries, owner);
+    await this.postgres.query(statements.own, [...keysOf(deliveries), owner]);
   }
 
   /** @returns the at-most-once deliveries of which nobody will ever know whether they arrived */
@@ -139,10 +144,9 @@ export class Leases {
 
   /** How far the workers are with each lane that any of them has taken from. */
   async readProgress(): Promise<LaneProgress[]> {
-    const { DELIVERY_LEASE_MS } = this.config.settings;
     const rows = await this.postgres.query<{ lane: string; newest_ms: string; oldest_ms: string | null }>(
       statements.readProgress,
-      [DELIVERY_LEASE_MS],
+      [progressCountsMs],
     );
     return rows.map((row) => ({
       lane: row.lane,
@@ -153,10 +157,6 @@ export class Leases {
 
   /** Forgets how far those were who no longer say so. */
   async sweepProgress(): Promise<void> {
-    await this.postgres.query(statements.sweepProgress, [this.config.settings.DELIVERY_LEASE_MS]);
-  }
-
-  private async onEach(statement: Statement, deliveries: Delivery[], value: unknown): Promise<void> {
-    await this.postgres.query(statement, [...keysOf(deliveries), value]);
+    await this.postgres.query(statements.sweepProgress, [progressCountsMs]);
   }
 }

@@ -165,6 +165,13 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
     expect(await test.state(delivery!)).toBe('queued');
   });
 
+  it('frees what it was given for so short a time although others still stand in line', async () => {
+    const [delivery] = await test.accept();
+    await test.leases.shortenLease([delivery!], 0);
+    expect(await test.leases.endLeases(0, 10)).toEqual({ ended: 1, lost: 1 });
+    expect(await test.row(delivery!)).toMatchObject({ state: 'waiting', owner: null });
+  });
+
   describe('what a process has in hand', () => {
     it('is due at once when the process has ended, and untouched while it lives', async () => {
       const [living, dead] = [await test.startProcess(), await test.startProcess()];

@@ -234,6 +234,14 @@ describe('a call to a receiver', () => {
       expect(performance.now() - startedAt).toBeLessThan(5000); // what undici's own timeouts would take at least
     }
 
+    it('is heard although this process stood still until the time was over', async () => {
+      raw = await RawReceiver.start((socket) => {
+        socket.write('HTTP/1.1 204 No Content\r\n\r\n');
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000);
+      });
+      expect(await client.post(request({ url: raw.url }))).toMatchObject({ kind: 'answered', status: 204 });
+    });
+
     it('ends when it says nothing at all', async () => {
       receiver.next(hang);
       await expectTooLate(client.post(request()));
