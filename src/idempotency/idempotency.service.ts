@@ -1,5 +1,4 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { randomUUID } from 'node:crypto';
 import { Heartbeat } from '../infra/postgres/heartbeat.service.js';
 import { idempotencyCounted } from './idempotency.counters.js';
 import { IdempotencyStore, type Acquired } from './idempotency-store.js';
@@ -36,6 +35,9 @@ export interface Idempotent<Request, Outcome> {
 /** A lock is renewed when this part of its life is over: in time for a second try. */
 const extendAfter = 0.7;
 
+/** In this process, whoever makes them: no two tokens are the same. */
+let calls = 0;
+
 /**
  * Makes handlers idempotent: of all callers with the same key one runs, the others get its outcome or learn that it is
  * under way.
@@ -71,7 +73,7 @@ export class Idempotency {
     handler: (request: Request) => Promise<Handled<Outcome>>,
     options: IdempotentOptions<Request>,
   ): Promise<Done<Outcome>> {
-    const token = this.unanswered.get(key) ?? `${this.heartbeat.processId}/${randomUUID()}`;
+    const token = this.unanswered.get(key) ?? `${this.heartbeat.processId}/${++calls}`;
     this.unanswered.delete(key);
     const requestHash = options.hashRequest?.(request) ?? null;
     const { lockTtlMs: ttlMs, mayTakeOver } = options;
