@@ -7,6 +7,7 @@ import { Leases } from '../ledger/leases.service.js';
 import { Ledger } from '../ledger/ledger.service.js';
 import type { QueuedDelivery } from '../queue/chunk.js';
 import { guaranteeOf } from '../subscriptions/delivery-guarantee.js';
+import type { Subscription } from '../subscriptions/subscription.js';
 import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
 import type { DeliveryOutcome } from './decide-outcome.js';
 import { filteredCounted } from './delivery.counters.js';
@@ -84,18 +85,22 @@ export class DeliverService {
     stopping: AbortSignal,
   ): Promise<Course | undefined> {
     const subscription = this.subscriptions.find(delivery.subscriptionId);
-    // It may have been sent before, and only the ledger does not know.
-    const end = (outcome: DeliveryOutcome) => this.unlessSealed(this.ended, delivery, outcome, stopping);
-    if (!subscription) return end({ kind: 'cancelled' });
-    if (subscription.disabledAt) return end({ kind: 'failed', attempt: null });
-    if (delivery.expiresAt !== null && this.heartbeat.ledgerNow() >= delivery.expiresAt) {
-      return end({ kind: 'expired', attempt: null });
-    }
+    if (!subscription) return this.unlessSealed(this.ended, delivery, { kind: 'cancelled' }, stopping);
     const guarantee = guaranteeOf(subscription, this.atLeastOnceCustomers);
+    const ending = this.endingOf(delivery, subscription);
     const task: Task = { delivery, subscription, guarantee, body, onSending, stopping };
-    return guarantee === 'at-least-once'
-      ? this.unlessSealed(this.sent, delivery, task, stopping)
-      : this.atMostOnce(task);
+    if (guarantee === 'at-most-once') return ending ? settled(ending) : this.atMostOnce(task);
+    // It may have been sent before, and only the ledger does not know.
+    if (ending) return this.unlessSealed(this.ended, delivery, ending, stopping);
+    return this.unlessSealed(this.sent, delivery, task, stopping);
+  }
+
+  /** Why it is not sent any more; undefined: it is. */
+  private endingOf(delivery: QueuedDelivery, subscription: Subscription): DeliveryOutcome | undefined {
+    if (subscription.disabledAt) return { kind: 'failed', attempt: null };
+    if (delivery.expiresAt === null || this.heartbeat.ledgerNow() < delivery.expiresAt) return undefined;
+    this.logger.log({ event: 'delivery.expired', ...keyOf(delivery) });
+    return { kind: 'expired', attempt: null };
   }
 
   /** Whoever meets the seal repairs the ledger instead of sending again, or of ending what was sent. */

@@ -38,7 +38,7 @@ export class DispatchLoop implements OnApplicationBootstrap, OnModuleDestroy {
       { name: 'dispatch', everyMs: config.settings.DISPATCH_INTERVAL_MS, run: () => dispatcher.dispatchDue() },
       { name: 'recover', everyMs: recoverEveryMs, run: () => dispatcher.recover() },
       { name: 'sweep', everyMs: sweepEveryMs, run: () => idempotency.sweep() },
-      { name: 'sweep-progress', everyMs: sweepEveryMs, run: () => leases.sweepProgress() },
+      { name: 'sweep-processes', everyMs: sweepEveryMs, run: () => leases.sweepProcesses() },
       { name: 'sweep-keys', everyMs: sweepEveryMs, run: () => ledger.sweepKeys() },
       { name: 'vacuum', everyMs: vacuumEveryMs, run: () => partitions.vacuumEmbedded() },
       { name: 'partitions', everyMs: partitionsEveryMs, run: () => keepPartitions(partitions) },

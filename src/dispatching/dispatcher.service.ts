@@ -1,4 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { setTimeout as pause } from 'node:timers/promises';
 import { Enqueuer } from '../enqueueing/enqueuer.service.js';
 import { Heartbeat } from '../infra/postgres/heartbeat.service.js';
 import { Leases } from '../ledger/leases.service.js';
@@ -9,6 +10,8 @@ const claimTogether = 512;
 const emptyQueueSlackMs = 5000;
 /** From when something is handed out to when the queue has it, at most; after that somebody died before he published it. */
 const publishingSlackMs = 5000;
+/** Workers report how far they are every second. */
+const reportedWithinMs = 1500;
 
 /**
  * The one idempotent job: finds what is due, and what was lost, and hands it to the queue. Any number of processes may run
@@ -18,13 +21,10 @@ const publishingSlackMs = 5000;
 export class Dispatcher {
   private readonly logger = new Logger(Dispatcher.name);
 
-  /** Undefined at the start: nobody knows who died before. */
-  private lastDeathAt: number | undefined;
-  /**
-   * A process died, and may not have published what it had committed: once the workers are past this moment, whatever was
-   * handed to the queue before it, and is still queued, never got there.
-   */
-  private suspectUpTo: number | undefined;
+  /** Whatever was handed out before it has been looked after, should somebody have died before he published it. */
+  private clearedUpTo = 0;
+  /** Nobody knows who died before the first look. */
+  private beganAt: number | undefined;
 
   constructor(
     private readonly leases: Leases,
@@ -43,9 +43,8 @@ export class Dispatcher {
     // A full or absent queue leaves the work where it is safe.
     while (this.enqueuer.isAccepting) {
       const claimed = await this.leases.claimDue(claimTogether, this.enqueuer.owner);
-      const { deliveries, expired, catalogueVersion, queuedAt } = claimed;
-      if (expired > 0) this.logger.log({ event: 'delivery.expired', deliveries: expired });
-      if (deliveries.length + expired === 0) break;
+      const { deliveries, catalogueVersion, queuedAt } = claimed;
+      if (deliveries.length === 0) break;
       const refused = await Promise.all(
         lanes.map((lane) => {
           const isSlow = lane === 'slow';
@@ -64,23 +63,30 @@ export class Dispatcher {
   async recover(): Promise<number> {
     await this.leases.freeOrphaned();
     for (const key of await this.leases.endSending()) this.logger.warn({ event: 'delivery.unknown', ...key });
-    if ((await this.leases.buryDead()) || this.lastDeathAt === undefined) {
-      this.lastDeathAt = this.heartbeat.ledgerNow();
-      this.suspectUpTo ??= this.lastDeathAt;
-    }
+    const suspectUpTo = await this.suspectUpTo();
     const leasesEnded = await this.leases.hasEndedLease();
-    if (!leasesEnded && this.suspectUpTo === undefined) return 0;
+    if (!leasesEnded && suspectUpTo === undefined) return 0;
     const doneUpTo = await this.doneUpTo();
-    const neverPublished = await this.freeNeverPublished(doneUpTo);
-    return neverPublished + (leasesEnded ? await this.endLeases(doneUpTo) : 0);
+    let lost = 0;
+    const publishedUpTo = doneUpTo - publishingSlackMs;
+    if (suspectUpTo !== undefined && publishedUpTo >= suspectUpTo) {
+      lost += await this.leases.freeQueued(publishedUpTo);
+      this.clearedUpTo = publishedUpTo;
+    }
+    if (leasesEnded) lost += await this.endLeases(doneUpTo);
+    return lost;
   }
 
-  private async freeNeverPublished(doneUpTo: number): Promise<number> {
-    const upTo = this.suspectUpTo;
-    if (upTo === undefined || doneUpTo < upTo + publishingSlackMs) return 0;
-    const freed = await this.leases.freeQueued(upTo);
-    this.suspectUpTo = this.lastDeathAt === upTo ? undefined : this.lastDeathAt; // who died since is next
-    return freed;
+  /**
+   * A process that died may have committed what it did not publish. Once the workers are past this moment, whatever was handed
+   * to the queue before it, and is still queued, never got there. Of several, the first: the others' turn comes.
+   * @returns undefined as long as the workers cannot be past any
+   */
+  private async suspectUpTo(): Promise<number | undefined> {
+    this.beganAt ??= this.heartbeat.ledgerNow();
+    const diedAt = (await this.leases.deathAfter(this.clearedUpTo)) ?? Infinity;
+    const earliest = Math.min(diedAt, this.beganAt > this.clearedUpTo ? this.beganAt : Infinity);
+    return earliest + publishingSlackMs <= this.heartbeat.ledgerNow() ? earliest : undefined;
   }
 
   private async endLeases(doneUpTo: number): Promise<number> {
@@ -93,11 +99,20 @@ export class Dispatcher {
   }
 
   /**
-   * The time up to which the workers are done with everything that was handed to the queue, on all lanes. The queues are
-   * first in, first out: what was handed out later may still stand in line, or be in somebody's hand; what was handed out
-   * before and is not over was lost.
+   * The time up to which the workers are done with everything that was handed to the queue, on all lanes. Two looks, with a
+   * report of every worker in between: what one took since its last report, neither the queue nor the ledger tells.
    */
   private async doneUpTo(): Promise<number> {
+    const first = await this.seemsDoneUpTo();
+    await pause(reportedWithinMs);
+    return Math.min(first, await this.seemsDoneUpTo());
+  }
+
+  /**
+   * The queues are first in, first out: what was handed out later may still stand in line, or be in somebody's hand; what was
+   * handed out before and is not over was lost.
+   */
+  private async seemsDoneUpTo(): Promise<number> {
     const progress = await this.leases.readProgress();
     const emptyUpTo = this.heartbeat.ledgerNow() - emptyQueueSlackMs;
     const upTo = await Promise.all(

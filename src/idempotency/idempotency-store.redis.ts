@@ -21,7 +21,8 @@ ${isOfAnotherType}
 local answers = {}
 for i, key in ipairs(KEYS) do
   local token, ttl, hash, takeover = ARGV[i * 4 - 3], ARGV[i * 4 - 2], ARGV[i * 4 - 1], ARGV[i * 4]
-  local wanted = 'L' .. token .. ' ' .. hash
+  local mine = 'L' .. token .. ' '
+  local wanted = mine .. hash
   local found = redis.pcall('SET', key, wanted, 'PX', ttl, 'NX', 'GET')
   if isOfAnotherType(found) then
     answers[i] = '?'
@@ -29,8 +30,8 @@ for i, key in ipairs(KEYS) do
     return found
   elseif not found then
     answers[i] = 'A'
-  elseif found == wanted then
-    redis.call('PEXPIRE', key, ttl)
+  elseif string.sub(found, 1, #mine) == mine then
+    redis.call('SET', key, wanted, 'PX', ttl)
     answers[i] = 'A'
   elseif takeover == '1' and string.sub(found, 1, 1) == 'L' then
     local owner = string.match(found, '^L([^/ ]+)/')

@@ -79,7 +79,8 @@ export class Idempotency {
     const { lockTtlMs: ttlMs, mayTakeOver } = options;
     const claim = { key, token, ttlMs, requestHash, mayTakeOver };
     const acquired = await this.store.acquire(claim).catch((error: unknown) => {
-      this.unanswered.set(key, token); // with another, the next try would wait for this one's lock to expire
+      // With another, the next try would wait for this one's lock to expire; of several, the first to ask may have got it.
+      if (!this.unanswered.has(key)) this.unanswered.set(key, token);
       throw error;
     });
     if (acquired.kind !== 'acquired') return this.answer(acquired, requestHash, options.operation);

@@ -3,31 +3,25 @@ import type { Statement } from '../infra/postgres/postgres.js';
 /* What lends deliveries to a queue or a process and takes them back. What statements.ts says of time and arrays holds here. */
 
 /**
- * Takes what is due, hands it out under a new generation and a lease, and brings the text along where it is short. What is
- * no longer worth sending ends here.
+ * Takes what is due, hands it out under a new generation and a lease, and brings the text along where it is short. Also what
+ * has become too old: whether it was sent before, and only the ledger does not know, the worker can tell.
  */
 export const claimDue: Statement = {
   name: 'claim-due',
   text: `
     WITH due AS MATERIALIZED (
-      SELECT notification_id, subscription_id, state = 'held' OR failures > 0 AS is_slow,
-        coalesce(expires_at <= now(), false) AS is_expired
+      SELECT notification_id, subscription_id, state = 'held' OR failures > 0 AS is_slow
       FROM delivery
       WHERE state IN ('waiting', 'held') AND next_at <= now()
       ORDER BY next_at LIMIT $1 FOR UPDATE SKIP LOCKED
     ),
     claimed AS (
       UPDATE delivery d SET
-        state = CASE WHEN is_expired THEN 'expired'::delivery_state ELSE 'queued'::delivery_state END,
-        generation = d.generation + 1,
-        next_at = CASE WHEN is_expired THEN NULL ELSE now() + $2 * interval '1 ms' END,
-        queued_at = now(),
-        owner = CASE WHEN is_expired THEN NULL ELSE $3 END,
-        ended_at = CASE WHEN is_expired THEN now() END
+        state = 'queued', generation = d.generation + 1, next_at = now() + $2 * interval '1 ms', queued_at = now(), owner = $3
       FROM due
       WHERE d.notification_id = due.notification_id AND d.subscription_id = due.subscription_id
       RETURNING d.notification_id, d.subscription_id, d.generation, d.attempts, d.failures, d.replays, due.is_slow,
-        due.is_expired, (extract(epoch FROM d.expires_at) * 1000)::bigint AS expires_ms
+        (extract(epoch FROM d.expires_at) * 1000)::bigint AS expires_ms
     )
     SELECT c.*, CASE WHEN octet_length(n.body) <= $4 THEN n.body END AS body,
       (SELECT version FROM catalogue) AS catalogue_version, (extract(epoch FROM now()) * 1000)::bigint AS now_ms
@@ -129,9 +123,12 @@ export const endLeases: Statement = {
 export const freeQueued: Statement = {
   name: 'free-queued',
   text: `
-    UPDATE delivery d SET state = 'waiting', next_at = now()
-    WHERE d.state = 'queued' AND d.owner IS NULL AND d.queued_at < $1
-    RETURNING d.notification_id`,
+    WITH freed AS (
+      UPDATE delivery d SET state = 'waiting', next_at = now()
+      WHERE d.state = 'queued' AND d.owner IS NULL AND d.queued_at < $1
+      RETURNING 1
+    )
+    SELECT count(*)::int AS count FROM freed`,
 };
 
 export const recordProgress: Statement = {
@@ -156,13 +153,18 @@ export const readProgress: Statement = {
     FROM lane_progress WHERE reported_at > now() - $1::float8 * interval '1 ms' GROUP BY lane`,
 };
 
-export const sweepProgress: Statement = {
-  name: 'sweep-progress',
-  text: "DELETE FROM lane_progress WHERE reported_at <= now() - $1::float8 * interval '1 ms'",
+/** When a process ended without a word, the first after $1: it counted as alive until then. */
+export const deathAfter: Statement = {
+  name: 'death-after',
+  text: `
+    SELECT ceil(extract(epoch FROM MIN(expires_at)) * 1000)::float8 AS died_ms FROM process
+    WHERE expires_at <= now() AND expires_at > to_timestamp($1::float8 / 1000)`,
 };
 
-/** Who is not in the table is as dead as who is there with an expired row; one that only stood still comes back by itself. */
-export const buryDead: Statement = {
-  name: 'bury-dead',
-  text: 'DELETE FROM process WHERE expires_at <= now() RETURNING id',
+/** Processes long gone, and how far they were. Who is not in the table is as dead as who is there with an expired row. */
+export const sweepProcesses: Statement = {
+  name: 'sweep-processes',
+  text: `
+    WITH gone AS (DELETE FROM process WHERE expires_at <= now() - interval '1 hour')
+    DELETE FROM lane_progress WHERE reported_at <= now() - $1::float8 * interval '1 ms'`,
 };

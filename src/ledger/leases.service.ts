@@ -5,7 +5,7 @@ import { Postgres } from '../infra/postgres/postgres.js';
 import { generationOf, generationsIn, keysOf, type KeyRow } from './delivery-keys.js';
 import { longestTravellingBody, type Delivery, type DeliveryKey, type HandedOut } from './delivery.js';
 import * as statements from './lease-statements.js';
-import { expiredCounted, unknownCounted } from './ledger.counters.js';
+import { unknownCounted } from './ledger.counters.js';
 
 /** Times are milliseconds by Postgres' clock: when the ledger handed the deliveries to the queue. */
 export interface LaneProgress {
@@ -20,8 +20,6 @@ const progressCountsMs = 20_000;
 
 export interface Claimed {
   deliveries: (HandedOut & { isSlow: boolean })[];
-  /** How many were due but no longer worth sending. */
-  expired: number;
   /** At least the version any of them was matched with. */
   catalogueVersion: number;
   /** By Postgres' clock. */
@@ -49,16 +47,13 @@ export class Leases {
       failures: number;
       replays: number;
       is_slow: boolean;
-      is_expired: boolean;
       expires_ms: string | null;
       body: string | null;
       catalogue_version: string;
       now_ms: string;
     }>(statements.claimDue, [limit, this.config.settings.DELIVERY_LEASE_MS, owner, longestTravellingBody]);
-    const claimed = rows.filter((row) => !row.is_expired);
-    expiredCounted.inc(rows.length - claimed.length);
     return {
-      deliveries: claimed.map((row) => ({
+      deliveries: rows.map((row) => ({
         notificationId: row.notification_id,
         subscriptionId: row.subscription_id,
         generation: row.generation,
@@ -69,7 +64,6 @@ export class Leases {
         isSlow: row.is_slow,
         body: row.body,
       })),
-      expired: rows.length - claimed.length,
       catalogueVersion: Number(rows[0]?.catalogue_version ?? 0),
       queuedAt: Number(rows[0]?.now_ms ?? 0),
     };
@@ -124,12 +118,14 @@ export class Leases {
 
   /** @returns how many */
   async freeQueued(beforeMs: number): Promise<number> {
-    return (await this.postgres.query(statements.freeQueued, [new Date(beforeMs)])).length;
+    const [row] = await this.postgres.query<{ count: number }>(statements.freeQueued, [new Date(beforeMs)]);
+    return row!.count;
   }
 
-  /** @returns whether a process has ended without a word; of several that ask, one is told */
-  buryDead(): Promise<boolean> {
-    return this.postgres.affects(statements.buryDead, []);
+  /** @returns when the first process after `afterMs` died without a word, by Postgres' clock; undefined: none did */
+  async deathAfter(afterMs: number): Promise<number | undefined> {
+    const [row] = await this.postgres.query<{ died_ms: number | null }>(statements.deathAfter, [afterMs]);
+    return row!.died_ms ?? undefined;
   }
 
   /** Tells the dispatchers how far this process is with the queue. */
@@ -155,8 +151,8 @@ export class Leases {
     }));
   }
 
-  /** Forgets how far those were who no longer say so. */
-  async sweepProgress(): Promise<void> {
-    await this.postgres.query(statements.sweepProgress, [progressCountsMs]);
+  /** Forgets processes long gone, and how far they were. */
+  async sweepProcesses(): Promise<void> {
+    await this.postgres.query(statements.sweepProcesses, [progressCountsMs]);
   }
 }

@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
-import { Dispatcher } from '../../src/dispatching/dispatcher.service.js';
 import { Enqueuer } from '../../src/enqueueing/enqueuer.service.js';
 import type { Delivery } from '../../src/ledger/delivery.js';
 import type { DeliveryQueue, Taken } from '../../src/queue/delivery-queue.js';
@@ -11,13 +10,19 @@ import { eventually } from '../support/eventually.js';
 import { delivered, retried, TestLedger } from '../support/ledger.js';
 import { embedded, real, type PreparedStack } from '../support/stacks.js';
 
+// Nobody here makes it wait for a report that is under way.
+jest.unstable_mockModule('node:timers/promises', () => ({
+  setTimeout: (ms: number) => new Promise((resolve) => setTimeout(resolve, Math.min(ms, 100))),
+}));
+const { Dispatcher } = await import('../../src/dispatching/dispatcher.service.js');
+
 Logger.overrideLogger(false);
 const hourMs = 3_600_000;
 
 /** One process with a dispatcher, and a worker that holds what it takes. */
 class TestProcess {
   readonly taken: Taken[] = [];
-  readonly dispatcher: Dispatcher;
+  readonly dispatcher: InstanceType<typeof Dispatcher>;
   readonly enqueuer: Enqueuer;
   private constructor(
     readonly test: TestLedger,
@@ -175,30 +180,39 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
 
   describe('when a process died that may not have published what it had committed', () => {
     let laterMs = 0;
-    beforeEach(() => {
+    beforeEach(async () => {
       laterMs = 0;
       jest.spyOn(test.heartbeat, 'ledgerNow').mockImplementation(() => Date.now() + laterMs);
+      await test.sql('DELETE FROM process');
     });
     afterEach(() => {
       jest.restoreAllMocks();
     });
 
-    it('brings it back once the workers are past it, long before its lease ends', async () => {
-      await process.work();
+    const lookAtTheStart = async () => {
+      laterMs = -60_000;
       await process.dispatcher.recover();
-      laterMs = 20_000;
-      await process.dispatcher.recover(); // that was the look at the start
+      laterMs = 0;
+      await process.dispatcher.recover();
+    };
+
+    it('brings it back once the workers are past it, long before its lease ends', async () => {
+      await lookAtTheStart();
+      await process.work();
       const { end } = await test.startProcess();
       const lost = await test.accept(3);
-      laterMs = 40_000;
+      laterMs = 60_000;
       expect(await process.dispatcher.recover()).toBe(0); // nobody died
       await end();
+      laterMs = 0;
       expect(await process.dispatcher.recover()).toBe(0); // it may be on its way
-      laterMs += 11_000;
+      laterMs = 11_000;
       expect(await process.dispatcher.recover()).toBe(3);
       expect(await process.dispatcher.dispatchDue()).toBe(3);
       await eventually(() => process.deliveries.length === 3);
       expect(process.deliveries.toSorted()).toEqual(named(lost, 2));
+      laterMs = 60_000;
+      expect(await process.dispatcher.recover()).toBe(0);
     });
 
     it('brings it back also when it died before this dispatcher began', async () => {
@@ -208,18 +222,19 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
       expect(await process.dispatcher.recover()).toBe(3);
     });
 
-    it('looks after every one of several that die one after the other', async () => {
-      await process.dispatcher.recover();
-      for (const sinceMs of [3000, 6000]) {
-        laterMs = sinceMs;
-        await (await test.startProcess()).end();
-        await process.dispatcher.recover();
+    it('looks after every one of several that die one after the other, and any dispatcher does', async () => {
+      await lookAtTheStart();
+      const another = new Dispatcher(test.leases, process.queue, process.enqueuer, test.heartbeat);
+      for (const dispatcher of [process.dispatcher, another, process.dispatcher]) {
+        await test.accept(2);
+        laterMs = 0;
+        const { id, end } = await test.startProcess();
+        await end();
+        expect(await dispatcher.recover()).toBe(0);
+        laterMs = 10_050; // just enough, so that the next death is after what this look clears
+        expect(await dispatcher.recover()).toBe(2);
+        await test.sql('DELETE FROM process WHERE id = $1', [id]);
       }
-      laterMs = 11_000;
-      await process.dispatcher.recover(); // for those before the start
-      await test.accept(2);
-      laterMs = 17_000;
-      expect(await process.dispatcher.recover()).toBe(2);
     });
 
     it('does not queue a second time what still stands in line', async () => {
@@ -232,6 +247,16 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
       laterMs = 60_000;
       expect(await process.dispatcher.recover()).toBe(0);
       expect(await process.dispatcher.dispatchDue()).toBe(0);
+    });
+
+    it('does not take for lost what a worker has taken since its last report', async () => {
+      await lookAtTheStart();
+      await test.accept(3); // in the hand of a worker that has not said so
+      await (await test.startProcess()).end();
+      laterMs = 60_000;
+      const looking = process.dispatcher.recover();
+      await test.leases.recordProgress([{ lane: 'due', newestTaken: Date.now(), oldestInHand: Date.now() - 5000 }]);
+      expect(await looking).toBe(0);
     });
   });
 

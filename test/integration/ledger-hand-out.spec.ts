@@ -90,15 +90,13 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
       expect([fresh, failed, held].map((each) => slow.get(each!.notificationId))).toEqual([false, true, true]);
     });
 
-    it('ends as expired when it is no longer worth sending', async () => {
-      const [old, fresh] = [await waiting(), await waiting()].map(([each]) => each!);
+    it('comes also when it is no longer worth sending, and says so', async () => {
+      const [old] = await waiting();
       await test.sql(`UPDATE delivery SET expires_at = now() - interval '1 s' WHERE notification_id = $1`, [
         old!.notificationId,
       ]);
-      const claimed = await test.leases.claimDue(10, null);
-      expect(claimed.expired).toBe(1);
-      expect(claimed.deliveries.map((each) => each.notificationId)).toEqual([fresh!.notificationId]);
-      expect(await test.row(old!)).toMatchObject({ state: 'expired', has_ended: true, due_in_ms: null, owner: null });
+      const { deliveries } = await test.leases.claimDue(10, null);
+      expect(deliveries[0]!.expiresAt).toBeLessThan(Date.now());
     });
 
     it('never goes to two who ask at the same time', async () => {
@@ -291,22 +289,40 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
     );
   });
 
-  it('tells one of several who ask that a process has ended without a word', async () => {
-    const [living, gone] = await Promise.all([test.startProcess(), test.startProcess()]);
-    await test.leases.buryDead(); // the dead of other tests
-    expect(await test.leases.buryDead()).toBe(false);
-    await gone.end();
-    const answers = await Promise.all([1, 2, 3].map((nr) => (nr === 1 ? test : other).leases.buryDead()));
-    expect(answers.filter((answer) => answer)).toHaveLength(1);
-    const ids = [living.id, gone.id];
-    expect(await test.sql('SELECT id FROM process WHERE id = ANY ($1)', [ids])).toEqual([{ id: living.id }]);
+  it('no longer counts what a worker had in hand when it has said nothing for longer than the broker takes', async () => {
+    const report = (process: string, seconds: number) =>
+      test.sql(`INSERT INTO lane_progress VALUES ('due', $1, now(), to_timestamp(1.5), now() - $2 * interval '1 s')`, [
+        process,
+        seconds,
+      ]);
+    await report('long gone', 21);
+    expect(await test.leases.readProgress()).toEqual([]);
+    await report('just gone', 15);
+    expect(await test.leases.readProgress()).toMatchObject([{ lane: 'due', oldestInHand: 1500 }]);
+    await test.leases.sweepProcesses();
+    expect(await test.sql('SELECT process FROM lane_progress')).toEqual([{ process: 'just gone' }]);
   });
 
-  it('forgets how far those were who no longer say so', async () => {
-    await test.leases.recordProgress([{ lane: 'due', newestTaken: 2000, oldestInHand: 1700 }]);
-    await test.sql(`INSERT INTO lane_progress VALUES ('due', 'gone', now(), NULL, now() - interval '61 minutes')`);
-    await test.leases.sweepProgress();
-    expect(await test.sql('SELECT process FROM lane_progress')).toEqual([{ process: test.heartbeat.processId }]);
+  it('knows when processes ended without a word, and forgets those long gone', async () => {
+    await test.sql('DELETE FROM process');
+    const endedAgo = async (seconds: number) => {
+      const { id } = await test.startProcess();
+      const text = `UPDATE process SET expires_at = now() - $2 * interval '1 s' WHERE id = $1 RETURNING expires_at`;
+      await test.sql(text, [id, seconds]);
+      const [row] = await test.sql<{ at: string }>(
+        'SELECT (extract(epoch FROM expires_at) * 1000)::float8 AS at FROM process WHERE id = $1',
+        [id],
+      );
+      return Number(row!.at);
+    };
+    await test.startProcess();
+    expect(await test.leases.deathAfter(0)).toBeUndefined();
+    const [longGone, first, second] = [await endedAgo(3601), await endedAgo(60), await endedAgo(2)];
+    const deaths: number[] = [];
+    for (let at: number | undefined = 0; (at = await test.leases.deathAfter(at));) deaths.push(at);
+    expect(deaths).toEqual([longGone, first, second].map(Math.ceil));
+    await test.leases.sweepProcesses();
+    expect(await test.leases.deathAfter(0)).toBe(Math.ceil(first));
   });
 
   describe('an operator', () => {

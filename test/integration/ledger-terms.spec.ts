@@ -167,17 +167,6 @@ describe.each(stacks)('accepting on terms on the $name stack', (stack) => {
     expect(later!.next_at.getTime()).toBe(now + 60_000);
   });
 
-  it('ends what became too old while it waited, instead of handing it out', async () => {
-    await test.clear();
-    const [old, young] = [onTerms([], { expiresAt: Date.now() + 60_000 }), onTerms([])];
-    await test.ledger.acceptOnTerms(version, [old, young], { state: 'waiting', delayMs: 0 });
-    await test.sql('UPDATE delivery SET expires_at = now() WHERE notification_id = $1', [old.id]);
-    const claimed = await test.leases.claimDue(10, null);
-    expect(claimed.expired).toBe(1);
-    expect(claimed.deliveries.map(({ notificationId }) => notificationId)).toEqual([young.id]);
-    expect(await statesOf(old, young)).toEqual([['expired'], ['queued']]);
-  });
-
   it('forgets keys whose time is over, and only those', async () => {
     const [over, kept] = [publishKey(), publishKey()];
     await accept(onTerms([over]), onTerms([kept]));
