@@ -47,6 +47,8 @@ try {
 } finally {
   await endAll();
 }
+// As in faults.mjs: Node may wait for ever for a handle it takes down.
+process.exit();
 
 /** @returns {Promise<boolean>} whether every delivery came, and came once */
 async function bench() {

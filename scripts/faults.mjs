@@ -41,6 +41,8 @@ try {
 } finally {
   await endAll();
 }
+// Left to itself, Node takes down what handles it still has, and has been seen to wait for one of them for ever.
+process.exit();
 
 /** @returns {Promise<boolean>} whether everything was as promised */
 async function run() {
