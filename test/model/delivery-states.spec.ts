@@ -75,13 +75,17 @@ describe.each(stacks)('the states of a delivery, on the ledger of the $name stac
     }
   };
 
-  it('hold through whatever happens: nothing is lost, nothing is sent once too often, and what is over stays over', async () => {
-    await fc.assert(fc.asyncProperty(stack.name === 'embedded' ? fc.constant(false) : fc.boolean(), course, play), {
-      numRuns: numberOfRuns,
-      interruptAfterTimeLimit: timeLimitMs,
-      ...seed,
-      ...path,
-    });
-    expect(runs).toBeGreaterThan(0);
-  }, 3_600_000);
+  it(
+    'hold through whatever happens: nothing is lost, nothing is sent once too often, and what is over stays over',
+    async () => {
+      await fc.assert(fc.asyncProperty(stack.name === 'embedded' ? fc.constant(false) : fc.boolean(), course, play), {
+        numRuns: numberOfRuns,
+        interruptAfterTimeLimit: timeLimitMs,
+        ...seed,
+        ...path,
+      });
+      expect(runs).toBeGreaterThan(0);
+    },
+    timeLimitMs === Infinity ? 3_600_000 : 120_000,
+  );
 });
