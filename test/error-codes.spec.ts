@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { problemClasses } from '../src/infra/http/problem-classes.js';
+import { problemClasses } from '../src/nrc/problem-classes.js';
 
 const project = fileURLToPath(new URL('..', import.meta.url));
 const page = readFileSync(join(project, 'docs/errors.md'), 'utf8');

@@ -1,4 +1,3 @@
-import { DocumentBuilder } from '@nestjs/swagger';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { originOf } from '../infra/http/origin.js';
 import { openApiVersion, type DescribedApi } from '../openapi/describe-apis.js';
@@ -11,23 +10,24 @@ const resources = {
   notificaties: 'Publishing.',
 };
 
-const outline = new DocumentBuilder()
-  .setOpenAPIVersion(openApiVersion)
-  .setTitle('Notificaties API')
-  .setDescription(
-    'Publish a notification once; every abonnement that matches gets it at its webhook, at least once, or at most once where that was asked for.\n\n' +
-      'Every call needs a JSON Web Token, signed with HS256, with the claims `client_id` and `iat`.',
-  )
-  .setVersion(apiVersion)
-  .addServer(apiPath)
-  .addSecurity(securityScheme, { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' })
-  .addSecurityRequirements(securityScheme);
-for (const [name, description] of Object.entries(resources)) outline.addTag(name, description);
+const description = `
+Publish a notification once; every abonnement that matches gets it at its webhook, at least once, or at most once where
+that was asked for.
+
+Every call needs a JSON Web Token, signed with HS256, with the claims \`client_id\` and \`iat\`.
+`;
 
 /** What publishers and subscribers call: the Notificaties API as this server speaks it. */
 export const notificatiesApi: DescribedApi = {
   base: apiPath,
-  outline: outline.build(),
+  outline: {
+    openapi: openApiVersion,
+    info: { title: 'Notificaties API', description, version: apiVersion },
+    servers: [{ url: apiPath }],
+    security: [{ [securityScheme]: [] }],
+    tags: Object.entries(resources).map(([name, text]) => ({ name, description: text })),
+    components: { securitySchemes: { [securityScheme]: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } } },
+  },
   page: `${apiPath}/schema`,
   // The second of each is where clients made for older servers look; one cannot make a single call without it.
   json: [`${apiPath}/openapi.json`, `${apiPath}/schema/openapi.json`],

@@ -1,5 +1,5 @@
 import type { INestApplication } from '@nestjs/common';
-import { DocumentBuilder, SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
+import { SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
 import { isDeepStrictEqual } from 'node:util';
 import { namedSchemas } from './describe-operation.js';
 import type { NamedSchema } from './schema.js';
@@ -23,9 +23,12 @@ export interface DescribedApi {
 /** The version every document is written in: the clients of the Notificaties API refuse 3.1. */
 export const openApiVersion = '3.0.3';
 
+/** The scan takes only paths from the controllers; each API brings the rest. */
+const unnamed = { openapi: openApiVersion, info: { title: '', version: '' } };
+
 /** The document of each API, from one scan of all controllers. */
 export function describeApis(app: INestApplication, apis: readonly DescribedApi[]): OpenAPIObject[] {
-  const everything = SwaggerModule.createDocument(app, new DocumentBuilder().build()).paths;
+  const everything = SwaggerModule.createDocument(app, unnamed, { autoTagControllers: false }).paths;
   const bases = apis.map(({ base }) => base).toSorted((one, other) => other.length - one.length);
   const baseOf = (path: string) => bases.find((base) => base === '' || path.startsWith(`${base}/`));
   return apis.map(({ base, outline, otherPaths }) => {
