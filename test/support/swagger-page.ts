@@ -30,7 +30,7 @@ function shownBy(script: string): unknown {
     presets: { apis: {} },
     plugins: { DownloadUrl: {} },
   });
-  const window: { onload?: () => void } = {};
+  const window: { onload?: () => void; location: object } = { location: { search: '', origin: '' } };
   runInNewContext(script, { window, SwaggerUIBundle, SwaggerUIStandalonePreset: {} });
   window.onload?.();
   // From another context: its objects are no objects of this one.
