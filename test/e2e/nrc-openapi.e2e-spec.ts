@@ -240,6 +240,59 @@ describe('the server', () => {
   );
 });
 
+describe('keys', () => {
+  const schemaOf = (id: string, name: string) =>
+    operations
+      .find(({ operation }) => operation.operationId === id)!
+      .operation.parameters.find((parameter) => parameter.name === name)!.schema;
+  const fitsDocument = (id: string, name: string, key: string) =>
+    validator(schemaOf(id, name), 'request')(key) === true;
+  const quote = (text: string) => `"${text.replace(/["\\]/g, String.raw`\$&`)}"`;
+
+  it.each<[string, string, boolean]>([
+    ['one character', 'k', true],
+    ['255 characters', 'k'.repeat(255), true],
+    ['256 characters', 'k'.repeat(256), false],
+    ['257 characters', 'k'.repeat(257), false],
+    ['quotes inside', 'a"b"', true],
+    ['a space inside', 'a b', true],
+    ['255 characters, quoted', quote('q'.repeat(255)), true],
+    ['256 characters, quoted', quote('k'.repeat(256)), false],
+    ['255 characters that are all escaped', quote('"\\'.repeat(127) + '"'), true],
+    ['256 characters that are all escaped', quote('"\\'.repeat(128)), false],
+    ['nothing, quoted', '""', false],
+    ['only spaces, quoted', '"  "', false],
+    ['spaces around it, quoted', '" k "', true],
+    ['a quote that does not end', '"k', false],
+    ['a quote that ends twice', '"k"k"', false],
+    ['an escape of something else', String.raw`"\k"`, false],
+    ['a character that is not ASCII', 'é', false],
+  ])('Idempotency-Key: %s', async (_, key, isKey) => {
+    const { body } = await validCall(
+      operations.find(({ operation }) => operation.operationId === 'notificaties_create')!.operation,
+      '',
+    );
+    const { status, json } = await api.post('/notificaties', body, { headers: { 'idempotency-key': key } });
+    expect([status, json.code]).toEqual(isKey ? [201, undefined] : [400, 'idempotency-key-invalid']);
+    expect(fitsDocument('notificaties_create', 'Idempotency-Key', key)).toBe(isKey);
+  });
+
+  it.each<[string, string, boolean]>([
+    ['255 characters', 'k'.repeat(255), true],
+    ['255 characters that are all encoded', '%'.repeat(255), true],
+    ['256 characters', 'k'.repeat(256), false],
+    ['only spaces', '  ', false],
+    ['spaces around it', ' k ', true],
+    ['a character that is not ASCII', 'é', false],
+  ])('PUT under %s', async (_, key, isKey) => {
+    const { operation } = operations.find((one) => one.operation.operationId === 'notificaties_put')!;
+    const { body } = await validCall(operation, '');
+    const { status } = await api.put(`/notificaties/${encodeURIComponent(key)}`, body);
+    expect(status < 300).toBe(isKey);
+    expect(fitsDocument('notificaties_put', 'key', key)).toBe(isKey);
+  });
+});
+
 /** Method and path of every route, from the tree in which the router prints them. */
 function routesOf(server: FastifyInstance): [method: string, path: string][] {
   const parents: string[] = [];
