@@ -46,7 +46,7 @@ async function run() {
 
   while (!hasEnded && !(await isReady(url))) await sleep(100);
   if (hasEnded) return;
-  show(`Heraut listens on ${url}\nAPI documentation: ${url}/docs and ${url}/api/v1/schema/openapi.yaml`);
+  show(`Heraut listens on ${url}\nAPI documentation: ${url}/docs and ${url}/api/v1/schema/`);
   if (!receiver) return;
   show(`A small receiver listens on ${receiver.url}; what it gets is shown here.`);
   const clientId = SUPERUSER_CLIENT_ID || 'heraut';
