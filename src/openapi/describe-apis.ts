@@ -48,7 +48,7 @@ export function describeApis(app: INestApplication, apis: readonly DescribedApi[
  * Takes the schemas that each operation carries out of it.
  * @throws {Error} when two schemas have the same name
  */
-function takeSchemas(paths: Paths): [Paths, NamedSchema] {
+export function takeSchemas(paths: Paths): [Paths, NamedSchema] {
   const schemas: NamedSchema = {};
   const without = Object.entries(paths).map(([path, item]) => [
     path,
