@@ -1,27 +1,43 @@
 // What a newcomer can paste after `npm start`: the commands that make a notification reach the demo receiver.
-import { createHmac } from 'node:crypto';
+import { join } from 'node:path';
+import { projectDirectory } from './ready-to-run.mjs';
+import { makeToken } from './token.mjs';
 
 const channel = 'demo';
+const tokenProgram = join(projectDirectory, 'scripts/token.mjs');
+
+/** The application that the printed token is of. It can do what the three commands need, and nothing of the admin API. */
+const demoApplication = {
+  clientId: 'npm-start-demo',
+  label: 'First steps of npm start',
+  scopes: ['notificaties.publiceren', 'notificaties.consumeren'],
+};
+const tokenMinutes = 15;
 
 /**
  * @param {object} server
  * @param {string} server.url
- * @param {string} server.clientId
- * @param {string} server.secret
+ * @param {string} server.clientId of the superuser
+ * @param {string} server.secret of the superuser; never printed, and no token signed with it either
+ * @param {boolean} server.isSecretConfigured
+ *   it is an operator's, in the environment: then no token is printed at all, only the command that makes one
  * @param {string} server.receiverUrl
  * @returns {Promise<string>}
  */
-export async function firstSteps({ url, clientId, secret, receiverUrl }) {
-  const token = makeToken(clientId, secret);
+export async function firstSteps({ url, clientId, secret, isSecretConfigured, receiverUrl }) {
+  const superuserToken = makeToken(clientId, secret);
   const api = `${url}/api/v1`;
   const [hasChannel, hasSubscription] = await Promise.all([
-    exists(`${api}/kanaal?naam=${channel}`, token, () => true),
-    exists(`${api}/abonnement`, token, (abonnement) => abonnement.callbackUrl === receiverUrl),
+    exists(`${api}/kanaal?naam=${channel}`, superuserToken, () => true),
+    exists(`${api}/abonnement`, superuserToken, (abonnement) => abonnement.callbackUrl === receiverUrl),
   ]);
+  const authorization = isSecretConfigured
+    ? `-H "Authorization: Bearer $TOKEN"`
+    : `-H 'Authorization: Bearer ${await demoToken(url, superuserToken)}'`;
   const post = (/** @type {string} */ resource, /** @type {object} */ body) =>
     [
       `curl -sS -X POST ${api}/${resource}`,
-      `-H 'Authorization: Bearer ${token}'`,
+      authorization,
       `-H 'Content-Type: application/json'`,
       `-d '${JSON.stringify(body)}'`,
     ].join(' ');
@@ -48,29 +64,40 @@ export async function firstSteps({ url, clientId, secret, receiverUrl }) {
   ];
   const found = steps.filter(({ done }) => done).map(({ text }) => text);
   const left = steps.filter(({ done }) => !done);
+  const hint = isSecretConfigured
+    ? 'in a terminal that has SUPERUSER_SECRET (and SUPERUSER_CLIENT_ID, if you set it)'
+    : `in another terminal (the token is valid for ${tokenMinutes} minutes, and is good for these commands only)`;
+  const tokenCommand = `TOKEN=$(node '${tokenProgram}')`;
   return [
     ...(found.length > 0 ? [`Found from before: ${found.join(' and ')}.`] : []),
-    `To see a notification arrive, paste in another terminal (the token is valid for an hour):`,
+    `To see a notification arrive, paste ${hint}:`,
+    ...(isSecretConfigured
+      ? ['', '# a superuser’s token, made from the secret; it goes into a variable, not to the screen', tokenCommand]
+      : []),
     ...left.flatMap(({ text, command }, index) => ['', `# ${index + 1}. ${text}`, command]),
   ].join('\n');
 }
 
 /**
- * A token as clients of the Notificaties API make them, valid for an hour.
- * @param {string} clientId
- * @param {string} secret
+ * A token of the demo application, which gets a new secret for it.
+ * @param {string} url
+ * @param {string} superuserToken
  */
-export function makeToken(clientId, secret) {
-  const encode = (/** @type {object} */ part) => Buffer.from(JSON.stringify(part)).toString('base64url');
-  const claims = {
-    iss: clientId,
-    client_id: clientId,
-    iat: Math.floor(Date.now() / 1000),
-    user_id: '',
-    user_representation: '',
-  };
-  const signed = `${encode({ alg: 'HS256', typ: 'JWT' })}.${encode(claims)}`;
-  return `${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}`;
+async function demoToken(url, superuserToken) {
+  const call = (/** @type {string} */ path, /** @type {RequestInit} */ request = {}) =>
+    fetch(`${url}/admin/v1/applications${path}`, {
+      ...request,
+      headers: { authorization: `Bearer ${superuserToken}`, 'content-type': 'application/json' },
+    });
+  /** @type {{ applications: { id: string, clientId: string }[] }} */
+  const { applications } = await jsonOf(await call(''));
+  const known = applications.find(({ clientId }) => clientId === demoApplication.clientId);
+  const made = known
+    ? await call(`/${known.id}/rotate-secret`, { method: 'POST' })
+    : await call('', { method: 'POST', body: JSON.stringify(demoApplication) });
+  /** @type {{ clientId: string, secret: string }} */
+  const { clientId, secret } = await jsonOf(made);
+  return makeToken(clientId, secret, tokenMinutes * 60);
 }
 
 /**
@@ -81,6 +108,17 @@ export function makeToken(clientId, secret) {
  */
 async function exists(listUrl, token, isIt) {
   const response = await fetch(listUrl, { headers: { authorization: `Bearer ${token}` } });
-  if (!response.ok) throw new Error(`GET ${listUrl} answered ${response.status}: ${await response.text()}`);
-  return /** @type {{ callbackUrl?: string }[]} */ (await response.json()).some(isIt);
+  /** @type {{ callbackUrl?: string }[]} */
+  const items = await jsonOf(response);
+  return items.some(isIt);
+}
+
+/**
+ * @template T
+ * @param {Response} response
+ * @returns {Promise<T>}
+ */
+async function jsonOf(response) {
+  if (!response.ok) throw new Error(`${response.url} answered ${response.status}: ${await response.text()}`);
+  return /** @type {Promise<T>} */ (response.json());
 }

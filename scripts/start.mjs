@@ -1,5 +1,6 @@
 // `npm start`: installs and builds what is missing, then runs Heraut. On the embedded default it also starts a receiver and
-// prints what to paste to see a first delivery.
+// prints what to paste to see a first delivery. package.json starts it with `exec`: npm passes a signal on to the shell it
+// started, and a shell in between would end without passing it on.
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -45,13 +46,14 @@ async function run() {
 
   while (!hasEnded && !(await isReady(url))) await sleep(100);
   if (hasEnded) return;
-  show(`Heraut listens on ${url}\nAPI documentation: ${url}/docs and ${url}/api/v1/schema/openapi.yaml`);
+  show(`Heraut listens on ${url}\nAPI documentation: ${url}/docs and ${url}/api/v1/schema/`);
   if (!receiver) return;
   show(`A small receiver listens on ${receiver.url}; what it gets is shown here.`);
   const clientId = SUPERUSER_CLIENT_ID || 'heraut';
   // The embedded database makes a secret at its first start when none is configured.
   const secret = SUPERUSER_SECRET || readFileSync(join(DATA_DIR || './data', 'superuser-secret'), 'utf8').trim();
-  show(await firstSteps({ url, clientId, secret, receiverUrl: receiver.url }));
+  const isSecretConfigured = Boolean(SUPERUSER_SECRET);
+  show(await firstSteps({ url, clientId, secret, isSecretConfigured, receiverUrl: receiver.url }));
 }
 
 /** @param {string} url */

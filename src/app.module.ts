@@ -11,7 +11,6 @@ import { ClockModule } from './infra/clock.module.js';
 import { PostgresModule } from './infra/postgres/postgres.module.js';
 import type { Postgres } from './infra/postgres/postgres.js';
 import { RedisModule } from './infra/redis/redis.module.js';
-import { OpenApiModule } from './openapi/openapi.module.js';
 import { PublishingModule } from './publishing/publishing.module.js';
 import { RetryPolicyModule } from './retry-policy/retry-policy.module.js';
 import { SubscriptionsModule } from './subscriptions/subscriptions.module.js';
@@ -33,7 +32,6 @@ export class AppModule {
         SubscriptionsModule,
         RetryPolicyModule,
         PublishingModule,
-        OpenApiModule,
         DeliveryModule.with(settings.ROLES),
         ...(settings.ROLES.includes('dispatcher') ? [DispatchingModule.with(true)] : []),
         HealthModule,

@@ -1,13 +1,18 @@
 import type { LoggerService } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import { setupAdminDocs } from './admin-docs.js';
 import { AppModule } from './app.module.js';
 import { ApplicationEntity } from './auth/application.entity.js';
 import { ChannelEntity } from './channels/channel.entity.js';
 import type { Settings } from './config/settings.js';
+import { serveFrontPage } from './health/front-page.js';
 import { createHttpAdapter, useHttpRules } from './infra/http/http-server.js';
 import { Postgres } from './infra/postgres/postgres.js';
+import { notificatiesApi, serveResourceList } from './nrc/notificaties-api.js';
+import { nrcDialect } from './nrc/nrc-dialect.js';
+import { serveProblemPages } from './nrc/problem-pages.js';
+import { adminApi } from './openapi/admin-api.js';
+import { serveDocumentation } from './openapi/serve-documentation.js';
 import { superuserSecret } from './superuser-secret.js';
 import { SubscriptionEntity } from './subscriptions/subscription.entity.js';
 
@@ -21,16 +26,31 @@ export async function createHeraut(settings: Settings, logger: LoggerService): P
   const postgres = await Postgres.open(settings, entities);
   try {
     for (const migration of await postgres.migrate()) logger.log({ event: 'ledger.migrated', migration });
+    const isApi = settings.ROLES.includes('api');
     const app = await NestFactory.create<NestFastifyApplication>(
       AppModule.with({ ...settings, SUPERUSER_SECRET: superuserSecret(settings) }, postgres),
-      createHttpAdapter(settings),
+      createHttpAdapter({ settings, dialect: nrcDialect, isServed: (route) => isApi || isForOperators(route) }),
       { logger, bodyParser: false, abortOnError: false },
     );
-    useHttpRules(app);
-    if (settings.ROLES.includes('api')) setupAdminDocs(app);
+    useHttpRules(app, nrcDialect);
+    if (isApi) serveDescriptions(app);
+    serveFrontPage(app, isApi ? [notificatiesApi, adminApi].map(linkTo) : []);
     return app;
   } catch (error) {
     await postgres.close();
     throw error;
   }
 }
+
+/** A process without the role `api` listens for those who watch it, and for nobody else. */
+const isForOperators = (route: string): boolean =>
+  route === '/' || route.startsWith('/health/') || route === '/metrics';
+
+/** Routes beside the controllers: what describes the two APIs, and their errors. */
+function serveDescriptions(app: NestFastifyApplication): void {
+  serveDocumentation(app, [notificatiesApi, adminApi]);
+  serveResourceList(app);
+  serveProblemPages(app);
+}
+
+const linkTo = ({ outline, page }: typeof adminApi) => ({ title: outline.info.title, path: page });

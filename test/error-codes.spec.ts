@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { problemClasses } from '../src/infra/http/problem-classes.js';
+import { isProblemClass, problemClasses } from '../src/nrc/problem-classes.js';
 
 const project = fileURLToPath(new URL('..', import.meta.url));
 const page = readFileSync(join(project, 'docs/errors.md'), 'utf8');
@@ -47,5 +47,13 @@ describe('docs/errors.md', () => {
     expect(explained.length).toBeGreaterThan(30);
     const unheardOf = explained.filter((code) => !sources.some((source) => source.includes(`'${code}'`)));
     expect(unheardOf).toEqual([]);
+  });
+
+  it('has a page for every type of problem that the sources name', () => {
+    const types = sources.flatMap((source) =>
+      [...source.matchAll(/extends ProblemError \{[^]*?\bsuper\('(\w+)'/g)].map(([, type]) => type ?? ''),
+    );
+    expect(types.length).toBeGreaterThan(10);
+    expect(types.filter((type) => !isProblemClass(type))).toEqual([]);
   });
 });

@@ -2,7 +2,7 @@
 import { createReadStream, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
-import { makeToken } from '../first-steps.mjs';
+import { makeToken } from '../token.mjs';
 import { startHeraut } from '../heraut-process.mjs';
 import { startPrivateServers } from '../private-servers.mjs';
 import { freePort } from '../private-servers/private-server.mjs';

@@ -1,7 +1,7 @@
 // Heraut as it runs in production: several processes of every role, which scenarios kill, freeze and start again.
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { makeToken } from '../first-steps.mjs';
+import { makeToken } from '../token.mjs';
 import { startHeraut } from '../heraut-process.mjs';
 import { freePort } from '../private-servers/private-server.mjs';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isStorable } from '../infra/http/fields.js';
+import { isStorable } from '../infra/postgres/storable-text.js';
 import type { ShownApplication } from './applications.service.js';
 import { allScopes } from './scopes.js';
 
@@ -20,31 +20,39 @@ const fields = {
     .describe('HS256 key of its tokens.'),
 };
 
-export const newApplicationInput = z.strictObject({
-  clientId: text().describe('The `client_id` of its tokens; cannot be changed.'),
-  label: fields.label,
-  scopes: fields.scopes.prefault([]),
-  isSuperuser: fields.isSuperuser.default(false),
-  secret: fields.secret.optional().describe('An existing secret, to carry credentials over. Left out: one is made.'),
-});
+export const newApplicationInput = z
+  .strictObject({
+    clientId: text().describe('The `client_id` of its tokens; cannot be changed.'),
+    label: fields.label,
+    scopes: fields.scopes.prefault([]),
+    isSuperuser: fields.isSuperuser.default(false),
+    secret: fields.secret.optional().describe('An existing secret, to carry credentials over. Left out: one is made.'),
+  })
+  .meta({ id: 'NewApplication' });
 
-export const applicationChangesInput = z.strictObject(fields).partial();
+export const applicationChangesInput = z.strictObject(fields).partial().meta({ id: 'ApplicationChanges' });
 
-export const applicationOutput = z.strictObject({
-  id: z.uuid(),
-  clientId: z.string(),
-  label: z.string(),
-  scopes: z.array(z.enum(allScopes)),
-  isSuperuser: z.boolean(),
-  createdAt: z.iso.datetime(),
-});
+export const applicationOutput = z
+  .strictObject({
+    id: z.uuid(),
+    clientId: z.string(),
+    label: z.string(),
+    scopes: z.array(z.enum(allScopes)),
+    isSuperuser: z.boolean(),
+    createdAt: z.iso.datetime(),
+  })
+  .meta({ id: 'Application' });
 
-export const applicationListOutput = z.strictObject({ applications: z.array(applicationOutput) });
+export const applicationListOutput = z
+  .strictObject({ applications: z.array(applicationOutput) })
+  .meta({ id: 'ApplicationList' });
 
-export const applicationWithSecretOutput = z.strictObject({
-  ...applicationOutput.shape,
-  secret: z.string().describe('Shown this once.'),
-});
+export const applicationWithSecretOutput = z
+  .strictObject({
+    ...applicationOutput.shape,
+    secret: z.string().describe('Shown this once.'),
+  })
+  .meta({ id: 'ApplicationWithSecret' });
 
 export function applicationToShow(application: ShownApplication): z.output<typeof applicationOutput> {
   return {

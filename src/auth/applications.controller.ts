@@ -3,7 +3,7 @@ import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { Config } from '../config/config.module.js';
-import { AdminOperation } from '../infra/http/admin-operation.js';
+import { AdminOperation } from '../openapi/admin-operation.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { fingerprintOf, readIdempotencyKey } from '../infra/http/idempotency-key.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
@@ -13,9 +13,9 @@ import {
   applicationChangesInput,
   applicationToShow,
   newApplicationInput,
-  type applicationListOutput,
-  type applicationOutput,
-  type applicationWithSecretOutput,
+  applicationListOutput,
+  applicationOutput,
+  applicationWithSecretOutput,
 } from './applications-io.js';
 import { ApplicationsService } from './applications.service.js';
 import { CurrentApplication, RequireSuperuser } from './auth.decorators.js';
@@ -41,7 +41,7 @@ export class ApplicationsController {
     id: 'application_list',
     summary: 'Every application, by client id. The superuser of the settings is not among them.',
     status: 200,
-    answer: 'ApplicationList',
+    answer: applicationListOutput,
   })
   async list(): Promise<z.output<typeof applicationListOutput>> {
     return { applications: (await this.applications.list()).map(applicationToShow) };
@@ -52,10 +52,10 @@ export class ApplicationsController {
   @AdminOperation({
     id: 'application_create',
     summary: 'Adds an application. The answer shows its secret, this once.',
-    body: 'NewApplication',
+    body: newApplicationInput,
     isIdempotent: true,
     status: 201,
-    answer: 'ApplicationWithSecret',
+    answer: applicationWithSecretOutput,
   })
   async create(
     @Body() body: unknown,
@@ -76,7 +76,7 @@ export class ApplicationsController {
     id: 'application_read',
     summary: 'One application.',
     status: 200,
-    answer: 'Application',
+    answer: applicationOutput,
     problems: unknownApplication,
   })
   async read(@Param('applicationId', ResourceId) applicationId: string): Promise<Shown> {
@@ -87,9 +87,9 @@ export class ApplicationsController {
   @AdminOperation({
     id: 'application_change',
     summary: 'Changes an application: only the fields given, at once, also for tokens that are in use.',
-    body: 'ApplicationChanges',
+    body: applicationChangesInput,
     status: 200,
-    answer: 'Application',
+    answer: applicationOutput,
     problems: unknownApplication,
   })
   async change(@Param('applicationId', ResourceId) applicationId: string, @Body() body: unknown): Promise<Shown> {
@@ -103,7 +103,7 @@ export class ApplicationsController {
     id: 'application_rotate_secret',
     summary: 'Makes a new secret, shown this once. Tokens signed with the old one are refused at once.',
     status: 200,
-    answer: 'ApplicationWithSecret',
+    answer: applicationWithSecretOutput,
     problems: unknownApplication,
   })
   async rotateSecret(@Param('applicationId', ResourceId) applicationId: string): Promise<ShownWithSecret> {

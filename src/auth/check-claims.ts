@@ -1,15 +1,18 @@
-/** Why a token does not convince; the codes are Open Notificaties', so that clients can go on telling them apart. */
-export type TokenRefusal =
-  | 'jwt-decode-error'
-  | 'missing-client-identifier'
-  | 'invalid-client-identifier'
-  | 'jwt-invalidalgorithmerror'
-  | 'invalid-jwt-signature'
-  | 'jwt-immaturesignatureerror'
-  | 'jwt-expiredsignatureerror'
-  | 'jwt-missing-iat-claim'
-  | 'jwt-invalidissuedaterror'
-  | 'jwt-expired';
+/** Why a token is refused; the codes are Open Notificaties', so that clients can go on telling them apart. */
+export const tokenRefusals = [
+  'jwt-decode-error',
+  'missing-client-identifier',
+  'invalid-client-identifier',
+  'jwt-invalidalgorithmerror',
+  'invalid-jwt-signature',
+  'jwt-immaturesignatureerror',
+  'jwt-expiredsignatureerror',
+  'jwt-missing-iat-claim',
+  'jwt-invalidissuedaterror',
+  'jwt-expired',
+] as const;
+
+export type TokenRefusal = (typeof tokenRefusals)[number];
 
 /** Seconds since 1970; undefined: not in the token. */
 export interface TimeClaims {

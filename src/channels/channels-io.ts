@@ -41,18 +41,21 @@ export const channelChangesInput = z
       .nullable()
       .describe('So long after its `aanmaakdatum` a notification is still sent. null: for ever.'),
   })
-  .partial();
+  .partial()
+  .meta({ id: 'ChannelChanges' });
 
-export const channelOutput = z.strictObject({
-  id: z.uuid(),
-  name: z.string(),
-  documentationLink: z.string(),
-  filters: z.array(z.string()),
-  deduplication: z.strictObject({ fields: z.array(z.string()), withinSeconds: z.int() }).nullable(),
-  maxAgeSeconds: z.int().nullable(),
-});
+export const channelOutput = z
+  .strictObject({
+    id: z.uuid(),
+    name: z.string(),
+    documentationLink: z.string(),
+    filters: z.array(z.string()),
+    deduplication: z.strictObject({ fields: z.array(z.string()), withinSeconds: z.int() }).nullable(),
+    maxAgeSeconds: z.int().nullable(),
+  })
+  .meta({ id: 'Channel' });
 
-export const channelListOutput = z.strictObject({ channels: z.array(channelOutput) });
+export const channelListOutput = z.strictObject({ channels: z.array(channelOutput) }).meta({ id: 'ChannelList' });
 
 export function channelToShow(channel: Channel): z.output<typeof channelOutput> {
   const { id, name, documentationLink, filters, deduplication, maxAgeSeconds } = channel;

@@ -2,7 +2,7 @@ import { Body, Controller, Get, Param, Patch } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import type { z } from 'zod';
 import { RequireSuperuser } from '../auth/auth.decorators.js';
-import { AdminOperation } from '../infra/http/admin-operation.js';
+import { AdminOperation } from '../openapi/admin-operation.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { ValidationProblem, type InvalidParam } from '../infra/http/problem.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
@@ -11,8 +11,8 @@ import {
   channelChangesInput,
   channelToShow,
   nameOfCharacteristic,
-  type channelListOutput,
-  type channelOutput,
+  channelListOutput,
+  channelOutput,
 } from './channels-io.js';
 import { ChannelsService } from './channels.service.js';
 import { canonicalName } from './filter-names.js';
@@ -34,7 +34,7 @@ export class ChannelsController {
     id: 'channel_list',
     summary: 'Every channel, in the order of their names.',
     status: 200,
-    answer: 'ChannelList',
+    answer: channelListOutput,
   })
   async list(): Promise<z.output<typeof channelListOutput>> {
     return { channels: (await this.channels.list()).map(channelToShow) };
@@ -45,7 +45,7 @@ export class ChannelsController {
     id: 'channel_read',
     summary: 'One channel.',
     status: 200,
-    answer: 'Channel',
+    answer: channelOutput,
     problems: unknownChannel,
   })
   async read(@Param('channelId', ResourceId) channelId: string): Promise<Shown> {
@@ -57,9 +57,9 @@ export class ChannelsController {
     id: 'channel_change',
     summary: 'Says which notifications of a channel are the same, and how old they may become.',
     description: 'Only the fields given. Counts for every notification that is accepted from now on.',
-    body: 'ChannelChanges',
+    body: channelChangesInput,
     status: 200,
-    answer: 'Channel',
+    answer: channelOutput,
     problems: unknownChannel,
   })
   async change(@Param('channelId', ResourceId) channelId: string, @Body() body: unknown): Promise<Shown> {

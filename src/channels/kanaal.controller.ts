@@ -1,17 +1,20 @@
 import { Body, Controller, Get, Param, Patch, Post, Put, Query, Req, Res } from '@nestjs/common';
-import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { RequireScope } from '../auth/auth.decorators.js';
+import { z } from 'zod';
 import { scopes } from '../auth/scopes.js';
-import { FieldReader } from '../infra/http/fields.js';
 import type { JsonObject } from '../infra/http/json-body.pipe.js';
 import { KnownQuery } from '../infra/http/known-query.pipe.js';
 import { originOf } from '../infra/http/origin.js';
 import { ValidationProblem } from '../infra/http/problem.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
+import { FieldReader } from '../nrc/fields.js';
+import { apiPath } from '../nrc/nrc-dialect.js';
+import { NrcOperation } from '../nrc/nrc-operation.js';
+import { locationHeader, uuidPath } from '../nrc/resource.js';
 import type { Channel } from './channel.js';
 import { ChannelsService, type ChannelInput } from './channels.service.js';
 import { DocumentationLinkCheck } from './documentation-link.service.js';
+import { kanaalSchema } from './kanaal.js';
 
 /** A channel as the standard writes it. */
 interface Kanaal {
@@ -21,9 +24,9 @@ interface Kanaal {
   filters: readonly string[];
 }
 
-const path = '/api/v1/kanaal';
+const path = `${apiPath}/kanaal`;
+const either = [scopes.publish, scopes.consume];
 
-@ApiExcludeController() // it has a document of its own (src/openapi)
 @Controller(path)
 export class KanaalController {
   constructor(
@@ -32,7 +35,17 @@ export class KanaalController {
   ) {}
 
   @Get()
-  @RequireScope(scopes.publish, scopes.consume)
+  @NrcOperation({
+    id: 'kanaal_list',
+    tag: 'kanaal',
+    summary: 'List the kanalen',
+    description: 'All of them, in the order of their names.',
+    scopes: either,
+    query: z.object({ naam: z.string().optional().describe('Only the one with exactly this name.') }),
+    status: 200,
+    answer: z.array(kanaalSchema),
+    problems: [400],
+  })
   async list(
     @Query(new KnownQuery('naam')) query: { naam?: string },
     @Req() request: FastifyRequest,
@@ -43,7 +56,17 @@ export class KanaalController {
   }
 
   @Get(':uuid')
-  @RequireScope(scopes.publish, scopes.consume)
+  @NrcOperation({
+    id: 'kanaal_read',
+    tag: 'kanaal',
+    summary: 'Read a kanaal',
+    description: 'No query parameter is known here, so each is refused.',
+    scopes: either,
+    path: uuidPath,
+    status: 200,
+    answer: kanaalSchema,
+    problems: [400, 404],
+  })
   async retrieve(
     @Param('uuid', ResourceId) uuid: string,
     @Query(new KnownQuery()) _: object,
@@ -53,7 +76,18 @@ export class KanaalController {
   }
 
   @Post()
-  @RequireScope(scopes.publish)
+  @NrcOperation({
+    id: 'kanaal_create',
+    tag: 'kanaal',
+    summary: 'Create a kanaal',
+    description: 'The name must be free.',
+    scopes: [scopes.publish],
+    body: kanaalSchema,
+    status: 201,
+    answer: kanaalSchema,
+    answerHeaders: locationHeader,
+    problems: [],
+  })
   async create(
     @Body() body: JsonObject,
     @Req() request: FastifyRequest,
@@ -68,7 +102,18 @@ export class KanaalController {
   }
 
   @Put(':uuid')
-  @RequireScope(scopes.publish)
+  @NrcOperation({
+    id: 'kanaal_update',
+    tag: 'kanaal',
+    summary: 'Replace a kanaal',
+    description: 'naam must be the present one. What is left out gets its default.',
+    scopes: [scopes.publish],
+    path: uuidPath,
+    body: kanaalSchema,
+    status: 200,
+    answer: kanaalSchema,
+    problems: [404],
+  })
   async update(
     @Param('uuid', ResourceId) uuid: string,
     @Body() body: JsonObject,
@@ -79,7 +124,18 @@ export class KanaalController {
   }
 
   @Patch(':uuid')
-  @RequireScope(scopes.publish)
+  @NrcOperation({
+    id: 'kanaal_partial_update',
+    tag: 'kanaal',
+    summary: 'Change a kanaal',
+    description: 'What is left out stays as it is; naam cannot be changed.',
+    scopes: [scopes.publish],
+    path: uuidPath,
+    body: kanaalSchema,
+    status: 200,
+    answer: kanaalSchema,
+    problems: [404],
+  })
   async partialUpdate(
     @Param('uuid', ResourceId) uuid: string,
     @Body() body: JsonObject,

@@ -47,7 +47,7 @@ export const settingsSchema = z
       .pipe(z.array(z.enum(roles)).min(1))
       .default([...roles])
       .describe(
-        'What this process does, comma-separated: `api`, `worker`, `dispatcher`. Without `api` it serves `/health` and `/metrics` only.',
+        'What this process does, comma-separated: `api`, `worker`, `dispatcher`. Without `api` it serves `/`, `/health` and `/metrics` only.',
       ),
 
     DATABASE_URL: url('postgres:', 'postgresql:').describe(

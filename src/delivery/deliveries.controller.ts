@@ -1,7 +1,7 @@
 import { Controller, Get, Logger, Param, Post, Query } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import { RequireSuperuser } from '../auth/auth.decorators.js';
-import { AdminOperation } from '../infra/http/admin-operation.js';
+import { AdminOperation } from '../openapi/admin-operation.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { ConflictProblem, NotFoundProblem } from '../infra/http/problem.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
@@ -10,7 +10,14 @@ import type { DeliveryKey } from '../ledger/delivery.js';
 import { Ledger } from '../ledger/ledger.service.js';
 import { AttemptStates, type AttemptState } from './attempt-states.js';
 import { deliveriesQuery } from './deliveries-query.js';
-import { deliveryToShow, deliveryWithAttemptsToShow, pageToShow } from './delivery-output.js';
+import {
+  deliveryOutput,
+  deliveryPageOutput,
+  deliveryToShow,
+  deliveryWithAttemptsOutput,
+  deliveryWithAttemptsToShow,
+  pageToShow,
+} from './delivery-output.js';
 
 const unknownDelivery = { 404: 'There is no such delivery, or it is older than the retention.' };
 
@@ -33,7 +40,7 @@ export class DeliveriesController {
     summary: 'Deliveries, newest notification first.',
     query: deliveriesQuery,
     status: 200,
-    answer: 'DeliveryPage',
+    answer: deliveryPageOutput,
   })
   async list(@Query() query: Record<string, string>): Promise<ReturnType<typeof pageToShow>> {
     const { notification, subscription, state, limit = 50, cursor } = checkInput(deliveriesQuery, query);
@@ -46,7 +53,7 @@ export class DeliveriesController {
     id: 'delivery_read',
     summary: 'One delivery with every attempt and what is happening to it now.',
     status: 200,
-    answer: 'DeliveryWithAttempts',
+    answer: deliveryWithAttemptsOutput,
     problems: unknownDelivery,
   })
   async read(
@@ -65,7 +72,7 @@ export class DeliveriesController {
     summary: 'Makes the next attempt due now.',
     description: 'Of a delivery that waits, or that ended without success: that one starts a new series of attempts.',
     status: 202,
-    answer: 'Delivery',
+    answer: deliveryOutput,
     problems: { ...unknownDelivery, 409: '`delivery-delivered`: it has arrived already.' },
   })
   async retry(
@@ -86,7 +93,7 @@ export class DeliveriesController {
     description:
       'A call that is being made at this moment is not taken back; if it succeeds, the delivery is delivered.',
     status: 200,
-    answer: 'Delivery',
+    answer: deliveryOutput,
     problems: { ...unknownDelivery, 409: '`delivery-ended`: it has ended already.' },
   })
   async cancel(

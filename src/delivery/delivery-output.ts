@@ -6,21 +6,23 @@ import { toCursor } from './delivery-cursor.js';
 
 const time = () => z.iso.datetime();
 
-export const deliveryOutput = z.strictObject({
-  notificationId: z.uuid(),
-  subscriptionId: z.uuid(),
-  channel: z.string(),
-  acceptedAt: time(),
-  state: z.enum(deliveryStates).describe('See docs/life-cycle.md.'),
-  generation: z.int().describe('Rises whenever the delivery is handed out again, cancelled or retried.'),
-  attemptCount: z.int().describe('HTTP calls made, all in all.'),
-  failureCount: z.int().describe('Failed calls that count for the retry schedule; a replay starts again at 0.'),
-  replayCount: z.int().describe('Times it was sent again after its end.'),
-  nextAttemptAt: time().nullable().describe('When the next attempt is due, while the delivery waits for one.'),
-  lastStatus: z.int().nullable().describe('HTTP status of the last attempt; null: there was no answer.'),
-  lastError: z.string().nullable(),
-  endedAt: time().nullable(),
-});
+export const deliveryOutput = z
+  .strictObject({
+    notificationId: z.uuid(),
+    subscriptionId: z.uuid(),
+    channel: z.string(),
+    acceptedAt: time(),
+    state: z.enum(deliveryStates).describe('See docs/life-cycle.md.'),
+    generation: z.int().describe('Rises whenever the delivery is handed out again, cancelled or retried.'),
+    attemptCount: z.int().describe('HTTP calls made, all in all.'),
+    failureCount: z.int().describe('Failed calls that count for the retry schedule; a replay starts again at 0.'),
+    replayCount: z.int().describe('Times it was sent again after its end.'),
+    nextAttemptAt: time().nullable().describe('When the next attempt is due, while the delivery waits for one.'),
+    lastStatus: z.int().nullable().describe('HTTP status of the last attempt; null: there was no answer.'),
+    lastError: z.string().nullable(),
+    endedAt: time().nullable(),
+  })
+  .meta({ id: 'Delivery' });
 
 const attemptOutput = z.strictObject({
   number: z.int().describe('Counts from 1.'),
@@ -31,28 +33,32 @@ const attemptOutput = z.strictObject({
   error: z.string().nullable(),
 });
 
-export const deliveryWithAttemptsOutput = z.strictObject({
-  ...deliveryOutput.shape,
-  attempts: z.array(attemptOutput),
-  live: z
-    .strictObject({
-      attempt: z.int().describe('Counts from 1.'),
-      status: z.enum(['sending', 'waiting']),
-      lastStatus: z.int().nullable(),
-      lastError: z.string().nullable(),
-      nextAttemptAt: time().nullable(),
-    })
-    .nullable()
-    .describe('What a worker is doing with it at this moment; null: nothing.'),
-});
+export const deliveryWithAttemptsOutput = z
+  .strictObject({
+    ...deliveryOutput.shape,
+    attempts: z.array(attemptOutput),
+    live: z
+      .strictObject({
+        attempt: z.int().describe('Counts from 1.'),
+        status: z.enum(['sending', 'waiting']),
+        lastStatus: z.int().nullable(),
+        lastError: z.string().nullable(),
+        nextAttemptAt: time().nullable(),
+      })
+      .nullable()
+      .describe('What a worker is doing with it at this moment; null: nothing.'),
+  })
+  .meta({ id: 'DeliveryWithAttempts' });
 
-export const deliveryPageOutput = z.strictObject({
-  deliveries: z.array(deliveryOutput),
-  nextCursor: z
-    .string()
-    .nullable()
-    .describe('Where the list goes on; null at its end. A page may be short, or empty, although the list goes on.'),
-});
+export const deliveryPageOutput = z
+  .strictObject({
+    deliveries: z.array(deliveryOutput),
+    nextCursor: z
+      .string()
+      .nullable()
+      .describe('Where the list goes on; null at its end. A page may be short, or empty, although the list goes on.'),
+  })
+  .meta({ id: 'DeliveryPage' });
 
 type DeliveryOutput = z.output<typeof deliveryOutput>;
 

@@ -1,21 +1,22 @@
 import { Controller, Get, Header, Res } from '@nestjs/common';
-import { ApiOperation, ApiResponse, ApiTags } from '@nestjs/swagger';
+import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
+import { describeOperation } from '../openapi/describe-operation.js';
 import type { Health } from './check-health.js';
 import { HealthChecks } from './health-checks.service.js';
 
-export const healthOutput = z.strictObject({
-  status: z
-    .enum(['ready', 'degraded', 'unavailable'])
-    .describe(
-      '`degraded`: a part is down, yet a role of this process goes on working. `unavailable`: none of its roles can work.',
-    ),
-  parts: z.record(z.string(), z.strictObject({ status: z.enum(['up', 'down']), error: z.string().optional() })),
-  down: z.array(z.string()).describe('Names of the parts that are down.'),
-});
-
-const ready = { content: { 'application/json': { schema: { $ref: '#/components/schemas/Health' } } } };
+const healthOutput = z
+  .strictObject({
+    status: z
+      .enum(['ready', 'degraded', 'unavailable'])
+      .describe(
+        '`degraded`: a part is down, yet a role of this process goes on working. `unavailable`: none of its roles can work.',
+      ),
+    parts: z.record(z.string(), z.strictObject({ status: z.enum(['up', 'down']), error: z.string().optional() })),
+    down: z.array(z.string()).describe('Names of the parts that are down.'),
+  })
+  .meta({ id: 'Health' });
 
 /** For orchestrators and load balancers, hence without a token; it tells no names of hosts and no secrets. */
 @ApiTags('health')
@@ -25,15 +26,11 @@ export class HealthController {
 
   @Get('live')
   @Header('cache-control', 'no-store')
-  @ApiOperation({ operationId: 'health_live', summary: 'Whether the process runs and answers; if not, restart it.' })
-  @ApiResponse({
+  @describeOperation({
+    id: 'health_live',
+    summary: 'Whether the process runs and answers; if not, restart it.',
     status: 200,
-    description: 'It does.',
-    content: {
-      'application/json': {
-        schema: { type: 'object', required: ['status'], properties: { status: { type: 'string', enum: ['live'] } } },
-      },
-    },
+    answers: { 200: { description: 'It does.', schema: z.strictObject({ status: z.enum(['live']) }) } },
   })
   live(): { status: 'live' } {
     return { status: 'live' };
@@ -41,9 +38,15 @@ export class HealthController {
 
   @Get('ready')
   @Header('cache-control', 'no-store')
-  @ApiOperation({ operationId: 'health_ready', summary: 'Whether this process can do its work, part by part.' })
-  @ApiResponse({ status: 200, description: '`ready`, or `degraded`: keep sending it work.', ...ready })
-  @ApiResponse({ status: 503, description: '`unavailable`: send it nothing.', ...ready })
+  @describeOperation({
+    id: 'health_ready',
+    summary: 'Whether this process can do its work, part by part.',
+    status: 200,
+    answers: {
+      200: { description: '`ready`, or `degraded`: keep sending it work.', schema: healthOutput },
+      503: { description: '`unavailable`: send it nothing.', schema: healthOutput },
+    },
+  })
   async ready(@Res({ passthrough: true }) reply: FastifyReply): Promise<Health> {
     const health = await this.checks.look();
     reply.status(health.status === 'unavailable' ? 503 : 200);

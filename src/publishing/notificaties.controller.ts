@@ -1,7 +1,7 @@
 import { Body, Controller, Param, Post, Put, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Application } from '../auth/application.js';
-import { CurrentApplication, RequireScope } from '../auth/auth.decorators.js';
+import { CurrentApplication } from '../auth/auth.decorators.js';
 import { scopes } from '../auth/scopes.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { ChannelDirectory } from '../channels/channel-directory.service.js';
@@ -11,13 +11,16 @@ import { Clock } from '../infra/clock.js';
 import { IdempotencyKeyReused, isRequestKey, readIdempotencyKey } from '../infra/http/idempotency-key.js';
 import type { JsonObject } from '../infra/http/json-body.pipe.js';
 import { ConflictProblem, ValidationProblem } from '../infra/http/problem.js';
+import { apiPath } from '../nrc/nrc-dialect.js';
+import { NrcOperation } from '../nrc/nrc-operation.js';
+import { createdHeaders, keyPath, notificatieSchema, postHeaders, putHeaders, repeatedHeaders } from './notificatie.js';
 import { parseNotification, type ParsedNotification, type ParseResult } from './parse-notification.js';
 import type { Published, RequestKey } from './publication.js';
 import { PublishService } from './publish.service.js';
 import { readDeliverAfter } from './request-terms.js';
 import { requestHashOf, termsOf } from './terms.js';
 
-@Controller('/api/v1/notificaties')
+@Controller(`${apiPath}/notificaties`)
 export class NotificatiesController {
   private readonly settings: Settings;
 
@@ -33,7 +36,19 @@ export class NotificatiesController {
 
   /** Answers with the notification as it was understood; what else there is to say goes into headers, so that the body stays the standard's. */
   @Post()
-  @RequireScope(scopes.publish)
+  @NrcOperation({
+    id: 'notificaties_create',
+    tag: 'notificaties',
+    summary: 'Publish a notificatie',
+    description: 'The answer comes when it is stored for every abonnement that matches, and shows what receivers get.',
+    scopes: [scopes.publish],
+    headers: postHeaders,
+    body: notificatieSchema,
+    status: 201,
+    answer: notificatieSchema,
+    answerHeaders: repeatedHeaders,
+    problems: [409, 422],
+  })
   async create(
     @Body() raw: JsonObject,
     @Req() request: FastifyRequest,
@@ -54,7 +69,27 @@ export class NotificatiesController {
 
   /** A notification under a key of the publisher's: created once, and replaceable as long as it waits for its time. */
   @Put(':key')
-  @RequireScope(scopes.publish)
+  @NrcOperation({
+    id: 'notificaties_put',
+    tag: 'notificaties',
+    summary: 'Publish a notificatie under a key',
+    description:
+      'Once: the same content again changes nothing. Other content takes its place as long as the notificatie waits for its `Deliver-After`; afterwards it is refused with 409.',
+    scopes: [scopes.publish],
+    path: keyPath,
+    headers: putHeaders,
+    body: notificatieSchema,
+    status: 201,
+    answer: notificatieSchema,
+    answerHeaders: createdHeaders,
+    also: {
+      200: {
+        description: 'It was there: with the same content, or with other content that has been replaced.',
+        headers: repeatedHeaders,
+      },
+    },
+    problems: [409],
+  })
   async put(
     @Param('key') key: string,
     @Body() raw: JsonObject,

@@ -1,8 +1,9 @@
 import type { Channel } from '../channels/channel.js';
 import { areNamesConsistent, canonicalName, outgoingName } from '../channels/filter-names.js';
-import { FieldReader, isStorable, readText, type TextRules } from '../infra/http/fields.js';
 import type { JsonObject } from '../infra/http/json-body.pipe.js';
 import type { InvalidParam } from '../infra/http/problem.js';
+import { isStorable } from '../infra/postgres/storable-text.js';
+import { FieldReader, readText, type TextRules } from '../nrc/fields.js';
 import { readMoment, type Moment } from './moment.js';
 
 export interface ParsedNotification {

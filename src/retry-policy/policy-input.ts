@@ -20,16 +20,18 @@ const limits = {
 };
 
 /** Replaces the general policy: a field left out gets its default. */
-export const generalPolicyInput = z.strictObject({
-  maxRetries: limits.maxRetries.default(defaultRetryPolicy.maxRetries),
-  backoffFactor: limits.backoffFactor.prefault(defaultRetryPolicy.backoffFactor),
-  baseFactor: limits.baseFactor.default(defaultRetryPolicy.baseFactor),
-  maxDelaySeconds: limits.maxDelaySeconds.default(defaultRetryPolicy.maxDelaySeconds),
-  jitter: limits.jitter.default(defaultRetryPolicy.jitter),
-});
+export const generalPolicyInput = z
+  .strictObject({
+    maxRetries: limits.maxRetries.default(defaultRetryPolicy.maxRetries),
+    backoffFactor: limits.backoffFactor.prefault(defaultRetryPolicy.backoffFactor),
+    baseFactor: limits.baseFactor.default(defaultRetryPolicy.baseFactor),
+    maxDelaySeconds: limits.maxDelaySeconds.default(defaultRetryPolicy.maxDelaySeconds),
+    jitter: limits.jitter.default(defaultRetryPolicy.jitter),
+  })
+  .meta({ id: 'RetryPolicyInput' });
 
 /** Replaces what one subscription does differently: a field left out follows the general policy. */
-export const policyOverrideInput = z.strictObject(limits).partial();
+export const policyOverrideInput = z.strictObject(limits).partial().meta({ id: 'RetryPolicyOverride' });
 export type RetryPolicyOverride = Partial<RetryPolicy>;
 
 /** The same fields as text. A value that is not a number stays text, so that the limits above refuse it. */

@@ -10,30 +10,34 @@ const policyFields = {
   jitter: z.number(),
 };
 
-export const generalPolicyOutput = z.strictObject(policyFields);
+export const generalPolicyOutput = z.strictObject(policyFields).meta({ id: 'RetryPolicy' });
 
-export const subscriptionPolicyOutput = z.strictObject({
-  ...policyFields,
-  overrides: z
-    .strictObject(policyFields)
-    .partial()
-    .describe('The fields that this subscription does differently; the others follow the general policy.'),
-});
+export const subscriptionPolicyOutput = z
+  .strictObject({
+    ...policyFields,
+    overrides: z
+      .strictObject(policyFields)
+      .partial()
+      .describe('The fields that this subscription does differently; the others follow the general policy.'),
+  })
+  .meta({ id: 'SubscriptionRetryPolicy' });
 
-export const previewOutput = z.strictObject({
-  policy: generalPolicyOutput,
-  attempts: z.array(
-    z.strictObject({
-      attempt: z.int().describe('Counts from 1.'),
-      delaySeconds: z.number().describe('After the attempt before, jitter left out.'),
-      delay: z.string(),
-      shortestDelaySeconds: z.number().describe('With jitter, at least.'),
-      longestDelaySeconds: z.number().describe('With jitter, at most.'),
-      elapsedSeconds: z.number().describe('Since the first attempt, jitter left out.'),
-      elapsed: z.string().describe('The same for people, e.g. `23 h 55 m 25 s`.'),
-    }),
-  ),
-});
+export const previewOutput = z
+  .strictObject({
+    policy: generalPolicyOutput,
+    attempts: z.array(
+      z.strictObject({
+        attempt: z.int().describe('Counts from 1.'),
+        delaySeconds: z.number().describe('After the attempt before, jitter left out.'),
+        delay: z.string(),
+        shortestDelaySeconds: z.number().describe('With jitter, at least.'),
+        longestDelaySeconds: z.number().describe('With jitter, at most.'),
+        elapsedSeconds: z.number().describe('Since the first attempt, jitter left out.'),
+        elapsed: z.string().describe('The same for people, e.g. `23 h 55 m 25 s`.'),
+      }),
+    ),
+  })
+  .meta({ id: 'RetryPolicyPreview' });
 
 export function subscriptionPolicy(
   policy: RetryPolicy,

@@ -3,12 +3,18 @@ import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import { RequireSuperuser } from '../auth/auth.decorators.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { checkInput } from '../infra/http/check-input.js';
-import { AdminOperation } from '../infra/http/admin-operation.js';
+import { AdminOperation } from '../openapi/admin-operation.js';
 import { NotFoundProblem } from '../infra/http/problem.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 import { fieldsFromQuery, generalPolicyInput, policyOverrideInput } from './policy-input.js';
-import { preview, subscriptionPolicy } from './policy-output.js';
+import {
+  generalPolicyOutput,
+  preview,
+  previewOutput,
+  subscriptionPolicy,
+  subscriptionPolicyOutput,
+} from './policy-output.js';
 import { RetryPolicies } from './retry-policies.service.js';
 import type { RetryPolicy } from './retry-schedule.js';
 
@@ -30,7 +36,7 @@ export class RetryPolicyController {
     id: 'retry_policy_read',
     summary: 'The retry policy of every subscription that has none of its own.',
     status: 200,
-    answer: 'RetryPolicy',
+    answer: generalPolicyOutput,
   })
   async read(): Promise<RetryPolicy> {
     await this.catalogue.refresh();
@@ -42,9 +48,9 @@ export class RetryPolicyController {
     id: 'retry_policy_replace',
     summary: 'Replaces the retry policy.',
     description: 'A field left out gets its default. Counts from the next failure of every delivery on.',
-    body: 'RetryPolicyInput',
+    body: generalPolicyInput,
     status: 200,
-    answer: 'RetryPolicy',
+    answer: generalPolicyOutput,
   })
   async replace(@Body() body: unknown): Promise<RetryPolicy> {
     await this.policies.replaceGeneral(checkInput(generalPolicyInput, body));
@@ -58,7 +64,7 @@ export class RetryPolicyController {
     description: 'Fields in the query are tried out over the saved policy; nothing is saved.',
     query: policyOverrideInput,
     status: 200,
-    answer: 'RetryPolicyPreview',
+    answer: previewOutput,
   })
   async preview(@Query() query: Record<string, unknown>): Promise<ReturnType<typeof preview>> {
     const tried = checkInput(policyOverrideInput, fieldsFromQuery(query));
@@ -71,7 +77,7 @@ export class RetryPolicyController {
     id: 'subscription_retry_policy_read',
     summary: 'The retry policy that counts for a subscription, and what of it is its own.',
     status: 200,
-    answer: 'SubscriptionRetryPolicy',
+    answer: subscriptionPolicyOutput,
     problems: unknownSubscription,
   })
   async readOverride(
@@ -86,9 +92,9 @@ export class RetryPolicyController {
     id: 'subscription_retry_policy_replace',
     summary: 'Replaces what a subscription does differently.',
     description: 'A field left out follows the general policy, also when that changes.',
-    body: 'RetryPolicyOverride',
+    body: policyOverrideInput,
     status: 200,
-    answer: 'SubscriptionRetryPolicy',
+    answer: subscriptionPolicyOutput,
     problems: unknownSubscription,
   })
   async replaceOverride(

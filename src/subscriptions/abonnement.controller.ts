@@ -1,18 +1,22 @@
-import { Body, Controller, Delete, Get, HttpCode, Param, Patch, Post, Put, Query, Req, Res } from '@nestjs/common';
-import { ApiExcludeController } from '@nestjs/swagger';
+import { Body, Controller, Delete, Get, Param, Patch, Post, Put, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
 import type { Application } from '../auth/application.js';
-import { CurrentApplication, RequireScope } from '../auth/auth.decorators.js';
+import { CurrentApplication } from '../auth/auth.decorators.js';
 import { scopes } from '../auth/scopes.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { ChannelDirectory } from '../channels/channel-directory.service.js';
 import { outgoingName } from '../channels/filter-names.js';
-import { FieldReader } from '../infra/http/fields.js';
 import type { JsonObject } from '../infra/http/json-body.pipe.js';
 import { KnownQuery } from '../infra/http/known-query.pipe.js';
 import { originOf } from '../infra/http/origin.js';
 import { PermissionProblem } from '../infra/http/problem.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
+import { FieldReader } from '../nrc/fields.js';
+import { apiPath } from '../nrc/nrc-dialect.js';
+import { NrcOperation } from '../nrc/nrc-operation.js';
+import { locationHeader, uuidPath } from '../nrc/resource.js';
+import { abonnementSchema } from './abonnement.js';
 import { CallbackProbe } from './callback-probe.service.js';
 import { readAbonnement, readChanges } from './read-abonnement.js';
 import type { DeliveryGuarantee, Subscription } from './subscription.js';
@@ -27,9 +31,9 @@ interface Abonnement {
   deliveryGuarantee?: DeliveryGuarantee;
 }
 
-const path = '/api/v1/abonnement';
+const path = `${apiPath}/abonnement`;
+const either = [scopes.publish, scopes.consume];
 
-@ApiExcludeController() // it has a document of its own (src/openapi)
 @Controller(path)
 export class AbonnementController {
   constructor(
@@ -40,13 +44,32 @@ export class AbonnementController {
   ) {}
 
   @Get()
-  @RequireScope(scopes.publish, scopes.consume)
+  @NrcOperation({
+    id: 'abonnement_list',
+    tag: 'abonnement',
+    summary: 'List the abonnementen',
+    description: 'All of them, whoever created them, the oldest first.',
+    scopes: either,
+    status: 200,
+    answer: z.array(abonnementSchema),
+    problems: [400],
+  })
   async list(@Query(new KnownQuery()) _: object, @Req() request: FastifyRequest): Promise<Abonnement[]> {
     return (await this.subscriptions.list()).map((subscription) => present(subscription, request));
   }
 
   @Get(':uuid')
-  @RequireScope(scopes.publish, scopes.consume)
+  @NrcOperation({
+    id: 'abonnement_read',
+    tag: 'abonnement',
+    summary: 'Read an abonnement',
+    description: 'No query parameter is known here, so each is refused.',
+    scopes: either,
+    path: uuidPath,
+    status: 200,
+    answer: abonnementSchema,
+    problems: [400, 404],
+  })
   async retrieve(
     @Param('uuid', ResourceId) uuid: string,
     @Query(new KnownQuery()) _: object,
@@ -56,7 +79,19 @@ export class AbonnementController {
   }
 
   @Post()
-  @RequireScope(scopes.consume)
+  @NrcOperation({
+    id: 'abonnement_create',
+    tag: 'abonnement',
+    summary: 'Create an abonnement',
+    description:
+      'The callback is called twice, with a message on kanaal `test`: without authorization, which it must refuse, and with `auth`, which it must accept.',
+    scopes: [scopes.consume],
+    body: abonnementSchema,
+    status: 201,
+    answer: abonnementSchema,
+    answerHeaders: locationHeader,
+    problems: [],
+  })
   async create(
     @Body() body: JsonObject,
     @CurrentApplication() application: Application,
@@ -72,7 +107,19 @@ export class AbonnementController {
   }
 
   @Put(':uuid')
-  @RequireScope(scopes.consume)
+  @NrcOperation({
+    id: 'abonnement_update',
+    tag: 'abonnement',
+    summary: 'Replace an abonnement',
+    description:
+      'Only for its creator. The callback is called again when its URL or `auth` changes, or after it answered 410.',
+    scopes: [scopes.consume],
+    path: uuidPath,
+    body: abonnementSchema,
+    status: 200,
+    answer: abonnementSchema,
+    problems: [404],
+  })
   async update(
     @Param('uuid', ResourceId) uuid: string,
     @Body() body: JsonObject,
@@ -84,7 +131,18 @@ export class AbonnementController {
   }
 
   @Patch(':uuid')
-  @RequireScope(scopes.consume)
+  @NrcOperation({
+    id: 'abonnement_partial_update',
+    tag: 'abonnement',
+    summary: 'Change an abonnement',
+    description: 'Only for its creator. What is left out stays as it is, `auth` and kanalen included.',
+    scopes: [scopes.consume],
+    path: uuidPath,
+    body: abonnementSchema,
+    status: 200,
+    answer: abonnementSchema,
+    problems: [404],
+  })
   async partialUpdate(
     @Param('uuid', ResourceId) uuid: string,
     @Body() body: JsonObject,
@@ -97,8 +155,16 @@ export class AbonnementController {
   }
 
   @Delete(':uuid')
-  @HttpCode(204)
-  @RequireScope(scopes.consume)
+  @NrcOperation({
+    id: 'abonnement_delete',
+    tag: 'abonnement',
+    summary: 'Delete an abonnement',
+    description: 'Only for its creator. What is not delivered yet is cancelled.',
+    scopes: [scopes.consume],
+    path: uuidPath,
+    status: 204,
+    problems: [404],
+  })
   async destroy(
     @Param('uuid', ResourceId) uuid: string,
     @CurrentApplication() application: Application,

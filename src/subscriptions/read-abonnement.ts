@@ -1,13 +1,14 @@
 import type { Channel } from '../channels/channel.js';
 import { areNamesConsistent, canonicalName } from '../channels/filter-names.js';
-import { isStorable, readText, type FieldReader } from '../infra/http/fields.js';
 import { ValidationProblem } from '../infra/http/problem.js';
+import { isStorable } from '../infra/postgres/storable-text.js';
+import { readText, type FieldReader } from '../nrc/fields.js';
 import { deliveryGuarantees, type DeliveryGuarantee, type SubscribedChannel } from './subscription.js';
 import type { SubscriptionInput } from './subscriptions.service.js';
 
 // Longer than the standard's first version allowed: callback URLs carry keys, and access tokens outgrew 1000 characters.
-const maxUrlLength = 2048;
-const maxAuthLength = 16_384;
+export const maxUrlLength = 2048;
+export const maxAuthLength = 16_384;
 
 // RFC 9110 §5.5. Anything else would be refused when it is sent, or end the header early.
 const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/;

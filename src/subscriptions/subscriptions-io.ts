@@ -10,24 +10,29 @@ export const subscriptionChangesInput = z
       'null: what its owner gets (setting AT_LEAST_ONCE_SENDING_CUSTOMERS).',
     ),
   })
-  .partial();
+  .partial()
+  .meta({ id: 'SubscriptionChanges' });
 
-export const subscriptionOutput = z.strictObject({
-  id: z.uuid(),
-  ownerClientId: z.string().describe('Who created it.'),
-  callbackUrl: z.string(),
-  channels: z
-    .array(z.strictObject({ channel: z.string(), filters: z.record(z.string(), z.string()) }))
-    .describe('Alternatives; the same channel may occur several times.'),
-  deliveryGuarantee: guaranteeOrNull().describe('What was set for it; null: nothing, so its owner’s counts.'),
-  effectiveGuarantee: z.enum(deliveryGuarantees).describe('What its deliveries get.'),
-  disabledAt: z.iso
-    .datetime()
-    .nullable()
-    .describe('When its receiver answered 410 Gone; nothing is sent since then. null: it is enabled.'),
-});
+export const subscriptionOutput = z
+  .strictObject({
+    id: z.uuid(),
+    ownerClientId: z.string().describe('Who created it.'),
+    callbackUrl: z.string(),
+    channels: z
+      .array(z.strictObject({ channel: z.string(), filters: z.record(z.string(), z.string()) }))
+      .describe('Alternatives; the same channel may occur several times.'),
+    deliveryGuarantee: guaranteeOrNull().describe('What was set for it; null: nothing, so its owner’s counts.'),
+    effectiveGuarantee: z.enum(deliveryGuarantees).describe('What its deliveries get.'),
+    disabledAt: z.iso
+      .datetime()
+      .nullable()
+      .describe('When its receiver answered 410 Gone; nothing is sent since then. null: it is enabled.'),
+  })
+  .meta({ id: 'Subscription' });
 
-export const subscriptionListOutput = z.strictObject({ subscriptions: z.array(subscriptionOutput) });
+export const subscriptionListOutput = z
+  .strictObject({ subscriptions: z.array(subscriptionOutput) })
+  .meta({ id: 'SubscriptionList' });
 
 /** Without `auth`, which is the receiver's secret. */
 export function subscriptionToShow(

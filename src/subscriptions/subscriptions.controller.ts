@@ -3,7 +3,7 @@ import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import type { z } from 'zod';
 import { RequireSuperuser } from '../auth/auth.decorators.js';
 import { Config } from '../config/config.module.js';
-import { AdminOperation } from '../infra/http/admin-operation.js';
+import { AdminOperation } from '../openapi/admin-operation.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
 import { guaranteeOf } from './delivery-guarantee.js';
@@ -11,8 +11,8 @@ import type { Subscription } from './subscription.js';
 import {
   subscriptionChangesInput,
   subscriptionToShow,
-  type subscriptionListOutput,
-  type subscriptionOutput,
+  subscriptionListOutput,
+  subscriptionOutput,
 } from './subscriptions-io.js';
 import { SubscriptionsService } from './subscriptions.service.js';
 
@@ -41,7 +41,7 @@ export class SubscriptionsController {
     id: 'subscription_list',
     summary: 'Every subscription, the oldest first.',
     status: 200,
-    answer: 'SubscriptionList',
+    answer: subscriptionListOutput,
   })
   async list(): Promise<z.output<typeof subscriptionListOutput>> {
     return { subscriptions: (await this.subscriptions.list()).map((subscription) => this.show(subscription)) };
@@ -52,7 +52,7 @@ export class SubscriptionsController {
     id: 'subscription_read',
     summary: 'One subscription.',
     status: 200,
-    answer: 'Subscription',
+    answer: subscriptionOutput,
     problems: unknownSubscription,
   })
   async read(@Param('subscriptionId', ResourceId) subscriptionId: string): Promise<Shown> {
@@ -64,9 +64,9 @@ export class SubscriptionsController {
     id: 'subscription_change',
     summary: 'Says how often its deliveries may be sent.',
     description: 'Counts for every delivery that is sent from now on. A disabled subscription stays disabled.',
-    body: 'SubscriptionChanges',
+    body: subscriptionChangesInput,
     status: 200,
-    answer: 'Subscription',
+    answer: subscriptionOutput,
     problems: unknownSubscription,
   })
   async change(@Param('subscriptionId', ResourceId) subscriptionId: string, @Body() body: unknown): Promise<Shown> {
@@ -83,7 +83,7 @@ export class SubscriptionsController {
     description:
       'Counts for what is accepted from now on. Its callback is not tried first. What failed meanwhile can be retried.',
     status: 200,
-    answer: 'Subscription',
+    answer: subscriptionOutput,
     problems: unknownSubscription,
   })
   async enable(@Param('subscriptionId', ResourceId) subscriptionId: string): Promise<Shown> {

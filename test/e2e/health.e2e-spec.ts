@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import type { Health } from '../../src/health/check-health.js';
+import { version } from '../../src/infra/version.js';
 import { Api } from '../support/api.js';
 import { createDatabase } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
@@ -131,5 +132,45 @@ describe('health', () => {
     expect(status).toBe(503);
     expect(json.down).toEqual(['process']);
     expect(json.parts.process?.error).toBe('shutting down');
+  });
+
+  describe('the front page', () => {
+    const ask = (api: Api, headers: Record<string, string> = {}) => api.get(`${api.origin}/`, { token: null, headers });
+
+    it.each<[string, Record<string, string>]>([
+      ['a browser', { accept: 'text/html' }],
+      ['a probe that accepts anything', {}],
+      ['a client of JSON', { accept: 'application/json' }],
+    ])('says name, version and state, and where the documents are, to %s', async (_, accept) => {
+      const api = await start();
+      await becomes(api, 'ready');
+      const { status, headers, text } = await ask(api, accept);
+      expect([status, headers.get('content-type'), headers.get('cache-control')]).toEqual([
+        200,
+        'text/html; charset=utf-8',
+        'no-store',
+      ]);
+      expect(text).toContain(`Heraut ${version}`);
+      expect(text).toContain('ready');
+      const links = [...text.matchAll(/href="([^"]+)"/g)].map(([, link]) => link!);
+      expect(links).toEqual(expect.arrayContaining(['/api/v1/schema', '/docs']));
+      for (const link of links)
+        expect([link, (await api.get(api.origin + link, { token: null })).status]).toEqual([link, 200]);
+    });
+
+    it('answers HEAD likewise, without the page', async () => {
+      const api = await start();
+      const { status, text } = await api.call('HEAD', `${api.origin}/`, { token: null });
+      expect([status, text]).toEqual([200, '']);
+    });
+
+    it('is 200 also where nothing works, and names no document where the role api is missing', async () => {
+      const api = await start({ AMQP_URL: `amqp://${nowhere}`, ROLES: 'worker,dispatcher' });
+      await becomes(api, 'unavailable');
+      const { status, text } = await ask(api);
+      expect(status).toBe(200);
+      expect(text).toMatch(/unavailable[^]*down: .*rabbitmq/);
+      expect(text).not.toContain('/docs');
+    });
   });
 });

@@ -37,6 +37,7 @@ describe('/metrics', () => {
       'heraut_deliveries_expired_total',
       'heraut_deliveries_unknown_total',
       'heraut_idempotency_total',
+      'heraut_requests_refused_total',
     ]) {
       expect(text).toContain(`# TYPE ${name} `);
     }
@@ -57,7 +58,7 @@ describe('a process without the role api', () => {
     await prepared.release();
   });
 
-  it.each(['/health/live', '/health/ready', '/metrics'])('serves %s', async (path) => {
+  it.each(['/', '/health/live', '/health/ready', '/metrics'])('serves %s', async (path) => {
     const { status } = await api.get(api.origin + path, { token: null });
     expect([200, 503]).toContain(status);
   });

@@ -8,18 +8,28 @@ import { fileURLToPath } from 'node:url';
 import { accepts } from '../../scripts/private-servers/private-server.mjs';
 import { eventually } from '../support/eventually.js';
 
-const program = fileURLToPath(new URL('../../scripts/start.mjs', import.meta.url));
+const project = fileURLToPath(new URL('../..', import.meta.url));
+const script = [process.execPath, join(project, 'scripts/start.mjs')];
+const npm = ['npm', 'start'];
 const patience = { withinMs: 60_000 };
+
+interface StartOptions {
+  command?: string[];
+  settings?: Record<string, string>;
+}
 
 /** `npm start` with a data directory and ports of its own; `text` is all it has printed. */
 class Start {
   text = '';
   private readonly child: ChildProcess;
 
-  constructor(dataDirectory: string) {
-    this.child = spawn(process.execPath, [program], {
-      env: { PATH: process.env.PATH, DATA_DIR: dataDirectory, PORT: '0' },
+  constructor(dataDirectory: string, { command = script, settings = {} }: StartOptions) {
+    const [program = '', ...words] = command;
+    this.child = spawn(program, words, {
+      cwd: project,
+      env: { PATH: process.env.PATH, HOME: process.env.HOME, DATA_DIR: dataDirectory, PORT: '0', ...settings },
       stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true, // a process group of its own, to see what is left of it
     });
     for (const stream of [this.child.stdout, this.child.stderr]) {
       stream?.on('data', (chunk: Buffer) => (this.text += chunk.toString('utf8')));
@@ -40,11 +50,21 @@ class Start {
     return (await eventually(() => /listens on (http:\S+)/.exec(this.text), 'the address', patience))[1] ?? '';
   }
 
-  async end(): Promise<number | null> {
+  /** @param signal sent to the process that was started, and to no other */
+  async end(signal: NodeJS.Signals = 'SIGINT'): Promise<number | null> {
     if (this.child.exitCode !== null) return this.child.exitCode;
     const exit = once(this.child, 'exit') as Promise<[number | null]>;
-    this.child.kill('SIGINT');
+    this.child.kill(signal);
     return (await exit)[0];
+  }
+
+  /** Whether a process is left of those that were started in the terminal: npm, its shell, and the script with the receiver. */
+  get isAnyLeft(): boolean {
+    try {
+      return process.kill(-this.child.pid!, 0);
+    } catch {
+      return false;
+    }
   }
 }
 
@@ -61,8 +81,8 @@ describe('npm start', () => {
     rmSync(dataDirectory, { recursive: true, force: true });
   });
 
-  function start(): Start {
-    const one = new Start(dataDirectory);
+  function start(options: StartOptions = {}, directory = dataDirectory): Start {
+    const one = new Start(directory, options);
     started.push(one);
     return one;
   }
@@ -78,31 +98,68 @@ describe('npm start', () => {
     for (const command of commands) expect(await paste(command)).toBe(201);
     await eventually(() => /received +webhook-id: \S+ +webhook-attempt: 1\n +\{"kanaal":"demo"/.test(first.text), 'it');
 
-    const url = await first.url();
-    expect(await first.end()).toBe(0);
-    expect(await accepts(Number(new URL(url).port))).toBe(false);
+    expect(await first.end('SIGINT')).toBe(0);
+    await expectNothingLeft(first);
 
     const second = start();
+    const secondUrl = await second.url();
     const [publish, ...others] = await second.commands();
     expect(others).toEqual([]);
     expect(second.text).toContain('Found from before');
     expect(await paste(publish ?? '')).toBe(201);
     await eventually(() => second.text.includes('received '), 'the second delivery');
+
+    const token = /Bearer ([\w.-]+)/.exec(publish ?? '')?.[1] ?? '';
+    const { iat, exp } = JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString()) as Record<
+      string,
+      number
+    >;
+    expect(exp! - iat!).toBe(15 * 60);
+    const asSuperuser = { headers: { authorization: `Bearer ${token}` } };
+    expect((await fetch(`${secondUrl}/admin/v1/applications`, asSuperuser)).status).toBe(403);
   }, 120_000);
 
-  it('names documentation that is there', async () => {
-    const one = start();
-    const url = await one.url();
-    for (const path of ['/docs', '/api/v1/schema/openapi.yaml']) {
-      expect(one.text).toContain(path);
-      expect((await fetch(`${url}${path}`)).status).toBe(200);
-    }
+  it('prints no token where a secret is configured, but the command that makes one', async () => {
+    const settings = { SUPERUSER_CLIENT_ID: 'operator', SUPERUSER_SECRET: 'not-to-be-shown' };
+    const one = start({ settings });
+    const commands = await one.commands();
+    expect(one.text).not.toContain(settings.SUPERUSER_SECRET);
+    expect(one.text).not.toMatch(/\beyJ/); // how every JSON Web Token begins
+    const [makeToken = ''] = one.text.split('\n').filter((line) => line.startsWith('TOKEN='));
+    for (const command of commands) expect(await paste(`${makeToken}\n${command}`, settings)).toBe(201);
+    await eventually(() => one.text.includes('received '), 'the delivery');
+    await one.end('SIGTERM');
+    await expectNothingLeft(one);
   }, 90_000);
+
+  it.each<NodeJS.Signals>(['SIGTERM', 'SIGINT'])(
+    'names documentation that is there, and ends with its receiver and the broker when npm gets %s',
+    async (signal) => {
+      const one = start({ command: npm });
+      const url = await one.url();
+      for (const path of ['/docs', '/api/v1/schema/']) {
+        expect(one.text).toContain(path);
+        expect((await fetch(`${url}${path}`)).status).toBe(200);
+      }
+      await one.commands();
+      await one.end(signal);
+      await expectNothingLeft(one);
+    },
+    90_000,
+  );
+
+  async function expectNothingLeft(one: Start): Promise<void> {
+    const port = Number(new URL(await one.url()).port);
+    await eventually(async () => !one.isAnyLeft && !(await accepts(port)), 'the end of all of it', patience);
+  }
 });
 
 /** What curl would do with this line, after a shell has read it. @returns the status of the answer */
-async function paste(line: string): Promise<number> {
-  const words = execFileSync('sh', ['-c', `curl() { printf '%s\\0' "$@"; }\n${line}`], { encoding: 'utf8' });
+async function paste(line: string, environment: Record<string, string> = {}): Promise<number> {
+  const words = execFileSync('sh', ['-c', `curl() { printf '%s\\0' "$@"; }\n${line}`], {
+    encoding: 'utf8',
+    env: { PATH: process.env.PATH, ...environment },
+  });
   const headers = new Headers();
   const request: { method?: string; body?: string } = {};
   let url = '';

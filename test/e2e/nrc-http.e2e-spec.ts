@@ -65,15 +65,32 @@ describe('a problem', () => {
     expect(Object.keys(json.invalidParams[0]!)).toEqual(['name', 'code', 'reason']);
   });
 
-  it('is in the log under its instance', async () => {
+  it('is in the log under its instance, at debug: anyone can cause it, and could fill a disk', async () => {
     const { json } = await api.get('/kanaal', { token: null });
     const logged = api.logged.find(({ instance }) => instance === json.instance);
     expect(logged).toMatchObject({
+      level: 'debug',
       event: 'request.refused',
       status: 403,
       code: 'permission_denied',
       path: '/api/v1/kanaal',
     });
+  });
+
+  it('is counted by status and code, whatever the caller sends', async () => {
+    const counted = async (status: number, code: string) => {
+      const { text } = await api.get(`${api.origin}/metrics`, { token: null });
+      const line = new RegExp(`^heraut_requests_refused_total\\{status="${status}",code="${code}"\\} (\\d+)$`, 'm');
+      return Number(line.exec(text)?.[1] ?? 0);
+    };
+    const look = () =>
+      Promise.all([counted(403, 'permission_denied'), counted(404, 'not_found'), counted(431, 'headers_too_large')]);
+    const [denied, absent, tooLarge] = await look();
+    await api.get('/kanaal', { token: null });
+    await api.get(`/${randomUUID()}`);
+    await api.get(`/${randomUUID()}`);
+    await sendRaw(`GET / HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`);
+    expect(await look()).toEqual([denied! + 1, absent! + 2, tooLarge! + 1]);
   });
 
   it('links to a page that explains its class', async () => {
@@ -189,6 +206,40 @@ describe('the errors of HTTP', () => {
     const answer = await api.post('/kanaal', body);
     expectProblem(answer, 400, 'invalid', 'ValidationError');
     expect(answer.json.invalidParams).toMatchObject([{ name: 'nonFieldErrors', code: 'invalid' }]);
+  });
+});
+
+describe('headers that break HTTP/1.1', () => {
+  const problem = (status: string, code: string) =>
+    new RegExp(
+      `^HTTP/1\\.1 ${status}\\r\\n[^]*content-type: application/problem\\+json\\r\\n[^]*"code":"${code}"`,
+      'i',
+    );
+
+  it('400 for a request without a Host', async () => {
+    const answer = await sendRaw('GET /api/v1/kanaal HTTP/1.1\r\nConnection: close\r\n\r\n');
+    expect(answer).toMatch(problem('400 Bad Request', 'parse_error'));
+    expect(answer).toContain('\r\nAPI-version: 1.0.1\r\n');
+    expect(answer).toMatch(/"type":"http:\/\/127\.0\.0\.1:\d+\/ref\/fouten\/ParseError\/"/);
+  });
+
+  it('nothing against HTTP/1.0, which has no Host', async () => {
+    expect(await sendRaw('GET /api/v1/ HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+  });
+
+  it.each(['200-ok', '', 'nonsense'])('417 and the end of the connection for Expect: %s', async (expectation) => {
+    const head = `POST /api/v1/kanaal HTTP/1.1\r\nHost: x\r\nExpect: ${expectation}\r\nContent-Length: 2\r\n\r\n`;
+    const answer = await sendRaw(head);
+    expect(answer).toMatch(problem('417 Expectation Failed', 'expectation_failed'));
+    expect(answer).toMatch(/\r\nconnection: close\r\n/i);
+    expect(answer).toContain('\r\nAPI-version: 1.0.1\r\n');
+  });
+
+  it('goes on for Expect: 100-continue', async () => {
+    const head = 'POST /api/v1/kanaal HTTP/1.1\r\nHost: x\r\nConnection: close\r\nExpect: 100-continue\r\n';
+    expect(await sendRaw(`${head}Content-Length: 0\r\n\r\n`)).toMatch(
+      /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 403 /,
+    );
   });
 });
 

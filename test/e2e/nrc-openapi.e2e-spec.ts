@@ -1,21 +1,38 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, describe, expect, it } from '@jest/globals';
 import { Ajv, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
 import type { FastifyInstance } from 'fastify';
 import { randomUUID } from 'node:crypto';
 import { parse } from 'yaml';
-import { nrcDocument } from '../../src/openapi/nrc-document.js';
-import type { Operation, PathItem } from '../../src/openapi/nrc-operation.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { Api, type ApiAnswer, type ApiRequest } from '../support/api.js';
 import { Receiver } from '../support/receiver.js';
+import { expectSwaggerPage } from '../support/swagger-page.js';
 
 /** What the document says is what the server does: every operation, every status that a caller can bring about. */
 
 type Content = Record<string, { schema: object }>;
-type Response = { headers: Record<string, { required?: boolean }>; content?: Content };
 
-const operations = Object.entries(nrcDocument.paths as Record<string, PathItem>).flatMap(([path, item]) =>
+interface Operation {
+  operationId: string;
+  parameters: { name: string; in: string; required: boolean; schema: object }[];
+  requestBody?: { content: Content };
+  responses: Record<string, { headers: Record<string, { required?: boolean }>; content?: Content }>;
+}
+
+interface Document {
+  openapi: string;
+  info: { version: string };
+  servers: { url: string }[];
+  paths: Record<string, Partial<Record<'get' | 'post' | 'put' | 'patch' | 'delete', Operation>>>;
+  components: { schemas: Record<string, object> };
+}
+
+// Before the tests are made: there is one for each operation and status.
+const [api, receiver] = await Promise.all([Api.start(), Receiver.start()]);
+const nrcDocument = JSON.parse((await api.get('/openapi.json', { token: null })).text) as Document;
+
+const operations = Object.entries(nrcDocument.paths).flatMap(([path, item]) =>
   (['get', 'post', 'put', 'patch', 'delete'] as const).flatMap((method) => {
     const operation = item[method];
     return operation ? [{ method: method.toUpperCase(), path, operation }] : [];
@@ -31,16 +48,9 @@ const situations = operations.flatMap(({ method, path, operation }) =>
     .map((status) => ({ id: operation.operationId, status: Number(status), method, path, operation })),
 );
 
-let api: Api;
-let receiver: Receiver;
-
-beforeAll(async () => {
-  [api, receiver] = await Promise.all([Api.start(), Receiver.start()]);
-});
-
 afterAll(() => Promise.all([api.close(), receiver.stop()]));
 
-/** `auth` is required of who sends an abonnement, and absent from every answer: JSON Schema has no word for that. */
+/** `auth` is required of a caller that sends an abonnement, and absent from every answer: JSON Schema has no word for that. */
 function schemasOf(side: 'request' | 'response'): object {
   const schemas = structuredClone(nrcDocument.components.schemas) as Record<
     string,
@@ -158,7 +168,7 @@ describe('the document', () => {
         'notificaties_put',
       ].sort(),
     );
-    const parameters = operations.flatMap(({ operation }) => operation.parameters ?? []);
+    const parameters = operations.flatMap(({ operation }) => operation.parameters);
     expect(parameters.filter((parameter) => parameter.in === 'header' && parameter.required)).toEqual([]);
   });
 
@@ -168,12 +178,18 @@ describe('the document', () => {
     expect(known).toEqual(expect.arrayContaining(references));
   });
 
-  it('is also a page that loads nothing from elsewhere', async () => {
-    const { status, headers, text } = await api.get('/schema/', { token: null });
-    expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
-    for (const { operation } of operations) expect(text).toContain(operation.operationId);
-    expect(text).not.toMatch(/<script|<link|src=|https?:\/\//);
+  it('says of every parameter whether it is required: gemma-zds-client reads the key of each', () => {
+    const parameters = operations.flatMap(({ operation }) => operation.parameters);
+    expect(parameters.filter(({ required }) => typeof required !== 'boolean')).toEqual([]);
+    expect(parameters.filter((parameter) => parameter.in === 'header').length).toBeGreaterThan(0);
   });
+
+  it.each(['/schema', '/schema/'])(
+    'is shown at %s, with its operations and schemas and nothing from elsewhere',
+    async (path) => {
+      await expectSwaggerPage(api, api.base + path, nrcDocument);
+    },
+  );
 
   it('is led to from the root, which lists the resources', async () => {
     const { status, json } = await api.get('/', { token: null });
@@ -186,7 +202,7 @@ describe('the document', () => {
 
 describe('the server', () => {
   it('has exactly the operations of the document', () => {
-    const documents = /^\/api\/v1\/(openapi\.|schema\/|$)/;
+    const documents = /^\/api\/v1\/(openapi\.|schema(\/|$)|$)/;
     const served = routesOf(api.app.getHttpAdapter().getInstance() as FastifyInstance).filter(
       ([, path]) => path.startsWith('/api/') && !documents.test(path),
     );
@@ -201,7 +217,7 @@ describe('the server', () => {
         : await provoke(operation, method, path, status);
     expect(answer.status).toBe(status);
 
-    const { headers, content } = operation.responses[status] as Response;
+    const { headers, content } = operation.responses[status]!;
     for (const [name, { required }] of Object.entries(headers)) {
       expect([name, required === true && answer.headers.get(name) === null]).toEqual([name, false]);
     }
@@ -216,15 +232,65 @@ describe('the server', () => {
     '$operation.operationId takes what is documented',
     async ({ operation, method, path }) => {
       const { url, body } = await validCall(operation, path);
-      const validate = validator(
-        (operation.requestBody as { content: Content }).content['application/json']!.schema,
-        'request',
-      );
+      const validate = validator(operation.requestBody!.content['application/json']!.schema, 'request');
       validate(body);
       expect(validate.errors ?? []).toEqual([]);
       expect((await api.call(method, url, { body })).status).toBeLessThan(300);
     },
   );
+});
+
+describe('keys', () => {
+  const schemaOf = (id: string, name: string) =>
+    operations
+      .find(({ operation }) => operation.operationId === id)!
+      .operation.parameters.find((parameter) => parameter.name === name)!.schema;
+  const fitsDocument = (id: string, name: string, key: string) =>
+    validator(schemaOf(id, name), 'request')(key) === true;
+  const quote = (text: string) => `"${text.replace(/["\\]/g, String.raw`\$&`)}"`;
+
+  it.each<[string, string, boolean]>([
+    ['one character', 'k', true],
+    ['255 characters', 'k'.repeat(255), true],
+    ['256 characters', 'k'.repeat(256), false],
+    ['257 characters', 'k'.repeat(257), false],
+    ['quotes inside', 'a"b"', true],
+    ['a space inside', 'a b', true],
+    ['255 characters, quoted', quote('q'.repeat(255)), true],
+    ['256 characters, quoted', quote('k'.repeat(256)), false],
+    ['255 characters that are all escaped', quote('"\\'.repeat(127) + '"'), true],
+    ['256 characters that are all escaped', quote('"\\'.repeat(128)), false],
+    ['nothing, quoted', '""', false],
+    ['only spaces, quoted', '"  "', false],
+    ['spaces around it, quoted', '" k "', true],
+    ['a quote that does not end', '"k', false],
+    ['a quote that ends twice', '"k"k"', false],
+    ['an escape of something else', String.raw`"\k"`, false],
+    ['a character that is not ASCII', 'é', false],
+  ])('Idempotency-Key: %s', async (_, key, isKey) => {
+    const { body } = await validCall(
+      operations.find(({ operation }) => operation.operationId === 'notificaties_create')!.operation,
+      '',
+    );
+    const { status, json } = await api.post('/notificaties', body, { headers: { 'idempotency-key': key } });
+    expect([status, json.code]).toEqual(isKey ? [201, undefined] : [400, 'idempotency-key-invalid']);
+    expect(fitsDocument('notificaties_create', 'Idempotency-Key', key)).toBe(isKey);
+  });
+
+  it.each<[string, string, boolean]>([
+    ['255 characters', 'k'.repeat(255), true],
+    ['255 characters that are all encoded', '%'.repeat(255), true],
+    ['256 characters', 'k'.repeat(256), false],
+    ['only spaces', '  ', false],
+    ['spaces around it', ' k ', true],
+    ['a character that is not ASCII', 'é', false],
+  ])('PUT under %s', async (_, key, isKey) => {
+    const { operation } = operations.find((one) => one.operation.operationId === 'notificaties_put')!;
+    const { body } = await validCall(operation, '');
+    const { status } = await api.put(`/notificaties/${encodeURIComponent(key)}`, body);
+    expect(status < 300).toBe(isKey);
+    expect(fitsDocument('notificaties_put', 'key', key)).toBe(isKey);
+  });
 });
 
 /** Method and path of every route, from the tree in which the router prints them. */

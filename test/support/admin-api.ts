@@ -4,6 +4,7 @@ import { Api, type ApiAnswer, type ApiRequest } from './api.js';
 
 interface Operation {
   operationId: string;
+  parameters?: { name: string; in: string; required: boolean; schema: object }[];
   responses: Record<string, { content?: Record<string, { schema: object }> }>;
 }
 

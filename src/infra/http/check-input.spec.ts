@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
 import { checkInput } from './check-input.js';
-import { ValidationProblem } from './problem.js';
+import { ValidationProblem, wholeInput } from './problem.js';
 
 const schema = z.strictObject({
   name: z.string().min(1).max(5),
@@ -24,7 +24,7 @@ function refusalOf(input: unknown): [string, string][] {
   return [];
 }
 
-describe('checking the input of an admin call', () => {
+describe('checking the input of a call', () => {
   it('returns what the schema makes of it', () => {
     expect(checkInput(schema, { name: 'one', size: 3 })).toEqual({ name: 'one', size: 3 });
   });
@@ -54,7 +54,7 @@ describe('checking the input of an admin call', () => {
         ['constructor', 'unknown'],
       ],
     ],
-    ['what is no object at all', null, [['nonFieldErrors', 'null']]],
+    ['what is no object at all', null, [[wholeInput, 'null']]],
   ])('refuses %s', (_what, input, expected) => {
     expect(refusalOf(input)).toEqual(expected);
   });

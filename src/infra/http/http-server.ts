@@ -1,52 +1,70 @@
 import type { INestApplication } from '@nestjs/common';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { Settings } from '../../config/settings.js';
 import { AcceptJsonGuard } from './accept-json.guard.js';
+import type { Dialect } from './dialect.js';
 import { JsonBodyPipe, UnparsedBody } from './json-body.pipe.js';
 import { serveMetrics } from './metrics.js';
 import { answerOtherMethods } from './other-methods.js';
-import { HeadersTooLargeProblem, NotFoundProblem, ParseProblem } from './problem.js';
-import { serveProblemPages } from './problem-pages.js';
-import { problemText, ProblemFilter } from './problem.filter.js';
+import {
+  ExpectationProblem,
+  HeadersTooLargeProblem,
+  NotFoundProblem,
+  ParseProblem,
+  type ProblemError,
+} from './problem.js';
+import { ProblemFilter } from './problem.filter.js';
+
+export interface ServerOptions {
+  settings: Pick<Settings, 'BODY_LIMIT_BYTES' | 'TRUST_FORWARDED_HEADERS'>;
+  dialect: Dialect;
+  /** Whether a route is served at all, by its pattern; every other is answered as if it were not there. */
+  isServed: (route: string) => boolean;
+}
 
 /** Pass to `NestFactory.create` together with `{ bodyParser: false }`, then call `useHttpRules` on the application. */
-export function createHttpAdapter(settings: Settings): FastifyAdapter {
-  const filter = new ProblemFilter();
+export function createHttpAdapter({ settings, dialect, isServed }: ServerOptions): FastifyAdapter {
+  const filter = new ProblemFilter(dialect);
+  const setHeaders = (request: FastifyRequest, reply: FastifyReply) => {
+    // On the raw response, because Fastify writes its own header names in lower case.
+    for (const [name, value] of dialect.headersOf(request.url)) reply.raw.setHeader(name, value);
+  };
   const adapter = new FastifyAdapter({
     bodyLimit: settings.BODY_LIMIT_BYTES,
     trustProxy: settings.TRUST_FORWARDED_HEADERS,
     // A caller that sends its request this slowly only holds a connection.
     requestTimeout: 30_000,
-    // Who still asks while the server is closing gets its answer, for nothing it needs is closed before; Fastify's own 503 would be
-    // no problem document.
+    // A caller that still asks while the server is closing gets its answer, for nothing it needs is closed before; Fastify's own
+    // 503 would be no problem document.
     return503OnClosing: false,
     // There is no Nest middleware; the package that would run it costs time on every request.
     skipMiddie: true,
-    // The key of a PUT may have 255 characters, each as three once encoded; by default a parameter ends at 100.
+    // Node would refuse a request without a Host itself, with an empty body; `brokenHeader` finds it instead.
+    http: { requireHostHeader: false },
+    // An identifier that a caller chose may have 255 characters, each as three once encoded; by default a parameter ends at 100.
     routerOptions: { maxParamLength: 765 },
     // What the router refuses before a route is found: no hook runs, Nest sees nothing of it.
     frameworkErrors: (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
-      nameApiVersion(request, reply);
+      setHeaders(request, reply);
       filter.answer(error, request, reply);
     },
     clientErrorHandler(error, socket) {
-      const bytes = malformedAnswer(error, `http://${socket.localAddress ?? 'localhost'}:${socket.localPort ?? 80}`);
-      if (socket.writable) socket.end(bytes);
-      else socket.destroy();
+      if (!socket.writable) return void socket.destroy();
+      const origin = `http://${socket.localAddress ?? 'localhost'}:${socket.localPort ?? 80}`;
+      socket.end(malformedAnswer(error, (problem) => filter.write(problem, origin, {})));
     },
   });
   const server = adapter.getInstance<FastifyInstance>();
   server.addHook('onRequest', (request, reply, done) => {
-    nameApiVersion(request, reply);
-    done();
+    setHeaders(request, reply);
+    done(brokenHeader(request) ?? (isServed(request.routeOptions.url ?? '') ? undefined : new NotFoundProblem()));
   });
+  // An `Expect` that Node does not know never becomes a request of the server, unless somebody listens for it.
+  server.server.on('checkExpectation', (request, response) => server.routing(request, response));
   letConnectionsGo(server);
-  if (!settings.ROLES.includes('api')) serveOnlyOperators(server);
   answerOtherMethods(server);
-  serveProblemPages(server);
   serveMetrics(server);
   server.removeAllContentTypeParsers();
   server.addContentTypeParser('*', { parseAs: 'buffer' }, (request, bytes: Buffer, done) => {
@@ -55,22 +73,27 @@ export function createHttpAdapter(settings: Settings): FastifyAdapter {
   return adapter;
 }
 
-/** A process without the role `api` listens for those who watch it, and for nobody else. */
-function serveOnlyOperators(server: FastifyInstance): void {
-  server.addHook('onRequest', (request, _reply, done) => {
-    const { url = '' } = request.routeOptions;
-    done(url.startsWith('/health/') || url === '/metrics' ? undefined : new NotFoundProblem());
-  });
-}
-
-/** What holds for every controller: JSON in, JSON out, errors as problems. */
-export function useHttpRules(app: INestApplication): void {
+/** Rules of every controller: JSON in, JSON out, errors as problems. */
+export function useHttpRules(app: INestApplication, dialect: Dialect): void {
   app.useGlobalGuards(new AcceptJsonGuard());
   app.useGlobalPipes(new JsonBodyPipe());
-  app.useGlobalFilters(new ProblemFilter());
+  app.useGlobalFilters(new ProblemFilter(dialect));
 }
 
-/** Beyond this, who has not finished its request will not. Added to the worker's own time it is less than stopping may take. */
+/** As Node tells the one expectation it meets from every other. */
+const continueExpected = /(?:^|\W)100-continue(?:$|\W)/i;
+
+/** The rule of HTTP/1.1 that the headers break. Node would answer these requests itself, with an empty body. */
+function brokenHeader({ headers, raw }: FastifyRequest): ProblemError | undefined {
+  if (raw.httpVersion !== '1.1') return undefined; // HTTP/1.0 has neither header
+  // RFC 9112 §3.2.
+  if (headers.host === undefined) return new ParseProblem('The request has no Host.');
+  // RFC 9110 §10.1.1.
+  const isMet = headers.expect === undefined || continueExpected.test(headers.expect);
+  return isMet ? undefined : new ExpectationProblem();
+}
+
+/** A request that is not complete by then never will be. Added to the longest work in hand it is less than stopping may take. */
 const lastRequestsMs = 2000;
 const lookForIdleMs = 50;
 
@@ -90,20 +113,13 @@ function letConnectionsGo(server: FastifyInstance): void {
   });
 }
 
-const apiVersion = '1.0.1';
-
-/** On the raw response, because Fastify writes its own header names in lower case and the standard spells this one. */
-function nameApiVersion(request: FastifyRequest, reply: FastifyReply): void {
-  if (request.url.startsWith('/api/v1')) reply.raw.setHeader('API-version', apiVersion);
-}
-
 /** The answer to what is not even HTTP; there is no request object to answer to. */
-function malformedAnswer(error: Error & { code?: string }, origin: string): string {
+function malformedAnswer(error: Error & { code?: string }, write: (problem: ProblemError) => string): string {
   const problem =
     error.code === 'HPE_HEADER_OVERFLOW'
       ? new HeadersTooLargeProblem()
       : new ParseProblem('The request is not HTTP, or took too long to arrive.');
-  const body = problemText(problem, `urn:uuid:${randomUUID()}`, origin);
+  const body = write(problem);
   return [
     `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}`,
     'Content-Type: application/problem+json',

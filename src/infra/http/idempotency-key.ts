@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import { createHash } from 'node:crypto';
-import { ClassifiedProblem } from './problem.js';
+import { ProblemError } from './problem.js';
 
 const printable = /^[\x20-\x7e]{1,255}$/;
 const quoted = /^"((?:[^"\\]|\\["\\])*)"$/;
@@ -58,21 +58,21 @@ function unquote(text: string): string | undefined {
   return quoted.exec(text)?.[1]?.replace(/\\(["\\])/g, '$1');
 }
 
-class IdempotencyKeyInvalid extends ClassifiedProblem {
+class IdempotencyKeyInvalid extends ProblemError {
   constructor() {
     const detail = 'Idempotency-Key must be 1 to 255 printable ASCII characters, quoted or bare.';
     super('IdempotencyKeyInvalid', 400, 'idempotency-key-invalid', detail);
   }
 }
 
-export class IdempotencyKeyInFlight extends ClassifiedProblem {
+export class IdempotencyKeyInFlight extends ProblemError {
   constructor() {
     const detail = 'The first request with this key is still running. Ask again in a moment.';
     super('IdempotencyKeyInFlight', 409, 'idempotency-key-in-flight', detail, { headers: { 'retry-after': '1' } });
   }
 }
 
-export class IdempotencyKeyReused extends ClassifiedProblem {
+export class IdempotencyKeyReused extends ProblemError {
   constructor() {
     const detail = 'This key was used before with another request. Use a new key for a new request.';
     super('IdempotencyKeyReused', 422, 'idempotency-key-reused', detail);

@@ -33,7 +33,7 @@ export function answerOtherMethods(server: FastifyInstance): void {
   });
 }
 
-/** A route as the router writes it (`/kanaal/:uuid`, `/files/*`) as a pattern over paths. */
+/** A route as the router writes it (`/people/:id`, `/files/*`) as a pattern over paths. */
 function patternOf(url: string): RegExp {
   const source = url
     .replace(/[.+?^${}()|[\]\\]/g, '\\$&')

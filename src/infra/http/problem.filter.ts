@@ -1,14 +1,23 @@
 import { Catch, Logger, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { randomUUID } from 'node:crypto';
+import type { Dialect } from './dialect.js';
+import { refusedCounted } from './http.counters.js';
 import { originOf } from './origin.js';
-import type { ProblemError } from './problem.js';
+import { wholeInput, type InvalidParam, type ProblemError } from './problem.js';
 import { toProblem } from './to-problem.js';
 
-/** The one place where an error becomes an answer: `application/problem+json` (RFC 9457), logged under its `instance`. */
+const maxLoggedPath = 200;
+
+/**
+ * The one place where an error becomes an answer: `application/problem+json` (RFC 9457), logged under its `instance`. A
+ * refusal (4xx) is logged at debug only and counted instead: anyone can cause refusals, and could fill a disk with them.
+ */
 @Catch()
 export class ProblemFilter implements ExceptionFilter {
   private readonly logger = new Logger('Http');
+
+  constructor(private readonly dialect: Dialect) {}
 
   catch(error: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
@@ -17,35 +26,43 @@ export class ProblemFilter implements ExceptionFilter {
 
   answer(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
     const problem = toProblem(error);
-    const instance = `urn:uuid:${randomUUID()}`;
-    this.log(problem, instance, request);
+    const path = request.url.split('?', 1)[0]!.slice(0, maxLoggedPath);
+    const text = this.write(problem, originOf(request), { method: request.method, path });
     if (reply.sent) return;
     void reply
       .status(problem.status)
       .headers(problem.extra.headers ?? {})
       .header('content-type', 'application/problem+json')
       // Bytes, because Fastify adds a charset to texts, and this media type has none.
-      .send(Buffer.from(problemText(problem, instance, originOf(request))));
+      .send(Buffer.from(text));
   }
 
-  private log(problem: ProblemError, instance: string, request: FastifyRequest): void {
-    const { status, code, detail, extra } = problem;
-    const seen = { instance, status, code, method: request.method, path: request.url.split('?', 1)[0]!.slice(0, 200) };
-    if (status >= 500) this.logger.error({ event: 'request.failed', ...seen, error: extra.cause ?? problem });
-    else this.logger.log({ event: 'request.refused', ...seen, detail, invalidParams: extra.invalidParams });
+  /**
+   * The body of the answer, after the problem was logged and counted.
+   * @param seen what is known of the request, for the log
+   */
+  write(problem: ProblemError, origin: string, seen: { method?: string; path?: string }): string {
+    const { type, status, code, detail, extra } = problem;
+    const instance = `urn:uuid:${randomUUID()}`;
+    const invalidParams = extra.invalidParams?.map((param) => this.named(param));
+    const logged = { instance, status, code, ...seen };
+    if (status >= 500) this.logger.error({ event: 'request.failed', ...logged, error: extra.cause ?? problem });
+    else {
+      this.logger.debug({ event: 'request.refused', ...logged, detail, invalidParams });
+      refusedCounted.inc({ status, code });
+    }
+    return JSON.stringify({
+      type: `${origin}${this.dialect.problemPage(type)}`,
+      code,
+      title: this.dialect.problemTitle(type),
+      status,
+      detail,
+      instance,
+      invalidParams,
+    });
   }
-}
 
-/** The keys in the order of the standard's Fout and ValidatieFout. */
-export function problemText(problem: ProblemError, instance: string, origin: string): string {
-  const { status, code, title, detail, extra } = problem;
-  return JSON.stringify({
-    type: `${origin}/ref/fouten/${extra.type}/`,
-    code,
-    title,
-    status,
-    detail,
-    instance,
-    invalidParams: extra.invalidParams,
-  });
+  private named(param: InvalidParam): InvalidParam {
+    return param.name === wholeInput ? { ...param, name: this.dialect.wholeInput } : param;
+  }
 }

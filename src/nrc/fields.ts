@@ -1,5 +1,9 @@
-import type { JsonObject } from './json-body.pipe.js';
-import { wholeInput, type InvalidParam } from './problem.js';
+import type { JsonObject } from '../infra/http/json-body.pipe.js';
+import type { InvalidParam } from '../infra/http/problem.js';
+import { isStorable } from '../infra/postgres/storable-text.js';
+
+/** The standard's name for an object as a whole, where a field is named. */
+export const wholeInput = 'nonFieldErrors';
 
 /** Why a value was refused. */
 export interface Refusal {
@@ -24,7 +28,6 @@ const refusals = {
   notText: { code: 'invalid', reason: 'Not a text.' },
   // It is no longer the number that was sent: JavaScript reads whole numbers exactly up to 2^53.
   inexact: { code: 'invalid', reason: 'A number of this size must be sent as a text.' },
-  // Postgres cannot store U+0000, and half a surrogate pair has no UTF-8.
   unstorable: { code: 'invalid', reason: 'Contains U+0000 or half a surrogate pair.' },
   notUrl: { code: 'invalid', reason: 'Not an absolute http or https URL.' },
   notList: { code: 'not_a_list', reason: 'Not a list.' },
@@ -35,10 +38,6 @@ const refusals = {
 const maxInvalidParams = 50;
 const maxNameLength = 200;
 
-const unstorable = /[\0\p{Surrogate}]/u;
-
-export const isStorable = (text: string): boolean => !unstorable.test(text);
-
 /** The text that `value` stands for: trimmed, and a number as its digits. */
 export function readText(value: unknown, { maxLength, mayBeBlank }: TextRules): string | Refusal {
   let text: string;
@@ -48,7 +47,7 @@ export function readText(value: unknown, { maxLength, mayBeBlank }: TextRules): 
     text = String(value);
   } else return value === null ? refusals.null : refusals.notText;
   if (text === '' && !mayBeBlank) return refusals.blank;
-  if (unstorable.test(text)) return refusals.unstorable;
+  if (!isStorable(text)) return refusals.unstorable;
   // A text has at least as many UTF-16 units as characters, so most texts need no exact count.
   if (maxLength !== undefined && text.length > maxLength && characters(text) > maxLength) {
     return { code: 'max_length', reason: `Longer than ${maxLength} characters.` };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { FieldReader, isWebUrl, readText } from './fields.js';
-import type { JsonObject } from './json-body.pipe.js';
+import type { JsonObject } from '../infra/http/json-body.pipe.js';
 
 const codeOf = (result: ReturnType<typeof readText>) => (typeof result === 'string' ? { text: result } : result.code);
 

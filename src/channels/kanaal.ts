@@ -1,0 +1,29 @@
+import { z } from 'zod';
+import { ownUrl } from '../nrc/resource.js';
+
+/** A channel as the standard writes it; the document shows it, and `KanaalController` reads it field by field. */
+export const kanaalSchema = z
+  .object({
+    url: ownUrl,
+    naam: z.string().min(1).max(50).describe('Unique; cannot be changed.'),
+    documentatieLink: z
+      .string()
+      .max(200)
+      .default('')
+      .describe('Page that describes the events and their characteristics. May be empty.'),
+    filters: z
+      .array(
+        z
+          .string()
+          .min(1)
+          .max(100)
+          .describe('A name, such as `object_type`. camelCase and snake_case are the same name.'),
+      )
+      .default([])
+      .describe('Names of the characteristics a subscription can filter on. None: any name goes.'),
+  })
+  .meta({
+    id: 'Kanaal',
+    title: 'Kanaal',
+    description: 'What notifications can be published about, and the names subscriptions can filter them on.',
+  });

@@ -1,0 +1,45 @@
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { version } from '../infra/version.js';
+import type { Health } from './check-health.js';
+import { HealthChecks } from './health-checks.service.js';
+
+export interface Link {
+  title: string;
+  path: string;
+}
+
+/**
+ * `GET /`: the page for people and probes that know nothing but the address. 200 whatever the state: the answer for a load
+ * balancer is at /health/ready. A route of the server, because a controller answers in JSON.
+ */
+export function serveFrontPage(app: NestFastifyApplication, documents: readonly Link[]): void {
+  const checks = app.get(HealthChecks, { strict: false });
+  app
+    .getHttpAdapter()
+    .getInstance()
+    .get('/', async (_request, reply) => {
+      void reply.type('text/html; charset=utf-8').header('cache-control', 'no-store');
+      return frontPage(await checks.look(), documents);
+    });
+}
+
+/** `health` has only names of our own parts and roles, and the titles are constants: nothing to escape. */
+function frontPage({ status, down }: Health, documents: readonly Link[]): string {
+  const links = [
+    ...documents,
+    { title: 'Health, part by part', path: '/health/ready' },
+    { title: 'Metrics', path: '/metrics' },
+  ];
+  return `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>Heraut</title></head>
+<body>
+<h1>Heraut ${version}</h1>
+<p>State: <strong>${status}</strong>${down.length > 0 ? ` (down: ${down.join(', ')})` : ''}</p>
+<ul>
+${links.map(({ title, path }) => `<li><a href="${path}">${title}</a></li>`).join('\n')}
+</ul>
+</body>
+</html>
+`;
+}

@@ -1,0 +1,11 @@
+/** What the API that a server speaks adds to plain HTTP. The server knows no API, so it is handed this. */
+export interface Dialect {
+  /** Names and values of the headers that every answer to this URL has; the spelling of the names is kept. */
+  headersOf(url: string): readonly (readonly [name: string, value: string])[];
+  /** Path of the page that explains a type of problem. */
+  problemPage(type: string): string;
+  /** The same for every problem of a type (RFC 9457 §3.1.3). */
+  problemTitle(type: string): string;
+  /** What stands in place of a field's name where the input as a whole is wrong. */
+  wholeInput: string;
+}

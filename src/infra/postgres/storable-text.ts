@@ -1,0 +1,4 @@
+const unstorable = /[\0\p{Surrogate}]/u;
+
+/** Whether Postgres can store a text: it has no U+0000, and half a surrogate pair has no UTF-8. */
+export const isStorable = (text: string): boolean => !unstorable.test(text);

@@ -1,0 +1,50 @@
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { originOf } from '../infra/http/origin.js';
+import { openApiVersion, type DescribedApi } from '../openapi/describe-apis.js';
+import { apiPath, apiVersion } from './nrc-dialect.js';
+import { securityScheme } from './nrc-operation.js';
+
+const resources = {
+  kanaal: 'What may be published.',
+  abonnement: 'Who wants what.',
+  notificaties: 'Publishing.',
+};
+
+const description = `
+Publish a notification once; every abonnement that matches gets it at its webhook, at least once, or at most once where
+that was asked for.
+
+Every call needs a JSON Web Token, signed with HS256, with the claims \`client_id\` and \`iat\`.
+`;
+
+/** What publishers and subscribers call: the Notificaties API as this server speaks it. */
+export const notificatiesApi: DescribedApi = {
+  base: apiPath,
+  outline: {
+    openapi: openApiVersion,
+    info: { title: 'Notificaties API', description, version: apiVersion },
+    servers: [{ url: apiPath }],
+    security: [{ [securityScheme]: [] }],
+    tags: Object.entries(resources).map(([name, text]) => ({ name, description: text })),
+    components: { securitySchemes: { [securityScheme]: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } } },
+  },
+  page: `${apiPath}/schema`,
+  // The second of each is where clients made for older servers look; one cannot make a single call without it.
+  json: [`${apiPath}/openapi.json`, `${apiPath}/schema/openapi.json`],
+  yaml: [`${apiPath}/openapi.yaml`, `${apiPath}/schema/openapi.yaml`],
+};
+
+/**
+ * The root of the API, which lists its resources. A route of the server itself, not of a controller: Nest takes the slash
+ * off the end of a path.
+ */
+export function serveResourceList(app: NestFastifyApplication): void {
+  app
+    .getHttpAdapter()
+    .getInstance()
+    .get(`${apiPath}/`, (request, reply) => {
+      const names = Object.keys(resources).toSorted();
+      void reply.header('access-control-allow-origin', '*');
+      return Object.fromEntries(names.map((name) => [name, `${originOf(request)}${apiPath}/${name}`]));
+    });
+}

@@ -1,0 +1,91 @@
+import { applyDecorators } from '@nestjs/common';
+import { ApiSecurity, ApiTags } from '@nestjs/swagger';
+import { z } from 'zod';
+import { RequireScope } from '../auth/auth.decorators.js';
+import type { Scope } from '../auth/scopes.js';
+import { describeOperation, type Answer } from '../openapi/describe-operation.js';
+import { fout, validatieFout } from './fout.js';
+
+/** Name of the way to prove who calls, as the standard's document has it. */
+export const securityScheme = 'JWT-Claims';
+
+interface Outline {
+  id: string;
+  /** The resource it belongs to. */
+  tag: string;
+  summary: string;
+  description: string;
+  /** Any of these scopes is enough. */
+  scopes: Scope[];
+  path?: z.ZodObject;
+  query?: z.ZodObject;
+  /** Of the request, beside `Authorization`. */
+  headers?: z.ZodObject;
+  body?: z.ZodType;
+  status: number;
+  /** None: there is no body. */
+  answer?: z.ZodType;
+  answerHeaders?: z.ZodObject;
+  /** Other successes, with an answer of the same form. */
+  also?: Record<number, { description: string; headers?: z.ZodObject }>;
+  /** Statuses of problems beside those that every operation has. */
+  problems: number[];
+}
+
+const problemTexts: Record<number, string> = {
+  400: 'The input is not valid, or is not JSON.',
+  401: 'Reserved by the standard; this server answers 403.',
+  403: 'The token is missing or not valid, or does not allow this.',
+  404: 'There is no such resource.',
+  406: 'The answer would be JSON, which Accept excludes.',
+  409: 'The first request with this key is still running, or what it made was sent and cannot be replaced any more.',
+  413: 'The body is too large.',
+  415: 'The body is not announced as application/json in UTF-8.',
+  422: 'The Idempotency-Key was used before, for another notificatie.',
+  500: 'A fault of this server.',
+  503: 'Nothing was done; repeat it after Retry-After.',
+};
+
+const versionHeader = z.object({ 'API-version': z.string().describe('The version of the standard that is served.') });
+
+/** One operation of the Notificaties API: its status, the scopes it needs, and what its OpenAPI document says. */
+export function NrcOperation(outline: Outline): MethodDecorator {
+  const { scopes, body, status, answer, answerHeaders, also = {}, problems, tag, ...rest } = outline;
+  const bodyProblems = body ? [400, 413, 415] : [];
+  const success = (description: string, headers: z.ZodObject | undefined): Answer => ({
+    description,
+    headers: versionHeader.extend(headers?.shape ?? {}),
+    schema: answer,
+  });
+  return applyDecorators(
+    RequireScope(...scopes),
+    ApiTags(tag),
+    ApiSecurity(securityScheme),
+    describeOperation({
+      ...rest,
+      description: `${outline.description} Needs the scope \`${scopes.join('` or `')}\`.`,
+      body,
+      status,
+      // The standard has one schema for both: `url` is only answered, `auth` is only sent.
+      answerSide: 'input',
+      answers: {
+        [status]: success(answer ? 'Done.' : 'Done; there is nothing to say.', answerHeaders),
+        ...mapValues(also, ({ description, headers }) => success(description, headers)),
+        ...Object.fromEntries(
+          [...problems, ...bodyProblems, 401, 403, 406, 500, 503].map((code) => [code, problemAnswer(code)]),
+        ),
+      },
+    }),
+  );
+}
+
+const problemAnswer = (status: number): Answer => ({
+  description: problemTexts[status]!,
+  headers: versionHeader,
+  // What cannot be read has no fields to name, so a 400 is either of the two.
+  schema: status === 400 ? z.union([validatieFout, fout]) : fout,
+  mediaType: 'application/problem+json',
+});
+
+const mapValues = <T, U>(object: Record<string, T>, map: (value: T) => U): Record<string, U> =>
+  Object.fromEntries(Object.entries(object).map(([key, value]) => [key, map(value)]));

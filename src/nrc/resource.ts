@@ -1,0 +1,15 @@
+import { z } from 'zod';
+
+/** The field `url` of every resource. */
+export const ownUrl = z
+  .url()
+  .min(1)
+  .max(1000)
+  .optional()
+  .meta({ readOnly: true, description: 'Where this resource lives. Given by the server.' });
+
+export const uuidPath = z.object({
+  uuid: z.string().meta({ format: 'uuid' }).describe('The last part of the `url` of the resource (UUID version 4).'),
+});
+
+export const locationHeader = z.object({ Location: z.url().describe('Its url.') });

@@ -1,0 +1,106 @@
+import { applyDecorators, UseGuards, type CanActivate, type ExecutionContext } from '@nestjs/common';
+import { z } from 'zod';
+import { KnownQuery } from '../infra/http/known-query.pipe.js';
+import { describeOperation, type Answer } from './describe-operation.js';
+import { idempotencyKeyHeader, replayedHeader } from './idempotency-headers.js';
+
+export interface Operation {
+  id: string;
+  summary: string;
+  description?: string;
+  body?: z.ZodType;
+  /** What the query may hold; every other parameter is refused. */
+  query?: z.ZodObject;
+  /** Takes an `Idempotency-Key`. */
+  isIdempotent?: boolean;
+  status: number;
+  /** None: the answer has no body. */
+  answer?: z.ZodType;
+  /** Status → when, besides those that every operation can answer. */
+  problems?: Record<number, string>;
+}
+
+const problemOutput = z
+  .object({
+    type: z.url().describe('Address of a page that explains this class of problem.'),
+    code: z.string().describe('Stable; docs/errors.md lists them.'),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string(),
+    instance: z
+      .string()
+      .describe('`urn:uuid:…`; the log has the same: of a 4xx at level debug, of a 5xx at level error.'),
+    invalidParams: z
+      .array(z.object({ name: z.string(), code: z.string(), reason: z.string() }))
+      .optional()
+      .describe('With code `invalid`: each field that is wrong.'),
+  })
+  .meta({ id: 'Problem' });
+
+const everywhere = {
+  400: 'A field or a query parameter is unknown or wrong. Nothing was done.',
+  403: 'The token is missing, not valid, or no superuser’s.',
+  503: 'The database is out of reach; Retry-After says when to try again.',
+};
+const withKey = {
+  409: '`idempotency-key-in-flight`: the first request with this key is still running.',
+  422: '`idempotency-key-reused`: the key was used before, for another request.',
+};
+const withBody = {
+  413: 'The body is larger than BODY_LIMIT_BYTES.',
+  415: 'The body is not sent as application/json.',
+};
+
+/**
+ * One operation of the admin API: its status, what its OpenAPI document says, and that a query parameter it does not know
+ * is refused: a misspelt filter that is ignored would list, or change, more than was meant.
+ */
+export function AdminOperation(operation: Operation): MethodDecorator {
+  const { id, summary, description, body, query, isIdempotent, status, answer } = operation;
+  const problems = {
+    ...operation.problems,
+    ...everywhere,
+    ...(body ? withBody : {}),
+    ...(isIdempotent ? withKey : {}),
+  };
+  return applyDecorators(
+    UseGuards(new KnownQueryGuard(Object.keys(query?.shape ?? {}))),
+    describeOperation({
+      id,
+      summary,
+      description,
+      query,
+      headers: isIdempotent ? z.object({ 'Idempotency-Key': idempotencyKeyHeader }) : undefined,
+      body,
+      status,
+      answers: {
+        [status]: {
+          description: answer ? 'Done.' : 'Done; there is nothing to say.',
+          headers: isIdempotent ? z.object({ 'Idempotent-Replayed': replayedHeader }) : undefined,
+          schema: answer,
+        },
+        ...Object.fromEntries(Object.entries(problems).map(([code, when]) => [code, problemAnswer(when)])),
+      },
+    }),
+  );
+}
+
+const problemAnswer = (description: string): Answer => ({
+  description,
+  schema: problemOutput,
+  mediaType: 'application/problem+json',
+});
+
+/** Before the body is looked at, and for operations that read no query at all. */
+class KnownQueryGuard implements CanActivate {
+  private readonly known: KnownQuery;
+
+  constructor(names: string[]) {
+    this.known = new KnownQuery(...names);
+  }
+
+  canActivate(context: ExecutionContext): boolean {
+    this.known.transform(context.switchToHttp().getRequest<{ query: Record<string, string> }>().query);
+    return true;
+  }
+}

@@ -1,0 +1,49 @@
+import { describe, expect, it } from '@jest/globals';
+import { z } from 'zod';
+import { takeSchemas } from './describe-apis.js';
+import { namedSchemas } from './describe-operation.js';
+import { fieldsOf, openApiSchema } from './schema.js';
+
+const inner = z.strictObject({ size: z.int().min(1).max(9).default(3) }).meta({ id: 'Inner' });
+const outer = z.strictObject({ inner, list: z.array(inner) }).meta({ id: 'Outer' });
+
+const paths = (...named: object[]) =>
+  Object.fromEntries(named.map((schemas, index) => [`/${index}`, { get: { responses: {}, [namedSchemas]: schemas } }]));
+
+describe('a zod schema in a document', () => {
+  it('is referred to by its name, and brings the named schemas inside of it', () => {
+    const { schema, named } = openApiSchema(z.array(outer), 'input');
+    expect(schema).toEqual({ type: 'array', items: { $ref: '#/components/schemas/Outer' } });
+    expect(named).toMatchObject({
+      Outer: { properties: { list: { items: { $ref: '#/components/schemas/Inner' } } } },
+      Inner: { properties: { size: { type: 'integer', default: 3 } } },
+    });
+  });
+
+  it('requires a field with a default of an answer, not of a request', () => {
+    expect(openApiSchema(inner, 'input').named.Inner?.required).toBeUndefined();
+    expect(openApiSchema(inner, 'output').named.Inner?.required).toEqual(['size']);
+  });
+
+  it('as parameters says of each field whether it is required', () => {
+    const fields = fieldsOf(z.object({ one: z.string().describe('First.'), two: z.string().optional() }));
+    expect(fields).toEqual([
+      { name: 'one', required: true, description: 'First.', schema: { type: 'string' } },
+      { name: 'two', required: false, description: undefined, schema: { type: 'string' } },
+    ]);
+  });
+});
+
+describe('the schemas of a document', () => {
+  it('are those that its operations name, in the order of their names; the operations keep none', () => {
+    const [left, schemas] = takeSchemas(
+      paths({ B: { type: 'string' } }, { A: { type: 'integer' }, B: { type: 'string' } }),
+    );
+    expect(Object.keys(schemas)).toEqual(['A', 'B']);
+    expect(left).toEqual({ '/0': { get: { responses: {} } }, '/1': { get: { responses: {} } } });
+  });
+
+  it('cannot be two of one name', () => {
+    expect(() => takeSchemas(paths({ A: { type: 'string' } }, { A: { type: 'integer' } }))).toThrow('the name A');
+  });
+});

@@ -1,0 +1,63 @@
+import { applyDecorators, HttpCode } from '@nestjs/common';
+import { ApiBody, ApiExtension, ApiHeader, ApiOperation, ApiParam, ApiQuery, ApiResponse } from '@nestjs/swagger';
+import type { z } from 'zod';
+import { fieldsOf, openApiSchema, type NamedSchema, type Side } from './schema.js';
+
+export interface Answer {
+  /** When this is answered, or what it means. */
+  description: string;
+  headers?: z.ZodObject;
+  /** Without: there is no body. */
+  schema?: z.ZodType;
+  mediaType?: string;
+}
+
+export interface OperationDescription {
+  id: string;
+  summary: string;
+  description?: string;
+  path?: z.ZodObject;
+  query?: z.ZodObject;
+  /** Of the request. */
+  headers?: z.ZodObject;
+  body?: z.ZodType;
+  /** The status of a handler that sets none itself. */
+  status: number;
+  answers: Record<number, Answer>;
+  /** `input` where one schema stands for request and answer, with `readOnly` and `writeOnly` fields. */
+  answerSide?: Side;
+}
+
+/** Under this key an operation carries the schemas it names, until the document is put together (describe-apis.ts). */
+export const namedSchemas = 'x-named-schemas';
+
+/** What the OpenAPI document says of one operation: the zod schemas beside the handler are the whole of it. */
+export function describeOperation(operation: OperationDescription): MethodDecorator {
+  const { id, summary, description, path, query, headers, body, status, answers, answerSide = 'output' } = operation;
+  const named: NamedSchema = {};
+  const convert = (schema: z.ZodType, side: Side) => {
+    const converted = openApiSchema(schema, side);
+    Object.assign(named, converted.named);
+    return converted.schema;
+  };
+  const decorators = [
+    HttpCode(status),
+    ApiOperation({ operationId: id, summary, description }),
+    ...fieldsOf(path).map((field) => ApiParam(field)),
+    ...fieldsOf(query).map((field) => ApiQuery(field)),
+    ...fieldsOf(headers).map((field) => ApiHeader(field)),
+    ...(body ? [ApiBody({ required: true, schema: convert(body, 'input') })] : []),
+    ...Object.entries(answers).map(([code, answer]) =>
+      ApiResponse({
+        status: Number(code),
+        description: answer.description,
+        headers:
+          answer.headers && Object.fromEntries(fieldsOf(answer.headers).map(({ name, ...rest }) => [name, rest])),
+        ...(answer.schema && {
+          content: { [answer.mediaType ?? 'application/json']: { schema: convert(answer.schema, answerSide) } },
+        }),
+      }),
+    ),
+  ];
+  return applyDecorators(...decorators, ApiExtension(namedSchemas, named));
+}

@@ -1,0 +1,31 @@
+import { z } from 'zod';
+
+// 1 to 255 printable ASCII characters that are not all spaces: bare, or as a quoted string (RFC 8941 §3.3.3), in which each
+// `"` and `\` is written as two.
+const bare = String.raw`[!#-~]([ -~]{0,253}[!-~])?`;
+const quoted = String.raw`"(?! *"$)([ !#-\[\]-~]|\\["\\]){1,255}"`;
+const longest = 2 + 2 * 255;
+
+/** The request header, as readIdempotencyKey takes it (src/infra/http/idempotency-key.ts). */
+export const idempotencyKeyHeader = z
+  .string()
+  .min(1)
+  .max(longest)
+  .regex(new RegExp(`^(${bare}|${quoted})$`))
+  .optional()
+  .describe(
+    'However often the request is repeated under the same key, it is carried out once. 1 to 255 printable ASCII characters, quoted or bare; another application may use the same.',
+  );
+
+/** A key in a path. */
+export const pathKey = z
+  .string()
+  .min(1)
+  .max(255)
+  .regex(/^[ -~]*[!-~][ -~]*$/);
+
+/** The header of an answer. */
+export const replayedHeader = z
+  .enum(['true'])
+  .optional()
+  .describe('The same request was made before under this key; this is its answer, and nothing was done now.');

@@ -1,0 +1,38 @@
+import type { OpenAPIObject } from '@nestjs/swagger';
+import { z } from 'zod';
+
+type NamedSchemas = NonNullable<NonNullable<OpenAPIObject['components']>['schemas']>;
+export type OpenApiSchema = Exclude<NamedSchemas[string], { $ref: string }>;
+export type NamedSchema = Record<string, OpenApiSchema>;
+
+/** `input`: the values a caller may send. `output`: the values the server answers. */
+export type Side = 'input' | 'output';
+
+/**
+ * A zod schema as OpenAPI 3.0 writes it. Schemas with a name (`.meta({ id })`) are referred to under `#/components/schemas`,
+ * and are in `named`, wherever they stand inside of `schema`.
+ */
+export function openApiSchema(schema: z.ZodType, side: Side): { schema: OpenApiSchema; named: NamedSchema } {
+  const text = JSON.stringify(z.toJSONSchema(schema, { target: 'openapi-3.0', io: side }));
+  const { definitions = {}, ...rest } = JSON.parse(
+    text.replaceAll('"$ref":"#/definitions/', '"$ref":"#/components/schemas/'),
+  ) as OpenApiSchema & { definitions?: NamedSchema };
+  return { schema: rest, named: definitions };
+}
+
+export interface Field {
+  name: string;
+  required: boolean;
+  description: string | undefined;
+  schema: OpenApiSchema;
+}
+
+/** The fields of an object, as parameters and headers are written: each for itself. */
+export function fieldsOf(object: z.ZodObject | undefined): Field[] {
+  if (!object) return [];
+  const { properties = {}, required = [] } = openApiSchema(object, 'input').schema;
+  return Object.entries(properties).map(([name, property]) => {
+    const { description, ...schema } = property as OpenApiSchema;
+    return { name, required: required.includes(name), description, schema };
+  });
+}

@@ -1,0 +1,42 @@
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { stringify } from 'yaml';
+import { describeApis, type DescribedApi } from './describe-apis.js';
+
+/** Serves each API's document, and a page that shows it and tries it out. Nothing on the page comes from elsewhere. */
+export function serveDocumentation(app: NestFastifyApplication, apis: readonly DescribedApi[]): void {
+  // Only when somebody asks: most processes are never asked.
+  let documents: Map<DescribedApi, OpenAPIObject> | undefined;
+  const documentOf = (api: DescribedApi): OpenAPIObject => {
+    documents ??= new Map(describeApis(app, apis).map((document, index) => [apis[index]!, document]));
+    return documents.get(api)!;
+  };
+  const server = app.getHttpAdapter().getInstance();
+  for (const api of apis) {
+    serveFiles(server, api, () => documentOf(api));
+    SwaggerModule.setup(api.page, app, () => documentOf(api), {
+      raw: false,
+      customSiteTitle: api.outline.info.title,
+      // Its badge would send the document to a server elsewhere.
+      swaggerOptions: { validatorUrl: 'none' },
+    });
+  }
+}
+
+/** Routes of the server itself, not of a controller: those refuse a caller that does not accept JSON. */
+function serveFiles(server: FastifyInstance, { json, yaml }: DescribedApi, document: () => OpenAPIObject): void {
+  // From every origin: a document is no secret, and tools in a browser read it.
+  const open = (reply: FastifyReply) => reply.header('access-control-allow-origin', '*');
+  const asJson = (reply: FastifyReply) => open(reply).type('application/json; charset=utf-8').send(document());
+  const asYaml = (reply: FastifyReply) =>
+    open(reply)
+      .type('application/yaml; charset=utf-8')
+      .send(stringify(document(), { aliasDuplicateObjects: false }));
+  for (const path of json) server.get(path, (_request, reply) => asJson(reply));
+  for (const path of yaml) {
+    server.get(path, ({ query }: FastifyRequest, reply) =>
+      (query as { format?: unknown }).format === 'json' ? asJson(reply) : asYaml(reply),
+    );
+  }
+}

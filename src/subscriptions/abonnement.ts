@@ -1,0 +1,48 @@
+import { z } from 'zod';
+import { ownUrl } from '../nrc/resource.js';
+import { maxAuthLength, maxUrlLength } from './read-abonnement.js';
+import { deliveryGuarantees } from './subscription.js';
+
+const filterGroup = z
+  .object({
+    filters: z
+      .record(z.string(), z.string().min(1).max(1000).describe('A value, compared with its case.'))
+      .default({})
+      .describe(
+        'Characteristic → the value it must have, or `*` for any. A name that a notification does not carry does not keep it away.',
+      ),
+    naam: z.string().min(1).describe('The naam of an existing kanaal.'),
+  })
+  .meta({ id: 'FilterGroup', title: 'Kanaal of an abonnement' });
+
+/** A subscription as the standard writes it; the document shows it, and `readAbonnement` reads it field by field. */
+export const abonnementSchema = z
+  .object({
+    url: ownUrl,
+    callbackUrl: z
+      .url()
+      .min(1)
+      .max(maxUrlLength)
+      .describe(
+        'The webhook. It must answer 401 or 403 to a call without authorization, and 200 to 209 to one with `auth`.',
+      ),
+    auth: z.string().min(1).max(maxAuthLength).meta({
+      writeOnly: true,
+      description: 'The literal value of the Authorization header to send. Never given back.',
+    }),
+    kanalen: z
+      .array(filterGroup)
+      .default([])
+      .describe('Entries are alternatives; the same kanaal may occur several times.'),
+    // Null is one of the values, and not only `nullable`: OpenAPI 3.0 wants both where there is an `enum`.
+    deliveryGuarantee: z
+      .literal([...deliveryGuarantees, null])
+      .optional()
+      .meta({
+        type: 'string',
+        nullable: true,
+        description:
+          'Beyond the standard, and only shown where it was set. `at-most-once`: a call that may have arrived is never repeated. null: what the server gives the owner of the abonnement.',
+      }),
+  })
+  .meta({ id: 'Abonnement', title: 'Abonnement', description: 'Who wants to be told what, and where.' });
