@@ -109,11 +109,11 @@ describe.each(stacks)('a hostile receiver on the $name stack', (stack) => {
     await eventually(
       async () => (await statesOf(bad)).every((state) => state === 'failed'),
       'every one of the others to have failed',
-      { withinMs: 30_000, everyMs: 100 },
+      { everyMs: 100 },
     );
     expect(memory.stop()).toBeLessThan(150); // megabytes; they sent 3200
     await eventually(() => healthy.notifications.length === 101, 'all that is for the healthy one');
-  }, 90_000);
+  });
 
   /** Of all their deliveries. */
   async function statesOf(published: Published[]): Promise<string[]> {

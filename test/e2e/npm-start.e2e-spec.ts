@@ -9,7 +9,6 @@ import { accepts } from '../../scripts/private-servers/private-server.mjs';
 import { eventually } from '../support/eventually.js';
 
 const program = fileURLToPath(new URL('../../scripts/start.mjs', import.meta.url));
-const patience = { withinMs: 60_000 };
 
 /** `npm start` with a data directory and ports of its own; `text` is all it has printed. */
 class Start {
@@ -28,16 +27,12 @@ class Start {
 
   /** The lines to paste, once the last of them is there. */
   async commands(): Promise<string[]> {
-    await eventually(
-      () => /^curl .*\/notificaties .*$/m.test(this.text) && this.text.endsWith('\n'),
-      'the commands',
-      patience,
-    );
+    await eventually(() => /^curl .*\/notificaties .*$/m.test(this.text) && this.text.endsWith('\n'), 'the commands');
     return this.text.split('\n').filter((line) => line.startsWith('curl '));
   }
 
   async url(): Promise<string> {
-    return (await eventually(() => /listens on (http:\S+)/.exec(this.text), 'the address', patience))[1] ?? '';
+    return (await eventually(() => /listens on (http:\S+)/.exec(this.text), 'the address'))[1] ?? '';
   }
 
   async end(): Promise<number | null> {
@@ -88,7 +83,7 @@ describe('npm start', () => {
     expect(second.text).toContain('Found from before');
     expect(await paste(publish ?? '')).toBe(201);
     await eventually(() => second.text.includes('received '), 'the second delivery');
-  }, 120_000);
+  });
 
   it('names documentation that is there', async () => {
     const one = start();
@@ -97,7 +92,7 @@ describe('npm start', () => {
       expect(one.text).toContain(path);
       expect((await fetch(`${url}${path}`)).status).toBe(200);
     }
-  }, 90_000);
+  });
 });
 
 /** What curl would do with this line, after a shell has read it. @returns the status of the answer */

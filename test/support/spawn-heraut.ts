@@ -92,7 +92,7 @@ export class HerautProcess {
         return (await fetch(`${this.url}/health/${until}`)).ok;
       },
       `Heraut to be ${until}`,
-      { withinMs: 30_000, everyMs: 25 },
+      { everyMs: 25 },
     );
     if (this.child !== child) throw new Error(`Heraut ended while it was starting.\n${this.lastLines()}`);
   }
