@@ -10,9 +10,6 @@ import { superuser, type HerautProcess } from '../support/spawn-heraut.js';
 import { real, stacks, type PreparedStack } from '../support/stacks.js';
 import { signToken } from '../support/tokens.js';
 
-/** What an operator may rely on: supervisors kill what takes longer. */
-const longestStopMs = 15_000;
-
 describe.each(stacks)('SIGTERM on the $name stack', (stack) => {
   const names = Array.from({ length: 10 }, (_, number) => `/webhook/${number}`);
   // Until it is given up the process waits for its worker's time: once is enough to show it.
@@ -105,9 +102,9 @@ describe('a request that is under way at SIGTERM', () => {
 });
 
 async function expectAnOrderlyEnd(heraut: HerautProcess): Promise<void> {
-  const stoppedAt = performance.now();
+  // It ends with 1 where it is not through in time: it has a clock of its own, for supervisors kill what takes longer than 15 s.
   expect(await heraut.stop()).toBe(0);
-  expect(performance.now() - stoppedAt).toBeLessThan(longestStopMs);
+  expect(heraut.logs.map(({ event }) => event)).toContain('process.stopped');
 }
 
 class RawCaller {
