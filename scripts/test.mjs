@@ -74,7 +74,8 @@ async function runJest(environment) {
   log('running the tests …');
   const words = ['--json', '--outputFile', resultFile, ...process.argv.slice(2)];
   try {
-    const options = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];
+    // PGlite runs for seconds in each test process: to optimize its code costs more than it gains.
+    const options = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', '--liftoff-only'];
     const { status } = await finish(node, [...options, bin('jest/bin/jest.js'), ...words], environment, 'inherit');
     const result = readResult(resultFile);
     passed += result.numPassedTests;

@@ -74,7 +74,9 @@ export class HerautProcess {
 
   /** Again with the same settings, after `stop` or `kill9`. */
   async start(until: 'live' | 'ready' = 'ready'): Promise<void> {
-    const child = spawn(process.execPath, [program], {
+    // The embedded database runs for seconds: to optimize its code costs more than it gains.
+    const options = this.settings.DATABASE_URL ? [] : ['--liftoff-only'];
+    const child = spawn(process.execPath, [...options, program], {
       env: { PATH: process.env.PATH, TZ: 'UTC', ...this.settings },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
