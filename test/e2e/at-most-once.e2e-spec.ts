@@ -173,7 +173,9 @@ describe('at most once', () => {
   });
 
   it('holds although Redis forgets everything in the middle of the calls', async () => {
-    heraut = await Installation.start(prepared, quick);
+    // Nothing ends by itself while Redis is emptied, however long that takes.
+    const unhurried = { NOTIFICATION_REQUESTS_TIMEOUT: '300', DELIVERY_LEASE_MS: '440000' };
+    heraut = await Installation.start(prepared, unhurried);
     const channel = await heraut.createChannel();
     const subscription = await heraut.subscribe({ channel, url: receiver.url, deliveryGuarantee: 'at-most-once' });
     const open: ServerResponse[] = [];
