@@ -31,7 +31,7 @@ let failed = 0;
 try {
   requireNode();
   installWhenNeeded(log);
-  const cache = ['--cache', '--cache-strategy', 'content', '--cache-location', 'node_modules/.cache/prettier'];
+  const cache = ['--cache', '--cache-strategy', 'content'];
   await check('format', node, [bin('prettier/bin/prettier.cjs'), '--check', '--log-level', 'warn', ...cache, '.']);
   await check('lint, types and arrows', node, [bin('oxlint/bin/oxlint'), '-c', 'oxlint.config.mjs', '--deny-warnings']);
   await check('generated documentation', node, ['scripts/generate-configuration-docs.mjs', '--check']);
