@@ -37,5 +37,6 @@ export default {
   injectGlobals: false,
   // Each test stands alone: a new order in every run shows the one that does not.
   randomize: true,
-  testTimeout: 90_000,
+  // Ends a test that hangs. Longer than `eventually` waits several times, which says what is missing.
+  testTimeout: 600_000,
 };

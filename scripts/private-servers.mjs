@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -39,7 +40,11 @@ export async function startPrivateServers(log = () => {}) {
     const project = `heraut-test-${randomBytes(4).toString('hex')}`;
     guardian.tell(`c ${project}`);
     const { down, ...servers } = await composeServers(project);
-    return { ...servers, environment: environmentOf(servers), stop: async () => down() };
+    const stop = async () => {
+      down();
+      await guardian.end();
+    };
+    return { ...servers, environment: environmentOf(servers), stop };
   }
 
   const directory = mkdtempSync(join(tmpdir(), 'heraut-servers-'));
@@ -59,6 +64,7 @@ export async function startPrivateServers(log = () => {}) {
     await Promise.all([database.stop(), cache.stop(), broker.stop()]);
     await portMapper.stop();
     rmSync(directory, { recursive: true, force: true, maxRetries: 20 });
+    await guardian.end();
   };
   try {
     await portMapper.start();
@@ -87,7 +93,16 @@ export function startGuardian() {
   guardian.unref();
   // A pipe is a socket to Node; the declared type is wider.
   /** @type {import('node:net').Socket} */ (guardian.stdin).unref();
-  return { tell: (/** @type {string} */ line) => void guardian.stdin.write(`${line}\n`) };
+  const ended = once(guardian, 'exit');
+  return {
+    tell: (/** @type {string} */ line) => void guardian.stdin.write(`${line}\n`),
+    /** It ends what it was told of, then itself. A process that leaves this to its own end may not come to that end. */
+    end: async () => {
+      guardian.ref();
+      guardian.stdin.end();
+      await ended;
+    },
+  };
 }
 
 // Run by itself: servers to develop against, until Ctrl-C.

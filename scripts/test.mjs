@@ -31,7 +31,8 @@ let failed = 0;
 try {
   requireNode();
   installWhenNeeded(log);
-  await check('format', node, [bin('prettier/bin/prettier.cjs'), '--check', '--log-level', 'warn', '.']);
+  const cache = ['--cache', '--cache-strategy', 'content'];
+  await check('format', node, [bin('prettier/bin/prettier.cjs'), '--check', '--log-level', 'warn', ...cache, '.']);
   await check('lint, types and arrows', node, [bin('oxlint/bin/oxlint'), '-c', 'oxlint.config.mjs', '--deny-warnings']);
   await check('generated documentation', node, ['scripts/generate-configuration-docs.mjs', '--check']);
   await buildWhenNeeded(log);
@@ -74,7 +75,8 @@ async function runJest(environment) {
   log('running the tests …');
   const words = ['--json', '--outputFile', resultFile, ...process.argv.slice(2)];
   try {
-    const options = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];
+    // PGlite runs for seconds in each test process: to optimize its code costs more than it gains.
+    const options = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', '--liftoff-only'];
     const { status } = await finish(node, [...options, bin('jest/bin/jest.js'), ...words], environment, 'inherit');
     const result = readResult(resultFile);
     passed += result.numPassedTests;

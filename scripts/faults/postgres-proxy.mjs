@@ -109,6 +109,9 @@ export class PostgresProxy {
 
 /** @param {Pair} pair */
 function end({ client, server }) {
-  client.resetAndDestroy();
-  server.resetAndDestroy();
+  for (const socket of [client, server]) {
+    // One that is shutting down cannot be reset: Node would neither close it nor ever come to an end itself (TCPWrap::Reset).
+    if (socket.writableEnded) socket.destroy();
+    else socket.resetAndDestroy();
+  }
 }

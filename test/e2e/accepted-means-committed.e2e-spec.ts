@@ -6,9 +6,6 @@ import { real, stacks, type PreparedStack } from '../support/stacks.js';
 
 // As short as can be while the calls are still open when the process is killed.
 const leases = { TTL_LOCK_TIME_LIMIT_MS: '1000', NOTIFICATION_REQUESTS_TIMEOUT: '6', DELIVERY_LEASE_MS: '17001' };
-// A lease, the looks of the dispatcher around it, and a start on a busy machine.
-const untilLeasesEnd = { withinMs: 60_000 };
-const testTimeoutMs = 120_000;
 const names = ['a', 'b', 'c'];
 
 describe.each(stacks)('a notification that was answered 201 on the $name stack', (stack) => {
@@ -27,35 +24,26 @@ describe.each(stacks)('a notification that was answered 201 on the $name stack',
     await prepared.release();
   });
 
-  it(
-    'is delivered although the process was killed the moment it had answered',
-    async () => {
-      const channel = await heraut.createChannel();
-      for (const name of names) await heraut.subscribe({ channel, url: `${receiver.url}/${name}` });
-      // When it is killed some are answered, some are being sent, and the rest has not got so far.
-      const toAnswer = 40;
-      receiver.always((request, response) => {
-        if (receiver.notifications.length <= toAnswer) answer(204)(request, response);
-      });
-      const published = await heraut.publishMany(channel, 60);
-      await heraut.api.kill9();
-      expect(new Set(receiver.arrivals).size).toBeLessThan(180);
-      receiver.always(answer(204));
-      await heraut.api.start();
+  it('is delivered although the process was killed the moment it had answered', async () => {
+    const channel = await heraut.createChannel();
+    for (const name of names) await heraut.subscribe({ channel, url: `${receiver.url}/${name}` });
+    // When it is killed some are answered, some are being sent, and the rest has not got so far.
+    const toAnswer = 40;
+    receiver.always((request, response) => {
+      if (receiver.notifications.length <= toAnswer) answer(204)(request, response);
+    });
+    const published = await heraut.publishMany(channel, 60);
+    await heraut.api.kill9();
+    expect(new Set(receiver.arrivals).size).toBeLessThan(180);
+    receiver.always(answer(204));
+    await heraut.api.start();
 
-      const expected = published.flatMap(({ id }) => names.map((name) => arrival(id, `/webhook/${name}`))).sort();
-      await eventually(
-        () => new Set(receiver.arrivals).size >= expected.length,
-        'every one at every subscription',
-        untilLeasesEnd,
-      );
-      expect([...new Set(receiver.arrivals)].sort()).toEqual(expected);
-      const texts = new Map(published.map(({ id, text }) => [id, text]));
-      for (const { headers, text } of receiver.notifications)
-        expect(text).toBe(texts.get(String(headers['webhook-id'])));
-    },
-    testTimeoutMs,
-  );
+    const expected = published.flatMap(({ id }) => names.map((name) => arrival(id, `/webhook/${name}`))).sort();
+    await eventually(() => new Set(receiver.arrivals).size >= expected.length, 'every one at every subscription');
+    expect([...new Set(receiver.arrivals)].sort()).toEqual(expected);
+    const texts = new Map(published.map(({ id, text }) => [id, text]));
+    for (const { headers, text } of receiver.notifications) expect(text).toBe(texts.get(String(headers['webhook-id'])));
+  });
 });
 
 describe('a worker that is killed while its receivers hang', () => {
@@ -85,20 +73,16 @@ describe('a worker that is killed while its receivers hang', () => {
   it.each<[string, () => Promise<unknown>]>([
     ['to its next start', () => heraut.processes[1]!.start('live')],
     ['to another worker', () => heraut.add('worker')],
-  ])(
-    'leaves what it had in hand %s, which sends it under the same id',
-    async (_, begin) => {
-      await begin();
-      await eventually(() => receiver.notifications.length === 30, 'every one a second time', untilLeasesEnd);
-      const times = new Map<string, number>();
-      for (const key of receiver.arrivals) times.set(key, (times.get(key) ?? 0) + 1);
-      expect([...times.keys()].sort()).toEqual(
-        published.flatMap(({ id }) => names.map((name) => arrival(id, `/webhook/${name}`))).sort(),
-      );
-      expect(new Set(times.values())).toEqual(new Set([2]));
-      // The call that was cut off is nobody's attempt.
-      expect(new Set(receiver.notifications.map(({ headers }) => headers['webhook-attempt']))).toEqual(new Set(['1']));
-    },
-    testTimeoutMs,
-  );
+  ])('leaves what it had in hand %s, which sends it under the same id', async (_, begin) => {
+    await begin();
+    await eventually(() => receiver.notifications.length === 30, 'every one a second time');
+    const times = new Map<string, number>();
+    for (const key of receiver.arrivals) times.set(key, (times.get(key) ?? 0) + 1);
+    expect([...times.keys()].sort()).toEqual(
+      published.flatMap(({ id }) => names.map((name) => arrival(id, `/webhook/${name}`))).sort(),
+    );
+    expect(new Set(times.values())).toEqual(new Set([2]));
+    // The call that was cut off is nobody's attempt.
+    expect(new Set(receiver.notifications.map(({ headers }) => headers['webhook-attempt']))).toEqual(new Set(['1']));
+  });
 });

@@ -99,7 +99,7 @@ describe.each(stacks)('what is published on the $name stack', (stack) => {
     const numbers = Array.from({ length: 150 }, (_, number) => number);
     await Promise.all(numbers.map((number) => heraut.subscribe({ channel, url: `${receiver.url}/${number}` })));
     const published = await heraut.publishMany(channel, 10);
-    await eventually(() => receiver.arrivals.length >= 1500, 'every delivery', { withinMs: 20_000 });
+    await eventually(() => receiver.arrivals.length >= 1500, 'every delivery');
     for (const { id } of published) await eventuallyNothingUnfinished(id);
     const expected = published.flatMap(({ id }) => numbers.map((number) => arrival(id, `/webhook/${number}`)));
     expect(receiver.arrivals.toSorted()).toEqual(expected.sort());

@@ -8,7 +8,6 @@ import { answer, arrival, Receiver } from '../support/receiver.js';
 import { embedded, real, type PreparedStack, type Stack } from '../support/stacks.js';
 
 const program = fileURLToPath(new URL('../../dist/src/dispatch-once.js', import.meta.url));
-const testTimeoutMs = 120_000;
 
 interface Ended {
   status: number | null;
@@ -55,50 +54,42 @@ describe('one run of the dispatcher', () => {
     await prepared.release();
   });
 
-  it(
-    'has the workers send what is due, and however many run at once, none of it twice',
-    async () => {
-      await begin(real, ['api', 'worker,dispatcher']);
-      await heraut.setRetryPolicy({ maxRetries: 3, backoffFactor: 600 });
-      const published = await publishTo(names, 20, () => receiver.always(answer(400)));
-      await everyOneIs('waiting', published);
-      expect(receiver.arrivals).toHaveLength(60);
-      await heraut.processes[1]!.stop();
-      await heraut.add('worker');
-      for (const { id } of published)
-        await Promise.all(subscriptions.map((subscription) => heraut.command('retry', id, subscription)));
-      receiver.always(answer(204));
-      const runs = await Promise.all(Array.from({ length: 4 }, () => dispatch(prepared.settings)));
-      expect(runs.map(dispatchedBy).reduce((sum, count) => sum + count)).toBeGreaterThanOrEqual(60);
-      await eventually(async () => {
-        if (receiver.arrivals.length >= 120) return true;
-        dispatchedBy(await dispatch(prepared.settings)); // what an endpoint had no room for is for the next run
-        return false;
-      }, 'every second attempt');
-      await everyOneIs('delivered', published);
-      const expected = keysOf(published);
-      expect(receiver.arrivals.toSorted()).toEqual([...expected, ...expected].sort());
-      expect(dispatchedBy(await dispatch(prepared.settings))).toBe(0);
-    },
-    testTimeoutMs,
-  );
+  it('has the workers send what is due, and however many run at once, none of it twice', async () => {
+    await begin(real, ['api', 'worker,dispatcher']);
+    await heraut.setRetryPolicy({ maxRetries: 3, backoffFactor: 600 });
+    const published = await publishTo(names, 20, () => receiver.always(answer(400)));
+    await everyOneIs('waiting', published);
+    expect(receiver.arrivals).toHaveLength(60);
+    await heraut.processes[1]!.stop();
+    await heraut.add('worker');
+    for (const { id } of published)
+      await Promise.all(subscriptions.map((subscription) => heraut.command('retry', id, subscription)));
+    receiver.always(answer(204));
+    const runs = await Promise.all(Array.from({ length: 4 }, () => dispatch(prepared.settings)));
+    expect(runs.map(dispatchedBy).reduce((sum, count) => sum + count)).toBeGreaterThanOrEqual(60);
+    await eventually(async () => {
+      if (receiver.arrivals.length >= 120) return true;
+      dispatchedBy(await dispatch(prepared.settings)); // what an endpoint had no room for is for the next run
+      return false;
+    }, 'every second attempt');
+    await everyOneIs('delivered', published);
+    const expected = keysOf(published);
+    expect(receiver.arrivals.toSorted()).toEqual([...expected, ...expected].sort());
+    expect(dispatchedBy(await dispatch(prepared.settings))).toBe(0);
+  });
 
-  it(
-    'sends what is due itself where no broker brings it to a worker, and still none of it twice',
-    async () => {
-      await begin(real, ['api'], { AMQP_URL: '' });
-      const published = await publishTo(names, 20);
-      const before = await dispatch(prepared.settings);
-      // What was accepted without a queue is due in a second; the first run may come before that.
-      await eventually(async () => {
-        const runs = await Promise.all(Array.from({ length: 3 }, () => dispatch(prepared.settings)));
-        return [before, ...runs].every(({ status }) => status === 0) && receiver.arrivals.length >= 60;
-      }, 'every one to arrive');
-      expect(receiver.arrivals.toSorted()).toEqual(keysOf(published).sort());
-      await everyOneIs('delivered', published);
-    },
-    testTimeoutMs,
-  );
+  it('sends what is due itself where no broker brings it to a worker, and still none of it twice', async () => {
+    await begin(real, ['api'], { AMQP_URL: '' });
+    const published = await publishTo(names, 20);
+    const before = await dispatch(prepared.settings);
+    // What was accepted without a queue is due in a second; the first run may come before that.
+    await eventually(async () => {
+      const runs = await Promise.all(Array.from({ length: 3 }, () => dispatch(prepared.settings)));
+      return [before, ...runs].every(({ status }) => status === 0) && receiver.arrivals.length >= 60;
+    }, 'every one to arrive');
+    expect(receiver.arrivals.toSorted()).toEqual(keysOf(published).sort());
+    await everyOneIs('delivered', published);
+  });
 
   it('says so and fails where the embedded database is in use', async () => {
     await begin(embedded, ['api,worker,dispatcher']);

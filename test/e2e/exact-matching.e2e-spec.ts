@@ -45,7 +45,7 @@ describe('two api processes on one real stack', () => {
     await Promise.all(Array.from({ length: together }, player));
     expect(expected).toHaveLength(rounds);
     expect(receiver.arrivals.toSorted()).toEqual(expected.sort());
-  }, 120_000);
+  });
 
   it('send nothing any more to a subscription that was deleted through one, once that was answered', async () => {
     const [first, second] = heraut.processes;

@@ -10,10 +10,6 @@ import { superuser, type HerautProcess } from '../support/spawn-heraut.js';
 import { real, stacks, type PreparedStack } from '../support/stacks.js';
 import { signToken } from '../support/tokens.js';
 
-/** What an operator may rely on: supervisors kill what takes longer. */
-const longestStopMs = 15_000;
-const testTimeoutMs = 120_000;
-
 describe.each(stacks)('SIGTERM on the $name stack', (stack) => {
   const names = Array.from({ length: 10 }, (_, number) => `/webhook/${number}`);
   // Until it is given up the process waits for its worker's time: once is enough to show it.
@@ -36,41 +32,37 @@ describe.each(stacks)('SIGTERM on the $name stack', (stack) => {
     await prepared.release();
   });
 
-  it(
-    'under load ends the process in order within 15 s; after the next start all has arrived, and only what hung twice',
-    async () => {
-      receiver.always((request, response) => {
-        if (request.path !== hanging) setTimeout(() => answer(204)(request, response), 1200);
-      });
-      const accepted: string[] = [];
-      const publisher = async () => {
-        for (;;) {
-          // The process may break off what it has not answered; only a 201 is a promise.
-          const answered = await heraut.tryToPublish(channel).catch(() => undefined);
-          if (!answered) return;
-          if (answered.status === 201) accepted.push(answered.headers.get('notification-id')!);
-          await pause(20);
-        }
-      };
-      const publishers = Promise.all(Array.from({ length: 4 }, publisher));
-      await eventually(() => receiver.arrivals.length > 100, 'the load');
-      await expectAnOrderlyEnd(heraut.api);
-      await publishers;
-      const hung = receiver.arrivals.filter((each) => hanging !== undefined && each.endsWith(hanging));
-      expect(hung.length > 0).toBe(hanging !== undefined);
-      const once = accepted.flatMap((id) => names.map((name) => arrival(id, name)));
-      const expected = [...once, ...hung].sort();
-      expect(receiver.arrivals.length).toBeLessThan(expected.length);
+  it('under load ends the process in order within 15 s; after the next start all has arrived, and only what hung twice', async () => {
+    receiver.always((request, response) => {
+      if (request.path !== hanging) setTimeout(() => answer(204)(request, response), 1200);
+    });
+    const accepted: string[] = [];
+    const publisher = async () => {
+      for (;;) {
+        // The process may break off what it has not answered; only a 201 is a promise.
+        const answered = await heraut.tryToPublish(channel).catch(() => undefined);
+        if (!answered) return;
+        if (answered.status === 201) accepted.push(answered.headers.get('notification-id')!);
+        await pause(20);
+      }
+    };
+    const publishers = Promise.all(Array.from({ length: 4 }, publisher));
+    await eventually(() => receiver.arrivals.length > 100, 'the load');
+    await expectAnOrderlyEnd(heraut.api);
+    await publishers;
+    const hung = receiver.arrivals.filter((each) => hanging !== undefined && each.endsWith(hanging));
+    expect(hung.length > 0).toBe(hanging !== undefined);
+    const once = accepted.flatMap((id) => names.map((name) => arrival(id, name)));
+    const expected = [...once, ...hung].sort();
+    expect(receiver.arrivals.length).toBeLessThan(expected.length);
 
-      receiver.always(answer(204));
-      await heraut.api.start('live');
-      await eventually(() => receiver.arrivals.length >= expected.length, 'the rest', { withinMs: 60_000 });
-      expect(receiver.arrivals.toSorted()).toEqual(expected);
-      // To be broken off by us was nobody's attempt.
-      expect(new Set(receiver.notifications.map(({ headers }) => headers['webhook-attempt']))).toEqual(new Set(['1']));
-    },
-    testTimeoutMs,
-  );
+    receiver.always(answer(204));
+    await heraut.api.start('live');
+    await eventually(() => receiver.arrivals.length >= expected.length, 'the rest');
+    expect(receiver.arrivals.toSorted()).toEqual(expected);
+    // To be broken off by us was nobody's attempt.
+    expect(new Set(receiver.notifications.map(({ headers }) => headers['webhook-attempt']))).toEqual(new Set(['1']));
+  });
 });
 
 describe('a request that is under way at SIGTERM', () => {
@@ -87,36 +79,32 @@ describe('a request that is under way at SIGTERM', () => {
     await prepared.release();
   });
 
-  it(
-    'is answered, and its caller is not waited for: neither to let go of the connection nor to finish what it sends',
-    async () => {
-      const [patient, silent] = [await RawCaller.connect(heraut.api.url), await RawCaller.connect(heraut.api.url)];
-      const body = JSON.stringify({ naam: 'late' });
-      const head = [
-        'POST /api/v1/kanaal HTTP/1.1',
-        `host: ${new URL(heraut.api.url).host}`,
-        `authorization: Bearer ${signToken(superuser)}`,
-        'content-type: application/json',
-        `content-length: ${Buffer.byteLength(body)}`,
-      ].join('\r\n');
-      const half = `${head}\r\n\r\n${body.slice(0, 5)}`;
-      for (const caller of [patient, silent]) caller.send(half);
-      await heraut.createChannel(); // by then both have got that far
-      const ended = expectAnOrderlyEnd(heraut.api);
-      await eventually(() => isRefused(heraut.api.url), 'new connections to be refused');
-      patient.send(body.slice(5));
-      await eventually(() => patient.text.startsWith('HTTP/1.1 201 '), 'the answer');
-      await ended;
-      expect(silent.text).toBe('');
-    },
-    testTimeoutMs,
-  );
+  it('is answered, and its caller is not waited for: neither to let go of the connection nor to finish what it sends', async () => {
+    const [patient, silent] = [await RawCaller.connect(heraut.api.url), await RawCaller.connect(heraut.api.url)];
+    const body = JSON.stringify({ naam: 'late' });
+    const head = [
+      'POST /api/v1/kanaal HTTP/1.1',
+      `host: ${new URL(heraut.api.url).host}`,
+      `authorization: Bearer ${signToken(superuser)}`,
+      'content-type: application/json',
+      `content-length: ${Buffer.byteLength(body)}`,
+    ].join('\r\n');
+    const half = `${head}\r\n\r\n${body.slice(0, 5)}`;
+    for (const caller of [patient, silent]) caller.send(half);
+    await heraut.createChannel(); // by then both have got that far
+    const ended = expectAnOrderlyEnd(heraut.api);
+    await eventually(() => isRefused(heraut.api.url), 'new connections to be refused');
+    patient.send(body.slice(5));
+    await eventually(() => patient.text.startsWith('HTTP/1.1 201 '), 'the answer');
+    await ended;
+    expect(silent.text).toBe('');
+  });
 });
 
 async function expectAnOrderlyEnd(heraut: HerautProcess): Promise<void> {
-  const stoppedAt = performance.now();
+  // It ends with 1 where it is not through in time: it has a clock of its own, for supervisors kill what takes longer than 15 s.
   expect(await heraut.stop()).toBe(0);
-  expect(performance.now() - stoppedAt).toBeLessThan(longestStopMs);
+  expect(heraut.logs.map(({ event }) => event)).toContain('process.stopped');
 }
 
 class RawCaller {

@@ -11,7 +11,6 @@ import { eventually } from '../support/eventually.js';
 const project = fileURLToPath(new URL('../..', import.meta.url));
 const script = [process.execPath, join(project, 'scripts/start.mjs')];
 const npm = ['npm', 'start'];
-const patience = { withinMs: 60_000 };
 
 interface StartOptions {
   command?: string[];
@@ -38,16 +37,12 @@ class Start {
 
   /** The lines to paste, once the last of them is there. */
   async commands(): Promise<string[]> {
-    await eventually(
-      () => /^curl .*\/notificaties .*$/m.test(this.text) && this.text.endsWith('\n'),
-      'the commands',
-      patience,
-    );
+    await eventually(() => /^curl .*\/notificaties .*$/m.test(this.text) && this.text.endsWith('\n'), 'the commands');
     return this.text.split('\n').filter((line) => line.startsWith('curl '));
   }
 
   async url(): Promise<string> {
-    return (await eventually(() => /listens on (http:\S+)/.exec(this.text), 'the address', patience))[1] ?? '';
+    return (await eventually(() => /listens on (http:\S+)/.exec(this.text), 'the address'))[1] ?? '';
   }
 
   /** @param signal sent to the process that was started, and to no other */
@@ -150,7 +145,7 @@ describe('npm start', () => {
 
   async function expectNothingLeft(one: Start): Promise<void> {
     const port = Number(new URL(await one.url()).port);
-    await eventually(async () => !one.isAnyLeft && !(await accepts(port)), 'the end of all of it', patience);
+    await eventually(async () => !one.isAnyLeft && !(await accepts(port)), 'the end of all of it');
   }
 });
 

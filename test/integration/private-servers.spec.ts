@@ -19,7 +19,7 @@ describe('private servers', () => {
 
   beforeAll(async () => {
     servers = await startPrivateServers();
-  }, 120_000);
+  });
 
   afterAll(() => servers.stop());
 
@@ -59,7 +59,7 @@ describe('the servers of a run', () => {
     for (const port of ports) expect(await accepts(port)).toBe(true);
     run.kill(signal);
     await once(run, 'exit');
-    await eventually(async () => !(await anyAccepts(ports)), 'all servers to be gone', { withinMs: 20_000 });
+    await eventually(async () => !(await anyAccepts(ports)), 'all servers to be gone');
   });
 });
 

@@ -199,16 +199,17 @@ describe('a call to a receiver', () => {
     expect((response as { excerpt: string }).excerpt).toHaveLength(500);
   });
 
-  it('gives up an answer of 100 MB after the first, in little memory', async () => {
+  it('gives up an answer of 100 MB after the first, and leaves the rest of it unread', async () => {
     receiver.next(huge(100 * megabyte), huge(100 * megabyte, 500));
-    const before = process.memoryUsage().rss;
     for (let times = 0; times < 2; times++) {
       expect(await client.post(request())).toMatchObject({
         kind: 'unanswered',
         reason: expect.stringContaining('longer than 1048576 bytes'),
       });
     }
-    expect(process.memoryUsage().rss - before).toBeLessThan(60 * megabyte);
+    await eventually(() => receiver.answeredBytes.length === 2, 'both to be over');
+    // Beyond the first there is only what the system buffers between the two, at most 37 MB on Linux.
+    for (const bytes of receiver.answeredBytes) expect(bytes).toBeLessThan(50 * megabyte);
   });
 
   it('takes an answer that is just not too long', async () => {
@@ -226,12 +227,11 @@ describe('a call to a receiver', () => {
       wasSent: true,
     };
 
+    /** By our deadline, not by one of undici's: each of those has a reason of its own. */
     async function expectTooLate(response: Promise<WebhookResponse>): Promise<void> {
-      const startedAt = performance.now();
       const found = await response;
       expect(found).toEqual(tooLate);
       expect((found as { durationMs: number }).durationMs).toBeGreaterThanOrEqual(400);
-      expect(performance.now() - startedAt).toBeLessThan(5000); // what undici's own timeouts would take at least
     }
 
     it('is heard although this process stood still until the time was over', async () => {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { eventually, type Patience } from './eventually.js';
+import { eventually } from './eventually.js';
 import { HerautProcess, type Answer } from './spawn-heraut.js';
 import type { PreparedStack } from './stacks.js';
 
@@ -138,15 +138,11 @@ export class Installation {
     return expectStatus(200, answer, () => answer.body as DeliveryBody);
   }
 
-  becomes(state: string, notificationId: string, subscriptionId: string, patience?: Patience): Promise<DeliveryBody> {
-    return eventually(
-      async () => {
-        const delivery = await this.delivery(notificationId, subscriptionId);
-        return delivery.state === state && delivery;
-      },
-      `the delivery to be ${state}`,
-      patience,
-    );
+  becomes(state: string, notificationId: string, subscriptionId: string): Promise<DeliveryBody> {
+    return eventually(async () => {
+      const delivery = await this.delivery(notificationId, subscriptionId);
+      return delivery.state === state && delivery;
+    }, `the delivery to be ${state}`);
   }
 
   /** What an operator does with one delivery. */

@@ -69,6 +69,8 @@ export class Receiver {
   readonly requests: ReceivedRequest[] = [];
   /** Which notification came in at which path, as often as it did: each an `arrival`. */
   readonly arrivals: string[] = [];
+  /** Bytes of each answer that is over, as far as they left this process: the caller and the system took them. */
+  readonly answeredBytes: number[] = [];
   private readonly coming: Behaviour[] = [];
   private otherwise: Behaviour = protectedReceiver;
   private server: Server | undefined;
@@ -123,6 +125,9 @@ export class Receiver {
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('error', () => {}); // the caller went away
     response.on('error', () => {});
+    const socket = request.socket;
+    const before = socket.bytesWritten;
+    response.on('close', () => this.answeredBytes.push(socket.bytesWritten - socket.writableLength - before));
     request.on('end', () => {
       const received: ReceivedRequest = {
         method: request.method ?? '',

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createQueuePrefix } from './amqp.js';
 import { createDatabase } from './database.js';
+import { copyEmptyCluster } from './empty-cluster.js';
 import { createRedisDatabase } from './redis.js';
 import { testServers } from './test-servers.js';
 
@@ -23,6 +24,7 @@ export const embedded: Stack = {
   name: 'embedded',
   async prepare() {
     const directory = await mkdtemp(join(tmpdir(), 'heraut-data-'));
+    await copyEmptyCluster(join(directory, 'pglite'));
     return { settings: { DATA_DIR: directory }, release: () => rm(directory, { recursive: true, force: true }) };
   },
 };

@@ -33,9 +33,10 @@ export class TcpProxy {
   async cut(): Promise<void> {
     const listener = this.listener;
     this.listener = undefined;
-    for (const { client, server } of [...this.pairs]) {
-      client.resetAndDestroy();
-      server.resetAndDestroy();
+    for (const socket of [...this.pairs].flatMap(({ client, server }) => [client, server])) {
+      // One that is shutting down cannot be reset: Node would neither close it nor ever come to an end itself (TCPWrap::Reset).
+      if (socket.writableEnded) socket.destroy();
+      else socket.resetAndDestroy();
     }
     if (!listener) return;
     listener.close();
