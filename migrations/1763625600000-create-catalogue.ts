@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * What rarely changes and every process holds in memory. Each row carries the `revision` (the catalogue version) of its
+ * The data that rarely change and every process keeps in memory. Each row carries the `version` (the catalogue version) of its
  * last change; rows are tombstoned, never deleted, so that "everything since version n" is one index scan.
  * New tables only: no lock on anything in use.
  */
@@ -27,10 +27,10 @@ export class CreateCatalogue1763625600000 implements MigrationInterface {
         deduplicate_within int NOT NULL DEFAULT 604800,
         -- seconds after its creation that a notification is not sent any more; null: always sent
         max_age            int,
-        revision           bigint NOT NULL,
+        version           bigint NOT NULL,
         created_at         timestamptz NOT NULL DEFAULT now()
       );
-      CREATE INDEX channel_revision ON channel (revision);
+      CREATE INDEX channel_version ON channel (version);
 
       CREATE TABLE application (
         id           uuid PRIMARY KEY,
@@ -39,12 +39,12 @@ export class CreateCatalogue1763625600000 implements MigrationInterface {
         secret       text NOT NULL,
         scopes       text[] NOT NULL,
         is_superuser boolean NOT NULL,
-        revision     bigint NOT NULL,
+        version     bigint NOT NULL,
         created_at   timestamptz NOT NULL DEFAULT now(),
         deleted_at   timestamptz
       );
       CREATE UNIQUE INDEX application_client_id ON application (client_id) WHERE deleted_at IS NULL;
-      CREATE INDEX application_revision ON application (revision);
+      CREATE INDEX application_version ON application (version);
 
       CREATE TABLE subscription (
         id              uuid PRIMARY KEY,
@@ -57,24 +57,24 @@ export class CreateCatalogue1763625600000 implements MigrationInterface {
         delivery_guarantee text,
         -- its receiver answered 410 Gone: nothing is sent until it is registered anew
         disabled_at     timestamptz,
-        revision        bigint NOT NULL,
+        version        bigint NOT NULL,
         created_at      timestamptz NOT NULL DEFAULT now(),
         deleted_at      timestamptz
       );
-      CREATE INDEX subscription_revision ON subscription (revision);
+      CREATE INDEX subscription_version ON subscription (version);
 
       CREATE TABLE retry_policy (
         singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
         policy    jsonb NOT NULL,
-        revision  bigint NOT NULL
+        version  bigint NOT NULL
       );
       CREATE TABLE subscription_retry_policy (
         subscription_id uuid PRIMARY KEY REFERENCES subscription,
-        -- null: taken away again, the general policy counts
+        -- null: removed, the general policy counts
         policy          jsonb,
-        revision        bigint NOT NULL
+        version        bigint NOT NULL
       );
-      CREATE INDEX subscription_retry_policy_revision ON subscription_retry_policy (revision);
+      CREATE INDEX subscription_retry_policy_version ON subscription_retry_policy (version);
     `);
   }
 

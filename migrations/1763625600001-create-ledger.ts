@@ -27,7 +27,7 @@ export class CreateLedger1763625600001 implements MigrationInterface {
         notification_id uuid NOT NULL,
         subscription_id uuid NOT NULL,
         state           delivery_state NOT NULL,
-        -- rises whenever the ledger hands the delivery out again, or somebody cancels or retries it
+        -- rises whenever the ledger hands the delivery out again, or an operator cancels or retries it
         generation      int NOT NULL DEFAULT 1,
         -- HTTP calls made, all in all
         attempts        int NOT NULL DEFAULT 0,
@@ -35,26 +35,30 @@ export class CreateLedger1763625600001 implements MigrationInterface {
         failures        int NOT NULL DEFAULT 0,
         -- times an operator had an ended delivery sent again; part of the idempotency key
         replays         int NOT NULL DEFAULT 0,
-        -- queued: end of the lease. waiting, held: when it is due. Ended: null
+        -- waiting, held: when it is due. In hand: end of the lease. Sending: when its outcome counts as unknown.
+        -- In the queue, and ended: null
         next_at         timestamptz,
         -- when it is no longer worth sending; null: always
         expires_at      timestamptz,
-        -- when it was last handed to the queue
+        -- queued: when it was handed to the queue; null once it is in a process' hand and the queue has forgotten it
         queued_at       timestamptz,
-        -- the process that has it in hand, where no broker does; its end frees the delivery before the lease does
-        owner           text,
+        -- the process that has it in its memory, as its queue or in hand; its end frees the delivery before the lease does
+        process         text,
         last_status     int,
         last_error      text,
         ended_at        timestamptz,
         PRIMARY KEY (notification_id, subscription_id)
       ) PARTITION BY RANGE (notification_id);
-      -- Only what is not over: stays as small as the work at hand, however many deliveries are kept.
-      CREATE INDEX delivery_due ON delivery (next_at) WHERE state IN ('queued', 'waiting', 'held', 'sending');
-      CREATE INDEX delivery_owned ON delivery (owner) WHERE owner IS NOT NULL AND state IN ('queued', 'sending');
+      -- One index for each state that is not an end: each is only as large as the number of deliveries in that state, however
+      -- many deliveries are kept, and a delivery is in one of them at a time.
+      CREATE INDEX delivery_due ON delivery (next_at) WHERE state IN ('waiting', 'held');
+      CREATE INDEX delivery_queued ON delivery (queued_at) WHERE state = 'queued';
+      CREATE INDEX delivery_sending ON delivery (next_at) WHERE state = 'sending';
+      CREATE INDEX delivery_process ON delivery (process) WHERE process IS NOT NULL;
       -- Dead letters, by subscription: what an operator looks for.
       CREATE INDEX delivery_dead ON delivery (subscription_id, notification_id)
         WHERE state IN ('failed', 'expired', 'unknown');
-      -- All of them, newest first: a long outage leaves millions, too many to sort for each page.
+      -- All of them, newest first: after a long outage there are millions, too many to sort for each page.
       CREATE INDEX delivery_dead_newest ON delivery (notification_id, subscription_id)
         WHERE state IN ('failed', 'expired', 'unknown');
 
@@ -68,29 +72,29 @@ export class CreateLedger1763625600001 implements MigrationInterface {
         duration_ms     int NOT NULL,
         status          int,
         error           text,
-        -- a result written twice stays one attempt: the answer to the first write was lost, or its seal was met later
+        -- a result written twice stays one attempt: the answer to the first write was lost, or a repeated message found its seal
         PRIMARY KEY (notification_id, subscription_id, number, started_at)
       ) PARTITION BY RANGE (notification_id);
 
-      -- What a publisher or a channel says must happen once: request (operation 'publish', 'put', …) or content
-      -- ('deduplicate', application ''). Written by the statement that accepts.
-      CREATE TABLE request_key (
+      -- Keys under which something happens once: a request (operation 'publish', 'put', …) or content
+      -- ('deduplicate', application ''). Reserved by the statement that accepts.
+      CREATE TABLE once_key (
         application  text NOT NULL,
         operation    text NOT NULL,
         key          text NOT NULL,
         -- the notification, or what else was created
         result_id    uuid NOT NULL,
         request_hash text,
-        -- the request repeated content seen before, and result_id is the notification that has it
+        -- the content had been published before, as the notification result_id
         is_duplicate boolean NOT NULL DEFAULT false,
         expires_at   timestamptz NOT NULL,
         PRIMARY KEY (application, operation, key)
       );
-      CREATE INDEX request_key_expiry ON request_key (expires_at);
+      CREATE INDEX once_key_expiry ON once_key (expires_at);
     `);
   }
 
   async down(queryRunner: QueryRunner): Promise<void> {
-    await queryRunner.query('DROP TABLE request_key, attempt, delivery, notification; DROP TYPE delivery_state');
+    await queryRunner.query('DROP TABLE once_key, attempt, delivery, notification; DROP TYPE delivery_state');
   }
 }

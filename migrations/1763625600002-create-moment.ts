@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * What only the moment needs: locks and seals where there is no Redis, and which processes are alive. Unlogged: a crash of
+ * Data of short life: locks and seals where there is no Redis, and which processes are alive. Unlogged: a crash of
  * Postgres empties them, which costs at most a duplicate with the same webhook-id (docs/decisions/0007).
  * New tables only: no lock on anything in use.
  */
@@ -12,8 +12,8 @@ export class CreateMoment1763625600002 implements MigrationInterface {
     await queryRunner.query(`
       CREATE UNLOGGED TABLE idempotency_key (
         key          text PRIMARY KEY,
-        -- null once sealed
-        owner        text,
+        -- of the holder of the lock; null once sealed
+        token        text,
         request_hash text,
         -- json, not jsonb: as it was sealed, with characters that jsonb refuses
         outcome      json,
@@ -27,20 +27,26 @@ export class CreateMoment1763625600002 implements MigrationInterface {
         expires_at timestamptz NOT NULL
       );
 
-      -- How far each worker is with a lane of the queue. What an older one held has gone back to the queue long ago.
+      -- How far each worker is with a lane of the queue. An old row does not count: its worker's chunks are back in the queue.
       CREATE UNLOGGED TABLE lane_progress (
         lane           text NOT NULL,
         process        text NOT NULL,
         newest_taken   timestamptz NOT NULL,
-        -- of what it has taken and not yet acknowledged; null when that is nothing
-        oldest_in_hand timestamptz,
+        -- of the chunks it has taken and not yet acknowledged; null when there are none
+        oldest_unacknowledged timestamptz,
         reported_at    timestamptz NOT NULL,
         PRIMARY KEY (lane, process)
+      );
+
+      -- When the queue was last found missing and made anew: all that was handed out before is lost.
+      CREATE UNLOGGED TABLE queue_creation (
+        singleton  boolean PRIMARY KEY DEFAULT true CHECK (singleton),
+        created_at timestamptz NOT NULL
       );
     `);
   }
 
   async down(queryRunner: QueryRunner): Promise<void> {
-    await queryRunner.query('DROP TABLE lane_progress, process, idempotency_key');
+    await queryRunner.query('DROP TABLE queue_creation, lane_progress, process, idempotency_key');
   }
 }

@@ -1,4 +1,4 @@
-// `npm run bench`: how fast Heraut is on this machine, and what a delivery costs. docs/performance.md says how it measures.
+// `npm run bench`: measures how fast Heraut is on this machine, and the cost of a delivery. docs/performance.md says how.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -26,7 +26,7 @@ const log = (/** @type {string} */ line) => {
   console.error(`[${((performance.now() - startedAt) / 1000).toFixed(1).padStart(5)} s] ${line}`);
 };
 
-/** What ends what was started, in the order in which it was. @type {(() => Promise<void> | void)[]} */
+/** Ends each thing that was started, in the order of starting. @type {(() => Promise<void> | void)[]} */
 const endings = [];
 /** @type {Promise<void> | undefined} */
 let ending;
@@ -41,13 +41,13 @@ for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {
 try {
   process.exitCode = (await bench()) ? 0 : 1;
 } catch (error) {
-  // What a signal interrupted fails in its own way; the signal is the reason.
+  // Work that a signal interrupts fails with some error; the reason is the signal.
   if (!ending) log(error instanceof Error ? error.message : String(error));
   process.exitCode = 1;
 } finally {
   await endAll();
 }
-// As in faults.mjs: Node may wait for ever for a handle it takes down.
+// As in faults.mjs: Node may wait for ever for a handle it closes.
 process.exit();
 
 /** @returns {Promise<boolean>} whether every delivery came, and came once */
@@ -100,7 +100,7 @@ async function measure(measurements, { seconds, count, only }) {
   await measurements.subscribe();
   await measurements.warmUp(warmUpSeconds);
   const start = measurements.rss();
-  // The limit is taken right before and after: the machine may have changed its pace meanwhile.
+  // The limit is measured right before and after: the machine may have changed its pace meanwhile.
   const raw = [await measurements.raw(rawSeconds)];
   const closedLoop = only.includes('closed-loop') ? await measurements.closedLoop({ seconds, count }) : undefined;
   raw.push(await measurements.raw(rawSeconds));

@@ -1,4 +1,4 @@
-// `npm run dispatch -- --once`: one round of the dispatcher, for cron. It may run as often and as many times at once as one likes.
+// `npm run dispatch -- --once`: one round of the dispatcher, for cron. It may run at any time, and several times at once.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { buildWhenNeeded, installWhenNeeded, projectDirectory, requireNode } from './ready-to-run.mjs';

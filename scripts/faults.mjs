@@ -1,4 +1,4 @@
-// `npm run faults`: breaks everything Heraut stands on, one scenario after the other, and counts what is lost or doubled.
+// `npm run faults`: breaks everything Heraut depends on, one scenario after the other, and counts lost and doubled deliveries.
 // docs/guarantees.md says what each scenario proves.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,7 +20,7 @@ const log = (/** @type {string} */ line) => {
   console.error(`[${((performance.now() - startedAt) / 1000).toFixed(1).padStart(6)} s] ${line}`);
 };
 
-/** What ends what was started, in the order in which it was. @type {(() => Promise<void> | void)[]} */
+/** Ends each thing that was started, in the order of starting. @type {(() => Promise<void> | void)[]} */
 const endings = [];
 /** @type {Promise<void> | undefined} */
 let ending;
@@ -35,13 +35,13 @@ for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {
 try {
   process.exitCode = (await run()) ? 0 : 1;
 } catch (error) {
-  // What a signal interrupted fails in its own way; the signal is the reason.
+  // Work that a signal interrupts fails with some error; the reason is the signal.
   if (!ending) log(error instanceof Error ? (error.stack ?? error.message) : String(error));
   process.exitCode = 1;
 } finally {
   await endAll();
 }
-// Left to itself, Node takes down what handles it still has, and has been seen to wait for one of them for ever.
+// Without this, Node closes the handles it still has, and has been seen to wait for one of them for ever.
 process.exit();
 
 /** @returns {Promise<boolean>} whether everything was as promised */
@@ -80,7 +80,7 @@ async function run() {
   log(`${Math.round(rate)} notifications a second, each for two subscriptions`);
 
   /**
-   * A scenario that cannot even be played to its end has failed; the others are played all the same.
+   * A scenario that cannot be played to its end has failed; the others are still played.
    * @param {import('./faults/stage.mjs').Scenario} scenario
    * @param {number} ratePerSecond
    * @returns {Promise<import('./faults/stage.mjs').Result>}

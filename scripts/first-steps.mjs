@@ -1,4 +1,4 @@
-// What a newcomer can paste after `npm start`: the commands that make a notification reach the demo receiver.
+// The commands to paste after `npm start`: they make a notification reach the demo receiver.
 import { join } from 'node:path';
 import { projectDirectory } from './ready-to-run.mjs';
 import { makeToken } from './token.mjs';
@@ -6,7 +6,7 @@ import { makeToken } from './token.mjs';
 const channel = 'demo';
 const tokenProgram = join(projectDirectory, 'scripts/token.mjs');
 
-/** The application that the printed token is of. It can do what the three commands need, and nothing of the admin API. */
+/** The application of the printed token. It may do what the three commands need, and nothing of the admin API. */
 const demoApplication = {
   clientId: 'npm-start-demo',
   label: 'First steps of npm start',

@@ -82,7 +82,7 @@ function environmentOf({ postgres, rabbitmq, redis }) {
   return { TEST_DATABASE_URL: postgres.url, TEST_AMQP_URL: rabbitmq.url, TEST_REDIS_URL: redis.url };
 }
 
-/** Watches over this process: what it was told of ends when this process does (guardian.mjs says how to tell). */
+/** Ends the registered processes when this process ends (guardian.mjs says how to register one). */
 export function startGuardian() {
   const guardian = spawn(process.execPath, [guardianFile], {
     stdio: ['pipe', 'ignore', 'ignore'],
@@ -96,7 +96,7 @@ export function startGuardian() {
   const ended = once(guardian, 'exit');
   return {
     tell: (/** @type {string} */ line) => void guardian.stdin.write(`${line}\n`),
-    /** It ends what it was told of, then itself. A process that leaves this to its own end may not come to that end. */
+    /** Ends the registered processes, then itself. Without this call a process may wait for ever at its own end. */
     end: async () => {
       guardian.ref();
       guardian.stdin.end();

@@ -97,9 +97,9 @@ async function lockBuild() {
     } catch (error) {
       if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'EEXIST') throw error;
     }
-    // Its owner may have been killed while it compiled; an empty one is being written this moment.
-    const owner = existsSync(buildLock) ? readFileSync(buildLock, 'utf8') : '';
-    if (owner !== '' && !isRunning(Number(owner))) rmSync(buildLock, { force: true });
+    // The process that wrote it may have been killed while it compiled; an empty one is just being written.
+    const holder = existsSync(buildLock) ? readFileSync(buildLock, 'utf8') : '';
+    if (holder !== '' && !isRunning(Number(holder))) rmSync(buildLock, { force: true });
     await sleep(200);
   }
 }

@@ -3,8 +3,8 @@ import { createServer } from 'node:http';
 import { pathToFileURL } from 'node:url';
 
 /**
- * 401 without `Authorization`, 204 with: what a callback has to do to be registered.
- * @param {number} firstPort the next free one from here is taken
+ * 401 without `Authorization`, 204 with: so it can be registered as a callback.
+ * @param {number} firstPort the next free one from here is used
  * @param {(line: string) => void} show
  * @returns {Promise<{ url: string, close: () => void }>}
  */
@@ -36,7 +36,7 @@ export async function startReceiver(firstPort, show) {
 /**
  * @param {import('node:http').Server} server
  * @param {number} port
- * @returns {Promise<boolean>} false if somebody else has the port
+ * @returns {Promise<boolean>} false if another process has the port
  */
 function listens(server, port) {
   return new Promise((resolve, reject) => {

@@ -1,5 +1,5 @@
-// `npm start`: installs and builds what is missing, then runs Heraut. On the embedded default it also starts a receiver and
-// prints what to paste to see a first delivery. package.json starts it with `exec`: npm passes a signal on to the shell it
+// `npm start`: installs and builds where needed, then runs Heraut. On the embedded default it also starts a receiver and
+// prints the commands for a first delivery. package.json starts it with `exec`: npm passes a signal on to the shell it
 // started, and a shell in between would end without passing it on.
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -31,7 +31,7 @@ async function run() {
   const server = spawn(process.execPath, [join(projectDirectory, 'dist/src/main.js'), ...process.argv.slice(2)], {
     stdio: 'inherit',
     env: { ...process.env, PORT: String(port) },
-    // Out of the terminal's reach: a Ctrl-C comes to us, and it gets exactly one signal.
+    // In a process group of its own: a Ctrl-C comes to this process, which passes on exactly one signal.
     detached: true,
   });
   for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {

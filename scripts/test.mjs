@@ -1,4 +1,4 @@
-// Everything a change has to pass, on a machine that has nothing but Node: installs what is missing, checks format, lint, types
+// Everything a change has to pass, on a machine with only Node: installs missing programs, checks format, lint, types
 // and arrows, builds, starts private servers, runs the tests, and ends with `tests: N passed, N failed`.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -49,7 +49,7 @@ try {
 }
 if (interrupted) console.log('interrupted; everything that was started is stopped');
 console.log(`tests: ${passed} passed, ${failed} failed`);
-// Left to itself, Node takes down what handles it still has, and has been seen to wait for one of them for ever.
+// Without this, Node closes the handles it still has, and has been seen to wait for one of them for ever.
 process.exit(interrupted ? 130 : failed > 0 ? 1 : 0);
 
 /**

@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto';
 import { pathToFileURL } from 'node:url';
 
 /**
- * A token as clients of the Notificaties API make them. The server takes it until JWT_EXPIRY seconds after now, if it does
+ * A token as clients of the Notificaties API make them. The server accepts it until JWT_EXPIRY seconds after now, if it does
  * not say itself that it ends sooner.
  * @param {string} clientId
  * @param {string} secret

@@ -4,6 +4,7 @@ import { CatalogueModule } from './catalogue/catalogue.module.js';
 import { ChannelsModule } from './channels/channels.module.js';
 import { ConfigModule } from './config/config.module.js';
 import type { Settings } from './config/settings.js';
+import { DeliveriesModule } from './deliveries/deliveries.module.js';
 import { DeliveryModule } from './delivery/delivery.module.js';
 import { DispatchingModule } from './dispatching/dispatching.module.js';
 import { HealthModule } from './health/health.module.js';
@@ -11,11 +12,12 @@ import { ClockModule } from './infra/clock.module.js';
 import { PostgresModule } from './infra/postgres/postgres.module.js';
 import type { Postgres } from './infra/postgres/postgres.js';
 import { RedisModule } from './infra/redis/redis.module.js';
+import { LivenessModule } from './liveness/liveness.module.js';
 import { PublishingModule } from './publishing/publishing.module.js';
 import { RetryPolicyModule } from './retry-policy/retry-policy.module.js';
 import { SubscriptionsModule } from './subscriptions/subscriptions.module.js';
 
-/** The map: what a process consists of, in the order a notification travels. */
+/** The modules of a process, in the order in which a notification passes through them. */
 @Module({})
 export class AppModule {
   static with(settings: Settings, postgres: Postgres): DynamicModule {
@@ -25,6 +27,7 @@ export class AppModule {
         ConfigModule.with(settings),
         ClockModule,
         PostgresModule.with(postgres),
+        LivenessModule,
         RedisModule,
         CatalogueModule,
         AuthModule,
@@ -32,7 +35,8 @@ export class AppModule {
         SubscriptionsModule,
         RetryPolicyModule,
         PublishingModule,
-        DeliveryModule.with(settings.ROLES),
+        ...(settings.ROLES.includes('worker') ? [DeliveryModule] : []),
+        DeliveriesModule,
         ...(settings.ROLES.includes('dispatcher') ? [DispatchingModule.with(true)] : []),
         HealthModule,
       ],

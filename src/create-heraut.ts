@@ -8,12 +8,12 @@ import type { Settings } from './config/settings.js';
 import { serveFrontPage } from './health/front-page.js';
 import { createHttpAdapter, useHttpRules } from './infra/http/http-server.js';
 import { Postgres } from './infra/postgres/postgres.js';
+import { superuserSecret } from './auth/superuser-secret.js';
 import { notificatiesApi, serveResourceList } from './nrc/notificaties-api.js';
 import { nrcDialect } from './nrc/nrc-dialect.js';
 import { serveProblemPages } from './nrc/problem-pages.js';
 import { adminApi } from './openapi/admin-api.js';
 import { serveDocumentation } from './openapi/serve-documentation.js';
-import { superuserSecret } from './superuser-secret.js';
 import { SubscriptionEntity } from './subscriptions/subscription.entity.js';
 
 export const entities = [ApplicationEntity, ChannelEntity, SubscriptionEntity];
@@ -42,11 +42,11 @@ export async function createHeraut(settings: Settings, logger: LoggerService): P
   }
 }
 
-/** A process without the role `api` listens for those who watch it, and for nobody else. */
+/** The routes of a process without the role `api`: those that operators and their monitoring need. */
 const isForOperators = (route: string): boolean =>
   route === '/' || route.startsWith('/health/') || route === '/metrics';
 
-/** Routes beside the controllers: what describes the two APIs, and their errors. */
+/** Routes beside the controllers: the documents of the two APIs, and the pages about their errors. */
 function serveDescriptions(app: NestFastifyApplication): void {
   serveDocumentation(app, [notificatiesApi, adminApi]);
   serveResourceList(app);

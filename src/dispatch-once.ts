@@ -16,9 +16,10 @@ import { PostgresModule } from './infra/postgres/postgres.module.js';
 import { Postgres } from './infra/postgres/postgres.js';
 import { RedisModule } from './infra/redis/redis.module.js';
 import { DeliveryQueue, lanes } from './queue/delivery-queue.js';
+import { LivenessModule } from './liveness/liveness.module.js';
 import { QueueModule } from './queue/queue.module.js';
 
-/** The dispatcher alone; where the queue is this process's memory, with a worker, or nobody would take what it hands out. */
+/** The dispatcher alone; where the queue is in this process's memory, with a worker, or no worker would take its deliveries. */
 @Module({})
 class DispatchOnceModule {
   static with(settings: Settings, postgres: Postgres): DynamicModule {
@@ -28,10 +29,11 @@ class DispatchOnceModule {
         ConfigModule.with(settings),
         ClockModule,
         PostgresModule.with(postgres),
+        LivenessModule,
         RedisModule,
         CatalogueModule,
         QueueModule,
-        ...(settings.AMQP_URL ? [] : [DeliveryModule.with(['worker'])]),
+        ...(settings.AMQP_URL ? [] : [DeliveryModule]),
         DispatchingModule.with(false),
       ],
     };
@@ -53,16 +55,19 @@ async function main(): Promise<void> {
   const app = await NestFactory.createApplicationContext(DispatchOnceModule.with(settings, postgres), { logger });
   const dispatcher = app.get(Dispatcher);
   const queue = app.get(DeliveryQueue);
+  const stopping = new AbortController();
+  for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, () => stopping.abort());
   try {
     if (queue.trouble !== undefined) throw queue.trouble;
-    const recovered = await dispatcher.recover();
-    const dispatched = await dispatcher.dispatchDue((soFar) =>
+    const { deliveries: recovered, failedRules } = await dispatcher.recover(stopping.signal);
+    if (failedRules.length > 0) process.exitCode = 1;
+    const dispatched = await dispatcher.handOutDue(stopping.signal, (soFar) =>
       logger.log({ event: 'dispatch.progress', dispatched: soFar }),
     );
-    if (queue.owner !== null) await emptied(queue);
-    logger.log({ event: 'dispatch.done', dispatched, recovered });
+    if (queue.process !== null) await emptied(queue);
+    logger.log({ event: 'dispatch.done', dispatched, recovered, failedRules });
   } finally {
-    await app.close(); // waits for what is being delivered
+    await app.close(); // waits for deliveries in flight
     logger.flush();
   }
 }

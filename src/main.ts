@@ -4,7 +4,7 @@ import { createHeraut } from './create-heraut.js';
 import { JsonLogger } from './infra/logging/json-logger.js';
 import { DataDirectoryInUse } from './infra/postgres/directory-lock.js';
 
-/** Beyond this, what is still in flight is left to the next start: the ledger has it. */
+/** After this, deliveries still in flight are left to the next start: the ledger has them. */
 const longestShutdownMs = 14_500;
 
 async function main(): Promise<void> {
@@ -38,7 +38,7 @@ async function main(): Promise<void> {
 }
 
 main().catch((error: unknown) => {
-  // For an operator's eyes: what is wrong and what to do, without a stack where the cause is known.
+  // For an operator: the error and its remedy, without a stack where the cause is known.
   const isExpected = error instanceof InvalidSettings || error instanceof DataDirectoryInUse;
   console.error(isExpected ? error.message : error);
   process.exit(1);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -26,7 +26,11 @@ describe('the arrows between capabilities', () => {
     expect(folders).toEqual(expect.arrayContaining(Object.values(arrows).flat()));
   });
 
-  it('never come back to where they started', () => {
+  it('are each used: a permission that nothing needs hides the next wrong import', () => {
+    for (const folder of folders) expect([folder, importedBy(folder)]).toEqual([folder, arrows[folder]!.toSorted()]);
+  });
+
+  it('form no circle', () => {
     for (const folder of folders) expect(reachable(folder)).not.toContain(folder);
   });
 });
@@ -67,7 +71,7 @@ describe('lint', () => {
     const planted = [
       ['src/ledger/zz-type.ts', "import type { X } from '../delivery/x.js';\nexport type Y = X;\n"],
       ['src/infra/postgres/zz-deep.ts', "export { x } from '../../ledger/x.js';\n"],
-      ['src/queue/zz-late.ts', "export const late = () => import('../ledger/x.js');\n"],
+      ['src/queue/zz-late.ts', "export const late = () => import('../delivery/x.js');\n"],
       ['src/config/zz.spec.ts', "export { x } from '../queue/x.js';\n"],
       ['src/channels/zz-root.ts', `export * from '../${rootFile.replace('.ts', '.js')}';\n`],
       ['src/channels/zz-test.ts', "export { eventually } from '../../test/support/eventually.js';\n"],
@@ -93,7 +97,7 @@ describe('lint', () => {
     ]);
   });
 
-  /** What the two rules that hold the architecture find; the other rules are `npm run lint`'s. */
+  /** The findings of the two rules about the architecture; `npm run lint` checks the other rules. */
   function lint(...paths: string[]): Finding[] {
     const program = join(project, 'node_modules/oxlint/bin/oxlint');
     const { stdout } = spawnSync(process.execPath, [program, '-c', 'oxlint.config.mjs', '--format=json', ...paths], {
@@ -134,4 +138,19 @@ function reachable(from: string): Set<string> {
 
 function camelCase(name: string): string {
   return name.replaceAll(/-(.)/g, (_match, letter: string) => letter.toUpperCase());
+}
+
+/** The other folders of src that the program files of this one import from. */
+function importedBy(folder: string): string[] {
+  const directory = join(project, 'src', folder);
+  const files = readdirSync(directory, { recursive: true, encoding: 'utf8' }).filter(
+    (name) => name.endsWith('.ts') && !name.endsWith('.spec.ts'),
+  );
+  const imported = files.flatMap((name) => {
+    const imports = readFileSync(join(directory, name), 'utf8').matchAll(/from '((?:\.\.\/)+)([^/']+)\//g);
+    // As many steps up as the file lies deep lead to src.
+    const depth = name.split('/').length;
+    return [...imports].filter(([, up]) => up!.length / 3 === depth).map(([, , other]) => other!);
+  });
+  return [...new Set(imported)].toSorted();
 }

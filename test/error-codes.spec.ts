@@ -31,7 +31,7 @@ describe('docs/errors.md', () => {
     expect(page).toContain(`\`${code}\``);
   });
 
-  it('explains nothing that cannot be answered', () => {
+  it('explains no code that is never answered', () => {
     const explained = page
       .split('\n')
       .filter((line) => line.startsWith('|'))

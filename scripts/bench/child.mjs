@@ -14,7 +14,7 @@ import { fileURLToPath } from 'node:url';
  */
 
 /**
- * What can be called in which file beside this one.
+ * The calls that each file has handlers for.
  * @typedef {{
  *   'receiver.mjs': import('./receiver.mjs').ReceiverHandlers,
  *   'load.mjs': import('./load.mjs').LoadHandlers,
@@ -31,7 +31,7 @@ import { fileURLToPath } from 'node:url';
 export async function startChild(file) {
   const child = fork(fileURLToPath(new URL(file, import.meta.url)), {
     serialization: 'advanced',
-    // Room for what is in flight, so that it is not copied over and over: these two share the machine with what is measured.
+    // Room for the requests in flight, so that they are not copied over and over: these two share the machine with Heraut.
     execArgv: ['--max-semi-space-size=32'],
     detached: true, // a Ctrl-C at the terminal is for the benchmark itself
   });
@@ -70,7 +70,7 @@ export async function startChild(file) {
 }
 
 /**
- * In the child: answers what the benchmark calls, and ends with it.
+ * In the child: answers the calls of the benchmark, and ends with it.
  * @param {Handlers} handlers
  */
 export function answerCalls(handlers) {

@@ -1,4 +1,4 @@
-// What is measured: Heraut as an operator runs it, on servers of its own.
+// The Heraut that is measured: as an operator runs it, on servers of its own.
 import { createReadStream, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -19,7 +19,7 @@ const superuser = { clientId: 'bench', secret: 'for this benchmark only' };
  * @property {string} token
  * @property {Partial<Record<Part, number>>} pids of the parts it has; embedded, `api` is all of Heraut
  * @property {(channel: string, callbackUrls: string[]) => Promise<void>} subscribe makes the channel as well
- * @property {() => Promise<Trouble[]>} troubles what was logged as a warning or worse
+ * @property {() => Promise<Trouble[]>} troubles the events logged as a warning or worse
  * @property {() => Promise<void>} stop
  */
 
@@ -30,7 +30,7 @@ const superuser = { clientId: 'bench', secret: 'for this benchmark only' };
  * @param {string | undefined} how.cpuProf
  * @param {string} how.directory for logs and the embedded database
  * @param {string[]} how.filters of the channels
- * @param {(stop: () => Promise<void>) => void} how.onStarted gets what ends each thing that was started
+ * @param {(stop: () => Promise<void>) => void} how.onStarted is given a function that ends each thing that was started
  * @param {(line: string) => void} how.tellGuardian
  * @param {(line: string) => void} how.log
  * @returns {Promise<Installation>}

@@ -1,5 +1,5 @@
 // The publishers of the benchmark, in a process of their own: undici at its cheapest, the way Heraut's own worker calls
-// receivers, so that the raw limit is what Heraut would reach if all the rest cost nothing.
+// receivers, so that the raw limit is the rate that Heraut would reach if all the rest cost nothing.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { answerCalls } from './child.mjs';
@@ -12,13 +12,13 @@ import { notificationWriter } from './notification.mjs';
  * @property {string} path
  * @property {Record<string, string>} headers
  * @property {number} status the only good answer
- * @property {boolean} isReceiver whether it gets what a receiver gets from Heraut: a webhook-id of its own each time
+ * @property {boolean} isReceiver whether it gets the same as a receiver of Heraut: a webhook-id of its own each time
  * @property {string} channel
  * @property {number} run
  */
 
 /**
- * What was published, by number.
+ * The published notifications, by number.
  * @typedef {object} Published
  * @property {number} startedMs when the first was sent, on the shared clock
  * @property {string[]} ids as answered; one that was refused has none
@@ -30,7 +30,7 @@ const maxTroubles = 5;
 /** Of an open loop. More than a server can take in one go (511, by default) would measure how Linux repeats refused connects. */
 const manyConnections = 256;
 
-/** One call, and then what comes next. */
+/** One call; when it has ended it calls `next`. */
 class Call {
   #status = 0;
   #id = '';

@@ -6,7 +6,7 @@
 const notificationBytes = 1024;
 const widths = { run: 2, number: 8, micros: 15 };
 const tailLength = widths.run + 1 + widths.number + 1 + widths.micros;
-/** What follows the tail: `"}`. */
+/** The bytes after the tail: `"}`. */
 const closing = 2;
 
 export const filters = ['bronorganisatie', 'zaaktype', 'vertrouwelijkheidaanduiding', 'toelichting'];

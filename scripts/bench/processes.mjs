@@ -1,4 +1,4 @@
-// What processes have used so far, from Linux's /proc (proc(5)).
+// CPU time and memory that processes have used so far, from Linux's /proc (proc(5)).
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 
@@ -36,7 +36,7 @@ export function cpuMicrosOfTree(root) {
   return ticks * microsPerTick;
 }
 
-/** CPU microseconds this machine has spent working, on all processors and for anybody. */
+/** CPU microseconds this machine has spent working, on all processors and for all processes. */
 export function cpuMicrosOfMachine() {
   microsPerTick ??= 1e6 / ticksPerSecond();
   const [, user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, steal = 0] =

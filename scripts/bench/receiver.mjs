@@ -7,7 +7,8 @@ import { sharedNowMs } from './clock.mjs';
 import { readTail } from './notification.mjs';
 
 /**
- * What arrived of one measurement. The delivery of notification `n` for subscription `s` has index `n * subscriptions + s`.
+ * The deliveries of one measurement that arrived. The delivery of notification `n` for subscription `s` has index `n *
+ * subscriptions + s`.
  * @typedef {object} Arrivals
  * @property {number} subscriptions
  * @property {number} different deliveries that came at least once

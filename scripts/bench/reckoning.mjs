@@ -4,7 +4,7 @@
 const shown = 5;
 
 /**
- * Holds what arrived against what was accepted: everything once, under the id the publisher was told.
+ * Compares the deliveries that arrived with the notifications accepted: each once, under the id the publisher was told.
  * @param {Run} run
  * @param {Arrivals} arrivals
  * @returns {string[]} what is wrong, in sentences

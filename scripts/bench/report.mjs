@@ -32,7 +32,7 @@ export function describeMachine(directory) {
 }
 
 /**
- * What a commit waits for at least: the ledger's speed depends on it more than on anything else of the disk.
+ * The shortest time of a commit: of all properties of the disk, the ledger's speed depends most on this one.
  * @param {string} directory
  */
 function fdatasyncMicros(directory) {

@@ -9,7 +9,7 @@ import { rssMegabytes, cpuMicrosOfMachine, cpuMicrosOfTree } from './processes.m
 /** @typedef {import('./installation.mjs').Part} Part */
 
 /**
- * One measurement: what was published, and for how many subscriptions.
+ * One measurement: the published notifications, and the number of subscriptions.
  * @typedef {object} Run
  * @property {number} run
  * @property {string} name
@@ -20,9 +20,9 @@ import { rssMegabytes, cpuMicrosOfMachine, cpuMicrosOfTree } from './processes.m
 /** @typedef {{ p50: number, p95: number, p99: number }} Percentiles */
 
 const publishers = 128;
-/** No delivery in this time: those that are missing will not come any more. */
+/** After this long without a delivery, those that are missing will not come any more. */
 const stalledAfterMs = 30_000;
-/** However slowly they come: the benchmark ends. */
+/** After this the benchmark ends, even if deliveries still come. */
 const longestWaitMs = 120_000;
 /** Results are written, logs flushed and memory tidied up a little after the last delivery; it is part of its price. */
 const aftermathMs = 1000;
@@ -101,7 +101,7 @@ export class Measurements {
       deliveriesPerSecond,
       cpuMicrosPerDelivery: perDelivery,
       bodyBytes: arrivals.bodyBytes,
-      /** In processors: what the machine worked for others meanwhile. */
+      /** In processors: the work of the machine for other processes meanwhile. */
       elsewhere: Math.max(0, machineMicros - ourMicros) / elapsedMicros,
       acceptedMs: percentiles(published.acceptedMs),
     };

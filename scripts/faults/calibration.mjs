@@ -1,6 +1,6 @@
 import { playScenario } from './stage.mjs';
 
-/** As many as it takes to keep the machine busy. */
+/** Enough to keep the machine busy. */
 const publishers = 96;
 const seconds = 8;
 

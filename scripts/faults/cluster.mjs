@@ -60,7 +60,7 @@ export class Member {
     await this.#end('SIGTERM');
   }
 
-  /** It no longer runs, and nobody is told: its connections stay open. */
+  /** Stops it without ending it (SIGSTOP): its connections stay open, so no server notices. */
   freeze() {
     this.#process?.signal('SIGSTOP');
   }
@@ -128,7 +128,7 @@ export class Cluster {
     return crashed.map((member) => member.name);
   }
 
-  /** Nothing is left to be said: what was to be seen has been counted. */
+  /** Kills all of them: everything has been counted. */
   async end() {
     await Promise.all(this.members.map((member) => member.kill9()));
   }
@@ -150,7 +150,7 @@ export class Cluster {
   }
 
   /**
-   * How often each event was logged, and what a process printed that is no event: then it has crashed.
+   * How often each event was logged, and the lines a process printed that are no events: then it has crashed.
    * @returns {Promise<{ events: Map<string, number>, output: string[] }>}
    */
   async readLogs() {

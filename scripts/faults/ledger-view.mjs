@@ -2,7 +2,7 @@ import pg from 'pg';
 
 /** @typedef {{ state: string, generation: number }} LedgerEntry */
 
-/** What the ledger says, read straight from it: the processes under test may be down. */
+/** Reads the ledger directly: the processes under test may be down. */
 export class LedgerView {
   /** @param {string} databaseUrl */
   constructor(databaseUrl) {
@@ -42,7 +42,7 @@ export class LedgerView {
     return row.again;
   }
 
-  /** From now on, what is handed out again is counted by the state it was in. */
+  /** From now on, deliveries that are handed out again are counted by the state they were in. */
   async watchHandOuts() {
     await this.#query(`
       CREATE TABLE handed_out (state delivery_state NOT NULL);
@@ -52,7 +52,10 @@ export class LedgerView {
         WHEN (NEW.state = 'queued' AND NEW.generation > OLD.generation) EXECUTE FUNCTION note_handed_out()`);
   }
 
-  /** @returns {Promise<Map<string, number>>} by former state: waiting, which the queue had lost, or held, which no receiver had room for */
+  /**
+   * @returns {Promise<Map<string, number>>} by former state: waiting, which the queue had lost, or held, for which no endpoint
+   * had room
+   */
   async handOuts() {
     const rows = await this.#query('SELECT state::text, count(*)::int AS count FROM handed_out GROUP BY state');
     return new Map(rows.map(({ state, count }) => [state, count]));

@@ -6,7 +6,7 @@ import { connect, createServer } from 'node:net';
  * Heraut prepares them, and the end of every other transaction.
  */
 const committing =
-  /\0(accept|settle|claim-sending|claim-due|end-leases|end-sending|free-orphaned|put-back|own|shorten-lease)\0|COMMIT/;
+  /\0(accept|accept-on-terms|settle|claim-sending|hand-out-due|end-sending|free-[a-z-]+|put-back|keep-in-hand)\0|COMMIT/;
 
 /**
  * Where a connection is cut: `asked`, when the commit has gone to Postgres, which may or may not come to read it; `answered`,
@@ -17,7 +17,7 @@ const committing =
 /** @typedef {{ client: import('node:net').Socket, server: import('node:net').Socket, cut: Cut }} Pair */
 
 /**
- * The way to Postgres: it can be made slow, and it can be cut at the worst moment, when Postgres has been told to commit and
+ * The way to Postgres: it can be made slow, and it can be cut at the worst time, when Postgres has been told to commit and
  * the client has not learnt that it did.
  */
 export class PostgresProxy {
@@ -92,7 +92,7 @@ export class PostgresProxy {
    * @param {(bytes: Buffer) => boolean} mayPass
    */
   #pass(from, to, mayPass) {
-    // One after the other, whatever each is delayed by.
+    // One after the other, even if a later one has the shorter delay.
     let line = Promise.resolve();
     from.on('data', (bytes) => {
       if (!mayPass(bytes)) return;

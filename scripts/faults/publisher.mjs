@@ -1,5 +1,5 @@
-// The publisher, in a process of its own: it publishes at a fixed rate and repeats, under the same Idempotency-Key, what was
-// not answered or answered with a 5xx, so that it knows in the end of every notification whether it was accepted.
+// The publisher, in a process of its own: it publishes at a fixed rate and repeats, under the same Idempotency-Key, the requests
+// that were not answered or answered with a 5xx, so that it knows in the end of every notification whether it was accepted.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { answerCalls } from '../bench/child.mjs';
@@ -15,12 +15,12 @@ import { notificationWriter } from '../bench/notification.mjs';
  */
 
 /**
- * What became of the notifications, by number.
+ * The results of the publications, by number.
  * @typedef {object} Published
  * @property {string[]} ids as answered with the 201; '' where there never was one
  * @property {Float64Array} acceptedMs when the 201 came, on the shared clock
- * @property {number} repeated how many calls were repetitions
- * @property {string[]} refused answers that no repetition mends; there should be none
+ * @property {number} repeated number of calls that were repetitions
+ * @property {string[]} refused answers that a repetition would not change; there should be none
  */
 
 const connectionsPerApi = 128;
@@ -114,7 +114,7 @@ class Publisher {
     }
   }
 
-  /** Whatever comes of what is under way: the scenario broke off. */
+  /** Does not wait for the requests in flight: the scenario broke off. */
   abandon() {
     this.stopping = true;
     this.givingUp = true;
@@ -184,7 +184,7 @@ const handlers = {
 
   accepted: () => current().ids.filter((id) => id !== '').length,
 
-  /** Nothing new any more; resolves when it is known of everything whether it was accepted, or after a minute. */
+  /** Publishes nothing new; resolves when it is known of every notification whether it was accepted, or after a minute. */
   finish: () => current().finish(),
 };
 

@@ -1,5 +1,5 @@
 // The checking receiver, in a process of its own: it answers like a subscriber, counts per notification and subscription how
-// often it arrived and under which webhook-id, and goes down when a scenario says so. What it counted it never forgets.
+// often it arrived and under which webhook-id, and goes down when a scenario says so. It never forgets its counts.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { answerCalls } from '../bench/child.mjs';
@@ -7,7 +7,7 @@ import { sharedNowMs } from '../bench/clock.mjs';
 import { readTail } from '../bench/notification.mjs';
 
 /**
- * What arrived of one scenario for one subscription; the arrays belong together by index.
+ * The notifications of one scenario that arrived for one subscription; the arrays belong together by index.
  * @typedef {object} Arrivals
  * @property {Int32Array} numbers of the notifications that arrived
  * @property {Uint16Array} times how often each did
@@ -18,7 +18,7 @@ import { readTail } from '../bench/notification.mjs';
 
 /** @typedef {{ times: number, firstMs: number, id: string, otherId: boolean }} Arrival */
 
-/** An answer given this short a time before the receiver dies may not get through. */
+/** An answer sent less than this before the receiver dies may not arrive. */
 const lostAnswersMs = 50;
 
 /** Of the present scenario, by subscription and number of the notification. @type {Map<number, Arrival>[]} */
@@ -58,7 +58,7 @@ const server = createServer((request, response) => {
     });
   });
 });
-// Sooner than a client would, a server that closes idle connections runs into calls that are on their way.
+// Longer than a client keeps idle connections: a server that closes them first loses calls that are on their way.
 server.keepAliveTimeout = 120_000;
 
 /**
@@ -105,7 +105,7 @@ const handlers = {
     lastMs = 0;
   },
 
-  /** Gone without a word: what was being answered is cut, and nobody listens any more. @returns how many, by subscription */
+  /** Closes every connection without an answer, and the port. @returns the number of calls cut, by subscription */
   down: async () => {
     const since = sharedNowMs() - lostAnswersMs;
     const cut = open.map((count, index) => count + (answeredMs[index] ?? []).filter((at) => at >= since).length);

@@ -3,10 +3,10 @@
 /** @typedef {import('./ledger-view.mjs').LedgerEntry} LedgerEntry */
 /** @typedef {'at-least-once' | 'at-most-once'} Strategy */
 
-/** A stretch in which something was broken, on the shared clock. @typedef {{ fromMs: number, toMs: number }} Fault */
+/** A time during which something was broken, on the shared clock. @typedef {{ fromMs: number, toMs: number }} Fault */
 
 /**
- * What was promised about one subscription, and what came of it. Of the accepted notifications each is in exactly one of
+ * The figures of one subscription, compared with its guarantee. Each accepted notification counts in exactly one of
  * `delivered`, `unknown`, `failed` and `lost`.
  * @typedef {object} Reckoning
  * @property {Strategy} strategy
@@ -23,7 +23,7 @@
  */
 
 /**
- * Holds what arrived, counted by the receiver, against what was accepted, known by the publisher.
+ * Compares the arrivals that the receiver counted with the notifications that the publisher knows to be accepted.
  * @param {object} facts
  * @param {Strategy} facts.strategy
  * @param {Published} facts.published
@@ -80,7 +80,7 @@ export function reckon({ strategy, published, arrivals, ledger, faults, allowedD
 }
 
 /**
- * Of the time from one moment to another, what was outside every fault. Faults do not overlap.
+ * The part of a time that was outside every fault. Faults do not overlap.
  * @param {number} fromMs
  * @param {number} toMs
  * @param {Fault[]} faults

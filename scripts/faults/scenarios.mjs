@@ -9,12 +9,12 @@ import { sharedNowMs } from '../bench/clock.mjs';
 
 /** Deliveries queued a second time although the queue had them all along: more than this would be a storm. */
 const superfluousShare = 0.01;
-/** After RabbitMQ came back with nothing, for everything that was in it. */
+/** After the return of an empty RabbitMQ, the time in which everything that was in it must arrive. */
 const drainedWithinMs = 15_000;
 
 const shiftedClock = fileURLToPath(new URL('shifted-clock.mjs', import.meta.url));
 
-/** How long it all takes: in earnest, while something is being worked on, and among the tests. */
+/** The lengths of a scenario: in full, with --quick, and among the tests. */
 const paces = {
   full: {
     rounds: 5,
@@ -255,7 +255,7 @@ const receivers = [
     name: 'receivers-out',
     quietWithinMs: 300_000,
     play: async (stage) => {
-      // What is published meanwhile is all still to be delivered in the end.
+      // Notifications published meanwhile must all be delivered in the end.
       await stage.publisher.call('steadily', Math.min(100, stage.environment.ratePerSecond));
       await stage.pause(1500, 2500);
       await stage.whileBroken(async () => {
@@ -298,7 +298,7 @@ const backlogs = [
         await stage.ledger.watchHandOuts();
         const stoppedMs = sharedNowMs();
         await stage.publisher.call('atOnce', { count: notifications, publishers: 128, seconds: 600 });
-        // Long enough for leases to end, many times over where nobody is in a hurry.
+        // Long enough for leases to end, many times over at the full pace.
         await sleep(Math.max(0, stoppedMs + paceOf(stage).standstillMs - sharedNowMs()));
         await Promise.all(workers.map((worker) => worker.start()));
       });

@@ -34,13 +34,16 @@ export class FaultyServers {
     await this.servers.stop();
   }
 
-  /** All of them run again, with what they have. */
+  /** Starts all of them again, with their data. */
   async heal() {
     await Promise.all([this.postgres.start(), this.rabbitmq.start(), this.redis.start()]);
     await this.endMemoryAlarm();
   }
 
-  /** A place that nobody has used. @returns {Promise<Record<string, string>>} settings of Heraut */
+  /**
+   * A database, a Redis database and queues that no scenario has used.
+   * @returns {Promise<Record<string, string>>} settings of Heraut
+   */
   async freshPlace() {
     this.#places += 1;
     const database = `faults_${this.#places}`;

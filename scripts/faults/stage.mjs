@@ -1,5 +1,5 @@
 // Where a scenario is played: a fresh Heraut with two subscriptions of one receiver, one for each strategy, a publisher, and
-// what can be broken.
+// the parts that can be broken.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sharedNowMs } from '../bench/clock.mjs';
 import { filters } from '../bench/notification.mjs';
@@ -60,8 +60,8 @@ import { reckon } from './reckoning.mjs';
 const strategies = ['at-least-once', 'at-most-once'];
 const channel = 'faults';
 /**
- * As short as the checks at start allow, so that everything that ends by itself does so within seconds. What recovers by the end
- * of a lease takes the lease's time: with the defaults that is three minutes.
+ * As short as the checks at start allow, so that everything that ends by itself does so within seconds. A recovery by the end
+ * of a lease lasts as long as the lease: with the defaults three minutes.
  */
 const hurriedSettings = {
   TTL_LOCK_TIME_LIMIT_MS: '3000',
@@ -124,14 +124,14 @@ export class Stage {
   }
 
   /**
-   * To be called when a fault strikes that ends a worker or its locks: what a worker has locked and not sealed may be on its
-   * way, or have arrived without anybody knowing.
+   * To be called at a fault that ends a worker or its locks: a delivery that a worker has locked and not sealed may be on its
+   * way, or have arrived without a record of it.
    */
   async noteLocked() {
     this.inFlight += await countLocked(/** @type {string} */ (this.environment.settings.REDIS_URL));
   }
 
-  /** Where Redis went as well: what has arrived, and the ledger does not know. */
+  /** For a fault that also empties Redis: counts deliveries that have arrived without the ledger knowing. */
   async noteUnsettled() {
     const settled = await this.ledger.delivered(/** @type {string} */ (this.subscriptionIds[0]));
     const { different } = await this.receiver.call('progress', undefined);
@@ -254,9 +254,9 @@ export async function playScenario(scenario, environment) {
   }
 }
 
-/** What says how Heraut coped. @param {string} event */
+/** Whether an event shows how Heraut handled a fault. @param {string} event */
 const isTelling = (event) =>
-  /^(delivery\.(filtered|unknown|postponed|broken)|idempotency\.|queue\.|ledger\.freed|dispatcher\.|notification\.(replayed|not-committed))/.test(
+  /^(delivery\.(filtered|unknown|postponed|broken)|idempotency\.|queue\.|dispatcher\.|notification\.(replayed|not-committed))/.test(
     event,
   );
 

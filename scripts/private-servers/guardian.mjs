@@ -1,4 +1,4 @@
-// Ends what a run started when the run itself cannot: killed, crashed, or simply finished without stopping anything.
+// Ends the processes of a run when the run itself cannot: it was killed, crashed, or finished without stopping them.
 // It reads one instruction a line on standard input; the end of the input means that the run is gone.
 //   + <pid> <signal>   end this process with this signal
 //   - <pid>            it has ended by itself

@@ -103,7 +103,7 @@ export class PrivateServer {
     await this.start();
   }
 
-  /** Killed, and back with nothing in it. */
+  /** Kills it and starts it again without data. */
   async wipe() {
     await this.kill9();
     await this.launch.erase();
@@ -116,7 +116,7 @@ export class PrivateServer {
 }
 
 /**
- * A port nobody listens on. Taken from below the range in which systems choose ports for outgoing connections
+ * A port on which no process listens. Chosen below the range in which systems choose ports for outgoing connections
  * (Linux: 32768 and up), so that a server that is down for a moment finds its port free again.
  */
 export async function freePort() {

@@ -22,7 +22,7 @@ import { delimiter, dirname, join } from 'node:path';
 /** @type {Record<string, string>} */
 const debianPackages = { PostgreSQL: 'postgresql', RabbitMQ: 'rabbitmq-server', Redis: 'redis-server' };
 
-/** What to install, in the words of the systems people have. */
+/** The command that installs them, for the usual systems. */
 const remedy = `Install them with the system's packages:
   Debian, Ubuntu:  apt-get install postgresql rabbitmq-server redis-server   (as root, the tests do this themselves)
   Fedora:          dnf install postgresql-server rabbitmq-server redis
@@ -34,7 +34,7 @@ export function findPrograms() {
   const postgres = newestPostgres() ?? onPath('postgres');
   const found = {
     postgresBinaries: postgres && dirname(realpathSync(postgres)),
-    // The wrapper that Debian puts on the PATH changes user and paths; what it wraps does not.
+    // The wrapper that Debian puts on the PATH changes user and paths; the program itself does not.
     rabbitmqServer: executable('/usr/lib/rabbitmq/bin/rabbitmq-server') ?? onPath('rabbitmq-server'),
     epmd: onPath('epmd') ?? executable('/usr/lib/erlang/bin/epmd'),
     redisServer: onPath('redis-server') ?? onPath('valkey-server'),

@@ -1,5 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { accepts, freePort, PrivateServer } from './private-server.mjs';
@@ -67,7 +68,7 @@ export async function rabbitmq({ program, epmd, configFile, directory, port, tel
     logFile: join(directory, '..', 'rabbitmq.log'),
     spawn: (output) =>
       spawn(program, [], { cwd: directory, env: environment, detached: true, stdio: ['ignore', output, output] }),
-    isReady: () => accepts(port),
+    isReady: () => answersAmqp(port),
     stopSignal: 'SIGTERM',
     killSignal: 'SIGKILL',
     erase: () => {
@@ -92,4 +93,23 @@ export async function rabbitmq({ program, epmd, configFile, directory, port, tel
     chmodSync(cookie, 0o400);
     writeFileSync(inside('enabled_plugins'), '[].');
   }
+}
+
+/**
+ * Whether a broker opens the conversation. It listens a little earlier, and drops connections that come in between.
+ * @param {number} port
+ * @returns {Promise<boolean>}
+ */
+function answersAmqp(port) {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write('AMQP\0\0\x09\x01'));
+    const settle = (/** @type {boolean} */ answers) => {
+      socket.destroy();
+      resolve(answers);
+    };
+    socket.setTimeout(2000, () => settle(false));
+    socket.once('data', () => settle(true));
+    socket.once('error', () => settle(false));
+    socket.once('close', () => settle(false));
+  });
 }

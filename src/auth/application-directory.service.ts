@@ -1,8 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { createSecretKey, type KeyObject } from 'node:crypto';
-import { Catalogue, type CatalogueShelf } from '../catalogue/catalogue.service.js';
+import { Catalogue, type CatalogueDirectory } from '../catalogue/catalogue.service.js';
 import { Config } from '../config/config.module.js';
 import { Postgres } from '../infra/postgres/postgres.js';
+import { statement } from '../infra/postgres/statement.js';
 import type { Application } from './application.js';
 
 interface ApplicationRow {
@@ -15,18 +16,18 @@ interface ApplicationRow {
   is_deleted: boolean;
 }
 
-const changedSince = {
-  name: 'applications-changed-since',
-  text: `SELECT id, client_id, label, secret, scopes, is_superuser, deleted_at IS NOT NULL AS is_deleted
-           FROM application WHERE revision > $1 ORDER BY revision`,
-};
+const changedSince = statement(
+  'applications-changed-since',
+  `SELECT id, client_id, label, secret, scopes, is_superuser, deleted_at IS NOT NULL AS is_deleted
+   FROM application WHERE version > $known ORDER BY version`,
+);
 
 /**
- * Every application, in memory, by client id. A change makes a new object, so what was found out about a token for the
- * old one no longer counts. The superuser of the settings goes before an application of the same name.
+ * Every application, in memory, by client id. A change makes a new object, so a verified token of the
+ * old object no longer counts. The superuser of the settings goes before an application of the same name.
  */
 @Injectable()
-export class ApplicationDirectory implements CatalogueShelf {
+export class ApplicationDirectory implements CatalogueDirectory {
   private readonly byClientId = new Map<string, Application>();
   private readonly superuser: Application | undefined;
 
@@ -52,9 +53,9 @@ export class ApplicationDirectory implements CatalogueShelf {
     return clientId === this.superuser?.clientId ? this.superuser : this.byClientId.get(clientId);
   }
 
-  async refresh(revision: number): Promise<void> {
-    for (const row of await this.postgres.query<ApplicationRow>(changedSince, [revision])) {
-      // A client id that was freed may have been taken by another application since.
+  async refresh(known: number): Promise<void> {
+    for (const row of await this.postgres.query<ApplicationRow>(changedSince, { known })) {
+      // A client id that was freed may belong to another application by now.
       if (row.is_deleted && this.byClientId.get(row.client_id)?.id === row.id) this.byClientId.delete(row.client_id);
       if (row.is_deleted) continue;
       this.byClientId.set(row.client_id, {

@@ -21,7 +21,7 @@ export class ApplicationEntity {
   isSuperuser: boolean;
 
   @Column('bigint')
-  revision: string | number;
+  version: string | number;
 
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz' })
   createdAt: Date;

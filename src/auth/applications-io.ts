@@ -10,7 +10,7 @@ const fields = {
   scopes: z
     .array(z.enum(allScopes))
     .transform((scopes) => [...new Set(scopes)])
-    .describe('What it may do.'),
+    .describe('Its permissions.'),
   isSuperuser: z.boolean().describe('Passes every scope check and may use the admin API.'),
   secret: z
     .string()
@@ -53,6 +53,18 @@ export const applicationWithSecretOutput = z
     secret: z.string().describe('Shown this once.'),
   })
   .meta({ id: 'ApplicationWithSecret' });
+
+export const createdApplicationOutput = z
+  .strictObject({
+    ...applicationOutput.shape,
+    secret: z
+      .string()
+      .optional()
+      .describe(
+        'Shown once only, in the first answer: absent when the request is repeated under its Idempotency-Key. If the first answer was lost, rotate the secret.',
+      ),
+  })
+  .meta({ id: 'CreatedApplication' });
 
 export function applicationToShow(application: ShownApplication): z.output<typeof applicationOutput> {
   return {

@@ -5,9 +5,9 @@ import type { z } from 'zod';
 import { Config } from '../config/config.module.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { checkInput } from '../infra/http/check-input.js';
-import { fingerprintOf, readIdempotencyKey } from '../infra/http/idempotency-key.js';
+import { fingerprintOf, readIdempotencyKey } from '../idempotency/idempotency-key.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
-import type { CreatingRequest } from '../infra/postgres/creating-request.js';
+import type { OnceKey } from '../ledger/once-key.js';
 import type { Application } from './application.js';
 import {
   applicationChangesInput,
@@ -16,12 +16,14 @@ import {
   applicationListOutput,
   applicationOutput,
   applicationWithSecretOutput,
+  createdApplicationOutput,
 } from './applications-io.js';
 import { ApplicationsService } from './applications.service.js';
 import { CurrentApplication, RequireSuperuser } from './auth.decorators.js';
 
 type Shown = z.output<typeof applicationOutput>;
 type ShownWithSecret = z.output<typeof applicationWithSecretOutput>;
+type Created = z.output<typeof createdApplicationOutput>;
 
 const unknownApplication = { 404: 'There is no such application.' };
 
@@ -51,24 +53,25 @@ export class ApplicationsController {
   @Header('cache-control', 'no-store')
   @AdminOperation({
     id: 'application_create',
-    summary: 'Adds an application. The answer shows its secret, this once.',
+    summary: 'Adds an application. The first answer shows its secret, this once.',
     body: newApplicationInput,
     isIdempotent: true,
     status: 201,
-    answer: applicationWithSecretOutput,
+    answer: createdApplicationOutput,
   })
   async create(
     @Body() body: unknown,
     @CurrentApplication() caller: Application,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<ShownWithSecret> {
+  ): Promise<Created> {
     const input = checkInput(newApplicationInput, body);
     const key = readIdempotencyKey(request);
-    const creating = key === undefined ? undefined : this.creatingRequest(caller.clientId, key, JSON.stringify(input));
-    const { application, secret, isReplayed } = await this.applications.create(input, creating);
-    if (isReplayed) void reply.header('idempotent-replayed', 'true');
-    return { ...applicationToShow(application), secret };
+    const once = key === undefined ? undefined : this.onceKey(caller.clientId, key, JSON.stringify(input));
+    const created = await this.applications.create(input, once);
+    if (created.kind === 'created') return { ...applicationToShow(created.application), secret: created.secret };
+    void reply.header('idempotent-replayed', 'true');
+    return applicationToShow(created.application);
   }
 
   @Get(':applicationId')
@@ -122,7 +125,7 @@ export class ApplicationsController {
     await this.applications.remove(applicationId);
   }
 
-  private creatingRequest(application: string, key: string, request: string): CreatingRequest {
+  private onceKey(application: string, key: string, request: string): OnceKey {
     const requestHash = fingerprintOf(request);
     const keepSeconds = this.config.settings.IDEMPOTENCY_KEY_TTL_SEC;
     return { application, operation: 'create-application', key, requestHash, keepSeconds };

@@ -3,9 +3,10 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { IsNull, type EntityManager } from 'typeorm';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { Config } from '../config/config.module.js';
-import { IdempotencyKeyReused, RequestsUnderWay } from '../infra/http/idempotency-key.js';
+import { IdempotencyKeyReused, RequestsUnderWay } from '../idempotency/idempotency-key.js';
 import { NotFoundProblem, ValidationProblem } from '../infra/http/problem.js';
-import { createdBefore, KeyTaken, takeKey, type CreatingRequest } from '../infra/postgres/creating-request.js';
+import { findCreated, KeyReserved, reserveKey } from '../ledger/created-once.js';
+import type { OnceKey } from '../ledger/once-key.js';
 import { isUniqueViolation } from '../infra/postgres/postgres-errors.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { ApplicationEntity } from './application.entity.js';
@@ -32,12 +33,10 @@ export interface ApplicationChanges {
   secret?: string;
 }
 
-export interface Created {
-  application: ShownApplication;
-  secret: string;
-  /** It was created before, by the same request. */
-  isReplayed: boolean;
-}
+export type Created =
+  | { kind: 'created'; application: ShownApplication; secret: string }
+  /** It was created before, by the same request. Its secret is not shown again. */
+  | { kind: 'replayed'; application: ShownApplication };
 
 const shown = ({ id, clientId, label, scopes, isSuperuser, createdAt }: ApplicationEntity): ShownApplication => ({
   id,
@@ -74,22 +73,21 @@ export class ApplicationsService {
   }
 
   /**
-   * `secret` is only ever returned here, and again to a request that is repeated under its key.
-   * @throws {ValidationProblem} code `unique` when the client id is taken
+   * `secret` is only ever returned here: a request that is repeated under its key does not get it again.
+   * @throws {ValidationProblem} code `unique` when there is an application with this client id
    * @throws {IdempotencyKeyInFlight}
    * @throws {IdempotencyKeyReused}
    */
-  async create(input: NewApplication, request?: CreatingRequest): Promise<Created> {
+  async create(input: NewApplication, request?: OnceKey): Promise<Created> {
     if (!request) return this.insert(input);
-    const { application, operation, key } = request;
-    return this.underWay.run(application, operation, key, async () => {
-      const before = await this.findCreated(request);
+    return this.underWay.run(request, async () => {
+      const before = await this.replay(request);
       if (before) return before;
       try {
         return await this.insert(input, request);
       } catch (error) {
-        // Another process was faster by a moment.
-        const created = error instanceof KeyTaken ? await this.findCreated(request) : undefined;
+        // Another process reserved the key in the meantime.
+        const created = error instanceof KeyReserved ? await this.replay(request) : undefined;
         if (!created) throw error;
         return created;
       }
@@ -98,9 +96,9 @@ export class ApplicationsService {
 
   /** @throws {NotFoundProblem} */
   async update(id: string, changes: ApplicationChanges): Promise<ShownApplication> {
-    return this.catalogue.change(async (manager, revision) => {
+    return this.catalogue.change(async (manager, version) => {
       const application = await findOrFail(manager, id);
-      Object.assign(application, changes, { revision });
+      Object.assign(application, changes, { version });
       await manager.save(application);
       return shown(application);
     });
@@ -117,24 +115,21 @@ export class ApplicationsService {
 
   /** @throws {NotFoundProblem} */
   async remove(id: string): Promise<void> {
-    await this.catalogue.change(async (manager, revision) => {
+    await this.catalogue.change(async (manager, version) => {
       const application = await findOrFail(manager, id);
-      await manager.update(ApplicationEntity, application.id, { deletedAt: new Date(), revision });
+      await manager.update(ApplicationEntity, application.id, { deletedAt: new Date(), version });
     });
   }
 
-  private async insert(
-    { secret = newSecret(), ...input }: NewApplication,
-    request?: CreatingRequest,
-  ): Promise<Created> {
+  private async insert({ secret = newSecret(), ...input }: NewApplication, request?: OnceKey): Promise<Created> {
     if (input.clientId === this.config.settings.SUPERUSER_CLIENT_ID) throw clientIdTaken();
     try {
-      return await this.catalogue.change(async (manager, revision) => {
-        const values = { ...input, id: randomUUID(), secret, revision, createdAt: new Date() };
+      return await this.catalogue.change(async (manager, version) => {
+        const values = { ...input, id: randomUUID(), secret, version, createdAt: new Date() };
         const application = manager.create(ApplicationEntity, values);
-        if (request) await takeKey(manager, request, application.id);
+        if (request) await reserveKey(manager, request, application.id);
         await manager.insert(ApplicationEntity, application);
-        return { application: shown(application), secret, isReplayed: false };
+        return { kind: 'created', application: shown(application), secret };
       });
     } catch (error) {
       if (isUniqueViolation(error)) throw clientIdTaken();
@@ -142,14 +137,14 @@ export class ApplicationsService {
     }
   }
 
-  private async findCreated(request: CreatingRequest): Promise<Created | undefined> {
+  private async replay(request: OnceKey): Promise<Created | undefined> {
     const { manager } = this.postgres.dataSource;
-    const before = await createdBefore(manager, request);
+    const before = await findCreated(manager, request);
     if (!before) return undefined;
     if (before.requestHash !== request.requestHash) throw new IdempotencyKeyReused();
     // Deleted or not: the request has been carried out.
     const application = await manager.findOneByOrFail(ApplicationEntity, { id: before.id });
-    return { application: shown(application), secret: application.secret, isReplayed: true };
+    return { kind: 'replayed', application: shown(application) };
   }
 }
 

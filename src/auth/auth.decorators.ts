@@ -10,7 +10,7 @@ export const RequireScope = (...scopes: Scope[]) => applyDecorators(Requirement(
 /** The caller must be a superuser: the admin API. */
 export const RequireSuperuser = () => applyDecorators(Requirement('superuser'), UseGuards(AuthorizationGuard));
 
-/** The application that calls. */
+/** The application that sent the request. */
 export const CurrentApplication = createParamDecorator((_: unknown, context: ExecutionContext): Application =>
   callerOf(context.switchToHttp().getRequest<FastifyRequest>()),
 );

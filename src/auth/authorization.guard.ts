@@ -33,7 +33,7 @@ const explanations: Record<TokenRefusal, string> = {
   'jwt-expired': 'The token was issued too long ago.',
 };
 
-/** Refusals that depend on what the catalogue held, so they must not rest on an outdated one. */
+/** Refusals that depend on the catalogue: they are checked again with the latest one before they are answered. */
 const mayBeOutdated = new Set(['invalid-client-identifier', 'invalid-jwt-signature', 'permission_denied']);
 
 @Injectable()
@@ -82,7 +82,7 @@ function admit(request: FastifyRequest, application: Application): true {
   return true;
 }
 
-/** The scheme in any case (RFC 9110 §11.1). Node has taken the space off the end of the header. */
+/** The scheme in any case (RFC 9110 §11.1). Node has removed the space at the end of the header. */
 function bearerToken(header: string | undefined): string | undefined {
   return header === undefined ? undefined : /^bearer +(.+)$/i.exec(header)?.[1];
 }

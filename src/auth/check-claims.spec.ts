@@ -6,12 +6,16 @@ const rules = { expirySeconds: 3600, leewaySeconds: 0 };
 const lenient = { expirySeconds: 3600, leewaySeconds: 60 };
 const claims = (times: Partial<TimeClaims>): TimeClaims => ({ iat: now, exp: undefined, nbf: undefined, ...times });
 
-describe('what time says about a token', () => {
+describe('checking the times of a token that', () => {
   it.each([
     ['was issued now', claims({}), undefined],
     ['was issued a second short of the limit ago', claims({ iat: now - 3599 }), undefined],
     ['was issued as long ago as the limit', claims({ iat: now - 3600 }), 'jwt-expired'],
-    ['was issued too long ago, whatever its exp', claims({ iat: now - 3660, exp: now + 43_200 }), 'jwt-expired'],
+    [
+      'was issued too long ago, although its exp is later',
+      claims({ iat: now - 3660, exp: now + 43_200 }),
+      'jwt-expired',
+    ],
     ['was issued in the future', claims({ iat: now + 600 }), undefined],
     ['does not say when it was issued', claims({ iat: undefined }), 'jwt-missing-iat-claim'],
     ['ends in a second', claims({ exp: now + 1 }), undefined],
@@ -28,7 +32,7 @@ describe('what time says about a token', () => {
     expect(checkTimes(times, now, rules)).toBe(refusal);
   });
 
-  it('forgives the leeway in all three', () => {
+  it('is off by no more than the leeway: it is accepted', () => {
     expect(checkTimes(claims({ iat: now - 3659 }), now, lenient)).toBeUndefined();
     expect(checkTimes(claims({ iat: now - 3660 }), now, lenient)).toBe('jwt-expired');
     expect(checkTimes(claims({ exp: now - 59 }), now, lenient)).toBeUndefined();

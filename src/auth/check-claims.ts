@@ -22,7 +22,7 @@ export interface TimeClaims {
 }
 
 export interface TimeRules {
-  /** Seconds after `iat` that a token ends, whatever its `exp` says. */
+  /** Seconds after `iat` that a token ends, also when its `exp` is later. */
   expirySeconds: number;
   /** Seconds of clock difference forgiven. */
   leewaySeconds: number;
@@ -35,7 +35,7 @@ export function readTimeClaims(payload: Record<string, unknown>): TimeClaims | T
   return { iat, exp, nbf };
 }
 
-/** What time says about a token: in the order Open Notificaties asks, because a token may be wrong in two ways. */
+/** Compares the times of a token with the clock. In the order of Open Notificaties, because a token may be wrong in two ways. */
 export function checkTimes({ iat, exp, nbf }: TimeClaims, now: number, rules: TimeRules): TokenRefusal | undefined {
   const { expirySeconds, leewaySeconds } = rules;
   if (nbf !== undefined && nbf > now + leewaySeconds) return 'jwt-immaturesignatureerror';

@@ -1,4 +1,4 @@
-/** What an application may be allowed, as the standard names it. */
+/** The permissions an application may have, as the standard names them. */
 export const scopes = {
   publish: 'notificaties.publiceren',
   consume: 'notificaties.consumeren',

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { createSecretKey } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 import { readSettings } from '../config/settings.js';
+import { systemClock } from '../infra/clock.js';
 import type { ApplicationDirectory } from './application-directory.service.js';
 import type { Application } from './application.js';
 import { TokenVerifier } from './token-verifier.service.js';
@@ -17,11 +18,15 @@ const application: Application = {
 };
 const token = jwt.sign({ client_id: 'client', iat: now, exp: now + 60 }, 'secret');
 
-/** A verifier whose clock and applications the test moves. */
+/** A verifier whose clock and applications the test changes. */
 function setUp() {
   const world = { seconds: now, application: application as Application | undefined };
   const directory = { find: () => world.application } as unknown as ApplicationDirectory;
-  const verifier = new TokenVerifier(directory, { now: () => world.seconds * 1000 }, { settings: readSettings({}) });
+  const verifier = new TokenVerifier(
+    directory,
+    { now: () => world.seconds * 1000, pause: systemClock.pause },
+    { settings: readSettings({}) },
+  );
   return { world, verifier };
 }
 
@@ -50,7 +55,7 @@ describe('a token that was seen before', () => {
     expect(verifier.verify(token)).toBe('invalid-jwt-signature');
   });
 
-  it('brings what the application may do now, not what it might then', () => {
+  it('comes with the present permissions of the application, not with those it had then', () => {
     const { world, verifier } = setUp();
     expect(verifier.verify(token)).toBe(application);
     world.application = { ...application, isSuperuser: true };

@@ -16,9 +16,9 @@ const isRefusal = (result: TimeClaims | VerifiedToken | TokenRefusal): result is
   typeof result === 'string';
 
 /**
- * Tells which application sent a token, or why it does not convince. Signatures that were right are remembered: checking
- * one costs more than accepting a notification. What was remembered counts only for the application object it was found
- * with, and never for the time claims, so a changed secret, a removed application and the clock all have their say.
+ * Tells which application sent a token, or why the token is refused. Signatures that were right are remembered: checking
+ * one costs more than accepting a notification. A remembered signature counts only for the application object it was checked
+ * with, and the time claims are checked every time; so a changed secret or a removed application takes effect at once.
  */
 @Injectable()
 export class TokenVerifier {
@@ -61,7 +61,7 @@ export class TokenVerifier {
     try {
       jwt.verify(token, application.key, { algorithms: ['HS256'], ignoreExpiration: true, ignoreNotBefore: true });
     } catch {
-      // Whatever it is: nobody who has the secret made this token.
+      // Any error of the library means that the token was not signed with the secret.
       return 'invalid-jwt-signature';
     }
     const times = readTimeClaims(payload);

@@ -1,26 +1,29 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { Postgres } from '../infra/postgres/postgres.js';
+import { statement } from '../infra/postgres/statement.js';
 
-/** One kind of thing in the catalogue, held in memory: channels, subscriptions, applications, the retry policy. */
-export interface CatalogueShelf {
-  /** Reads every row whose revision is greater than `revision`, tombstones included, and takes it over. */
-  refresh(revision: number): Promise<void>;
+/** One kind of entry of the catalogue, kept in memory: channels, subscriptions, applications, the retry policy. */
+export interface CatalogueDirectory {
+  /** Reads every row that was changed after the version `known`, tombstones included, into memory. */
+  refresh(known: number): Promise<void>;
 }
+
+const readVersion = statement('catalogue-version', 'SELECT version FROM catalogue');
 
 const pollIntervalMs = 1000;
 
 /**
- * What rarely changes and every process needs all the time, held in memory under one version.
+ * The data that rarely change and every process needs all the time, kept in memory under one version.
  *
- * Every change raises the version in its own transaction, and the row lock this takes makes changes commit in the order of
- * their versions. Whoever must not act on an outdated catalogue compares versions: the accepting statement does
+ * Every change raises the version in its own transaction, and the row lock of that update makes changes commit in the order of
+ * their versions. Code that must not act on an outdated catalogue compares versions: the accepting statement does
  * (docs/decisions/0004), and a chunk of deliveries names the version it was matched with.
  */
 @Injectable()
 export class Catalogue implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger = new Logger(Catalogue.name);
-  private readonly shelves: CatalogueShelf[] = [];
+  private readonly directories: CatalogueDirectory[] = [];
   private known = 0;
   private running: Promise<void> | undefined;
   private next: Promise<void> | undefined;
@@ -33,8 +36,8 @@ export class Catalogue implements OnApplicationBootstrap, OnModuleDestroy {
     return this.known;
   }
 
-  register(shelf: CatalogueShelf): void {
-    this.shelves.push(shelf);
+  register(directory: CatalogueDirectory): void {
+    this.directories.push(directory);
   }
 
   async onApplicationBootstrap(): Promise<void> {
@@ -48,13 +51,13 @@ export class Catalogue implements OnApplicationBootstrap, OnModuleDestroy {
     clearInterval(this.poll);
   }
 
-  /** Resolves when everything committed before the call is in memory. Calls that arrive together share one look. */
+  /** Resolves when everything committed before the call is in memory. Calls that arrive together share one read. */
   refresh(): Promise<void> {
     if (!this.running) {
       this.running = this.look().finally(() => (this.running = undefined));
       return this.running;
     }
-    // The look under way may have read the version before the caller's change was committed.
+    // The read under way may have read the version before the caller's change was committed.
     this.next ??= this.running
       .catch(() => {})
       .then(() => {
@@ -70,10 +73,10 @@ export class Catalogue implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   /**
-   * Runs `work` in a transaction that raises the version; each row it touches must be given the `revision`. Resolves when
+   * Runs `work` in a transaction that raises the version; each row it touches must be given that `version`. Resolves when
    * the change is committed and in this process's memory. A throw in `work` changes nothing.
    */
-  async change<T>(work: (manager: EntityManager, revision: number) => Promise<T>): Promise<T> {
+  async change<T>(work: (manager: EntityManager, version: number) => Promise<T>): Promise<T> {
     const result = await this.postgres.dataSource.transaction(async (manager) => {
       const [rows] = (await manager.query('UPDATE catalogue SET version = version + 1 RETURNING version')) as [
         { version: string }[],
@@ -86,14 +89,11 @@ export class Catalogue implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   private async look(): Promise<void> {
-    const rows = await this.postgres.query<{ version: string }>(
-      { name: 'catalogue-version', text: 'SELECT version FROM catalogue' },
-      [],
-    );
+    const rows = await this.postgres.query<{ version: string }>(readVersion);
     const version = Number(rows[0]!.version);
     if (version === this.known) return;
     // Rows newer than `version` may come along; they are read again next time, which does no harm.
-    await Promise.all(this.shelves.map((shelf) => shelf.refresh(this.known)));
+    await Promise.all(this.directories.map((directory) => directory.refresh(this.known)));
     this.known = version;
   }
 }

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { Catalogue, type CatalogueShelf } from '../catalogue/catalogue.service.js';
+import { Catalogue, type CatalogueDirectory } from '../catalogue/catalogue.service.js';
 import { Postgres } from '../infra/postgres/postgres.js';
+import { statement } from '../infra/postgres/statement.js';
 import type { Channel } from './channel.js';
 import { canonicalName } from './filter-names.js';
 
@@ -14,15 +15,15 @@ interface ChannelRow {
   max_age: number | null;
 }
 
-const changedSince = {
-  name: 'channels-changed-since',
-  text: `SELECT id, name, documentation_link, filters, deduplicate_by, deduplicate_within, max_age
-           FROM channel WHERE revision > $1 ORDER BY revision`,
-};
+const changedSince = statement(
+  'channels-changed-since',
+  `SELECT id, name, documentation_link, filters, deduplicate_by, deduplicate_within, max_age
+   FROM channel WHERE version > $known ORDER BY version`,
+);
 
 /** Every channel, in memory. Channels are never deleted and never change their name. */
 @Injectable()
-export class ChannelDirectory implements CatalogueShelf {
+export class ChannelDirectory implements CatalogueDirectory {
   private readonly byName = new Map<string, Channel>();
   private readonly byId = new Map<string, Channel>();
 
@@ -46,8 +47,8 @@ export class ChannelDirectory implements CatalogueShelf {
     return [...this.byName.values()].sort((one, other) => (one.name < other.name ? -1 : 1));
   }
 
-  async refresh(revision: number): Promise<void> {
-    for (const row of await this.postgres.query<ChannelRow>(changedSince, [revision])) {
+  async refresh(known: number): Promise<void> {
+    for (const row of await this.postgres.query<ChannelRow>(changedSince, { known })) {
       const channel = {
         id: row.id,
         name: row.name,

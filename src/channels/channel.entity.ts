@@ -24,7 +24,7 @@ export class ChannelEntity {
   maxAge: number | null;
 
   @Column('bigint')
-  revision: string | number;
+  version: string | number;
 
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz' })
   createdAt: Date;

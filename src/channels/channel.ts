@@ -1,4 +1,4 @@
-/** What may be published, as every process holds it in memory. */
+/** A channel, as every process keeps it in memory. */
 export interface Channel {
   readonly id: string;
   readonly name: string;
@@ -13,7 +13,7 @@ export interface Channel {
   readonly maxAgeSeconds: number | null;
 }
 
-/** Which notifications of a channel are the same: business knowledge, so nobody but the operator says it. */
+/** Which notifications of a channel are the same: business knowledge, so only an operator sets it. */
 export interface Deduplication {
   /** `hoofdObject`, `resource`, `resourceUrl`, `actie` or `kenmerken.<name>`; all of them must be equal. */
   readonly fields: readonly string[];

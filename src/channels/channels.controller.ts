@@ -21,7 +21,7 @@ type Shown = z.output<typeof channelOutput>;
 
 const unknownChannel = { 404: 'There is no such channel.' };
 
-/** What an operator decides about channels. Making and describing them is the publisher's, in the Notificaties API. */
+/** An operator's settings of channels. Publishers create and describe channels, in the Notificaties API. */
 @ApiTags('channels')
 @ApiBearerAuth()
 @RequireSuperuser()
@@ -75,7 +75,7 @@ export class ChannelsController {
  * @throws {ValidationProblem}
  */
 function checkCharacteristics(fields: string[], { filters, canonicalFilters }: Channel): void {
-  if (filters.length === 0) return; // then any name goes
+  if (filters.length === 0) return; // then any name is allowed
   const unknown = fields.flatMap((field, index): InvalidParam[] => {
     const name = nameOfCharacteristic(field);
     if (name === undefined || canonicalFilters.has(canonicalName(name))) return [];

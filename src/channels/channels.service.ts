@@ -11,7 +11,7 @@ export type ChannelInput = Pick<ChannelEntity, 'name' | 'documentationLink' | 'f
 
 export type ChannelRules = Partial<Pick<Channel, 'deduplication' | 'maxAgeSeconds'>>;
 
-/** Reads are from memory, after a look whether another process changed something: what was answered 201 is found. */
+/** Reads from memory, after loading the changes of other processes: a channel that was answered with 201 is found. */
 @Injectable()
 export class ChannelsService {
   constructor(
@@ -32,12 +32,12 @@ export class ChannelsService {
     return this.known(id);
   }
 
-  /** @throws {ValidationProblem} code `unique` when the name is taken */
+  /** @throws {ValidationProblem} code `unique` when there is a channel of this name */
   async create(input: ChannelInput): Promise<Channel> {
     // v4, not v7: clients find the base of a resource URL with a pattern that fits v4 only (docs/decisions/0011).
     const id = randomUUID();
     try {
-      await this.catalogue.change((manager, revision) => manager.insert(ChannelEntity, { ...input, id, revision }));
+      await this.catalogue.change((manager, version) => manager.insert(ChannelEntity, { ...input, id, version }));
     } catch (error) {
       if (!isUniqueViolation(error)) throw error;
       throw new ValidationProblem([
@@ -52,12 +52,12 @@ export class ChannelsService {
    * @throws {NotFoundProblem}
    */
   async update(id: string, changes: Partial<Omit<ChannelInput, 'name'>>): Promise<Channel> {
-    await this.catalogue.change((manager, revision) => manager.update(ChannelEntity, id, { ...changes, revision }));
+    await this.catalogue.change((manager, version) => manager.update(ChannelEntity, id, { ...changes, version }));
     return this.known(id);
   }
 
   /**
-   * What an operator says of its notifications; an undefined field stays as it is.
+   * The operator's rules for its notifications; an undefined field stays as it is.
    * @throws {NotFoundProblem}
    */
   async setRules(id: string, { deduplication, maxAgeSeconds }: ChannelRules): Promise<Channel> {
@@ -66,7 +66,7 @@ export class ChannelsService {
       ...(deduplication && { deduplicateWithin: deduplication.withinSeconds }),
       ...(maxAgeSeconds !== undefined && { maxAge: maxAgeSeconds }),
     };
-    await this.catalogue.change((manager, revision) => manager.update(ChannelEntity, id, { ...changes, revision }));
+    await this.catalogue.change((manager, version) => manager.update(ChannelEntity, id, { ...changes, version }));
     return this.known(id);
   }
 

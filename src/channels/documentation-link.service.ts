@@ -6,8 +6,8 @@ import { AddressRefused, RefusedAddresses } from '../infra/http/refused-addresse
 const timeoutMs = 10_000;
 
 /**
- * Fetches a channel's documentation (setting DOCUMENTATION_LINK_CHECK). Off by default: it makes this server call whatever
- * URL a publisher names, and documentation often comes up after the program that registers the channel.
+ * Fetches a channel's documentation (setting DOCUMENTATION_LINK_CHECK). Off by default: it makes this server call any
+ * URL a publisher names, and documentation is often deployed after the program that registers the channel.
  */
 @Injectable()
 export class DocumentationLinkCheck {
@@ -39,7 +39,7 @@ export class DocumentationLinkCheck {
     } catch (error) {
       return `cannot be fetched: ${(error as Error).message}`;
     } finally {
-      // The body was not read and is of no interest; destroying the connection ends it.
+      // The body is not read; destroying the connection ends it.
       await agent.destroy();
     }
   }

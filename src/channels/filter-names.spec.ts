@@ -23,7 +23,7 @@ describe('canonical names', () => {
     expect(canonicalName(canonical)).toBe(canonical);
   });
 
-  it('stays right when more names come along than it remembers', () => {
+  it('stays right when there are more names than it remembers', () => {
     for (let i = 0; i < 25_000; i++) canonicalName(`someName${i}`);
     expect(canonicalName('objectType')).toBe('object_type');
   });

@@ -1,5 +1,5 @@
 const known = new Map<string, string>();
-// Names come from callers, so what is remembered of them is bounded, in number and in length.
+// Names come from callers, so the memory of them is bounded, in number and in length.
 const maxKnown = 10_000;
 const maxKnownLength = 100;
 
@@ -25,8 +25,8 @@ export function canonicalName(name: string): string {
 }
 
 /**
- * Whether the names given go together with the names a channel knows: a subset, or a superset, of them. So a channel that
- * knows none takes any, and a name it does not know passes only in the company of all that it does.
+ * Whether the names given are consistent with the names a channel knows: a subset, or a superset, of them. So a channel that
+ * knows none accepts any, and an unknown name is accepted only together with all the known ones.
  */
 export function areNamesConsistent(names: ReadonlySet<string>, channelNames: ReadonlySet<string>): boolean {
   return isSubset(names, channelNames) || isSubset(channelNames, names);
@@ -39,8 +39,8 @@ function isSubset(names: ReadonlySet<string>, others: ReadonlySet<string>): bool
 }
 
 /**
- * How a characteristic's name goes out: a name in snake_case becomes camelCase, which is what receivers know it as; any
- * other is the publisher's own spelling.
+ * A characteristic's name as it is sent: a name in snake_case becomes camelCase, which receivers expect; any
+ * other keeps the publisher's own spelling.
  */
 export function outgoingName(name: string): string {
   if (!name.includes('_') || name !== name.toLowerCase()) return name;

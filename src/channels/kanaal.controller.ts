@@ -50,7 +50,7 @@ export class KanaalController {
     @Query(new KnownQuery('naam')) query: { naam?: string },
     @Req() request: FastifyRequest,
   ): Promise<Kanaal[]> {
-    // An empty value asks for nothing in particular.
+    // An empty value does not filter.
     const channels = await this.channels.list(query.naam || undefined);
     return channels.map((channel) => present(channel, request));
   }
@@ -106,7 +106,7 @@ export class KanaalController {
     id: 'kanaal_update',
     tag: 'kanaal',
     summary: 'Replace a kanaal',
-    description: 'naam must be the present one. What is left out gets its default.',
+    description: 'naam must be the present one. A field left out gets its default.',
     scopes: [scopes.publish],
     path: uuidPath,
     body: kanaalSchema,
@@ -128,7 +128,7 @@ export class KanaalController {
     id: 'kanaal_partial_update',
     tag: 'kanaal',
     summary: 'Change a kanaal',
-    description: 'What is left out stays as it is; naam cannot be changed.',
+    description: 'A field left out stays as it is; naam cannot be changed.',
     scopes: [scopes.publish],
     path: uuidPath,
     body: kanaalSchema,

@@ -25,5 +25,5 @@ export const kanaalSchema = z
   .meta({
     id: 'Kanaal',
     title: 'Kanaal',
-    description: 'What notifications can be published about, and the names subscriptions can filter them on.',
+    description: 'A channel to publish notificaties on, with the names that abonnementen can filter them on.',
   });

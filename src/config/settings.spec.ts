@@ -8,7 +8,7 @@ const withUrls = {
 };
 
 describe('settings', () => {
-  it('need nothing at all: everything has a default, and the three servers are left out', () => {
+  it('can all be absent: every setting has a default, and the three servers are not used', () => {
     const settings = readSettings({});
     expect(settings).toMatchObject({
       HOST: '127.0.0.1',
@@ -24,11 +24,11 @@ describe('settings', () => {
     ).toBeUndefined();
   });
 
-  it('take an empty value for not set', () => {
+  it('count an empty value as not set', () => {
     expect(readSettings({ PORT: '', DATABASE_URL: '', ROLES: '', LOG_LEVEL: '' })).toEqual(readSettings({}));
   });
 
-  it('ignore what is not theirs in the environment', () => {
+  it('ignore variables of the environment that are no settings', () => {
     expect(readSettings({ PATH: '/usr/bin', npm_config_cache: 'x', port: '9' })).toEqual(readSettings({}));
   });
 
@@ -98,7 +98,7 @@ describe('settings', () => {
     expect(settings.IDEMPOTENCY_KEY_TTL_SEC).toBe(172_800);
   });
 
-  it('say for each customer how long outcomes are remembered, and who is delivered to at least once', () => {
+  it('say how long the outcomes of each customer are remembered, and which customers get at least once', () => {
     const { TTL_IDEMPOTENCY_PER_CUSTOMER_SEC, AT_LEAST_ONCE_SENDING_CUSTOMERS } = readSettings({
       TTL_IDEMPOTENCY_PER_CUSTOMER_SEC: '{"cases": 604800, "*": 2592000}',
       AT_LEAST_ONCE_SENDING_CUSTOMERS: ' cases , archive,,',
@@ -126,7 +126,7 @@ describe('settings', () => {
     expect(refusal({ ROLES: 'api' })).toContain('without DATABASE_URL');
   });
 
-  it('all say what they mean', () => {
+  it('all have a description', () => {
     for (const [name, setting] of Object.entries(settingsSchema.shape)) {
       expect(`${name}: ${setting.description ?? ''}`).toMatch(/^[A-Z_0-9]+: .{15,}[.?]$/);
     }

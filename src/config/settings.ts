@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /**
- * Every setting Heraut reads, in the order an operator meets them. `docs/configuration.md` is generated from the
+ * Every setting Heraut reads, in the order in which an operator needs them. `docs/configuration.md` is generated from the
  * descriptions below, so each says unit and consequence. An empty value counts as not set.
  */
 const roles = ['api', 'worker', 'dispatcher'] as const;
@@ -42,19 +42,19 @@ function parseJson(text: string): unknown {
 export const settingsSchema = z
   .object({
     HOST: z.string().default('127.0.0.1').describe('Address to listen on. `0.0.0.0` in a container.'),
-    PORT: wholeNumber(0, 65535).default(8000).describe('Port to listen on; 0 takes a free one.'),
+    PORT: wholeNumber(0, 65535).default(8000).describe('Port to listen on; 0 for any free one.'),
     ROLES: commaSeparated
       .pipe(z.array(z.enum(roles)).min(1))
       .default([...roles])
       .describe(
-        'What this process does, comma-separated: `api`, `worker`, `dispatcher`. Without `api` it serves `/`, `/health` and `/metrics` only.',
+        'Roles of this process, comma-separated: `api`, `worker`, `dispatcher`. Without `api` it serves `/`, `/health` and `/metrics` only.',
       ),
 
     DATABASE_URL: url('postgres:', 'postgresql:').describe(
       'PostgreSQL 15 or newer, the ledger. Not set: an embedded database in `DATA_DIR` (one process, no fsync).',
     ),
     AMQP_URL: url('amqp:', 'amqps:').describe('RabbitMQ, which moves the work. Not set: an in-process queue.'),
-    REDIS_URL: url('redis:', 'rediss:').describe('Redis, which holds locks and seals. Not set: they live in Postgres.'),
+    REDIS_URL: url('redis:', 'rediss:').describe('Redis, which keeps locks and seals. Not set: they are in Postgres.'),
     DATA_DIR: z.string().default('./data').describe('Directory of the embedded database. Unused with `DATABASE_URL`.'),
     DATABASE_POOL_SIZE: wholeNumber(2, 200)
       .default(10)
@@ -91,7 +91,7 @@ export const settingsSchema = z
       ),
     JWT_EXPIRY: wholeNumber(1, 31_536_000)
       .default(3600)
-      .describe('Seconds after its `iat` that a token is refused, whatever its `exp` says.'),
+      .describe('Seconds after its `iat` that a token is refused, also when its `exp` is later.'),
     TIME_LEEWAY: wholeNumber(0, 3600)
       .default(0)
       .describe('Seconds of clock difference forgiven in `iat`, `exp`, `nbf` and `aanmaakdatum`.'),
@@ -131,12 +131,12 @@ export const settingsSchema = z
     TTL_IDEMPOTENCY_PER_CUSTOMER_SEC: secondsPerCustomer
       .default({})
       .describe(
-        'JSON object, client id of the owner → seconds the outcome of its deliveries is remembered, so that a repeated message is filtered; `*` is everybody else. Not named: 21600 (six hours).',
+        'JSON object, client id of the owner → seconds the outcome of its deliveries is remembered, so that a repeated message is filtered; `*` is all others. Not named: 21600 (six hours).',
       ),
     AT_LEAST_ONCE_SENDING_CUSTOMERS: commaSeparated
       .default(['*'])
       .describe(
-        'Client ids, comma-separated, whose subscriptions are delivered at least once; `*` is everybody. The others get at most once. A subscription may say otherwise for itself.',
+        'Client ids, comma-separated, whose subscriptions are delivered at least once; `*` is all. The others get at most once. A subscription may have a guarantee of its own.',
       ),
     IDEMPOTENCY_KEY_TTL_SEC: wholeNumber(60, 2_592_000)
       .default(604_800)
@@ -146,7 +146,7 @@ export const settingsSchema = z
     DELIVERY_LEASE_MS: wholeNumber(2000, 86_400_000)
       .default(180_000)
       .describe(
-        'Milliseconds after which a queued delivery that nobody settled is handed out again. Must exceed lock + request timeout + 10 s.',
+        'Milliseconds after which a delivery that a worker has in hand, and has not settled, is handed out again. Must exceed lock + request timeout + 10 s.',
       ),
     DISPATCH_INTERVAL_MS: wholeNumber(10, 60_000)
       .default(250)

@@ -1,91 +1,87 @@
 import { describe, expect, it } from '@jest/globals';
 import { defaultRetryPolicy } from '../retry-policy/retry-schedule.js';
-import { decideOutcome, type Circumstances, type Sent } from './decide-outcome.js';
+import { decideOutcome, type Circumstances } from './decide-outcome.js';
+import type { WebhookResponse } from './webhook-client.js';
 
 const now = Date.parse('2026-11-20T12:00:00Z');
 const policy = defaultRetryPolicy;
 
-function answered(status: number, { retryAfter, excerpt = '' }: { retryAfter?: string; excerpt?: string } = {}): Sent {
-  return {
-    response: { kind: 'answered', status, retryAfter, durationMs: 12, excerpt },
-    number: 3,
-    startedAt: now - 12,
-    durationMs: 12,
-  };
+function answered(
+  status: number,
+  { retryAfter, excerpt = '' }: { retryAfter?: string; excerpt?: string } = {},
+): WebhookResponse {
+  return { kind: 'answered', status, retryAfter, durationMs: 12, excerpt };
 }
 
-const unanswered = (reason: string, wasSent = true): Sent => ({
-  response: { kind: 'unanswered', reason, durationMs: 12, wasSent },
-  number: 3,
-  startedAt: now - 12,
+const unanswered = (reason: string, wasSent = true): WebhookResponse => ({
+  kind: 'unanswered',
+  reason,
   durationMs: 12,
+  wasSent,
 });
 
-const abandoned = (wasSent: boolean): Sent => ({
-  response: { kind: 'abandoned', wasSent },
-  number: 3,
-  startedAt: now - 12,
-  durationMs: 0,
-});
+const abandoned = (wasSent: boolean): WebhookResponse => ({ kind: 'abandoned', durationMs: 12, wasSent });
 
 const usual: Circumstances = {
   guarantee: 'at-least-once',
+  number: 3,
+  startedAt: now - 12,
   failures: 0,
   policy,
   expiresAt: null,
   nowMs: now,
   random: 0,
 };
-const decide = (sent: Sent, failures = 0) => decideOutcome(sent, { ...usual, failures });
+const decide = (response: WebhookResponse, failures = 0) => decideOutcome(response, { ...usual, failures });
 
 describe('what comes of an attempt', () => {
   it.each([200, 201, 202, 204, 206, 299])('%i is delivered', (status) => {
     expect(decide(answered(status, { excerpt: 'thanks' }))).toEqual({
-      kind: 'delivered',
+      state: 'delivered',
       attempt: { number: 3, startedAt: now - 12, durationMs: 12, status, error: null },
     });
   });
 
   it.each([300, 301, 302, 307, 308, 400, 401, 404, 408, 429, 500, 502, 503, 504, 599])('%i is retried', (status) => {
     expect(decide(answered(status))).toEqual({
-      kind: 'retry',
-      afterMs: 25_000,
+      state: 'waiting',
+      delayMs: 25_000,
       attempt: { number: 3, startedAt: now - 12, durationMs: 12, status, error: `HTTP ${status}` },
     });
   });
 
   it('no answer is retried, with the reason and without a status', () => {
     expect(decide(unanswered('ECONNREFUSED: nobody there'))).toMatchObject({
-      kind: 'retry',
+      state: 'waiting',
       attempt: { status: null, error: 'ECONNREFUSED: nobody there' },
     });
   });
 
   it('410 is final, however many retries are left', () => {
-    expect(decide(answered(410))).toMatchObject({ kind: 'failed', attempt: { status: 410 } });
+    expect(decide(answered(410))).toMatchObject({ state: 'failed', attempt: { status: 410 } });
   });
 
   it('a failure after the last retry is final, and not before', () => {
-    expect(decide(answered(500), policy.maxRetries - 1)).toMatchObject({ kind: 'retry', afterMs: 52_000_000 });
-    expect(decide(answered(500), policy.maxRetries)).toMatchObject({ kind: 'failed', attempt: { status: 500 } });
-    expect(decide(unanswered('ECONNRESET'), policy.maxRetries)).toMatchObject({ kind: 'failed' });
+    expect(decide(answered(500), policy.maxRetries - 1)).toMatchObject({ state: 'waiting', delayMs: 52_000_000 });
+    expect(decide(answered(500), policy.maxRetries)).toMatchObject({ state: 'failed', attempt: { status: 500 } });
+    expect(decide(unanswered('ECONNRESET'), policy.maxRetries)).toMatchObject({ state: 'failed' });
   });
 
   it('a success after the last retry is a success', () => {
-    expect(decide(answered(204), policy.maxRetries + 5)).toMatchObject({ kind: 'delivered' });
+    expect(decide(answered(204), policy.maxRetries + 5)).toMatchObject({ state: 'delivered' });
   });
 
   it('no retries allowed makes the first failure final', () => {
     expect(decideOutcome(answered(500), { ...usual, policy: { ...policy, maxRetries: 0 } })).toMatchObject({
-      kind: 'failed',
+      state: 'failed',
     });
   });
 
   it('the delay is that of the failures so far', () => {
     expect([0, 1, 2].map((failures) => decide(answered(503), failures))).toMatchObject([
-      { afterMs: 25_000 },
-      { afterMs: 100_000 },
-      { afterMs: 400_000 },
+      { delayMs: 25_000 },
+      { delayMs: 100_000 },
+      { delayMs: 400_000 },
     ]);
   });
 
@@ -101,12 +97,12 @@ describe('what comes of an attempt', () => {
     ['for three centuries', '9999999999', 86_400_000],
     ['for longer than a number can say', '9'.repeat(400), 86_400_000],
     ['on a day that is far away', 'Fri, 20 Nov 2099 12:00:00 GMT', 86_400_000],
-  ])('a Retry-After %s is honoured within reason, never sooner than the schedule', (_asked, retryAfter, afterMs) => {
-    for (const status of [429, 503, 302]) expect(decide(answered(status, { retryAfter }))).toMatchObject({ afterMs });
+  ])('a Retry-After %s is honoured within reason, never sooner than the schedule', (_asked, retryAfter, delayMs) => {
+    for (const status of [429, 503, 302]) expect(decide(answered(status, { retryAfter }))).toMatchObject({ delayMs });
   });
 
   it('a Retry-After does not give a retry that the policy does not', () => {
-    expect(decide(answered(503, { retryAfter: '1' }), policy.maxRetries)).toMatchObject({ kind: 'failed' });
+    expect(decide(answered(503, { retryAfter: '1' }), policy.maxRetries)).toMatchObject({ state: 'failed' });
   });
 
   it('the beginning of the answer is kept with a failure', () => {
@@ -133,39 +129,39 @@ describe('what comes of an attempt', () => {
 });
 
 describe('what comes of an attempt that may be the only one', () => {
-  const decideOnce = (sent: Sent, failures = 0) =>
-    decideOutcome(sent, { ...usual, guarantee: 'at-most-once', failures });
+  const decideOnce = (response: WebhookResponse, failures = 0) =>
+    decideOutcome(response, { ...usual, guarantee: 'at-most-once', failures });
 
   it('is delivered by any 2xx', () => {
-    expect(decideOnce(answered(202))).toMatchObject({ kind: 'delivered' });
+    expect(decideOnce(answered(202))).toMatchObject({ state: 'delivered' });
   });
 
   it.each([302, 400, 429, 500, 503])('has failed when the receiver answered %i: it saw it', (status) => {
-    expect(decideOnce(answered(status))).toMatchObject({ kind: 'failed', attempt: { status } });
+    expect(decideOnce(answered(status))).toMatchObject({ state: 'failed', attempt: { status } });
   });
 
   it('is unknown when it was sent and nobody learnt what came of it', () => {
-    expect(decideOnce(unanswered('no complete answer within 10 s'))).toMatchObject({ kind: 'unknown' });
-    expect(decideOnce(abandoned(true))).toMatchObject({ kind: 'unknown' });
+    expect(decideOnce(unanswered('no complete answer within 10 s'))).toMatchObject({ state: 'unknown' });
+    expect(decideOnce(abandoned(true))).toMatchObject({ state: 'unknown' });
   });
 
   it('is repeated only when certainly nothing was sent', () => {
-    expect(decideOnce(unanswered('ECONNREFUSED', false))).toMatchObject({ kind: 'retry', afterMs: 25_000 });
-    expect(decideOnce(unanswered('ECONNREFUSED', false), policy.maxRetries)).toMatchObject({ kind: 'failed' });
-    expect(decideOnce(abandoned(false))).toEqual({ kind: 'held', afterMs: 0 });
+    expect(decideOnce(unanswered('ECONNREFUSED', false))).toMatchObject({ state: 'waiting', delayMs: 25_000 });
+    expect(decideOnce(unanswered('ECONNREFUSED', false), policy.maxRetries)).toMatchObject({ state: 'failed' });
+    expect(decideOnce(abandoned(false))).toEqual({ state: 'waiting', attempt: null, delayMs: 0 });
   });
 });
 
 describe('what comes of an attempt that a stopping worker ends', () => {
   it('is another attempt, at once, that costs nothing', () => {
-    expect(decide(abandoned(true))).toEqual({ kind: 'held', afterMs: 0 });
+    expect(decide(abandoned(true))).toEqual({ state: 'waiting', attempt: null, delayMs: 0 });
   });
 });
 
 describe('a delivery that is only worth sending for a while', () => {
   it('has expired when its next attempt would be too late', () => {
-    const decideBy = (expiresAt: number) => decideOutcome(answered(500), { ...usual, expiresAt }).kind;
+    const decideBy = (expiresAt: number) => decideOutcome(answered(500), { ...usual, expiresAt }).state;
     expect(decideBy(now + 25_000)).toBe('expired');
-    expect(decideBy(now + 25_001)).toBe('retry');
+    expect(decideBy(now + 25_001)).toBe('waiting');
   });
 });

@@ -1,149 +1,166 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Config } from '../config/config.module.js';
-import { Idempotency, type Handled, type Idempotent } from '../idempotency/idempotency.service.js';
-import { Heartbeat } from '../infra/postgres/heartbeat.service.js';
-import type { Settlement } from '../ledger/delivery.js';
-import { Leases } from '../ledger/leases.service.js';
-import { Ledger } from '../ledger/ledger.service.js';
-import type { QueuedDelivery } from '../queue/chunk.js';
+import { Idempotency, type Acquired, type IdempotentOperation } from '../idempotency/idempotency.service.js';
+import { Clock } from '../infra/clock.js';
+import { SendingClaims } from '../ledger/claim-sending.service.js';
+import type { Delivery } from '../ledger/delivery.js';
+import { DeliveriesInHand } from '../ledger/keep-in-hand.service.js';
+import { Settlements, type Outcome } from '../ledger/settle.service.js';
 import { guaranteeOf } from '../subscriptions/delivery-guarantee.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
-import type { DeliveryOutcome } from './decide-outcome.js';
+import type { Loaded } from './chunk-loader.service.js';
+import { Decider } from './decider.service.js';
 import { filteredCounted } from './delivery.counters.js';
-import { keepMsOf } from './keep-outcome.js';
-import { Sender, type Task } from './sender.service.js';
+import { EndpointWindows, verdictOn, type EndpointWindow } from './endpoint-window.js';
+import { sealMsOf } from './seal-lifetime.js';
+import { Sender } from './sender.service.js';
 import { untilItWorks } from './until-it-works.js';
 
-/** What one round made of a delivery. */
-type Course =
-  | { kind: 'settle'; outcome: DeliveryOutcome; isClaimed?: boolean }
-  /** Somebody is sending it, or died doing so. */
-  | { kind: 'in-flight' }
-  /** It is no longer this message's: handed out again, cancelled, or claimed before. */
-  | { kind: 'superseded' };
+/** A message that finds its delivery locked leaves it alone for the time limit of a call, and this much longer. */
+const lockedSlackMs = 6000;
 
-/** Beyond the time a call may take, before a delivery that somebody else seems to be sending is looked at again. */
-const inFlightSlackMs = 6000;
+/** A delivery that is to be sent. */
+interface Task {
+  delivery: Loaded;
+  subscription: Subscription;
+  /** Of the endpoint that the subscription's callback URL leads to. */
+  window: EndpointWindow;
+  stopping: AbortSignal;
+}
 
 /**
- * Hot path, second half, for one delivery. At least once: lock → send → seal → settle. At most once: claim → send →
- * settle. Taking and acknowledging is the worker's.
+ * The second half of the hot path (docs/glossary.md), for one delivery; the worker takes it from the queue. Locking, claiming
+ * and settling are repeated until they work. The call to the receiver never is.
  */
 @Injectable()
 export class DeliverService {
   private readonly logger = new Logger(DeliverService.name);
+  private readonly settings: Config['settings'];
   private readonly atLeastOnceCustomers: ReadonlySet<string>;
-  private readonly sent: Idempotent<Task, DeliveryOutcome>;
-  private readonly ended: Idempotent<DeliveryOutcome, DeliveryOutcome>;
+  private readonly windows: EndpointWindows;
+  private readonly keys: IdempotentOperation<Outcome>;
 
   constructor(
-    private readonly config: Config,
-    private readonly heartbeat: Heartbeat,
+    { settings }: Config,
+    private readonly clock: Clock,
     private readonly subscriptions: SubscriptionsService,
-    private readonly ledger: Ledger,
-    private readonly leases: Leases,
-    private readonly sender: Sender,
     idempotency: Idempotency,
+    private readonly claims: SendingClaims,
+    private readonly sender: Sender,
+    private readonly decider: Decider,
+    private readonly settlements: Settlements,
+    private readonly inHand: DeliveriesInHand,
   ) {
-    const { settings } = config;
+    this.settings = settings;
     this.atLeastOnceCustomers = new Set(settings.AT_LEAST_ONCE_SENDING_CUSTOMERS);
-    const lock = { operation: 'delivery', lockTtlMs: settings.TTL_LOCK_TIME_LIMIT_MS, mayTakeOver: true };
-    this.sent = idempotency.make((task: Task) => this.sendLocked(task), {
-      ...lock,
-      keepTtlMs: ({ subscription }) => keepMsOf(subscription.ownerClientId, settings.TTL_IDEMPOTENCY_PER_CUSTOMER_SEC),
-    });
-    this.ended = idempotency.make(async (outcome: DeliveryOutcome) => ({ outcome, isFinal: false }), {
-      ...lock,
-      keepTtlMs: () => 0, // never sealed
-    });
+    this.windows = new EndpointWindows(settings.MAX_IN_FLIGHT_PER_ENDPOINT, () => performance.now());
+    const lockTtlMs = settings.TTL_LOCK_TIME_LIMIT_MS;
+    this.keys = idempotency.operation({ name: 'delivery', lockTtlMs, mayTakeOver: true });
   }
 
   /**
-   * One attempt. Repeats what fails on our side, but never the call to the receiver.
-   * @param onSending called right before the call
-   * @returns true when the ledger knows what came of it, false when `stopping` came first
+   * Resolves when the ledger has the outcome of the delivery, or has left it to the worker that is sending it.
+   * @throws {Stopping} when the process stops before that
+   * @throws an error of a value that cannot be stored
    */
-  async deliver(
-    delivery: QueuedDelivery,
-    body: Buffer,
-    { onSending, stopping }: { onSending: () => void; stopping: AbortSignal },
-  ): Promise<boolean> {
-    const course = await this.follow(delivery, body, onSending, stopping);
-    if (!course) return false;
-    if (course.kind === 'superseded') return true;
-    const isSettled = await untilItWorks(() => this.settle(delivery, course), stopping);
-    if (course.kind === 'settle' && isGone(course.outcome)) await this.disable(delivery.subscriptionId);
-    return isSettled ?? false;
-  }
-
-  /** @returns undefined when `stopping` came before anything was sent */
-  private async follow(
-    delivery: QueuedDelivery,
-    body: Buffer,
-    onSending: () => void,
-    stopping: AbortSignal,
-  ): Promise<Course | undefined> {
+  async deliver(delivery: Loaded, stopping: AbortSignal): Promise<void> {
     const subscription = this.subscriptions.find(delivery.subscriptionId);
-    if (!subscription) return this.unlessSealed(this.ended, delivery, { kind: 'cancelled' }, stopping);
+    if (!subscription) return this.end(delivery, { state: 'cancelled', attempt: null }, stopping);
+    const ending = this.decider.endingOf(delivery, subscription);
+    if (ending) return this.end(delivery, ending, stopping);
+    const task = { delivery, subscription, window: this.windows.of(subscription.callbackUrl), stopping };
     const guarantee = guaranteeOf(subscription, this.atLeastOnceCustomers);
-    const ending = this.endingOf(delivery, subscription);
-    const task: Task = { delivery, subscription, guarantee, body, onSending, stopping };
-    if (guarantee === 'at-most-once') return ending ? settled(ending) : this.atMostOnce(task);
-    // It may have been sent before, and only the ledger does not know.
-    if (ending) return this.unlessSealed(this.ended, delivery, ending, stopping);
-    return this.unlessSealed(this.sent, delivery, task, stopping);
+    return guarantee === 'at-most-once' ? this.atMostOnce(task) : this.atLeastOnce(task);
   }
 
-  /** Why it is not sent any more; undefined: it is. */
-  private endingOf(delivery: QueuedDelivery, subscription: Subscription): DeliveryOutcome | undefined {
-    if (subscription.disabledAt) return { kind: 'failed', attempt: null };
-    if (delivery.expiresAt === null || this.heartbeat.ledgerNow() < delivery.expiresAt) return undefined;
-    this.logger.log({ event: 'delivery.expired', ...keyOf(delivery) });
-    return { kind: 'expired', attempt: null };
+  /** lock → send → decide → seal → settle. A later message that finds the seal is not sent. */
+  private async atLeastOnce(task: Task): Promise<void> {
+    const { delivery, subscription, window, stopping } = task;
+    const key = await this.lock(delivery, stopping);
+    if (key.kind !== 'acquired') return this.yieldTo(key, delivery, stopping);
+    try {
+      let outcome = await this.enter(task);
+      if (!outcome) {
+        const response = await this.sender.send(delivery, subscription);
+        window.leave(verdictOn(response), response.durationMs);
+        outcome = await this.decider.decide(delivery, 'at-least-once', response);
+      }
+      await (isSealed(outcome) ? key.lock.seal(outcome, this.sealMs(subscription)) : key.lock.release());
+      await this.settle(delivery, outcome, 'queued', stopping);
+    } finally {
+      await key.lock.release(); // does nothing, unless an error came before: the lock must not be extended for ever
+    }
   }
 
-  /** Whoever meets the seal repairs the ledger instead of sending again, or of ending what was sent. */
-  private async unlessSealed<Request>(
-    idempotent: Idempotent<Request, DeliveryOutcome>,
-    delivery: QueuedDelivery,
-    request: Request,
+  /** claim → send → decide → settle. The claim is committed before the call, and given once: no other call will follow. */
+  private async atMostOnce(task: Task): Promise<void> {
+    const { delivery, subscription, window, stopping } = task;
+    const held = await this.enter(task);
+    if (held) return this.settle(delivery, held, 'queued', stopping);
+    if (!(await this.claim(task))) return; // it was settled, handed out again, cancelled, or claimed before
+    const response = await this.sender.send(delivery, subscription);
+    window.leave(verdictOn(response), response.durationMs);
+    const outcome = await this.decider.decide(delivery, 'at-most-once', response);
+    await this.settle(delivery, outcome, 'sending', stopping);
+  }
+
+  /** Ends the delivery without a call, unless its key is sealed: then it was sent before, and that outcome counts. */
+  private async end(delivery: Delivery, ending: Outcome, stopping: AbortSignal): Promise<void> {
+    const key = await this.lock(delivery, stopping);
+    if (key.kind !== 'acquired') return this.yieldTo(key, delivery, stopping);
+    await key.lock.release();
+    if (ending.state === 'expired') this.logger.log({ event: 'delivery.expired', ...keyOf(delivery) });
+    await this.settle(delivery, ending, 'queued', stopping);
+  }
+
+  private lock(delivery: Delivery, stopping: AbortSignal): Promise<Acquired<Outcome>> {
+    return untilItWorks(() => this.keys.acquire(idOf(delivery)), this.clock, stopping);
+  }
+
+  /** @returns `held` where the endpoint has no room; undefined: the delivery has room for one call */
+  private async enter({ window, stopping }: Task): Promise<Outcome | undefined> {
+    const held = await window.enter();
+    if (held || !stopping.aborted) return held;
+    window.leave('none', 0);
+    throw stopping.reason;
+  }
+
+  private async claim({ delivery, window, stopping }: Task): Promise<boolean> {
+    let isClaimed = false;
+    try {
+      isClaimed = await untilItWorks(() => this.claims.claim(delivery), this.clock, stopping);
+    } finally {
+      if (!isClaimed) window.leave('none', 0);
+    }
+    return isClaimed;
+  }
+
+  /** Sealed: the ledger may have missed that outcome, so it is written. Locked: the holder will settle it within a short lease. */
+  private async yieldTo(
+    key: Exclude<Acquired<Outcome>, { kind: 'acquired' }>,
+    delivery: Delivery,
     stopping: AbortSignal,
-  ): Promise<Course | undefined> {
-    const done = await untilItWorks(() => idempotent.do(idOf(delivery), request), stopping);
-    if (done?.kind === 'replayed') {
+  ): Promise<void> {
+    if (key.kind === 'sealed') {
       filteredCounted.inc();
       this.logger.log({ event: 'delivery.filtered', ...keyOf(delivery) });
+      return this.settle(delivery, key.outcome, 'queued', stopping);
     }
-    if (done?.kind === 'executed' || done?.kind === 'replayed') return settled(done.outcome);
-    return done && { kind: 'in-flight' };
+    const leaseMs = this.settings.NOTIFICATION_REQUESTS_TIMEOUT * 1000 + lockedSlackMs;
+    await untilItWorks(() => this.inHand.leaveToHolder(delivery, leaseMs), this.clock, stopping);
   }
 
-  private async sendLocked(task: Task): Promise<Handled<DeliveryOutcome>> {
-    const outcome = (await this.sender.send(task))!; // nobody says no here
-    return { outcome, isFinal: outcome.kind === 'delivered' || outcome.kind === 'failed' };
-  }
-
-  /** The ledger's claim is committed before the call, and is given once: after it, this call or none. */
-  private async atMostOnce(task: Task): Promise<Course | undefined> {
-    const { delivery, stopping } = task;
-    let isMine: boolean | undefined;
-    const outcome = await this.sender.send(task, async () => {
-      isMine = await untilItWorks(() => this.ledger.claimSending(delivery), stopping);
-      return isMine === true;
-    });
-    if (outcome) return { kind: 'settle', outcome, isClaimed: isMine };
-    return isMine === false ? { kind: 'superseded' } : undefined;
-  }
-
-  private async settle(delivery: QueuedDelivery, course: Exclude<Course, { kind: 'superseded' }>): Promise<true> {
-    if (course.kind === 'settle') await this.ledger.settle(settlementOf(delivery, course));
-    else {
-      // What they do not settle in good time comes back.
-      const { NOTIFICATION_REQUESTS_TIMEOUT } = this.config.settings;
-      await this.leases.shortenLease([delivery], NOTIFICATION_REQUESTS_TIMEOUT * 1000 + inFlightSlackMs);
-    }
-    return true;
+  private async settle(
+    delivery: Delivery,
+    outcome: Outcome,
+    from: 'queued' | 'sending',
+    stopping: AbortSignal,
+  ): Promise<void> {
+    const settlement = { ...keyOf(delivery), from, ...outcome };
+    await untilItWorks(() => this.settlements.settle(settlement), this.clock, stopping);
+    // 410: nothing more should ever be sent there (Standard Webhooks; RFC 9110 §15.5.11).
+    if (outcome.attempt?.status === 410) await this.disable(delivery.subscriptionId);
   }
 
   private async disable(subscriptionId: string): Promise<void> {
@@ -155,37 +172,22 @@ export class DeliverService {
       this.logger.warn({ event: 'subscription.disable-failed', subscriptionId, error });
     }
   }
+
+  private sealMs({ ownerClientId }: Subscription): number {
+    return sealMsOf(ownerClientId, this.settings.TTL_IDEMPOTENCY_PER_CUSTOMER_SEC);
+  }
 }
 
-const settled = (outcome: DeliveryOutcome): Course => ({ kind: 'settle', outcome });
+/** After these no worker may call the receiver again. An ending without a call is not sealed: an operator may retry it. */
+const isSealed = ({ state }: Outcome): boolean => state === 'delivered' || state === 'failed';
 
-/** 410: nothing more should ever be sent there (Standard Webhooks; RFC 9110 §15.5.11). */
-const isGone = (outcome: DeliveryOutcome): boolean => outcome.kind === 'failed' && outcome.attempt?.status === 410;
-
-const keyOf = ({ notificationId, subscriptionId, generation }: QueuedDelivery) => ({
+const keyOf = ({ notificationId, subscriptionId, generation }: Delivery) => ({
   notificationId,
   subscriptionId,
   generation,
 });
 
-/** A replay is a new delivery to the receiver's mind and ours: the seal of the former one must not filter it. */
-function idOf({ notificationId, subscriptionId, replays }: QueuedDelivery): string {
+/** A replay is sent although the delivery has ended: the seal of its first series of attempts must not filter it. */
+function idOf({ notificationId, subscriptionId, replays }: Delivery): string {
   return `${notificationId}:${subscriptionId}${replays === 0 ? '' : `:${replays}`}`;
-}
-
-function settlementOf(
-  delivery: QueuedDelivery,
-  { outcome, isClaimed }: Extract<Course, { kind: 'settle' }>,
-): Settlement {
-  const key = { ...keyOf(delivery), isClaimed };
-  switch (outcome.kind) {
-    case 'retry':
-      return { ...key, attempt: outcome.attempt, state: 'waiting', delayMs: outcome.afterMs };
-    case 'held':
-      return { ...key, attempt: null, state: 'held', delayMs: outcome.afterMs };
-    case 'cancelled':
-      return { ...key, attempt: null, state: 'cancelled' };
-    default:
-      return { ...key, attempt: outcome.attempt, state: outcome.kind };
-  }
 }

@@ -14,10 +14,10 @@ describe('the window of an endpoint', () => {
     jest.useRealTimers();
   });
 
-  /** Enters as often as there is room at once. Whoever then stands in line gives up. */
+  /** Enters as often as there is room at once. What then stands in line gives up. */
   function fill(window: EndpointWindow): number {
     let entered = 0;
-    while (window.enter() === true) entered++;
+    while (window.enter() === undefined) entered++;
     nowMs += 2000; // nothing has been completed for so long that there is nothing to hope for
     jest.advanceTimersByTime(250);
     return entered;
@@ -52,7 +52,7 @@ describe('the window of an endpoint', () => {
   it('lets one who waits in when a call ends, first come first', async () => {
     fill(window);
     const entered: number[] = [];
-    for (const nr of [1, 2, 3]) void Promise.resolve(window.enter()).then((isIn) => isIn && entered.push(nr));
+    for (const nr of [1, 2, 3]) void Promise.resolve(window.enter()).then((held) => held ?? entered.push(nr));
     window.leave('unhealthy', 10); // a window of 4, in which 7 are open
     for (let i = 0; i < 2; i++) window.leave('healthy', 10); // of 6, in which 5 are open
     await jest.advanceTimersByTimeAsync(0);
@@ -65,12 +65,12 @@ describe('the window of an endpoint', () => {
   it('turns away who waited 250 ms in vain', async () => {
     fill(window);
     const entered = Promise.resolve(window.enter());
-    let isIn: boolean | undefined;
-    void entered.then((answer) => (isIn = answer));
+    let answer: unknown = 'none yet';
+    void entered.then((held) => (answer = held));
     await jest.advanceTimersByTimeAsync(249);
-    expect(isIn).toBeUndefined();
+    expect(answer).toBe('none yet');
     await jest.advanceTimersByTimeAsync(1);
-    expect(isIn).toBe(false);
+    expect(answer).toMatchObject({ state: 'held', attempt: null });
     // Nobody is in line any more who would take the room.
     for (let i = 0; i < 8; i++) window.leave('healthy', 10);
     expect(fill(window)).toBe(16);
@@ -79,47 +79,56 @@ describe('the window of an endpoint', () => {
   it('lets those wait on whom the endpoint, as fast as it was in the last second, will get to within a second', async () => {
     fill(window);
     for (let i = 0; i < 2; i++) window.leave('healthy', 10);
-    for (let i = 0; i < 4; i++) expect(window.enter()).toBe(true); // a window of 10, in which 6 were open
-    const answers: (boolean | undefined)[] = [undefined, undefined, undefined];
-    answers.forEach((_, nr) => void Promise.resolve(window.enter()).then((isIn) => (answers[nr] = isIn)));
+    for (let i = 0; i < 4; i++) expect(window.enter()).toBeUndefined(); // a window of 10, in which 6 were open
+    const answers: (string | undefined)[] = ['waits', 'waits', 'waits'];
+    answers.forEach((_, nr) => void Promise.resolve(window.enter()).then((held) => (answers[nr] = held?.state)));
     await jest.advanceTimersByTimeAsync(250);
-    expect(answers).toEqual([undefined, undefined, false]);
+    expect(answers).toEqual(['waits', 'waits', 'held']);
     nowMs += 1999; // still the second before
     await jest.advanceTimersByTimeAsync(250);
-    expect(answers).toEqual([undefined, undefined, false]);
+    expect(answers).toEqual(['waits', 'waits', 'held']);
     nowMs += 1;
     await jest.advanceTimersByTimeAsync(250);
-    expect(answers).toEqual([false, false, false]);
+    expect(answers).toEqual(['held', 'held', 'held']);
   });
 
   it('counts on no call that ended badly', async () => {
     fill(window);
     window.leave('unhealthy', 10);
-    let isIn: boolean | undefined;
-    void Promise.resolve(window.enter()).then((answer) => (isIn = answer));
+    let state: string | undefined;
+    void Promise.resolve(window.enter()).then((held) => (state = held?.state));
     await jest.advanceTimersByTimeAsync(250);
-    expect(isIn).toBe(false);
+    expect(state).toBe('held');
   });
 
   it('turns away at once when the line is sixteen times as long as the window', () => {
     fill(window);
     for (let i = 0; i < 8 * 16; i++) expect(window.enter()).toBeInstanceOf(Promise);
-    expect(window.enter()).toBe(false);
+    expect(window.enter()).toMatchObject({ state: 'held' });
   });
 
+  /** Turns away one more: nothing fits into its line any more. */
+  const heldMs = () => (window.enter() as { delayMs: number }).delayMs;
+
   it('spreads what it turns away at the speed the endpoint has shown', () => {
+    fill(window);
+    for (let i = 0; i < 8 * 16; i++) void window.enter();
+    nowMs = 100_000;
     // 100 ms a call, eight at once: one every 12.5 ms.
-    const delays = Array.from({ length: 100 }, () => window.holdMs());
+    const delays = Array.from({ length: 100 }, heldMs);
     expect(delays[0]).toBe(250); // never sooner than that
     expect(delays[99]).toBeCloseTo(1250);
     nowMs += 10_000;
-    expect(window.holdMs()).toBe(250);
+    expect(heldMs()).toBe(250);
   });
 
   it('holds nothing longer than a minute', () => {
-    for (let i = 0; i < 20; i++) window.leave('unhealthy', 10_000);
-    for (let i = 0; i < 100; i++) expect(window.holdMs()).toBeLessThanOrEqual(60_000);
-    expect(window.holdMs()).toBe(60_000);
+    fill(window);
+    for (let i = 0; i < 8; i++) window.leave('unhealthy', 10_000_000);
+    void window.enter(); // the one call that may still be open
+    for (let i = 0; i < 16; i++) void window.enter();
+    for (let i = 0; i < 100; i++) expect(heldMs()).toBeLessThanOrEqual(60_000);
+    expect(heldMs()).toBe(60_000);
   });
 });
 

@@ -1,28 +1,30 @@
 import { Logger } from '@nestjs/common';
-import { setMaxListeners } from 'node:events';
-import { setTimeout as pause } from 'node:timers/promises';
+import type { Clock } from '../infra/clock.js';
 import { isDataError } from '../infra/postgres/postgres-errors.js';
 
 const firstPauseMs = 50;
 const longestPauseMs = 2000;
 const logger = new Logger('Delivery');
 
+/** Why the signal of a worker is aborted: what it has not finished is left to another process. */
+export class Stopping extends Error {}
+
 /**
- * Our own trouble never costs a subscriber an attempt: work waits here, holding its place, until Postgres and Redis
- * answer again, so that no more is taken meanwhile. Undefined when `stopping` comes first.
- * @throws what no repetition can mend
+ * Our own trouble never costs a subscriber an attempt: the work is repeated until Postgres and Redis answer again. Its
+ * delivery keeps its permit meanwhile, so that the worker has no more in flight than it may. Work that begins while the
+ * process is stopping is tried once: an outcome that is known then is still written if it can be.
+ * @throws {Stopping} when the process stops before it works
+ * @throws an error that no repetition can mend
  */
-export async function untilItWorks<T>(work: () => Promise<T>, stopping: AbortSignal): Promise<T | undefined> {
-  for (let pauseMs = firstPauseMs; !stopping.aborted; pauseMs = Math.min(longestPauseMs, pauseMs * 2)) {
+export async function untilItWorks<T>(work: () => Promise<T>, clock: Clock, stopping: AbortSignal): Promise<T> {
+  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(longestPauseMs, pauseMs * 2)) {
     try {
       return await work();
     } catch (error) {
       if (isDataError(error)) throw error;
       logger.warn({ event: 'delivery.postponed', pauseMs, error });
-      // Everything a worker has in hand waits for this one signal: hundreds of listeners are no leak here.
-      setMaxListeners(0, stopping);
-      await pause(pauseMs, undefined, { signal: stopping }).catch(() => {}); // stopping ends it early
+      await clock.pause(pauseMs, stopping);
+      stopping.throwIfAborted();
     }
   }
-  return undefined;
 }

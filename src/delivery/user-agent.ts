@@ -1,8 +1,3 @@
-import { createRequire } from 'node:module';
-
-// From dist/src/delivery as from src/delivery, the nearest package.json upwards is Heraut's own.
-const { version } = createRequire(import.meta.url)(
-  import.meta.url.includes('/dist/') ? '../../../package.json' : '../../package.json',
-) as { version: string };
+import { version } from '../infra/version.js';
 
 export const userAgent = `Heraut/${version}`;

@@ -13,11 +13,11 @@ export type WebhookResponse =
    */
   | { kind: 'unanswered'; reason: string; durationMs: number; wasSent: boolean }
   /** We gave up ourselves, because this process is stopping: no fault of the receiver. */
-  | { kind: 'abandoned'; wasSent: boolean };
+  | { kind: 'abandoned'; durationMs: number; wasSent: boolean };
 
 /** Calls receivers. One call is one request: no redirect is followed, nothing is repeated. */
 export abstract class WebhookClient {
-  /** Never rejects: whatever a receiver does is an answer or the lack of one. Time and memory per call are bounded. */
+  /** Never rejects: all that a receiver can do is an answer or the lack of one. Time and memory per call are bounded. */
   abstract post(request: WebhookRequest): Promise<WebhookResponse>;
   /** Ends every call under way as abandoned. */
   abstract abandonAll(): void;

@@ -5,7 +5,7 @@ import type { Settings } from '../config/settings.js';
 import { RefusedAddresses } from '../infra/http/refused-addresses.js';
 import { WebhookClient, type WebhookRequest, type WebhookResponse } from './webhook-client.js';
 
-/** Nobody needs a webhook's answer; one that goes on beyond this is cut off, and the attempt has failed. */
+/** The body of an answer is not needed. One that is longer than this is cut off, and the attempt has failed. */
 const maxResponseBytes = 1024 * 1024;
 /** Kept of an answer that is no success: what an operator wants to read first. */
 const excerptCharacters = 500;
@@ -68,7 +68,10 @@ export class UndiciWebhookClient extends WebhookClient {
   }
 
   abandonAll(): void {
-    for (const call of [...this.calls]) call.end({ kind: 'abandoned', wasSent: call.wasSent });
+    const now = performance.now();
+    for (const call of [...this.calls]) {
+      call.end({ kind: 'abandoned', durationMs: now - call.startedAt, wasSent: call.wasSent });
+    }
   }
 
   async close(): Promise<void> {
@@ -137,7 +140,7 @@ class Call implements Dispatcher.DispatchHandler {
 
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     this.status = status;
-    // A header that came several times is a list, whatever its type says; nothing must break on it after the call was made.
+    // A header that came several times is a list, in spite of its type; nothing must break on it after the call was made.
     const retryAfter: unknown = headers['retry-after'];
     this.retryAfter = Array.isArray(retryAfter) ? String(retryAfter[0]) : headers['retry-after'];
   }

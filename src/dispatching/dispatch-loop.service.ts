@@ -1,9 +1,11 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { Config } from '../config/config.module.js';
 import { IdempotencyStore } from '../idempotency/idempotency-store.js';
-import { Leases } from '../ledger/leases.service.js';
-import { Ledger } from '../ledger/ledger.service.js';
+import { Postgres } from '../infra/postgres/postgres.js';
 import { PartitionKeeper } from '../ledger/partition-keeper.service.js';
+import { sweepOnceKeys } from '../ledger/once-key.js';
+import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { sweepProgress } from '../queue/progress-reports.js';
 import { Dispatcher } from './dispatcher.service.js';
 
 const recoverEveryMs = 1000;
@@ -11,73 +13,75 @@ const sweepEveryMs = 60_000;
 const vacuumEveryMs = 300_000;
 const partitionsEveryMs = 3_600_000;
 
-interface Duty {
+interface Task {
   name: string;
   everyMs: number;
-  run: () => Promise<unknown>;
+  run: (stopping: AbortSignal) => Promise<unknown>;
 }
 
-/** Runs the dispatcher's duties for as long as the process lives, each in its own rhythm and never twice at once. */
+/** Runs the dispatcher's tasks for as long as the process lives, each in its own rhythm and never twice at once. */
 @Injectable()
 export class DispatchLoop implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger = new Logger(DispatchLoop.name);
-  private readonly duties: Duty[];
+  private readonly tasks: Task[];
   private readonly timers = new Set<NodeJS.Timeout>();
   private readonly running = new Set<Promise<void>>();
-  private stopping = false;
+  private readonly stopping = new AbortController();
 
   constructor(
-    config: Config,
+    { settings }: Config,
     dispatcher: Dispatcher,
-    ledger: Ledger,
-    leases: Leases,
+    postgres: Postgres,
+    heartbeat: Heartbeat,
     partitions: PartitionKeeper,
     idempotency: IdempotencyStore,
   ) {
-    this.duties = [
-      { name: 'dispatch', everyMs: config.settings.DISPATCH_INTERVAL_MS, run: () => dispatcher.dispatchDue() },
-      { name: 'recover', everyMs: recoverEveryMs, run: () => dispatcher.recover() },
-      { name: 'sweep', everyMs: sweepEveryMs, run: () => idempotency.sweep() },
-      { name: 'sweep-processes', everyMs: sweepEveryMs, run: () => leases.sweepProcesses() },
-      { name: 'sweep-keys', everyMs: sweepEveryMs, run: () => ledger.sweepKeys() },
+    this.tasks = [
+      { name: 'hand-out', everyMs: settings.DISPATCH_INTERVAL_MS, run: (stopping) => dispatcher.handOutDue(stopping) },
+      // A task each: a rule that has to wait for the queue keeps no other one waiting.
+      ...dispatcher.rules.map((rule) => ({
+        name: rule.name,
+        everyMs: recoverEveryMs,
+        run: (stopping: AbortSignal) => dispatcher.apply(rule, stopping),
+      })),
+      { name: 'sweep-locks', everyMs: sweepEveryMs, run: () => idempotency.sweep() },
+      { name: 'sweep-keys', everyMs: sweepEveryMs, run: () => sweepOnceKeys(postgres) },
+      { name: 'sweep-processes', everyMs: sweepEveryMs, run: () => heartbeat.sweep() },
+      { name: 'sweep-progress', everyMs: sweepEveryMs, run: () => sweepProgress(postgres) },
       { name: 'vacuum', everyMs: vacuumEveryMs, run: () => partitions.vacuumEmbedded() },
-      { name: 'partitions', everyMs: partitionsEveryMs, run: () => keepPartitions(partitions) },
+      { name: 'make-partitions', everyMs: partitionsEveryMs, run: () => partitions.makeAhead() },
+      { name: 'drop-partitions', everyMs: partitionsEveryMs, run: () => partitions.dropExpired() },
     ];
   }
 
   onApplicationBootstrap(): void {
-    for (const duty of this.duties) this.schedule(duty, 0);
+    for (const task of this.tasks) this.schedule(task, 0);
   }
 
   async onModuleDestroy(): Promise<void> {
-    this.stopping = true;
+    this.stopping.abort();
     for (const timer of this.timers) clearTimeout(timer);
     await Promise.all(this.running);
   }
 
-  private schedule(duty: Duty, delayMs: number): void {
+  private schedule(task: Task, delayMs: number): void {
     const timer = setTimeout(() => {
       this.timers.delete(timer);
-      const run = this.perform(duty).finally(() => {
+      const run = this.perform(task).finally(() => {
         this.running.delete(run);
-        if (!this.stopping) this.schedule(duty, duty.everyMs);
+        if (!this.stopping.signal.aborted) this.schedule(task, task.everyMs);
       });
       this.running.add(run);
     }, delayMs);
     this.timers.add(timer);
   }
 
-  private async perform(duty: Duty): Promise<void> {
+  private async perform(task: Task): Promise<void> {
     try {
-      await duty.run();
+      await task.run(this.stopping.signal);
     } catch (error) {
       // Nothing is lost by it: all state is in the ledger, and the next round starts from there.
-      this.logger.warn({ event: 'dispatcher.duty-failed', duty: duty.name, error });
+      this.logger.warn({ event: 'dispatcher.task-failed', task: task.name, error });
     }
   }
-}
-
-async function keepPartitions(partitions: PartitionKeeper): Promise<void> {
-  await partitions.makeAhead();
-  await partitions.dropExpired();
 }

@@ -1,18 +1,18 @@
 import { Module, type DynamicModule } from '@nestjs/common';
-import { EnqueueingModule } from '../enqueueing/enqueueing.module.js';
 import { IdempotencyModule } from '../idempotency/idempotency.module.js';
 import { LedgerModule } from '../ledger/ledger.module.js';
 import { QueueModule } from '../queue/queue.module.js';
+import { QueuePosition } from '../queue/queue-position.service.js';
 import { DispatchLoop } from './dispatch-loop.service.js';
 import { Dispatcher } from './dispatcher.service.js';
 
-@Module({ imports: [LedgerModule, QueueModule, EnqueueingModule, IdempotencyModule] })
+@Module({ imports: [LedgerModule, QueueModule, IdempotencyModule] })
 export class DispatchingModule {
   /** @param looping false for the one run from the command line */
   static with(looping: boolean): DynamicModule {
     return {
       module: DispatchingModule,
-      providers: looping ? [Dispatcher, DispatchLoop] : [Dispatcher],
+      providers: looping ? [QueuePosition, Dispatcher, DispatchLoop] : [QueuePosition, Dispatcher],
       exports: [Dispatcher],
     };
   }

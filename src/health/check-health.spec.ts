@@ -9,7 +9,7 @@ const up = (name: string, stops: Role[]): HealthCheck => ({ name, stops, check: 
 const down = (name: string, stops: Role[], error: unknown = new PartDown('gone')): HealthCheck => ({
   name,
   stops,
-  // What is thrown at us is not always an Error.
+  // A thrown value is not always an Error.
   check: () => Promise.resolve().then(() => Promise.reject(error as Error)),
 });
 
@@ -22,7 +22,7 @@ describe('health', () => {
     });
   });
 
-  it('is degraded while a part is down that leaves one of the roles working, and names it', async () => {
+  it('is degraded, and names the part, while a part is down without which one of the roles still works', async () => {
     const checks = [up('postgres', everyRole), down('rabbitmq', ['worker', 'dispatcher'])];
     expect(await checkHealth(checks, everyRole, 1000, ignore)).toEqual({
       status: 'degraded',
@@ -41,7 +41,7 @@ describe('health', () => {
     expect((await checkHealth(checks, ['worker', 'dispatcher'], 1000, ignore)).status).toBe('unavailable');
   });
 
-  it('is degraded by what stops only others', async () => {
+  it('is degraded by a part that stops only other processes', async () => {
     expect((await checkHealth([down('worker', ['worker'])], ['api'], 1000, ignore)).status).toBe('degraded');
   });
 
@@ -59,7 +59,7 @@ describe('health', () => {
       'failed with ECONNREFUSED',
     ],
     [new Error('password authentication failed for user "admin"'), 'failed, see the log'],
-  ])('shows of a foreign error only its code, and reports it whole', async (error, shown) => {
+  ])('shows only the code of an error that is not ours, and reports the whole error', async (error, shown) => {
     const reported: [string, unknown][] = [];
     const { parts } = await checkHealth([down('postgres', everyRole, error)], everyRole, 1000, (...args) =>
       reported.push(args),
@@ -68,7 +68,7 @@ describe('health', () => {
     expect(reported).toEqual([['postgres', error]]);
   });
 
-  it('stands up to a part that throws what is no Error', async () => {
+  it('survives a part that throws something other than an Error', async () => {
     const { parts } = await checkHealth([down('postgres', everyRole, 'nonsense')], everyRole, 1000, ignore);
     expect(parts['postgres']).toEqual({ status: 'down', error: 'failed, see the log' });
   });

@@ -9,7 +9,7 @@ export interface Link {
 }
 
 /**
- * `GET /`: the page for people and probes that know nothing but the address. 200 whatever the state: the answer for a load
+ * `GET /`: the page for people and probes that know only the address. 200 in every state: the answer for a load
  * balancer is at /health/ready. A route of the server, because a controller answers in JSON.
  */
 export function serveFrontPage(app: NestFastifyApplication, documents: readonly Link[]): void {

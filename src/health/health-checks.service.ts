@@ -2,10 +2,10 @@ import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { Config } from '../config/config.module.js';
 import { checkHealth, PartDown, type Health, type HealthCheck } from './check-health.js';
 
-/** Longer than a busy database needs, shorter than the patience of an orchestrator's probe. */
+/** Longer than a busy database needs, shorter than the timeout of an orchestrator's probe. */
 const timeoutMs = 2000;
 
-/** Looks at every part that this process depends on. */
+/** Checks every part that this process depends on. */
 @Injectable()
 export class HealthChecks implements OnModuleDestroy {
   private readonly logger = new Logger(HealthChecks.name);
@@ -26,15 +26,15 @@ export class HealthChecks implements OnModuleDestroy {
     this.checks.push(check);
   }
 
-  /** Callers that come together share one look: anyone may ask, and must not be able to load the database by asking. */
+  /** Calls that arrive together share one check: anyone may call, and must not be able to load the database that way. */
   look(): Promise<Health> {
     this.running ??= this.lookOnce().finally(() => (this.running = undefined));
     return this.running;
   }
 
   /**
-   * From here on a load balancer should send nothing new; what is in flight is still finished. Nest tells the modules in
-   * the reverse order of app.module.ts, so this one, the last there, knows before the others begin to finish.
+   * From here on a load balancer should send no new requests; those in flight are still finished. Nest calls the modules in
+   * the reverse order of app.module.ts, so this one, the last there, is called before the others stop.
    */
   onModuleDestroy(): void {
     this.isStopping = true;
@@ -44,7 +44,7 @@ export class HealthChecks implements OnModuleDestroy {
     const causes = new Map<string, unknown>();
     const { ROLES } = this.config.settings;
     const health = await checkHealth(this.checks, ROLES, timeoutMs, (part, cause) => causes.set(part, cause));
-    // Probes come every few seconds: what they find is logged when it changes.
+    // Probes come every few seconds, so the result is logged only when it changes.
     const seen = `${health.status} ${health.down.join()}`;
     if (seen !== this.lastSeen) {
       this.lastSeen = seen;

@@ -18,7 +18,7 @@ const healthOutput = z
   })
   .meta({ id: 'Health' });
 
-/** For orchestrators and load balancers, hence without a token; it tells no names of hosts and no secrets. */
+/** For orchestrators and load balancers, hence without a token; it shows no names of hosts and no secrets. */
 @ApiTags('health')
 @Controller('health')
 export class HealthController {

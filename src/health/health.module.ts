@@ -2,13 +2,13 @@ import { Inject, Module } from '@nestjs/common';
 import type { Redis } from 'ioredis';
 import { Config } from '../config/config.module.js';
 import { Postgres } from '../infra/postgres/postgres.js';
+import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { REDIS } from '../infra/redis/redis.module.js';
 import { DeliveryQueue } from '../queue/delivery-queue.js';
 import { QueueModule } from '../queue/queue.module.js';
 import { HealthChecks } from './health-checks.service.js';
 import { HealthController } from './health.controller.js';
-import { roleIsAlive } from './role-is-alive.js';
-import { migrationsHaveRun, postgresAnswers, rabbitMqWorks, redisAnswers } from './server-checks.js';
+import { migrationsHaveRun, postgresAnswers, rabbitMqWorks, redisAnswers, roleIsAlive } from './part-checks.js';
 
 @Module({ imports: [QueueModule], controllers: [HealthController], providers: [HealthChecks] })
 export class HealthModule {
@@ -16,6 +16,7 @@ export class HealthModule {
     checks: HealthChecks,
     { settings }: Config,
     postgres: Postgres,
+    heartbeat: Heartbeat,
     queue: DeliveryQueue,
     @Inject(REDIS) redis: Redis | null,
   ) {
@@ -23,7 +24,7 @@ export class HealthModule {
     checks.register(migrationsHaveRun(postgres));
     if (settings.AMQP_URL) checks.register(rabbitMqWorks(queue));
     if (redis) checks.register(redisAnswers(redis));
-    checks.register(roleIsAlive(postgres, 'worker', 'nothing is delivered'));
-    checks.register(roleIsAlive(postgres, 'dispatcher', 'nothing is retried'));
+    checks.register(roleIsAlive(heartbeat, 'worker', 'nothing is delivered'));
+    checks.register(roleIsAlive(heartbeat, 'dispatcher', 'nothing is retried'));
   }
 }

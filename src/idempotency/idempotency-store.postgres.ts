@@ -1,68 +1,50 @@
 import { Batcher } from '../infra/batcher.js';
 import { isDataError } from '../infra/postgres/postgres-errors.js';
-import type { Postgres, Statement } from '../infra/postgres/postgres.js';
-import { IdempotencyStore, type Acquired, type Claim } from './idempotency-store.js';
+import type { Postgres } from '../infra/postgres/postgres.js';
+import { rowsOf, statement } from '../infra/postgres/statement.js';
+import { IdempotencyStore, type LockAnswer, type LockRequest } from './idempotency-store.js';
 
-/** Free, expired and orphaned keys are taken, and those the caller has already; of an orphan's owner the heartbeat in `process` has ended. */
-const acquireKeys: Statement = {
-  name: 'idempotency-acquire',
-  text: `
-    WITH wanted AS (
-      SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::int[], $5::boolean[])
-        AS w (key, owner, request_hash, ttl_ms, may_take_over)
-    ),
-    -- Read before the insert writes, as every part of one statement: tells a takeover from an expiry.
+const wanted = rowsOf<LockRequest>('wanted', {
+  key: ['text', (request) => request.key],
+  token: ['text', (request) => request.token],
+  request_hash: ['text', (request) => request.requestHash],
+  ttl_ms: ['int', (request) => request.ttlMs],
+  may_take_over: ['boolean', (request) => request.mayTakeOver],
+});
+
+/**
+ * Locks keys that are free or expired, those the caller has locked already, and those of a holder whose heartbeat in `process`
+ * has ended. A sealed key has no token.
+ */
+const acquireKeys = statement(
+  'idempotency-acquire',
+  `
+    WITH wanted AS (SELECT * FROM ${wanted.from}),
+    -- All parts of a statement read the same snapshot, so this is the row before the insert: tells a takeover from an expiry.
     before AS (
-      SELECT k.key, k.expires_at > now() AND k.owner <> w.owner AS was_locked
+      SELECT k.key, k.expires_at > now() AND k.token <> w.token AS was_locked
       FROM idempotency_key k JOIN wanted w USING (key)
     ),
-    taken AS (
-      INSERT INTO idempotency_key AS k (key, owner, request_hash, expires_at)
-      SELECT key, owner, request_hash, now() + ttl_ms * interval '1 ms' FROM wanted ORDER BY key
+    acquired AS (
+      INSERT INTO idempotency_key AS k (key, token, request_hash, expires_at)
+      SELECT key, token, request_hash, now() + ttl_ms * interval '1 ms' FROM wanted ORDER BY key
       ON CONFLICT (key) DO UPDATE SET
-        owner = EXCLUDED.owner, request_hash = EXCLUDED.request_hash, outcome = NULL, expires_at = EXCLUDED.expires_at
-      WHERE k.expires_at <= now() OR k.owner = EXCLUDED.owner
-        OR k.owner IS NOT NULL
+        token = EXCLUDED.token, request_hash = EXCLUDED.request_hash, outcome = NULL, expires_at = EXCLUDED.expires_at
+      WHERE k.expires_at <= now() OR k.token = EXCLUDED.token
+        OR k.token IS NOT NULL
           AND EXISTS (SELECT FROM wanted w WHERE w.key = k.key AND w.may_take_over)
-          AND NOT EXISTS (SELECT FROM process p WHERE p.id = split_part(k.owner, '/', 1) AND p.expires_at > now())
+          AND NOT EXISTS (SELECT FROM process p WHERE p.id = split_part(k.token, '/', 1) AND p.expires_at > now())
       RETURNING k.key
     )
-    SELECT taken.key, coalesce(before.was_locked, false) AS taken_over FROM taken LEFT JOIN before USING (key)`,
-};
+    SELECT acquired.key, coalesce(before.was_locked, false) AS taken_over FROM acquired LEFT JOIN before USING (key)`,
+);
 
-const readKeys: Statement = {
-  name: 'idempotency-read',
-  text: 'SELECT key, owner, request_hash, outcome FROM idempotency_key WHERE key = ANY ($1::text[]) AND expires_at > now()',
-};
+const readKeys = statement(
+  'idempotency-read',
+  'SELECT key, token, request_hash, outcome FROM idempotency_key WHERE key = ANY ($keys::text[]) AND expires_at > now()',
+);
 
-const leaveKeys: Statement = {
-  name: 'idempotency-leave',
-  text: `
-    WITH leaving AS (
-      SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::text[])
-        AS l (key, token, verb, ttl_ms, outcome)
-    ),
-    released AS (
-      DELETE FROM idempotency_key k USING leaving l
-      WHERE k.key = l.key AND k.owner = l.token AND k.expires_at > now() AND l.verb = 'release' RETURNING k.key, l.token
-    ),
-    kept AS (
-      UPDATE idempotency_key k SET
-        owner = CASE WHEN l.verb = 'seal' THEN NULL ELSE k.owner END,
-        outcome = CASE WHEN l.verb = 'seal' THEN l.outcome::json END,
-        expires_at = now() + l.ttl_ms * interval '1 ms'
-      FROM leaving l
-      WHERE k.key = l.key AND k.owner = l.token AND k.expires_at > now() AND l.verb <> 'release' RETURNING k.key, l.token
-    )
-    SELECT key, token FROM released UNION ALL SELECT key, token FROM kept`,
-};
-
-const sweepKeys: Statement = {
-  name: 'idempotency-sweep',
-  text: 'DELETE FROM idempotency_key WHERE expires_at <= now()',
-};
-
-interface Leave {
+interface LockChange {
   key: string;
   token: string;
   verb: 'seal' | 'extend' | 'release';
@@ -70,100 +52,129 @@ interface Leave {
   outcome: string | null;
 }
 
-/** A text that Postgres refuses (a NUL character) hurts nobody else in its batch. */
+const changes = rowsOf<LockChange>('change', {
+  key: ['text', (change) => change.key],
+  token: ['text', (change) => change.token],
+  verb: ['text', (change) => change.verb],
+  ttl_ms: ['bigint', (change) => change.ttlMs],
+  outcome: ['text', (change) => change.outcome],
+});
+
+const changeKeys = statement(
+  'idempotency-change',
+  `
+    WITH change AS (SELECT * FROM ${changes.from}),
+    released AS (
+      DELETE FROM idempotency_key k USING change c
+      WHERE k.key = c.key AND k.token = c.token AND k.expires_at > now() AND c.verb = 'release' RETURNING k.key, c.token
+    ),
+    kept AS (
+      UPDATE idempotency_key k SET
+        token = CASE WHEN c.verb = 'seal' THEN NULL ELSE k.token END,
+        outcome = CASE WHEN c.verb = 'seal' THEN c.outcome::json END,
+        expires_at = now() + c.ttl_ms * interval '1 ms'
+      FROM change c
+      WHERE k.key = c.key AND k.token = c.token AND k.expires_at > now() AND c.verb <> 'release' RETURNING k.key, c.token
+    )
+    SELECT key, token FROM released UNION ALL SELECT key, token FROM kept`,
+);
+
+const sweepTogether = 10_000;
+/** Passes over a key that is just being locked anew: each waiting for the other could end in a deadlock. */
+const sweepKeys = statement(
+  'idempotency-sweep',
+  `DELETE FROM idempotency_key WHERE ctid = ANY (ARRAY(
+     SELECT ctid FROM idempotency_key WHERE expires_at <= now() LIMIT $most FOR UPDATE SKIP LOCKED
+   ))`,
+);
+
+/** A text that Postgres refuses (a NUL character) fails alone, not the rest of its batch. */
 const batching = { maxItems: 256, lingerMs: 1, isolate: isDataError };
 
 /** Locks and seals in the ledger's database, where there is no Redis. */
 export class PostgresIdempotencyStore extends IdempotencyStore {
-  private readonly acquiring = new Batcher<Claim, Acquired>((batch) => this.acquireTogether(batch), batching);
-  private readonly leaving = new Batcher<Leave, boolean>((batch) => this.leaveTogether(batch), batching);
+  private readonly acquiring = new Batcher<LockRequest, LockAnswer>((batch) => this.acquireTogether(batch), batching);
+  private readonly changing = new Batcher<LockChange, boolean>((batch) => this.changeTogether(batch), batching);
 
   constructor(private readonly postgres: Postgres) {
     super();
   }
 
-  /** The heartbeat in the table `process` says who is alive. */
-  async live(): Promise<void> {}
+  /** The heartbeat in the table `process` says which processes are alive. */
+  async announce(): Promise<void> {}
 
-  async leave(): Promise<void> {}
+  async withdraw(): Promise<void> {}
 
-  acquire(claim: Claim): Promise<Acquired> {
-    return this.acquiring.add(claim);
+  acquire(request: LockRequest): Promise<LockAnswer> {
+    return this.acquiring.add(request);
   }
 
   extend(key: string, token: string, ttlMs: number): Promise<boolean> {
-    return this.leaving.add({ key, token, verb: 'extend', ttlMs, outcome: null });
+    return this.changing.add({ key, token, verb: 'extend', ttlMs, outcome: null });
   }
 
   seal(key: string, token: string, outcome: unknown, keepMs: number): Promise<boolean> {
-    return this.leaving.add({ key, token, verb: 'seal', ttlMs: keepMs, outcome: JSON.stringify(outcome) });
+    return this.changing.add({ key, token, verb: 'seal', ttlMs: keepMs, outcome: JSON.stringify(outcome) });
   }
 
   release(key: string, token: string): Promise<boolean> {
-    return this.leaving.add({ key, token, verb: 'release', ttlMs: 0, outcome: null });
+    return this.changing.add({ key, token, verb: 'release', ttlMs: 0, outcome: null });
   }
 
   async sweep(): Promise<void> {
-    await this.postgres.query(sweepKeys, []);
+    while ((await this.postgres.affected(sweepKeys, { most: sweepTogether })) === sweepTogether);
   }
 
-  private async acquireTogether(batch: Claim[]): Promise<Acquired[]> {
-    // One statement may touch a key once: of several who want it, the first asks and the others find it locked.
-    const first = new Map<string, Claim>();
-    for (const claim of batch) if (!first.has(claim.key)) first.set(claim.key, claim);
-    const claims = [...first.values()];
-    const taken = await this.postgres.query<{ key: string; taken_over: boolean }>(acquireKeys, [
-      claims.map((claim) => claim.key),
-      claims.map((claim) => claim.token),
-      claims.map((claim) => claim.requestHash),
-      claims.map((claim) => claim.ttlMs),
-      claims.map((claim) => claim.mayTakeOver),
-    ]);
-    const answers = new Map<string, Acquired>(
-      taken.map((row) => [row.key, { kind: 'acquired', takenOver: row.taken_over }]),
+  private async acquireTogether(batch: LockRequest[]): Promise<LockAnswer[]> {
+    // One statement may lock a key once: of several callers with the same key, the first asks and the others find it locked.
+    const first = new Map<string, LockRequest>();
+    for (const request of batch) if (!first.has(request.key)) first.set(request.key, request);
+    const requests = [...first.values()];
+    const acquired = await this.postgres.query<{ key: string; taken_over: boolean }>(
+      acquireKeys,
+      wanted.bind(requests),
     );
-    const others = claims.filter((claim) => !answers.has(claim.key)).map((claim) => claim.key);
-    const found = others.length > 0 ? await this.find(others) : new Map<string, Acquired>();
-    return batch.map((claim) => {
-      const mine = first.get(claim.key) === claim ? answers.get(claim.key) : undefined;
-      // Not found: it was locked a moment ago and has just left.
-      return mine ?? found.get(claim.key) ?? { kind: 'locked' };
+    const answers = new Map<string, LockAnswer>(
+      acquired.map((row) => [row.key, { kind: 'acquired', takenOver: row.taken_over }]),
+    );
+    const others = requests.filter(({ key }) => !answers.has(key)).map(({ key }) => key);
+    const found = others.length > 0 ? await this.find(others) : new Map<string, LockAnswer>();
+    return batch.map((request) => {
+      const own = first.get(request.key) === request ? answers.get(request.key) : undefined;
+      // Not found: it was locked when the first statement ran, and has been released since.
+      return own ?? found.get(request.key) ?? { kind: 'locked' };
     });
   }
 
-  private async find(keys: string[]): Promise<Map<string, Acquired>> {
+  private async find(keys: string[]): Promise<Map<string, LockAnswer>> {
     const rows = await this.postgres.query<{
       key: string;
-      owner: string | null;
+      token: string | null;
       request_hash: string | null;
       outcome: unknown;
-    }>(readKeys, [keys]);
+    }>(readKeys, { keys });
     return new Map(
       rows.map((row) => [
         row.key,
-        row.owner === null
+        row.token === null
           ? { kind: 'sealed', outcome: row.outcome, requestHash: row.request_hash }
           : { kind: 'locked' },
       ]),
     );
   }
 
-  private async leaveTogether(batch: Leave[]): Promise<boolean[]> {
-    // One statement changes a row once: of one owner's calls the one that ends the lock counts, not an extension beside it.
-    const decisive = new Map<string, Leave>();
-    for (const leave of batch) {
-      const id = `${leave.key} ${leave.token}`;
-      if (leave.verb !== 'extend' || !decisive.has(id)) decisive.set(id, leave);
+  private async changeTogether(batch: LockChange[]): Promise<boolean[]> {
+    // One statement changes a row once: of several calls for one lock, the one that ends it counts, not an extension.
+    const decisive = new Map<string, LockChange>();
+    for (const change of batch) {
+      const id = `${change.key} ${change.token}`;
+      if (change.verb !== 'extend' || !decisive.has(id)) decisive.set(id, change);
     }
-    const leaves = [...decisive.values()];
-    const rows = await this.postgres.query<{ key: string; token: string }>(leaveKeys, [
-      leaves.map((leave) => leave.key),
-      leaves.map((leave) => leave.token),
-      leaves.map((leave) => leave.verb),
-      leaves.map((leave) => leave.ttlMs),
-      leaves.map((leave) => leave.outcome),
-    ]);
-    const left = new Set(rows.map((row) => `${row.key} ${row.token}`));
-    return batch.map((leave) => left.has(`${leave.key} ${leave.token}`));
+    const rows = await this.postgres.query<{ key: string; token: string }>(
+      changeKeys,
+      changes.bind([...decisive.values()]),
+    );
+    const changed = new Set(rows.map((row) => `${row.key} ${row.token}`));
+    return batch.map((change) => changed.has(`${change.key} ${change.token}`));
   }
 }

@@ -1,21 +1,21 @@
 import { Logger } from '@nestjs/common';
 import type { Redis } from 'ioredis';
 import { Batcher } from '../infra/batcher.js';
-import { IdempotencyStore, type Acquired, type Claim } from './idempotency-store.js';
+import { IdempotencyStore, type LockAnswer, type LockRequest } from './idempotency-store.js';
 
 /*
- * Value under a key: `L<token> <hash>` locked, `S<hash> <outcome as JSON>` sealed; the hash may be empty. An owner is
- * alive as long as `w:<process>` exists. All scripts take any number of keys: one round trip for what arrives together.
- * The liveness key is read inside the script and is not among KEYS, so this needs a single Redis, not a cluster.
+ * Value under a key: `L<token> <hash>` locked, `S<hash> <outcome as JSON>` sealed; the hash may be empty. A holder is
+ * alive as long as `w:<process>` exists. All scripts accept any number of keys: one round trip for all calls that arrive
+ * together. The liveness key is read inside the script and is not among KEYS, so this needs a single Redis, not a cluster.
  *
- * A key of another type than text would make the whole script fail, and with it everybody else in the batch; hence pcall.
+ * A key of another type than text would make the whole script fail, and with it all other calls of the batch; hence pcall.
  */
 const isOfAnotherType = `
 local function isOfAnotherType(found)
   return type(found) == 'table' and found.err and string.find(found.err, 'WRONGTYPE', 1, true)
 end`;
 
-/** Answers: A acquired, T taken over, = and what stands there, ? for what is no text. */
+/** Answers: A acquired, T taken over, = and the present value, ? for a value that is no text. */
 const acquireScript = `
 ${isOfAnotherType}
 local answers = {}
@@ -34,8 +34,8 @@ for i, key in ipairs(KEYS) do
     redis.call('SET', key, wanted, 'PX', ttl)
     answers[i] = 'A'
   elseif takeover == '1' and string.sub(found, 1, 1) == 'L' then
-    local owner = string.match(found, '^L([^/ ]+)/')
-    if owner and redis.call('EXISTS', 'w:' .. owner) == 0 then
+    local holder = string.match(found, '^L([^/ ]+)/')
+    if holder and redis.call('EXISTS', 'w:' .. holder) == 0 then
       redis.call('SET', key, wanted, 'PX', ttl)
       answers[i] = 'T'
     else
@@ -47,8 +47,8 @@ for i, key in ipairs(KEYS) do
 end
 return answers`;
 
-/** Whoever holds the lock with this token may write the new value (seal), or nothing (release), or keep it (extend). */
-const leaveScript = `
+/** Only the holder of the lock, by its token, may write the new value (seal), or nothing (release), or keep it (extend). */
+const changeScript = `
 ${isOfAnotherType}
 local answers = {}
 for i, key in ipairs(KEYS) do
@@ -71,7 +71,7 @@ for i, key in ipairs(KEYS) do
 end
 return answers`;
 
-interface Leave {
+interface LockChange {
   key: string;
   token: string;
   verb: 'seal' | 'extend' | 'release';
@@ -81,7 +81,7 @@ interface Leave {
 
 type WithScripts = Redis & {
   acquireKeys(count: number, ...keysAndArguments: (string | number)[]): Promise<string[]>;
-  leaveKeys(count: number, ...keysAndArguments: (string | number)[]): Promise<number[]>;
+  changeKeys(count: number, ...keysAndArguments: (string | number)[]): Promise<number[]>;
 };
 
 const livenessTtlMs = 5000;
@@ -91,8 +91,8 @@ const batching = { maxItems: 256, lingerMs: 1, concurrency: 2 };
 export class RedisIdempotencyStore extends IdempotencyStore {
   private readonly logger = new Logger('RedisIdempotencyStore');
   private readonly redis: WithScripts;
-  private readonly acquiring = new Batcher<Claim, Acquired>((batch) => this.acquireTogether(batch), batching);
-  private readonly leaving = new Batcher<Leave, boolean>((batch) => this.leaveTogether(batch), batching);
+  private readonly acquiring = new Batcher<LockRequest, LockAnswer>((batch) => this.acquireTogether(batch), batching);
+  private readonly changing = new Batcher<LockChange, boolean>((batch) => this.changeTogether(batch), batching);
   private timer: NodeJS.Timeout | undefined;
 
   constructor(
@@ -101,13 +101,13 @@ export class RedisIdempotencyStore extends IdempotencyStore {
   ) {
     super();
     redis.defineCommand('acquireKeys', { lua: acquireScript });
-    redis.defineCommand('leaveKeys', { lua: leaveScript });
+    redis.defineCommand('changeKeys', { lua: changeScript });
     this.redis = redis as WithScripts;
   }
 
-  async live(): Promise<void> {
+  async announce(): Promise<void> {
     const beat = () => this.redis.set(`w:${this.processId}`, '1', 'PX', livenessTtlMs);
-    // A Redis that is down or was flushed sees this process again with the next beat.
+    // After an outage or a flush of Redis this process counts as alive again with its next beat.
     const tryBeat = () =>
       beat().catch((error: unknown) => this.logger.debug({ event: 'redis.liveness-failed', error }));
     this.redis.on('ready', () => void tryBeat());
@@ -115,45 +115,45 @@ export class RedisIdempotencyStore extends IdempotencyStore {
     await tryBeat();
   }
 
-  async leave(): Promise<void> {
+  async withdraw(): Promise<void> {
     clearInterval(this.timer);
     await this.redis.del(`w:${this.processId}`).catch((error: unknown) => {
       this.logger.debug({ event: 'redis.liveness-failed', error }); // then it expires
     });
   }
 
-  acquire(claim: Claim): Promise<Acquired> {
-    return this.acquiring.add(claim);
+  acquire(request: LockRequest): Promise<LockAnswer> {
+    return this.acquiring.add(request);
   }
 
   extend(key: string, token: string, ttlMs: number): Promise<boolean> {
-    return this.leaving.add({ key, token, verb: 'extend', ttlMs, outcome: '' });
+    return this.changing.add({ key, token, verb: 'extend', ttlMs, outcome: '' });
   }
 
   seal(key: string, token: string, outcome: unknown, keepMs: number): Promise<boolean> {
-    return this.leaving.add({ key, token, verb: 'seal', ttlMs: keepMs, outcome: JSON.stringify(outcome) });
+    return this.changing.add({ key, token, verb: 'seal', ttlMs: keepMs, outcome: JSON.stringify(outcome) });
   }
 
   release(key: string, token: string): Promise<boolean> {
-    return this.leaving.add({ key, token, verb: 'release', ttlMs: 0, outcome: '' });
+    return this.changing.add({ key, token, verb: 'release', ttlMs: 0, outcome: '' });
   }
 
   /** Redis forgets by itself. */
   async sweep(): Promise<void> {}
 
-  private async acquireTogether(batch: Claim[]): Promise<Acquired[]> {
-    const keys = batch.map((claim) => claim.key);
-    const values = batch.flatMap((claim) => [
-      claim.token,
-      claim.ttlMs,
-      claim.requestHash ?? '',
-      claim.mayTakeOver ? '1' : '0',
+  private async acquireTogether(batch: LockRequest[]): Promise<LockAnswer[]> {
+    const keys = batch.map(({ key }) => key);
+    const values = batch.flatMap(({ token, ttlMs, requestHash, mayTakeOver }) => [
+      token,
+      ttlMs,
+      requestHash ?? '',
+      mayTakeOver ? '1' : '0',
     ]);
     const answers = await this.redis.acquireKeys(keys.length, ...keys, ...values);
     return answers.map((answer, index) => this.read(answer, keys[index]!));
   }
 
-  private read(answer: string, key: string): Acquired {
+  private read(answer: string, key: string): LockAnswer {
     if (answer === 'A' || answer === 'T') return { kind: 'acquired', takenOver: answer === 'T' };
     if (answer.startsWith('=L')) return { kind: 'locked' };
     const space = answer.indexOf(' ');
@@ -168,15 +168,16 @@ export class RedisIdempotencyStore extends IdempotencyStore {
         // falls through: not ours
       }
     }
-    // Somebody else writes under our prefix, or a value was damaged. Locked until it expires is the answer that sends nothing twice.
+    // Another program writes under our prefix, or a value was damaged. It counts as locked until it expires: the one answer by
+    // which nothing is sent twice.
     this.logger.error({ event: 'idempotency.value-unreadable', key });
     return { kind: 'locked' };
   }
 
-  private async leaveTogether(batch: Leave[]): Promise<boolean[]> {
-    const keys = batch.map((leave) => leave.key);
-    const values = batch.flatMap((leave) => [leave.token, leave.verb, leave.ttlMs, leave.outcome]);
-    const answers = await this.redis.leaveKeys(keys.length, ...keys, ...values);
+  private async changeTogether(batch: LockChange[]): Promise<boolean[]> {
+    const keys = batch.map(({ key }) => key);
+    const values = batch.flatMap(({ token, verb, ttlMs, outcome }) => [token, verb, ttlMs, outcome]);
+    const answers = await this.redis.changeKeys(keys.length, ...keys, ...values);
     return answers.map((answer) => answer === 1);
   }
 }

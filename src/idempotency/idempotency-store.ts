@@ -1,37 +1,38 @@
-/** What a store says of a key when somebody wants it. */
-export type Acquired =
-  /** It is the caller's now, until its TTL ends. `takenOver`: from an owner that is no longer alive. */
-  | { kind: 'acquired'; takenOver: boolean }
-  /** Somebody is at it, or what stands under the key cannot be read. */
-  | { kind: 'locked' }
-  /** It was done; `outcome` is what came of it, as it was sealed. */
-  | { kind: 'sealed'; outcome: unknown; requestHash: string | null };
-
-export interface Claim {
+/** A call for the lock of a key. */
+export interface LockRequest {
   key: string;
-  /** Proves ownership: unique per call, begins with the owning process and a slash. */
+  /** Proves who holds the lock: unique per call, begins with the holding process and a slash. */
   token: string;
   ttlMs: number;
   requestHash: string | null;
-  /** Whether an owner that is no longer alive loses the key at once, rather than when its TTL ends. */
+  /** Whether a holder that is no longer alive loses the key at once, rather than when its TTL ends. */
   mayTakeOver: boolean;
 }
 
+/** A store's answer to a `LockRequest`. */
+export type LockAnswer =
+  /** The caller has the lock until its TTL ends. `takenOver`: from a holder that is no longer alive. */
+  | { kind: 'acquired'; takenOver: boolean }
+  /** Another caller has the lock, or the value under the key cannot be read. */
+  | { kind: 'locked' }
+  /** The work was done; `outcome` is its result, as it was sealed. */
+  | { kind: 'sealed'; outcome: unknown; requestHash: string | null };
+
 /**
- * Where locks and seals are kept. Every call is atomic, and those that end a lock check the token: an owner that comes too
- * late changes nothing and is told so with `false`. A store that cannot be reached rejects; it never guesses.
+ * Keeps locks and seals. Every call is atomic, and those that change a lock check the token: a holder that comes too
+ * late changes nothing and gets `false`. A store that cannot be reached rejects.
  */
 export abstract class IdempotencyStore {
   /** From now on this process counts as alive; before, its locks could be taken over. */
-  abstract live(): Promise<void>;
-  /** Others may take over at once what this process still holds. */
-  abstract leave(): Promise<void>;
+  abstract announce(): Promise<void>;
+  /** Other processes may take over the locks of this process at once. */
+  abstract withdraw(): Promise<void>;
 
-  /** Who has the key already, and did not hear so, has it. */
-  abstract acquire(claim: Claim): Promise<Acquired>;
+  /** A second call with the same token gets the same lock again: the first answer may have been lost. */
+  abstract acquire(request: LockRequest): Promise<LockAnswer>;
   abstract extend(key: string, token: string, ttlMs: number): Promise<boolean>;
   abstract seal(key: string, token: string, outcome: unknown, keepMs: number): Promise<boolean>;
   abstract release(key: string, token: string): Promise<boolean>;
-  /** Forgets what expired, where the store does not do so by itself. */
+  /** Removes expired keys, where the store does not do so by itself. */
   abstract sweep(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 import { Inject, Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import type { Redis } from 'ioredis';
-import { Heartbeat } from '../infra/postgres/heartbeat.service.js';
+import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { REDIS } from '../infra/redis/redis.module.js';
 import { IdempotencyStore } from './idempotency-store.js';
@@ -25,10 +25,10 @@ export class IdempotencyModule implements OnApplicationBootstrap, OnApplicationS
   constructor(@Inject(IdempotencyStore) private readonly store: IdempotencyStore) {}
 
   async onApplicationBootstrap(): Promise<void> {
-    await this.store.live();
+    await this.store.announce();
   }
 
   async onApplicationShutdown(): Promise<void> {
-    await this.store.leave();
+    await this.store.withdraw();
   }
 }

@@ -3,7 +3,7 @@ import { Batcher, type BatcherOptions } from './batcher.js';
 
 class Poison extends Error {}
 
-/** A batcher whose writes the test lets finish. */
+/** A batcher whose writes end when the test says so. */
 function controlled(options: Partial<BatcherOptions> = {}) {
   const writes: { items: string[]; finish: () => void; fail: (error: unknown) => void }[] = [];
   const batcher = new Batcher<string, string>(
@@ -24,7 +24,7 @@ describe('a batcher', () => {
     jest.useRealTimers();
   });
 
-  /** Lets everything happen that waits for no longer than this. */
+  /** Lets this much time pass on the fake clock. */
   const pass = (ms: number) => jest.advanceTimersByTimeAsync(ms);
 
   it('writes what arrives in the same turn together, and gives each caller its own result', async () => {
@@ -36,7 +36,7 @@ describe('a batcher', () => {
     expect(await results).toEqual(['a!', 'b!']);
   });
 
-  it('does not make anyone wait for company when the batch before was alone', async () => {
+  it('does not wait for more items when the batch before had only one', async () => {
     const { batcher, writes, batches } = controlled();
     void batcher.add('a');
     await pass(0);
@@ -47,7 +47,7 @@ describe('a batcher', () => {
     expect(batches()).toEqual(['a', 'b']);
   });
 
-  it('waits the linger time for company when the batch before had some', async () => {
+  it('waits the linger time for more items when the batch before had several', async () => {
     const { batcher, writes, batches } = controlled();
     void batcher.add('a');
     void batcher.add('b');
@@ -179,7 +179,7 @@ describe('a batcher', () => {
       await expect(controlled().batcher.drain()).resolves.toBeUndefined();
     });
 
-    it('is done after the last write, of what waits and of what is being written', async () => {
+    it('is done after the last write, of items that wait and items that are being written', async () => {
       const { batcher, writes } = controlled();
       for (const item of 'abcd') void batcher.add(item);
       await pass(0);

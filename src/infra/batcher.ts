@@ -1,10 +1,10 @@
 export interface BatcherOptions {
   maxItems: number;
-  /** Milliseconds to wait for company, unless the batch before was alone: then company is unlikely and nobody waits. */
+  /** Milliseconds to wait for more items, unless the batch before had only one: then more are unlikely, and it does not wait. */
   lingerMs: number;
   /** Batches written at the same time. */
   concurrency?: number;
-  /** True for an error that one item may have caused: the batch is then repeated item by item, so that it hurts only itself. */
+  /** True for an error that one item may have caused: the batch is then repeated item by item, so that only that item fails. */
   isolate?: (error: unknown) => boolean;
 }
 
@@ -16,7 +16,7 @@ interface Waiting<Item, Result> {
 
 /**
  * Turns calls that arrive together into one write: group commit for the ledger, one script call for Redis. `write` returns
- * one result per item, in order. Nothing is kept beyond the promise: if a write fails, its callers learn it.
+ * one result per item, in order. A write that fails is not repeated: its callers get the error.
  */
 export class Batcher<Item, Result> {
   private waiting: Waiting<Item, Result>[] = [];
@@ -44,7 +44,7 @@ export class Batcher<Item, Result> {
   }
 
   private schedule(): void {
-    if (this.writing >= (this.options.concurrency ?? 1)) return; // whoever finishes looks again
+    if (this.writing >= (this.options.concurrency ?? 1)) return; // the write that finishes flushes again
     if (this.waiting.length >= this.options.maxItems) this.flush();
     else if (!this.scheduled) {
       this.scheduled = true;

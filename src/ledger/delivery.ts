@@ -1,3 +1,5 @@
+import { rowsOf } from '../infra/postgres/statement.js';
+
 /** One notification for one subscription: the key of everything the ledger knows about it. */
 export interface DeliveryKey {
   notificationId: string;
@@ -21,7 +23,7 @@ export type DeliveryState = (typeof deliveryStates)[number];
 export interface Delivery extends DeliveryKey {
   /** Rises each time it is handed out; a result that carries an older one overwrites nothing but for a success. */
   generation: number;
-  /** HTTP calls made so far. */
+  /** HTTP calls made so far; those that our own stop ended do not count. */
   attempts: number;
   /** Failed calls that count for the retry schedule. */
   failures: number;
@@ -31,34 +33,56 @@ export interface Delivery extends DeliveryKey {
   expiresAt: number | null;
 }
 
-/** Text above this size, in bytes, does not travel through the queue: a worker reads it from the ledger. */
-export const longestTravellingBody = 8192;
+/** A text above this size, in bytes, is not in the queue's message: a worker reads it from the ledger. */
+export const longestInlineBody = 8192;
 
-/** A delivery with the text to send; null where the text is too long to travel and is read when it is needed. */
+/** A delivery with the text to send; null where the text is too long for a message and is read when it is needed. */
 export interface HandedOut extends Delivery {
   body: string | null;
 }
 
-/** One HTTP call, as it is kept for good. */
-export interface Attempt {
-  /** Counts from 1. */
-  number: number;
-  /** Milliseconds since 1970. */
-  startedAt: number;
-  durationMs: number;
-  /** HTTP status, null when there was no answer. */
-  status: number | null;
-  /** Why there was no usable answer. */
-  error: string | null;
+/** A delivery's key as a statement answers it. */
+export interface KeyRow {
+  notification_id: string;
+  subscription_id: string;
 }
 
-/** What becomes of a delivery. `delayMs` counts from the moment the ledger writes it. */
-export type Settlement = DeliveryKey & {
-  generation: number;
-  attempt: Attempt | null;
-  /** Whether the right to send it was claimed before (at-most-once). Without it, a claimed delivery stays as it is. */
-  isClaimed?: boolean;
-} & (
-    | { state: 'delivered' | 'failed' | 'expired' | 'cancelled' | 'unknown' }
-    | { state: 'waiting' | 'held'; delayMs: number }
-  );
+export const keyOf = (row: KeyRow): DeliveryKey => ({
+  notificationId: row.notification_id,
+  subscriptionId: row.subscription_id,
+});
+
+/** Deliveries that were handed out, as rows for a statement. */
+export const handedOut = rowsOf<Delivery>('item', {
+  notification_id: ['uuid', (delivery) => delivery.notificationId],
+  subscription_id: ['uuid', (delivery) => delivery.subscriptionId],
+  generation: ['int', (delivery) => delivery.generation],
+});
+
+/**
+ * Of the rows `d` of `delivery`, the one with the key of a row of `other`, looked up by its primary key. Not a plain equality
+ * of the first column: two tables could also be merged in the order of that column, and so the planner has a second way, to
+ * read a partition's whole key. In a partition that was analyzed while it was empty both ways cost the same, and the plan it
+ * then picks stays cached while the partition fills. That is tomorrow's partition, wherever an operator has everything
+ * analyzed at night.
+ */
+export const sameDelivery = (other: string): string =>
+  `d.notification_id = ANY (ARRAY[${other}.notification_id]) AND d.subscription_id = ${other}.subscription_id`;
+
+/**
+ * Of the rows `d` of `delivery`, those of `handedOut` that still are: not settled, and not handed out again since. Each is
+ * looked up by its primary key: `state::text`, because the plain column would invite the planner, which knows little of
+ * tables this young and whose choice stays cached, to walk through an index of all that is queued.
+ */
+export const stillHandedOut = `${sameDelivery('item')}
+  AND d.state::text = 'queued' AND d.generation = item.generation`;
+
+/** To be asked whether it has a delivery, in the generation it was handed out with. */
+export const generationsIn = (rows: (KeyRow & { generation: number })[]): Set<string> =>
+  new Set(rows.map((row) => generationOf({ ...keyOf(row), generation: row.generation })));
+
+export const generationOf = ({
+  notificationId,
+  subscriptionId,
+  generation,
+}: DeliveryKey & { generation: number }): string => `${notificationId}/${subscriptionId}/${generation}`;

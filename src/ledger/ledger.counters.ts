@@ -7,5 +7,5 @@ export const expiredCounted = new Counter({
 
 export const unknownCounted = new Counter({
   name: 'heraut_deliveries_unknown_total',
-  help: 'At-most-once deliveries that were sent, or may have been, and of which nobody knows whether they arrived.',
+  help: 'At-most-once deliveries that were sent, or may have been, and of which it is not known whether they arrived.',
 });

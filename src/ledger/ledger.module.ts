@@ -1,24 +1,21 @@
-import { Module, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
-import { DeliveryReader } from './delivery-reader.service.js';
-import { Leases } from './leases.service.js';
-import { Ledger } from './ledger.service.js';
+import { Module, type OnModuleInit } from '@nestjs/common';
+import { SendingClaims } from './claim-sending.service.js';
+import { DeliveriesInHand } from './keep-in-hand.service.js';
 import { PartitionKeeper } from './partition-keeper.service.js';
+import { Settlements } from './settle.service.js';
 
+/**
+ * Notifications and deliveries: the truth. One file a verb; a verb whose calls are written in batches is a service, each
+ * other one a function. Every promise resolves after the commit.
+ */
 @Module({
-  providers: [Ledger, Leases, PartitionKeeper, DeliveryReader],
-  exports: [Ledger, Leases, PartitionKeeper, DeliveryReader],
+  providers: [PartitionKeeper, SendingClaims, DeliveriesInHand, Settlements],
+  exports: [PartitionKeeper, SendingClaims, DeliveriesInHand, Settlements],
 })
-export class LedgerModule implements OnModuleInit, OnApplicationShutdown {
-  constructor(
-    private readonly partitions: PartitionKeeper,
-    private readonly ledger: Ledger,
-  ) {}
+export class LedgerModule implements OnModuleInit {
+  constructor(private readonly partitions: PartitionKeeper) {}
 
   async onModuleInit(): Promise<void> {
     await this.partitions.makeAhead();
-  }
-
-  async onApplicationShutdown(): Promise<void> {
-    await this.ledger.drain();
   }
 }

@@ -1,5 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Config } from '../config/config.module.js';
+import { isMissingPartition } from '../infra/postgres/postgres-errors.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { createPartition, dayOfPartition, partitionsBetween } from './partitions.js';
 
@@ -12,6 +13,11 @@ const daysAhead = 7;
  * or delivers would wait behind them; there is a week to try again.
  */
 const giveUpSoon = "SET LOCAL lock_timeout = '2s'";
+/**
+ * CREATE … IF NOT EXISTS still fails when two processes run it at the same time. Waits for the others without giving up: each
+ * of them does, and several processes may start together on a slow machine. The number is arbitrary.
+ */
+const oneAtATime = 'SELECT pg_advisory_xact_lock(727273)';
 
 /** Makes the partitions of the days to come, and drops those whose time is over. Any number of processes may. */
 @Injectable()
@@ -31,12 +37,22 @@ export class PartitionKeeper {
     const missing = wanted.filter((partition) => !existing.has(partition.name));
     if (missing.length === 0) return;
     await this.postgres.dataSource.transaction(async (manager) => {
+      await manager.query(oneAtATime);
       await manager.query(giveUpSoon);
-      // CREATE ... IF NOT EXISTS still fails when two processes run it at the same moment.
-      await manager.query('SELECT pg_advisory_xact_lock(727273)');
       for (const partition of missing) await manager.query(createPartition(partition));
     });
     this.logger.log({ event: 'ledger.partitions-made', partitions: missing.map((partition) => partition.name) });
+  }
+
+  /** Writes, and once more with the partitions made, when one was missing: no dispatcher has run for a week. */
+  async withPartitions<T>(write: () => Promise<T>): Promise<T> {
+    try {
+      return await write();
+    } catch (error) {
+      if (!isMissingPartition(error)) throw error;
+      await this.makeAhead();
+      return write();
+    }
   }
 
   /** Drops the days past retention in which every delivery has ended. A day with an unfinished one is kept whole. */
@@ -48,10 +64,13 @@ export class PartitionKeeper {
     });
     for (const stamp of new Set(names.map((name) => name.slice(name.lastIndexOf('_') + 1)))) {
       const dropped = await this.postgres.dataSource.transaction(async (manager) => {
+        await manager.query(oneAtATime);
         await manager.query(giveUpSoon);
-        await manager.query('SELECT pg_advisory_xact_lock(727273)');
+        // One look for each index of what is unfinished: together they would be served by none, and read the whole day.
         const [unfinished] = (await manager.query(
-          `SELECT EXISTS (SELECT FROM delivery_${stamp} WHERE state IN ('queued', 'waiting', 'held', 'sending')) AS yes`,
+          `SELECT EXISTS (SELECT FROM delivery_${stamp} WHERE state IN ('waiting', 'held'))
+             OR EXISTS (SELECT FROM delivery_${stamp} WHERE state = 'queued')
+             OR EXISTS (SELECT FROM delivery_${stamp} WHERE state = 'sending') AS yes`,
         )) as { yes: boolean }[];
         if (unfinished!.yes) return false;
         await manager.query(`DROP TABLE IF EXISTS attempt_${stamp}, delivery_${stamp}, notification_${stamp}`);
@@ -64,9 +83,7 @@ export class PartitionKeeper {
   /** PGlite has no autovacuum: without this, every look for what is due would wade through what is over. */
   async vacuumEmbedded(): Promise<void> {
     if (!this.postgres.isEmbedded) return;
-    await this.postgres.dataSource.query(
-      'VACUUM (ANALYZE) notification, delivery, attempt, request_key, idempotency_key',
-    );
+    await this.postgres.dataSource.query('VACUUM (ANALYZE) notification, delivery, attempt, once_key, idempotency_key');
   }
 
   private async ledgerNow(): Promise<number> {

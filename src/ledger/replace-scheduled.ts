@@ -1,44 +1,95 @@
-import type { Query } from '../infra/postgres/postgres.js';
-import * as statements from './terms-statements.js';
+import type { Postgres } from '../infra/postgres/postgres.js';
+import { statement } from '../infra/postgres/statement.js';
+import type { OnceKey } from './once-key.js';
 
 export interface Replacement {
-  application: string;
-  key: string;
-  requestHash: string;
-  keepSeconds: number;
+  /** Under which the scheduled notification was published, with the hash of the request that replaces it. */
+  request: OnceKey;
   channel: string;
   body: string;
-  /** Milliseconds since 1970; null: now. */
+  /** Milliseconds since 1970; null: may be sent at once. */
   notBefore: number | null;
+  /** Milliseconds since 1970; null: always sent. */
   expiresAt: number | null;
   subscriptionIds: string[];
 }
 
 export type Replaced =
-  | { kind: 'replaced'; id: string }
+  | { kind: 'replaced'; notificationId: string }
   /** It was, or may have been, handed out: too late. */
   | { kind: 'sent' }
-  /** The catalogue is at another version than it was matched with: match again. */
+  /** The catalogue is at another version than the one it was matched with: match again. */
   | { kind: 'outdated'; version: number };
 
-/** Puts other content in the place of a scheduled notification, as long as none of it was sent. Runs in a transaction. */
-export async function replaceScheduled(query: Query, version: number, replacement: Replacement): Promise<Replaced> {
-  const { application, key, requestHash, keepSeconds, channel, body, notBefore, expiresAt, subscriptionIds } =
-    replacement;
-  const [taken] = await query<{ result_id: string; is_duplicate: boolean }>(statements.lockKey, [
-    application,
-    'put',
-    key,
-  ]);
-  // A duplicate stands for somebody else's notification, which is not this publisher's to change.
-  if (!taken || taken.is_duplicate) return { kind: 'sent' };
-  const [catalogue] = await query<{ version: string }>(statements.lockCatalogue, []);
-  if (Number(catalogue!.version) !== version) return { kind: 'outdated', version: Number(catalogue!.version) };
-  const id = taken.result_id;
-  const replaceable = await query(statements.lockScheduled, [id]);
-  if (replaceable.length === 0) return { kind: 'sent' };
-  await query(statements.forgetDeliveries, [id]);
-  const content = [channel, body, notBefore, expiresAt, subscriptionIds];
-  await query(statements.replaceNotification, [id, ...content, requestHash, keepSeconds, application, key]);
-  return { kind: 'replaced', id };
+const lockKey = statement(
+  'lock-once-key',
+  `SELECT result_id, is_duplicate FROM once_key
+   WHERE application = $application AND operation = $operation AND key = $key AND expires_at > now() FOR UPDATE`,
+);
+
+/** For the length of the transaction the catalogue stays at the version found. */
+const lockCatalogue = statement('lock-catalogue', 'SELECT version FROM catalogue FOR SHARE');
+
+/**
+ * Finds the notification only while it is still to be sent later and nothing of it was handed out; a delivery that ended
+ * without having been handed out is no obstacle. Keeps the dispatcher off its deliveries.
+ */
+const lockScheduled = statement(
+  'lock-scheduled',
+  `WITH mine AS (SELECT state, generation, attempts FROM delivery WHERE notification_id = $id FOR UPDATE)
+   SELECT id FROM notification n
+   WHERE n.id = $id AND n.not_before > now()
+     AND NOT EXISTS (
+       SELECT FROM mine
+       WHERE NOT (state = 'waiting' AND generation = 1
+         OR state IN ('cancelled', 'expired', 'failed') AND generation <= 2 AND attempts = 0)
+     )
+   FOR UPDATE`,
+);
+
+const deleteDeliveries = statement('delete-deliveries', 'DELETE FROM delivery WHERE notification_id = $id');
+
+const replace = statement(
+  'replace-notification',
+  `WITH key AS (
+     UPDATE once_key SET
+       request_hash = $request_hash, expires_at = GREATEST(expires_at, now() + $keep_seconds * interval '1 s')
+     WHERE application = $application AND operation = $operation AND key = $key
+   ),
+   replaced AS (
+     UPDATE notification SET channel = $channel, body = $body, not_before = to_timestamp($not_before_ms::float8 / 1000)
+     WHERE id = $id
+   )
+   INSERT INTO delivery (notification_id, subscription_id, state, next_at, expires_at)
+   SELECT $id, subscription_id, 'waiting', coalesce(to_timestamp($not_before_ms::float8 / 1000), now()),
+     to_timestamp($expires_ms::float8 / 1000)
+   FROM unnest($subscription_ids::uuid[]) AS delivery (subscription_id)`,
+);
+
+/** Puts other content in the place of a scheduled notification, unless any of it was sent. */
+export function replaceScheduled(postgres: Postgres, version: number, replacement: Replacement): Promise<Replaced> {
+  const { request, channel, body, notBefore, expiresAt, subscriptionIds } = replacement;
+  const key = { application: request.application, operation: request.operation, key: request.key };
+  return postgres.transaction(async (query): Promise<Replaced> => {
+    const [reserved] = await query<{ result_id: string; is_duplicate: boolean }>(lockKey, key);
+    // The key of a duplicate leads to another publisher's notification, which is not this publisher's to change.
+    if (!reserved || reserved.is_duplicate) return { kind: 'sent' };
+    const [catalogue] = await query<{ version: string }>(lockCatalogue);
+    if (Number(catalogue!.version) !== version) return { kind: 'outdated', version: Number(catalogue!.version) };
+    const id = reserved.result_id;
+    if ((await query(lockScheduled, { id })).length === 0) return { kind: 'sent' };
+    await query(deleteDeliveries, { id });
+    await query(replace, {
+      ...key,
+      id,
+      request_hash: request.requestHash,
+      keep_seconds: request.keepSeconds,
+      channel,
+      body,
+      not_before_ms: notBefore,
+      expires_ms: expiresAt,
+      subscription_ids: subscriptionIds,
+    });
+    return { kind: 'replaced', notificationId: id };
+  });
 }

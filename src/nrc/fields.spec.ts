@@ -30,7 +30,7 @@ describe('reading a text', () => {
     expect(codeOf(readText('😀😀😀😀', { maxLength: 3 }))).toBe('max_length');
   });
 
-  it('takes an empty text where that is allowed', () => {
+  it('accepts an empty text where that is allowed', () => {
     expect(readText(' ', { mayBeBlank: true })).toBe('');
   });
 });
@@ -44,7 +44,7 @@ describe('web URLs', () => {
     'http://[::1]:8001/',
     'HTTP://EXAMPLE.ORG/',
     'https://xn--bcher-kva.example/é',
-  ])('takes %s', (url) => {
+  ])('accept %s', (url) => {
     expect(isWebUrl(url)).toBe(true);
   });
 
@@ -65,7 +65,7 @@ describe('web URLs', () => {
     'http://[::1',
     'http://example.org:99999/',
     'http://%zz/',
-  ])('refuses %j', (url) => {
+  ])('do not include %j', (url) => {
     expect(isWebUrl(url)).toBe(false);
   });
 });
@@ -77,7 +77,7 @@ describe('reading fields', () => {
     return fields.invalidParams.map(({ name, code }) => `${name} ${code}`);
   };
 
-  it('takes camelCase and snake_case, camelCase before the other', () => {
+  it('reads camelCase and snake_case; camelCase counts if both are there', () => {
     expect(new FieldReader({ resource_url: 'http://a/' }).url('resourceUrl')).toBe('http://a/');
     expect(new FieldReader({ resource_url: 'http://a/', resourceUrl: 'http://b/' }).url('resourceUrl')).toBe(
       'http://b/',
@@ -107,7 +107,7 @@ describe('reading fields', () => {
     ]);
   });
 
-  it('asks nothing of an optional field that is absent, and the same as ever of one that is null', () => {
+  it('accepts an optional field that is absent, and refuses one that is null', () => {
     expect(failures({}, (fields) => fields.text('a', { isOptional: true }))).toEqual([]);
     expect(failures({ a: null }, (fields) => fields.text('a', { isOptional: true }))).toEqual(['a null']);
   });
@@ -119,7 +119,7 @@ describe('reading fields', () => {
     expect(wrong).toEqual(['kanalen.1.nonFieldErrors invalid', 'kanalen.0.naam required', 'kanalen.2.naam null']);
   });
 
-  it('stops counting where nobody reads on', () => {
+  it('stops collecting errors after the first fifty', () => {
     const wrong = failures({ a: Array.from({ length: 100_000 }, () => null) }, (fields) => fields.textList('a'));
     expect(wrong).toHaveLength(50);
   });

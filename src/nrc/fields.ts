@@ -34,7 +34,7 @@ const refusals = {
   notObject: { code: 'not_a_dict', reason: 'Not an object.' },
 } as const satisfies Record<string, Refusal>;
 
-// A body of a megabyte can be wrong in a hundred thousand places; nobody reads, or logs, that.
+// A body of a megabyte can be wrong in a hundred thousand places: too many to answer or to log.
 const maxInvalidParams = 50;
 const maxNameLength = 200;
 
@@ -61,7 +61,7 @@ const characters = (text: string): number => {
   return count;
 };
 
-// What the URL parser would repair silently: spaces, control characters, backslashes, a missing or third slash.
+// Refuses what the URL parser would repair silently: spaces, control characters, backslashes, a missing or third slash.
 const urlShape = /^https?:\/\/[^\s\p{Cc}\\/][^\s\p{Cc}\\]*$/iu;
 
 export const isWebUrl = (text: string): boolean => urlShape.test(text) && URL.canParse(text);
@@ -79,7 +79,7 @@ function snakeCaseOf(name: string): string {
 }
 
 /**
- * Reads the fields of one JSON object and collects what is wrong with them. A method that reads a field returns undefined
+ * Reads the fields of one JSON object and collects their errors. A method that reads a field returns undefined
  * when the field is absent or was refused. Names may come in camelCase or snake_case. Part of the publishing path, so it
  * builds nothing it does not need.
  */
@@ -129,7 +129,7 @@ export class FieldReader {
     return this.reject(name, value === null ? refusals.null : refusals.notObject);
   }
 
-  /** A reader for each object of a list; what is wrong is collected here. */
+  /** A reader for each object of a list; their errors are collected here. */
   objects(name: string, rules: FieldRules = {}): FieldReader[] | undefined {
     return this.list(name, rules)?.flatMap((item, index) => {
       const path = `${this.prefix}${name}.${index}`;
@@ -144,7 +144,7 @@ export class FieldReader {
     this.invalidParams.push({ name: (this.prefix + name).slice(0, maxNameLength), code, reason });
   }
 
-  /** What `readText` made of a value, with a refusal noted. */
+  /** Passes on the text that `readText` made of a value, and notes a refusal. */
   accept(name: string, result: string | Refusal): string | undefined {
     return typeof result === 'string' ? result : this.reject(name, result);
   }

@@ -4,10 +4,10 @@ const text = (description: string) => z.string().min(1).describe(description);
 
 const problem = z.object({
   type: z.url().min(1).describe('Address of a page that explains this class of problem.'),
-  code: text('What went wrong; stable, for programs.'),
+  code: text('The kind of error; stable, for programs.'),
   title: text('The class of problem, for people.'),
   status: z.int().min(400).max(599).describe('The HTTP status.'),
-  detail: text('What went wrong this time, for people.'),
+  detail: text('The error this time, for people.'),
   instance: text(
     '`urn:uuid:…` of this occurrence; the log of the server has the same: of a 4xx at level debug, of a 5xx at level error.',
   ),
@@ -20,8 +20,8 @@ export const fout = z
 const fieldValidationError = z
   .object({
     name: text('Path of the field, with dots and indices from 0: `kanalen.0.naam`. `nonFieldErrors`: the whole.'),
-    code: text('What is wrong with it; stable, for programs.'),
-    reason: text('What is wrong with it, for people.'),
+    code: text('Its error; stable, for programs.'),
+    reason: text('Its error, for people.'),
   })
   .meta({ id: 'FieldValidationError', title: 'Wrong field' });
 

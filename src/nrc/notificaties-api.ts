@@ -5,8 +5,8 @@ import { apiPath, apiVersion } from './nrc-dialect.js';
 import { securityScheme } from './nrc-operation.js';
 
 const resources = {
-  kanaal: 'What may be published.',
-  abonnement: 'Who wants what.',
+  kanaal: 'The channels that notificaties are published on.',
+  abonnement: 'The subscriptions: a callback, and the notificaties it gets.',
   notificaties: 'Publishing.',
 };
 
@@ -17,7 +17,7 @@ that was asked for.
 Every call needs a JSON Web Token, signed with HS256, with the claims \`client_id\` and \`iat\`.
 `;
 
-/** What publishers and subscribers call: the Notificaties API as this server speaks it. */
+/** The Notificaties API, for publishers and subscribers, as this server speaks it. */
 export const notificatiesApi: DescribedApi = {
   base: apiPath,
   outline: {
@@ -35,8 +35,8 @@ export const notificatiesApi: DescribedApi = {
 };
 
 /**
- * The root of the API, which lists its resources. A route of the server itself, not of a controller: Nest takes the slash
- * off the end of a path.
+ * The root of the API, which lists its resources. A route of the server itself, not of a controller: Nest removes the slash
+ * at the end of a path.
  */
 export function serveResourceList(app: NestFastifyApplication): void {
   app

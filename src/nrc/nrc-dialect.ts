@@ -12,7 +12,7 @@ export const apiVersion = '1.0.1';
 const headers = [['API-version', apiVersion]] as const;
 const none = [] as const;
 
-/** What the Dutch API standard adds to HTTP: its version in a header, and its names for what is wrong. */
+/** The additions of the Dutch API standard to HTTP: its version in a header, and its names for problems. */
 export const nrcDialect: Dialect = {
   headersOf: (url) => (url.startsWith(apiPath) ? headers : none),
   problemPage,

@@ -6,7 +6,7 @@ import type { Scope } from '../auth/scopes.js';
 import { describeOperation, type Answer } from '../openapi/describe-operation.js';
 import { fout, validatieFout } from './fout.js';
 
-/** Name of the way to prove who calls, as the standard's document has it. */
+/** Name of the way of authentication in the standard's document. */
 export const securityScheme = 'JWT-Claims';
 
 interface Outline {
@@ -23,7 +23,7 @@ interface Outline {
   headers?: z.ZodObject;
   body?: z.ZodType;
   status: number;
-  /** None: there is no body. */
+  /** Not given: the answer has no body. */
   answer?: z.ZodType;
   answerHeaders?: z.ZodObject;
   /** Other successes, with an answer of the same form. */
@@ -69,7 +69,7 @@ export function NrcOperation(outline: Outline): MethodDecorator {
       // The standard has one schema for both: `url` is only answered, `auth` is only sent.
       answerSide: 'input',
       answers: {
-        [status]: success(answer ? 'Done.' : 'Done; there is nothing to say.', answerHeaders),
+        [status]: success(answer ? 'Done.' : 'Done; the answer has no body.', answerHeaders),
         ...mapValues(also, ({ description, headers }) => success(description, headers)),
         ...Object.fromEntries(
           [...problems, ...bodyProblems, 401, 403, 406, 500, 503].map((code) => [code, problemAnswer(code)]),
@@ -82,7 +82,7 @@ export function NrcOperation(outline: Outline): MethodDecorator {
 const problemAnswer = (status: number): Answer => ({
   description: problemTexts[status]!,
   headers: versionHeader,
-  // What cannot be read has no fields to name, so a 400 is either of the two.
+  // A body that cannot be read has no fields to name, so a 400 is either of the two.
   schema: status === 400 ? z.union([validatieFout, fout]) : fout,
   mediaType: 'application/problem+json',
 });

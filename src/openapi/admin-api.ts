@@ -5,10 +5,10 @@ Operating Heraut: credentials, channels, subscriptions, deliveries, retry policy
 health and metrics needs a bearer token (HS256)
 of a superuser; every error is \`application/problem+json\`.
 
-What publishers and subscribers call is the Notificaties API, described by [its own document](/api/v1/schema/).
+Publishers and subscribers call the Notificaties API, described by [its own document](/api/v1/schema/).
 `;
 
-/** What operators call: every controller that belongs to no other API. */
+/** The API for operators: every controller that belongs to no other API. */
 export const adminApi: DescribedApi = {
   base: '',
   outline: {
@@ -21,7 +21,7 @@ export const adminApi: DescribedApi = {
     '/metrics': {
       get: {
         operationId: 'metrics',
-        summary: 'What this process has counted since it started, in the text format of Prometheus.',
+        summary: 'The counters of this process since its start, in the text format of Prometheus.',
         tags: ['health'],
         responses: {
           200: { description: 'The counters.', content: { 'text/plain': { schema: { type: 'string' } } } },

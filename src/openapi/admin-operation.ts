@@ -9,12 +9,12 @@ export interface Operation {
   summary: string;
   description?: string;
   body?: z.ZodType;
-  /** What the query may hold; every other parameter is refused. */
+  /** The parameters of the query; every other one is refused. */
   query?: z.ZodObject;
-  /** Takes an `Idempotency-Key`. */
+  /** Whether it accepts an `Idempotency-Key`. */
   isIdempotent?: boolean;
   status: number;
-  /** None: the answer has no body. */
+  /** Not given: the answer has no body. */
   answer?: z.ZodType;
   /** Status → when, besides those that every operation can answer. */
   problems?: Record<number, string>;
@@ -52,8 +52,8 @@ const withBody = {
 };
 
 /**
- * One operation of the admin API: its status, what its OpenAPI document says, and that a query parameter it does not know
- * is refused: a misspelt filter that is ignored would list, or change, more than was meant.
+ * One operation of the admin API: its status, its part of the OpenAPI document, and the refusal of unknown query
+ * parameters: a misspelt filter that is ignored would list, or change, more than was meant.
  */
 export function AdminOperation(operation: Operation): MethodDecorator {
   const { id, summary, description, body, query, isIdempotent, status, answer } = operation;
@@ -75,7 +75,7 @@ export function AdminOperation(operation: Operation): MethodDecorator {
       status,
       answers: {
         [status]: {
-          description: answer ? 'Done.' : 'Done; there is nothing to say.',
+          description: answer ? 'Done.' : 'Done; the answer has no body.',
           headers: isIdempotent ? z.object({ 'Idempotent-Replayed': replayedHeader }) : undefined,
           schema: answer,
         },
@@ -91,7 +91,7 @@ const problemAnswer = (description: string): Answer => ({
   mediaType: 'application/problem+json',
 });
 
-/** Before the body is looked at, and for operations that read no query at all. */
+/** Runs before the body is read, and also for operations that read no query. */
 class KnownQueryGuard implements CanActivate {
   private readonly known: KnownQuery;
 

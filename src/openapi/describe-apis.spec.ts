@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { z } from 'zod';
-import { takeSchemas } from './describe-apis.js';
+import { extractSchemas } from './describe-apis.js';
 import { namedSchemas } from './describe-operation.js';
 import { fieldsOf, openApiSchema } from './schema.js';
 
@@ -20,12 +20,12 @@ describe('a zod schema in a document', () => {
     });
   });
 
-  it('requires a field with a default of an answer, not of a request', () => {
+  it('requires a field with a default in an answer, not in a request', () => {
     expect(openApiSchema(inner, 'input').named.Inner?.required).toBeUndefined();
     expect(openApiSchema(inner, 'output').named.Inner?.required).toEqual(['size']);
   });
 
-  it('as parameters says of each field whether it is required', () => {
+  it('says of each field whether it is required, as parameters', () => {
     const fields = fieldsOf(z.object({ one: z.string().describe('First.'), two: z.string().optional() }));
     expect(fields).toEqual([
       { name: 'one', required: true, description: 'First.', schema: { type: 'string' } },
@@ -36,7 +36,7 @@ describe('a zod schema in a document', () => {
 
 describe('the schemas of a document', () => {
   it('are those that its operations name, in the order of their names; the operations keep none', () => {
-    const [left, schemas] = takeSchemas(
+    const [left, schemas] = extractSchemas(
       paths({ B: { type: 'string' } }, { A: { type: 'integer' }, B: { type: 'string' } }),
     );
     expect(Object.keys(schemas)).toEqual(['A', 'B']);
@@ -44,6 +44,6 @@ describe('the schemas of a document', () => {
   });
 
   it('cannot be two of one name', () => {
-    expect(() => takeSchemas(paths({ A: { type: 'string' } }, { A: { type: 'integer' } }))).toThrow('the name A');
+    expect(() => extractSchemas(paths({ A: { type: 'string' } }, { A: { type: 'integer' } }))).toThrow('the name A');
   });
 });

@@ -6,13 +6,13 @@ import type { NamedSchema } from './schema.js';
 
 type Paths = OpenAPIObject['paths'];
 
-/** An API of this server, and where it is described. */
+/** An API of this server, and the paths of its documents. */
 export interface DescribedApi {
-  /** Its paths begin with this, and stand in the document without it. Empty: the paths that no other API has. */
+  /** Its paths begin with this; the document leaves it out. Empty: the paths that no other API has. */
   base: string;
   /** Everything but paths and schemas: those come from the controllers. */
   outline: Omit<OpenAPIObject, 'paths'>;
-  /** What is served beside the controllers. */
+  /** Paths that are served beside the controllers. */
   otherPaths?: Paths;
   /** Paths of the page to read and to try it out, and of the documents. */
   page: string;
@@ -23,7 +23,7 @@ export interface DescribedApi {
 /** The version every document is written in: the clients of the Notificaties API refuse 3.1. */
 export const openApiVersion = '3.0.3';
 
-/** The scan takes only paths from the controllers; each API brings the rest. */
+/** The scan reads only the paths of the controllers; each API adds the rest. */
 const unnamed = { openapi: openApiVersion, info: { title: '', version: '' } };
 
 /** The document of each API, from one scan of all controllers. */
@@ -33,7 +33,7 @@ export function describeApis(app: INestApplication, apis: readonly DescribedApi[
   const baseOf = (path: string) => bases.find((base) => base === '' || path.startsWith(`${base}/`));
   return apis.map(({ base, outline, otherPaths }) => {
     const own = Object.entries(everything).filter(([path]) => baseOf(path) === base);
-    const [paths, schemas] = takeSchemas(
+    const [paths, schemas] = extractSchemas(
       Object.fromEntries(own.map(([path, item]) => [path.slice(base.length), item])),
     );
     return {
@@ -45,10 +45,10 @@ export function describeApis(app: INestApplication, apis: readonly DescribedApi[
 }
 
 /**
- * Takes the schemas that each operation carries out of it.
+ * Removes from each operation the schemas it carries, and returns both.
  * @throws {Error} when two schemas have the same name
  */
-export function takeSchemas(paths: Paths): [Paths, NamedSchema] {
+export function extractSchemas(paths: Paths): [Paths, NamedSchema] {
   const schemas: NamedSchema = {};
   const without = Object.entries(paths).map(([path, item]) => [
     path,

@@ -4,10 +4,10 @@ import type { z } from 'zod';
 import { fieldsOf, openApiSchema, type NamedSchema, type Side } from './schema.js';
 
 export interface Answer {
-  /** When this is answered, or what it means. */
+  /** When this is answered, or its meaning. */
   description: string;
   headers?: z.ZodObject;
-  /** Without: there is no body. */
+  /** Not given: there is no body. */
   schema?: z.ZodType;
   mediaType?: string;
 }
@@ -31,7 +31,7 @@ export interface OperationDescription {
 /** Under this key an operation carries the schemas it names, until the document is put together (describe-apis.ts). */
 export const namedSchemas = 'x-named-schemas';
 
-/** What the OpenAPI document says of one operation: the zod schemas beside the handler are the whole of it. */
+/** Writes one operation into the OpenAPI document; all of it comes from the zod schemas beside the handler. */
 export function describeOperation(operation: OperationDescription): MethodDecorator {
   const { id, summary, description, path, query, headers, body, status, answers, answerSide = 'output' } = operation;
   const named: NamedSchema = {};

@@ -6,7 +6,7 @@ import { describeApis, type DescribedApi } from './describe-apis.js';
 
 /** Serves each API's document, and a page that shows it and tries it out. Nothing on the page comes from elsewhere. */
 export function serveDocumentation(app: NestFastifyApplication, apis: readonly DescribedApi[]): void {
-  // Only when somebody asks: most processes are never asked.
+  // Built at the first request: most processes never get one.
   let documents: Map<DescribedApi, OpenAPIObject> | undefined;
   const documentOf = (api: DescribedApi): OpenAPIObject => {
     documents ??= new Map(describeApis(app, apis).map((document, index) => [apis[index]!, document]));
@@ -26,7 +26,7 @@ export function serveDocumentation(app: NestFastifyApplication, apis: readonly D
 
 /** Routes of the server itself, not of a controller: those refuse a caller that does not accept JSON. */
 function serveFiles(server: FastifyInstance, { json, yaml }: DescribedApi, document: () => OpenAPIObject): void {
-  // From every origin: a document is no secret, and tools in a browser read it.
+  // For every origin: a document is no secret, and tools in a browser read it.
   const open = (reply: FastifyReply) => reply.header('access-control-allow-origin', '*');
   const asJson = (reply: FastifyReply) => open(reply).type('application/json; charset=utf-8').send(document());
   const asYaml = (reply: FastifyReply) =>

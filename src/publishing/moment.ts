@@ -11,7 +11,7 @@ const shape =
 
 /**
  * Reads a moment. A date alone is its midnight; without an offset it is UTC. Decimals beyond the microsecond are dropped.
- * undefined: it is none.
+ * undefined: the text is no moment.
  */
 export function readMoment(text: string): Moment | undefined {
   const match = shape.exec(text);
@@ -22,7 +22,7 @@ export function readMoment(text: string): Moment | undefined {
   const offset = sign ? (sign === '-' ? -1 : 1) * (Number(offsetHour) * 60 + Number(offsetMinute ?? 0)) : 0;
   if (y === 0 || h > 23 || mi > 59 || s > 59 || Math.abs(offset) >= 24 * 60) return undefined;
   const date = new Date(0);
-  // Not Date.UTC, which takes the years 0 to 99 for 1900 to 1999.
+  // Not Date.UTC, which reads the years 0 to 99 as 1900 to 1999.
   date.setUTCFullYear(y, mo - 1, d);
   if (date.getUTCMonth() !== mo - 1 || date.getUTCDate() !== d) return undefined;
   const ms = date.setUTCHours(h, mi - offset, s);

@@ -8,21 +8,21 @@ export const notificatieSchema = z
   .object({
     kanaal: z.string().min(1).max(50).describe('The naam of an existing kanaal.'),
     hoofdObject: z.url().min(1).describe('The object it is about.'),
-    resource: z.string().min(1).max(100).describe('What kind of resource changed.'),
+    resource: z.string().min(1).max(100).describe('The kind of resource that changed.'),
     resourceUrl: z.url().min(1).describe('The resource that changed.'),
-    actie: z.string().min(1).max(100).describe('What was done to it, such as `create`, `update`, `destroy`.'),
-    aanmaakdatum: dateTime().describe('When it was done; not in the future. Sent on in UTC.'),
+    actie: z.string().min(1).max(100).describe('The action, such as `create`, `update`, `destroy`.'),
+    aanmaakdatum: dateTime().describe('Time of the action; not in the future. Sent on in UTC.'),
     kenmerken: z
       .record(z.string(), z.string().max(1000))
       .default({})
-      .describe('What subscriptions filter on. Names in snake_case are sent on in camelCase.'),
-    source: z.string().min(1).max(100).optional().describe('Where it comes from. Sent on when given.'),
+      .describe('Values that subscriptions filter on. Names in snake_case are sent on in camelCase.'),
+    source: z.string().min(1).max(100).optional().describe('Origin of the notificatie. Sent on when given.'),
   })
-  .meta({ id: 'Message', title: 'Notificatie', description: 'What happened. Receivers get what the answer shows.' });
+  .meta({ id: 'Message', title: 'Notificatie', description: 'An event. The answer shows what receivers get.' });
 
 const deliverAfter = dateTime()
   .optional()
-  .describe('RFC 3339. Receivers get it at this moment or later; it is accepted now. At most a year ahead.');
+  .describe('RFC 3339. Receivers get it at this time or later; it is accepted now. At most a year ahead.');
 
 export const putHeaders = z.object({ 'Deliver-After': deliverAfter });
 export const postHeaders = z.object({ 'Idempotency-Key': idempotencyKeyHeader, 'Deliver-After': deliverAfter });

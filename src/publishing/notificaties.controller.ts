@@ -8,15 +8,17 @@ import { ChannelDirectory } from '../channels/channel-directory.service.js';
 import { Config } from '../config/config.module.js';
 import type { Settings } from '../config/settings.js';
 import { Clock } from '../infra/clock.js';
-import { IdempotencyKeyReused, isRequestKey, readIdempotencyKey } from '../infra/http/idempotency-key.js';
+import { IdempotencyKeyReused, isRequestKey, readIdempotencyKey } from '../idempotency/idempotency-key.js';
 import type { JsonObject } from '../infra/http/json-body.pipe.js';
 import { ConflictProblem, ValidationProblem } from '../infra/http/problem.js';
+import type { OnceKey } from '../ledger/once-key.js';
 import { apiPath } from '../nrc/nrc-dialect.js';
 import { NrcOperation } from '../nrc/nrc-operation.js';
 import { createdHeaders, keyPath, notificatieSchema, postHeaders, putHeaders, repeatedHeaders } from './notificatie.js';
 import { parseNotification, type ParsedNotification, type ParseResult } from './parse-notification.js';
-import type { Published, RequestKey } from './publication.js';
+import type { Published } from './publication.js';
 import { PublishService } from './publish.service.js';
+import { ReplaceScheduledService } from './replace-scheduled.service.js';
 import { readDeliverAfter } from './request-terms.js';
 import { requestHashOf, termsOf } from './terms.js';
 
@@ -26,6 +28,7 @@ export class NotificatiesController {
 
   constructor(
     private readonly publishing: PublishService,
+    private readonly replacing: ReplaceScheduledService,
     private readonly channels: ChannelDirectory,
     private readonly catalogue: Catalogue,
     private readonly clock: Clock,
@@ -34,7 +37,7 @@ export class NotificatiesController {
     this.settings = settings;
   }
 
-  /** Answers with the notification as it was understood; what else there is to say goes into headers, so that the body stays the standard's. */
+  /** Answers with the notification as it is sent; all else goes into headers, so that the body is that of the standard. */
   @Post()
   @NrcOperation({
     id: 'notificaties_create',
@@ -58,10 +61,14 @@ export class NotificatiesController {
     const key = readIdempotencyKey(request);
     const notBefore = readDeliverAfter(request.headers['deliver-after'], this.clock.now());
     const notification = await this.understand(raw);
-    const requestKey = key === undefined ? undefined : this.requestKey('publish', key, notification, notBefore);
+    const publisher = application.clientId;
+    const requestKey =
+      key === undefined
+        ? null
+        : this.requestKey({ application: publisher, operation: 'publish', key }, notification, notBefore);
     const terms = termsOf(notification, { request: requestKey, notBefore });
     const { channel, characteristics, body } = notification;
-    const publication = { channel: channel.name, characteristics, body, publisher: application.clientId, terms };
+    const publication = { channel: channel.name, characteristics, body, publisher, terms };
     const published = await this.publishing.publish(publication);
     if (published.kind === 'mismatch') throw new IdempotencyKeyReused();
     return answer(reply, 201, published, body);
@@ -74,7 +81,7 @@ export class NotificatiesController {
     tag: 'notificaties',
     summary: 'Publish a notificatie under a key',
     description:
-      'Once: the same content again changes nothing. Other content takes its place as long as the notificatie waits for its `Deliver-After`; afterwards it is refused with 409.',
+      'Once: the same content again changes nothing. Other content replaces it as long as the notificatie waits for its `Deliver-After`; afterwards it is refused with 409.',
     scopes: [scopes.publish],
     path: keyPath,
     headers: putHeaders,
@@ -103,15 +110,17 @@ export class NotificatiesController {
     }
     const notBefore = readDeliverAfter(request.headers['deliver-after'], this.clock.now());
     const notification = await this.understand(raw);
-    const requestKey = this.requestKey('put', key, notification, notBefore);
-    const isReplaceable = notBefore !== undefined && notBefore > this.clock.now();
+    const publisher = application.clientId;
+    const requestKey = this.requestKey({ application: publisher, operation: 'put', key }, notification, notBefore);
+    const isReplaceable = notBefore !== null && notBefore > this.clock.now();
     const terms = { ...termsOf(notification, { request: requestKey, notBefore, isReplaceable }), request: requestKey };
     const { channel, characteristics, body } = notification;
-    const publication = { channel: channel.name, characteristics, body, publisher: application.clientId, terms };
+    const publication = { channel: channel.name, characteristics, body, publisher, terms };
     const published = await this.publishing.publish(publication);
     if (published.kind !== 'mismatch') return answer(reply, published.kind === 'replayed' ? 200 : 201, published, body);
-    const replaced = await this.publishing.replaceScheduled(publication);
-    if (replaced.kind === 'replaced') return answer(reply, 200, { kind: 'accepted', id: replaced.id }, body);
+    const replaced = await this.replacing.replace(publication);
+    if (replaced.kind === 'replaced')
+      return answer(reply, 200, { kind: 'accepted', id: replaced.notificationId }, body);
     throw new ConflictProblem('notification-sent', 'The notification of this key was sent, with other content.');
   }
 
@@ -135,15 +144,14 @@ export class NotificatiesController {
   }
 
   private requestKey(
-    operation: RequestKey['operation'],
-    key: string,
+    key: Pick<OnceKey, 'application' | 'operation' | 'key'>,
     notification: ParsedNotification,
-    notBefore: number | undefined,
-  ): RequestKey {
+    notBefore: number | null,
+  ): OnceKey {
     const requestHash = requestHashOf(notification, notBefore);
-    // From when it is sent: as long as it waits, the key is what it can be repeated or replaced by.
+    // Counted from when it is sent: as long as it waits, its key must be known for repetitions and replacements.
     const waitsSeconds = Math.max(0, Math.ceil(((notBefore ?? 0) - this.clock.now()) / 1000));
-    return { operation, key, requestHash, keepSeconds: waitsSeconds + this.settings.IDEMPOTENCY_KEY_TTL_SEC };
+    return { ...key, requestHash, keepSeconds: waitsSeconds + this.settings.IDEMPOTENCY_KEY_TTL_SEC };
   }
 }
 

@@ -51,7 +51,7 @@ function refused(raw: object) {
 }
 
 describe('a notification as receivers get it', () => {
-  it('is what was published where that was in order', () => {
+  it('is the text that was published if that was in the standard form', () => {
     expect(accepted(valid).body).toBe(JSON.stringify(valid));
   });
 
@@ -66,7 +66,7 @@ describe('a notification as receivers get it', () => {
     expect(accepted(without).body).toBe(JSON.stringify({ ...without, kenmerken: {} }));
   });
 
-  it('loses what the standard does not know', () => {
+  it('has no fields that the standard does not know', () => {
     expect(accepted({ ...valid, id: '1', toString: 'x', __proto__: 'y' }).body).toBe(JSON.stringify(valid));
   });
 
@@ -74,7 +74,7 @@ describe('a notification as receivers get it', () => {
     expect(accepted({ ...valid, source: 'zrc' }).body).toBe(JSON.stringify({ ...valid, source: 'zrc' }));
   });
 
-  it('has the field names in camelCase whichever way they came', () => {
+  it('has the field names in camelCase, also when they came in snake_case', () => {
     const { hoofdObject, resourceUrl, ...rest } = valid;
     const { body } = accepted({ hoofd_object: hoofdObject, resource_url: resourceUrl, ...rest });
     expect(Object.keys(JSON.parse(body) as object)).toEqual(['hoofdObject', 'resourceUrl', ...Object.keys(rest)]);
@@ -96,7 +96,7 @@ describe('a notification as receivers get it', () => {
     });
   });
 
-  it('has quotes, line ends and names such as __proto__ in one piece', () => {
+  it('has quotes, line ends and names such as __proto__ unchanged', () => {
     const kenmerken = JSON.parse('{"__proto__":"p","a\\"b":"x\\n\\u2028y","constructor":"c"}') as object;
     const { body, characteristics } = accepted({ ...valid, kenmerken });
     expect(JSON.stringify((JSON.parse(body) as { kenmerken: object }).kenmerken)).toBe(JSON.stringify(kenmerken));
@@ -174,7 +174,7 @@ describe('what is refused', () => {
     expect(parse(ahead, 4).kind).toBe('invalid');
   });
 
-  it('is worth another look only where the channels decide', () => {
+  it('may depend on a newer catalogue only where the error is about channels', () => {
     expect(parse({ ...valid, kanaal: 'nix' })).toMatchObject({ dependsOnChannels: true });
     expect(parse({ ...valid, kanaal: 'zaken', kenmerken: { x: '1' } })).toMatchObject({ dependsOnChannels: true });
     expect(parse({ ...valid, kanaal: 'nix', actie: '' })).toMatchObject({ dependsOnChannels: false });

@@ -33,7 +33,7 @@ export interface ParseContext {
 }
 
 interface Characteristic {
-  /** As it goes out. */
+  /** As it is sent. */
   name: string;
   value: string;
 }
@@ -65,7 +65,7 @@ const fieldOf = new Map<string, FieldName>(
 );
 
 /**
- * What was published, understood: trimmed, UTC, unknown fields dropped, in the publisher's order. `kenmerken` is always
+ * Checks and normalizes a publication: trimmed, UTC, unknown fields dropped, in the publisher's order. `kenmerken` is always
  * there, because receivers fail without it. Hot path: a few microseconds.
  */
 export function parseNotification(raw: JsonObject, { findChannel, now, leewaySeconds }: ParseContext): ParseResult {
@@ -120,7 +120,7 @@ function readCreationTime(fields: FieldReader, latestMs: number): Moment | undef
   return undefined;
 }
 
-/** By canonical name; of names that are the same the last counts. */
+/** By canonical name; if a name occurs twice, the last one counts. */
 function readCharacteristics(fields: FieldReader): Map<string, Characteristic> {
   const characteristics = new Map<string, Characteristic>();
   const kenmerken = fields.dictionary('kenmerken', optional);
@@ -133,7 +133,7 @@ function readCharacteristics(fields: FieldReader): Map<string, Characteristic> {
   return characteristics;
 }
 
-/** Written out by hand: it keeps the order, and a name such as `__proto__` is only a name. */
+/** Not by JSON.stringify of an object: the order stays, and a name such as `__proto__` is an ordinary name. */
 function writeBody(
   raw: JsonObject,
   values: Record<Exclude<FieldName, 'kenmerken'>, string | undefined>,

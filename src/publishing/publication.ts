@@ -1,43 +1,32 @@
+import type { OnceKey } from '../ledger/once-key.js';
+
 /** A publication that was found valid. */
 export interface Publication {
   channel: string;
-  /** What subscriptions filter on, by canonical name. */
+  /** The values that subscriptions filter on, by canonical name. */
   characteristics: ReadonlyMap<string, string>;
   /** The exact text every receiver gets. */
   body: string;
   /** Client id. */
   publisher: string;
-  /** Only for what is not simply to be sent, now and in any case. */
-  terms?: Terms;
+  terms: Terms;
 }
 
+/** The conditions on sending it. All null: it is sent at once, in any case. */
 export interface Terms {
-  /** Under this key the publisher's request happens once. */
-  request?: RequestKey;
+  /** Under this key the publisher's request is carried out once. */
+  request: OnceKey | null;
   /** Under this key the channel's content is published once. */
-  content?: ContentKey;
+  content: OnceKey | null;
   /** Milliseconds since 1970; not sent earlier. */
-  notBefore?: number;
+  notBefore: number | null;
   /** Milliseconds since 1970; not sent any more from then on. */
-  expiresAt?: number;
-}
-
-export interface RequestKey {
-  operation: 'publish' | 'put';
-  key: string;
-  /** Tells whether a repeated request is the same. */
-  requestHash: string;
-  keepSeconds: number;
-}
-
-export interface ContentKey {
-  key: string;
-  keepSeconds: number;
+  expiresAt: number | null;
 }
 
 export type Published =
   | { kind: 'accepted'; id: string }
-  /** The request was made before; `id` is what came of it then: its own notification, or that of which it was a duplicate. */
+  /** The request was made before; `id` is its notification of then, or the one of which it was a duplicate. */
   | { kind: 'replayed'; id: string; isDuplicate: boolean }
   /** The channel has seen the same content before, as notification `id`; this one is not sent. */
   | { kind: 'duplicate'; id: string }

@@ -1,14 +1,15 @@
 import { Module } from '@nestjs/common';
 import { ChannelsModule } from '../channels/channels.module.js';
-import { EnqueueingModule } from '../enqueueing/enqueueing.module.js';
 import { LedgerModule } from '../ledger/ledger.module.js';
+import { QueueModule } from '../queue/queue.module.js';
 import { SubscriptionsModule } from '../subscriptions/subscriptions.module.js';
 import { NotificatiesController } from './notificaties.controller.js';
 import { PublishService } from './publish.service.js';
+import { ReplaceScheduledService } from './replace-scheduled.service.js';
 
 @Module({
-  imports: [ChannelsModule, SubscriptionsModule, LedgerModule, EnqueueingModule],
+  imports: [ChannelsModule, SubscriptionsModule, LedgerModule, QueueModule],
   controllers: [NotificatiesController],
-  providers: [PublishService],
+  providers: [PublishService, ReplaceScheduledService],
 })
 export class PublishingModule {}

@@ -5,8 +5,8 @@ import { readDeliverAfter } from './request-terms.js';
 const now = Date.UTC(2026, 10, 20, 12);
 
 describe('Deliver-After', () => {
-  it('is nothing when it is not there', () => {
-    expect(readDeliverAfter(undefined, now)).toBeUndefined();
+  it('is null without the header', () => {
+    expect(readDeliverAfter(undefined, now)).toBeNull();
   });
 
   it.each([

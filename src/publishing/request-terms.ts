@@ -4,15 +4,15 @@ import { readMoment } from './moment.js';
 const longestAheadMs = 366 * 86_400_000;
 
 /**
- * `Deliver-After`: the moment before which a publisher does not want it sent (RFC 3339, with an offset). One that has passed
- * is a moment like any other: a request that is repeated later must still be the same request.
- * @returns milliseconds since 1970; undefined without the header
+ * `Deliver-After`: the earliest time at which the notification may be sent (RFC 3339, with an offset). A time in the past
+ * is accepted: a request that is repeated later must still be the same request.
+ * @returns milliseconds since 1970; null without the header
  * @throws {ValidationProblem}
  */
-export function readDeliverAfter(header: string | string[] | undefined, nowMs: number): number | undefined {
-  if (header === undefined) return undefined;
+export function readDeliverAfter(header: string | string[] | undefined, nowMs: number): number | null {
+  if (header === undefined) return null;
   const text = typeof header === 'string' ? header.trim() : '';
-  // RFC 3339 §5.6: unlike ISO 8601 it wants the whole of it, so that no one has to guess a time zone.
+  // RFC 3339 §5.6: unlike ISO 8601 it requires date, time and offset, so that no time zone has to be guessed.
   const isWhole = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/.test(text);
   const moment = isWhole ? readMoment(text) : undefined;
   const reason = !moment

@@ -27,15 +27,23 @@ function notification(channel: Partial<Channel> = {}, parts: Partial<ParsedNotif
 }
 
 const rule = (...fields: string[]) => ({ deduplication: { fields, withinSeconds: 60 } });
-const contentOf = (...arguments_: Parameters<typeof notification>) => termsOf(notification(...arguments_), {})?.content;
+const contentOf = (...arguments_: Parameters<typeof notification>) =>
+  termsOf(notification(...arguments_), nothing).content;
+
+const nothing = { request: null, notBefore: null };
 
 describe('the terms of a notification', () => {
-  it('are none when it is simply to be sent now', () => {
-    expect(termsOf(notification(), {})).toBeUndefined();
+  it('are empty when it is simply to be sent now', () => {
+    expect(termsOf(notification(), nothing)).toEqual({
+      request: null,
+      content: null,
+      notBefore: null,
+      expiresAt: null,
+    });
   });
 
   it('end with the age its channel allows, counted from its creation', () => {
-    expect(termsOf(notification({ maxAgeSeconds: 30 }), {})).toMatchObject({ expiresAt: 1_030_000 });
+    expect(termsOf(notification({ maxAgeSeconds: 30 }), nothing)).toMatchObject({ expiresAt: 1_030_000 });
   });
 
   it('keep the content for as long as the rule says', () => {
@@ -54,26 +62,26 @@ describe('the terms of a notification', () => {
     expect(new Set(keys).size).toBe(keys.length);
   });
 
-  it('find a characteristic by any spelling of its name, and one called like a field as well', () => {
+  it('find a characteristic by any spelling of its name, also one with the name of a field', () => {
     const one = contentOf(rule('kenmerken.objectType'), { characteristics: new Map([['object_type', 'a']]) });
     const other = contentOf(rule('kenmerken.objectType'), { characteristics: new Map([['object_type', 'b']]) });
-    expect(one).toBeDefined();
+    expect(one).not.toBeNull();
     expect(one).not.toEqual(other);
-    expect(contentOf(rule('kenmerken.actie'), { characteristics: new Map([['actie', 'x']]) })).toBeDefined();
-    expect(contentOf(rule('kenmerken.actie'))).toBeUndefined();
+    expect(contentOf(rule('kenmerken.actie'), { characteristics: new Map([['actie', 'x']]) })).not.toBeNull();
+    expect(contentOf(rule('kenmerken.actie'))).toBeNull();
   });
 
-  it('leave the content out of what may be replaced', () => {
-    expect(termsOf(notification(rule('actie')), { notBefore: 5, isReplaceable: true })?.content).toBeUndefined();
+  it('have no content key for a notification that may be replaced', () => {
+    expect(termsOf(notification(rule('actie')), { ...nothing, notBefore: 5, isReplaceable: true }).content).toBeNull();
   });
 });
 
 describe('the fingerprint of a request', () => {
   it('is of its content and the time it asks for', () => {
     const hashes = [
-      requestHashOf(notification(), undefined),
+      requestHashOf(notification(), null),
       requestHashOf(notification(), 5),
-      requestHashOf(notification({}, { body: '{ }' }), undefined),
+      requestHashOf(notification({}, { body: '{ }' }), null),
     ];
     expect(new Set(hashes).size).toBe(3);
     expect(requestHashOf(notification(), 5)).toBe(hashes[1]);

@@ -1,44 +1,45 @@
 import type { Deduplication } from '../channels/channel.js';
 import { canonicalName } from '../channels/filter-names.js';
-import { fingerprintOf } from '../infra/http/idempotency-key.js';
+import { fingerprintOf } from '../idempotency/idempotency-key.js';
+import type { OnceKey } from '../ledger/once-key.js';
 import type { ParsedNotification } from './parse-notification.js';
-import type { ContentKey, RequestKey, Terms } from './publication.js';
+import type { Terms } from './publication.js';
 
+/** The part of the terms that comes from the publisher's request. */
 interface Asked {
-  request?: RequestKey;
+  request: OnceKey | null;
   /** Milliseconds since 1970. */
-  notBefore?: number;
+  notBefore: number | null;
   /**
-   * What may still be replaced takes no part in de-duplication: another that was left out as its duplicate would be lost
+   * A notification that may still be replaced is not de-duplicated: another one left out as its duplicate would be lost
    * when the content changes.
    */
   isReplaceable?: boolean;
 }
 
-/** What the publisher asked for and what the channel's rules add; undefined when it is simply to be sent now. */
-export function termsOf(
-  notification: ParsedNotification,
-  { request, notBefore, isReplaceable = false }: Asked,
-): Terms | undefined {
+/** The terms that the publisher asked for, with those of the channel's rules. */
+export function termsOf(notification: ParsedNotification, { request, notBefore, isReplaceable = false }: Asked): Terms {
   const { deduplication, maxAgeSeconds } = notification.channel;
-  if (!request && notBefore === undefined && !deduplication && maxAgeSeconds === null) return undefined;
   return {
     request,
+    content: deduplication && !isReplaceable ? contentKeyOf(notification, deduplication) : null,
     notBefore,
-    content: deduplication && !isReplaceable ? contentKeyOf(notification, deduplication) : undefined,
-    expiresAt: maxAgeSeconds === null ? undefined : notification.createdAt + maxAgeSeconds * 1000,
+    expiresAt: maxAgeSeconds === null ? null : notification.createdAt + maxAgeSeconds * 1000,
   };
 }
 
 /**
- * Equal for notifications whose chosen fields are equal. An absent field equals only an absent one; a notification that has
- * none of them is like no other.
+ * Equal for notifications whose chosen fields are equal. An absent field equals only an absent one; a notification with
+ * none of them has no duplicates.
  */
-function contentKeyOf(notification: ParsedNotification, rule: Deduplication): ContentKey | undefined {
+function contentKeyOf(notification: ParsedNotification, rule: Deduplication): OnceKey | null {
   const values = rule.fields.map((field) => [field, valueOf(notification, field) ?? null]);
-  if (values.every(([, value]) => value === null)) return undefined;
+  if (values.every(([, value]) => value === null)) return null;
   return {
+    application: '',
+    operation: 'deduplicate',
     key: `${notification.channel.name}:${fingerprintOf(JSON.stringify(values))}`,
+    requestHash: null,
     keepSeconds: rule.withinSeconds,
   };
 }
@@ -55,7 +56,7 @@ function valueOf(notification: ParsedNotification, field: string): string | unde
   }
 }
 
-/** Of the notification as it was understood: the same content in another layout is the same request. */
-export function requestHashOf(notification: ParsedNotification, notBefore: number | undefined): string {
+/** Hashes the parsed notification: the same content in another layout is the same request. */
+export function requestHashOf(notification: ParsedNotification, notBefore: number | null): string {
   return fingerprintOf(`${notBefore ?? ''}\n${notification.body}`);
 }

@@ -1,19 +1,20 @@
 import { describe, expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { v7 as uuidv7 } from 'uuid';
-import { cutIntoChunks, decodeChunk, encodeChunk, UnreadableChunk, type Chunk, type QueuedDelivery } from './chunk.js';
+import type { HandedOut } from '../ledger/delivery.js';
+import { cutIntoChunks, decodeChunk, encodeChunk, UnreadableChunk, type Chunk } from './chunk.js';
 
 const subscriptionId = '5c5d28f3-6d24-4fd9-b2f8-2b7e3e5f5a01';
 
-function delivery(body: string | null = '{}', notificationId: string = uuidv7()): QueuedDelivery {
+function delivery(body: string | null = '{}', notificationId: string = uuidv7()): HandedOut {
   return { notificationId, subscriptionId, generation: 1, attempts: 0, failures: 0, replays: 0, expiresAt: null, body };
 }
 
-const many = (count: number, make: () => QueuedDelivery) => Array.from({ length: count }, make);
+const many = (count: number, make: () => HandedOut) => Array.from({ length: count }, make);
 const sizes = (chunks: Chunk[]) => chunks.map(({ deliveries }) => deliveries.length);
 
 describe('cutting deliveries into chunks', () => {
-  it('makes none of nothing', () => {
+  it('makes no chunk without deliveries', () => {
     expect(cutIntoChunks([], 1, 0)).toEqual([]);
   });
 
@@ -80,7 +81,7 @@ describe('cutting deliveries into chunks', () => {
 });
 
 describe('a chunk on the wire', () => {
-  it('reads back as it was, text and all', () => {
+  it('reads back as it was, with its texts', () => {
     const [first, second] = [uuidv7(), uuidv7()];
     const chunk: Chunk = {
       catalogueVersion: 7,

@@ -1,35 +1,22 @@
 import { z } from 'zod';
+import type { HandedOut } from '../ledger/delivery.js';
 
-/** What one delivery needs to travel. No URL and no secret: the worker knows those from the catalogue. */
-export interface QueuedDelivery {
-  notificationId: string;
-  subscriptionId: string;
-  generation: number;
-  attempts: number;
-  failures: number;
-  replays: number;
-  /** Milliseconds since 1970, by the ledger's clock; null: worth sending for ever. */
-  expiresAt: number | null;
-  /** The text to send; null when it is too long to travel. */
-  body: string | null;
-}
-
-/** Deliveries that travel as one message. */
+/** Deliveries that travel as one message. No URL and no secret: the worker knows those from the catalogue. */
 export interface Chunk {
   /** The worker must know the catalogue at least at this version. */
   catalogueVersion: number;
   /** Milliseconds since 1970 by the ledger's clock: when the ledger handed these out. */
   queuedAt: number;
-  deliveries: QueuedDelivery[];
+  deliveries: HandedOut[];
 }
 
 const maxDeliveries = 64;
 const maxCharacters = 256 * 1024;
 
 /** Cuts deliveries into chunks: a message costs the broker the same whether it carries one or 64. */
-export function cutIntoChunks(deliveries: QueuedDelivery[], catalogueVersion: number, queuedAt: number): Chunk[] {
+export function cutIntoChunks(deliveries: HandedOut[], catalogueVersion: number, queuedAt: number): Chunk[] {
   const chunks: Chunk[] = [];
-  let current: QueuedDelivery[] = [];
+  let current: HandedOut[] = [];
   let characters = 0;
   let previousId = '';
   for (const delivery of deliveries) {
@@ -78,7 +65,7 @@ export function encodeChunk(chunk: Chunk): Buffer {
   return Buffer.from(JSON.stringify(wire));
 }
 
-/** A message that is no chunk of ours: foreign, or written by another version of Heraut. */
+/** A message that this version of Heraut did not write: of another program, or of another version. */
 export class UnreadableChunk extends Error {}
 
 /** @throws {UnreadableChunk} */

@@ -1,9 +1,9 @@
 import { Logger } from '@nestjs/common';
-import { setTimeout as pause } from 'node:timers/promises';
+import { systemClock, type Clock } from '../infra/clock.js';
 import { DeliveryQueue, type Consumption, type Lane, type PublishOutcome, type Take } from './delivery-queue.js';
 import type { Chunk } from './chunk.js';
 
-/** Before a chunk that was not done with is handed out again: do not spin on a bug. */
+/** Before a chunk whose worker threw is given out again: do not spin on a bug. */
 const pauseAfterFailureMs = 1000;
 
 interface Waiting {
@@ -20,8 +20,8 @@ interface Consumer {
 }
 
 /**
- * The queue in this process's memory, where no broker is configured. It ends with the process; what it held is known to
- * the ledger by its owner and comes back at once.
+ * The queue in this process's memory, where no broker is configured. It ends with the process; the ledger finds the
+ * deliveries that were in it by the id of the process, and hands them out again at once.
  */
 export class InProcessDeliveryQueue extends DeliveryQueue {
   private readonly logger = new Logger('InProcessDeliveryQueue');
@@ -30,14 +30,15 @@ export class InProcessDeliveryQueue extends DeliveryQueue {
   private closed = false;
 
   constructor(
-    readonly owner: string,
+    readonly process: string,
     private readonly maxChunks: number,
+    private readonly clock: Clock = systemClock,
   ) {
     super();
   }
 
   get isAccepting(): boolean {
-    // Without a consumer in this process nobody would ever take it: another process's dispatcher must.
+    // Without a consumer in this process no worker would take it: the dispatcher of a process that has one hands it out.
     return !this.closed && this.consumers.due.length > 0 && this.waiting.due.length < this.maxChunks;
   }
 
@@ -47,7 +48,7 @@ export class InProcessDeliveryQueue extends DeliveryQueue {
     }
     this.waiting[lane].push({ chunk, isRedelivered: false });
     this.handOut(lane);
-    return Promise.resolve('taken');
+    return Promise.resolve('confirmed');
   }
 
   consume(lane: Lane, prefetch: number, take: Take): Promise<Consumption> {
@@ -67,7 +68,7 @@ export class InProcessDeliveryQueue extends DeliveryQueue {
     return Promise.resolve(this.waiting[lane].length);
   }
 
-  /** Never: it is created once, with the process, and then the ledger frees what the former process owned. */
+  /** Never calls back: the queue is created once, with the process; the dispatcher frees the deliveries of the former process. */
   onCreated(): void {}
 
   close(): Promise<void> {
@@ -89,7 +90,7 @@ export class InProcessDeliveryQueue extends DeliveryQueue {
       await consumer.take({ chunk, lane, isRedelivered });
     } catch (error) {
       this.logger.error({ event: 'queue.take-failed', lane, error });
-      await pause(pauseAfterFailureMs);
+      await this.clock.pause(pauseAfterFailureMs);
       this.waiting[lane].unshift({ chunk, isRedelivered: true });
     }
     consumer.free++;

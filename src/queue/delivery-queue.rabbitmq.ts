@@ -6,9 +6,9 @@ import { decodeChunk, encodeChunk, type Chunk } from './chunk.js';
 import { DeliveryQueue, type Consumption, type Lane, type PublishOutcome, type Take } from './delivery-queue.js';
 import { declare, topology, type QueueDeclaration } from './topology.rabbitmq.js';
 
-/** Published and not yet confirmed; beyond this the broker is too slow to be given more. */
+/** Messages published and not yet confirmed; with more, the broker is too slow, and publishing is refused. */
 const maxUnconfirmed = 2000;
-/** After a refusal the queue is left alone for as long as the refused deliveries wait in the ledger. */
+/** After a refusal nothing is published for as long as the refused deliveries wait in the ledger. */
 const refusalPauseMs = 1000;
 
 interface Consumer {
@@ -25,7 +25,7 @@ interface Consumer {
  * always on. Reconnects for ever.
  */
 export class RabbitMqDeliveryQueue extends DeliveryQueue {
-  readonly owner = null;
+  readonly process = null;
   private readonly logger = new Logger('RabbitMqDeliveryQueue');
   private readonly declarations: QueueDeclaration[];
   private readonly publishing: RabbitMqConnection;
@@ -94,11 +94,11 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
           this.nameOf(lane),
           encodeChunk(chunk),
           { persistent: true },
-          (error: unknown) => settle(error ? 'refused' : 'taken'),
+          (error: unknown) => settle(error ? 'refused' : 'confirmed'),
         );
         if (!hasRoom) this.isBufferFull = true;
       } catch {
-        settle('refused'); // the channel closed under our hands
+        settle('refused'); // the channel has closed in the meantime
       }
     });
   }
@@ -109,7 +109,7 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
     const model = this.consumingModel;
     if (model) {
       await this.start(consumer, model).catch((error: unknown) => {
-        // The connection went meanwhile, or goes now; the next one starts every consumer.
+        // The connection was lost meanwhile, or is closed now; the next one starts every consumer.
         this.logger.warn({ event: 'rabbitmq.consumer-not-started', lane, error });
         void close(model);
       });
@@ -134,7 +134,7 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
   }
 
   async close(): Promise<void> {
-    // Each answer still to come spares the ledger a second round; a broker that is gone will not give any.
+    // A delivery confirmed now need not be handed out again; a broker that is gone confirms none.
     const channel = this.publisher;
     if (channel && !this.isBlocked && this.unconfirmed.size > 0) {
       await Promise.race([
@@ -170,7 +170,7 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
     const channel = await model.createConfirmChannel();
     channel.on('error', (error: unknown) => this.logger.error({ event: 'rabbitmq.channel-failed', error }));
     channel.on('drain', () => (this.isBufferFull = false));
-    // A channel that closes by itself leaves the connection useless: begin again.
+    // Without the channel the connection is of no use: close it, and the next one opens both.
     channel.on('close', () => {
       if (this.publisher === channel) void close(model);
     });
@@ -189,9 +189,9 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
   }
 
   private async setUpConsumers(model: ChannelModel): Promise<void> {
-    await this.declareOn(model); // the publishing connection may not have got so far
+    await this.declareOn(model); // the publishing connection may not have declared them yet
     this.consumingModel = model;
-    // A copy: whoever comes from now on finds the connection and starts by itself.
+    // A copy: a consumer that is added from now on finds the connection and starts by itself.
     for (const consumer of [...this.consumers]) await this.start(consumer, model);
   }
 
@@ -223,7 +223,7 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
     try {
       chunk = decodeChunk(message.content);
     } catch (error) {
-      // It would be as unreadable the next time. If it was one of ours, its lease brings the deliveries back.
+      // It would be unreadable the next time as well. If it was ours, the dispatcher finds that the deliveries are lost.
       this.logger.error({ event: 'queue.chunk-unreadable', lane, error });
       this.answer(consumer, channel, () => channel.ack(message));
       return;
@@ -238,7 +238,7 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
     }
   }
 
-  /** On a channel that is gone there is nobody to answer: the broker has put the message back already. */
+  /** Does nothing on a channel that is closed: the broker has put the message back already. */
   private answer(consumer: Consumer, channel: Channel, give: () => void): void {
     if (consumer.channel !== channel || !this.consumingModel) return;
     try {

@@ -1,19 +1,19 @@
 import type { Chunk } from './chunk.js';
 
-/** `due`: first attempts. `slow`: repeated and held deliveries, kept apart so that they never stand in front of the first. */
+/** `due`: first attempts. `slow`: repeated and held deliveries, kept apart so that first attempts never wait behind them. */
 export const lanes = ['due', 'slow'] as const;
 export type Lane = (typeof lanes)[number];
 
 /**
- * `taken`: the queue has it and keeps it until a consumer is done with it. `refused`: full, blocked, or the connection
- * went; it may or may not have it, so the ledger must hand the deliveries out again.
+ * `confirmed`: the queue has the chunk and keeps it until a consumer is done with it. `refused`: full, blocked, or the connection
+ * was lost; the queue may or may not have it, so the ledger must hand the deliveries out again.
  */
-export type PublishOutcome = 'taken' | 'refused';
+export type PublishOutcome = 'confirmed' | 'refused';
 
 export interface Taken {
   chunk: Chunk;
   lane: Lane;
-  /** True when somebody may have had it before and not finished. */
+  /** True when a consumer may have taken it before and not finished. */
   isRedelivered: boolean;
 }
 
@@ -25,22 +25,22 @@ export interface Consumption {
   stop(): Promise<void>;
 }
 
-/** Moves work that is due now, and only that. Nothing here is the truth: everything in it can be lost without loss. */
+/** Moves deliveries that are due now to the workers. Its content may be lost at any time: the ledger hands it out again. */
 export abstract class DeliveryQueue {
-  /** Process whose end empties the queue; null where a broker keeps it. */
-  abstract readonly owner: string | null;
+  /** The process whose memory the queue is, and whose end empties it; null where a broker keeps it. */
+  abstract readonly process: string | null;
 
   /** Resolves after the first try to connect: starting does not wait for a broker that is down. */
   open(): Promise<void> {
     return Promise.resolve();
   }
 
-  /** What keeps it from working; undefined when nothing does. */
+  /** Why the queue does not work; undefined when it works. */
   get trouble(): unknown {
     return undefined;
   }
 
-  /** False while publishing would be refused: no connection, blocked, full. Callers then leave the work in the ledger. */
+  /** False while publishing would be refused: no connection, blocked, full. Callers then leave the deliveries in the ledger. */
   abstract readonly isAccepting: boolean;
 
   /** Never waits for room and never throws. */
@@ -49,12 +49,12 @@ export abstract class DeliveryQueue {
   /** Calls `take` for each chunk, at most `prefetch` at a time. Survives every interruption of the queue. */
   abstract consume(lane: Lane, prefetch: number, take: Take): Promise<Consumption>;
 
-  /** Chunks nobody has taken yet. @throws when the queue cannot be asked */
+  /** Chunks that no consumer has taken yet. @throws when the queue cannot be asked */
   abstract depth(lane: Lane): Promise<number>;
 
   /** Calls back whenever the queue had to be created anew and therefore holds nothing. */
   abstract onCreated(listener: () => void): void;
 
-  /** Lets what is under way be confirmed, then closes. */
+  /** Waits for outstanding confirms, but not for long, then closes. */
   abstract close(): Promise<void>;
 }

@@ -1,12 +1,15 @@
 import { Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { Config } from '../config/config.module.js';
-import { Heartbeat } from '../infra/postgres/heartbeat.service.js';
+import { LedgerModule } from '../ledger/ledger.module.js';
+import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { DeliveryQueue } from './delivery-queue.js';
 import { InProcessDeliveryQueue } from './delivery-queue.in-process.js';
 import { RabbitMqDeliveryQueue } from './delivery-queue.rabbitmq.js';
+import { Enqueuer } from './enqueuer.service.js';
 
 /** RabbitMQ where AMQP_URL names one, this process's memory otherwise. */
 @Module({
+  imports: [LedgerModule],
   providers: [
     {
       provide: DeliveryQueue,
@@ -16,8 +19,9 @@ import { RabbitMqDeliveryQueue } from './delivery-queue.rabbitmq.js';
           ? new RabbitMqDeliveryQueue(settings.AMQP_URL, settings.QUEUE_PREFIX, settings.QUEUE_MAX_LENGTH)
           : new InProcessDeliveryQueue(heartbeat.processId, settings.QUEUE_MAX_LENGTH),
     },
+    Enqueuer,
   ],
-  exports: [DeliveryQueue],
+  exports: [DeliveryQueue, Enqueuer],
 })
 export class QueueModule implements OnApplicationBootstrap, OnApplicationShutdown {
   constructor(private readonly queue: DeliveryQueue) {}

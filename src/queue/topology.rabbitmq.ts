@@ -10,7 +10,7 @@ export interface QueueDeclaration {
 
 /**
  * Everything Heraut has in RabbitMQ: two queues, reached through the default exchange by their names. No delay is kept
- * here and nothing is dead-lettered: the ledger knows what was lost and when the next attempt is due.
+ * here and nothing is dead-lettered: the ledger knows which deliveries were lost and when the next attempt is due.
  */
 export function topology(prefix: string, maxLength: number): QueueDeclaration[] {
   return lanes.map((lane) => ({
@@ -21,8 +21,8 @@ export function topology(prefix: string, maxLength: number): QueueDeclaration[] 
       arguments: {
         'x-queue-type': 'quorum', // replicated, and the fastest kind for confirmed messages
         'x-max-length': maxLength,
-        'x-overflow': 'reject-publish', // a full queue says no; dropping its head would delay by a whole lease
-        'x-delivery-limit': 20, // a chunk that kills twenty workers goes back to the ledger
+        'x-overflow': 'reject-publish', // a full queue refuses; by default it would drop its oldest messages
+        'x-delivery-limit': 20, // a chunk that has killed twenty workers is dropped; the ledger still has its deliveries
       },
     },
   }));

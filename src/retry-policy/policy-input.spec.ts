@@ -19,12 +19,12 @@ function refusalOf(input: unknown): string[] {
 }
 
 describe('the input of a retry policy', () => {
-  it('takes the default of every field that is left out', () => {
+  it('uses the default of every field that is left out', () => {
     expect(policy({})).toEqual(defaultRetryPolicy);
     expect(policy({ maxRetries: 2 })).toEqual({ ...defaultRetryPolicy, maxRetries: 2 });
   });
 
-  it('leaves out of an override what the general policy decides', () => {
+  it('has in an override only the fields that were given', () => {
     expect(checkInput(policyOverrideInput, { jitter: 0.5 })).toEqual({ jitter: 0.5 });
   });
 

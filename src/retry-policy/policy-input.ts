@@ -30,7 +30,7 @@ export const generalPolicyInput = z
   })
   .meta({ id: 'RetryPolicyInput' });
 
-/** Replaces what one subscription does differently: a field left out follows the general policy. */
+/** Replaces the override of one subscription: a field left out follows the general policy. */
 export const policyOverrideInput = z.strictObject(limits).partial().meta({ id: 'RetryPolicyOverride' });
 export type RetryPolicyOverride = Partial<RetryPolicy>;
 

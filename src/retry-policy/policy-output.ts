@@ -18,7 +18,7 @@ export const subscriptionPolicyOutput = z
     overrides: z
       .strictObject(policyFields)
       .partial()
-      .describe('The fields that this subscription does differently; the others follow the general policy.'),
+      .describe('The fields in which this subscription differs; the others follow the general policy.'),
   })
   .meta({ id: 'SubscriptionRetryPolicy' });
 

@@ -1,31 +1,40 @@
 import { Injectable } from '@nestjs/common';
-import type { EntityManager } from 'typeorm';
-import { Catalogue, type CatalogueShelf } from '../catalogue/catalogue.service.js';
+import { Catalogue, type CatalogueDirectory } from '../catalogue/catalogue.service.js';
 import { Postgres } from '../infra/postgres/postgres.js';
-import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
+import { statement } from '../infra/postgres/statement.js';
 import type { RetryPolicyOverride } from './policy-input.js';
 import { defaultRetryPolicy, type RetryPolicy } from './retry-schedule.js';
 
-/** The general retry policy and what single subscriptions do differently, in memory: every failed attempt asks. */
+const policySince = statement('retry-policy-since', 'SELECT policy FROM retry_policy WHERE version > $known');
+
+/** Overrides that changed, and those of subscriptions that changed: a deleted subscription has no override any more. */
+const overridesSince = statement(
+  'retry-policy-overrides-since',
+  `SELECT own.subscription_id, CASE WHEN s.deleted_at IS NULL THEN own.policy END AS policy
+   FROM subscription_retry_policy own JOIN subscription s ON s.id = own.subscription_id WHERE own.version > $known
+   UNION ALL
+   SELECT own.subscription_id, CASE WHEN s.deleted_at IS NULL THEN own.policy END
+   FROM subscription s JOIN subscription_retry_policy own ON own.subscription_id = s.id WHERE s.version > $known`,
+);
+
+/** The general retry policy and the overrides of subscriptions, in memory, because every failed attempt needs them. */
 @Injectable()
-export class RetryPolicies implements CatalogueShelf {
+export class RetryPolicies implements CatalogueDirectory {
   private generalPolicy: RetryPolicy = defaultRetryPolicy;
   private readonly overrides = new Map<string, RetryPolicyOverride>();
 
   constructor(
     private readonly postgres: Postgres,
     private readonly catalogue: Catalogue,
-    subscriptions: SubscriptionsService,
   ) {
     catalogue.register(this);
-    subscriptions.onRemoved(forgetOverride);
   }
 
   get general(): RetryPolicy {
     return this.generalPolicy;
   }
 
-  /** The policy that counts for a subscription, known or not. */
+  /** The policy that counts for a subscription; the general one for an unknown subscription. */
   for(subscriptionId: string): RetryPolicy {
     const override = this.overrides.get(subscriptionId);
     return override ? { ...this.generalPolicy, ...override } : this.generalPolicy;
@@ -36,52 +45,37 @@ export class RetryPolicies implements CatalogueShelf {
   }
 
   async replaceGeneral(policy: RetryPolicy): Promise<void> {
-    await this.catalogue.change(async (manager, revision) => {
+    await this.catalogue.change(async (manager, version) => {
       await manager.query(
-        `INSERT INTO retry_policy (policy, revision) VALUES ($1, $2)
-         ON CONFLICT (singleton) DO UPDATE SET policy = EXCLUDED.policy, revision = EXCLUDED.revision`,
-        [JSON.stringify(policy), revision],
+        `INSERT INTO retry_policy (policy, version) VALUES ($1, $2)
+         ON CONFLICT (singleton) DO UPDATE SET policy = EXCLUDED.policy, version = EXCLUDED.version`,
+        [JSON.stringify(policy), version],
       );
     });
   }
 
-  /** @param override what the subscription does differently; null: nothing any more */
+  /** @param override the fields in which the subscription differs; null: it follows the general policy again */
   async replaceOverride(subscriptionId: string, override: RetryPolicyOverride | null): Promise<void> {
-    await this.catalogue.change(async (manager, revision) => {
+    await this.catalogue.change(async (manager, version) => {
       await manager.query(
-        `INSERT INTO subscription_retry_policy (subscription_id, policy, revision) VALUES ($1, $2, $3)
-         ON CONFLICT (subscription_id) DO UPDATE SET policy = EXCLUDED.policy, revision = EXCLUDED.revision`,
-        [subscriptionId, override && JSON.stringify(override), revision],
+        `INSERT INTO subscription_retry_policy (subscription_id, policy, version) VALUES ($1, $2, $3)
+         ON CONFLICT (subscription_id) DO UPDATE SET policy = EXCLUDED.policy, version = EXCLUDED.version`,
+        [subscriptionId, override && JSON.stringify(override), version],
       );
     });
   }
 
-  async refresh(revision: number): Promise<void> {
-    const [general] = await this.postgres.query<{ policy: RetryPolicy }>(
-      { name: 'retry-policy-since', text: 'SELECT policy FROM retry_policy WHERE revision > $1' },
-      [revision],
-    );
+  async refresh(known: number): Promise<void> {
+    const [general] = await this.postgres.query<{ policy: RetryPolicy }>(policySince, { known });
     // A field that came with a later version of Heraut is not in a policy stored before.
     if (general) this.generalPolicy = { ...defaultRetryPolicy, ...general.policy };
     const changed = await this.postgres.query<{ subscription_id: string; policy: RetryPolicyOverride | null }>(
-      {
-        name: 'retry-policy-overrides-since',
-        text: 'SELECT subscription_id, policy FROM subscription_retry_policy WHERE revision > $1',
-      },
-      [revision],
+      overridesSince,
+      { known },
     );
     for (const { subscription_id: subscriptionId, policy } of changed) {
       if (policy === null) this.overrides.delete(subscriptionId);
       else this.overrides.set(subscriptionId, policy);
     }
   }
-}
-
-/** In the transaction that removes the subscription, which has raised the catalogue's version already. */
-async function forgetOverride(manager: EntityManager, subscriptionId: string): Promise<void> {
-  await manager.query(
-    `UPDATE subscription_retry_policy SET policy = NULL, revision = (SELECT version FROM catalogue)
-     WHERE subscription_id = $1 AND policy IS NOT NULL`,
-    [subscriptionId],
-  );
 }

@@ -75,7 +75,7 @@ export class RetryPolicyController {
   @Get('subscriptions/:subscriptionId/retry-policy')
   @AdminOperation({
     id: 'subscription_retry_policy_read',
-    summary: 'The retry policy that counts for a subscription, and what of it is its own.',
+    summary: 'The retry policy that counts for a subscription, and which fields of it are its own.',
     status: 200,
     answer: subscriptionPolicyOutput,
     problems: unknownSubscription,
@@ -90,7 +90,7 @@ export class RetryPolicyController {
   @Put('subscriptions/:subscriptionId/retry-policy')
   @AdminOperation({
     id: 'subscription_retry_policy_replace',
-    summary: 'Replaces what a subscription does differently.',
+    summary: 'Replaces the retry policy of its own that a subscription has.',
     description: 'A field left out follows the general policy, also when that changes.',
     body: policyOverrideInput,
     status: 200,

@@ -23,7 +23,7 @@ export const defaultRetryPolicy: RetryPolicy = {
 
 export interface DelayRange {
   shortestSeconds: number;
-  /** The formula's own value, which jitter 0 gives. */
+  /** The value of the formula without jitter. */
   plainSeconds: number;
   longestSeconds: number;
 }

@@ -27,7 +27,7 @@ interface Abonnement {
   url: string;
   callbackUrl: string;
   kanalen: { filters: Record<string, string>; naam: string }[];
-  /** Ours, beyond the standard; only where it was set. */
+  /** An addition of ours to the standard; only where it was set. */
   deliveryGuarantee?: DeliveryGuarantee;
 }
 
@@ -48,7 +48,7 @@ export class AbonnementController {
     id: 'abonnement_list',
     tag: 'abonnement',
     summary: 'List the abonnementen',
-    description: 'All of them, whoever created them, the oldest first.',
+    description: 'Those of all applications, the oldest first.',
     scopes: either,
     status: 200,
     answer: z.array(abonnementSchema),
@@ -135,7 +135,7 @@ export class AbonnementController {
     id: 'abonnement_partial_update',
     tag: 'abonnement',
     summary: 'Change an abonnement',
-    description: 'Only for its creator. What is left out stays as it is, `auth` and kanalen included.',
+    description: 'Only for its creator. A field left out stays as it is, `auth` and kanalen included.',
     scopes: [scopes.consume],
     path: uuidPath,
     body: abonnementSchema,
@@ -159,7 +159,7 @@ export class AbonnementController {
     id: 'abonnement_delete',
     tag: 'abonnement',
     summary: 'Delete an abonnement',
-    description: 'Only for its creator. What is not delivered yet is cancelled.',
+    description: 'Only for its creator. Deliveries that have not ended are cancelled.',
     scopes: [scopes.consume],
     path: uuidPath,
     status: 204,
@@ -185,7 +185,7 @@ export class AbonnementController {
     throw new PermissionProblem('permission_denied', 'This abonnement belongs to another application.');
   }
 
-  /** A callback that was proved before, with the same authorization, is not called again, unless it said it was gone. */
+  /** A callback that was proved before, with the same authorization, is not called again, unless it answered 410 Gone. */
   private async change(
     subscription: Subscription,
     changes: Partial<SubscriptionInput>,

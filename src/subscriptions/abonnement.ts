@@ -42,7 +42,7 @@ export const abonnementSchema = z
         type: 'string',
         nullable: true,
         description:
-          'Beyond the standard, and only shown where it was set. `at-most-once`: a call that may have arrived is never repeated. null: what the server gives the owner of the abonnement.',
+          'Beyond the standard, and only shown where it was set. `at-most-once`: a call that may have arrived is never repeated. null: the guarantee that the server gives the owner of the abonnement.',
       }),
   })
-  .meta({ id: 'Abonnement', title: 'Abonnement', description: 'Who wants to be told what, and where.' });
+  .meta({ id: 'Abonnement', title: 'Abonnement', description: 'A callback, and the notificaties it gets.' });

@@ -5,7 +5,7 @@ import { UnavailableProblem, ValidationProblem, wholeInput } from '../infra/http
 import { AddressRefused, RefusedAddresses } from '../infra/http/refused-addresses.js';
 
 /**
- * Receivers know a probe by exactly this: channel `test`, and `kenmerken` present. Some answer 401 to every other body until
+ * Receivers recognise a probe by exactly this: channel `test`, and `kenmerken` present. Some answer 401 to every other body until
  * they have stored the subscription that is being made.
  */
 const probeBody = JSON.stringify({
@@ -18,19 +18,19 @@ const probeBody = JSON.stringify({
   kenmerken: {},
 });
 
-/** A public page for trying out webhooks; it takes every call, with or without authorization. */
+/** A public page for trying out webhooks; it accepts every call, with or without authorization. */
 const openHost = 'webhook.site';
 
 export interface ProbeRequest {
   callbackUrl: string;
   auth: string;
-  /** Whether the callback must be seen to refuse a call without authorization. */
+  /** Whether the callback must also prove that it refuses a call without authorization. */
   isUrlNew: boolean;
 }
 
 type ProbeAnswer = { status: number } | { trouble: string };
 
-/** Proves that a callback answers, and that not everybody may call it, before anything is sent there. */
+/** Proves that a callback answers, and that it refuses calls without authorization, before a notification is sent there. */
 @Injectable()
 export class CallbackProbe implements OnModuleDestroy {
   private readonly refusedAddresses: RefusedAddresses;
@@ -47,7 +47,7 @@ export class CallbackProbe implements OnModuleDestroy {
     this.closing.abort();
   }
 
-  /** @throws {ValidationProblem} saying what the callback did instead */
+  /** @throws {ValidationProblem} with the answer or error of the callback */
   async prove({ callbackUrl, auth, isUrlNew }: ProbeRequest): Promise<void> {
     const url = new URL(callbackUrl);
     if (isUrlNew && this.mustRefuseStrangers && url.hostname !== openHost) {
@@ -82,7 +82,7 @@ export class CallbackProbe implements OnModuleDestroy {
       if (this.closing.signal.aborted) throw new UnavailableProblem('This server is stopping.', 1, error);
       return { trouble: describe(error as Error) };
     } finally {
-      // The status says it all: the body, however long, is not read.
+      // Only the status counts: the body, however long, is not read.
       await agent.destroy();
     }
   }

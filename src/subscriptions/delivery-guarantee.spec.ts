@@ -11,7 +11,7 @@ describe('the guarantee of a subscription', () => {
     [['other', 'owner'], 'at-least-once'],
     [['other'], 'at-most-once'],
     [[], 'at-most-once'],
-  ])('is its owner’s when it says nothing: %j', (listed, expected) => {
+  ])('is its owner’s when it has none of its own: %j', (listed, expected) => {
     expect(of(null, ...listed)).toBe(expected);
   });
 

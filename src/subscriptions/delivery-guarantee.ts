@@ -1,8 +1,8 @@
 import type { DeliveryGuarantee, Subscription } from './subscription.js';
 
 /**
- * What a subscription says for itself counts, then what its owner is promised.
- * @param atLeastOnceCustomers client ids; `*` is everybody
+ * The subscription's own guarantee, or else that of its owner.
+ * @param atLeastOnceCustomers client ids; `*` is every application
  */
 export function guaranteeOf(
   { deliveryGuarantee, ownerClientId }: Pick<Subscription, 'deliveryGuarantee' | 'ownerClientId'>,

@@ -12,16 +12,16 @@ const meets = (alternatives: Names[], characteristics: Names) =>
 
 describe('matching one entry', () => {
   it.each<[string, Names, Names, boolean]>([
-    ['an entry without filters takes anything', {}, { zaaktype: 'a' }, true],
+    ['an entry without filters matches anything', {}, { zaaktype: 'a' }, true],
     [
-      'an equal value matches, whatever else there is',
+      'an equal value matches, beside any other characteristics',
       { zaaktype: 'a' },
       { zaaktype: 'a', bronorganisatie: '1' },
       true,
     ],
     ['a filter the notification has no value for is met', { zaaktype: 'a' }, { bronorganisatie: '1' }, true],
     ['values are compared with their case', { zaaktype: 'a' }, { zaaktype: 'A' }, false],
-    ['* takes any value', { zaaktype: '*', bronorganisatie: '1' }, { zaaktype: 'z', bronorganisatie: '1' }, true],
+    ['* matches any value', { zaaktype: '*', bronorganisatie: '1' }, { zaaktype: 'z', bronorganisatie: '1' }, true],
     ['an empty value is a value', { zaaktype: 'a' }, { zaaktype: '' }, false],
     ['a notification without characteristics goes to all', { zaaktype: 'a', bronorganisatie: '1' }, {}, true],
     [
@@ -31,15 +31,20 @@ describe('matching one entry', () => {
       false,
     ],
     ['names are compared in their canonical form', { object_type: 'a' }, { objectType: 'b' }, false],
-    ['whichever side spells it how', { objectType: 'a' }, { object_type: 'a' }, true],
-    ['a name of every object is a name like others', { constructor: 'a' }, { constructor: 'b' }, false],
+    [
+      'names are compared in their canonical form, the other way round',
+      { objectType: 'a' },
+      { object_type: 'a' },
+      true,
+    ],
+    ['a name that every object has is an ordinary name', { constructor: 'a' }, { constructor: 'b' }, false],
   ])('%s', (_, filters, characteristics, isMet) => {
     expect(meets([filters], characteristics)).toBe(isMet);
   });
 });
 
 describe('matching several entries', () => {
-  it('takes them as alternatives', () => {
+  it('treats them as alternatives', () => {
     expect(meets([{ zaaktype: 'a' }, { zaaktype: 'b' }], { zaaktype: 'b' })).toBe(true);
     expect(meets([{ zaaktype: 'a' }, { zaaktype: 'b' }], { zaaktype: 'c' })).toBe(false);
   });

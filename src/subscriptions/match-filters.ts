@@ -1,10 +1,10 @@
 import { canonicalName } from '../channels/filter-names.js';
 import type { SubscribedChannel } from './subscription.js';
 
-/** What one entry of a subscription demands, prepared for comparing: canonical name and value. */
+/** The filters of one entry of a subscription, prepared for comparing: canonical name and value. */
 export type Demands = readonly (readonly [name: string, value: string])[];
 
-/** `*` demands nothing: it fits every value, and a name that a notification does not have is not asked for anyway. */
+/** `*` demands nothing: it matches every value, and a filter on a name that a notification does not have is met anyway. */
 export const demandsOf = ({ filters }: Pick<SubscribedChannel, 'filters'>): Demands =>
   Object.entries(filters)
     .filter(([, value]) => value !== '*')

@@ -49,7 +49,7 @@ export function readChanges(
   return { callbackUrl, auth, channels, deliveryGuarantee };
 }
 
-/** Ours, beyond the standard. Null: as its owner's other subscriptions. */
+/** An addition of ours to the standard. Null: as its owner's other subscriptions. */
 function readGuarantee(fields: FieldReader): DeliveryGuarantee | null | undefined {
   if (fields.raw('deliveryGuarantee') === null) return null;
   const text = fields.text('deliveryGuarantee', { isOptional: true });
@@ -72,7 +72,7 @@ function readChannels(fields: FieldReader): SubscribedChannel[] | undefined {
   }));
 }
 
-/** Of names that are the same in canonical form the last counts. */
+/** If several names have the same canonical form, the last one counts. */
 function readFilters(entry: FieldReader): Record<string, string> {
   const filters = new Map<string, [name: string, value: string]>();
   for (const [name, value] of Object.entries(entry.dictionary('filters', { isOptional: true }) ?? {})) {
@@ -83,7 +83,7 @@ function readFilters(entry: FieldReader): Record<string, string> {
   return Object.fromEntries(filters.values());
 }
 
-/** The fields are named as older clients know them, without the index; the reason says which entry it is. */
+/** The fields are named as older clients know them, without the index; the reason names the entry. */
 function checkNames({ channel: name, filters }: SubscribedChannel, index: number, findChannel: FindChannel): void {
   const entry = `kanalen.${index} (${name.slice(0, 50)})`;
   const channel = findChannel(name);

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { Catalogue, type CatalogueShelf } from '../catalogue/catalogue.service.js';
+import { Catalogue, type CatalogueDirectory } from '../catalogue/catalogue.service.js';
 import { Postgres } from '../infra/postgres/postgres.js';
+import { statement } from '../infra/postgres/statement.js';
 import { demandsOf, meetsOneOf, type Demands } from './match-filters.js';
 import type { DeliveryGuarantee, SubscribedChannel, Subscription } from './subscription.js';
 
@@ -20,16 +21,16 @@ interface Subscriber {
   alternatives: Demands[];
 }
 
-const changedSince = {
-  name: 'subscriptions-changed-since',
-  text: `SELECT id, owner_client_id, callback_url, auth, channels, delivery_guarantee,
-                disabled_at, deleted_at IS NOT NULL AS is_deleted
-           FROM subscription WHERE revision > $1 ORDER BY created_at, id`,
-};
+const changedSince = statement(
+  'subscriptions-changed-since',
+  `SELECT id, owner_client_id, callback_url, auth, channels, delivery_guarantee,
+   disabled_at, deleted_at IS NOT NULL AS is_deleted
+   FROM subscription WHERE version > $known ORDER BY created_at, id`,
+);
 
-/** Every subscription, in memory, and for each channel who is to be asked. */
+/** Every subscription, in memory, and for each channel the subscriptions to match. */
 @Injectable()
-export class SubscriptionDirectory implements CatalogueShelf {
+export class SubscriptionDirectory implements CatalogueDirectory {
   private readonly byId = new Map<string, Subscription>();
   private readonly byChannel = new Map<string, Map<string, Subscriber>>();
 
@@ -49,7 +50,7 @@ export class SubscriptionDirectory implements CatalogueShelf {
     return [...this.byId.values()];
   }
 
-  /** Who gets a notification of this channel. `characteristics` are by canonical name. */
+  /** The subscriptions that get a notification of this channel. `characteristics` are by canonical name. */
   match(channel: string, characteristics: ReadonlyMap<string, string>): Subscription[] {
     const matched: Subscription[] = [];
     for (const { subscription, alternatives } of this.byChannel.get(channel)?.values() ?? []) {
@@ -58,8 +59,8 @@ export class SubscriptionDirectory implements CatalogueShelf {
     return matched;
   }
 
-  async refresh(revision: number): Promise<void> {
-    for (const row of await this.postgres.query<SubscriptionRow>(changedSince, [revision])) {
+  async refresh(known: number): Promise<void> {
+    for (const row of await this.postgres.query<SubscriptionRow>(changedSince, { known })) {
       this.forget(row.id, row.is_deleted || row.disabled_at ? [] : row.channels);
       if (row.is_deleted) this.byId.delete(row.id);
       else this.keep(row);
@@ -79,7 +80,7 @@ export class SubscriptionDirectory implements CatalogueShelf {
     }
   }
 
-  /** Takes a subscription out of the channels it is no longer about. */
+  /** Removes a subscription from the channels it is no longer about. */
   private forget(id: string, remaining: SubscribedChannel[]): void {
     for (const { channel } of this.byId.get(id)?.channels ?? []) {
       if (!remaining.some((entry) => entry.channel === channel)) this.byChannel.get(channel)?.delete(id);

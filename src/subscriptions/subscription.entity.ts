@@ -25,7 +25,7 @@ export class SubscriptionEntity {
   disabledAt: Date | null;
 
   @Column('bigint')
-  revision: string | number;
+  version: string | number;
 
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz' })
   createdAt: Date;

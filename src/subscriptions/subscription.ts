@@ -8,17 +8,17 @@ export interface SubscribedChannel {
 export const deliveryGuarantees = ['at-least-once', 'at-most-once'] as const;
 export type DeliveryGuarantee = (typeof deliveryGuarantees)[number];
 
-/** Who wants what, as every process holds it in memory. */
+/** A subscription, as every process keeps it in memory. */
 export interface Subscription {
   readonly id: string;
-  /** Who created it; only this application and superusers may change it. */
+  /** The application that created it; only this one and superusers may change it. */
   readonly ownerClientId: string;
   readonly callbackUrl: string;
   /** The literal value of the `Authorization` header that is sent. A secret. */
   readonly auth: string;
   readonly channels: readonly SubscribedChannel[];
-  /** Null: what its owner's subscriptions get (settings AT_LEAST_ONCE_SENDING_CUSTOMERS). */
+  /** Null: that of its owner (setting AT_LEAST_ONCE_SENDING_CUSTOMERS). */
   readonly deliveryGuarantee: DeliveryGuarantee | null;
-  /** Its receiver said that it is gone for good: nothing is sent since then, until it is enabled again. */
+  /** When its receiver answered 410 Gone: nothing is sent from then on, until it is enabled again. */
   readonly disabledAt: Date | null;
 }

@@ -7,7 +7,7 @@ const guaranteeOrNull = () => z.literal([...deliveryGuarantees, null]).meta({ ty
 export const subscriptionChangesInput = z
   .strictObject({
     deliveryGuarantee: guaranteeOrNull().describe(
-      'null: what its owner gets (setting AT_LEAST_ONCE_SENDING_CUSTOMERS).',
+      'null: the guarantee of its owner (setting AT_LEAST_ONCE_SENDING_CUSTOMERS).',
     ),
   })
   .partial()
@@ -16,13 +16,15 @@ export const subscriptionChangesInput = z
 export const subscriptionOutput = z
   .strictObject({
     id: z.uuid(),
-    ownerClientId: z.string().describe('Who created it.'),
+    ownerClientId: z.string().describe('Client id of the application that created it.'),
     callbackUrl: z.string(),
     channels: z
       .array(z.strictObject({ channel: z.string(), filters: z.record(z.string(), z.string()) }))
       .describe('Alternatives; the same channel may occur several times.'),
-    deliveryGuarantee: guaranteeOrNull().describe('What was set for it; null: nothing, so its owner’s counts.'),
-    effectiveGuarantee: z.enum(deliveryGuarantees).describe('What its deliveries get.'),
+    deliveryGuarantee: guaranteeOrNull().describe(
+      'The guarantee that was set for it; null: none, so its owner’s counts.',
+    ),
+    effectiveGuarantee: z.enum(deliveryGuarantees).describe('The guarantee that its deliveries get.'),
     disabledAt: z.iso
       .datetime()
       .nullable()

@@ -20,7 +20,7 @@ type Shown = z.output<typeof subscriptionOutput>;
 
 const unknownSubscription = { 404: 'There is no such subscription.' };
 
-/** What an operator may look at and decide. Registering and changing callbacks is the subscriber's, in the Notificaties API. */
+/** The operator's view and settings of subscriptions. Subscribers register and change callbacks, in the Notificaties API. */
 @ApiTags('subscriptions')
 @ApiBearerAuth()
 @RequireSuperuser()
@@ -81,7 +81,7 @@ export class SubscriptionsController {
     id: 'subscription_enable',
     summary: 'Sends to a receiver again that answered 410 Gone.',
     description:
-      'Counts for what is accepted from now on. Its callback is not tried first. What failed meanwhile can be retried.',
+      'Counts for notifications accepted from now on. Its callback is not tried first. Failed deliveries can be retried.',
     status: 200,
     answer: subscriptionOutput,
     problems: unknownSubscription,

@@ -1,43 +1,29 @@
 import { Injectable } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
-import { IsNull, type EntityManager } from 'typeorm';
+import { IsNull } from 'typeorm';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { NotFoundProblem } from '../infra/http/problem.js';
+import { cancelAllOfSubscription, failAllOfSubscription } from '../ledger/end-all-of-subscription.js';
 import { SubscriptionDirectory } from './subscription-directory.service.js';
 import { SubscriptionEntity } from './subscription.entity.js';
 import type { DeliveryGuarantee, Subscription } from './subscription.js';
 
 export type SubscriptionInput = Pick<Subscription, 'callbackUrl' | 'auth' | 'channels' | 'deliveryGuarantee'>;
 
-/** Runs in the transaction that changes the subscription; a throw leaves it as it was. */
-export type TransactionHook = (manager: EntityManager, subscriptionId: string) => Promise<void>;
-
-/** Reads are from memory, after a look whether another process changed something: what was answered 201 is found. */
+/** Reads from memory, after loading the changes of other processes: a subscription that was answered with 201 is found. */
 @Injectable()
 export class SubscriptionsService {
-  private readonly removalHooks: TransactionHook[] = [];
-  private readonly disablingHooks: TransactionHook[] = [];
-
   constructor(
     private readonly catalogue: Catalogue,
     private readonly directory: SubscriptionDirectory,
   ) {}
-
-  /** For those who keep something about subscriptions and of whom this capability knows nothing. */
-  onRemoved(hook: TransactionHook): void {
-    this.removalHooks.push(hook);
-  }
-
-  onDisabled(hook: TransactionHook): void {
-    this.disablingHooks.push(hook);
-  }
 
   async list(): Promise<Subscription[]> {
     await this.catalogue.refresh();
     return this.directory.list();
   }
 
-  /** From memory alone: for those who know that it is new enough. */
+  /** From memory alone: for callers that know it to be new enough. */
   find(id: string): Subscription | undefined {
     return this.directory.find(id);
   }
@@ -51,8 +37,8 @@ export class SubscriptionsService {
   async create(ownerClientId: string, input: SubscriptionInput): Promise<Subscription> {
     // v4, not v7: clients find the base of a resource URL with a pattern that fits v4 only (docs/decisions/0011).
     const id = randomUUID();
-    await this.catalogue.change((manager, revision) =>
-      manager.insert(SubscriptionEntity, { ...input, id, ownerClientId, revision }),
+    await this.catalogue.change((manager, version) =>
+      manager.insert(SubscriptionEntity, { ...input, id, ownerClientId, version }),
     );
     return this.known(id);
   }
@@ -75,20 +61,20 @@ export class SubscriptionsService {
     return this.write(id, { disabledAt: null });
   }
 
-  /** Nothing more is sent until it is enabled; what is not over yet has failed. Once is enough, however often it is called. */
+  /** Nothing more is sent until it is enabled; deliveries that have not ended fail. Does nothing the second time. */
   async disable(id: string): Promise<void> {
     try {
-      await this.catalogue.change(async (manager, revision) => {
+      await this.catalogue.change(async (manager, version) => {
         const { affected } = await manager.update(
           SubscriptionEntity,
           { id, deletedAt: IsNull(), disabledAt: IsNull() },
-          { disabledAt: new Date(), revision },
+          { disabledAt: new Date(), version },
         );
         if (affected === 0) throw new NothingToDisable();
-        for (const hook of this.disablingHooks) await hook(manager, id);
+        await failAllOfSubscription(manager, id);
       });
     } catch (error) {
-      // A receiver answers all its calls with 410 at once. Rolled back, the catalogue gets no new version for each of them.
+      // All open calls to a receiver may answer 410 together. The rollback keeps each of them from raising the version again.
       if (!(error instanceof NothingToDisable)) throw error;
     }
   }
@@ -98,23 +84,23 @@ export class SubscriptionsService {
    * @throws {NotFoundProblem}
    */
   async remove(id: string): Promise<void> {
-    await this.catalogue.change(async (manager, revision) => {
+    await this.catalogue.change(async (manager, version) => {
       const { affected } = await manager.update(
         SubscriptionEntity,
         { id, deletedAt: IsNull() },
-        { deletedAt: new Date(), revision },
+        { deletedAt: new Date(), version },
       );
       if (affected === 0) throw notFound();
-      for (const hook of this.removalHooks) await hook(manager, id);
+      await cancelAllOfSubscription(manager, id);
     });
   }
 
   private async write(id: string, changes: Partial<SubscriptionEntity>): Promise<Subscription> {
-    await this.catalogue.change(async (manager, revision) => {
+    await this.catalogue.change(async (manager, version) => {
       const { affected } = await manager.update(
         SubscriptionEntity,
         { id, deletedAt: IsNull() },
-        { ...changes, revision },
+        { ...changes, version },
       );
       if (affected === 0) throw notFound();
     });

@@ -57,11 +57,11 @@ describe.each(adapters)('the live attempt states, $name', (adapter) => {
   });
   afterEach(() => release());
 
-  it('know nothing of a delivery nobody told them of', async () => {
+  it('are undefined for a delivery that was never put', async () => {
     expect(await get(newKey())).toBeUndefined();
   });
 
-  it('tell the last that was put, delivery by delivery', async () => {
+  it('are those put last, of each delivery', async () => {
     const [one, other] = [newKey(), newKey()];
     states.put(one, waiting, 60_000);
     states.put(other, waiting, 60_000);
@@ -72,7 +72,7 @@ describe.each(adapters)('the live attempt states, $name', (adapter) => {
     expect(await get({ ...one, subscriptionId: other.subscriptionId })).toBeUndefined();
   });
 
-  it('forget what is over', async () => {
+  it('forget a delivery that is over', async () => {
     const key = newKey();
     states.put(key, waiting, 60_000);
     states.remove(key);
@@ -80,7 +80,7 @@ describe.each(adapters)('the live attempt states, $name', (adapter) => {
     expect(await get(key)).toBeUndefined();
   });
 
-  it('forget what nobody renews', async () => {
+  it('forget a state that is not put again', async () => {
     const key = newKey();
     states.put(key, waiting, 40.7);
     await eventually(async () => (await get(key)) === undefined);
@@ -93,11 +93,11 @@ describe.each(adapters)('the live attempt states, $name', (adapter) => {
     expect(await get(key)).toEqual(waiting);
   });
 
-  it('never throw at whoever tells them something', async () => {
+  it('never throw when a state is put', async () => {
     redis?.disconnect();
     expect(() => states.put(newKey(), waiting, 60_000)).not.toThrow();
     expect(() => states.remove(newKey())).not.toThrow();
-    // A rejection that nobody caught would fail the run now.
+    // An unhandled rejection would fail the run now.
     await new Promise((resolve) => setImmediate(resolve));
   });
 });

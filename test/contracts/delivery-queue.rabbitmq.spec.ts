@@ -20,7 +20,7 @@ function chunk(): Chunk {
   };
 }
 
-/** A method of class `connection` on the wire (AMQP 0-9-1 §2.3.5): what a broker with an alarm says. */
+/** A method of class `connection` on the wire (AMQP 0-9-1 §2.3.5): a broker with an alarm sends it. */
 function connectionMethod(method: number, ...values: Buffer[]): Buffer {
   const payload = Buffer.concat([Buffer.from([0, 10, 0, method]), ...values]);
   const head = Buffer.alloc(7);
@@ -73,10 +73,10 @@ describe('the RabbitMQ queue', () => {
 
   const isReady = () => eventually(() => queue.isAccepting && queue.trouble === undefined, 'the queue to be ready');
 
-  /** What is published gets through: the proof that everything works again. */
+  /** Proves that everything works again: a published chunk arrives. */
   async function roundTrip(taken: Taken[]): Promise<void> {
     const published = chunk();
-    await eventually(async () => (await queue.publish('due', published)) === 'taken', 'a chunk to be taken');
+    await eventually(async () => (await queue.publish('due', published)) === 'confirmed', 'a chunk to be taken');
     await eventually(() => taken.some((each) => each.chunk.queuedAt === published.queuedAt), 'a chunk to arrive');
   }
 
@@ -92,7 +92,7 @@ describe('the RabbitMQ queue', () => {
   it('keeps what it confirmed for another process', async () => {
     await queue.open();
     const published = chunk();
-    expect(await queue.publish('due', published)).toBe('taken');
+    expect(await queue.publish('due', published)).toBe('confirmed');
     await queue.close();
     queue = newQueue();
     await queue.open();
@@ -101,7 +101,7 @@ describe('the RabbitMQ queue', () => {
     expect(taken[0]!.chunk).toEqual(published);
   });
 
-  it('refuses what is unconfirmed when the connection goes, and everything until it is back', async () => {
+  it('refuses unconfirmed chunks when the connection is lost, and all others until it is back', async () => {
     await queue.open();
     proxy.holdUp();
     const outcomes = Promise.all([queue.publish('due', chunk()), queue.publish('slow', chunk())]);
@@ -116,7 +116,7 @@ describe('the RabbitMQ queue', () => {
     await roundTrip(await consume());
   });
 
-  it('comes back however often the connection goes', async () => {
+  it('comes back however often the connection is lost', async () => {
     await queue.open();
     const taken = await consume();
     for (let times = 0; times < 4; times++) {
@@ -140,7 +140,7 @@ describe('the RabbitMQ queue', () => {
     expect(queue.trouble).toBeUndefined();
   });
 
-  it('replaces a connection that goes while it is being set up by one, not two', async () => {
+  it('replaces a connection that is lost while it is being set up by one, not two', async () => {
     await proxy.cut();
     await queue.open();
     const taken = await consume();
@@ -173,7 +173,7 @@ describe('the RabbitMQ queue', () => {
     await eventually(() => proxy.openConnections === 0, 'no connection to be left');
   });
 
-  it('hands out again what was in hand when the connection went, and survives the late end', async () => {
+  it('gives out again the chunks in hand when the connection was lost, and survives their late end', async () => {
     await queue.open();
     const taken: Taken[] = [];
     const ends: (() => void)[] = [];
@@ -210,7 +210,7 @@ describe('the RabbitMQ queue', () => {
     await roundTrip(taken);
   });
 
-  it('creates its queues again when the broker comes back with nothing', async () => {
+  it('creates its queues again when the broker comes back empty', async () => {
     await queue.open();
     const taken = await consume();
     await proxy.cut();
@@ -221,7 +221,7 @@ describe('the RabbitMQ queue', () => {
     expect(created).toBeGreaterThan(0);
   });
 
-  it('refuses while the broker has an alarm, what is unconfirmed too, and accepts after it', async () => {
+  it('refuses new and unconfirmed chunks while the broker has an alarm, and accepts after it', async () => {
     await queue.open();
     const taken = await consume();
     await roundTrip(taken);
@@ -249,7 +249,7 @@ describe('the RabbitMQ queue', () => {
     await roundTrip(await consume());
   });
 
-  it('drops and reports a message that nobody can read, and goes on', async () => {
+  it('drops and reports an unreadable message, and goes on', async () => {
     await queue.open();
     const taken = await consume(1);
     const connection = await connect(queues.url);
@@ -263,7 +263,7 @@ describe('the RabbitMQ queue', () => {
     expect(await queue.depth('due')).toBe(0);
   });
 
-  it('closes when the connection goes while it does so', async () => {
+  it('closes when the connection is lost while it does so', async () => {
     await queue.open();
     await roundTrip(await consume());
     proxy.holdUp();
@@ -273,7 +273,7 @@ describe('the RabbitMQ queue', () => {
     expect(queue.isAccepting).toBe(false);
   });
 
-  it('gives up looking at a queue when the connection goes while it does so', async () => {
+  it('gives up reading the depth of a queue when the connection is lost meanwhile', async () => {
     await queue.open();
     proxy.onClientData = (bytes) => {
       if (bytes.includes(channelClose)) void proxy.cut();
@@ -282,11 +282,11 @@ describe('the RabbitMQ queue', () => {
     expect(proxy.openConnections).toBe(0);
   });
 
-  it('lets what is under way be confirmed before it closes', async () => {
+  it('waits for outstanding confirms before it closes', async () => {
     await queue.open();
     const outcomes = Promise.all(Array.from({ length: 50 }, () => queue.publish('due', chunk())));
     await queue.close();
-    expect(new Set(await outcomes)).toEqual(new Set(['taken']));
+    expect(new Set(await outcomes)).toEqual(new Set(['confirmed']));
   });
 });
 

@@ -96,11 +96,11 @@ describe.each(adapters)('the delivery queue, $name', (adapter) => {
 
   async function publish(lane: Lane, count = 1): Promise<Chunk[]> {
     const chunks = Array.from({ length: count }, chunk);
-    for (const each of chunks) expect(await queue.publish(lane, each)).toBe('taken');
+    for (const each of chunks) expect(await queue.publish(lane, each)).toBe('confirmed');
     return chunks;
   }
 
-  it('hands out what was published, as it was', async () => {
+  it('gives out a published chunk unchanged', async () => {
     const consumer = await consume('due', 1);
     const [published] = await publish('due');
     await eventually(() => consumer.taken.length === 1);
@@ -117,7 +117,7 @@ describe.each(adapters)('the delivery queue, $name', (adapter) => {
     expect(due.taken).toMatchObject([{ lane: 'due', chunk: { queuedAt: second!.queuedAt } }]);
   });
 
-  it('hands out no more than the prefetch before some are done with', async () => {
+  it('gives out no more than the prefetch before some are done', async () => {
     const consumer = await consume('due', 2);
     await publish('due', 5);
     await eventually(() => consumer.taken.length === 2);
@@ -128,7 +128,7 @@ describe.each(adapters)('the delivery queue, $name', (adapter) => {
     expect(await queue.depth('due')).toBe(2);
   });
 
-  it('hands out in the order of publishing', async () => {
+  it('gives out in the order of publishing', async () => {
     const consumer = await consume('due', 1);
     const published = await publish('due', 8);
     for (let nr = 0; nr < 8; nr++) {
@@ -138,7 +138,7 @@ describe.each(adapters)('the delivery queue, $name', (adapter) => {
     expect(consumer.order).toEqual(published.map(({ queuedAt }) => queuedAt));
   });
 
-  it('forgets what is done with', async () => {
+  it('forgets a chunk that is done', async () => {
     const consumer = await consume('due', 5);
     await publish('due', 3);
     await eventually(() => consumer.taken.length === 3);
@@ -151,7 +151,7 @@ describe.each(adapters)('the delivery queue, $name', (adapter) => {
     expect(next.order).toEqual([marker!.queuedAt]);
   });
 
-  it('hands out again, marked, what a bug kept from being done with', async () => {
+  it('gives out again, marked, a chunk whose consumer threw', async () => {
     const consumer = await consume('due', 1);
     const [published] = await publish('due');
     await eventually(() => consumer.taken.length === 1);
@@ -163,7 +163,7 @@ describe.each(adapters)('the delivery queue, $name', (adapter) => {
     expect(await queue.depth('due')).toBe(0);
   });
 
-  it('keeps to the prefetch while something that failed is still to come again', async () => {
+  it('keeps to the prefetch while a failed chunk is still to come again', async () => {
     const consumer = await consume('due', 1);
     await publish('due', 3);
     await eventually(() => consumer.taken.length === 1);
@@ -173,7 +173,7 @@ describe.each(adapters)('the delivery queue, $name', (adapter) => {
     expect(consumer.taken).toHaveLength(2);
   });
 
-  it('refuses when it is full, and takes again when there is room', async () => {
+  it('refuses when it is full, and accepts again when there is room', async () => {
     const consumer = await consume('due', 1);
     const taken: Chunk[] = [];
     // RabbitMQ checks the limit on a round trip of its own and lets a few more in.
@@ -181,7 +181,7 @@ describe.each(adapters)('the delivery queue, $name', (adapter) => {
       async () => {
         const next = chunk();
         const outcome = await queue.publish('due', next);
-        if (outcome === 'taken') taken.push(next);
+        if (outcome === 'confirmed') taken.push(next);
         return outcome === 'refused';
       },
       'the queue to refuse',
@@ -199,7 +199,7 @@ describe.each(adapters)('the delivery queue, $name', (adapter) => {
     expect(consumer.order.slice(0, taken.length)).toEqual(taken.map(({ queuedAt }) => queuedAt));
   });
 
-  it('still takes for one lane when the other is full', async () => {
+  it('still accepts for one lane when the other is full', async () => {
     await consume('due', 1);
     await consume('slow', 1);
     await eventually(async () => (await queue.publish('slow', chunk())) === 'refused', 'refusal', { everyMs: 0 });
@@ -214,7 +214,7 @@ describe.each(adapters)('the delivery queue, $name', (adapter) => {
     expect([...first.order, ...second.order].toSorted((a, b) => a - b)).toEqual(published.map((each) => each.queuedAt));
   });
 
-  it('waits for what was taken when a consumer stops, and gives it no more', async () => {
+  it('waits for the chunks a consumer has taken when it stops, and gives it no more', async () => {
     const consumer = await consume('due', 1);
     await publish('due', 3);
     await eventually(() => consumer.taken.length === 1);
@@ -228,7 +228,7 @@ describe.each(adapters)('the delivery queue, $name', (adapter) => {
     expect(await queue.depth('due')).toBe(2);
   });
 
-  it('gives what a consumer that stopped has left, or failed on, to the next', async () => {
+  it('gives the chunks that a stopped consumer has not taken, or failed on, to the next', async () => {
     const consumer = await consume('due', 1);
     const published = await publish('due', 2);
     await eventually(() => consumer.taken.length === 1);
@@ -251,7 +251,7 @@ describe.each(adapters)('the delivery queue, $name', (adapter) => {
     expect(consumer.taken).toHaveLength(0);
   });
 
-  it('counts what nobody has taken yet', async () => {
+  it('counts the chunks that no consumer has taken yet', async () => {
     await consume('slow', 1);
     expect(await queue.depth('slow')).toBe(0);
     await publish('slow', 4);

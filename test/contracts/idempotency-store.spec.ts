@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
-import type { Acquired, Claim, IdempotencyStore } from '../../src/idempotency/idempotency-store.js';
+import type { IdempotencyStore, LockAnswer, LockRequest } from '../../src/idempotency/idempotency-store.js';
 import { RedisIdempotencyStore } from '../../src/idempotency/idempotency-store.redis.js';
 import { openRedis } from '../../src/infra/redis/redis-connection.js';
 import { eventually } from '../support/eventually.js';
@@ -10,9 +10,9 @@ import { createRedisDatabase } from '../support/redis.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 
 const hour = 3_600_000;
-const acquired: Acquired = { kind: 'acquired', takenOver: false };
-const takenOver: Acquired = { kind: 'acquired', takenOver: true };
-const locked: Acquired = { kind: 'locked' };
+const acquired: LockAnswer = { kind: 'acquired', takenOver: false };
+const takenOver: LockAnswer = { kind: 'acquired', takenOver: true };
+const locked: LockAnswer = { kind: 'locked' };
 
 describe.each(storeAdapters)('the idempotency store, $name', (adapter) => {
   let opened: OpenStore;
@@ -28,39 +28,39 @@ describe.each(storeAdapters)('the idempotency store, $name', (adapter) => {
   afterAll(() => opened.release());
 
   const newKey = () => `i9y:test:${randomUUID()}`;
-  const newToken = (owner = opened.living) => `${owner}/${++counter}`;
+  const newToken = (holder = opened.living) => `${holder}/${++counter}`;
 
-  function claim(key: string, parts: Partial<Claim> = {}): Claim {
+  function requestFor(key: string, parts: Partial<LockRequest> = {}): LockRequest {
     return { key, token: newToken(), ttlMs: hour, requestHash: null, mayTakeOver: true, ...parts };
   }
 
   /** A key locked by a process that is alive, or not. */
-  async function lock(parts: Partial<Claim> = {}): Promise<Claim> {
-    const made = claim(newKey(), parts);
+  async function lock(parts: Partial<LockRequest> = {}): Promise<LockRequest> {
+    const made = requestFor(newKey(), parts);
     expect(await store.acquire(made)).toEqual(acquired);
     return made;
   }
 
-  it('gives a free key to who asks, and tells the others that it is locked', async () => {
+  it('gives a free key to its first caller, and tells the others that it is locked', async () => {
     const { key } = await lock();
-    expect(await store.acquire(claim(key))).toEqual(locked);
-    expect(await other.acquire(claim(key))).toEqual(locked);
+    expect(await store.acquire(requestFor(key))).toEqual(locked);
+    expect(await other.acquire(requestFor(key))).toEqual(locked);
   });
 
-  it('gives a key again to who has it already, and did not hear so', async () => {
+  it('gives a key again to the caller that has it already, whose answer was lost', async () => {
     const made = await lock({ ttlMs: 400, token: newToken(opened.dead) });
     expect(await store.acquire({ ...made, ttlMs: hour, requestHash: 'other' })).toEqual(acquired);
     const neighbour = await lock({ ttlMs: 400 });
-    await eventually(async () => (await other.acquire(claim(neighbour.key))).kind === 'acquired');
-    expect(await other.acquire(claim(made.key, { mayTakeOver: false }))).toEqual(locked);
+    await eventually(async () => (await other.acquire(requestFor(neighbour.key))).kind === 'acquired');
+    expect(await other.acquire(requestFor(made.key, { mayTakeOver: false }))).toEqual(locked);
     expect(await store.seal(made.key, made.token, 'done', hour)).toBe(true);
     expect(await store.acquire(made)).toEqual({ kind: 'sealed', outcome: 'done', requestHash: 'other' });
   });
 
-  it('gives a key to one of many who ask at the same time', async () => {
+  it('gives a key to one of many that ask at the same time', async () => {
     const key = newKey();
     const answers = await Promise.all(
-      Array.from({ length: 200 }, (_, nr) => (nr % 2 === 0 ? store : other).acquire(claim(key))),
+      Array.from({ length: 200 }, (_, nr) => (nr % 2 === 0 ? store : other).acquire(requestFor(key))),
     );
     expect(answers.filter(({ kind }) => kind === 'acquired')).toEqual([acquired]);
     expect(answers.filter(({ kind }) => kind === 'locked')).toHaveLength(199);
@@ -69,41 +69,41 @@ describe.each(storeAdapters)('the idempotency store, $name', (adapter) => {
   it('gives every one of many keys to one of two processes that ask for them in different orders', async () => {
     const keys = Array.from({ length: 100 }, newKey);
     const [mine, theirs] = await Promise.all([
-      Promise.all(keys.map((key) => store.acquire(claim(key)))),
-      Promise.all(keys.toReversed().map((key) => other.acquire(claim(key)))),
+      Promise.all(keys.map((key) => store.acquire(requestFor(key)))),
+      Promise.all(keys.toReversed().map((key) => other.acquire(requestFor(key)))),
     ]);
-    const isMine = (answer: Acquired) => answer.kind === 'acquired';
+    const isMine = (answer: LockAnswer) => answer.kind === 'acquired';
     for (let nr = 0; nr < keys.length; nr++) {
       expect([mine[nr]!, theirs[keys.length - 1 - nr]!].filter(isMine)).toHaveLength(1);
     }
   });
 
-  it('frees a key when its time is over', async () => {
+  it('frees a key when its TTL is over', async () => {
     const { key } = await lock({ ttlMs: 30 });
-    await eventually(async () => (await other.acquire(claim(key, { mayTakeOver: false }))).kind === 'acquired');
+    await eventually(async () => (await other.acquire(requestFor(key, { mayTakeOver: false }))).kind === 'acquired');
   });
 
-  it('does not call it a takeover when the time was over', async () => {
+  it('does not call it a takeover when the TTL was over', async () => {
     const { key } = await lock({ ttlMs: 30, token: newToken(opened.dead) });
     const answer = await eventually(async () => {
-      const found = await other.acquire(claim(key, { mayTakeOver: false }));
+      const found = await other.acquire(requestFor(key, { mayTakeOver: false }));
       return found.kind === 'acquired' && found;
     });
     expect(answer).toEqual(acquired);
   });
 
-  it('keeps a key longer for its owner', async () => {
+  it('keeps a key longer for its holder', async () => {
     const { key, token } = await lock({ ttlMs: 400 });
     const neighbour = await lock({ ttlMs: 400 });
     expect(await store.extend(key, token, hour)).toBe(true);
-    await eventually(async () => (await other.acquire(claim(neighbour.key))).kind === 'acquired');
-    expect(await other.acquire(claim(key))).toEqual(locked);
+    await eventually(async () => (await other.acquire(requestFor(neighbour.key))).kind === 'acquired');
+    expect(await other.acquire(requestFor(key))).toEqual(locked);
   });
 
-  it('sets the time anew rather than adding to it', async () => {
+  it('sets the TTL anew rather than adding to it', async () => {
     const { key, token } = await lock();
     expect(await store.extend(key, token, 30)).toBe(true);
-    await eventually(async () => (await other.acquire(claim(key))).kind === 'acquired');
+    await eventually(async () => (await other.acquire(requestFor(key))).kind === 'acquired');
   });
 
   it('gives the outcome of a sealed key to everyone, and the request it was for', async () => {
@@ -111,9 +111,9 @@ describe.each(storeAdapters)('the idempotency store, $name', (adapter) => {
     const outcome = { kind: 'delivered', list: [1, 'zwei', null, { deep: true }], text: '€ 😀 "\n' };
     expect(await store.seal(key, token, outcome, hour)).toBe(true);
     const sealed = { kind: 'sealed', outcome, requestHash: 'abc' };
-    expect(await store.acquire(claim(key, { requestHash: 'abc' }))).toEqual(sealed);
-    expect(await other.acquire(claim(key, { requestHash: 'another' }))).toEqual(sealed);
-    expect(await other.acquire(claim(key))).toEqual(sealed);
+    expect(await store.acquire(requestFor(key, { requestHash: 'abc' }))).toEqual(sealed);
+    expect(await other.acquire(requestFor(key, { requestHash: 'another' }))).toEqual(sealed);
+    expect(await other.acquire(requestFor(key))).toEqual(sealed);
   });
 
   it.each<[string, unknown]>([
@@ -128,111 +128,114 @@ describe.each(storeAdapters)('the idempotency store, $name', (adapter) => {
   ])('gives back as outcome %s', async (_what, outcome) => {
     const { key, token } = await lock();
     expect(await store.seal(key, token, outcome, hour)).toBe(true);
-    expect(await other.acquire(claim(key))).toEqual({ kind: 'sealed', outcome, requestHash: null });
+    expect(await other.acquire(requestFor(key))).toEqual({ kind: 'sealed', outcome, requestHash: null });
   });
 
-  it('forgets an outcome when its time is over', async () => {
+  it('forgets an outcome when its TTL is over', async () => {
     const { key, token } = await lock();
     expect(await store.seal(key, token, 'done', 30)).toBe(true);
-    await eventually(async () => (await other.acquire(claim(key))).kind === 'acquired');
+    await eventually(async () => (await other.acquire(requestFor(key))).kind === 'acquired');
   });
 
   it('frees a key that is released at once', async () => {
     const { key, token } = await lock();
     expect(await store.release(key, token)).toBe(true);
-    expect(await other.acquire(claim(key, { mayTakeOver: false }))).toEqual(acquired);
+    expect(await other.acquire(requestFor(key, { mayTakeOver: false }))).toEqual(acquired);
   });
 
-  it('lets nobody but the owner extend, seal or release', async () => {
+  it('lets only the holder extend, seal or release', async () => {
     const { key } = await lock();
     const stranger = newToken();
     expect(await store.extend(key, stranger, hour)).toBe(false);
     expect(await store.seal(key, stranger, 'mine', hour)).toBe(false);
     expect(await store.release(key, stranger)).toBe(false);
-    expect(await other.acquire(claim(key))).toEqual(locked);
+    expect(await other.acquire(requestFor(key))).toEqual(locked);
   });
 
   it('tells apart tokens of which one begins like the other', async () => {
     const token = newToken();
     const { key } = await lock({ token: `${token}0` });
     expect(await store.release(key, token)).toBe(false);
-    expect(await other.acquire(claim(key))).toEqual(locked);
+    expect(await other.acquire(requestFor(key))).toEqual(locked);
   });
 
-  it('tells an owner who comes too late, and changes nothing for the one after', async () => {
+  it('tells a holder that comes too late, and changes nothing for the next one', async () => {
     const { key, token } = await lock({ ttlMs: 30 });
-    const next = claim(key);
+    const next = requestFor(key);
     await eventually(async () => (await other.acquire(next)).kind === 'acquired');
     expect(await store.extend(key, token, hour)).toBe(false);
     expect(await store.seal(key, token, 'late', hour)).toBe(false);
     expect(await store.release(key, token)).toBe(false);
     expect(await other.seal(key, next.token, 'in time', hour)).toBe(true);
-    expect(await store.acquire(claim(key))).toMatchObject({ outcome: 'in time' });
+    expect(await store.acquire(requestFor(key))).toMatchObject({ outcome: 'in time' });
   });
 
-  it('tells an owner whose time is over although nobody came', async () => {
+  it('tells a holder whose TTL is over, also when no other caller asked for the key', async () => {
     const { key, token } = await lock({ ttlMs: 1 });
     await eventually(async () => !(await store.extend(key, token, 1)));
     expect(await store.seal(key, token, 'late', hour)).toBe(false);
-    expect(await other.acquire(claim(key))).toEqual(acquired);
+    expect(await other.acquire(requestFor(key))).toEqual(acquired);
   });
 
-  it('does not let even its owner reopen a sealed key', async () => {
+  it('does not let even its holder reopen a sealed key', async () => {
     const { key, token } = await lock();
     await store.seal(key, token, 'done', hour);
     expect(await store.extend(key, token, hour)).toBe(false);
     expect(await store.release(key, token)).toBe(false);
     expect(await store.seal(key, token, 'again', hour)).toBe(false);
-    expect(await other.acquire(claim(key))).toMatchObject({ outcome: 'done' });
+    expect(await other.acquire(requestFor(key))).toMatchObject({ outcome: 'done' });
   });
 
-  it('knows nothing of a key that was never locked', async () => {
+  it('changes nothing for a key that was never locked', async () => {
     const [key, token] = [newKey(), newToken()];
     expect(await store.extend(key, token, hour)).toBe(false);
     expect(await store.seal(key, token, 'done', hour)).toBe(false);
     expect(await store.release(key, token)).toBe(false);
-    expect(await store.acquire(claim(key))).toEqual(acquired);
+    expect(await store.acquire(requestFor(key))).toEqual(acquired);
   });
 
-  it('gives a key whose owner is no longer alive to who may take over', async () => {
+  it('gives a key whose holder is no longer alive to a caller that may take over', async () => {
     const { key, token } = await lock({ token: newToken(opened.dead) });
-    const next = claim(key, { mayTakeOver: true });
+    const next = requestFor(key, { mayTakeOver: true });
     expect(await other.acquire(next)).toEqual(takenOver);
     expect(await store.seal(key, token, 'late', hour)).toBe(false);
-    expect(await other.acquire(claim(key))).toEqual(locked);
+    expect(await other.acquire(requestFor(key))).toEqual(locked);
     expect(await other.seal(key, next.token, 'mine', hour)).toBe(true);
   });
 
-  it('gives it to one of many who may take over', async () => {
+  it('gives it to one of many that may take over', async () => {
     const { key } = await lock({ token: newToken(opened.dead) });
     const answers = await Promise.all(
-      Array.from({ length: 40 }, (_, nr) => (nr % 2 === 0 ? store : other).acquire(claim(key))),
+      Array.from({ length: 40 }, (_, nr) => (nr % 2 === 0 ? store : other).acquire(requestFor(key))),
     );
     expect(answers.filter(({ kind }) => kind === 'acquired')).toEqual([takenOver]);
   });
 
-  it('does not give it to who may not take over', async () => {
+  it('does not give it to a caller that may not take over', async () => {
     const { key } = await lock({ token: newToken(opened.dead) });
-    expect(await other.acquire(claim(key, { mayTakeOver: false }))).toEqual(locked);
+    expect(await other.acquire(requestFor(key, { mayTakeOver: false }))).toEqual(locked);
   });
 
   it('never lets an outcome be taken over', async () => {
     const { key, token } = await lock({ token: newToken(opened.dead) });
     await store.seal(key, token, 'done', hour);
-    expect(await other.acquire(claim(key, { mayTakeOver: true }))).toMatchObject({ kind: 'sealed', outcome: 'done' });
+    expect(await other.acquire(requestFor(key, { mayTakeOver: true }))).toMatchObject({
+      kind: 'sealed',
+      outcome: 'done',
+    });
   });
 
-  it('gives a new owner a new request and no old outcome', async () => {
+  it('gives a new holder a new request and no old outcome', async () => {
     const { key, token } = await lock({ requestHash: 'old' });
     await store.seal(key, token, 'old', 30);
-    const next = claim(key, { requestHash: 'new' });
+    const next = requestFor(key, { requestHash: 'new' });
     await eventually(async () => (await other.acquire(next)).kind === 'acquired');
-    expect(await store.acquire(claim(key))).toEqual(locked);
+    expect(await store.acquire(requestFor(key))).toEqual(locked);
     await other.seal(key, next.token, 'new', hour);
-    expect(await store.acquire(claim(key))).toEqual({ kind: 'sealed', outcome: 'new', requestHash: 'new' });
+    expect(await store.acquire(requestFor(key))).toEqual({ kind: 'sealed', outcome: 'new', requestHash: 'new' });
   });
 
-  it('keeps the order of one owner’s calls in a batch: what ends the lock counts, whatever else is asked', async () => {
+  it('keeps the order of one holder’s calls in a batch: the call that ends the lock counts', async () => {
     const [sealed, released] = [await lock(), await lock()];
     const [, sealAnswer] = await Promise.all([
       store.extend(sealed.key, sealed.token, hour),
@@ -243,11 +246,11 @@ describe.each(storeAdapters)('the idempotency store, $name', (adapter) => {
       store.release(released.key, released.token),
     ]);
     expect([sealAnswer, releaseAnswer]).toEqual([true, true]);
-    expect(await other.acquire(claim(sealed.key))).toMatchObject({ kind: 'sealed', outcome: 'done' });
-    expect(await other.acquire(claim(released.key))).toEqual(acquired);
+    expect(await other.acquire(requestFor(sealed.key))).toMatchObject({ kind: 'sealed', outcome: 'done' });
+    expect(await other.acquire(requestFor(released.key))).toEqual(acquired);
   });
 
-  it('answers everyone in a batch for themselves', async () => {
+  it('answers each call of a batch by itself', async () => {
     const [free, taken, sealed, orphan] = [
       newKey(),
       await lock(),
@@ -256,16 +259,16 @@ describe.each(storeAdapters)('the idempotency store, $name', (adapter) => {
     ];
     await store.seal(sealed.key, sealed.token, 'done', hour);
     const answers = await Promise.all(
-      [free, taken.key, sealed.key, orphan.key, sealed.key, free].map((key) => store.acquire(claim(key))),
+      [free, taken.key, sealed.key, orphan.key, sealed.key, free].map((key) => store.acquire(requestFor(key))),
     );
-    const done: Acquired = { kind: 'sealed', outcome: 'done', requestHash: null };
+    const done: LockAnswer = { kind: 'sealed', outcome: 'done', requestHash: null };
     expect(answers).toEqual([acquired, locked, done, takenOver, done, locked]);
   });
 
-  it('lets many keys live through their lives at the same time', async () => {
-    const claims = Array.from({ length: 600 }, () => claim(newKey()));
+  it('serves many keys at the same time, from lock to seal', async () => {
+    const requests = Array.from({ length: 600 }, () => requestFor(newKey()));
     const results = await Promise.all(
-      claims.map(async ({ key, token, ...rest }, nr) => {
+      requests.map(async ({ key, token, ...rest }, nr) => {
         const at = nr % 2 === 0 ? store : other;
         expect((await at.acquire({ key, token, ...rest })).kind).toBe('acquired');
         expect(await at.extend(key, token, hour)).toBe(true);
@@ -273,23 +276,23 @@ describe.each(storeAdapters)('the idempotency store, $name', (adapter) => {
       }),
     );
     expect(new Set(results)).toEqual(new Set([true]));
-    const after = await Promise.all(claims.map(({ key }) => store.acquire(claim(key))));
+    const after = await Promise.all(requests.map(({ key }) => store.acquire(requestFor(key))));
     expect(after).toEqual(
-      claims.map((_, nr) => (nr % 3 === 0 ? acquired : { kind: 'sealed', outcome: nr, requestHash: null })),
+      requests.map((_, nr) => (nr % 3 === 0 ? acquired : { kind: 'sealed', outcome: nr, requestHash: null })),
     );
   });
 
-  it('sweeps away what is over, and nothing else', async () => {
+  it('sweeps away expired keys, and no others', async () => {
     const [over, alive] = [await lock({ ttlMs: 1 }), await lock()];
     await eventually(async () => !(await store.extend(over.key, over.token, 1)));
     await store.sweep();
-    expect(await other.acquire(claim(over.key))).toEqual(acquired);
-    expect(await other.acquire(claim(alive.key))).toEqual(locked);
+    expect(await other.acquire(requestFor(over.key))).toEqual(acquired);
+    expect(await other.acquire(requestFor(alive.key))).toEqual(locked);
   });
 
-  it('is not kept from anything by a text that one caller should not have used', async () => {
-    const bad = claim(`bad \0 key ${randomUUID()}`);
-    const [, good] = await Promise.allSettled([store.acquire(bad), store.acquire(claim(newKey()))]);
+  it('goes on with the other calls when one uses a text that cannot be stored', async () => {
+    const bad = requestFor(`bad \0 key ${randomUUID()}`);
+    const [, good] = await Promise.allSettled([store.acquire(bad), store.acquire(requestFor(newKey()))]);
     expect(good).toEqual({ status: 'fulfilled', value: acquired });
   });
 });
@@ -305,7 +308,7 @@ describe('the idempotency store in Redis', () => {
   });
   afterAll(() => opened.release());
 
-  const claim = (key: string): Claim => {
+  const requestFor = (key: string): LockRequest => {
     return { key, token: `${opened.living}/1`, ttlMs: hour, requestHash: null, mayTakeOver: true };
   };
 
@@ -314,63 +317,69 @@ describe('the idempotency store in Redis', () => {
     ['a word', 'hello'],
     ['a single letter', 'A'],
     ['another single letter', 'T'],
-    ['a lock without an owner', 'L'],
-    ['a lock of nobody we could ask', 'Lsomebody '],
+    ['a lock without a holder', 'L'],
+    ['a lock whose holder has no id', 'Lsomebody '],
     ['a seal without an outcome', 'S'],
     ['a seal whose outcome was cut', 'S {"kind":"deliv'],
     ['a list', ['one', 'two']],
-  ])('counts as locked a key under which somebody else wrote %s, and spoils nobody’s batch', async (_what, value) => {
-    const [foreign, free] = [`i9y:test:${randomUUID()}`, `i9y:test:${randomUUID()}`];
-    await opened.corrupt!(foreign, value);
-    expect(await Promise.all([store.acquire(claim(foreign)), store.acquire(claim(free))])).toEqual([locked, acquired]);
-    expect(
-      await Promise.all([
-        store.seal(foreign, `${opened.living}/1`, 'done', hour),
-        store.seal(free, `${opened.living}/1`, 'done', hour),
-      ]),
-    ).toEqual([false, true]);
-  });
+  ])(
+    'counts as locked a key under which another program wrote %s, and answers the rest of the batch',
+    async (_what, value) => {
+      const [foreign, free] = [`i9y:test:${randomUUID()}`, `i9y:test:${randomUUID()}`];
+      await opened.corrupt!(foreign, value);
+      expect(await Promise.all([store.acquire(requestFor(foreign)), store.acquire(requestFor(free))])).toEqual([
+        locked,
+        acquired,
+      ]);
+      expect(
+        await Promise.all([
+          store.seal(foreign, `${opened.living}/1`, 'done', hour),
+          store.seal(free, `${opened.living}/1`, 'done', hour),
+        ]),
+      ).toEqual([false, true]);
+    },
+  );
 
-  it('rejects while Redis cannot be reached, tells nobody anything wrong, and works when it is back', async () => {
+  it('rejects while Redis cannot be reached, gives no caller a wrong answer, and works when it is back', async () => {
     const database = await createRedisDatabase();
     const proxy = await TcpProxy.start(database.url);
     const redis = openRedis(proxy.url);
     const through = new RedisIdempotencyStore(redis, 'through');
     await eventually(() => redis.status === 'ready');
-    await through.live();
+    await through.announce();
     const key = `i9y:test:${randomUUID()}`;
-    await through.acquire({ ...claim(key), token: 'through/1' });
+    await through.acquire({ ...requestFor(key), token: 'through/1' });
     await proxy.cut();
-    await expect(through.acquire(claim(key))).rejects.toThrow(/Connection|Stream|ECONNREFUSED|max retries/);
+    await expect(through.acquire(requestFor(key))).rejects.toThrow(/Connection|Stream|ECONNREFUSED|max retries/);
     await expect(through.seal(key, 'through/1', 'done', hour)).rejects.toThrow(
       /Connection|Stream|ECONNREFUSED|max retries/,
     );
     await expect(through.extend(key, 'through/1', hour)).rejects.toThrow(/Connection|Stream|ECONNREFUSED|max retries/);
     await proxy.restore();
     await eventually(() => through.seal(key, 'through/1', 'done', hour).catch(() => false));
-    expect(await through.acquire(claim(key))).toMatchObject({ kind: 'sealed', outcome: 'done' });
-    await through.leave();
+    expect(await through.acquire(requestFor(key))).toMatchObject({ kind: 'sealed', outcome: 'done' });
+    await through.withdraw();
     redis.disconnect();
     await proxy.cut();
     await database.release();
   });
 
-  it('counts a process as alive from `live` to `leave`, over a flush too', async () => {
+  it('counts a process as alive from `announce` to `withdraw`, over a flush too', async () => {
     const database = await createRedisDatabase();
     const redis = openRedis(database.url);
     const process = new RedisIdempotencyStore(redis, 'process');
     await eventually(() => redis.status === 'ready');
     const key = `i9y:test:${randomUUID()}`;
-    const lockIt = () => process.acquire({ ...claim(key), token: 'process/1' });
-    const takeOver = () => process.acquire({ ...claim(key), token: 'another/1' });
-    await process.live();
+    const lockIt = () => process.acquire({ ...requestFor(key), token: 'process/1' });
+    const takeOver = () => process.acquire({ ...requestFor(key), token: 'another/1' });
+    await process.announce();
     await lockIt();
     expect(await takeOver()).toEqual(locked);
     await database.release(); // empties it
     expect(await lockIt()).toEqual(acquired);
     await eventually(() => redis.exists('w:process'), 'the next beat');
     expect(await takeOver()).toEqual(locked);
-    await process.leave();
+    await process.withdraw();
     expect(await takeOver()).toEqual(takenOver);
     redis.disconnect();
     await database.release();

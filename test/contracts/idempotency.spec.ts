@@ -2,8 +2,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest 
 import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import type { IdempotencyStore } from '../../src/idempotency/idempotency-store.js';
-import { Idempotency, type Handled, type IdempotentOptions } from '../../src/idempotency/idempotency.service.js';
-import type { Heartbeat } from '../../src/infra/postgres/heartbeat.service.js';
+import { Idempotency, type Handled, type HandlerOptions } from '../../src/idempotency/idempotency.service.js';
+import type { Heartbeat } from '../../src/liveness/heartbeat.service.js';
 import { eventually } from '../support/eventually.js';
 import { storeAdapters, type OpenStore } from '../support/idempotency-stores.js';
 
@@ -58,10 +58,10 @@ describe.each(storeAdapters)('an idempotent handler with its state in $name', (a
   });
   afterAll(() => opened.release());
 
-  function make(options: Partial<IdempotentOptions<Request>> = {}, processId = opened.living, at = store) {
+  function make(options: Partial<HandlerOptions<Request>> = {}, processId = opened.living, at = store) {
     const idempotency = new Idempotency(at, { processId } as Heartbeat);
     return idempotency.make(handler.handle, {
-      operation: 'test',
+      name: 'test',
       lockTtlMs: 60_000,
       keepTtlMs: () => 60_000,
       mayTakeOver: true,
@@ -71,7 +71,7 @@ describe.each(storeAdapters)('an idempotent handler with its state in $name', (a
 
   const request: Request = { text: 'hello' };
 
-  it('runs once, and gives its outcome to everyone who asks later', async () => {
+  it('runs once, and gives its outcome to everyone that asks later', async () => {
     const idempotent = make();
     const first = idempotent.do(id, request);
     await handler.finish('done');
@@ -82,7 +82,7 @@ describe.each(storeAdapters)('an idempotent handler with its state in $name', (a
     expect(handler.requests).toEqual([request]);
   });
 
-  it('tells who asks meanwhile that it is under way', async () => {
+  it('tells a caller that asks meanwhile that it is under way', async () => {
     const idempotent = make();
     const first = idempotent.do(id, request);
     await eventually(() => handler.requests.length === 1);
@@ -93,7 +93,7 @@ describe.each(storeAdapters)('an idempotent handler with its state in $name', (a
     expect(handler.requests).toHaveLength(1);
   });
 
-  it('runs once of many who ask at the same time', async () => {
+  it('runs once for many that ask at the same time', async () => {
     const idempotent = make();
     const all = Array.from({ length: 50 }, () => idempotent.do(id, request));
     await handler.finish('done');
@@ -122,7 +122,7 @@ describe.each(storeAdapters)('an idempotent handler with its state in $name', (a
   });
 
   it('keeps operations and ids apart', async () => {
-    const [one, other] = [make(), make({ operation: 'other' })];
+    const [one, other] = [make(), make({ name: 'other' })];
     const all = [one.do(id, request), other.do(id, request), one.do(randomUUID(), request)];
     for (const outcome of ['a', 'b', 'c']) await handler.finish(outcome);
     expect((await Promise.all(all)).map(({ kind }) => kind)).toEqual(['executed', 'executed', 'executed']);
@@ -138,11 +138,11 @@ describe.each(storeAdapters)('an idempotent handler with its state in $name', (a
     expect(await second).toEqual({ kind: 'executed', outcome: 'done' });
   });
 
-  it('holds the key for as long as the handler runs, however long', async () => {
+  it('keeps the lock for as long as the handler runs, however long', async () => {
     const extend = jest.spyOn(store, 'extend');
-    const idempotent = make({ lockTtlMs: 600 });
+    const idempotent = make({ lockTtlMs: 1500 });
     const first = idempotent.do(id, request);
-    await eventually(() => extend.mock.calls.length === 2); // after 840 ms, when the lock would have ended
+    await eventually(() => extend.mock.calls.length === 2); // after 2100 ms, when the lock would have ended
     expect(await make().do(id, request)).toEqual({ kind: 'in-flight' });
     await handler.finish('done');
     expect(await first).toEqual({ kind: 'executed', outcome: 'done' });
@@ -164,7 +164,7 @@ describe.each(storeAdapters)('an idempotent handler with its state in $name', (a
     expect(await make().do(id, request)).toEqual({ kind: 'replayed', outcome: 'of the living' });
   });
 
-  it('gives the outcome although it could not be sealed', async () => {
+  it('returns the outcome although it could not be sealed', async () => {
     jest.spyOn(store, 'seal').mockRejectedValueOnce(new Error('store down'));
     const first = make().do(id, request);
     await handler.finish('done');
@@ -173,16 +173,16 @@ describe.each(storeAdapters)('an idempotent handler with its state in $name', (a
     expect(await make().do(id, request)).toEqual({ kind: 'in-flight' }); // until the lock ends
   });
 
-  it('runs nothing when the store does not answer', async () => {
+  it('does not run when the store does not answer', async () => {
     jest.spyOn(store, 'acquire').mockRejectedValueOnce(new Error('store down'));
     await expect(make().do(id, request)).rejects.toThrow('store down');
     expect(handler.requests).toEqual([]);
   });
 
-  it('has at its next try what the store gave it without being able to say so', async () => {
+  it('has at its next try the lock that the store gave it in an answer that was lost', async () => {
     const acquire = store.acquire.bind(store);
-    jest.spyOn(store, 'acquire').mockImplementationOnce(async (claim) => {
-      await acquire(claim);
+    jest.spyOn(store, 'acquire').mockImplementationOnce(async (lockRequest) => {
+      await acquire(lockRequest);
       throw new Error('connection lost');
     });
     const idempotent = make();

@@ -24,10 +24,10 @@ describe.each(stacks)('a notification that was answered 201 on the $name stack',
     await prepared.release();
   });
 
-  it('is delivered although the process was killed the moment it had answered', async () => {
+  it('is delivered although the process was killed as soon as it had answered', async () => {
     const channel = await heraut.createChannel();
     for (const name of names) await heraut.subscribe({ channel, url: `${receiver.url}/${name}` });
-    // When it is killed some are answered, some are being sent, and the rest has not got so far.
+    // When it is killed some are answered, some are being sent, and the rest is not sent yet.
     const toAnswer = 40;
     receiver.always((request, response) => {
       if (receiver.notifications.length <= toAnswer) answer(204)(request, response);
@@ -73,7 +73,7 @@ describe('a worker that is killed while its receivers hang', () => {
   it.each<[string, () => Promise<unknown>]>([
     ['to its next start', () => heraut.processes[1]!.start('live')],
     ['to another worker', () => heraut.add('worker')],
-  ])('leaves what it had in hand %s, which sends it under the same id', async (_, begin) => {
+  ])('leaves the deliveries it had in hand %s, which sends them under the same id', async (_, begin) => {
     await begin();
     await eventually(() => receiver.notifications.length === 30, 'every one a second time');
     const times = new Map<string, number>();
@@ -82,7 +82,7 @@ describe('a worker that is killed while its receivers hang', () => {
       published.flatMap(({ id }) => names.map((name) => arrival(id, `/webhook/${name}`))).sort(),
     );
     expect(new Set(times.values())).toEqual(new Set([2]));
-    // The call that was cut off is nobody's attempt.
+    // The call that was cut off does not count as an attempt.
     expect(new Set(receiver.notifications.map(({ headers }) => headers['webhook-attempt']))).toEqual(new Set(['1']));
   });
 });

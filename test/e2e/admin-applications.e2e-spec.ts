@@ -82,14 +82,27 @@ describe('applications', () => {
       admin.post(path, body, { headers: { 'idempotency-key': key }, token });
     const namesOf = async () => (await admin.get(path)).json.applications as { clientId: string }[];
 
-    it('are created once, and the answer comes again with its secret, marked', async () => {
+    it('are created once, and the answer comes again, marked', async () => {
       const [key, body] = [randomUUID(), { clientId: newClientId(), label: 'Zaken' }];
       const [first, second] = [await create(key, body), await create(`"${key}"`, body)];
       expect([first.status, second.status]).toEqual([201, 201]);
-      expect(second.json).toEqual(first.json);
+      const { secret: _secret, ...shown } = first.json;
+      expect(second.json).toEqual(shown);
       expect(second.headers.get('cache-control')).toBe('no-store');
       expect([first, second].map(({ headers }) => headers.get('idempotent-replayed'))).toEqual([null, 'true']);
       expect((await namesOf()).filter(({ clientId }) => clientId === body.clientId)).toHaveLength(1);
+    });
+
+    it('show their secret in the first answer only, whether it was made or given, and also after it was rotated', async () => {
+      for (const given of [undefined, 'as it was']) {
+        const [key, body] = [randomUUID(), { clientId: newClientId(), label: 'Zaken', secret: given }];
+        const { json } = await create(key, body);
+        const again = await create(key, body);
+        expect(again.json).not.toHaveProperty('secret');
+        expect(again.text).not.toContain(json.secret);
+        const rotated = await admin.post(`${path}/${json.id}/rotate-secret`);
+        expect((await create(key, body)).text).not.toContain(rotated.json.secret);
+      }
     });
 
     it('are one, however many ask for it at once', async () => {
@@ -100,6 +113,7 @@ describe('applications', () => {
       expect(ofStatus(201).length + ofStatus(409).length).toBe(10);
       for (const { json } of ofStatus(409)) expect(json.code).toBe('idempotency-key-in-flight');
       expect(new Set(ofStatus(201).map(({ json }) => json.id)).size).toBe(1);
+      expect(ofStatus(201).filter(({ json }) => 'secret' in json)).toHaveLength(1);
     });
 
     it('are refused under a key that was used for another', async () => {

@@ -104,7 +104,7 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
     });
     const live = await eventually(async () => (await admin.get(pathOf(notificationId))).json.live, 'the live state');
     expect(live).toMatchObject({ attempt: 1, status: 'waiting', lastStatus: 503 });
-    // The first delay is 25 s, from a moment between the attempt and now.
+    // The first delay is 25 s, from a time between the attempt and now.
     for (const { nextAttemptAt } of [delivery, live]) {
       const delayedFrom = Date.parse(nextAttemptAt) - 25_000;
       expect(delayedFrom).toBeGreaterThanOrEqual(Date.parse(delivery.attempts[0]!.startedAt));
@@ -166,7 +166,7 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
     expect(third! - second!).toBeGreaterThanOrEqual(100);
   });
 
-  it('ends a delivery that waits when told to, and takes it up again when told otherwise', async () => {
+  it('ends a waiting delivery when told to cancel it, and sends it again when told to retry it', async () => {
     receiver.next(answer(500));
     const notificationId = await publish();
     await becomes(notificationId, 'waiting');
@@ -193,7 +193,7 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
     await becomes(notificationId, 'delivered');
   });
 
-  it('refuses to retry what has arrived, and to cancel what has ended', async () => {
+  it('refuses to retry a delivery that has arrived, and to cancel one that has ended', async () => {
     const notificationId = await publish();
     await becomes(notificationId, 'delivered');
     const retried = await admin.post(`${pathOf(notificationId)}/retry`);
@@ -202,7 +202,7 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
     expect(cancelled).toMatchObject({ status: 409, json: { code: 'delivery-ended' } });
   });
 
-  it('cancels what is unfinished of a subscription that is deleted', async () => {
+  it('cancels the unfinished deliveries of a subscription that is deleted', async () => {
     receiver.next(answer(500));
     const notificationId = await publish();
     await becomes(notificationId, 'waiting');
@@ -250,7 +250,7 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
   });
 
   it.each([
-    ['that nobody knows', `${randomUUID()}/${randomUUID()}`],
+    ['that is unknown', `${randomUUID()}/${randomUUID()}`],
     ['of a notification whose id is none', `0/${randomUUID()}`],
     ['of a subscription whose id is none', `${randomUUID()}/%00`],
   ])('answers 404 for a delivery %s', async (_which, key) => {

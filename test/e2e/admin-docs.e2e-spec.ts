@@ -17,7 +17,7 @@ describe('the documentation of the admin API', () => {
     await admin.close();
   });
 
-  it.each(['/docs', '/docs/'])('is shown at %s without a token, and takes nothing from elsewhere', async (path) => {
+  it.each(['/docs', '/docs/'])('is shown at %s without a token, and loads no file of another server', async (path) => {
     await expectSwaggerPage(admin.api, admin.api.origin + path, admin.document);
   });
 
@@ -31,7 +31,7 @@ describe('the documentation of the admin API', () => {
       Object.entries(document.paths)
         .flatMap(([path, operations]) => Object.keys(operations as object).map((method) => `${method} ${path}`))
         .filter((operation) => / \/(admin|health)\//.test(operation));
-    // All controllers of all modules, whatever the document was told to include.
+    // All controllers of all modules, also those that the document leaves out.
     const everything = SwaggerModule.createDocument(admin.api.app, new DocumentBuilder().build());
     expect(operationsOf(admin.document).sort()).toEqual(operationsOf(everything).sort());
 

@@ -34,7 +34,7 @@ describe('the retry policy', () => {
     return json.url.split('/').at(-1)!;
   }
 
-  it('has the defaults as long as nobody changed it', async () => {
+  it('has the defaults until it is changed', async () => {
     expect((await admin.get('/admin/v1/retry-policy')).json).toEqual(defaults);
   });
 
@@ -143,7 +143,7 @@ describe('the retry policy', () => {
     });
   });
 
-  it('replaces what a subscription does differently as a whole', async () => {
+  it('replaces the override of a subscription as a whole', async () => {
     const path = `/admin/v1/subscriptions/${await subscribe()}/retry-policy`;
     await admin.put(path, { maxRetries: 2 });
     expect((await admin.put(path, { jitter: 1 })).json).toEqual({ ...defaults, jitter: 1, overrides: { jitter: 1 } });
@@ -166,7 +166,7 @@ describe('the retry policy', () => {
     expect(policies.override(subscriptionId)).toBeUndefined();
   });
 
-  it('takes the UUID of the subscription in any case', async () => {
+  it('accepts the UUID of the subscription in any case', async () => {
     const subscriptionId = await subscribe();
     await admin.put(`/admin/v1/subscriptions/${subscriptionId.toUpperCase()}/retry-policy`, { maxRetries: 1 });
     const { json } = await admin.get(`/admin/v1/subscriptions/${subscriptionId}/retry-policy`);
@@ -187,14 +187,14 @@ describe('the retry policy', () => {
   });
 
   it.each([
-    ['nobody', () => null],
-    ['a token of somebody unknown', () => 'x.y.z'],
+    ['a call without a token', () => null],
+    ['a token of an unknown application', () => 'x.y.z'],
     ['a publisher', () => admin.api.tokenWith('notificaties.publiceren', 'notificaties.consumeren')],
   ])('is not for %s', async (_who, token) => {
     const request = { token: await token() };
     expect((await admin.get('/admin/v1/retry-policy', request)).status).toBe(403);
     expect((await admin.get('/admin/v1/retry-policy/preview?nonsense', request)).status).toBe(403);
-    // Who may not call learns nothing about the body.
+    // A caller that is not allowed learns nothing about the body.
     expect((await admin.put('/admin/v1/retry-policy', { maxRetries: -1 }, request)).status).toBe(403);
   });
 });

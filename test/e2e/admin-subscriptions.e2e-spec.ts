@@ -119,7 +119,7 @@ describe('the guarantee of a subscription', () => {
     expect(await guarantees(own)).toEqual(['at-most-once', 'at-most-once']);
   });
 
-  it('decides what becomes of a call that nobody answers', async () => {
+  it('decides how a delivery ends whose call is not answered', async () => {
     const [once, often] = [await subscribe({ deliveryGuarantee: 'at-most-once' }), await subscribe()];
     receiver.always(hang);
     const [unknown, waiting] = [await publish(once), await publish(often)];
@@ -131,7 +131,7 @@ describe('the guarantee of a subscription', () => {
     expect(text).toMatch(/heraut_delivery_attempts_total\{guarantee="at-most-once",outcome="unknown"\} [1-9]/);
   });
 
-  it('is in an abonnement only where it was set, and a PUT without it takes it away', async () => {
+  it('is in an abonnement only where it was set, and a PUT without it removes it', async () => {
     const { id, naam } = await subscribe();
     const abonnement = async () => (await admin.api.get(`/abonnement/${id}`)).json;
     expect(await abonnement()).not.toHaveProperty('deliveryGuarantee');
@@ -166,7 +166,7 @@ describe('a receiver that says it is gone', () => {
     return { ...subscribed, refused, waiting };
   }
 
-  it('gets nothing more, and what waited for it has failed', async () => {
+  it('gets no more calls, and its waiting deliveries have failed', async () => {
     const gone = await goneReceiver();
     await becomes(gone.waiting, 'failed');
     const published = await publish(gone);
@@ -188,7 +188,7 @@ describe('a receiver that says it is gone', () => {
     receiver.always(protectedReceiver);
   });
 
-  it('gets notifications again when an operator says so, and then what failed can be retried', async () => {
+  it('gets notifications again when an operator enables it, and then the failed deliveries can be retried', async () => {
     const gone = await goneReceiver();
     expect((await admin.post(`${path}/${gone.id}/enable`)).json).toMatchObject({ id: gone.id, disabledAt: null });
     expect((await admin.post(`${path}/${gone.id}/enable`)).status).toBe(200);

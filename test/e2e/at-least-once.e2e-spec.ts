@@ -4,7 +4,7 @@ import { Installation } from '../support/installation.js';
 import { answer, arrival, Receiver } from '../support/receiver.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
 
-describe.each(stacks)('what is published on the $name stack', (stack) => {
+describe.each(stacks)('a notification published on the $name stack', (stack) => {
   let prepared: PreparedStack;
   let heraut: Installation;
   let receiver: Receiver;
@@ -114,7 +114,7 @@ describe.each(stacks)('what is published on the $name stack', (stack) => {
     const waiting = await eventually(async () => {
       const delivery = await heraut.delivery(id, subscription);
       return delivery.attempts.length >= 2 && delivery;
-    }, 'attempts at a port nobody listens on');
+    }, 'attempts at a port without a listener');
     expect(waiting.attempts[0]).toMatchObject({ status: null, error: expect.stringContaining('ECONNREFUSED') });
     await receiver.start();
     await heraut.becomes('delivered', id, subscription);

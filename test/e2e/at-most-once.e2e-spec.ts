@@ -9,7 +9,7 @@ import { real, stacks, type PreparedStack } from '../support/stacks.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { signToken } from '../support/tokens.js';
 
-/** What a killed process held is free again soon, and a call that hangs is over soon. */
+/** The deliveries of a killed process are free again soon, and a call that hangs is over soon. */
 const quick = { TTL_LOCK_TIME_LIMIT_MS: '1000', NOTIFICATION_REQUESTS_TIMEOUT: '3', DELIVERY_LEASE_MS: '14100' };
 
 describe.each(stacks)('at most once, on the $name stack', (stack) => {
@@ -41,7 +41,7 @@ describe.each(stacks)('at most once, on the $name stack', (stack) => {
   /** Calls that arrived for each notification. */
   const calls = (id: string) => receiver.notifications.filter(({ headers }) => headers['webhook-id'] === id).length;
 
-  /** Whatever was to come in front of it has come when this one has arrived. */
+  /** Publishes one more: when it has arrived, every call that was queued before it has been made. */
   async function expectNoMoreCalls(subscription: string, calledOnce: string[]): Promise<void> {
     receiver.always(answer(204));
     const { id } = await heraut.publish(channel);
@@ -49,14 +49,14 @@ describe.each(stacks)('at most once, on the $name stack', (stack) => {
     expect(calledOnce.map(calls)).toEqual(calledOnce.map(() => 1));
   }
 
-  /** What a process has counted under this name, since it was started. */
+  /** The value of this counter in a process. */
   async function counted(process: HerautProcess, series: string): Promise<number> {
     const { body } = await process.call('GET', '/metrics');
     const line = (body as string).split('\n').find((each) => each.startsWith(`${series} `));
     return Number(line?.split(' ')[1] ?? 0);
   }
 
-  it('is what a subscription says for itself, or else what its owner is promised', async () => {
+  it('is the guarantee of the subscription itself, or else of its owner', async () => {
     const body = { clientId: 'careful', label: 'careful', scopes: ['notificaties.consumeren'] };
     const created = await heraut.api.call('POST', '/admin/v1/applications', { body });
     const token = signToken({ clientId: 'careful', secret: (created.body as { secret: string }).secret });
@@ -105,7 +105,7 @@ describe.each(stacks)('at most once, on the $name stack', (stack) => {
     expect(calls(id)).toBe(1);
   });
 
-  it('is tried again while no connection can be made, for nothing was sent', async () => {
+  it('is tried again while no connection can be made, because no byte was sent', async () => {
     const subscription = await subscribe();
     await receiver.stop();
     const { id } = await heraut.publish(channel);

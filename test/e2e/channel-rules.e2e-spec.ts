@@ -57,7 +57,7 @@ async function counted(name: string, labels = ''): Promise<number> {
 }
 
 describe('the rules of a channel', () => {
-  it('are none at first, and shown with what else there is to know of it', async () => {
+  it('are none at first, and shown with the other fields of the channel', async () => {
     const channel = await newChannel(undefined, ['kind']);
     const { json } = await admin.get(channel.path);
     expect(json).toEqual({
@@ -71,7 +71,7 @@ describe('the rules of a channel', () => {
     expect((await admin.get('/admin/v1/channels')).json.channels).toContainEqual(json);
   });
 
-  it('change one by one, and are taken away with null', async () => {
+  it('change one by one, and are removed with null', async () => {
     const { path } = await newChannel({ deduplication: { fields: ['actie', 'actie'] } });
     const week = { fields: ['actie'], withinSeconds: 604_800 };
     expect((await admin.get(path)).json).toMatchObject({ deduplication: week, maxAgeSeconds: null });
@@ -132,7 +132,7 @@ describe('de-duplication', () => {
     'kenmerken.objectType': { kenmerken: { object_type: 'b', other: 'x' } },
   };
 
-  it('is off until somebody asks for it', async () => {
+  it('is off by default', async () => {
     const channel = await newChannel();
     const [first, second] = [await publish(channel), await publish(channel)];
     expect([duplicateOf(second), idOf(first) === idOf(second)]).toEqual([null, false]);
@@ -153,7 +153,7 @@ describe('de-duplication', () => {
     await eventually(() => ofChannel(channel).length === 2, 'the two that differ');
   });
 
-  it('answers a duplicate with what was sent, delivers the first alone, and counts it', async () => {
+  it('answers a duplicate with its own content, delivers only the first, and counts the duplicate', async () => {
     const channel = await newChannel({ deduplication: { fields: ['resourceUrl', 'actie'] } });
     const first = await publish(channel);
     const publisher = await admin.api.tokenWith('notificaties.publiceren');
@@ -178,7 +178,7 @@ describe('de-duplication', () => {
     expect(duplicateOf(await publish(channel))).toBe(idOf(next));
   });
 
-  it('takes an absent characteristic for equal to an absent one, but what has none of the fields for unlike any', async () => {
+  it('treats two absent characteristics as equal, but never a notification with none of the fields', async () => {
     const channel = await newChannel({ deduplication: { fields: ['actie', 'kenmerken.version'] } });
     const first = await publish(channel);
     expect(duplicateOf(await publish(channel, { kenmerken: { other: 'x' } }))).toBe(idOf(first));
@@ -187,7 +187,7 @@ describe('de-duplication', () => {
     expect([duplicateOf(await publish(channel)), duplicateOf(await publish(channel))]).toEqual([null, null]);
   });
 
-  it('lets one of many that come together through', async () => {
+  it('delivers one of many that come together', async () => {
     const channel = await newChannel({ deduplication: { fields: ['actie'] } });
     const answers = await Promise.all(
       Array.from({ length: 100 }, (_, nr) => publish(channel, {}, nr % 3 ? {} : { 'idempotency-key': randomUUID() })),
@@ -211,7 +211,7 @@ describe('de-duplication', () => {
     expect([reused.status, reused.json.code]).toEqual([422, 'idempotency-key-reused']);
   });
 
-  it('leaves out what may still be replaced, so that nothing is lost when it is', async () => {
+  it('does not count a notification that may still be replaced, so that no content is lost by replacing it', async () => {
     const channel = await newChannel({ deduplication: { fields: ['actie'] } });
     const headers = { 'deliver-after': new Date(Date.now() + 3_600_000).toISOString() };
     const key = randomUUID();
@@ -227,14 +227,14 @@ describe('de-duplication', () => {
 describe('a greatest age', () => {
   const aSecondAgo = () => new Date(Date.now() - 1000).toISOString();
 
-  it('is off until somebody asks for it', async () => {
+  it('is off by default', async () => {
     const channel = await newChannel();
     const published = await publish(channel, { aanmaakdatum: '1999-12-31T23:59:59Z' });
     await becomes(idOf(published), 'delivered');
     expect(receivedOf(idOf(published))).toHaveLength(1);
   });
 
-  it('accepts what is older, records it as expired and sends it to nobody', async () => {
+  it('accepts an older notification, records it as expired and does not send it', async () => {
     const channel = await newChannel({ maxAgeSeconds: 3600 });
     const before = await counted('heraut_deliveries_expired_total');
     const [old, young] = [await publish(channel), await publish(channel, { aanmaakdatum: aSecondAgo() })];
@@ -259,7 +259,7 @@ describe('a greatest age', () => {
     expect(receivedOf(idOf(published))).toHaveLength(1);
   });
 
-  it('ends what is scheduled for later than that', async () => {
+  it('ends a notification that is scheduled for later than that', async () => {
     const channel = await newChannel({ maxAgeSeconds: 1 });
     const headers = { 'deliver-after': new Date(Date.now() + 1500).toISOString() };
     const published = await publish(channel, { aanmaakdatum: new Date().toISOString() }, headers);
@@ -268,7 +268,7 @@ describe('a greatest age', () => {
     expect(receivedOf(idOf(published))).toEqual([]);
   });
 
-  it('is no obstacle to an operator who wants it sent all the same', async () => {
+  it('does not keep an operator from having it sent', async () => {
     const channel = await newChannel({ maxAgeSeconds: 3600 });
     const id = idOf(await publish(channel));
     const [delivery] = await deliveriesOf(id);

@@ -54,7 +54,7 @@ describe('one run of the dispatcher', () => {
     await prepared.release();
   });
 
-  it('has the workers send what is due, and however many run at once, none of it twice', async () => {
+  it('has the workers send the due deliveries, each once, however many runs there are at the same time', async () => {
     await begin(real, ['api', 'worker,dispatcher']);
     await heraut.setRetryPolicy({ maxRetries: 3, backoffFactor: 600 });
     const published = await publishTo(names, 20, () => receiver.always(answer(400)));
@@ -69,7 +69,7 @@ describe('one run of the dispatcher', () => {
     expect(runs.map(dispatchedBy).reduce((sum, count) => sum + count)).toBeGreaterThanOrEqual(60);
     await eventually(async () => {
       if (receiver.arrivals.length >= 120) return true;
-      dispatchedBy(await dispatch(prepared.settings)); // what an endpoint had no room for is for the next run
+      dispatchedBy(await dispatch(prepared.settings)); // deliveries for which the endpoint had no room are for the next run
       return false;
     }, 'every second attempt');
     await everyOneIs('delivered', published);
@@ -78,11 +78,11 @@ describe('one run of the dispatcher', () => {
     expect(dispatchedBy(await dispatch(prepared.settings))).toBe(0);
   });
 
-  it('sends what is due itself where no broker brings it to a worker, and still none of it twice', async () => {
+  it('sends the due deliveries itself, each once, where no broker brings them to a worker', async () => {
     await begin(real, ['api'], { AMQP_URL: '' });
     const published = await publishTo(names, 20);
     const before = await dispatch(prepared.settings);
-    // What was accepted without a queue is due in a second; the first run may come before that.
+    // A delivery accepted without a queue is due in a second; the first run may come before that.
     await eventually(async () => {
       const runs = await Promise.all(Array.from({ length: 3 }, () => dispatch(prepared.settings)));
       return [before, ...runs].every(({ status }) => status === 0) && receiver.arrivals.length >= 60;
@@ -97,7 +97,7 @@ describe('one run of the dispatcher', () => {
     expect(status).toBe(1);
     expect(errors).toMatch(/ is in use by process \d+\./);
     expect(errors).toContain(String(heraut.api.pid));
-    expect(errors).not.toMatch(/^\s+at /m); // no stack trace for what an operator can mend
+    expect(errors).not.toMatch(/^\s+at /m); // no stack trace for an error that an operator can fix
     expect(output).toBe('');
   });
 

@@ -23,7 +23,7 @@ describe('two api processes on one real stack', () => {
     await prepared.release();
   });
 
-  it('give a subscription made through one what is published through the other right after its 201: 1000 rounds, none missed', async () => {
+  it('give a new subscription of one every notification published through the other: 1000 rounds, none missed', async () => {
     const [first, second] = heraut.processes;
     const channel = await heraut.createChannel(['round']);
     const expected: string[] = [];
@@ -37,7 +37,7 @@ describe('two api processes on one real stack', () => {
         const { id } = await heraut.publish(channel, { kenmerken: { round: String(round) } }, other);
         const key = arrival(id, `/webhook/${round}`);
         expected.push(key);
-        // Deleted only then, because what waits for a subscription ends with it.
+        // Deleted only then, because the waiting deliveries of a subscription end with it.
         await eventually(() => arrived().has(key), `round ${round}`, { everyMs: 2 });
         await heraut.unsubscribe(subscription, one);
       }
@@ -47,7 +47,7 @@ describe('two api processes on one real stack', () => {
     expect(receiver.arrivals.toSorted()).toEqual(expected.sort());
   });
 
-  it('send nothing any more to a subscription that was deleted through one, once that was answered', async () => {
+  it('send no notification to a subscription after its deletion through one of them was answered', async () => {
     const [first, second] = heraut.processes;
     const channel = await heraut.createChannel();
     const before = receiver.notifications.length;
@@ -63,7 +63,7 @@ describe('two api processes on one real stack', () => {
 
   const seen = new Set<string>();
 
-  /** What has arrived, without looking at all of it each time. */
+  /** The keys that have arrived; reads only the new arrivals each time. */
   function arrived(): Set<string> {
     for (const each of receiver.arrivals.slice(seen.size)) seen.add(each);
     return seen;

@@ -12,7 +12,7 @@ import { signToken } from '../support/tokens.js';
 
 describe.each(stacks)('SIGTERM on the $name stack', (stack) => {
   const names = Array.from({ length: 10 }, (_, number) => `/webhook/${number}`);
-  // Until it is given up the process waits for its worker's time: once is enough to show it.
+  // The process waits for a hanging call until it gives it up, which takes long: on one stack is enough.
   const hanging = stack === real ? names[0]! : undefined;
   let prepared: PreparedStack;
   let heraut: Installation;
@@ -60,7 +60,7 @@ describe.each(stacks)('SIGTERM on the $name stack', (stack) => {
     await heraut.api.start('live');
     await eventually(() => receiver.arrivals.length >= expected.length, 'the rest');
     expect(receiver.arrivals.toSorted()).toEqual(expected);
-    // To be broken off by us was nobody's attempt.
+    // A call that Heraut broke off does not count as an attempt.
     expect(new Set(receiver.notifications.map(({ headers }) => headers['webhook-attempt']))).toEqual(new Set(['1']));
   });
 });
@@ -79,7 +79,7 @@ describe('a request that is under way at SIGTERM', () => {
     await prepared.release();
   });
 
-  it('is answered, and its caller is not waited for: neither to let go of the connection nor to finish what it sends', async () => {
+  it('is answered; the process waits neither for the caller to close the connection nor for an unfinished request', async () => {
     const [patient, silent] = [await RawCaller.connect(heraut.api.url), await RawCaller.connect(heraut.api.url)];
     const body = JSON.stringify({ naam: 'late' });
     const head = [

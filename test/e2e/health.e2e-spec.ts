@@ -71,7 +71,7 @@ describe('health', () => {
     expect(json.down).toContain('rabbitmq');
   });
 
-  it('names the roles that nobody plays', async () => {
+  it('names the roles that no process has', async () => {
     const stack = await real.prepare();
     opened.push(() => stack.release());
     const { json } = await becomes(await start({ ...stack.settings, ROLES: 'api' }), 'degraded');

@@ -18,7 +18,7 @@ const endlessHeaders: Behaviour = (_request, response) => {
   push();
 };
 
-/** Says that more is to come than it sends, and leaves. */
+/** Announces more bytes than it sends, and closes. */
 const breakOff: Behaviour = (_request, response) => {
   response.writeHead(200, { 'content-length': '100' });
   response.write('.', () => response.socket?.destroy());
@@ -67,11 +67,11 @@ describe.each(stacks)('a hostile receiver on the $name stack', (stack) => {
       ['breaks off its answer', () => breakOff, { status: null, error: /UND_ERR_SOCKET|ECONNRESET/ }],
       ['speaks nonsense', () => nonsense, { status: null, error: /HPE_|HTTP\/1.1 protocol/ }],
       [
-        'answers with text no database takes',
+        'answers with text no database can store',
         () => answer(500, {}, 'a\0b\u{1F4A9}'.repeat(300)),
         { status: 500, error: /^HTTP 500: ab/ },
       ],
-    ])('that %s costs one failed attempt, and no one else notices', async (_, behaviour, { status, error }) => {
+    ])('that %s costs one failed attempt, and affects no other receiver', async (_, behaviour, { status, error }) => {
       channel = await heraut.createChannel();
       const [subscription, other] = [
         await heraut.subscribe({ channel, url: hostile.url }),
@@ -88,8 +88,8 @@ describe.each(stacks)('a hostile receiver on the $name stack', (stack) => {
     });
   });
 
-  it('leaves the others theirs, and our memory bounded, also when there are many of its kind and much to send', async () => {
-    // A call that hangs is not over before the test is: what is delivered meanwhile does not wait for it.
+  it('does not keep others from their deliveries, and uses bounded memory, also when there are many of its kind', async () => {
+    // A hanging call lasts longer than the test: deliveries that arrive meanwhile did not wait for it.
     await start({ NOTIFICATION_REQUESTS_TIMEOUT: '300', DELIVERY_LEASE_MS: '440000', ...measurable });
     try {
       channel = await heraut.createChannel();
@@ -109,7 +109,7 @@ describe.each(stacks)('a hostile receiver on the $name stack', (stack) => {
       await heraut.subscribe({ channel: friendly, url: healthy.url });
       const before = await liveMemory(heraut.processes);
 
-      // As many as a window of an endpoint nobody knows yet: all of them at the same time.
+      // As many as the window of a new endpoint: all of them at the same time.
       const bad = await heraut.publishMany(channel, 8);
       const isHeld = (path: string) => /hang|drip/.test(path);
       const expectHeld = async () => {
@@ -124,7 +124,7 @@ describe.each(stacks)('a hostile receiver on the $name stack', (stack) => {
       await eventually(() => healthy.notifications.length === 101, 'all that is for the healthy one');
       await expectHeld(); // still at it
 
-      // They would have sent 3200 MB. What is not even read cannot be kept, and of what was read nothing is.
+      // They would have sent 3200 MB. Most of it is never read, and nothing that was read is kept.
       for (const bytes of hostile.answeredBytes) expect(bytes).toBeLessThan(50 * megabyte);
       const kept = (await liveMemory(heraut.processes)) - before;
       expect(kept).toBeLessThan(4 * 8 * megabyte); // one each: as much as is read of an answer

@@ -13,7 +13,7 @@ import { real, type PreparedStack } from '../support/stacks.js';
 const waiting = Number(process.env.TEST_WAITING_DELIVERIES ?? 20_000);
 const subscribers = 20;
 const seldom = { everyMs: 50 };
-/** Of a delivery, two UUIDs as text: the least anybody would keep who kept something. */
+/** Two UUIDs as text: the least memory of a process that remembered a delivery. */
 const bytesOfKey = 72;
 
 describe(`${waiting} deliveries that wait for a retry`, () => {
@@ -36,7 +36,7 @@ describe(`${waiting} deliveries that wait for a retry`, () => {
     await prepared.release();
   });
 
-  it('cost RabbitMQ nothing and the worker no memory; due together, they all go out, each once', async () => {
+  it('are not in RabbitMQ nor in the worker’s memory; due together, they are all sent, each once', async () => {
     await heraut.setRetryPolicy({ maxRetries: 5, backoffFactor: 0.2 });
     const [crowded, lively] = [await heraut.createChannel(), await heraut.createChannel()];
     const subscriptions: string[] = [];

@@ -15,7 +15,7 @@ describe('/metrics', () => {
     api.get(`${api.origin}/metrics`, { token: null, headers: accept === undefined ? {} : { accept } });
 
   it.each([undefined, 'text/plain', 'application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5'])(
-    'is text for Prometheus, without a token, whatever is accepted (%s)',
+    'is text for Prometheus, without a token, also with another Accept (%s)',
     async (accept) => {
       const { status, headers, text } = await look(accept);
       expect(status).toBe(200);

@@ -149,7 +149,7 @@ describe('npm start', () => {
   }
 });
 
-/** What curl would do with this line, after a shell has read it. @returns the status of the answer */
+/** Sends the request that curl would send for this line of a shell. @returns the status of the answer */
 async function paste(line: string, environment: Record<string, string> = {}): Promise<number> {
   const words = execFileSync('sh', ['-c', `curl() { printf '%s\\0' "$@"; }\n${line}`], {
     encoding: 'utf8',

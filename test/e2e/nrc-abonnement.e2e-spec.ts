@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
+import { v7 as uuidv7 } from 'uuid';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
-import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import { Api, type ApiAnswer } from '../support/api.js';
 import { answer, protectedReceiver, Receiver } from '../support/receiver.js';
 
@@ -72,7 +72,7 @@ describe('creating an abonnement', () => {
     );
   });
 
-  it('needs no kanalen, and takes the same kanaal and the same callback several times', async () => {
+  it('needs no kanalen, and accepts the same kanaal and the same callback several times', async () => {
     expect((await create()).json.kanalen).toEqual([]);
     const kanalen = [
       { naam: 'zaken', filters: { zaaktype: 'a' } },
@@ -81,12 +81,12 @@ describe('creating an abonnement', () => {
     expect((await create({ kanalen })).json.kanalen).toHaveLength(2);
   });
 
-  it('takes names of filters in either spelling and answers in camelCase', async () => {
+  it('accepts names of filters in either spelling and answers in camelCase', async () => {
     const kanalen = [{ naam: 'zaken', filters: { object_type: 'a', zaaktype: 5 } }];
     expect((await create({ kanalen })).json.kanalen[0]!.filters).toEqual({ objectType: 'a', zaaktype: '5' });
   });
 
-  it('keeps filters called like what every object has', async () => {
+  it('keeps filters with the names of properties that every object has', async () => {
     const filters = JSON.parse('{"__proto__":"a","constructor":"b"}') as object;
     const { json } = await create({ kanalen: [{ naam: 'vrij', filters }] });
     expect(Object.entries(json.kanalen[0]!.filters)).toEqual([
@@ -136,7 +136,7 @@ describe('creating an abonnement', () => {
     expect(json.invalidParams[0]!.reason).toContain('kanalen.1 (nix)');
   });
 
-  it('takes an unknown name in the company of all the known ones', async () => {
+  it('accepts an unknown name together with all the known ones', async () => {
     const kanalen = [{ naam: 'zaken', filters: { zaaktype: '*', object_type: '*', other: 'a' } }];
     expect((await create({ kanalen })).status).toBe(201);
   });
@@ -207,14 +207,35 @@ describe('deleting an abonnement', () => {
     expect((await api.get('/abonnement')).list.map(({ url }) => url)).not.toContain(json.url);
   });
 
-  it('is undone when what depends on the subscription cannot be cleared', async () => {
+  it('is undone when its deliveries cannot be cancelled', async () => {
     const { json } = await create();
     const id = json.url.split('/').at(-1)!;
-    api.app.get(SubscriptionsService).onRemoved((_, removed) => {
-      return removed === id ? Promise.reject(new Error('not cleared')) : Promise.resolve();
-    });
-    expect((await api.delete(json.url)).status).toBe(500);
-    expect((await api.get(json.url)).json).toEqual(json);
+    const { dataSource } = api.app.get(Postgres);
+    await dataSource.query(
+      `INSERT INTO delivery (notification_id, subscription_id, state, next_at)
+       VALUES ($1, $2, 'waiting', now() + interval '1 day')`,
+      [uuidv7(), id],
+    );
+    const stateOfDelivery = async () => {
+      const rows = await dataSource.query<{ state: string }[]>(
+        'SELECT state FROM delivery WHERE subscription_id = $1',
+        [id],
+      );
+      return rows.map(({ state }) => state);
+    };
+    await dataSource.query(`
+      CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'not cleared'; END $$;
+      CREATE TRIGGER refuse_change BEFORE UPDATE ON delivery FOR EACH ROW
+        WHEN (OLD.subscription_id = '${id}') EXECUTE FUNCTION refuse_change()`);
+    try {
+      expect((await api.delete(json.url)).status).toBe(500);
+      expect((await api.get(json.url)).json).toEqual(json);
+      expect(await stateOfDelivery()).toEqual(['waiting']);
+    } finally {
+      await dataSource.query('DROP FUNCTION refuse_change CASCADE');
+    }
+    expect((await api.delete(json.url)).status).toBe(204);
+    expect(await stateOfDelivery()).toEqual(['cancelled']);
   });
 });
 
@@ -231,7 +252,7 @@ describe('abonnementen', () => {
     const { dataSource } = api.app.get(Postgres);
     await dataSource.query('UPDATE catalogue SET version = version + 1');
     await dataSource.query(
-      `INSERT INTO subscription (id, owner_client_id, callback_url, auth, channels, revision)
+      `INSERT INTO subscription (id, owner_client_id, callback_url, auth, channels, version)
        SELECT $1, 'other', 'http://example.org/', 'x', '[]', version FROM catalogue`,
       [id],
     );

@@ -24,7 +24,7 @@ beforeAll(async () => {
 
 afterAll(() => Promise.all([api.close(), receiver.stop()]));
 
-describe('a token that does not convince is answered with 403 and a code', () => {
+describe('a token that is not valid is answered with 403 and a code', () => {
   const token = (options: Partial<TokenOptions> = {}) => signToken({ ...superuser, ...options });
   const header = { typ: 'JWT', alg: 'HS256' };
 
@@ -82,7 +82,7 @@ describe('a token that does not convince is answered with 403 and a code', () =>
   });
 });
 
-describe('a token that convinces', () => {
+describe('a valid token', () => {
   const works = async (token: string) => (await api.get('/kanaal', { token })).status === 200;
 
   it.each<[string, Record<string, unknown>]>([
@@ -128,14 +128,15 @@ describe('a token that convinces', () => {
 describe('applications', () => {
   it('are known at once, and a token no longer counts once the secret changed or the application is gone', async () => {
     const applications = api.app.get(ApplicationsService);
-    const clientId = randomUUID();
+    const [clientId, first] = [randomUUID(), randomUUID()];
     const made = await applications.create({
       clientId,
+      secret: first,
       label: '',
       scopes: ['notificaties.consumeren'],
       isSuperuser: false,
     });
-    const token = signToken({ clientId, secret: made.secret });
+    const token = signToken({ clientId, secret: first });
     const code = async (used = token) => (await api.get('/kanaal', { token: used })).json.code;
     expect(await code()).toBeUndefined();
 
@@ -147,13 +148,13 @@ describe('applications', () => {
     expect(await code(signToken({ clientId, secret }))).toBe('invalid-client-identifier');
   });
 
-  it('that another process made a moment ago are found', async () => {
+  it('that another process has just made are found', async () => {
     const id = randomUUID();
     const { dataSource } = api.app.get(Postgres);
-    // What another process does; this one has not heard of it.
+    // As another process would; this one has not read it yet.
     await dataSource.query('UPDATE catalogue SET version = version + 1');
     await dataSource.query(
-      `INSERT INTO application (id, client_id, label, secret, scopes, is_superuser, revision)
+      `INSERT INTO application (id, client_id, label, secret, scopes, is_superuser, version)
        SELECT $1, $2, '', 'other', '{notificaties.consumeren}', false, version FROM catalogue`,
       [id, id],
     );
@@ -237,7 +238,7 @@ describe('scopes', () => {
 });
 
 describe('owners', () => {
-  it('only the creator and superusers may change an abonnement; everybody with a scope may see it', async () => {
+  it('only the creator and superusers may change an abonnement; every application with a scope may see it', async () => {
     const [owner, other] = [
       await api.tokenWith('notificaties.consumeren'),
       await api.tokenWith('notificaties.consumeren', 'notificaties.publiceren'),
@@ -258,7 +259,7 @@ describe('owners', () => {
     expect((await api.delete(json.url)).status).toBe(204);
   });
 
-  it('stay the same when somebody else changes the abonnement', async () => {
+  it('stay the same when another application changes the abonnement', async () => {
     const owner = await api.tokenWith('notificaties.consumeren');
     const { json } = await api.post('/abonnement', { callbackUrl: receiver.url, auth: 'x' }, { token: owner });
     expect((await api.patch(json.url, { auth: 'y' })).status).toBe(200);

@@ -4,7 +4,7 @@ import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { Api } from '../support/api.js';
 import { Receiver } from '../support/receiver.js';
 
-/** Whatever is sent: 4xx with a code, never 500, and nothing is stored. */
+/** For every input: 4xx with a code, never 500, and no row is stored. */
 
 let api: Api;
 let receiver: Receiver;
@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => Promise.all([api.close(), receiver.stop()]));
 
 afterEach(() => {
-  // None of it may be taken for a fault of the server.
+  // None of it may count as a fault of the server.
   expect(api.logged.filter(({ level, event }) => level === 'error' || event === 'request.failed')).toEqual([]);
 });
 

@@ -136,7 +136,7 @@ describe('proving a callback', () => {
     }
   });
 
-  it('holds no transaction while the callback takes its time', async () => {
+  it('has no transaction open while it waits for the callback', async () => {
     let release = () => {};
     const asked = new Promise<void>((resolve) => {
       receiver.next((_, response) => {

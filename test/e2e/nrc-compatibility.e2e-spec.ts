@@ -6,7 +6,7 @@ import { eventually } from '../support/eventually.js';
 import { answer, protectedReceiver, Receiver, type ReceivedRequest } from '../support/receiver.js';
 import { signToken } from '../support/tokens.js';
 
-/** What existing clients and receivers of the Notificaties API rely on; each was seen in one that is in use. */
+/** The behaviour that existing clients and receivers of the Notificaties API rely on; each was seen in one that is in use. */
 
 const uuid4 = /\/[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const now = () => Math.floor(Date.now() / 1000);
@@ -151,14 +151,14 @@ describe('the compatibility checklist', () => {
     // The headers and claims as two widely used libraries write them.
     ['PyJWT', { alg: 'HS256', typ: 'JWT' }, { iss: superuser.clientId, user_id: '', user_representation: '' }],
     ['JJWT', { alg: 'HS256' }, { iss: superuser.clientId, user_id: 'valtimo', roles: ['ROLE_USER'] }],
-  ])('9. a token of %s with a short secret is taken', async (_, header, claims) => {
+  ])('9. a token of %s with a short secret is accepted', async (_, header, claims) => {
     const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
     const signed = `${part(header)}.${part({ ...claims, iat: now(), client_id: superuser.clientId })}`;
     const token = `${signed}.${createHmac('sha256', 'secret').update(signed).digest('base64url')}`;
     expect((await api.get('/kanaal', { token })).status).toBe(200);
   });
 
-  it('9. exp in 12 hours does not help a token issued 61 minutes ago; one issued in the future is taken', async () => {
+  it('9. exp in 12 hours does not help a token issued 61 minutes ago; one issued in the future is accepted', async () => {
     const old = signToken({ ...superuser, claims: { iat: now() - 61 * 60, exp: now() + 43_200 } });
     const refused = await api.get('/kanaal', { token: old });
     expect([refused.status, refused.json.code]).toEqual([403, 'jwt-expired']);
@@ -251,7 +251,7 @@ describe('where standard and practice disagree', () => {
     expect([status, json.kenmerken]).toEqual([201, {}]);
   });
 
-  it('callbackUrl takes 2048 characters and auth 16 384', async () => {
+  it('callbackUrl may have 2048 characters and auth 16 384', async () => {
     const callbackUrl = `${receiver.url}?${'x'.repeat(2048 - receiver.url.length - 1)}`;
     // Longer than the 16 KiB of headers that Node reads by default.
     const auth = `Bearer ${'x'.repeat(10_000)}`;

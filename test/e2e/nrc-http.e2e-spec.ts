@@ -77,7 +77,7 @@ describe('a problem', () => {
     });
   });
 
-  it('is counted by status and code, whatever the caller sends', async () => {
+  it('is counted by status and code, and by nothing that the caller sends', async () => {
     const counted = async (status: number, code: string) => {
       const { text } = await api.get(`${api.origin}/metrics`, { token: null });
       const line = new RegExp(`^heraut_requests_refused_total\\{status="${status}",code="${code}"\\} (\\d+)$`, 'm');
@@ -142,7 +142,7 @@ describe('the errors of HTTP', () => {
     expect(head.headers.get('content-length')).toBe(get.headers.get('content-length'));
   });
 
-  it('406 where Accept excludes JSON, before anything else is looked at', async () => {
+  it('406 where Accept excludes JSON, before any other check', async () => {
     const headers = { accept: 'text/html' };
     expectProblem(await api.post('/kanaal', '{', { headers, token: null }), 406, 'not_acceptable', 'NotAcceptable');
   });
@@ -184,7 +184,7 @@ describe('the errors of HTTP', () => {
     'application/json; charset=utf-8',
     'Application/JSON;charset="UTF-8"',
     'application/json;a=b;',
-  ])('takes %s', async (contentType) => {
+  ])('accepts %s', async (contentType) => {
     expect((await api.post('/kanaal', '{}', { headers: { 'content-type': contentType } })).json.code).toBe('invalid');
   });
 
@@ -223,7 +223,7 @@ describe('headers that break HTTP/1.1', () => {
     expect(answer).toMatch(/"type":"http:\/\/127\.0\.0\.1:\d+\/ref\/fouten\/ParseError\/"/);
   });
 
-  it('nothing against HTTP/1.0, which has no Host', async () => {
+  it('accepts HTTP/1.0, which has no Host', async () => {
     expect(await sendRaw('GET /api/v1/ HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
   });
 
@@ -243,7 +243,7 @@ describe('headers that break HTTP/1.1', () => {
   });
 });
 
-describe('what is not even HTTP', () => {
+describe('bytes that are not HTTP', () => {
   it('is answered with a problem and the end of the connection', async () => {
     expect(await sendRaw('NONSENSE\r\n\r\n')).toMatch(
       /^HTTP\/1.1 400 Bad Request\r\nContent-Type: application\/problem\+json\r\n[^]*"code":"parse_error"/,
@@ -274,7 +274,7 @@ describe('absolute URLs', () => {
   const create = (headers: Record<string, string>) =>
     api.post('/kanaal', { naam: randomUUID() }, { headers: { ...headers } });
 
-  it('start with what the caller called', async () => {
+  it('start with the origin that the caller used', async () => {
     const { json, headers } = await create({});
     expect(json.url).toMatch(new RegExp(`^${api.base}/kanaal/`));
     expect(headers.get('location')).toBe(json.url);

@@ -48,13 +48,13 @@ describe('creating a kanaal', () => {
     expect((await create()).json).toMatchObject({ documentatieLink: '', filters: [] });
   });
 
-  it('takes names in snake_case and leaves what it does not know', async () => {
+  it('accepts names in snake_case and ignores unknown fields', async () => {
     const { json } = await create({ documentatie_link: 'https://example.org/', url: 'https://evil.example/', id: 1 });
     expect(json.documentatieLink).toBe('https://example.org/');
     expect(json.url).toMatch(api.base);
   });
 
-  it('takes a documentation URL that does not resolve', async () => {
+  it('accepts a documentation URL that does not resolve', async () => {
     expect((await create({ documentatieLink: 'http://does-not-exist.invalid/docs' })).status).toBe(201);
   });
 
@@ -78,12 +78,12 @@ describe('creating a kanaal', () => {
     expect(wrong(await api.post('/kanaal', { naam: newName(), ...input }))).toEqual({ status: 400, fields });
   });
 
-  it('refuses a name that is taken', async () => {
+  it('refuses the name of another kanaal', async () => {
     const { json } = await create();
     expect(wrong(await api.post('/kanaal', { naam: json.naam }))).toEqual({ status: 400, fields: ['naam unique'] });
   });
 
-  it('gives a name to one of many who want it at once', async () => {
+  it('gives a name to one of many requests at the same time', async () => {
     const naam = newName();
     const answers = await Promise.all(Array.from({ length: 8 }, () => api.post('/kanaal', { naam })));
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 400, 400, 400, 400, 400, 400, 400]);

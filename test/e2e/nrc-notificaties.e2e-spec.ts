@@ -35,7 +35,7 @@ async function subscribe(...kanalen: { naam: string; filters?: Record<string, st
   return json.url.split('/').at(-1)!;
 }
 
-/** Whose delivery the ledger holds. */
+/** The subscriptions for which the ledger has a delivery. */
 async function deliveredTo(notificationId: string | null): Promise<string[]> {
   const rows: { subscription_id: string }[] = await api.app
     .get(Postgres)
@@ -79,7 +79,7 @@ describe('publishing', () => {
     ]);
   });
 
-  it('stores nothing of what it refuses', async () => {
+  it('stores nothing of a refused notification', async () => {
     const { dataSource } = api.app.get(Postgres);
     const count = async () => (await dataSource.query('SELECT count(*) FROM notification')) as unknown;
     const before = await count();
@@ -93,12 +93,12 @@ describe('publishing', () => {
     expect(await count()).toEqual(before);
   });
 
-  it('knows a kanaal that another process made a moment ago', async () => {
+  it('knows a kanaal that another process has just made', async () => {
     const naam = randomUUID();
     const { dataSource } = api.app.get(Postgres);
     await dataSource.query('UPDATE catalogue SET version = version + 1');
     await dataSource.query(
-      `INSERT INTO channel (id, name, documentation_link, filters, revision) SELECT $1, $2, '', '{}', version FROM catalogue`,
+      `INSERT INTO channel (id, name, documentation_link, filters, version) SELECT $1, $2, '', '{}', version FROM catalogue`,
       [randomUUID(), naam],
     );
     expect((await api.post('/notificaties', notification(naam))).status).toBe(201);

@@ -9,7 +9,7 @@ import { Api, type ApiAnswer, type ApiRequest } from '../support/api.js';
 import { Receiver } from '../support/receiver.js';
 import { expectSwaggerPage } from '../support/swagger-page.js';
 
-/** What the document says is what the server does: every operation, every status that a caller can bring about. */
+/** The server behaves as the document says: every operation, every status that a caller can bring about. */
 
 type Content = Record<string, { schema: object }>;
 
@@ -112,7 +112,7 @@ async function provoke(operation: Operation, method: string, path: string, statu
 async function whileTheFirstIsHeldUp(call: () => Promise<ApiAnswer>): Promise<ApiAnswer> {
   let first: Promise<ApiAnswer> | undefined;
   const second = await api.app.get(Postgres).dataSource.transaction(async (manager) => {
-    await manager.query('LOCK TABLE request_key IN ACCESS EXCLUSIVE MODE');
+    await manager.query('LOCK TABLE once_key IN ACCESS EXCLUSIVE MODE');
     first = call();
     return call();
   });
@@ -229,7 +229,7 @@ describe('the server', () => {
   });
 
   it.each(operations.filter(({ operation }) => operation.requestBody))(
-    '$operation.operationId takes what is documented',
+    '$operation.operationId accepts the documented input',
     async ({ operation, method, path }) => {
       const { url, body } = await validCall(operation, path);
       const validate = validator(operation.requestBody!.content['application/json']!.schema, 'request');

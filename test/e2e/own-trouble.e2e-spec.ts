@@ -46,7 +46,7 @@ describe('our own trouble', () => {
     await receiver.stop();
   });
 
-  it('is told to publishers while Postgres is away, leaves nothing half-written, and is over when Postgres is back', async () => {
+  it('is answered with 503 while Postgres is away, leaves nothing half-written, and is over when Postgres is back', async () => {
     await expectOnce([await heraut.publish(channel)]);
     await servers.postgres.stop();
     for (let tries = 0; tries < 3; tries++) {
@@ -95,7 +95,7 @@ describe('our own trouble', () => {
     expect(await query('SELECT id FROM notification EXCEPT SELECT notification_id FROM delivery')).toEqual([]);
   });
 
-  it('lets a worker keep its results while Postgres is away: what has arrived is not sent again', async () => {
+  it('lets a worker keep its results while Postgres is away: deliveries that arrived are not sent again', async () => {
     const toAnswer: (() => void)[] = [];
     receiver.always((request, response) => void toAnswer.push(() => answer(204)(request, response)));
     const published = await heraut.publish(channel);
@@ -111,7 +111,7 @@ describe('our own trouble', () => {
     expect(receiver.notifications).toHaveLength(names.length);
   });
 
-  it('does not keep publishers from publishing while RabbitMQ is away, and what they published arrives when it is back', async () => {
+  it('does not stop publishing while RabbitMQ is away; the notifications arrive when it is back', async () => {
     await expectOnce([await heraut.publish(channel)]);
     await servers.rabbitmq.stop();
     const published = await heraut.publishMany(channel, 40);
@@ -120,7 +120,7 @@ describe('our own trouble', () => {
     await expectOnce([await heraut.publish(channel)]);
   });
 
-  it('loses nothing that was in RabbitMQ when that is emptied', async () => {
+  it('loses no delivery that was in RabbitMQ when that is emptied', async () => {
     await heraut.processes[1]!.stop(); // so that it stays there
     const published = await heraut.publishMany(channel, 40);
     await servers.rabbitmq.wipe();
@@ -129,7 +129,7 @@ describe('our own trouble', () => {
     await expectOnce(published);
   });
 
-  it('pauses what is to be sent while Redis is away, and costs it no attempt', async () => {
+  it('pauses deliveries while Redis is away, and costs them no attempt', async () => {
     await expectOnce([await heraut.publish(channel)]);
     const before = receiver.notifications.length;
     await servers.redis.stop();

@@ -9,7 +9,7 @@ import { eventually } from '../support/eventually.js';
 import { Receiver } from '../support/receiver.js';
 
 let database: TestDatabase;
-/** Two processes' worth of Heraut over one database; most tests use the first. */
+/** Two processes over one database; most tests use the first. */
 let api: Api;
 let otherApi: Api;
 let receiver: Receiver;
@@ -109,7 +109,7 @@ describe('Idempotency-Key', () => {
     expect([status, code]).toEqual([400, 'idempotency-key-invalid']);
   });
 
-  it.each(['x', 'x'.repeat(255), 'with spaces, and "quotes"', '"a \\"b\\" \\\\ c"'])('takes %j', async (key) => {
+  it.each(['x', 'x'.repeat(255), 'with spaces, and "quotes"', '"a \\"b\\" \\\\ c"'])('accepts %j', async (key) => {
     expect((await publish(key, notification({ kanaal }))).status).toBe(201);
   });
 
@@ -148,7 +148,7 @@ describe('Idempotency-Key', () => {
   it('can be used again when its time is over', async () => {
     const [key, body] = [randomUUID(), notification()];
     const first = await publish(key, body);
-    await api.app.get(Postgres).dataSource.query('UPDATE request_key SET expires_at = now() WHERE key = $1', [key]);
+    await api.app.get(Postgres).dataSource.query('UPDATE once_key SET expires_at = now() WHERE key = $1', [key]);
     const second = await publish(key, { ...body, actie: 'update' });
     expect([second.status, idOf(second) === idOf(first)]).toEqual([201, false]);
   });
@@ -157,7 +157,7 @@ describe('Idempotency-Key', () => {
     const [key, body] = [randomUUID(), notification()];
     let first: Promise<ApiAnswer> | undefined;
     const second = await api.app.get(Postgres).dataSource.transaction(async (manager) => {
-      await manager.query('LOCK TABLE request_key IN ACCESS EXCLUSIVE MODE');
+      await manager.query('LOCK TABLE once_key IN ACCESS EXCLUSIVE MODE');
       first = publish(key, body);
       return publish(key, body);
     });
@@ -220,7 +220,7 @@ describe('PUT with a key of the publisher', () => {
     expect((await put(key, body)).status).toBe(200);
   });
 
-  it('puts other content in the place of what is still to be sent, and that alone arrives', async () => {
+  it('replaces the content of a notification that is still to be sent, and only the new one arrives', async () => {
     const [key, body] = [randomUUID(), notification()];
     const first = await put(key, body, farAhead());
     expect([first.status, await statesOf(idOf(first))]).toEqual([201, ['waiting']]);
@@ -240,7 +240,7 @@ describe('PUT with a key of the publisher', () => {
     const [row] = await api.app
       .get(Postgres)
       .dataSource.query<{ days: number }[]>(
-        `SELECT extract(epoch FROM expires_at - now())::float8 / 86400 AS days FROM request_key WHERE key = $1`,
+        `SELECT extract(epoch FROM expires_at - now())::float8 / 86400 AS days FROM once_key WHERE key = $1`,
         [key],
       );
     expect(row!.days).toBeGreaterThan(36.9);
@@ -258,7 +258,7 @@ describe('PUT with a key of the publisher', () => {
   });
 
   it.each(['with spaces/and/slashes', '%', '"quoted"', 'x'.repeat(255), '%'.repeat(255)])(
-    'takes the key %j',
+    'accepts the key %j',
     async (key) => {
       const body = notification();
       expect([(await put(key, body)).status, (await put(key, body)).status]).toEqual([201, 200]);
@@ -276,8 +276,8 @@ describe('PUT with a key of the publisher', () => {
         const [key, body] = [randomUUID(), notification()];
         const at = Date.now() + 400;
         const first = await put(key, body, new Date(at).toISOString());
-        // Around the moment it comes due: some before, some after.
-        await eventually(() => Date.now() > at - 60 + nr * 6, 'the moment to be near', { everyMs: 1 });
+        // Around the time at which it is due: some before, some after.
+        await eventually(() => Date.now() > at - 60 + nr * 6, 'the time to be near', { everyMs: 1 });
         const second = await put(key, { ...body, actie: 'update' });
         expect([200, 409]).toContain(second.status);
         const received = await arrived(idOf(first));
@@ -293,7 +293,7 @@ describe('Deliver-After', () => {
   const publish = (after: string, body: object = notification()) =>
     api.post('/notificaties', body, { headers: { 'deliver-after': after } });
 
-  it('sends at that moment or later, once, with two dispatchers running', async () => {
+  it('sends at that time or later, once, with two dispatchers running', async () => {
     const at = Date.now() + 700;
     const ids = await Promise.all(
       Array.from({ length: 20 }, async () => idOf(await publish(new Date(at).toISOString()))),
@@ -306,7 +306,7 @@ describe('Deliver-After', () => {
     for (const id of ids) expect(receivedOf(id)).toHaveLength(1);
   });
 
-  it('takes any offset, and sends at once what was due before', async () => {
+  it('accepts any offset, and sends at once if the time has passed', async () => {
     await arrived(idOf(await publish('2025-01-01T00:00:00Z')));
     const at = new Date(Date.now() + 7_200_000).toISOString().slice(0, 19);
     expect(await statesOf(idOf(await publish(`${at}-02:00`)))).toEqual(['waiting']);
@@ -326,7 +326,7 @@ describe('Deliver-After', () => {
     expect([status, json.invalidParams[0]]).toMatchObject([400, { name: 'Deliver-After', code: 'invalid' }]);
   });
 
-  it('stops waiting when an operator says so', async () => {
+  it('is sent at once when an operator retries it', async () => {
     const id = idOf(await publish(farAhead()));
     const { list } = await api.get('/abonnement');
     const subscription = list

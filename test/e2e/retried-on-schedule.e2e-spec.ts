@@ -4,7 +4,7 @@ import { Installation, type DeliveryBody } from '../support/installation.js';
 import { answer, Receiver, type Behaviour } from '../support/receiver.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
 
-/** Longer than any test: a delivery that waits this long goes on only when it is told to. */
+/** Longer than any test: a delivery that waits this long is sent only when an operator retries it. */
 const forLong = { maxRetries: 3, backoffFactor: 600 };
 
 describe.each(stacks)('a delivery that fails on the $name stack', (stack) => {

@@ -11,7 +11,7 @@ import { startGuardian } from '../../scripts/private-servers.mjs';
 import { real } from '../support/stacks.js';
 
 /**
- * The scenarios of `npm run faults` that break nothing other tests need, few and short. Whatever they find can be played
+ * A few short scenarios of `npm run faults` that do not break servers of other tests. A failure they find can be played
  * again at length: `npm run faults -- --only <name> --seed <seed>`.
  */
 describe('the fault suite', () => {
@@ -37,15 +37,18 @@ describe('the fault suite', () => {
     await rm(directory, { recursive: true, force: true });
   });
 
-  it.each(['all-killed', 'commit-cut'])('loses nothing, and doubles no more than was in flight: %s', async (name) => {
-    const { reckonings, wrong } = await play(name);
-    expect({ seed, wrong }).toEqual({ seed, wrong: [] });
-    expect(reckonings.map(({ strategy, lost }) => ({ strategy, lost }))).toEqual([
-      { strategy: 'at-least-once', lost: 0 },
-      { strategy: 'at-most-once', lost: 0 },
-    ]);
-    for (const { accepted } of reckonings) expect(accepted).toBeGreaterThan(100);
-  });
+  it.each(['all-killed', 'commit-cut'])(
+    'loses no delivery, and doubles no more than were in flight: %s',
+    async (name) => {
+      const { reckonings, wrong } = await play(name);
+      expect({ seed, wrong }).toEqual({ seed, wrong: [] });
+      expect(reckonings.map(({ strategy, lost }) => ({ strategy, lost }))).toEqual([
+        { strategy: 'at-least-once', lost: 0 },
+        { strategy: 'at-most-once', lost: 0 },
+      ]);
+      for (const { accepted } of reckonings) expect(accepted).toBeGreaterThan(100);
+    },
+  );
 
   async function play(name: string): Promise<Result> {
     const scenario = scenarios.find((one) => one.name === name)!;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { reckon, unbrokenMs, type Reckoning, type Strategy } from '../../scripts/faults/reckoning.mjs';
 
-/** What is known of one accepted notification. */
+/** One accepted notification, as publisher, receiver and ledger know it. */
 interface Fact {
   /** As the ledger has it; undefined: it does not. */
   state?: string;
@@ -45,7 +45,7 @@ describe('the reckoning of the fault suite', () => {
     expect(reckoning.wrong).toEqual([]);
   });
 
-  it('finds what did not arrive, whatever the ledger says', () => {
+  it('finds deliveries that did not arrive, in any state of the ledger', () => {
     const reckoning = reckonOf('at-least-once', [{ state: 'delivered' }, { state: 'failed' }, {}]);
     expect(reckoning).toMatchObject({ delivered: 0, lost: 3 });
     expect(reckoning.wrong).toEqual([
@@ -53,7 +53,7 @@ describe('the reckoning of the fault suite', () => {
     ]);
   });
 
-  it('accepts at most once that what is reported did not arrive, and nothing else', () => {
+  it('accepts, at most once, only missing deliveries that are reported', () => {
     const reckoning = reckonOf('at-most-once', [
       { state: 'unknown' },
       { state: 'unknown', arrived: [5] },
@@ -75,12 +75,12 @@ describe('the reckoning of the fault suite', () => {
     expect(reckonOf('at-most-once', facts, 10).wrong).toEqual(['at-most-once: 1 duplicates, at most 0 are explained']);
   });
 
-  it('finds what came under another webhook-id', () => {
+  it('finds deliveries that came under another webhook-id', () => {
     const reckoning = reckonOf('at-least-once', [{ state: 'delivered', arrived: [5], as: 'id-7' }]);
     expect(reckoning.wrong).toEqual(['at-least-once: 1 came under a webhook-id other than their own: id-0 as id-7']);
   });
 
-  it('leaves out of a wait what was broken meanwhile', () => {
+  it('does not count the time in which something was broken', () => {
     const faults = [
       { fromMs: 10, toMs: 20 },
       { fromMs: 50, toMs: 90 },

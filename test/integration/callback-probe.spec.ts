@@ -10,7 +10,7 @@ class HurriedProbe extends CallbackProbe {
 
 const config = { settings: readSettings({}) };
 
-describe('a callback that takes its time', () => {
+describe('a slow callback', () => {
   let receiver: Receiver;
 
   beforeAll(async () => {
@@ -29,7 +29,7 @@ describe('a callback that takes its time', () => {
     });
   });
 
-  it('has proved itself with its status, whatever it drips afterwards', async () => {
+  it('has proved itself with its status, even if its body never ends', async () => {
     receiver.next(answer(401), drip(10));
     await expect(new HurriedProbe(config).prove(request())).resolves.toBeUndefined();
   });

@@ -1,31 +1,32 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
-import { Catalogue, type CatalogueShelf } from '../../src/catalogue/catalogue.service.js';
+import { Catalogue, type CatalogueDirectory } from '../../src/catalogue/catalogue.service.js';
 import { readSettings } from '../../src/config/settings.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
+import { statement } from '../../src/infra/postgres/statement.js';
 import { eventually } from '../support/eventually.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
 
 Logger.overrideLogger(false);
 
-/** Channels by name, with nothing but what a shelf needs; the test can hold up or break its look. */
-class Shelf implements CatalogueShelf {
+const readNames = statement('channel-names', 'SELECT name FROM channel WHERE version > $known');
+
+/** Channels by name, the smallest directory; the test can delay its refresh or make it fail. */
+class ChannelNames implements CatalogueDirectory {
   readonly names = new Set<string>();
-  readonly looks: number[] = [];
+  /** The version that was known at each refresh. */
+  readonly refreshedFrom: number[] = [];
   hold: Promise<void> | undefined;
   failure: Error | undefined;
 
   constructor(private readonly postgres: Postgres) {}
 
-  async refresh(revision: number): Promise<void> {
-    this.looks.push(revision);
+  async refresh(known: number): Promise<void> {
+    this.refreshedFrom.push(known);
     await this.hold;
     if (this.failure) throw this.failure;
-    const rows = await this.postgres.query<{ name: string }>(
-      { name: 'shelf', text: 'SELECT name FROM channel WHERE revision > $1' },
-      [revision],
-    );
+    const rows = await this.postgres.query<{ name: string }>(readNames, { known });
     for (const { name } of rows) this.names.add(name);
   }
 }
@@ -34,7 +35,7 @@ describe.each(stacks)('the catalogue on the $name stack', (stack) => {
   let prepared: PreparedStack;
   let postgres: Postgres;
   let catalogue: Catalogue;
-  let shelf: Shelf;
+  let directory: ChannelNames;
 
   beforeAll(async () => {
     prepared = await stack.prepare();
@@ -44,8 +45,8 @@ describe.each(stacks)('the catalogue on the $name stack', (stack) => {
   beforeEach(async () => {
     await postgres.dataSource.query('TRUNCATE channel');
     catalogue = new Catalogue(postgres);
-    shelf = new Shelf(postgres);
-    catalogue.register(shelf);
+    directory = new ChannelNames(postgres);
+    catalogue.register(directory);
     await catalogue.onApplicationBootstrap();
   });
   afterEach(() => {
@@ -57,23 +58,23 @@ describe.each(stacks)('the catalogue on the $name stack', (stack) => {
   });
 
   function add(name: string, to = catalogue, fail = false): Promise<number> {
-    return to.change(async (manager, revision) => {
+    return to.change(async (manager, version) => {
       await manager.query(
-        `INSERT INTO channel (id, name, documentation_link, filters, revision) VALUES ($1, $2, '', '{}', $3)`,
-        [randomUUID(), name, revision],
+        `INSERT INTO channel (id, name, documentation_link, filters, version) VALUES ($1, $2, '', '{}', $3)`,
+        [randomUUID(), name, version],
       );
       if (fail) throw new Error('changed its mind');
-      return revision;
+      return version;
     });
   }
 
-  it('rises with every change, and has it in memory when the change is through', async () => {
+  it('rises with every change, and has it in memory when the change is done', async () => {
     const before = catalogue.version;
     expect(await add('first')).toBe(before + 1);
     expect(catalogue.version).toBe(before + 1);
-    expect(shelf.names).toEqual(new Set(['first']));
+    expect(directory.names).toEqual(new Set(['first']));
     await add('second');
-    expect(shelf.looks.at(-1)).toBe(before + 1); // read only what was new
+    expect(directory.refreshedFrom.at(-1)).toBe(before + 1); // read only what was new
   });
 
   it('neither rises nor changes when a change fails', async () => {
@@ -81,7 +82,7 @@ describe.each(stacks)('the catalogue on the $name stack', (stack) => {
     await expect(add('never', catalogue, true)).rejects.toThrow('changed its mind');
     await catalogue.refresh();
     expect(catalogue.version).toBe(before);
-    expect(shelf.names.size).toBe(0);
+    expect(directory.names.size).toBe(0);
   });
 
   it('gives changes that come together versions of their own', async () => {
@@ -89,46 +90,46 @@ describe.each(stacks)('the catalogue on the $name stack', (stack) => {
     const versions = await Promise.all(Array.from({ length: 10 }, (_, nr) => add(`nr ${nr}`)));
     expect(versions.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 10 }, (_, nr) => before + 1 + nr));
     expect(catalogue.version).toBe(before + 10);
-    expect(shelf.names.size).toBe(10);
+    expect(directory.names.size).toBe(10);
   });
 
-  it('looks once for all who ask together, and once more for those who came during a look', async () => {
+  it('reads once for all that ask together, and once more for those that asked during a refresh', async () => {
     await postgres.dataSource.query('UPDATE catalogue SET version = version + 1');
     let letGo = () => {};
-    shelf.hold = new Promise((resolve) => (letGo = resolve));
-    shelf.looks.length = 0;
+    directory.hold = new Promise((resolve) => (letGo = resolve));
+    directory.refreshedFrom.length = 0;
     const first = catalogue.refresh();
-    await eventually(() => shelf.looks.length === 1);
-    // Committed after the look under way had read the version.
+    await eventually(() => directory.refreshedFrom.length === 1);
+    // Committed after the refresh under way had read the version.
     await postgres.dataSource.query('UPDATE catalogue SET version = version + 1');
     const others = Array.from({ length: 20 }, () => catalogue.refresh());
     letGo();
     await first;
     await Promise.all(others);
-    expect(shelf.looks).toHaveLength(2);
+    expect(directory.refreshedFrom).toHaveLength(2);
     const [row] = (await postgres.dataSource.query('SELECT version FROM catalogue')) as [{ version: string }];
     expect(catalogue.version).toBe(Number(row.version));
   });
 
-  it('does not look at the shelves while nothing has changed', async () => {
-    shelf.looks.length = 0;
+  it('does not refresh its directories while nothing has changed', async () => {
+    directory.refreshedFrom.length = 0;
     await Promise.all([catalogue.refresh(), catalogue.refresh()]);
     await catalogue.reach(catalogue.version);
-    expect(shelf.looks).toEqual([]);
+    expect(directory.refreshedFrom).toEqual([]);
   });
 
-  it('stays at its version when a look fails, and gets there with the next', async () => {
+  it('stays at its version when a refresh fails, and gets there with the next', async () => {
     const before = catalogue.version;
-    shelf.failure = new Error('no answer');
+    directory.failure = new Error('no answer');
     await expect(add('late')).rejects.toThrow('no answer');
     expect(catalogue.version).toBe(before);
-    shelf.failure = undefined;
+    directory.failure = undefined;
     await catalogue.reach(before + 1);
     expect(catalogue.version).toBe(before + 1);
-    expect(shelf.names).toEqual(new Set(['late']));
+    expect(directory.names).toEqual(new Set(['late']));
   });
 
-  it('does not look for ever for a version that does not exist', async () => {
+  it('does not wait for ever for a version that does not exist', async () => {
     await catalogue.reach(1_000_000);
     expect(catalogue.version).toBeLessThan(1_000_000);
   });
@@ -141,31 +142,31 @@ describe('the catalogue of two processes', () => {
       const postgres = await Postgres.open(readSettings(prepared.settings), []);
       await postgres.migrate();
       const catalogue = new Catalogue(postgres);
-      const shelf = new Shelf(postgres);
-      catalogue.register(shelf);
+      const directory = new ChannelNames(postgres);
+      catalogue.register(directory);
       await catalogue.onApplicationBootstrap();
       const change = (name: string) =>
-        catalogue.change(async (manager, revision) => {
+        catalogue.change(async (manager, version) => {
           await manager.query(
-            `INSERT INTO channel (id, name, documentation_link, filters, revision) VALUES ($1, $2, '', '{}', $3)`,
-            [randomUUID(), name, revision],
+            `INSERT INTO channel (id, name, documentation_link, filters, version) VALUES ($1, $2, '', '{}', $3)`,
+            [randomUUID(), name, version],
           );
-          return revision;
+          return version;
         });
-      return { postgres, catalogue, shelf, change };
+      return { postgres, catalogue, directory, change };
     };
     const [one, other] = [await open(), await open()];
     for (let round = 0; round < 20; round++) {
       const version = await one.change(`round ${round}`);
       await other.catalogue.reach(version);
-      expect(other.shelf.names.has(`round ${round}`)).toBe(true);
+      expect(other.directory.names.has(`round ${round}`)).toBe(true);
     }
     const versions = await Promise.all(
       Array.from({ length: 20 }, (_, nr) => (nr % 2 === 0 ? one : other).change(`both ${nr}`)),
     );
     expect(new Set(versions).size).toBe(20);
     await one.change('unasked');
-    await eventually(() => other.shelf.names.has('unasked'));
+    await eventually(() => other.directory.names.has('unasked'));
     for (const { catalogue, postgres } of [one, other]) {
       catalogue.onModuleDestroy();
       await postgres.close();

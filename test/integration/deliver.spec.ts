@@ -1,11 +1,15 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
-import type { DeliveryOutcome } from '../../src/delivery/decide-outcome.js';
+import { Decider } from '../../src/delivery/decider.service.js';
 import { DeliverService } from '../../src/delivery/deliver.service.js';
 import { filteredCounted } from '../../src/delivery/delivery.counters.js';
 import type { Sender } from '../../src/delivery/sender.service.js';
 import { Idempotency } from '../../src/idempotency/idempotency.service.js';
+import { handOutDue } from '../../src/ledger/hand-out-due.js';
+import { putBack } from '../../src/ledger/put-back.js';
 import type { Delivery } from '../../src/ledger/delivery.js';
+import { systemClock } from '../../src/infra/clock.js';
+import type { Outcome } from '../../src/ledger/settle.service.js';
 import type { Subscription } from '../../src/subscriptions/subscription.js';
 import type { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import { storeAdapters, type OpenStore } from '../support/idempotency-stores.js';
@@ -13,16 +17,16 @@ import { attemptNumber, TestLedger } from '../support/ledger.js';
 import { real, type PreparedStack } from '../support/stacks.js';
 
 const minuteMs = 60_000;
-const delivered: DeliveryOutcome = { kind: 'delivered', attempt: attemptNumber(1, { status: 204, error: null }) };
-const retry: DeliveryOutcome = { kind: 'retry', attempt: attemptNumber(1), afterMs: minuteMs };
-const failed: DeliveryOutcome = { kind: 'failed', attempt: attemptNumber(1) };
+const delivered: Outcome = { state: 'delivered', attempt: attemptNumber(1, { status: 204, error: null }) };
+const retry: Outcome = { state: 'waiting', attempt: attemptNumber(1), delayMs: minuteMs };
+const failed: Outcome = { state: 'failed', attempt: attemptNumber(1) };
 
 describe.each(storeAdapters)('delivering at least once, with locks and seals in $name', (adapter) => {
   let prepared: PreparedStack;
   let test: TestLedger;
   let opened: OpenStore;
   let subscription: Subscription | undefined;
-  let outcome: DeliveryOutcome;
+  let outcome: Outcome;
   let calls: number;
   let deliver: DeliverService;
 
@@ -49,18 +53,24 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
       disabledAt: null,
     };
     calls = 0;
+    // One call a delivery; the test decides its outcome.
     const send = async () => {
       calls += 1;
-      return outcome;
+      return { kind: 'answered', status: 200, retryAfter: undefined, durationMs: 1, excerpt: '' };
     };
+    const nothing = {} as never;
+    const decider = new Decider(nothing, nothing, test.heartbeat, nothing);
+    jest.spyOn(decider, 'decide').mockImplementation(() => Promise.resolve(outcome));
     deliver = new DeliverService(
       test.config,
-      test.heartbeat,
+      systemClock,
       { find: () => subscription } as unknown as SubscriptionsService,
-      test.ledger,
-      test.leases,
-      { send } as unknown as Sender,
       new Idempotency(opened.stores[0], { processId: opened.living } as typeof test.heartbeat),
+      test.claims,
+      { send } as unknown as Sender,
+      decider,
+      test.settlements,
+      test.inHand,
     );
   });
   afterEach(async () => {
@@ -69,20 +79,17 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
   });
 
   const run = (delivery: Delivery) =>
-    deliver.deliver({ ...delivery, body: '{}' }, Buffer.from('{}'), {
-      onSending: () => {},
-      stopping: new AbortController().signal,
-    });
+    deliver.deliver({ ...delivery, bytes: Buffer.from('{}') }, new AbortController().signal);
 
-  /** It is sent, with that outcome, of which the ledger never hears; and it is handed out again. */
-  async function runUnheard(sent: DeliveryOutcome): Promise<Delivery> {
+  /** It is sent, with that outcome, which never reaches the ledger; then it is handed out again. */
+  async function runUnheard(sent: Outcome): Promise<Delivery> {
     const [delivery] = await test.accept();
     outcome = sent;
-    jest.spyOn(test.ledger, 'settle').mockResolvedValueOnce();
+    jest.spyOn(test.settlements, 'settle').mockResolvedValueOnce();
     await run(delivery!);
     expect(await test.state(delivery!)).toBe('queued');
-    await test.leases.putBack([delivery!], -1);
-    const { deliveries } = await test.leases.claimDue(1, null);
+    await putBack(test.postgres, [delivery!], -1);
+    const { deliveries } = await handOutDue(test.postgres, 1, null);
     return deliveries[0]!;
   }
 
@@ -96,7 +103,7 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
     expect(await test.state(again)).toBe('delivered');
   });
 
-  it.each<[string, DeliveryOutcome]>([
+  it.each<[string, Outcome]>([
     ['a success', delivered],
     ['a final failure', failed],
   ])('does not send it again after %s, counts that, and tells the ledger what it missed', async (_what, sent) => {
@@ -105,7 +112,7 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
     await run(again);
     expect(calls).toBe(1);
     expect(await filtered()).toBe(before + 1);
-    expect(await test.row(again)).toMatchObject({ state: sent.kind, attempts: 1 });
+    expect(await test.row(again)).toMatchObject({ state: sent.state, attempts: 1 });
     expect(await test.attempts(again)).toHaveLength(1);
   });
 
@@ -137,22 +144,22 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
     expect(calls).toBe(0);
     expect(await test.row(delivery!)).toMatchObject({ state, attempts: 0 });
     // Nothing is sealed by it: an operator may have it sent after all.
-    expect((await opened.stores[1].acquire(claimOf(delivery!))).kind).toBe('acquired');
+    expect((await opened.stores[1].acquire(lockOf(delivery!))).kind).toBe('acquired');
   });
 
-  it('leaves alone what somebody else is sending, and looks at it again soon', async () => {
+  it('does not send a delivery that another worker is sending, and checks it again soon', async () => {
     const [delivery] = await test.accept();
-    await opened.stores[1].acquire(claimOf(delivery!));
+    await opened.stores[1].acquire(lockOf(delivery!));
     await run(delivery!);
     expect(calls).toBe(0);
     const row = (await test.row(delivery!))!;
-    expect(row).toMatchObject({ state: 'queued', owner: test.heartbeat.processId });
+    expect(row).toMatchObject({ state: 'queued', process: test.heartbeat.processId });
     expect(row.due_in_ms).toBeLessThan(test.config.settings.NOTIFICATION_REQUESTS_TIMEOUT * 1000 + 10_000);
   });
 
-  const claimOf = ({ notificationId, subscriptionId }: Delivery) => ({
+  const lockOf = ({ notificationId, subscriptionId }: Delivery) => ({
     key: `i9y:delivery:${notificationId}:${subscriptionId}`,
-    token: `${opened.living}/somebody else`,
+    token: `${opened.living}/another call`,
     ttlMs: minuteMs,
     requestHash: null,
     mayTakeOver: true,

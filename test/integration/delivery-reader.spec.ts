@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { readSettings } from '../../src/config/settings.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
-import { DeliveryReader } from '../../src/ledger/delivery-reader.service.js';
+import { DeliveryReader } from '../../src/deliveries/delivery-reader.service.js';
 import type { DeliveryKey, DeliveryState } from '../../src/ledger/delivery.js';
-import { page, stretchEnd } from '../../src/ledger/find-deliveries.js';
+import { page, rangeEnd } from '../../src/deliveries/find-deliveries.js';
 import { createPartition, lowestIdAt, partitionsBetween } from '../../src/ledger/partitions.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
 
@@ -60,12 +60,12 @@ describe.each(stacks)('the list of deliveries on the $name stack', (stack) => {
   async function pages(
     filter: Parameters<DeliveryReader['list']>[0],
     limit: number,
-    stretchRows?: number,
+    rangeRows?: number,
   ): Promise<DeliveryKey[][]> {
     const found: DeliveryKey[][] = [];
     let after: DeliveryKey | undefined;
     do {
-      const { deliveries, next } = await reader.list({ ...filter, after }, limit, stretchRows);
+      const { deliveries, next } = await reader.list({ ...filter, after }, limit, rangeRows);
       found.push(deliveries);
       after = next;
     } while (after);
@@ -101,7 +101,7 @@ describe.each(stacks)('the list of deliveries on the $name stack', (stack) => {
     expect((await pages(filter(), 500)).flat()).toHaveLength(count);
   });
 
-  it('searches a limited stretch at a time where no index leads, and loses nothing between two of them', async () => {
+  it('searches a limited range at a time where no index serves the filter, and misses none between two ranges', async () => {
     const found = await pages({ subscriptionId: second, state: 'delivered' }, 3, 7);
     expect(found.flat()).toHaveLength(18);
     expect(new Set(found.flat().map((key) => key.notificationId)).size).toBe(18);
@@ -173,21 +173,21 @@ describe.each(stacks)('the list of deliveries on the $name stack', (stack) => {
       await postgres.dataSource.query(`DELETE FROM delivery WHERE notification_id < $1`, [lowestIdAt(today - dayMs)]);
     });
 
-    it('is led to dead letters by an index of their own', async () => {
+    it('finds dead letters by an index of their own', async () => {
       expect(await plan(page({ state: 'failed' }, 50))).toMatch(/Index.* Scan.*_notification_id_subscription_id_idx/);
       expect(await plan(page({ state: 'failed', subscriptionId: first }, 50))).toMatch(
         /Index.* Scan.*_subscription_id_notification_id_idx/,
       );
     });
 
-    it('skips the days that cannot hold the page', async () => {
+    it('skips the days that cannot contain the page', async () => {
       const after = { notificationId: notificationId(1, 0), subscriptionId: first };
       expect(await plan(page({ after }, 50))).not.toContain('delivery_20261120');
       expect(await plan(page({}, 50, after))).not.toContain('delivery_20261118');
     });
 
-    it('finds the end of a stretch without sorting', async () => {
-      expect(await plan(stretchEnd({}, 10_000))).not.toContain('Sort');
+    it('finds the end of a range without sorting', async () => {
+      expect(await plan(rangeEnd({}, 10_000))).not.toContain('Sort');
     });
   });
 });

@@ -1,35 +1,49 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
-import { Enqueuer } from '../../src/enqueueing/enqueuer.service.js';
+import { Dispatcher } from '../../src/dispatching/dispatcher.service.js';
+import { systemClock, type Clock } from '../../src/infra/clock.js';
 import type { Delivery } from '../../src/ledger/delivery.js';
-import type { DeliveryQueue, Taken } from '../../src/queue/delivery-queue.js';
+import { stillQueued } from '../../src/ledger/still-queued.js';
 import { InProcessDeliveryQueue } from '../../src/queue/delivery-queue.in-process.js';
 import { RabbitMqDeliveryQueue } from '../../src/queue/delivery-queue.rabbitmq.js';
+import type { DeliveryQueue, Taken } from '../../src/queue/delivery-queue.js';
+import { Enqueuer } from '../../src/queue/enqueuer.service.js';
+import { readQueueCreation, recordProgress, recordQueueCreation } from '../../src/queue/progress-reports.js';
+import { QueuePosition } from '../../src/queue/queue-position.service.js';
 import { createQueuePrefix, type TestQueues } from '../support/amqp.js';
 import { eventually } from '../support/eventually.js';
 import { delivered, retried, TestLedger } from '../support/ledger.js';
 import { embedded, real, type PreparedStack } from '../support/stacks.js';
 
-// Nobody here makes it wait for a report that is under way.
-jest.unstable_mockModule('node:timers/promises', () => ({
-  setTimeout: (ms: number) => new Promise((resolve) => setTimeout(resolve, Math.min(ms, 100))),
-}));
-const { Dispatcher } = await import('../../src/dispatching/dispatcher.service.js');
-
 Logger.overrideLogger(false);
 const hourMs = 3_600_000;
 
-/** One process with a dispatcher, and a worker that holds what it takes. */
+const running = new AbortController().signal;
+/** No worker here reports late, so the dispatcher need not wait long for reports. */
+const quickClock: Clock = { now: () => systemClock.now(), pause: (ms) => systemClock.pause(Math.min(ms, 100)) };
+
+/** One process with a dispatcher, and a worker that keeps the chunks it takes. */
 class TestProcess {
   readonly taken: Taken[] = [];
-  readonly dispatcher: InstanceType<typeof Dispatcher>;
+  readonly dispatcher: Dispatcher;
   readonly enqueuer: Enqueuer;
   private constructor(
     readonly test: TestLedger,
     readonly queue: DeliveryQueue,
   ) {
-    this.enqueuer = new Enqueuer(queue, test.leases, test.heartbeat);
-    this.dispatcher = new Dispatcher(test.leases, queue, this.enqueuer, test.heartbeat);
+    this.enqueuer = new Enqueuer(queue, test.postgres, test.heartbeat);
+    const position = new QueuePosition(queue, test.postgres, test.heartbeat, quickClock);
+    this.dispatcher = new Dispatcher(test.postgres, this.enqueuer, position);
+  }
+
+  handOutDue(onProgress?: (handedOut: number) => void): Promise<number> {
+    return this.dispatcher.handOutDue(running, onProgress);
+  }
+
+  async recover(): Promise<number> {
+    const { deliveries, failedRules } = await this.dispatcher.recover(running);
+    if (failedRules.length > 0) throw new Error(`failed: ${failedRules.join(', ')}`);
+    return deliveries;
   }
 
   static async open(settings: Record<string, string>): Promise<TestProcess> {
@@ -43,9 +57,9 @@ class TestProcess {
     const queue = settings.AMQP_URL
       ? new RabbitMqDeliveryQueue(settings.AMQP_URL, settings.QUEUE_PREFIX!, 1000)
       : new InProcessDeliveryQueue(test.heartbeat.processId, 1000);
-    const process = new TestProcess(test, queue);
+    // Its queues are created now. An enqueuer that heard of it would report that all handed out before is lost.
     await queue.open();
-    return process;
+    return new TestProcess(test, queue);
   }
 
   /** Takes all there is, or with a prefetch of 1 the first chunk of each lane and no more. */
@@ -103,16 +117,16 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
     await prepared.release();
   });
 
-  it('hands what is due to the queue, once, first attempts apart from the rest', async () => {
+  it('hands due deliveries to the queue, once, first attempts apart from the rest', async () => {
     await process.work();
     const fresh = await test.accept(100, { state: 'waiting', delayMs: 0 });
     const failed = await test.accept(100);
-    for (const each of failed) void test.ledger.settle(retried(each, 0));
-    await test.ledger.drain();
+    for (const each of failed) void test.settlements.settle(retried(each, 0));
+    await test.settlements.drain();
     const progress: number[] = [];
-    expect(await process.dispatcher.dispatchDue((count) => progress.push(count))).toBe(200);
+    expect(await process.handOutDue((count) => progress.push(count))).toBe(200);
     expect(progress.at(-1)).toBe(200);
-    expect(await process.dispatcher.dispatchDue()).toBe(0);
+    expect(await process.handOutDue()).toBe(0);
     await eventually(() => process.deliveries.length === 200);
     const ofLane = (lane: string) =>
       process.taken.filter((each) => each.lane === lane).flatMap(({ chunk }) => chunk.deliveries);
@@ -132,152 +146,153 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
   it('hands out more than one batch', async () => {
     await process.work();
     await test.accept(2000, { state: 'waiting', delayMs: 0 });
-    expect(await process.dispatcher.dispatchDue()).toBe(2000);
+    expect(await process.handOutDue()).toBe(2000);
     await eventually(() => process.deliveries.length === 2000);
     expect(new Set(process.deliveries).size).toBe(2000);
   });
 
-  it('leaves what waits where it is while nothing is due', async () => {
+  it('hands out no waiting delivery before it is due', async () => {
     await process.work();
     await test.accept(3, { state: 'waiting', delayMs: hourMs });
-    expect(await process.dispatcher.dispatchDue()).toBe(0);
-    expect(await process.dispatcher.recover()).toBe(0);
+    expect(await process.handOutDue()).toBe(0);
+    expect(await process.recover()).toBe(0);
     expect(process.taken).toEqual([]);
   });
 
-  it('leaves the work in the ledger while the queue accepts nothing', async () => {
+  it('leaves deliveries in the ledger while the queue does not accept', async () => {
     const [delivery] = await test.accept(1, { state: 'waiting', delayMs: 0 });
     await process.queue.close();
-    expect(await process.dispatcher.dispatchDue()).toBe(0);
+    expect(await process.handOutDue()).toBe(0);
     expect(await test.row(delivery!)).toMatchObject({ state: 'waiting', generation: 1 });
   });
 
-  it('brings back what the queue lost, and the older message of it counts no more', async () => {
+  it('brings back deliveries that the queue lost, and their older message counts no more', async () => {
     await process.work();
     const lost = await test.accept(3); // committed, and then nothing was published
-    await test.age(lost, hourMs);
-    expect(await process.dispatcher.recover()).toBe(3);
-    expect(await process.dispatcher.dispatchDue()).toBe(3);
+    expect(await process.recover()).toBe(0); // it may be on its way
+    await test.age(lost, 11_000);
+    expect(await process.recover()).toBe(3);
+    expect(await process.handOutDue()).toBe(3);
     await eventually(() => process.deliveries.length === 3);
     expect(process.deliveries.toSorted()).toEqual(named(lost, 2));
-    expect(await test.leases.stillQueued(lost)).toEqual([]);
-    expect(await process.dispatcher.recover()).toBe(0);
+    expect(await stillQueued(test.postgres, lost)).toEqual([]);
+    expect(await process.recover()).toBe(0);
   });
 
-  it('does not queue a second time what stands in line behind a backlog', async () => {
+  it('brings back a large backlog that was lost, in batches', async () => {
+    const lost = await test.accept(2500);
+    await test.age(lost, 11_000);
+    expect(await process.recover()).toBe(2500);
+  });
+
+  it('does not queue a delivery a second time while it waits in a backlog, however long', async () => {
     await process.work(1);
     const backlog = await test.accept(300);
-    const { queuedAt } = await test.ledger.accept(await test.catalogueVersion(), [], { state: 'queued', owner: null });
+    const queuedAt = await test.now();
     const queued = backlog.map((each) => ({ ...each, body: '{}' }));
     expect(await process.enqueuer.enqueue('due', queued, 1, queuedAt)).toBe(0);
     await eventually(async () => (await process.queue.depth('due')) === 4);
     await test.age(backlog, hourMs);
-    expect(await process.dispatcher.recover()).toBe(0);
-    expect(await process.dispatcher.dispatchDue()).toBe(0);
+    await recordProgress(test.postgres, 'a worker', [
+      { lane: 'due', newestTaken: queuedAt - hourMs, oldestUnacknowledged: queuedAt - hourMs },
+    ]);
+    expect(await process.recover()).toBe(0);
+    expect(await process.handOutDue()).toBe(0);
     expect(await process.queue.depth('due')).toBe(4);
     expect((await test.row(backlog[299]!))!).toMatchObject({ state: 'queued', generation: 1 });
   });
 
-  describe('when a process died that may not have published what it had committed', () => {
-    let laterMs = 0;
-    beforeEach(async () => {
-      laterMs = 0;
-      jest.spyOn(test.heartbeat, 'ledgerNow').mockImplementation(() => Date.now() + laterMs);
-      await test.sql('DELETE FROM process');
-    });
-    afterEach(() => {
-      jest.restoreAllMocks();
-    });
-
-    const lookAtTheStart = async () => {
-      laterMs = -60_000;
-      await process.dispatcher.recover();
-      laterMs = 0;
-      await process.dispatcher.recover();
-    };
-
-    it('brings it back once the workers are past it, long before its lease ends', async () => {
-      await lookAtTheStart();
-      await process.work();
-      const { end } = await test.startProcess();
-      const lost = await test.accept(3);
-      laterMs = 60_000;
-      expect(await process.dispatcher.recover()).toBe(0); // nobody died
-      await end();
-      laterMs = 0;
-      expect(await process.dispatcher.recover()).toBe(0); // it may be on its way
-      laterMs = 11_000;
-      expect(await process.dispatcher.recover()).toBe(3);
-      expect(await process.dispatcher.dispatchDue()).toBe(3);
-      await eventually(() => process.deliveries.length === 3);
-      expect(process.deliveries.toSorted()).toEqual(named(lost, 2));
-      laterMs = 60_000;
-      expect(await process.dispatcher.recover()).toBe(0);
-    });
-
-    it('brings it back also when it died before this dispatcher began', async () => {
-      await test.accept(3);
-      expect(await process.dispatcher.recover()).toBe(0);
-      laterMs = 11_000;
-      expect(await process.dispatcher.recover()).toBe(3);
-    });
-
-    it('looks after every one of several that die one after the other, and any dispatcher does', async () => {
-      await lookAtTheStart();
-      const another = new Dispatcher(test.leases, process.queue, process.enqueuer, test.heartbeat);
-      for (const dispatcher of [process.dispatcher, another, process.dispatcher]) {
-        await test.accept(2);
-        laterMs = 0;
-        const { id, end } = await test.startProcess();
-        await end();
-        expect(await dispatcher.recover()).toBe(0);
-        laterMs = 10_050; // just enough, so that the next death is after what this look clears
-        expect(await dispatcher.recover()).toBe(2);
-        await test.sql('DELETE FROM process WHERE id = $1', [id]);
-      }
-    });
-
-    it('does not queue a second time what still stands in line', async () => {
-      await process.work(1);
-      const backlog = await test.accept(300);
-      const queued = backlog.map((each) => ({ ...each, body: '{}' }));
-      await process.enqueuer.enqueue('due', queued, 1, Date.now());
-      await eventually(async () => (await process.queue.depth('due')) === 4);
-      await process.dispatcher.recover();
-      laterMs = 60_000;
-      expect(await process.dispatcher.recover()).toBe(0);
-      expect(await process.dispatcher.dispatchDue()).toBe(0);
-    });
-
-    it('does not take for lost what a worker has taken since its last report', async () => {
-      await lookAtTheStart();
-      await test.accept(3); // in the hand of a worker that has not said so
-      await (await test.startProcess()).end();
-      laterMs = 60_000;
-      const looking = process.dispatcher.recover();
-      await test.leases.recordProgress([{ lane: 'due', newestTaken: Date.now(), oldestInHand: Date.now() - 5000 }]);
-      expect(await looking).toBe(0);
-    });
+  it('brings back a lost delivery although the queue is never empty, once the workers are past it', async () => {
+    await process.work(1);
+    const [lost] = await test.accept(1); // its process died before it published it
+    const backlog = await test.accept(300);
+    const queuedAt = await test.now();
+    await process.enqueuer.enqueue(
+      'due',
+      backlog.map((each) => ({ ...each, body: '{}' })),
+      1,
+      queuedAt,
+    );
+    await eventually(async () => (await process.queue.depth('due')) === 4);
+    await test.age([lost!], 20_000);
+    const report = (newestTaken: number) =>
+      recordProgress(test.postgres, 'a worker', [
+        { lane: 'due', newestTaken, oldestUnacknowledged: null },
+        { lane: 'slow', newestTaken: queuedAt, oldestUnacknowledged: null },
+      ]);
+    await report(queuedAt - 30_000);
+    expect(await process.recover()).toBe(0);
+    await report(queuedAt);
+    expect(await process.recover()).toBe(1);
+    expect(await test.state(lost!)).toBe('waiting');
+    expect(await test.state(backlog[0]!)).toBe('queued');
   });
 
-  it('frees what a process had in hand that ended', async () => {
+  it('does not count as lost a delivery that a worker has taken since its last report', async () => {
+    const taken = await test.accept(3); // in the hand of a worker that has not said so
+    await test.age(taken, 11_000);
+    const looking = process.recover();
+    const now = await test.now();
+    await recordProgress(test.postgres, 'a worker', [
+      { lane: 'due', newestTaken: now - 11_000, oldestUnacknowledged: now - 12_000 },
+    ]);
+    expect(await looking).toBe(0);
+  });
+
+  it('gives a new queue, at once, the deliveries of the former one, and none that were handed out since', async () => {
+    const [lost, since] = await test.accept(2);
+    const createdAt = await test.now();
+    await test.age([lost!], 1000);
+    await test.sql(`UPDATE delivery SET queued_at = now() + interval '1 s' WHERE subscription_id = $1`, [
+      since!.subscriptionId,
+    ]);
+    await recordQueueCreation(test.postgres, createdAt);
+    expect(await process.recover()).toBe(1);
+    expect(await test.state(lost!)).toBe('waiting');
+    expect(await process.recover()).toBe(0);
+  });
+
+  it('runs every rule although one fails, and says which', async () => {
+    const { end, id } = await test.startProcess();
+    const [inHand] = await test.accept(1);
+    const [lost] = await test.accept(1);
+    await test.keepInHand([inHand!], id);
+    await test.age([lost!], 11_000);
+    await end();
+    jest.spyOn(process.queue, 'depth').mockRejectedValue(new Error('not connected'));
+    const { deliveries, failedRules } = await process.dispatcher.recover(running);
+    expect({ deliveries, failedRules }).toEqual({ deliveries: 1, failedRules: ['queue-lost-it'] });
+    jest.restoreAllMocks();
+    expect(await process.recover()).toBe(1);
+  });
+
+  it('ends a long hand-out when it is told to stop, and leaves the rest in the ledger', async () => {
+    await process.work();
+    await test.accept(2000, { state: 'waiting', delayMs: 0 });
+    const stopping = new AbortController();
+    const handedOut = await process.dispatcher.handOutDue(stopping.signal, () => stopping.abort());
+    expect(handedOut).toBeLessThan(2000);
+    expect(await process.handOutDue()).toBe(2000 - handedOut);
+  });
+
+  it('frees the deliveries that a dead process had in hand', async () => {
     await process.work();
     const { id, end } = await test.startProcess();
     const [inHand, done] = await test.accept(2);
-    await test.leases.own([inHand!, done!], id);
-    await test.ledger.settle(delivered(done!));
-    await process.dispatcher.recover();
-    expect(await process.dispatcher.dispatchDue()).toBe(0);
+    await test.keepInHand([inHand!, done!], id);
+    await test.settlements.settle(delivered(done!));
+    await process.recover();
+    expect(await process.handOutDue()).toBe(0);
     await end();
-    await process.dispatcher.recover();
-    expect(await process.dispatcher.dispatchDue()).toBe(1);
+    await process.recover();
+    expect(await process.handOutDue()).toBe(1);
     await eventually(() => process.deliveries.length === 1);
     expect(process.deliveries).toEqual(named([inHand!], 2));
   });
 });
 
 describe('four dispatchers at once', () => {
-  it('hand out every delivery once, what is due and what was lost', async () => {
+  it('hand out every delivery once, due ones and lost ones', async () => {
     const prepared = await real.prepare();
     const settings = { ...prepared.settings, DATABASE_POOL_SIZE: '4' };
     const processes = await Promise.all([0, 1, 2, 3].map(() => TestProcess.open(settings)));
@@ -289,12 +304,12 @@ describe('four dispatchers at once', () => {
     const rounds = await Promise.all(
       processes.flatMap(({ dispatcher }) =>
         [0, 1].map(async () => {
-          await dispatcher.recover();
-          return dispatcher.dispatchDue();
+          await dispatcher.recover(running);
+          return dispatcher.handOutDue(running);
         }),
       ),
     );
-    const rest = await first.dispatcher.dispatchDue();
+    const rest = await first.handOutDue();
     expect(rounds.reduce((sum, count) => sum + count, rest)).toBe(3500);
     await eventually(() => first.deliveries.length >= 3500);
     expect(first.deliveries.toSorted()).toEqual(named([...due, ...lost], 2));
@@ -303,17 +318,18 @@ describe('four dispatchers at once', () => {
   });
 });
 
-describe('a queue that was made anew', () => {
-  it('is given again, at once, what the former one held', async () => {
+describe('a queue that was created anew', () => {
+  it('is reported by the process that created it, so that any dispatcher can refill it', async () => {
     const prepared = await real.prepare();
     const process = await TestProcess.open(prepared.settings);
     const queues = createQueuePrefix();
-    const held = await process.test.accept(5);
-    await process.test.age(held, 10_000);
+    const lost = await process.test.accept(5);
+    await process.test.age(lost, 1000);
     const anew = new RabbitMqDeliveryQueue(queues.url, queues.prefix, 1000);
-    const enqueuer = new Enqueuer(anew, process.test.leases, process.test.heartbeat);
+    const enqueuer = new Enqueuer(anew, process.test.postgres, process.test.heartbeat);
     await anew.open();
-    await eventually(async () => (await process.test.state(held[4]!)) === 'waiting');
+    await eventually(async () => (await readQueueCreation(process.test.postgres)) !== undefined);
+    expect(await process.recover()).toBe(5);
     expect(enqueuer.isAccepting).toBe(true);
     await anew.close();
     await process.close();
@@ -323,7 +339,7 @@ describe('a queue that was made anew', () => {
 });
 
 describe('the enqueuer', () => {
-  it('puts back into the ledger what the queue refuses', async () => {
+  it('puts deliveries that the queue refuses back into the ledger', async () => {
     const prepared = await real.prepare();
     const process = await TestProcess.open(prepared.settings);
     const deliveries = await process.test.accept(100);

@@ -1,8 +1,15 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
+import { endSending } from '../../src/ledger/end-sending.js';
+import { freeAfterLease } from '../../src/ledger/free-after-lease.js';
+import { freeOfDeadProcesses } from '../../src/ledger/free-of-dead-processes.js';
+import { freeQueuedBefore } from '../../src/ledger/free-queued-before.js';
+import { handOutDue } from '../../src/ledger/hand-out-due.js';
+import { putBack } from '../../src/ledger/put-back.js';
+import { retryNow } from '../../src/ledger/retry-now.js';
 import type { Delivery } from '../../src/ledger/delivery.js';
 import { unknownCounted } from '../../src/ledger/ledger.counters.js';
-import { attemptNumber, delivered, ended, retried, TestLedger } from '../support/ledger.js';
+import { attemptNumber, delivered, ended, held, retried, TestLedger } from '../support/ledger.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
 
 Logger.overrideLogger(false);
@@ -36,22 +43,22 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
 
   it('goes to one of many that ask for it at the same time', async () => {
     const delivery = await accept();
-    const answers = await Promise.all(Array.from({ length: 50 }, () => test.ledger.claimSending(delivery)));
+    const answers = await Promise.all(Array.from({ length: 50 }, () => test.claims.claim(delivery)));
     expect(answers.filter((isMine) => isMine)).toHaveLength(1);
-    expect(await test.ledger.claimSending(delivery)).toBe(false);
-    expect(await test.row(delivery)).toMatchObject({ state: 'sending', owner: test.heartbeat.processId, attempts: 0 });
+    expect(await test.claims.claim(delivery)).toBe(false);
+    expect(await test.row(delivery)).toMatchObject({
+      state: 'sending',
+      process: test.heartbeat.processId,
+      attempts: 0,
+    });
   });
 
   it('goes to the generation that was handed out last, also when an older one asks together with it', async () => {
     const old = await accept();
-    await test.leases.putBack([old], 0);
-    await test.leases.claimDue(10, null);
+    await putBack(test.postgres, [old], 0);
+    await handOutDue(test.postgres, 10, null);
     const current = { ...old, generation: 2 };
-    expect(await Promise.all([old, current, old].map((each) => test.ledger.claimSending(each)))).toEqual([
-      false,
-      true,
-      false,
-    ]);
+    expect(await Promise.all([old, current, old].map((each) => test.claims.claim(each)))).toEqual([false, true, false]);
   });
 
   it.each(['waiting', 'held', 'cancelled', 'failed', 'expired', 'unknown', 'delivered'])(
@@ -59,92 +66,107 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
     async (state) => {
       const delivery = await accept();
       await test.sql('UPDATE delivery SET state = $1 WHERE notification_id = $2', [state, delivery.notificationId]);
-      expect(await test.ledger.claimSending(delivery)).toBe(false);
+      expect(await test.claims.claim(delivery)).toBe(false);
       expect(await test.state(delivery)).toBe(state);
     },
   );
 
-  it('is not touched by what others say who found the same delivery queued', async () => {
+  it('is not touched by other messages that find the same delivery queued', async () => {
     const delivery = await accept();
-    expect(await test.ledger.claimSending(delivery)).toBe(true);
-    await test.ledger.settle({ ...delivery, state: 'held', delayMs: 0, attempt: null });
-    await test.ledger.settle(retried(delivery, 0));
-    for (const state of ['failed', 'expired', 'cancelled'] as const) await test.ledger.settle(ended(delivery, state));
-    await test.leases.putBack([delivery], 0);
-    await test.leases.shortenLease([delivery], 0);
-    await test.leases.own([delivery], 'somebody else');
-    await test.leases.freeOrphaned();
-    await test.leases.endLeases(Date.now() + 3_600_000, 100);
-    await test.leases.freeQueued(Date.now() + 3_600_000);
-    expect(await test.row(delivery)).toMatchObject({ state: 'sending', owner: test.heartbeat.processId, attempts: 0 });
-    expect((await test.leases.claimDue(100, null)).deliveries).toEqual([]);
+    expect(await test.claims.claim(delivery)).toBe(true);
+    await test.settlements.settle(held(delivery));
+    await test.settlements.settle(retried(delivery, 0));
+    for (const state of ['failed', 'expired', 'cancelled'] as const)
+      await test.settlements.settle(ended(delivery, state));
+    await putBack(test.postgres, [delivery], 0);
+    await test.keepInHand([delivery], 'another process');
+    await test.inHandOf('another process').leaveToHolder(delivery, 0);
+    await freeOfDeadProcesses(test.postgres, 100);
+    await freeAfterLease(test.postgres, 100);
+    await freeQueuedBefore(test.postgres, Date.now() + 3_600_000, 100);
+    expect(await test.row(delivery)).toMatchObject({
+      state: 'sending',
+      process: test.heartbeat.processId,
+      attempts: 0,
+    });
+    expect((await handOutDue(test.postgres, 100, null)).deliveries).toEqual([]);
   });
 
-  it.each(['waiting', 'held', 'failed', 'unknown'] as const)('ends with what its owner says: %s', async (state) => {
+  it.each(['waiting', 'held', 'failed', 'unknown'] as const)('ends with what its process says: %s', async (state) => {
     const delivery = await accept();
-    await test.ledger.claimSending(delivery);
-    const result = { ...delivery, isClaimed: true, attempt: state === 'held' ? null : attemptNumber(1) };
-    await test.ledger.settle(
-      state === 'waiting' || state === 'held' ? { ...result, state, delayMs: 0 } : { ...result, state },
-    );
+    await test.claims.claim(delivery);
+    const attempt = attemptNumber(1);
+    if (state === 'held') await test.settlements.settle({ ...held(delivery), from: 'sending' });
+    else if (state === 'waiting') await test.settlements.settle({ ...retried(delivery, 0), from: 'sending' });
+    else await test.settlements.settle({ ...delivery, from: 'sending', state, attempt });
     expect(await test.row(delivery)).toMatchObject({
       state,
-      owner: null,
+      process: null,
       has_ended: state === 'failed' || state === 'unknown',
     });
   });
 
-  it('says nothing about a delivery of which it was not claimed', async () => {
+  it('does not settle a delivery that was not claimed', async () => {
     const delivery = await accept();
-    await test.ledger.settle({ ...retried(delivery, 0), isClaimed: true });
+    await test.settlements.settle({ ...retried(delivery, 0), from: 'sending' as const });
     expect(await test.state(delivery)).toBe('queued');
   });
 
   it('becomes unknown when its time is over, and delivered if a success is told all the same', async () => {
     const delivery = await accept();
-    await test.ledger.claimSending(delivery);
-    expect(await test.leases.endSending()).toEqual([]);
+    await test.claims.claim(delivery);
+    expect(await endSending(test.postgres, 100)).toEqual([]);
     await test.age([delivery], 3_600_000);
     const { notificationId, subscriptionId } = delivery;
-    expect(await test.leases.endSending()).toEqual([{ notificationId, subscriptionId }]);
-    expect(await test.row(delivery)).toMatchObject({ state: 'unknown', owner: null, has_ended: true, due_in_ms: null });
-    await test.ledger.settle({ ...retried(delivery, 0), isClaimed: true });
+    expect(await endSending(test.postgres, 100)).toEqual([{ notificationId, subscriptionId }]);
+    expect(await test.row(delivery)).toMatchObject({
+      state: 'unknown',
+      process: null,
+      has_ended: true,
+      due_in_ms: null,
+    });
+    await test.settlements.settle({ ...retried(delivery, 0), from: 'sending' as const });
     expect(await test.state(delivery)).toBe('unknown');
-    await test.ledger.settle({ ...delivered(delivery), isClaimed: true });
+    await test.settlements.settle({ ...delivered(delivery), from: 'sending' as const });
     expect(await test.state(delivery)).toBe('delivered');
   });
 
-  it('is counted as unknown once, whoever says so', async () => {
+  it('is counted as unknown once, by the dispatcher or by its process', async () => {
     const before = await unknown();
     const late = await accept();
-    await test.ledger.claimSending(late);
+    await test.claims.claim(late);
     await test.age([late], 3_600_000);
-    await test.leases.endSending();
-    await test.ledger.settle({ ...late, state: 'unknown', attempt: attemptNumber(1), isClaimed: true });
+    await endSending(test.postgres, 100);
+    await test.settlements.settle({ ...late, state: 'unknown', attempt: attemptNumber(1), from: 'sending' as const });
     expect(await unknown()).toBe(before + 1);
     const reported = await accept();
-    await test.ledger.claimSending(reported);
-    await test.ledger.settle({ ...reported, state: 'unknown', attempt: attemptNumber(1), isClaimed: true });
+    await test.claims.claim(reported);
+    await test.settlements.settle({
+      ...reported,
+      state: 'unknown',
+      attempt: attemptNumber(1),
+      from: 'sending' as const,
+    });
     expect(await unknown()).toBe(before + 2);
   });
 
   it('becomes unknown when its process is no more', async () => {
     const delivery = await accept();
-    await test.ledger.claimSending(delivery);
+    await test.claims.claim(delivery);
     await live('-1 ms');
-    expect(await test.leases.endSending()).toHaveLength(1);
+    expect(await endSending(test.postgres, 100)).toHaveLength(1);
     expect(await test.state(delivery)).toBe('unknown');
   });
 
   it('is given once more when an operator has an unknown delivery sent again', async () => {
     const delivery = await accept();
-    await test.ledger.claimSending(delivery);
+    await test.claims.claim(delivery);
     await test.age([delivery], 3_600_000);
-    await test.leases.endSending();
-    expect(await test.ledger.retryNow(delivery)).toBe('retried');
-    const { deliveries } = await test.leases.claimDue(10, null);
+    await endSending(test.postgres, 100);
+    expect(await retryNow(test.postgres, delivery)).toBe('retried');
+    const { deliveries } = await handOutDue(test.postgres, 10, null);
     expect(deliveries).toMatchObject([{ replays: 1, failures: 0 }]);
-    expect(await test.ledger.claimSending(delivery)).toBe(false);
-    expect(await test.ledger.claimSending(deliveries[0]!)).toBe(true);
+    expect(await test.claims.claim(delivery)).toBe(false);
+    expect(await test.claims.claim(deliveries[0]!)).toBe(true);
   });
 });

@@ -2,8 +2,11 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
-import type { Delivery, Settlement } from '../../src/ledger/delivery.js';
-import { attemptNumber, delivered, ended, retried, TestLedger } from '../support/ledger.js';
+import { cancel } from '../../src/ledger/cancel.js';
+import { handOutDue } from '../../src/ledger/hand-out-due.js';
+import type { Delivery } from '../../src/ledger/delivery.js';
+import type { Settlement } from '../../src/ledger/settle.service.js';
+import { attemptNumber, delivered, ended, held, retried, TestLedger } from '../support/ledger.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
 
 Logger.overrideLogger(false);
@@ -22,12 +25,12 @@ describe.each(stacks)('settling on the $name stack', (stack) => {
   });
 
   const accept = async (): Promise<Delivery> => (await test.accept())[0]!;
-  const settle = (settlement: Settlement) => test.ledger.settle(settlement);
+  const settle = (settlement: Settlement) => test.settlements.settle(settlement);
 
   /** The same delivery after it waited and was handed out once more. */
   async function handOutAgain(delivery: Delivery): Promise<Delivery> {
     await test.age([delivery], 3_600_000);
-    const { deliveries } = await test.leases.claimDue(10_000, null);
+    const { deliveries } = await handOutDue(test.postgres, 10_000, null);
     return deliveries.find(({ notificationId }) => notificationId === delivery.notificationId)!;
   }
 
@@ -40,7 +43,7 @@ describe.each(stacks)('settling on the $name stack', (stack) => {
       attempts: 1,
       failures: 0,
       replays: 0,
-      owner: null,
+      process: null,
       last_status: 204,
       last_error: null,
       has_ended: true,
@@ -76,12 +79,12 @@ describe.each(stacks)('settling on the $name stack', (stack) => {
 
   it('counts nothing for a delivery that was not sent', async () => {
     const delivery = await accept();
-    await settle({ ...delivery, state: 'held', delayMs: 500, attempt: null });
+    await settle(held(delivery, 500));
     expect(await test.row(delivery)).toMatchObject({ state: 'held', attempts: 0, failures: 0, last_status: null });
     expect(await test.attempts(delivery)).toEqual([]);
   });
 
-  it('changes nothing when a result is written twice', async () => {
+  it('changes no row when a result is written twice', async () => {
     const [success, failure] = [await accept(), await accept()];
     for (let times = 0; times < 3; times++) {
       await settle(delivered(success));
@@ -93,12 +96,12 @@ describe.each(stacks)('settling on the $name stack', (stack) => {
     expect(await test.attempts(failure)).toHaveLength(1);
   });
 
-  it('keeps one attempt when its outcome is met again under a newer generation', async () => {
+  it('keeps one attempt when its outcome is settled again under a newer generation', async () => {
     const delivery = await accept();
     await settle(retried(delivery, 0));
     const again = await handOutAgain(delivery);
-    await settle({ ...again, state: 'failed', attempt: attemptNumber(2) });
-    await settle({ ...again, generation: 9, state: 'failed', attempt: attemptNumber(2) });
+    await settle({ ...ended(again), attempt: attemptNumber(2) });
+    await settle({ ...ended({ ...again, generation: 9 }), attempt: attemptNumber(2) });
     expect((await test.attempts(delivery)).map(({ number }) => number)).toEqual([1, 2]);
   });
 
@@ -109,7 +112,7 @@ describe.each(stacks)('settling on the $name stack', (stack) => {
     expect(await test.attempts(delivery)).toHaveLength(2);
   });
 
-  it('does not let an older result overwrite what was handed out since, but keeps its attempt', async () => {
+  it('does not let an older result change a delivery that was handed out since, but keeps its attempt', async () => {
     const delivery = await accept();
     await settle(retried(delivery, 0));
     const again = await handOutAgain(delivery);
@@ -119,7 +122,7 @@ describe.each(stacks)('settling on the $name stack', (stack) => {
     expect(await test.attempts(delivery)).toHaveLength(2);
   });
 
-  it('takes a success from any generation: delivered is delivered', async () => {
+  it('accepts a success of any generation: delivered is delivered', async () => {
     const delivery = await accept();
     await settle(retried(delivery, 0));
     await handOutAgain(delivery);
@@ -132,7 +135,7 @@ describe.each(stacks)('settling on the $name stack', (stack) => {
     });
   });
 
-  it.each(['failed', 'expired', 'cancelled'] as const)('takes a success after it had ended as %s', async (state) => {
+  it.each(['failed', 'expired', 'cancelled'] as const)('accepts a success after it had ended as %s', async (state) => {
     const delivery = await accept();
     await settle(ended(delivery, state));
     await settle(delivered(delivery, 2));
@@ -144,7 +147,7 @@ describe.each(stacks)('settling on the $name stack', (stack) => {
     });
   });
 
-  it('never takes back a success', async () => {
+  it('never changes a success', async () => {
     const delivery = await accept();
     await settle(delivered(delivery));
     for (const late of [retried(delivery, 0, 2), ended(delivery), ended(delivery, 'cancelled')]) await settle(late);
@@ -156,20 +159,17 @@ describe.each(stacks)('settling on the $name stack', (stack) => {
     });
   });
 
-  it.each(['failed', 'expired', 'cancelled'] as const)(
-    'does not bring back to life what ended as %s',
-    async (state) => {
-      const delivery = await accept();
-      await settle(ended(delivery, state));
-      await settle(retried(delivery, 0, 2));
-      await settle({ ...delivery, state: 'held', delayMs: 0, attempt: null });
-      expect(await test.row(delivery)).toMatchObject({ state, has_ended: true, due_in_ms: null });
-    },
-  );
-
-  it('does not bring back to life what an operator cancelled meanwhile', async () => {
+  it.each(['failed', 'expired', 'cancelled'] as const)('does not change a delivery that ended as %s', async (state) => {
     const delivery = await accept();
-    expect(await test.ledger.cancel(delivery)).toBe('cancelled');
+    await settle(ended(delivery, state));
+    await settle(retried(delivery, 0, 2));
+    await settle({ ...delivery, from: 'queued', state: 'held', delayMs: 0, attempt: null });
+    expect(await test.row(delivery)).toMatchObject({ state, has_ended: true, due_in_ms: null });
+  });
+
+  it('does not change a delivery that an operator cancelled meanwhile', async () => {
+    const delivery = await accept();
+    expect(await cancel(test.postgres, delivery)).toBe('cancelled');
     await settle(retried(delivery, 0));
     expect(await test.row(delivery)).toMatchObject({ state: 'cancelled', due_in_ms: null });
   });
@@ -199,7 +199,7 @@ describe.each(stacks)('settling on the $name stack', (stack) => {
     }
   });
 
-  it('hurts nobody else with a result that cannot be stored', async () => {
+  it('writes the others when one result cannot be stored', async () => {
     const [good, bad] = [await accept(), await accept()];
     const results = await Promise.allSettled([
       settle(delivered(good)),
@@ -210,7 +210,7 @@ describe.each(stacks)('settling on the $name stack', (stack) => {
     expect(await test.state(bad)).toBe('queued');
   });
 
-  it('knows nothing of a delivery that is not there, and does not mind', async () => {
+  it('ignores a result of a delivery that does not exist', async () => {
     const [delivery] = [await accept()];
     await settle(delivered({ ...delivery, subscriptionId: randomUUID() }));
     await settle(ended({ ...delivery, notificationId: uuidv7(), generation: 3 }));
@@ -220,7 +220,7 @@ describe.each(stacks)('settling on the $name stack', (stack) => {
   it('is drained when everything given so far is written', async () => {
     const deliveries = await test.accept(50);
     const all = deliveries.map((each) => settle(delivered(each)));
-    await test.ledger.drain();
+    await test.settlements.drain();
     for (const each of deliveries) expect(await test.state(each)).toBe('delivered');
     await Promise.all(all);
   });
@@ -233,8 +233,8 @@ describe('settling in two processes', () => {
     for (let round = 0; round < 2; round++) {
       const deliveries = await one.accept(300);
       await Promise.all([
-        ...deliveries.map((each) => one.ledger.settle(delivered(each))),
-        ...deliveries.toReversed().map((each) => other.ledger.settle(retried(each))),
+        ...deliveries.map((each) => one.settlements.settle(delivered(each))),
+        ...deliveries.toReversed().map((each) => other.settlements.settle(retried(each))),
       ]);
       const rows = await one.sql('SELECT FROM delivery WHERE notification_id = $1 AND state = $2', [
         deliveries[0]!.notificationId,

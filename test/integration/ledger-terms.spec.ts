@@ -2,13 +2,25 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { isDataError } from '../../src/infra/postgres/postgres-errors.js';
-import type { AcceptedOnTerms, OnceKey, Verdict } from '../../src/ledger/accept-on-terms.js';
-import type { Replacement } from '../../src/ledger/replace-scheduled.js';
+import type { Postgres, Query } from '../../src/infra/postgres/postgres.js';
+import { accept as acceptWith, type Accepted, type Verdict } from '../../src/ledger/accept.js';
+import { expiredCounted } from '../../src/ledger/ledger.counters.js';
+import { sweepOnceKeys } from '../../src/ledger/once-key.js';
 import { eventually } from '../support/eventually.js';
-import { newNotification, TestLedger, toBroker } from '../support/ledger.js';
+import { TestLedger, toBroker } from '../support/ledger.js';
+import { contentKey, onTerms, requestKey } from '../support/once-keys.js';
 import { real, stacks, type PreparedStack } from '../support/stacks.js';
 
 Logger.overrideLogger(false);
+
+const forQueue: Verdict = { kind: 'accepted', handedTo: 'queue' };
+const duplicateOf = (notificationId: string): Verdict => ({ kind: 'duplicate', notificationId });
+const repeats = (notificationId: string, isDuplicate = false): Verdict => ({
+  kind: 'repeated',
+  requestHash: 'hash',
+  notificationId,
+  isDuplicate,
+});
 
 describe.each(stacks)('accepting on terms on the $name stack', (stack) => {
   let prepared: PreparedStack;
@@ -25,30 +37,7 @@ describe.each(stacks)('accepting on terms on the $name stack', (stack) => {
     await prepared.release();
   });
 
-  const publishKey = (key: string = randomUUID(), more: Partial<OnceKey> = {}): OnceKey => ({
-    application: 'tester',
-    operation: 'publish',
-    key,
-    requestHash: 'hash',
-    keepSeconds: 600,
-    ...more,
-  });
-  const contentKey = (key: string = randomUUID()): OnceKey => ({
-    application: '',
-    operation: 'deduplicate',
-    key,
-    requestHash: null,
-    keepSeconds: 600,
-  });
-  const onTerms = (keys: OnceKey[], more: Partial<AcceptedOnTerms> = {}): AcceptedOnTerms => ({
-    ...newNotification(1),
-    keys,
-    notBefore: null,
-    expiresAt: null,
-    ...more,
-  });
-  const accept = async (...items: AcceptedOnTerms[]): Promise<Verdict[]> =>
-    (await test.ledger.acceptOnTerms(version, items, toBroker)).verdicts;
+  const accept = async (...items: Accepted[]): Promise<Verdict[]> => (await test.acceptAll(items)).verdicts;
 
   async function statesOf(...items: { id: string }[]): Promise<string[][]> {
     const rows = await test.sql<{ notification_id: string; state: string }>(
@@ -59,83 +48,171 @@ describe.each(stacks)('accepting on terms on the $name stack', (stack) => {
   }
 
   const keysLeadingTo = (id: string) =>
-    test.sql<{ operation: string }>('SELECT operation FROM request_key WHERE result_id = $1 ORDER BY operation', [id]);
+    test.sql<{ operation: string }>('SELECT operation FROM once_key WHERE result_id = $1 ORDER BY operation', [id]);
 
-  const forQueue: Verdict = { kind: 'accepted', handedTo: 'queue' };
-  const met = (operation: OnceKey['operation'], resultId: string, more: Partial<Verdict> = {}) => ({
-    kind: 'met',
-    operation,
-    resultId,
-    isDuplicate: false,
-    requestHash: operation === 'deduplicate' ? null : 'hash',
-    ...more,
-  });
+  /** The ledger's database, with something that happens before the statement of that name. */
+  function before(name: string, happen: () => Promise<unknown>): Postgres {
+    const watched =
+      (query: Query): Query =>
+      async (statement, values) => {
+        if (statement.name === name) await happen();
+        return query(statement, values);
+      };
+    const { postgres } = test;
+    return {
+      query: watched((statement, values) => postgres.query(statement, values)),
+      transaction: (work: (query: Query) => Promise<unknown>) => postgres.transaction((query) => work(watched(query))),
+    } as Postgres;
+  }
 
-  it('happens once per key, and says what stands under a key that was taken', async () => {
-    const key = publishKey();
-    const [first, second] = [onTerms([key]), onTerms([{ ...key, requestHash: 'other' }])];
+  it('happens once per key, and says what a reserved key led to', async () => {
+    const request = requestKey();
+    const [first, second] = [onTerms({ request }), onTerms({ request: { ...request, requestHash: 'other' } })];
     expect(await accept(first)).toEqual([forQueue]);
-    expect(await accept(second)).toEqual([met('publish', first.id)]);
+    expect(await accept(second)).toEqual([repeats(first.id)]);
     expect(await statesOf(first, second)).toEqual([['queued'], []]);
   });
 
   it('keeps the keys of applications and operations apart', async () => {
     const key = randomUUID();
     const items = [
-      onTerms([publishKey(key)]),
-      onTerms([publishKey(key, { application: 'another' })]),
-      onTerms([publishKey(key, { operation: 'put' })]),
+      onTerms({ request: requestKey(key) }),
+      onTerms({ request: requestKey(key, { application: 'another' }) }),
+      onTerms({ request: requestKey(key, { operation: 'put' }) }),
     ];
     expect(await accept(...items)).toEqual([forQueue, forQueue, forQueue]);
   });
 
-  it('takes a key again once its time is over', async () => {
-    const key = publishKey();
-    const [first, second] = [onTerms([key]), onTerms([key])];
+  it('reserves a key again once its time is over', async () => {
+    const [request, content] = [requestKey(), contentKey()];
+    const [first, second] = [onTerms({ request, content }), onTerms({ request, content })];
     await accept(first);
-    await test.sql(`UPDATE request_key SET expires_at = now() WHERE key = $1`, [key.key]);
+    await test.sql('UPDATE once_key SET expires_at = now() WHERE result_id = $1', [first.id]);
     expect(await accept(second)).toEqual([forQueue]);
-    expect(await keysLeadingTo(second.id)).toHaveLength(1);
+    expect(await keysLeadingTo(second.id)).toHaveLength(2);
   });
 
-  it('accepts the others of a batch in which some are met', async () => {
-    const taken = publishKey();
-    const first = onTerms([taken]);
+  it('accepts the others of a batch in which some are refused', async () => {
+    const request = requestKey();
+    const first = onTerms({ request });
     await accept(first);
-    const batch = [onTerms([]), onTerms([taken]), onTerms([publishKey()]), onTerms([publishKey(), contentKey()])];
-    expect(await accept(...batch)).toEqual([forQueue, met('publish', first.id), forQueue, forQueue]);
+    const batch = [
+      onTerms({}),
+      onTerms({ request }),
+      onTerms({ request: requestKey() }),
+      onTerms({ request: requestKey(), content: contentKey() }),
+    ];
+    expect(await accept(...batch)).toEqual([forQueue, repeats(first.id), forQueue, forQueue]);
     expect(await statesOf(...batch)).toEqual([['queued'], [], ['queued'], ['queued']]);
   });
 
-  it('leaves no key behind of a content that was not published because its request had been made before', async () => {
-    const [request, content] = [publishKey(), contentKey()];
-    const first = onTerms([request]);
+  it('reserves no key for content that was not published because its request had been carried out before', async () => {
+    const [request, content] = [requestKey(), contentKey()];
+    const first = onTerms({ request });
     await accept(first);
-    const repeated = onTerms([request, content]);
-    expect(await accept(repeated)).toEqual([met('publish', first.id)]);
+    const repeated = onTerms({ request, content });
+    expect(await accept(repeated)).toEqual([repeats(first.id)]);
     expect(await keysLeadingTo(repeated.id)).toEqual([]);
-    expect(await accept(onTerms([content]))).toEqual([forQueue]);
+    expect(await accept(onTerms({ content }))).toEqual([forQueue]);
   });
 
-  it('lets a request for content seen before lead to the first, when it is repeated as well', async () => {
-    const [content, request] = [contentKey(), publishKey()];
-    const first = onTerms([content]);
+  it('lets a request for content published before lead to the first, when it is repeated as well', async () => {
+    const [content, request] = [contentKey(), requestKey()];
+    const first = onTerms({ content });
     await accept(first);
-    expect(await accept(onTerms([request, content]))).toEqual([met('deduplicate', first.id)]);
-    const again = await accept(onTerms([request, content]));
-    expect(again).toEqual([met('publish', first.id, { isDuplicate: true })]);
+    expect(await accept(onTerms({ request, content }))).toEqual([duplicateOf(first.id)]);
+    expect(await accept(onTerms({ request, content }))).toEqual([repeats(first.id, true)]);
   });
 
-  it('lets any number of the same content in one batch lead to the first', async () => {
+  it('lets any number of the same content in one batch lead to the first of them', async () => {
     const content = contentKey();
-    const first = onTerms([content]);
-    await accept(first);
-    const batch = Array.from({ length: 50 }, (_, nr) => onTerms(nr % 2 ? [content] : [publishKey(), content]));
-    expect(await accept(...batch)).toEqual(batch.map(() => met('deduplicate', first.id)));
+    const batch = Array.from({ length: 256 }, (_, nr) =>
+      onTerms(nr % 2 ? { request: requestKey(), content } : { content }),
+    );
+    expect(await accept(...batch)).toEqual([forQueue, ...batch.slice(1).map(() => duplicateOf(batch[0]!.id))]);
+  });
+
+  it('accepts content in the same batch with any number of requests for it that were carried out before', async () => {
+    const [content, carriedOut] = [contentKey(), Array.from({ length: 100 }, () => requestKey())];
+    const first = carriedOut.map((request) => onTerms({ request }));
+    await accept(...first);
+    const repeated = carriedOut.map((request) => onTerms({ request, content }));
+    const [one, other] = [onTerms({ request: requestKey(), content }), onTerms({ content })];
+    expect(await accept(...repeated, one, other)).toEqual([
+      ...first.map(({ id }) => repeats(id)),
+      forQueue,
+      duplicateOf(one.id),
+    ]);
+  });
+
+  describe('three at once', () => {
+    type Kind = 'none' | 'a' | 'b' | 'reserved';
+    interface Wish {
+      request: Kind;
+      content: Kind;
+    }
+    const kinds: Kind[] = ['none', 'a', 'b', 'reserved'];
+    const wishes = kinds.flatMap((request) => kinds.map((content): Wish => ({ request, content })));
+    const scenarios = wishes.flatMap((one) => wishes.flatMap((two) => wishes.map((three) => [one, two, three])));
+
+    /** The verdicts on notifications that come one after the other. `reserved` maps keys to what they lead to. */
+    function oneByOne(items: Accepted[], reserved: Map<string, { id: string; isDuplicate: boolean }>): Verdict[] {
+      return items.map(({ id, request, content }) => {
+        const carriedOut = request && reserved.get(request.key);
+        if (carriedOut) return repeats(carriedOut.id, carriedOut.isDuplicate);
+        const published = content && reserved.get(content.key);
+        if (request) reserved.set(request.key, { id: published?.id ?? id, isDuplicate: Boolean(published) });
+        if (published) return duplicateOf(published.id);
+        if (content) reserved.set(content.key, { id, isDuplicate: false });
+        return forQueue;
+      });
+    }
+
+    it('are decided as if they came one after the other, with any combination of keys', async () => {
+      const former = { request: requestKey(), content: contentKey() };
+      const first = onTerms(former);
+      await accept(first);
+      const batches: Accepted[][] = [];
+      scenarios.forEach((scenario, nr) => {
+        const [requests, contents] = [new Map([['reserved', former.request]]), new Map([['reserved', former.content]])];
+        for (const kind of ['a', 'b']) {
+          requests.set(kind, requestKey(`${nr} ${kind}`));
+          contents.set(kind, contentKey(`content of ${nr} ${kind}`));
+        }
+        if (nr % 85 === 0) batches.push([]); // 85 × 3 notifications are as many as are accepted together
+        for (const wish of scenario) {
+          const keys = { request: requests.get(wish.request) ?? null, content: contents.get(wish.content) ?? null };
+          batches.at(-1)!.push(onTerms({ ...keys, subscriptionIds: [] }));
+        }
+      });
+      const reserved = new Map(
+        [former.request, former.content].map(({ key }) => [key, { id: first.id, isDuplicate: false }]),
+      );
+      for (const batch of batches) expect(await accept(...batch)).toEqual(oneByOne(batch, reserved));
+      const rows = await test.sql<{ key: string; id: string; isDuplicate: boolean }>(
+        `SELECT key, result_id AS id, is_duplicate AS "isDuplicate" FROM once_key WHERE key = ANY ($1::text[])`,
+        [[...reserved.keys()]],
+      );
+      expect(new Map(rows.map(({ key, ...leadsTo }) => [key, leadsTo]))).toEqual(reserved);
+    });
+  });
+
+  it('is undecided, with no row written, when the key in the way is deleted before it is read', async () => {
+    const request = requestKey();
+    await accept(onTerms({ request }));
+    const item = onTerms({ request });
+    const forget = before('find-once-keys', () => test.sql('DELETE FROM once_key WHERE key = $1', [request.key]));
+    const { verdicts } = await acceptWith(forget, version, [item, onTerms({})], toBroker);
+    expect(verdicts).toEqual([{ kind: 'undecided' }, forQueue]);
+    expect(await statesOf(item)).toEqual([[]]);
+    expect(await accept(item)).toEqual([forQueue]);
   });
 
   it('writes neither key nor notification of a batch that fails', async () => {
-    const items = [onTerms([publishKey()]), onTerms([publishKey(), contentKey()], { body: 'a\0b' })];
+    const items = [
+      onTerms({ request: requestKey() }),
+      onTerms({ request: requestKey(), content: contentKey(), body: 'a\0b' }),
+    ];
     const error: unknown = await accept(...items).catch((cause: unknown) => cause);
     expect(isDataError(error)).toBe(true);
     for (const item of items) expect(await keysLeadingTo(item.id)).toEqual([]);
@@ -143,164 +220,105 @@ describe.each(stacks)('accepting on terms on the $name stack', (stack) => {
   });
 
   it('writes neither key nor notification when the catalogue has moved on', async () => {
-    const item = onTerms([publishKey(), contentKey()]);
-    const answer = await test.ledger.acceptOnTerms(version - 1, [item], toBroker);
-    expect(answer).toMatchObject({ version, verdicts: [] });
+    const item = onTerms({ request: requestKey(), content: contentKey() });
+    expect(await test.acceptAll([item], toBroker, version - 1)).toMatchObject({ version, verdicts: [] });
     expect(await keysLeadingTo(item.id)).toEqual([]);
     expect(await statesOf(item)).toEqual([[]]);
   });
 
-  it('records what is too old as expired, and what is for later as waiting until then', async () => {
-    const now = Date.now();
+  it('records and counts a notification that is too old as expired, and one for later as waiting until then', async () => {
+    const counted = async () => (await expiredCounted.get()).values[0]!.value;
+    const [now, countedBefore] = [Date.now(), await counted()];
     const items = [
-      onTerms([], { expiresAt: now - 1000 }),
-      onTerms([], { expiresAt: now + 60_000 }),
-      onTerms([], { notBefore: now + 60_000 }),
-      onTerms([], { notBefore: now - 60_000 }),
+      onTerms({ expiresAt: now - 1000 }),
+      onTerms({ expiresAt: now + 60_000 }),
+      onTerms({ notBefore: now + 60_000 }),
+      onTerms({ notBefore: now - 60_000 }),
     ];
     const handedTo = (await accept(...items)).map((verdict) => verdict.kind === 'accepted' && verdict.handedTo);
-    expect(handedTo).toEqual(['nobody', 'queue', 'later', 'queue']);
+    expect(handedTo).toEqual(['nobody', 'queue', 'dispatcher', 'queue']);
     expect(await statesOf(...items)).toEqual([['expired'], ['queued'], ['waiting'], ['queued']]);
-    const [later] = await test.sql<{ next_at: Date }>('SELECT next_at FROM delivery WHERE notification_id = $1', [
-      items[2]!.id,
-    ]);
-    expect(later!.next_at.getTime()).toBe(now + 60_000);
+    expect((await counted()) - countedBefore).toBe(1);
+    const rows = await test.sql<{ next_at: Date | null; queued_at: Date | null; expires_at: Date | null }>(
+      `SELECT next_at, queued_at, expires_at FROM delivery WHERE notification_id = ANY ($1::uuid[]) ORDER BY notification_id`,
+      [items.map(({ id }) => id)],
+    );
+    const timeOf = (date: Date | null) => date?.getTime() ?? null;
+    expect(rows.map(({ next_at: nextAt }) => timeOf(nextAt))).toEqual([null, null, now + 60_000, null]);
+    expect(rows.map(({ queued_at: queuedAt }) => queuedAt !== null)).toEqual([false, true, false, true]);
+    expect(rows.map(({ expires_at: expiresAt }) => timeOf(expiresAt))).toEqual([now - 1000, now + 60_000, null, null]);
+  });
+
+  it('lets everything wait where there is no queue, and a notification for later until then', async () => {
+    const now = Date.now();
+    const items = [onTerms({ request: requestKey() }), onTerms({ notBefore: now + 60_000 })];
+    const { verdicts } = await test.acceptAll(items, { state: 'waiting', delayMs: 1000 });
+    expect(verdicts).toEqual(items.map(() => ({ kind: 'accepted', handedTo: 'dispatcher' })));
+    const [soon, later] = await Promise.all(
+      items.map(({ id, subscriptionIds }) => test.row({ notificationId: id, subscriptionId: subscriptionIds[0]! })),
+    );
+    expect(soon).toMatchObject({ state: 'waiting', process: null });
+    expect(soon!.due_in_ms).toBeLessThanOrEqual(1000);
+    expect(later!.due_in_ms).toBeGreaterThan(10_000);
+  });
+
+  it('names the process whose memory is the queue, but only where the queue has the delivery', async () => {
+    const items = [onTerms({ request: requestKey() }), onTerms({ notBefore: Date.now() + 60_000 })];
+    await test.acceptAll(items, { state: 'queued', process: 'a process' });
+    const rows = await Promise.all(
+      items.map(({ id, subscriptionIds }) => test.row({ notificationId: id, subscriptionId: subscriptionIds[0]! })),
+    );
+    expect(rows.map((row) => row!.process)).toEqual(['a process', null]);
   });
 
   it('forgets keys whose time is over, and only those', async () => {
-    const [over, kept] = [publishKey(), publishKey()];
-    await accept(onTerms([over]), onTerms([kept]));
-    await test.sql('UPDATE request_key SET expires_at = now() WHERE key = $1', [over.key]);
-    await test.ledger.sweepKeys();
-    const left = await test.sql<{ key: string }>('SELECT key FROM request_key WHERE key = ANY ($1::text[])', [
+    const [over, kept] = [requestKey(), requestKey()];
+    await accept(onTerms({ request: over }), onTerms({ request: kept }));
+    await test.sql('UPDATE once_key SET expires_at = now() WHERE key = $1', [over.key]);
+    await sweepOnceKeys(test.postgres);
+    const left = await test.sql<{ key: string }>('SELECT key FROM once_key WHERE key = ANY ($1::text[])', [
       [over.key, kept.key],
     ]);
     expect(left).toEqual([{ key: kept.key }]);
   });
 
-  describe('replacing what is scheduled', () => {
-    const inAMinute = () => Date.now() + 60_000;
-    const scheduled = async (subscriptions = 2): Promise<{ key: string; id: string }> => {
-      const key = publishKey(randomUUID(), { operation: 'put' });
-      const item = onTerms([key], { ...newNotification(subscriptions), notBefore: inAMinute() });
-      await accept(item);
-      return { key: key.key, id: item.id };
-    };
-    const replacement = (key: string, more: Partial<Replacement> = {}): Replacement => ({
-      application: 'tester',
-      key,
-      requestHash: 'other',
-      keepSeconds: 600,
-      channel: 'cases',
-      body: '{"new":true}',
-      notBefore: inAMinute(),
-      expiresAt: null,
-      subscriptionIds: [randomUUID()],
-      ...more,
-    });
-
-    it('puts text, time and subscriptions in the place of the former ones', async () => {
-      const { key, id } = await scheduled();
-      expect(await test.ledger.replaceScheduled(version, replacement(key))).toEqual({ kind: 'replaced', id });
-      expect(await statesOf({ id })).toEqual([['waiting']]);
-      expect((await test.ledger.bodies([id])).get(id)).toBe('{"new":true}');
-      expect(await accept(onTerms([publishKey(key, { operation: 'put', requestHash: 'other' })]))).toEqual([
-        met('put', id, { requestHash: 'other' } as Partial<Verdict>),
-      ]);
-    });
-
-    it('makes it due at once when the new content is for now', async () => {
-      await test.clear();
-      const { key, id } = await scheduled();
-      await test.ledger.replaceScheduled(version, replacement(key, { notBefore: null }));
-      const { deliveries } = await test.leases.claimDue(10, null);
-      expect(deliveries.map(({ notificationId, body }) => [notificationId, body])).toEqual([[id, '{"new":true}']]);
-      expect(await test.ledger.replaceScheduled(version, replacement(key))).toEqual({ kind: 'sent' });
-    });
-
-    it('does not replace what was handed out, not even in part', async () => {
-      const { key, id } = await scheduled();
-      await test.sql(
-        `UPDATE delivery SET next_at = now() WHERE (notification_id, subscription_id) IN
-           (SELECT notification_id, subscription_id FROM delivery WHERE notification_id = $1 LIMIT 1)`,
-        [id],
-      );
-      const { deliveries } = await test.leases.claimDue(100, null);
-      expect(deliveries.filter(({ notificationId }) => notificationId === id)).toHaveLength(1);
-      expect(await test.ledger.replaceScheduled(version, replacement(key))).toEqual({ kind: 'sent' });
-    });
-
-    it('replaces what ended without having been sent', async () => {
-      const { key, id } = await scheduled();
-      const [{ subscription_id: subscriptionId }] = (await test.sql<{ subscription_id: string }>(
-        'SELECT subscription_id FROM delivery WHERE notification_id = $1',
-        [id],
-      )) as [{ subscription_id: string }];
-      await test.ledger.cancel({ notificationId: id, subscriptionId });
-      expect(await test.ledger.replaceScheduled(version, replacement(key))).toEqual({ kind: 'replaced', id });
-    });
-
-    it('leaves to its own publisher what a key stands for as a duplicate', async () => {
-      const content = contentKey();
-      const first = onTerms([content], { notBefore: inAMinute(), publisher: 'another' });
+  if (stack === real) {
+    it('keeps the key in the way from being forgotten until a notification with two keys is decided', async () => {
+      const [request, content] = [requestKey(), contentKey()];
+      const first = onTerms({ content });
       await accept(first);
-      const key = publishKey(randomUUID(), { operation: 'put' });
-      expect(await accept(onTerms([key, content]))).toEqual([met('deduplicate', first.id)]);
-      expect(await test.ledger.replaceScheduled(version, replacement(key.key))).toEqual({ kind: 'sent' });
-      expect(await statesOf(first)).toEqual([['waiting']]);
+      await test.sql(`UPDATE once_key SET expires_at = now() + interval '1 s' WHERE key = $1`, [content.key]);
+      const sweepLate = before('find-once-keys', async () => {
+        await eventually(async () => {
+          const [row] = await test.sql('SELECT FROM once_key WHERE key = $1 AND expires_at <= now()', [content.key]);
+          return row !== undefined;
+        }, 'its time to be over');
+        await sweepOnceKeys(test.postgres);
+      });
+      const { verdicts } = await acceptWith(sweepLate, version, [onTerms({ request, content })], toBroker);
+      expect(verdicts).toEqual([duplicateOf(first.id)]);
     });
-
-    it('says so when it was matched with an older catalogue', async () => {
-      const { key, id } = await scheduled(3);
-      const answer = await test.ledger.replaceScheduled(version - 1, replacement(key));
-      expect(answer).toEqual({ kind: 'outdated', version });
-      expect(await statesOf({ id })).toEqual([['waiting', 'waiting', 'waiting']]);
-    });
-
-    it('is either replaced or handed out, however the two fall together', async () => {
-      for (let round = 0; round < 20; round++) {
-        await test.clear();
-        const { key, id } = await scheduled(3);
-        await test.sql('UPDATE delivery SET next_at = now()');
-        const [replaced, first] = await Promise.all([
-          test.ledger.replaceScheduled(version, replacement(key, { notBefore: null })),
-          test.leases.claimDue(10, null),
-        ]);
-        const second = await test.leases.claimDue(10, null);
-        const bodies = [...first.deliveries, ...second.deliveries].map(({ body }) => body);
-        expect([replaced.kind, bodies]).toEqual(
-          replaced.kind === 'replaced' ? ['replaced', ['{"new":true}']] : ['sent', ['{}', '{}', '{}']],
-        );
-        expect(await statesOf({ id })).toEqual([bodies.map(() => 'queued')]);
-      }
-    });
-  });
+  }
 });
 
 describe('accepting on terms, with several at once', () => {
   it('gives each key to one of many, over two connection pools, without a deadlock', async () => {
     const prepared = await real.prepare();
     const processes = await Promise.all([TestLedger.open(prepared.settings), TestLedger.open(prepared.settings)]);
-    const version = await processes[0].catalogueVersion();
     const keys = Array.from({ length: 20 }, () => randomUUID());
     const results = await Promise.all(
       Array.from({ length: 40 }, (_, nr) => {
-        const items = keys.map((key) => ({
-          ...newNotification(1),
-          keys: [{ application: '', operation: 'deduplicate' as const, key, requestHash: null, keepSeconds: 60 }],
-          notBefore: null,
-          expiresAt: null,
-        }));
-        if (nr % 2) items.reverse(); // in whatever order they come: no deadlock
-        return processes[nr % 2]!.ledger.acceptOnTerms(version, items, toBroker);
+        const items = keys.map((key) =>
+          onTerms({ request: nr % 4 < 2 ? requestKey(key) : requestKey(), content: contentKey(key) }),
+        );
+        if (nr % 2) items.reverse(); // in any order: no deadlock
+        return processes[nr % 2]!.acceptAll(items);
       }),
     );
     const accepted = results.flatMap(({ verdicts }) => verdicts).filter(({ kind }) => kind === 'accepted');
     expect(accepted).toHaveLength(keys.length);
-    await eventually(async () => {
-      const [row] = await processes[0].sql<{ count: string }>('SELECT count(*) FROM notification');
-      return Number(row!.count) === keys.length;
-    }, 'one notification for each key');
+    const [row] = await processes[0].sql<{ count: string }>('SELECT count(*) FROM notification');
+    expect(Number(row!.count)).toBe(keys.length);
     await Promise.all(processes.map((process) => process.close()));
     await prepared.release();
   });

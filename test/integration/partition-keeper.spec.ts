@@ -73,7 +73,7 @@ describe.each(stacks)('the partitions of the ledger on the $name stack', (stack)
     expect(await days()).toEqual(week);
   });
 
-  it('are dropped with all they hold when their time is over, and not a day before', async () => {
+  it('are dropped with all their rows when their time is over, and not a day before', async () => {
     const old = await makeDay(31);
     await makeDay(30);
     await addDelivery(old, 'delivered');

@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { readSettings } from '../../src/config/settings.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
+import { statement } from '../../src/infra/postgres/statement.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 
-const select = { name: 'select', text: 'SELECT 1 AS one' };
+const select = statement('select', 'SELECT 1 AS one');
 
 describe('the connection to Postgres', () => {
   let database: TestDatabase;
@@ -24,30 +25,30 @@ describe('the connection to Postgres', () => {
     await database.drop();
   });
 
-  it('may go in the middle of a transaction: that fails, the process lives on, and the next finds another', async () => {
+  it('may be lost in a transaction: that fails, the process lives on, and the next gets another connection', async () => {
     const transaction = postgres.transaction(async (query) => {
-      await query(select, []);
-      await proxy.cut(); // nothing is being asked at this moment, so only the connection itself can tell
+      await query(select);
+      await proxy.cut(); // no statement is running now, so only the connection itself can report it
       await eventually(() => proxy.openConnections === 0);
-      return query(select, []);
+      return query(select);
     });
     await expect(transaction).rejects.toThrow(/Connection terminated|ECONNRESET|not queryable/);
     await proxy.restore();
-    expect(await postgres.transaction((query) => query(select, []))).toEqual([{ one: 1 }]);
+    expect(await postgres.transaction((query) => query(select))).toEqual([{ one: 1 }]);
   });
 
   it('may freeze: the statement fails in good time, and the next gets another connection', async () => {
-    await postgres.query(select, []);
+    await postgres.query(select);
     proxy.holdUp();
-    await expect(postgres.query(select, [])).rejects.toThrow('Query read timeout');
+    await expect(postgres.query(select)).rejects.toThrow('Query read timeout');
     await proxy.cut();
     await proxy.restore();
-    expect(await postgres.query(select, [])).toEqual([{ one: 1 }]);
+    expect(await postgres.query(select)).toEqual([{ one: 1 }]);
   });
 
-  it('may go while a transaction waits for an answer', async () => {
-    const sleeping = { name: 'sleeping', text: 'SELECT pg_sleep(60)' };
-    const transaction = postgres.transaction((query) => query(sleeping, []));
+  it('may be lost while a transaction waits for an answer', async () => {
+    const sleeping = statement('sleeping', 'SELECT pg_sleep(60)');
+    const transaction = postgres.transaction((query) => query(sleeping));
     const ended = transaction.catch((error: unknown) => error);
     await eventually(async () => {
       const rows = await postgres.dataSource.query("SELECT FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'");
@@ -56,6 +57,6 @@ describe('the connection to Postgres', () => {
     await proxy.cut();
     expect(String(await ended)).toMatch(/Connection terminated|ECONNRESET|Query read timeout/);
     await proxy.restore();
-    expect(await postgres.transaction((query) => query(select, []))).toEqual([{ one: 1 }]);
+    expect(await postgres.transaction((query) => query(select))).toEqual([{ one: 1 }]);
   });
 });

@@ -1,18 +1,23 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { readSettings } from '../../src/config/settings.js';
-import { Postgres, type Statement } from '../../src/infra/postgres/postgres.js';
+import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { isDataError, isUnavailable } from '../../src/infra/postgres/postgres-errors.js';
+import { rowsOf, statement, valuesOf, type Statement, type Values } from '../../src/infra/postgres/statement.js';
 import { eventually } from '../support/eventually.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 
-const echo: Statement = { name: 'echo', text: 'SELECT $1::text AS text' };
-const refused: [string, Statement, unknown[]][] = [
-  ['a text with a NUL character', echo, ['a\0b']],
-  ['what is no uuid', { name: 'uuid', text: 'SELECT $1::uuid' }, ['nonsense']],
-  ['a key that is there already', { name: 'insert', text: 'INSERT INTO catalogue (version) VALUES ($1)' }, [1]],
-  ['a division by zero', { name: 'divide', text: 'SELECT 1 / $1::int' }, [0]],
+const echo = statement('echo', 'SELECT $text::text AS text');
+const refused: [string, Statement, Values][] = [
+  ['a text with a NUL character', echo, { text: 'a\0b' }],
+  ['a text that is no uuid', statement('uuid', 'SELECT $id::uuid'), { id: 'nonsense' }],
+  [
+    'a key that is there already',
+    statement('insert', 'INSERT INTO catalogue (version) VALUES ($version)'),
+    { version: 1 },
+  ],
+  ['a division by zero', statement('divide', 'SELECT 1 / $divisor::int'), { divisor: 0 }],
 ];
 
 describe.each(stacks)('the database of the $name stack', (stack) => {
@@ -29,17 +34,17 @@ describe.each(stacks)('the database of the $name stack', (stack) => {
     await prepared.release();
   });
 
-  it.each(refused)('goes on after it refused %s', async (_what, statement, values) => {
-    const failure = await postgres.query(statement, values).catch((error: unknown) => error);
+  it.each(refused)('goes on after it refused %s', async (_what, refusedOne, values) => {
+    const failure = await postgres.query(refusedOne, values).catch((error: unknown) => error);
     expect(isDataError(failure)).toBe(true);
-    expect(await postgres.query(echo, ['after'])).toEqual([{ text: 'after' }]);
+    expect(await postgres.query(echo, { text: 'after' })).toEqual([{ text: 'after' }]);
   });
 
-  it('gives everyone their own answer, whatever it refuses in between', async () => {
+  it('gives every caller its own answer, also when it refuses some statements', async () => {
     const answers = await Promise.allSettled(
       Array.from({ length: 40 }, (_, nr) => {
-        const [, statement, values] = refused[(nr >> 1) % refused.length]!;
-        return nr % 2 === 0 ? postgres.query(echo, [String(nr)]) : postgres.query(statement, values);
+        const [, refusedOne, values] = refused[(nr >> 1) % refused.length]!;
+        return nr % 2 === 0 ? postgres.query(echo, { text: String(nr) }) : postgres.query(refusedOne, values);
       }),
     );
     const found = answers.map((answer) =>
@@ -48,38 +53,77 @@ describe.each(stacks)('the database of the $name stack', (stack) => {
     expect(found).toEqual(answers.map((_, nr) => (nr % 2 === 0 ? [{ text: String(nr) }] : 'refused')));
   });
 
-  it('keeps its connections, whatever it refuses', async () => {
+  it('keeps its connections when it refuses statements', async () => {
+    const pid = statement('pid', 'SELECT pg_backend_pid() AS pid');
     const backends = async () => {
-      const rows = await Promise.all(
-        [1, 2, 3].map(() =>
-          postgres.query<{ pid: number }>({ name: 'pid', text: 'SELECT pg_backend_pid() AS pid' }, []),
-        ),
-      );
+      const rows = await Promise.all([1, 2, 3].map(() => postgres.query<{ pid: number }>(pid)));
       return new Set(rows.map(([row]) => row!.pid));
     };
     const before = await backends();
-    await Promise.allSettled(refused.map(([, statement, values]) => postgres.query(statement, values)));
+    await Promise.allSettled(refused.map(([, refusedOne, values]) => postgres.query(refusedOne, values)));
     const after = await backends();
     expect([...after].filter((pid) => !before.has(pid))).toEqual([]);
   });
 
-  it('undoes a transaction in which something was refused, and goes on', async () => {
-    const raise: Statement = { name: 'raise', text: 'UPDATE catalogue SET version = version + 1 RETURNING version' };
-    const read: Statement = { name: 'read', text: 'SELECT version FROM catalogue' };
-    const before = await postgres.query(read, []);
-    for (const [, statement, values] of refused) {
+  it('undoes a transaction in which a statement was refused, and goes on', async () => {
+    const raise = statement('raise', 'UPDATE catalogue SET version = version + 1 RETURNING version');
+    const read = statement('read', 'SELECT version FROM catalogue');
+    const before = await postgres.query(read);
+    for (const [, refusedOne, values] of refused) {
       const work = postgres.transaction(async (query) => {
-        await query(raise, []);
-        await query(statement, values);
+        await query(raise);
+        await query(refusedOne, values);
       });
       await expect(work).rejects.toMatchObject({ code: expect.stringMatching(/^2[23]/) as unknown });
       const typeorm = postgres.dataSource.transaction(async (manager) => {
         await manager.query(raise.text);
-        await manager.query(statement.text, values);
+        await manager.query(refusedOne.text, valuesOf(refusedOne, values));
       });
       expect(isDataError(await typeorm.catch((error: unknown) => error))).toBe(true);
     }
-    expect(await postgres.query(read, [])).toEqual(before);
+    expect(await postgres.query(read)).toEqual(before);
+  });
+
+  it('says how many rows a statement changed', async () => {
+    await postgres.query(
+      statement(
+        'add',
+        `INSERT INTO process (id, roles, expires_at)
+      SELECT 'counted-' || nr, '{}', now() FROM generate_series(1, 3) AS nr`,
+      ),
+    );
+    const remove = statement('remove', `DELETE FROM process WHERE id LIKE $pattern AND id <> $spared`);
+    const values = { pattern: 'counted-%', spared: 'counted-2' };
+    expect(await postgres.affected(remove, values)).toBe(2);
+    expect(await postgres.affected(remove, values)).toBe(0);
+    expect(await postgres.affected(remove, { ...values, spared: '' })).toBe(1);
+  });
+
+  it('gets rows as one array a column, and returns them as rows', async () => {
+    const rows = rowsOf<{ name: string; size: number | null }>('given', {
+      size: ['int', (item) => item.size],
+      name: ['text', (item) => item.name],
+    });
+    const items = [
+      { name: 'one', size: 1 },
+      { name: 'none', size: null },
+      { name: 'two', size: 2 },
+    ];
+    const read = statement(
+      'rows',
+      `SELECT name, size, (${rows.array('name')})[2] AS second FROM ${rows.from} WHERE name <> $other`,
+    );
+    expect(await postgres.query(read, { other: 'two', ...rows.bind(items) })).toEqual([
+      { name: 'one', size: 1, second: 'none' },
+      { name: 'none', size: null, second: 'none' },
+    ]);
+    expect(await postgres.query(read, { other: 'two', ...rows.bind([]) })).toEqual([]);
+  });
+
+  it('does not run a statement while a parameter is missing', async () => {
+    await expect(postgres.query(echo, { txet: 'misspelt' })).rejects.toThrow(
+      'statement echo: nothing was given for $text',
+    );
   });
 
   it('knows its migrations, and that none is left to run', async () => {
@@ -88,22 +132,22 @@ describe.each(stacks)('the database of the $name stack', (stack) => {
   });
 });
 
-describe('a Postgres that goes and comes back', () => {
+describe('a Postgres that stops and comes back', () => {
   it('refuses while it is gone, and works again afterwards', async () => {
     const prepared = await stacks.find(({ name }) => name === 'real')!.prepare();
     const proxy = await TcpProxy.start(prepared.settings.DATABASE_URL!);
     const postgres = await Postgres.open(readSettings({ ...prepared.settings, DATABASE_URL: proxy.url }), []);
-    expect(await postgres.query(echo, ['before'])).toEqual([{ text: 'before' }]);
-    const slow: Statement = { name: 'slow', text: 'SELECT pg_sleep(30)' };
-    const cutOff = [postgres.query(slow, []), postgres.transaction((query) => query(slow, []))];
+    expect(await postgres.query(echo, { text: 'before' })).toEqual([{ text: 'before' }]);
+    const slow = statement('slow', 'SELECT pg_sleep(30)');
+    const cutOff = [postgres.query(slow), postgres.transaction((query) => query(slow))];
     const failures = Promise.all(cutOff.map((work) => work.catch((error: unknown) => error)));
     await eventually(async () => (await activeSleeps(prepared)) === 2, 'both to be under way');
     await proxy.cut();
     for (const failure of await failures) expect(isUnavailable(failure)).toBe(true);
-    const failure = await postgres.query(echo, ['gone']).catch((error: unknown) => error);
+    const failure = await postgres.query(echo, { text: 'gone' }).catch((error: unknown) => error);
     expect(isUnavailable(failure)).toBe(true);
     await proxy.restore();
-    await eventually(() => postgres.query(echo, ['back']).catch(() => undefined));
+    await eventually(() => postgres.query(echo, { text: 'back' }).catch(() => undefined));
     await postgres.close();
     await proxy.cut();
     await prepared.release();

@@ -46,7 +46,7 @@ describe('private servers', () => {
 
   it('give RabbitMQ the project’s own configuration', async () => {
     const connection = await connect(servers.rabbitmq.url);
-    // What the server proposes when a connection is opened; rabbitmq.conf sets it, the default is 60.
+    // The server proposes this when a connection is opened; rabbitmq.conf sets it, the default is 60.
     expect((connection.connection as unknown as { heartbeat: number }).heartbeat).toBe(20);
     await connection.close();
   });

@@ -10,7 +10,7 @@ import { answer, drip, hang, huge, nonsense, Receiver, redirect, reset } from '.
 
 const megabyte = 1024 * 1024;
 
-/** A server that says exactly these bytes to whoever has sent a whole request, and remembers what it got. */
+/** A server that answers a whole request with exactly these bytes, and records the requests. */
 class RawReceiver {
   private constructor(
     private readonly server: Server,
@@ -125,7 +125,7 @@ describe('a call to a receiver', () => {
     expect(receiver.requests).toHaveLength(1);
   });
 
-  it('repeats nothing, and says that it may have been heard, when the connection is reset', async () => {
+  it('is not repeated, and may have arrived, when the connection is reset', async () => {
     receiver.next(reset);
     expect(await client.post(request())).toMatchObject({
       kind: 'unanswered',
@@ -155,7 +155,7 @@ describe('a call to a receiver', () => {
   it.each([
     ['speaks another protocol', nonsense],
     ['closes without an answer', (_: unknown, response: { socket: Socket | null }) => void response.socket?.end()],
-  ])('fails, said in words, when the receiver %s', async (_what, behaviour) => {
+  ])('fails with a readable reason when the receiver %s', async (_what, behaviour) => {
     receiver.next(behaviour);
     const response = await client.post(request());
     expect(response).toMatchObject({
@@ -168,7 +168,7 @@ describe('a call to a receiver', () => {
 
   it.each([
     ['a status line of nonsense', 'HTTP/1.1 OK fine\r\n\r\n'],
-    ['a status no one has heard of', 'HTTP/1.1 099 Low\r\ncontent-length: 0\r\n\r\n'],
+    ['an unknown status', 'HTTP/1.1 099 Low\r\ncontent-length: 0\r\n\r\n'],
     ['two lengths', 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\nhello'],
     ['a negative length', 'HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n'],
     ['less than it promised', 'HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\nhello'],
@@ -179,27 +179,27 @@ describe('a call to a receiver', () => {
     expect(await postRaw(text)).toMatchObject({ kind: 'unanswered', wasSent: true });
   });
 
-  it('does not take a hint for the answer', async () => {
+  it('does not mistake an informational response for the answer', async () => {
     const hints = 'HTTP/1.1 102 Processing\r\nretry-after: 99\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n';
     const response = await postRaw(`${hints}HTTP/1.1 503 Busy\r\ncontent-length: 2\r\n\r\nno`);
     expect(response).toMatchObject({ kind: 'answered', status: 503, retryAfter: undefined, excerpt: 'no' });
   });
 
-  it('takes the first of several Retry-After headers', async () => {
+  it('uses the first of several Retry-After headers', async () => {
     const response = await postRaw(
       'HTTP/1.1 503 Busy\r\nretry-after: 5\r\nRetry-After: 9\r\ncontent-length: 0\r\n\r\n',
     );
     expect(response).toMatchObject({ kind: 'answered', status: 503, retryAfter: '5' });
   });
 
-  it('keeps the beginning of a failure, and no half a character less than it must', async () => {
+  it('keeps the first 500 UTF-16 units of a failure, also when that cuts a character in half', async () => {
     receiver.next(answer(500, {}, `${'x'.repeat(499)}😀 and more`));
     const response = await client.post(request());
     expect(response).toMatchObject({ kind: 'answered', excerpt: expect.stringMatching(/^x{499}/) });
     expect((response as { excerpt: string }).excerpt).toHaveLength(500);
   });
 
-  it('gives up an answer of 100 MB after the first, and leaves the rest of it unread', async () => {
+  it('gives up an answer of 100 MB after the first megabyte, and leaves the rest unread', async () => {
     receiver.next(huge(100 * megabyte), huge(100 * megabyte, 500));
     for (let times = 0; times < 2; times++) {
       expect(await client.post(request())).toMatchObject({
@@ -212,12 +212,12 @@ describe('a call to a receiver', () => {
     for (const bytes of receiver.answeredBytes) expect(bytes).toBeLessThan(50 * megabyte);
   });
 
-  it('takes an answer that is just not too long', async () => {
+  it('accepts an answer of the greatest length', async () => {
     receiver.next(huge(megabyte));
     expect(await client.post(request())).toMatchObject({ kind: 'answered', status: 200 });
   });
 
-  describe('with a receiver that takes its time', () => {
+  describe('with a slow receiver', () => {
     beforeEach(() => useClient({ NOTIFICATION_REQUESTS_TIMEOUT: '0.4' }));
 
     const tooLate = {
@@ -234,7 +234,7 @@ describe('a call to a receiver', () => {
       expect((found as { durationMs: number }).durationMs).toBeGreaterThanOrEqual(400);
     }
 
-    it('is heard although this process stood still until the time was over', async () => {
+    it('is read although this process was blocked until the time was over', async () => {
       raw = await RawReceiver.start((socket) => {
         socket.write('HTTP/1.1 204 No Content\r\n\r\n');
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000);
@@ -242,7 +242,7 @@ describe('a call to a receiver', () => {
       expect(await client.post(request({ url: raw.url }))).toMatchObject({ kind: 'answered', status: 204 });
     });
 
-    it('ends when it says nothing at all', async () => {
+    it('ends when it does not answer at all', async () => {
       receiver.next(hang);
       await expectTooLate(client.post(request()));
     });
@@ -269,8 +269,8 @@ describe('a call to a receiver', () => {
       expect(raw.received).toHaveLength(1);
     });
 
-    it('ends when it takes no connection, which it then cannot have heard', async () => {
-      // A listener whose line is full: the system of the receiver answers nothing.
+    it('ends when it accepts no connection; the call has not arrived', async () => {
+      // A listener whose backlog is full: the system of the receiver does not answer.
       const full = await fullListener();
       try {
         await client.close();
@@ -282,7 +282,7 @@ describe('a call to a receiver', () => {
     });
   });
 
-  it('fails when nobody listens, which nobody then has heard', async () => {
+  it('fails when no process listens; the call has not arrived', async () => {
     await receiver.stop();
     const response = await client.post(request());
     expect(response).toMatchObject({
@@ -315,7 +315,7 @@ describe('a call to a receiver', () => {
   });
 
   it.each(['Bearer x\r\nx-injected: 1', 'Bearer x\nx-injected: 1', 'Bearer \0', 'Bearer €'])(
-    'sends no header value that is none (%j), and does not tell it to anyone',
+    'does not send an invalid header value (%j), and does not show it in the error',
     async (authorization) => {
       const response = await client.post(request({ headers: { authorization } }));
       expect(response).toMatchObject({ kind: 'unanswered', wasSent: false });
@@ -339,7 +339,7 @@ describe('a call to a receiver', () => {
       },
     );
 
-    it('calls an address that is allowed all the same', async () => {
+    it('calls an address that is allowed although it is not public', async () => {
       await useClient({ CALLBACK_NETWORKS: 'public', CALLBACK_ALLOWED_NETWORKS: '127.0.0.0/8' });
       expect(await client.post(request())).toMatchObject({ kind: 'answered', status: 204 });
     });
@@ -350,13 +350,13 @@ describe('a call to a receiver', () => {
     const calls = Array.from({ length: 20 }, () => client.post(request()));
     await eventually(() => receiver.requests.length === 20);
     client.abandonAll();
-    expect(await Promise.all(calls)).toEqual(calls.map(() => ({ kind: 'abandoned', wasSent: true })));
+    expect(await Promise.all(calls)).toMatchObject(calls.map(() => ({ kind: 'abandoned', wasSent: true })));
     receiver.always(answer(204));
     expect(await client.post(request())).toMatchObject({ kind: 'answered' });
   });
 });
 
-/** Listens with a line of one, which is taken: further connects get no answer. */
+/** Listens with a backlog of one, which is full: further connects get no answer. */
 async function fullListener(): Promise<{ url: string; close: () => void }> {
   const script = `
     const net = require('node:net');

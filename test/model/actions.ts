@@ -9,7 +9,7 @@ export type Action =
   | { do: 'step'; pick: number; fate: Fate; count: number }
   | { do: 'hand'; pick: number; to: number }
   | { do: 'call'; pick: number; event: CallEvent }
-  | { do: 'duty'; by: number; duty: 'dispatch' | 'recover' }
+  | { do: 'task'; by: number; task: 'hand-out' | 'recover' }
   | { do: 'pass'; ms: number }
   | { do: 'kill' | 'stop' | 'freeze'; process: number }
   | { do: 'thaw' }
@@ -17,7 +17,7 @@ export type Action =
   | { do: 'requeue'; process: number }
   | { do: 'double'; pick: number }
   | { do: 'wipe'; isNoticed: boolean }
-  /** What a flushed Redis, or Postgres after a crash, no longer knows. */
+  /** Empties these tables, as a flush of Redis or a crash of Postgres does. */
   | { do: 'forget'; tables: readonly string[] }
   | { do: 'operate'; pick: number; verb: 'cancel' | 'retry' }
   | { do: 'subscription'; pick: number; verb: 'remove' | 'disable' | 'enable' };
@@ -45,7 +45,7 @@ const terms = fc.oneof(
 
 const publish = fc.record({ do: always('publish' as const), by: process, terms });
 
-/** Mostly the ordinary course of things, now and then a misfortune. */
+/** Mostly what ordinarily happens, now and then a misfortune. */
 const action: fc.Arbitrary<Action> = fc.oneof(
   {
     weight: 60,
@@ -57,9 +57,9 @@ const action: fc.Arbitrary<Action> = fc.oneof(
   {
     weight: 12,
     arbitrary: fc.record({
-      do: always('duty' as const),
+      do: always('task' as const),
       by: process,
-      duty: fc.constantFrom('dispatch' as const, 'recover' as const),
+      task: fc.constantFrom('hand-out' as const, 'recover' as const),
     }),
   },
   // A linger, a window's patience, a retry, a dead process, a lease, a claim.
@@ -82,7 +82,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
     weight: 1,
     arbitrary: fc.record({
       do: always('forget' as const),
-      tables: fc.constantFrom(['idempotency_key'], ['idempotency_key', 'process', 'lane_progress']),
+      tables: fc.constantFrom(['idempotency_key'], ['idempotency_key', 'process', 'lane_progress', 'queue_creation']),
     }),
   },
   {
@@ -103,6 +103,6 @@ const action: fc.Arbitrary<Action> = fc.oneof(
   },
 );
 
-export const course: fc.Arbitrary<Action[]> = fc
+export const actions: fc.Arbitrary<Action[]> = fc
   .tuple(publish, fc.array(action, { minLength: 30, maxLength: 250, size: 'max' }))
   .map(([first, rest]) => [first, ...rest]);

@@ -1,7 +1,8 @@
 import type { EntityManager } from 'typeorm';
-import type { Postgres, Query, Statement } from '../../src/infra/postgres/postgres.js';
+import type { Postgres, Query } from '../../src/infra/postgres/postgres.js';
+import type { Statement, Values } from '../../src/infra/postgres/statement.js';
 
-/** What becomes of a step that crosses a network. */
+/** The result of a step that crosses a network. */
 export type Fate =
   | 'works'
   /** Nothing happened, and the caller is told so. */
@@ -20,7 +21,7 @@ export class Gates {
   private waiting: Gate[] = [];
   private underWay = 0;
   private changes = 0;
-  /** Steps taken so far. */
+  /** Steps let through so far. */
   worked = 0;
 
   /** Waits for its turn; for ever if the process dies before. */
@@ -42,7 +43,7 @@ export class Gates {
     });
   }
 
-  /** For what needs no turn, but must be over before the next step. */
+  /** For work that waits at no gate, but must be over before the next step. */
   async busy<T>(work: () => Promise<T>): Promise<T> {
     this.underWay++;
     try {
@@ -64,7 +65,7 @@ export class Gates {
     return [...chosen].map((gate) => `${gate.process} ${gate.what}`);
   }
 
-  /** The steps of a dead process will never be taken. */
+  /** The steps of a dead process are never let through. */
   close(process: number): void {
     this.waiting = this.waiting.filter((gate) => gate.process !== process);
   }
@@ -77,7 +78,7 @@ export class Gates {
     this.waiting = [];
   }
 
-  /** Resolves when everybody waits at a gate, for time to pass, or for somebody else. */
+  /** Resolves when every process waits at a gate, for time to pass, or for another process. */
   async quiet(): Promise<void> {
     for (let rounds = 0; rounds < 4;) {
       const before = this.changes;
@@ -91,8 +92,8 @@ const connectionLost = () => Object.assign(new Error('Connection terminated unex
 
 /** Reading the catalogue: of no interest here, so no step of its own. */
 const isAside = ({ name }: Statement) => /^(catalogue-version|.*-since)$/.test(name);
-/** What a process tells of itself again and again: it does, unless it cannot. */
-const isBeat = ({ name }: Statement) => /^(heartbeat|processes-gone|record-progress)$/.test(name);
+/** Regular reports of a process: no step of their own. */
+const isBeat = ({ name }: Statement) => /^(heartbeat|processes-ended|record-progress)$/.test(name);
 
 /** The database as one process of the model sees it: each statement and each transaction is a step of its own. */
 export function seenBy(process: { number: number; mayGo: boolean }, postgres: Postgres, gates: Gates): Postgres {
@@ -102,15 +103,15 @@ export function seenBy(process: { number: number; mayGo: boolean }, postgres: Po
       ? gates.busy(work)
       : gates.step(process.number, statement.name, work);
   };
-  const query = (statement: Statement, values: unknown[]) => step(statement, () => postgres.query(statement, values));
-  const affects = (statement: Statement, values: unknown[]) =>
-    step(statement, () => postgres.affects(statement, values));
+  const query = (statement: Statement, values?: Values) => step(statement, () => postgres.query(statement, values));
+  const affected = (statement: Statement, values?: Values) =>
+    step(statement, () => postgres.affected(statement, values));
   const transaction = (work: (query: Query) => Promise<unknown>) =>
     gates.step(process.number, 'transaction', () => postgres.transaction(work));
   const change = (work: (manager: EntityManager) => Promise<unknown>) =>
     gates.step(process.number, 'change', () => postgres.dataSource.transaction(work));
   const dataSource = replacing(postgres.dataSource, { transaction: change });
-  return replacing(postgres, { query, affects, transaction, dataSource });
+  return replacing(postgres, { query, affected, transaction, dataSource });
 }
 
 /** The same thing but for some of its members. */

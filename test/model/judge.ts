@@ -1,4 +1,5 @@
 import type { Postgres } from '../../src/infra/postgres/postgres.js';
+import { statement } from '../../src/infra/postgres/statement.js';
 import type { DeliveryState } from '../../src/ledger/delivery.js';
 import type { DeliveryGuarantee } from '../../src/subscriptions/subscription.js';
 import type { ModelReceiver } from './model-receiver.js';
@@ -12,32 +13,35 @@ interface DeliveryRow {
   generation: number;
   attempts: number;
   replays: number;
-  isScheduled: boolean;
-  isOwned: boolean;
+  /** It has a time at which it is looked at again, or is in the queue. */
+  isLookedAfter: boolean;
+  /** A process has it in hand, or in its memory as its queue. */
+  isInHand: boolean;
   hasEnded: boolean;
   expiresMs: number | null;
 }
 
-const readDeliveries = {
-  name: 'read-deliveries',
-  text: `
+const readDeliveries = statement(
+  'read-deliveries',
+  `
     SELECT notification_id || ' ' || subscription_id AS "key",
       notification_id AS "notificationId", subscription_id AS "subscriptionId", state, generation, attempts, replays,
-      next_at IS NOT NULL AS "isScheduled", owner IS NOT NULL AS "isOwned", ended_at IS NOT NULL AS "hasEnded",
+      next_at IS NOT NULL OR state = 'queued' AND queued_at IS NOT NULL AS "isLookedAfter",
+      process IS NOT NULL AS "isInHand", ended_at IS NOT NULL AS "hasEnded",
       (extract(epoch FROM expires_at) * 1000)::float8 AS "expiresMs"
     FROM delivery ORDER BY 1`,
-};
+);
 
 /** Few and quick retries, so that a run sees their end. */
 export const retryPolicy = { maxRetries: 2, backoffFactor: 1, baseFactor: 1, maxDelaySeconds: 1, jitter: 0 };
 
 const isOver = (state: DeliveryState): boolean => !['queued', 'waiting', 'held', 'sending'].includes(state);
 
-/** Knows what was promised, and compares it with what the ledger says and the receivers got. */
+/** Knows the promises, and compares them with the ledger and the calls that receivers got. */
 export class Judge {
   readonly guarantees = new Map<string, DeliveryGuarantee>();
   readonly removed = new Set<string>();
-  /** By an operator; what answered 410 the receiver tells. */
+  /** By an operator; those that answered 410 are known by the receiver. */
   readonly disabled = new Set<string>();
   private rows = new Map<string, DeliveryRow>();
   private readonly cancelled = new Set<string>();
@@ -49,11 +53,11 @@ export class Judge {
     private readonly postgres: Postgres,
     private readonly receiver: ModelReceiver,
     private readonly time: VirtualTime,
-    /** What happened, for who has to find out what went wrong. */
+    /** The events so far, for the message of a failure. */
     private readonly story: string[],
   ) {}
 
-  /** A delivery somebody may want to do something about. */
+  /** A delivery for an operator to cancel or retry. */
   pick(pick: number): DeliveryRow | undefined {
     // In the order in which they came about: ids differ from run to run, and a run must be the same when it is repeated.
     const order = [...this.guarantees.keys()];
@@ -75,7 +79,7 @@ export class Judge {
     return [...this.rows.values()].every(({ state }) => isOver(state));
   }
 
-  /** What must hold at every moment, compared with the moment before. */
+  /** Checks the conditions that hold at all times, comparing with the state at the last look. */
   async look(): Promise<void> {
     const rows = await this.read();
     for (const row of rows) {
@@ -94,12 +98,12 @@ export class Judge {
     this.retried = undefined;
   }
 
-  /** What must hold when nothing is left to be done. @param survivors processes that did not end before */
+  /** Checks the conditions that hold when nothing is left to be done. @param survivors processes that did not end before */
   conclude(survivors: ReadonlySet<number>): void {
     for (const row of this.rows.values()) {
       demand(isOver(row.state), `${show(row)} came to an end`);
       const isKnownSuccess = this.receiver.of(row.key).heardBy.some((process) => survivors.has(process));
-      demand(!isKnownSuccess || row.state === 'delivered', `${show(row)} is delivered, as somebody heard`);
+      demand(!isKnownSuccess || row.state === 'delivered', `${show(row)} is delivered, as a process heard`);
       this.demandReason(row);
     }
   }
@@ -107,12 +111,9 @@ export class Judge {
   private demandSense(row: DeliveryRow): void {
     const { arrived, calls, accepted } = this.receiver.of(row.key);
     const guarantee = this.guarantees.get(row.subscriptionId);
-    demand(
-      row.isScheduled === !isOver(row.state),
-      `${show(row)} has a time to be looked at again exactly while it is not over`,
-    );
+    demand(row.isLookedAfter === !isOver(row.state), `${show(row)} is looked at again exactly while it is not over`);
     demand(row.hasEnded === isOver(row.state), `${show(row)} has an end exactly when it is over`);
-    demand(!row.isOwned || row.state === 'queued' || row.state === 'sending', `${show(row)} is in nobody's hand`);
+    demand(!row.isInHand || row.state === 'queued' || row.state === 'sending', `${show(row)} is in no process's hand`);
     demand(row.attempts <= calls, `${show(row)} counts no more attempts than there were calls (${calls})`);
     demand(row.state !== 'delivered' || accepted > 0, `${show(row)} was accepted by its receiver`);
     if (guarantee === 'at-most-once') {
@@ -148,7 +149,7 @@ export class Judge {
       case 'cancelled':
         return demand(
           this.cancelled.has(row.key) || this.removed.has(row.subscriptionId),
-          `${show(row)} was cancelled by somebody`,
+          `${show(row)} was cancelled by an operator or with its subscription`,
         );
       case 'failed': {
         const isExhausted = failures > retryPolicy.maxRetries || (isAtMostOnce && refused > 0 && failures > 0);
@@ -174,7 +175,7 @@ export class Judge {
   }
 
   private read(): Promise<DeliveryRow[]> {
-    return this.postgres.query<DeliveryRow>(readDeliveries, []);
+    return this.postgres.query<DeliveryRow>(readDeliveries);
   }
 }
 

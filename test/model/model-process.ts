@@ -1,23 +1,28 @@
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import type { Settings } from '../../src/config/settings.js';
+import { AttemptReporter } from '../../src/delivery/attempt-reporter.service.js';
 import { InProcessAttemptStates } from '../../src/delivery/attempt-states.in-process.js';
+import { ChunkLoader } from '../../src/delivery/chunk-loader.service.js';
+import { Decider } from '../../src/delivery/decider.service.js';
 import { DeliverService } from '../../src/delivery/deliver.service.js';
-import { DeliveryModule } from '../../src/delivery/delivery.module.js';
 import { Sender } from '../../src/delivery/sender.service.js';
 import { Worker } from '../../src/delivery/worker.service.js';
 import { Dispatcher } from '../../src/dispatching/dispatcher.service.js';
-import { Enqueuer } from '../../src/enqueueing/enqueuer.service.js';
 import { PostgresIdempotencyStore } from '../../src/idempotency/idempotency-store.postgres.js';
 import { Idempotency } from '../../src/idempotency/idempotency.service.js';
 import type { Clock } from '../../src/infra/clock.js';
-import { Heartbeat } from '../../src/infra/postgres/heartbeat.service.js';
 import type { Postgres } from '../../src/infra/postgres/postgres.js';
-import { Leases } from '../../src/ledger/leases.service.js';
-import { Ledger } from '../../src/ledger/ledger.service.js';
+import { SendingClaims } from '../../src/ledger/claim-sending.service.js';
+import { DeliveriesInHand } from '../../src/ledger/keep-in-hand.service.js';
 import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
+import { Settlements } from '../../src/ledger/settle.service.js';
+import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
 import { PublishService } from '../../src/publishing/publish.service.js';
 import type { Publication } from '../../src/publishing/publication.js';
 import { InProcessDeliveryQueue } from '../../src/queue/delivery-queue.in-process.js';
+import { Enqueuer } from '../../src/queue/enqueuer.service.js';
+import { QueuePosition } from '../../src/queue/queue-position.service.js';
+import { QueueProgress } from '../../src/queue/queue-progress.service.js';
 import { RetryPolicies } from '../../src/retry-policy/retry-policies.service.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
@@ -25,7 +30,7 @@ import { seenBy, type Gates } from './gates.js';
 import { ModelQueue, type ModelBroker } from './model-queue.js';
 import { ModelWebhookClient, type ModelReceiver } from './model-receiver.js';
 
-/** What all processes share. */
+/** The parts that all processes share. */
 export interface Surroundings {
   postgres: Postgres;
   settings: Settings;
@@ -41,14 +46,14 @@ type State = 'running' | 'frozen' | 'stopping' | 'ended';
 /** One process with every role: the program's own services, on ports the model plays with. */
 export class ModelProcess {
   state: State = 'running';
-  readonly subscriptions: SubscriptionsService;
-  readonly ledger: Ledger;
   private readonly catalogue: Catalogue;
   private readonly heartbeat: Heartbeat;
   private readonly publishing: PublishService;
   private readonly dispatcher: Dispatcher;
+  private readonly progress: QueueProgress;
   private readonly worker: Worker;
-  private readonly onDuty = new Set<string>();
+  private readonly stopping = new AbortController();
+  private readonly running = new Set<string>();
 
   private constructor(
     readonly number: number,
@@ -61,27 +66,41 @@ export class ModelProcess {
     const catalogue = new Catalogue(postgres);
     const directory = new SubscriptionDirectory(catalogue, postgres);
     const subscriptions = new SubscriptionsService(catalogue, directory);
-    const policies = new RetryPolicies(postgres, catalogue, subscriptions);
-    const ledger = new Ledger(postgres, new PartitionKeeper(around.postgres, config), heartbeat, config);
-    const leases = new Leases(postgres, heartbeat, config);
-    new DeliveryModule(subscriptions, ledger);
-    const queue = broker ? new ModelQueue(broker, number) : new InProcessDeliveryQueue(heartbeat.processId, 1000);
-    const enqueuer = new Enqueuer(queue, leases, heartbeat);
+    const policies = new RetryPolicies(postgres, catalogue);
+    const queue = broker
+      ? new ModelQueue(broker, number)
+      : new InProcessDeliveryQueue(heartbeat.processId, 1000, clock);
+    const enqueuer = new Enqueuer(queue, postgres, heartbeat);
+    const position = new QueuePosition(queue, postgres, heartbeat, clock);
     const webhooks = new ModelWebhookClient(receiver, number);
-    const attemptStates = new InProcessAttemptStates();
-    const sender = new Sender(config, clock, heartbeat, catalogue, policies, webhooks, attemptStates);
-    const idempotency = new Idempotency(new PostgresIdempotencyStore(postgres), heartbeat);
-    const deliver = new DeliverService(config, heartbeat, subscriptions, ledger, leases, sender, idempotency);
-    this.worker = new Worker(config, queue, catalogue, ledger, leases, heartbeat, deliver, webhooks);
-    this.dispatcher = new Dispatcher(leases, queue, enqueuer, heartbeat);
-    this.publishing = new PublishService(catalogue, directory, ledger, enqueuer);
-    Object.assign(this, { subscriptions, ledger, catalogue, heartbeat });
+    const reporter = new AttemptReporter(new InProcessAttemptStates(), heartbeat, config);
+    const inHand = new DeliveriesInHand(postgres, heartbeat, config);
+    const deliver = new DeliverService(
+      config,
+      clock,
+      subscriptions,
+      new Idempotency(new PostgresIdempotencyStore(postgres), heartbeat),
+      new SendingClaims(postgres, heartbeat, config),
+      new Sender(webhooks, reporter),
+      new Decider(catalogue, policies, heartbeat, reporter),
+      new Settlements(postgres),
+      inHand,
+    );
+    const loader = new ChunkLoader(catalogue, postgres, heartbeat);
+    const partitions = new PartitionKeeper(around.postgres, config);
+    this.catalogue = catalogue;
+    this.heartbeat = heartbeat;
+    this.progress = new QueueProgress(postgres, heartbeat);
+    this.worker = new Worker(config, clock, queue, this.progress, loader, deliver, inHand, webhooks);
+    this.dispatcher = new Dispatcher(postgres, enqueuer, position);
+    this.publishing = new PublishService(catalogue, directory, postgres, partitions, enqueuer);
   }
 
   static async start(number: number, around: Surroundings): Promise<ModelProcess> {
     const process = new ModelProcess(number, around);
     await process.heartbeat.onApplicationBootstrap();
     await process.catalogue.refresh();
+    process.progress.onApplicationBootstrap();
     await process.worker.onApplicationBootstrap();
     return process;
   }
@@ -92,16 +111,19 @@ export class ModelProcess {
   }
 
   publish(publication: Publication): void {
-    this.publishing.publish(publication).catch(() => {}); // the publisher was told, and what was committed all the same counts
+    this.publishing.publish(publication).catch(() => {}); // committed rows count all the same
   }
 
   /** As the dispatch loop does: never twice at once, and a round that failed is followed by another. */
-  perform(duty: 'dispatch' | 'recover'): void {
-    if (this.state !== 'running' || this.onDuty.has(duty)) return;
-    this.onDuty.add(duty);
-    (duty === 'dispatch' ? this.dispatcher.dispatchDue() : this.dispatcher.recover())
-      .catch(() => {})
-      .finally(() => this.onDuty.delete(duty));
+  perform(task: 'hand-out' | 'recover'): void {
+    if (this.state !== 'running' || this.running.has(task)) return;
+    this.running.add(task);
+    const { signal } = this.stopping;
+    const round = task === 'hand-out' ? this.dispatcher.handOutDue(signal) : this.dispatcher.recover(signal);
+    round.then(
+      () => this.running.delete(task),
+      () => this.running.delete(task),
+    );
   }
 
   /** SIGSTOP. */
@@ -117,6 +139,8 @@ export class ModelProcess {
   stop(): void {
     if (this.state !== 'running') return;
     this.state = 'stopping';
+    this.stopping.abort();
+    this.progress.onModuleDestroy();
     void this.worker
       .onModuleDestroy()
       .then(() => this.heartbeat.stop())

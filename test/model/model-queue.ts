@@ -20,11 +20,11 @@ interface Consumer {
   take: Take;
   /** Handed out and not acknowledged. */
   taken: Set<Message>;
-  /** What was handed out and is not done with, acknowledged or not. */
+  /** Given out and not done, acknowledged or not. */
   work: Set<Promise<void>>;
 }
 
-/** A broker that does to messages whatever it is told to: hands them out in any order, late, twice, or never. */
+/** A broker that the test controls: it gives messages out in any order, late, twice, or never. */
 export class ModelBroker {
   private messages: Message[] = [];
   private consumers: Consumer[] = [];
@@ -81,7 +81,7 @@ export class ModelBroker {
     if (message) this.messages.push({ ...message });
   }
 
-  /** The connection of its consumers is lost: what they took and did not acknowledge goes to somebody else as well. */
+  /** The connection of its consumers is lost: messages they took and did not acknowledge go to another consumer as well. */
   requeue(process: number): void {
     for (const consumer of this.consumers) {
       if (consumer.process !== process) continue;
@@ -108,7 +108,7 @@ export class ModelBroker {
   async publish(process: number, lane: Lane, chunk: Chunk): Promise<PublishOutcome> {
     try {
       await this.gates.step(process, 'publish', () => Promise.resolve(this.put(lane, chunk)));
-      return 'taken';
+      return 'confirmed';
     } catch {
       return 'refused';
     }
@@ -121,22 +121,22 @@ export class ModelBroker {
 
 /** The broker as one process reaches it. */
 export class ModelQueue extends DeliveryQueue {
-  readonly owner = null;
+  readonly process = null;
   readonly isAccepting = true;
 
   constructor(
     private readonly broker: ModelBroker,
-    private readonly process: number,
+    private readonly number: number,
   ) {
     super();
   }
 
   publish(lane: Lane, chunk: Chunk): Promise<PublishOutcome> {
-    return this.broker.publish(this.process, lane, chunk);
+    return this.broker.publish(this.number, lane, chunk);
   }
 
   consume(lane: Lane, _prefetch: number, take: Take): Promise<Consumption> {
-    return Promise.resolve(this.broker.consume(this.process, lane, take));
+    return Promise.resolve(this.broker.consume(this.number, lane, take));
   }
 
   depth(lane: Lane): Promise<number> {
@@ -144,7 +144,7 @@ export class ModelQueue extends DeliveryQueue {
   }
 
   onCreated(listener: () => void): void {
-    this.broker.onCreated(this.process, listener);
+    this.broker.onCreated(this.number, listener);
   }
 
   close(): Promise<void> {

@@ -1,10 +1,10 @@
 import { WebhookClient, type WebhookRequest, type WebhookResponse } from '../../src/delivery/webhook-client.js';
 
-/** What a receiver, or the network before it, does next with a call. */
+/** The next event of a call, at the receiver or in the network before it. */
 export type CallEvent = 'refuse' | 'send' | 'arrive' | 'lose' | 'vanish' | 200 | 410 | 500;
 
 export interface Tally {
-  /** Calls made, whether or not anything left. */
+  /** Calls made, also those of which no byte was sent. */
   calls: number;
   /** Requests that arrived at the receiver. */
   arrived: number;
@@ -87,13 +87,13 @@ export class ModelReceiver {
   abandonAll(process: number): void {
     for (const call of [...this.calls]) {
       if (call.process !== process || !call.tell) continue;
-      call.tell({ kind: 'abandoned', wasSent: call.wire !== 'here' });
+      call.tell({ kind: 'abandoned', durationMs: 1, wasSent: call.wire !== 'here' });
       call.tell = undefined;
       if (call.wire !== 'sent') this.forget(call);
     }
   }
 
-  /** Nobody listens to the answers any more; what was sent still arrives. */
+  /** The process is gone and gets no answers any more; requests it sent still arrive. */
   end(process: number): void {
     for (const call of this.calls) if (call.process === process) call.tell = undefined;
     this.calls = this.calls.filter((call) => call.tell || call.wire === 'sent');

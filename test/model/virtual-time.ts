@@ -1,9 +1,11 @@
 import { jest } from '@jest/globals';
 import type { Pool } from 'pg';
 import type { Postgres } from '../../src/infra/postgres/postgres.js';
+import { statement } from '../../src/infra/postgres/statement.js';
 import { Clock } from '../../src/infra/clock.js';
 
-/** A time nobody else's clock can be confused with. */
+const setTime = statement('set-time', 'UPDATE model.time SET ms = $ms');
+/** A time that no other clock can be confused with. */
 const beginning = Date.UTC(2030, 0, 7, 12);
 
 /** One time for Node's timers, the injected clock and Postgres. It passes only when it is told to. */
@@ -36,7 +38,7 @@ export class VirtualTime extends Clock {
     }
   }
 
-  /** From here on timers wait for `pass`. What goes on between two of its calls happens in no time. */
+  /** From here on timers wait for `pass`. No time passes between two of its calls. */
   static begin(postgres: Postgres): VirtualTime {
     jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate', 'clearImmediate'], now: beginning });
     // No connection is idle for long in truth, and a new one takes its time.
@@ -48,14 +50,21 @@ export class VirtualTime extends Clock {
     return this.ms;
   }
 
-  /** What is still waiting for its time is forgotten. Time goes on: a database does not survive it if it goes back. */
+  pause(ms: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      setTimeout(resolve, ms);
+      signal?.addEventListener('abort', () => resolve(), { once: true });
+    });
+  }
+
+  /** Forgets the timers that still wait. The time itself stays: a database does not survive a time that goes back. */
   forget(): void {
     jest.clearAllTimers();
   }
 
   async pass(ms: number): Promise<void> {
     this.ms += ms;
-    await this.postgres.query({ name: 'set-time', text: 'UPDATE model.time SET ms = $1' }, [this.ms]);
+    await this.postgres.query(setTime, { ms: this.ms });
     jest.advanceTimersByTime(ms);
   }
 }

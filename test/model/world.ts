@@ -1,10 +1,10 @@
 import type { Settings } from '../../src/config/settings.js';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
-import { DeliveryModule } from '../../src/delivery/delivery.module.js';
-import { Heartbeat } from '../../src/infra/postgres/heartbeat.service.js';
 import type { Postgres } from '../../src/infra/postgres/postgres.js';
-import { Ledger } from '../../src/ledger/ledger.service.js';
+import { statement } from '../../src/infra/postgres/statement.js';
+import { cancel } from '../../src/ledger/cancel.js';
 import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
+import { retryNow } from '../../src/ledger/retry-now.js';
 import { RetryPolicies } from '../../src/retry-policy/retry-policies.service.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
@@ -22,16 +22,16 @@ const maxNotifications = 3;
 const healingRounds = 400;
 const healingStepsMs = [20, 300, 1000, 5000];
 
-/** A few processes, their database, queue and receivers, and whatever may happen to them. */
+/** A few processes, their database, queue and receivers, and the faults they may meet. */
 export class World {
   private readonly slots: ModelProcess[] = [];
   private started = 0;
   private published = 0;
   private readonly subscriptionIds: string[] = [];
   private readonly around: Surroundings;
-  private readonly operator: { subscriptions: SubscriptionsService; policies: RetryPolicies; ledger: Ledger };
+  private readonly operator: { subscriptions: SubscriptionsService; policies: RetryPolicies };
   private readonly judge: Judge;
-  /** What happened so far, for who has to find out what went wrong. */
+  /** The events so far, for the message of a failure. */
   readonly story: string[] = [];
 
   private constructor(
@@ -44,14 +44,10 @@ export class World {
     const receiver = new ModelReceiver();
     const broker = hasBroker ? new ModelBroker(gates) : undefined;
     this.around = { postgres, settings, clock: time, gates, receiver, broker };
-    const config = { settings };
     const catalogue = new Catalogue(postgres);
     const subscriptions = new SubscriptionsService(catalogue, new SubscriptionDirectory(catalogue, postgres));
-    const policies = new RetryPolicies(postgres, catalogue, subscriptions);
-    const heartbeat = new Heartbeat(postgres, config, time);
-    const ledger = new Ledger(postgres, new PartitionKeeper(postgres, config), heartbeat, config);
-    new DeliveryModule(subscriptions, ledger);
-    this.operator = { subscriptions, policies, ledger };
+    const policies = new RetryPolicies(postgres, catalogue);
+    this.operator = { subscriptions, policies };
     this.judge = new Judge(postgres, receiver, time, this.story);
   }
 
@@ -71,18 +67,19 @@ export class World {
       'idempotency_key',
       'process',
       'lane_progress',
+      'queue_creation',
       'subscription',
     ]) {
-      await postgres.query({ name: `empty-${table}`, text: `DELETE FROM ${table}` }, []);
+      await postgres.query(statement(`empty-${table}`, `DELETE FROM ${table}`));
     }
     const world = new World(postgres, settings, time, hasBroker);
     await world.operator.policies.replaceGeneral(retryPolicy);
     for (const deliveryGuarantee of ['at-least-once', 'at-most-once'] as const) {
       for (let i = 0; i < subscriptionsPerGuarantee; i++) {
-        // One endpoint for all, so that they take the room of its window from each other.
+        // One endpoint for all, so that they compete for the room in its window.
         const input = { callbackUrl: 'http://receiver/', auth: '', channels: [{ channel: 'cases', filters: {} }] };
         const { id } = await world.operator.subscriptions.create('owner', { ...input, deliveryGuarantee });
-        // It tells the receiver which of them a call is for.
+        // By its `auth` the receiver knows the subscription of a call.
         await world.operator.subscriptions.update(id, { auth: id });
         world.subscriptionIds.push(id);
         world.judge.guarantees.set(id, deliveryGuarantee);
@@ -103,28 +100,28 @@ export class World {
     await this.restart();
   }
 
-  /** Nothing breaks any more, everybody answers, and time passes: until there is nothing left to do. */
+  /** Without further faults, and with every receiver answering, lets time pass until there is nothing left to do. */
   async heal(): Promise<void> {
     const { gates, receiver, broker } = this.around;
     this.story.push('healing');
     this.thaw();
     let calmRounds = 0;
     for (let round = 0; round < healingRounds; round++) {
-      const somebody = this.slot(round);
-      somebody.perform('recover');
-      somebody.perform('dispatch');
+      const process = this.slot(round);
+      process.perform('recover');
+      process.perform('hand-out');
       await this.finish();
       await this.restart();
       const isQuiet = gates.count + receiver.count + (broker?.count ?? 0) === 0;
       await this.judge.look();
       calmRounds = isQuiet && this.judge.isOver() ? calmRounds + 1 : 0;
-      if (calmRounds > healingStepsMs.length) return; // nobody was only waiting for a while
+      if (calmRounds > healingStepsMs.length) return; // no process was only waiting for a time
       await this.time.pass(healingStepsMs[round % healingStepsMs.length]!);
       await gates.quiet();
     }
   }
 
-  /** Nothing was promised that did not come true. */
+  /** Checks that every promise was kept. */
   conclude(): void {
     this.judge.conclude(new Set(this.slots.filter(({ state }) => state === 'running').map(({ number }) => number)));
   }
@@ -163,8 +160,8 @@ export class World {
       case 'call':
         this.story.push(...receiver.event(action.pick, action.event));
         return;
-      case 'duty':
-        return this.slot(action.by).perform(action.duty);
+      case 'task':
+        return this.slot(action.by).perform(action.task);
       case 'pass':
         return this.time.pass(action.ms);
       case 'kill':
@@ -183,7 +180,7 @@ export class World {
         return broker?.wipe(action.isNoticed);
       case 'forget':
         for (const table of action.tables) {
-          await postgres.query({ name: `empty-${table}`, text: `DELETE FROM ${table}` }, []);
+          await postgres.query(statement(`empty-${table}`, `DELETE FROM ${table}`));
         }
         return;
       case 'operate':
@@ -200,16 +197,17 @@ export class World {
     if (process.state !== 'running' || this.published === maxNotifications) return;
     this.published++;
     const now = this.time.now();
-    const terms = {
-      ...(expiresInMs === undefined ? {} : { expiresAt: now + expiresInMs }),
-      ...(notBeforeInMs === undefined ? {} : { notBefore: now + notBeforeInMs }),
-    };
     process.publish({
       channel: 'cases',
       characteristics: new Map(),
       body: '{}',
       publisher: 'publisher',
-      ...(Object.keys(terms).length > 0 ? { terms } : {}),
+      terms: {
+        request: null,
+        content: null,
+        notBefore: notBeforeInMs === undefined ? null : now + notBeforeInMs,
+        expiresAt: expiresInMs === undefined ? null : now + expiresInMs,
+      },
     });
   }
 
@@ -217,8 +215,8 @@ export class World {
     const delivery = this.judge.pick(pick);
     if (!delivery) return;
     this.judge.operated(delivery.key, verb);
-    if (verb === 'cancel') await this.operator.ledger.cancel(delivery);
-    else await this.operator.ledger.retryNow(delivery);
+    if (verb === 'cancel') await cancel(this.around.postgres, delivery);
+    else await retryNow(this.around.postgres, delivery);
   }
 
   private async change(id: string, verb: 'remove' | 'disable' | 'enable'): Promise<void> {
@@ -240,7 +238,7 @@ export class World {
     return this.slots[pick % this.slots.length]!;
   }
 
-  /** What ended is started again, as a supervisor would. */
+  /** Starts ended processes again, as a supervisor would. */
   private async restart(): Promise<void> {
     for (const [slot, process] of this.slots.entries()) {
       if (process.state === 'ended') this.slots[slot] = await this.startProcess();

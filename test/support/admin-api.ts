@@ -13,7 +13,7 @@ interface Document {
   components: { schemas: Record<string, object> };
 }
 
-/** What tests look at in an answer; which of it is there depends on the call, and the document decides. */
+/** The fields of answers that tests read; the document decides which of them an answer has. */
 export interface AdminBody {
   [field: string]: unknown;
   code: string;
@@ -34,7 +34,7 @@ export interface AdminBody {
 
 export type AdminAnswer = Omit<ApiAnswer, 'json' | 'list'> & { json: AdminBody };
 
-/** The admin API of one process. Every answer is held against the OpenAPI document that the process itself serves. */
+/** The admin API of one process. Every answer is compared with the OpenAPI document that the process itself serves. */
 export class AdminApi {
   private readonly validators = new Map<string, ValidateFunction>();
 

@@ -8,7 +8,7 @@ import type { InvalidParam } from '../../src/infra/http/problem.js';
 import { createDatabase } from './database.js';
 import { signToken } from './tokens.js';
 
-/** What tests look at in a JSON body; which of it is there depends on the call. */
+/** The fields of JSON bodies that tests read; the call decides which of them there are. */
 export interface AnswerBody {
   [field: string]: unknown;
   url: string;
@@ -51,7 +51,7 @@ export const superuser = { clientId: 'superuser', secret: 'secret' };
 /** Nest has one logger for the whole process, so every Api of a test file writes here. */
 const logged: LoggedEvent[] = [];
 
-/** Heraut in this process with a database of its own, listening on a free port, and whoever calls it. */
+/** Heraut in this process with a database of its own, listening on a free port, with calls to it. */
 export class Api {
   private constructor(
     readonly app: NestFastifyApplication,
@@ -97,7 +97,8 @@ export class Api {
   async tokenWith(...scopes: Scope[]): Promise<string> {
     const clientId = `client-${Math.random().toString(36).slice(2)}`;
     const service = this.app.get(ApplicationsService);
-    const { secret } = await service.create({ clientId, label: clientId, scopes, isSuperuser: false });
+    const secret = Math.random().toString(36).slice(2);
+    await service.create({ clientId, secret, label: clientId, scopes, isSuperuser: false });
     return signToken({ clientId, secret });
   }
 

@@ -13,9 +13,9 @@ const cache = join(modules, '.cache/heraut');
 const emptyCluster = join(cache, `pglite-${version}`);
 
 /**
- * Puts there what PGlite makes of a directory that is empty: a database cluster without any table of ours. To make one takes
+ * Copies there the files that PGlite makes in an empty directory: a database cluster without any table of ours. Making it takes
  * five seconds of a core and always gives the same, so it is made once for each version of PGlite and copied from then on.
- * `npm start` has a test that begins with nothing at all.
+ * A test of `npm start` begins without these files.
  */
 export async function copyEmptyCluster(to: string): Promise<void> {
   if (!existsSync(emptyCluster)) await makeEmptyCluster();

@@ -65,7 +65,7 @@ const redisStore: StoreAdapter = {
       RedisIdempotencyStore,
       RedisIdempotencyStore,
     ];
-    await first.live();
+    await first.announce();
     return {
       stores: [first, second],
       living,
@@ -75,7 +75,7 @@ const redisStore: StoreAdapter = {
         else await clients[0]!.rpush(key, ...value);
       },
       release: async () => {
-        await first.leave();
+        await first.withdraw();
         for (const client of clients) client.disconnect();
         await database.release();
       },

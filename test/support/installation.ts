@@ -3,10 +3,10 @@ import { eventually } from './eventually.js';
 import { HerautProcess, type Answer } from './spawn-heraut.js';
 import type { PreparedStack } from './stacks.js';
 
-/** Sped up, so that a test of behaviour does not wait for what only an operator would want to be slow. */
+/** Sped up, so that tests do not wait. */
 const quick = { DISPATCH_INTERVAL_MS: '20', TEST_CALLBACK_AUTH: 'false' };
 
-/** What tests look at. */
+/** The fields of a delivery that tests read. */
 export interface DeliveryBody {
   state: string;
   attemptCount: number;
@@ -34,7 +34,7 @@ export interface SubscribeOptions {
   token?: string;
 }
 
-/** Every process of one stack, and what publishers, subscribers and operators do with it. */
+/** Every process of one stack, with the calls of publishers, subscribers and operators. */
 export class Installation {
   readonly processes: HerautProcess[] = [];
 
@@ -58,7 +58,7 @@ export class Installation {
     return installation;
   }
 
-  /** One process more. It is live when it listens; ready is only who sees the other roles alive. */
+  /** One process more. It is live when it listens, but ready only when the other roles are alive too. */
   async add(roles: string): Promise<HerautProcess> {
     const added = await HerautProcess.start({ settings: { ...this.settings, ROLES: roles }, until: 'live' });
     this.processes.push(added);
@@ -95,7 +95,7 @@ export class Installation {
     expectStatus(204, await via.call('DELETE', `/api/v1/abonnement/${subscriptionId}`), () => undefined);
   }
 
-  /** Whatever the answer is: for tests in which it may be another than 201. */
+  /** Returns any answer: for tests in which it may be another than 201. */
   tryToPublish(channel: string, fields: Record<string, unknown> = {}, via = this.api): Promise<Answer> {
     const url = 'https://cases.example.org/api/cases/1';
     const body = {
@@ -145,7 +145,7 @@ export class Installation {
     }, `the delivery to be ${state}`);
   }
 
-  /** What an operator does with one delivery. */
+  /** An operator's command for one delivery. */
   async command(verb: 'retry' | 'cancel', notificationId: string, subscriptionId: string): Promise<void> {
     const answer = await this.api.call('POST', `/admin/v1/deliveries/${notificationId}/${subscriptionId}/${verb}`);
     expectStatus(verb === 'retry' ? 202 : 200, answer, () => undefined);

@@ -3,24 +3,25 @@ import { v7 as uuidv7 } from 'uuid';
 import type { Config } from '../../src/config/config.module.js';
 import { readSettings } from '../../src/config/settings.js';
 import { systemClock } from '../../src/infra/clock.js';
-import { Heartbeat } from '../../src/infra/postgres/heartbeat.service.js';
+import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
-import type { Attempt, Delivery, DeliveryKey, Settlement } from '../../src/ledger/delivery.js';
-import type { Accepted, HandOut } from '../../src/ledger/accepted.js';
-import { Leases } from '../../src/ledger/leases.service.js';
-import { Ledger } from '../../src/ledger/ledger.service.js';
+import { SendingClaims } from '../../src/ledger/claim-sending.service.js';
+import type { Delivery, DeliveryKey } from '../../src/ledger/delivery.js';
+import { DeliveriesInHand } from '../../src/ledger/keep-in-hand.service.js';
+import { accept, type Acceptance, type Accepted, type HandOut } from '../../src/ledger/accept.js';
 import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
+import { Settlements, type Attempt } from '../../src/ledger/settle.service.js';
 
-export const toBroker: HandOut = { state: 'queued', owner: null };
+export const toBroker: HandOut = { state: 'queued', process: null };
 
-/** What the ledger has of a delivery. */
+/** A delivery's row in the ledger. */
 export interface LedgerRow {
   state: string;
   generation: number;
   attempts: number;
   failures: number;
   replays: number;
-  owner: string | null;
+  process: string | null;
   last_status: number | null;
   last_error: string | null;
   has_ended: boolean;
@@ -28,16 +29,22 @@ export interface LedgerRow {
   due_in_ms: number | null;
 }
 
-/** The ledger as one process has it, and what tests do with it. */
+/** The ledger as one process has it, with helpers for tests. */
 export class TestLedger {
+  readonly settlements: Settlements;
+  readonly claims: SendingClaims;
+  readonly inHand: DeliveriesInHand;
+
   private constructor(
     readonly postgres: Postgres,
     readonly config: Config,
     readonly partitions: PartitionKeeper,
     readonly heartbeat: Heartbeat,
-    readonly ledger: Ledger,
-    readonly leases: Leases,
-  ) {}
+  ) {
+    this.settlements = new Settlements(postgres);
+    this.claims = new SendingClaims(postgres, heartbeat, config);
+    this.inHand = new DeliveriesInHand(postgres, heartbeat, config);
+  }
 
   static async open(environment: Record<string, string>): Promise<TestLedger> {
     const settings = readSettings(environment);
@@ -47,9 +54,7 @@ export class TestLedger {
     const partitions = new PartitionKeeper(postgres, config);
     await partitions.makeAhead();
     const heartbeat = new Heartbeat(postgres, config, systemClock);
-    const ledger = new Ledger(postgres, partitions, heartbeat, config);
-    const leases = new Leases(postgres, heartbeat, config);
-    return new TestLedger(postgres, config, partitions, heartbeat, ledger, leases);
+    return new TestLedger(postgres, config, partitions, heartbeat);
   }
 
   close(): Promise<void> {
@@ -61,10 +66,22 @@ export class TestLedger {
     return Number(row!.version);
   }
 
+  /** Milliseconds since 1970, by Postgres' clock. */
+  async now(): Promise<number> {
+    const [row] = await this.sql<{ ms: number }>('SELECT floor(extract(epoch FROM now()) * 1000)::float8 AS ms');
+    return row!.ms;
+  }
+
+  /** Accepts these together, with the version the catalogue has unless another one is given. */
+  async acceptAll(batch: readonly Accepted[], handOut: HandOut = toBroker, version?: number): Promise<Acceptance> {
+    const matchedWith = version ?? (await this.catalogueVersion());
+    return this.partitions.withPartitions(() => accept(this.postgres, matchedWith, batch, handOut));
+  }
+
   /** Accepts a notification for that many subscriptions. @returns its deliveries, as they are handed out */
   async accept(count = 1, handOut: HandOut = toBroker, body = '{}'): Promise<Delivery[]> {
     const item = newNotification(count, body);
-    await this.ledger.accept(await this.catalogueVersion(), [item], handOut);
+    await this.acceptAll([item], handOut);
     return item.subscriptionIds.map((subscriptionId) => ({
       notificationId: item.id,
       subscriptionId,
@@ -78,7 +95,7 @@ export class TestLedger {
 
   async row({ notificationId, subscriptionId }: DeliveryKey): Promise<LedgerRow | undefined> {
     const [row] = await this.sql<LedgerRow>(
-      `SELECT state, generation, attempts, failures, replays, owner, last_status, last_error, ended_at IS NOT NULL AS has_ended,
+      `SELECT state, generation, attempts, failures, replays, process, last_status, last_error, ended_at IS NOT NULL AS has_ended,
          (extract(epoch FROM next_at - now()) * 1000)::float8 AS due_in_ms
        FROM delivery WHERE notification_id = $1 AND subscription_id = $2`,
       [notificationId, subscriptionId],
@@ -108,6 +125,15 @@ export class TestLedger {
     );
   }
 
+  /** Puts these into the hand of a process. */
+  keepInHand(deliveries: Delivery[], processId: string): Promise<void> {
+    return this.inHandOf(processId).keep(deliveries);
+  }
+
+  inHandOf(processId: string): DeliveriesInHand {
+    return new DeliveriesInHand(this.postgres, { processId } as Heartbeat, this.config);
+  }
+
   /** A process that counts as alive until it is told otherwise. */
   async startProcess(): Promise<{ id: string; end: () => Promise<void> }> {
     const id = randomUUID();
@@ -121,9 +147,11 @@ export class TestLedger {
     };
   }
 
-  /** Forgets all deliveries, and how far who was with them. Not TRUNCATE: with a partition a day that takes seconds. */
+  /** Forgets all deliveries, and how far the workers were with them. Not TRUNCATE: with a partition a day that takes seconds. */
   async clear(): Promise<void> {
-    await this.sql('DELETE FROM attempt; DELETE FROM delivery; DELETE FROM notification; DELETE FROM lane_progress');
+    await this.sql(
+      'DELETE FROM attempt; DELETE FROM delivery; DELETE FROM notification; DELETE FROM lane_progress; DELETE FROM queue_creation',
+    );
   }
 
   async sql<R = Record<string, unknown>>(text: string, values: unknown[] = []): Promise<R[]> {
@@ -139,6 +167,10 @@ export function newNotification(subscriptions = 1, body = '{}'): Accepted {
     publisher: 'tester',
     body,
     subscriptionIds: Array.from({ length: subscriptions }, () => randomUUID()),
+    request: null,
+    content: null,
+    notBefore: null,
+    expiresAt: null,
   };
 }
 
@@ -154,21 +186,36 @@ export function attemptNumber(number: number, parts: Partial<Attempt> = {}): Att
   };
 }
 
-export function delivered(delivery: Delivery, number = delivery.attempts + 1): Settlement {
-  return { ...keyOf(delivery), state: 'delivered', attempt: attemptNumber(number, { status: 204, error: null }) };
-}
+export const delivered = (delivery: Delivery, number = delivery.attempts + 1) => ({
+  ...queued(delivery),
+  state: 'delivered' as const,
+  attempt: attemptNumber(number, { status: 204, error: null }),
+});
 
-export function retried(delivery: Delivery, delayMs = 25_000, number = delivery.attempts + 1): Settlement {
-  return { ...keyOf(delivery), state: 'waiting', delayMs, attempt: attemptNumber(number) };
-}
+export const retried = (delivery: Delivery, delayMs = 25_000, number = delivery.attempts + 1) => ({
+  ...queued(delivery),
+  state: 'waiting' as const,
+  delayMs,
+  attempt: attemptNumber(number),
+});
 
-export function ended(delivery: Delivery, state: 'failed' | 'expired' | 'cancelled' = 'failed'): Settlement {
-  const attempt = state === 'failed' ? attemptNumber(delivery.attempts + 1) : null;
-  return { ...keyOf(delivery), state, attempt };
-}
+export const held = (delivery: Delivery, delayMs = 0) => ({
+  ...queued(delivery),
+  state: 'held' as const,
+  delayMs,
+  attempt: null,
+});
 
-const keyOf = ({ notificationId, subscriptionId, generation }: Delivery) => ({
+export const ended = (delivery: Delivery, state: 'failed' | 'expired' | 'cancelled' = 'failed') => ({
+  ...queued(delivery),
+  state,
+  attempt: state === 'failed' ? attemptNumber(delivery.attempts + 1) : null,
+});
+
+/** Which delivery a settlement is about, and that it was queued before. */
+const queued = ({ notificationId, subscriptionId, generation }: Delivery) => ({
   notificationId,
   subscriptionId,
   generation,
+  from: 'queued' as const,
 });

@@ -7,7 +7,7 @@ export const measurable = { NODE_OPTIONS: '--inspect-port=127.0.0.1:0' };
 
 /**
  * Bytes that processes hold in objects and buffers, all together, after a garbage collection. Unlike the size of a process
- * it says what is kept, and not how busy the machine was when it should have been given back.
+ * it does not depend on when the memory was given back to the system.
  */
 export async function liveMemory(processes: HerautProcess[]): Promise<number> {
   const sizes = await Promise.all(processes.map(liveMemoryOf));
@@ -24,7 +24,7 @@ async function liveMemoryOf(heraut: HerautProcess): Promise<number> {
       socket.onopen = resolve;
       socket.onerror = reject;
     });
-    // What an event of this very moment still refers to is gone at the second collection.
+    // Objects that the present event still refers to are gone at the second collection.
     await call(socket, 'HeapProfiler.collectGarbage');
     await call(socket, 'HeapProfiler.collectGarbage');
     const expression = 'process.memoryUsage().heapUsed + process.memoryUsage().external';

@@ -12,7 +12,7 @@ export interface ReceivedRequest {
   at: number;
 }
 
-/** What a receiver does with one request, once it has read it all. */
+/** A receiver's reaction to one request, once it has read it all. */
 export type Behaviour = (request: ReceivedRequest, response: ServerResponse) => void;
 
 export function answer(status: number, headers: Record<string, string> = {}, body = ''): Behaviour {
@@ -57,7 +57,7 @@ export function huge(bytes: number, status = 200): Behaviour {
   };
 }
 
-/** 401 without `Authorization`, 204 with: what a subscription's callback has to do. */
+/** 401 without `Authorization`, 204 with: required of a subscription's callback. */
 export const protectedReceiver: Behaviour = (request, response) =>
   response.writeHead(request.headers.authorization ? 204 : 401).end();
 

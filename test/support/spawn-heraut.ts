@@ -30,7 +30,7 @@ export interface Answer {
 }
 
 export interface SpawnOptions {
-  /** Environment of the process; a stack's settings and whatever the test wants otherwise. */
+  /** Environment of the process; a stack's settings and those of the test. */
   settings: Record<string, string>;
   /** Wait for `/health/live`, or for `/health/ready` (default). */
   until?: 'live' | 'ready';

@@ -10,7 +10,7 @@ import { testServers } from './test-servers.js';
 export interface PreparedStack {
   /** For the process under test. */
   settings: Record<string, string>;
-  /** Takes away what the stack had, once no process uses it any more. */
+  /** Removes the data of the stack, once no process uses them any more. */
   release(): Promise<void>;
 }
 
@@ -62,5 +62,5 @@ export function realOn(servers: ServerUrls): Stack {
 
 export const real = realOn(testServers);
 
-/** `describe.each(stacks)('… on the $name stack', (stack) => …)`: what is promised holds on both. */
+/** `describe.each(stacks)('… on the $name stack', (stack) => …)`: the promises are the same on both. */
 export const stacks: Stack[] = [embedded, real];

@@ -7,7 +7,7 @@ export class TcpProxy {
   private listener: Server | undefined;
   private isHeldUp = false;
   private port = 0;
-  /** Sees what a client says before it goes on to the server. */
+  /** Gets the bytes of a client before they go on to the server. */
   onClientData: ((bytes: Buffer) => void) | undefined;
 
   private constructor(private readonly target: URL) {}

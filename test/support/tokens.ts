@@ -3,7 +3,7 @@ import jwt from 'jsonwebtoken';
 export interface TokenOptions {
   clientId: string;
   secret: string;
-  /** Added to the claims, or replacing them; `undefined` takes one away. */
+  /** Added to the claims, or replacing them; `undefined` removes one. */
   claims?: Record<string, unknown>;
   algorithm?: jwt.Algorithm;
 }

@@ -22,7 +22,7 @@ describe('Accept', () => {
     ['application/*;q=0, */*;q=1', false],
     ['nonsense', false],
     ['application/json;q=nonsense', false],
-  ])('%j takes JSON: %s', (accept, isAccepted) => {
+  ])('%j accepts JSON: %s', (accept, isAccepted) => {
     expect(acceptsJson(accept)).toBe(isAccepted);
   });
 });

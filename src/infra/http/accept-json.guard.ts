@@ -2,7 +2,7 @@ import type { CanActivate, ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { NotAcceptableProblem } from './problem.js';
 
-/** Refuses a caller that could not take the answer, before anything is done for it. */
+/** Refuses a request whose Accept excludes JSON, before anything is done for it. */
 export class AcceptJsonGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
     const { accept } = context.switchToHttp().getRequest<FastifyRequest>().headers;

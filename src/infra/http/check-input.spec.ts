@@ -37,15 +37,15 @@ describe('checking the input of a call', () => {
     ['a text that is too long', { name: 'longer' }, [['name', 'max_length']]],
     ['a number below its limit', { name: 'n', size: 0 }, [['size', 'min_value']]],
     ['a number above its limit', { name: 'n', size: 10 }, [['size', 'max_value']]],
-    ['what fits no alternative', { name: 'n', size: false }, [['size', 'invalid']]],
-    ['what is not a list', { name: 'n', kinds: 'big' }, [['kinds', 'not_a_list']]],
-    ['what is not a list but has a length', { name: 'n', few: 'abc' }, [['few', 'not_a_list']]],
+    ['a value that fits no alternative', { name: 'n', size: false }, [['size', 'invalid']]],
+    ['a value that is not a list', { name: 'n', kinds: 'big' }, [['kinds', 'not_a_list']]],
+    ['a value that is not a list but has a length', { name: 'n', few: 'abc' }, [['few', 'not_a_list']]],
     ['a list that is too long', { name: 'n', few: ['a', 'b', 'c'] }, [['few', 'max_length']]],
-    ['what is not one of the choices', { name: 'n', kinds: ['big', 'huge'] }, [['kinds.1', 'invalid_choice']]],
-    ['what is not an object', { name: 'n', place: 'here' }, [['place', 'not_a_dict']]],
+    ['a value that is not one of the choices', { name: 'n', kinds: ['big', 'huge'] }, [['kinds.1', 'invalid_choice']]],
+    ['a value that is not an object', { name: 'n', place: 'here' }, [['place', 'not_a_dict']]],
     ['a text of another form', { name: 'n', id: '7' }, [['id', 'invalid']]],
-    ['a field nobody knows', { name: 'n', nmae: 'n' }, [['nmae', 'unknown']]],
-    ['a field nobody knows deeper down', { name: 'n', place: { street: 's', nr: 1 } }, [['place.nr', 'unknown']]],
+    ['an unknown field', { name: 'n', nmae: 'n' }, [['nmae', 'unknown']]],
+    ['an unknown field of a nested object', { name: 'n', place: { street: 's', nr: 1 } }, [['place.nr', 'unknown']]],
     [
       'names that JavaScript knows',
       JSON.parse('{"name":"n","__proto__":{},"constructor":1}'),
@@ -54,7 +54,7 @@ describe('checking the input of a call', () => {
         ['constructor', 'unknown'],
       ],
     ],
-    ['what is no object at all', null, [[wholeInput, 'null']]],
+    ['an input that is no object', null, [[wholeInput, 'null']]],
   ])('refuses %s', (_what, input, expected) => {
     expect(refusalOf(input)).toEqual(expected);
   });

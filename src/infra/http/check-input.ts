@@ -13,7 +13,7 @@ export function checkInput<Schema extends z.ZodType>(schema: Schema, input: unkn
   throw new ValidationProblem(issues.filter((issue) => !isBesideThePoint(issue, issues)).flatMap(invalidParams));
 }
 
-/** zod measures the length of whatever has one, also where a value of another type was wanted. */
+/** zod checks the length of every value that has one, also where a value of another type was wanted. */
 function isBesideThePoint(issue: z.core.$ZodIssue, issues: z.core.$ZodIssue[]): boolean {
   if (issue.code === 'invalid_type') return false;
   const path = issue.path.join('.');
@@ -36,7 +36,7 @@ function invalidParams(issue: z.core.$ZodIssue): InvalidParam[] {
   }
 }
 
-/** Of the alternatives, the one that the value did belong to, only outside its limits. */
+/** The issue of the one alternative whose type the value has, but whose limits it exceeds. */
 function limitPassed(alternatives: z.core.$ZodIssue[][]): z.core.$ZodIssue | undefined {
   return alternatives.flat().find((issue) => issue.code === 'too_small' || issue.code === 'too_big');
 }

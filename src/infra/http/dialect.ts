@@ -1,4 +1,4 @@
-/** What the API that a server speaks adds to plain HTTP. The server knows no API, so it is handed this. */
+/** The additions of an API to plain HTTP. The server knows no API, so it gets them as a parameter. */
 export interface Dialect {
   /** Names and values of the headers that every answer to this URL has; the spelling of the names is kept. */
   headersOf(url: string): readonly (readonly [name: string, value: string])[];
@@ -6,6 +6,6 @@ export interface Dialect {
   problemPage(type: string): string;
   /** The same for every problem of a type (RFC 9457 §3.1.3). */
   problemTitle(type: string): string;
-  /** What stands in place of a field's name where the input as a whole is wrong. */
+  /** Stands in place of a field's name where the input as a whole is wrong. */
   wholeInput: string;
 }

@@ -34,9 +34,9 @@ export function createHttpAdapter({ settings, dialect, isServed }: ServerOptions
   const adapter = new FastifyAdapter({
     bodyLimit: settings.BODY_LIMIT_BYTES,
     trustProxy: settings.TRUST_FORWARDED_HEADERS,
-    // A caller that sends its request this slowly only holds a connection.
+    // A caller that sends its request this slowly only occupies a connection.
     requestTimeout: 30_000,
-    // A caller that still asks while the server is closing gets its answer, for nothing it needs is closed before; Fastify's own
+    // A request that comes while the server is closing is still answered: what it needs is closed later. Fastify's own
     // 503 would be no problem document.
     return503OnClosing: false,
     // There is no Nest middleware; the package that would run it costs time on every request.
@@ -45,7 +45,7 @@ export function createHttpAdapter({ settings, dialect, isServed }: ServerOptions
     http: { requireHostHeader: false },
     // An identifier that a caller chose may have 255 characters, each as three once encoded; by default a parameter ends at 100.
     routerOptions: { maxParamLength: 765 },
-    // What the router refuses before a route is found: no hook runs, Nest sees nothing of it.
+    // For requests that the router refuses before a route is found: no hook runs, and Nest does not see them.
     frameworkErrors: (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
       setHeaders(request, reply);
       filter.answer(error, request, reply);
@@ -61,7 +61,7 @@ export function createHttpAdapter({ settings, dialect, isServed }: ServerOptions
     setHeaders(request, reply);
     done(brokenHeader(request) ?? (isServed(request.routeOptions.url ?? '') ? undefined : new NotFoundProblem()));
   });
-  // An `Expect` that Node does not know never becomes a request of the server, unless somebody listens for it.
+  // An `Expect` that Node does not know reaches no route without this listener.
   server.server.on('checkExpectation', (request, response) => server.routing(request, response));
   letConnectionsGo(server);
   answerOtherMethods(server);
@@ -80,7 +80,7 @@ export function useHttpRules(app: INestApplication, dialect: Dialect): void {
   app.useGlobalFilters(new ProblemFilter(dialect));
 }
 
-/** As Node tells the one expectation it meets from every other. */
+/** Node's own pattern for the one expectation that it meets. */
 const continueExpected = /(?:^|\W)100-continue(?:$|\W)/i;
 
 /** The rule of HTTP/1.1 that the headers break. Node would answer these requests itself, with an empty body. */
@@ -93,13 +93,13 @@ function brokenHeader({ headers, raw }: FastifyRequest): ProblemError | undefine
   return isMet ? undefined : new ExpectationProblem();
 }
 
-/** A request that is not complete by then never will be. Added to the longest work in hand it is less than stopping may take. */
+/** For requests that are not complete yet. Together with the longest request in flight it is less than stopping may take. */
 const lastRequestsMs = 2000;
 const lookForIdleMs = 50;
 
 /**
- * A connection that is busy when the server begins to close is idle afterwards, and the server would wait until its caller lets
- * go of it, for up to 72 s.
+ * A connection that is busy when the server begins to close is idle afterwards, and the server would wait until its caller closes
+ * it, for up to 72 s.
  */
 function letConnectionsGo(server: FastifyInstance): void {
   server.addHook('preClose', (done) => {
@@ -113,7 +113,7 @@ function letConnectionsGo(server: FastifyInstance): void {
   });
 }
 
-/** The answer to what is not even HTTP; there is no request object to answer to. */
+/** The answer to bytes that are not HTTP, for which there is no request object. */
 function malformedAnswer(error: Error & { code?: string }, write: (problem: ProblemError) => string): string {
   const problem =
     error.code === 'HPE_HEADER_OVERFLOW'

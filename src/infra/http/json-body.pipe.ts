@@ -4,7 +4,7 @@ import { ParseProblem, UnsupportedMediaTypeProblem, ValidationProblem, wholeInpu
 
 export type JsonObject = Record<string, unknown>;
 
-/** A body as it came in. It is parsed after the guards have run: who may not call learns nothing about the body. */
+/** A body as it came in. It is parsed after the guards have run: a caller that is not allowed learns nothing about the body. */
 export class UnparsedBody {
   constructor(
     readonly contentType: string | undefined,
@@ -25,7 +25,7 @@ function isJson(contentType: string | undefined): boolean {
 /**
  * Makes every `@Body()` the JSON object that was sent.
  * @throws {UnsupportedMediaTypeProblem} for anything that is not announced as JSON
- * @throws {ParseProblem} for what is not JSON in UTF-8
+ * @throws {ParseProblem} for a body that is not JSON in UTF-8
  * @throws {ValidationProblem} for JSON that is not an object
  */
 export class JsonBodyPipe implements PipeTransform {

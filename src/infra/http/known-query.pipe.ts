@@ -3,7 +3,7 @@ import { ValidationProblem, wholeInput } from './problem.js';
 
 /**
  * The query of a call, with every parameter outside `names` refused: a filter that is misspelt and ignored would answer
- * with more than was asked for. Of a parameter that is given twice the last counts.
+ * with more than was asked for. If a parameter is given twice, the last one counts.
  */
 export class KnownQuery implements PipeTransform<Record<string, string | string[]>, Record<string, string>> {
   private readonly names: ReadonlySet<string>;

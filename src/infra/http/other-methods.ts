@@ -2,8 +2,8 @@ import type { FastifyInstance } from 'fastify';
 import { MethodProblem } from './problem.js';
 
 /**
- * Answers the methods that a path does not have: OPTIONS with what it does have, the rest with 405. A path that has none
- * stays a 404. Costs nothing where a route was found.
+ * Answers the methods that a path does not have: OPTIONS with those it has, the rest with 405. A path without any method
+ * stays a 404. Runs only where no route was found.
  */
 export function answerOtherMethods(server: FastifyInstance): void {
   const methodsOf = new Map<string, Set<string>>();

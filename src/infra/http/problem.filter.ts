@@ -39,7 +39,7 @@ export class ProblemFilter implements ExceptionFilter {
 
   /**
    * The body of the answer, after the problem was logged and counted.
-   * @param seen what is known of the request, for the log
+   * @param seen method and path of the request, for the log
    */
   write(problem: ProblemError, origin: string, seen: { method?: string; path?: string }): string {
     const { type, status, code, detail, extra } = problem;

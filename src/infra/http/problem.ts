@@ -5,7 +5,7 @@ export interface InvalidParam {
   reason: string;
 }
 
-/** The `name` of what is wrong with the input as a whole; an answer shows the name that the dialect has for it. */
+/** The `name` for the input as a whole; an answer shows the name that the dialect has for it. */
 export const wholeInput = '';
 
 /**
@@ -86,7 +86,7 @@ export class UnsupportedMediaTypeProblem extends ProblemError {
   }
 }
 
-/** The caller may send a body now or not at all; only the end of the connection tells the two apart. */
+/** The caller may or may not send a body after this answer, so the connection is closed. */
 export class ExpectationProblem extends ProblemError {
   constructor() {
     super('ExpectationFailed', 417, 'expectation_failed', 'The only expectation that can be met is 100-continue.', {
@@ -111,7 +111,7 @@ export class UnavailableProblem extends ProblemError {
   }
 }
 
-/** Not the caller's fault, and nothing the caller may learn more about than `instance`, which the log explains. */
+/** Not the caller's fault. The caller learns only the `instance`; the log has the rest. */
 export class UnexpectedProblem extends ProblemError {
   constructor(cause: unknown) {
     super('APIException', 500, 'error', 'Something went wrong here; the log knows more under this instance.', {

@@ -4,8 +4,8 @@ import type { Settings } from '../../config/settings.js';
 
 /**
  * Ranges that are not the public internet (IANA special-purpose registries, RFC 6890 and successors, multicast, and the
- * IPv6 ranges that carry an IPv4 address inside). A caller that could name a URL there would make this server call what only
- * this server can reach.
+ * IPv6 ranges that carry an IPv4 address inside). A caller that could name a URL there would make this server call addresses that
+ * only this server can reach.
  */
 const specialRanges = [
   '0.0.0.0/8',

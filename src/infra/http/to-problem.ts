@@ -10,7 +10,7 @@ import {
   UnsupportedMediaTypeProblem,
 } from './problem.js';
 
-/** What the caller is told about anything that was thrown while its request was served. */
+/** The problem that a caller is told for any error that was thrown while its request was served. */
 export function toProblem(error: unknown): ProblemError {
   if (error instanceof ProblemError) return error;
   const status = error instanceof HttpException ? error.getStatus() : statusOf(error);
@@ -19,7 +19,7 @@ export function toProblem(error: unknown): ProblemError {
     case 400:
       return new ParseProblem(detail, error);
     case 404:
-    // A path parameter longer than any identifier we gave out: nothing can be there.
+    // A path parameter longer than any identifier of ours: there is no such resource.
     case 414:
       return new NotFoundProblem();
     case 413:

@@ -4,7 +4,7 @@ import type { Settings } from '../../config/settings.js';
 
 const levels = { log: 'info', error: 'error', warn: 'warn', debug: 'debug', verbose: 'trace', fatal: 'fatal' } as const;
 
-/** What must never be written, however an object with it came to be logged. */
+/** Names of fields that are never written, whichever object they are in. */
 const secrets = ['secret', 'auth', 'authorization', 'password', 'token'];
 /** Drivers put the values of a failed statement into its error: secrets and notifications among them. */
 const statementValues = ['error', 'error.cause', 'error.cause.cause'].flatMap((error) => [

@@ -27,7 +27,7 @@ describe('the lock of the data directory', () => {
     await rm(parent, { recursive: true });
   });
 
-  /** The same code in a process of its own. It holds the lock until it is killed. @returns what it says of its try */
+  /** The same code in a process of its own. It holds the lock until it is killed. @returns its output after it tried */
   async function lockElsewhere(): Promise<{ child: ChildProcess; said: string }> {
     const program = join(parent, 'lock.mjs');
     const { code } = await transformFile(source, {
@@ -65,7 +65,7 @@ describe('the lock of the data directory', () => {
     expect(readdirSync(directory)).toEqual(['heraut.lock']);
   });
 
-  it('can be taken again once it was given back', () => {
+  it('can be acquired again once it was released', () => {
     const unlock = lockDirectory(directory);
     unlock();
     expect(readdirSync(directory)).toEqual([]);
@@ -73,7 +73,7 @@ describe('the lock of the data directory', () => {
     expect(existsSync(lockFile)).toBe(true);
   });
 
-  it('is refused to a second process while the first lives, and says who has it', async () => {
+  it('is refused to a second process while the first lives, with the pid of the first', async () => {
     const { child, said } = await lockElsewhere();
     expect(said).toBe('locked');
     expect(() => lockDirectory(directory)).toThrow(DataDirectoryInUse);
@@ -92,7 +92,7 @@ describe('the lock of the data directory', () => {
     expect(() => lockDirectory(directory)).toThrow(DataDirectoryInUse);
   });
 
-  it('is free after its owner was killed', async () => {
+  it('is free after its holder was killed', async () => {
     const { child } = await lockElsewhere();
     await end(child);
     expect(existsSync(lockFile)).toBe(true);
@@ -101,40 +101,43 @@ describe('the lock of the data directory', () => {
     expect(readdirSync(directory)).toEqual(['heraut.lock']);
   });
 
-  it('goes to one of several that find it stale', async () => {
+  it('goes to one of several processes that find it stale', async () => {
     await writeLock({ pid: 2 ** 22 + 1, startedAt: '1', host: hostname() });
     const tries = await Promise.all([lockElsewhere(), lockElsewhere(), lockElsewhere()]);
     expect(tries.filter(({ said }) => said === 'locked')).toHaveLength(1);
     expect(tries.filter(({ said }) => said.startsWith('DataDirectoryInUse'))).toHaveLength(2);
   });
 
-  it('is free when its owner’s pid has gone to another process', async () => {
+  it('is free when the pid of its holder now belongs to another process', async () => {
     await writeLock({ pid: process.ppid, startedAt: '1', host: hostname() });
     lockDirectory(directory);
     expect(readFileSync(lockFile, 'utf8')).toContain(`"pid":${process.pid}`);
   });
 
-  it('is free when its owner’s pid has gone to this process, as in a restarted container', async () => {
+  it('is free when the pid of its holder now belongs to this process, as in a restarted container', async () => {
     await writeLock({ pid: process.pid, startedAt: '1', host: hostname() });
     lockDirectory(directory);
     expect(readFileSync(lockFile, 'utf8')).not.toContain('"startedAt":"1"');
   });
 
-  it('is free when its owner’s pid is this process’s and nothing more is known', async () => {
+  it('is free when the pid of its holder is this process’s and no start time is known', async () => {
     await writeLock({ pid: process.pid, host: hostname() });
     expect(() => lockDirectory(directory)).not.toThrow();
   });
 
-  it('is not taken from an owner on another host, whom nobody here can ask', async () => {
+  it('stays with a holder on another host, where it is not known whether the process lives', async () => {
     await writeLock({ pid: 2 ** 22 + 1, startedAt: '1', host: 'another-host' });
     expect(() => lockDirectory(directory)).toThrow(DataDirectoryInUse);
     expect(() => lockDirectory(directory)).toThrow('another-host');
     expect(readFileSync(lockFile, 'utf8')).toContain('another-host');
   });
 
-  it.each(['', 'garbage', 'null', '17', '{"pid":'])('is free when it says %j, which nobody wrote', async (text) => {
-    await writeLock(text);
-    lockDirectory(directory);
-    expect(readFileSync(lockFile, 'utf8')).toContain(`"pid":${process.pid}`);
-  });
+  it.each(['', 'garbage', 'null', '17', '{"pid":'])(
+    'is free when it contains %j, which no Heraut wrote',
+    async (text) => {
+      await writeLock(text);
+      lockDirectory(directory);
+      expect(readFileSync(lockFile, 'utf8')).toContain(`"pid":${process.pid}`);
+    },
+  );
 });

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 export class DataDirectoryInUse extends Error {}
 
 /**
- * Takes `DATA_DIR` for this process alone: PGlite itself lets two processes open one directory. The lock is a file with the
- * owner's pid and start time, so that a lock left by a killed process does not block the next start.
- * @returns gives the directory back
+ * Locks `DATA_DIR` for this process: PGlite itself lets two processes open one directory. The lock is a file with its
+ * holder's pid and start time, so that a lock left by a killed process does not block the next start.
+ * @returns releases the lock
  * @throws {DataDirectoryInUse}
  */
 export function lockDirectory(directory: string): () => void {
@@ -35,7 +35,7 @@ export function lockDirectory(directory: string): () => void {
 
 function removeIfStale(lock: string, directory: string): void {
   const text = read(lock);
-  if (text === undefined) return; // its owner just left
+  if (text === undefined) return; // its holder has just released it
   const holder = parse(text);
   if (holder && holder.host !== hostname()) {
     throw new DataDirectoryInUse(
@@ -47,7 +47,7 @@ function removeIfStale(lock: string, directory: string): void {
       `${directory} is in use by process ${holder.pid}. Stop it first, choose another DATA_DIR, or set DATABASE_URL to run several processes.`,
     );
   }
-  // Of several that find the same stale lock, one wins the rename; what it moved is checked, for it may be a fresh one.
+  // Of several processes that find the same stale lock, one renames it. It then checks that it did not move a fresh lock.
   const aside = `${lock}.stale.${process.pid}`;
   try {
     renameSync(lock, aside);
@@ -81,7 +81,7 @@ function parse(text: string): Holder | undefined {
   } catch {
     // falls through
   }
-  return undefined; // written by no one we know: stale
+  return undefined; // not written by Heraut: stale
 }
 
 function isAlive(holder: Holder): boolean {
@@ -90,7 +90,7 @@ function isAlive(holder: Holder): boolean {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false;
   }
-  // After a reboot, or in a restarted container, the same pid may be somebody else: often this process itself.
+  // After a reboot, or in a restarted container, the same pid may be another process: often this one.
   if (holder.startedAt === undefined) return holder.pid !== process.pid;
   return holder.startedAt === startOf(holder.pid);
 }

@@ -13,9 +13,6 @@ export const isMissingPartition = (error: unknown): boolean => sqlState(error) =
 /** The data itself was refused (class 22: data exception, 23: constraint): repeating the same statement cannot help. */
 export const isDataError = (error: unknown): boolean => /^2[23]/.test(sqlState(error) ?? '');
 
-/** One statement was to insert or update the same row twice. */
-export const isDoubledRow = (error: unknown): boolean => sqlState(error) === '21000';
-
 const connectionCodes = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -42,7 +39,7 @@ export function isUnavailable(error: unknown): boolean {
   );
 }
 
-/** Several statements waited for each other's rows, and this one was told to give way. */
+/** Several statements waited for each other's rows, and Postgres cancelled this one. */
 export const isDeadlock = (error: unknown): boolean => sqlState(error) === '40P01';
 
 /** The driver waited for an answer as long as it was allowed to (`query_timeout`; its error has no code). */

@@ -1,25 +1,12 @@
-import {
-  Global,
-  Logger,
-  Module,
-  type DynamicModule,
-  type BeforeApplicationShutdown,
-  type OnApplicationShutdown,
-} from '@nestjs/common';
+import { Global, Module, type DynamicModule, type OnApplicationShutdown } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { Heartbeat } from './heartbeat.service.js';
 import { Postgres } from './postgres.js';
 
 /** The opened database as `Postgres` (hot path) and as TypeORM's `DataSource` (the rest). */
 @Global()
 @Module({})
-export class PostgresModule implements BeforeApplicationShutdown, OnApplicationShutdown {
-  private readonly logger = new Logger(PostgresModule.name);
-
-  constructor(
-    private readonly postgres: Postgres,
-    private readonly heartbeat: Heartbeat,
-  ) {}
+export class PostgresModule implements OnApplicationShutdown {
+  constructor(private readonly postgres: Postgres) {}
 
   static with(postgres: Postgres): DynamicModule {
     return {
@@ -30,16 +17,9 @@ export class PostgresModule implements BeforeApplicationShutdown, OnApplicationS
           dataSourceFactory: () => Promise.resolve(postgres.dataSource),
         }),
       ],
-      providers: [{ provide: Postgres, useValue: postgres }, Heartbeat],
-      exports: [Postgres, Heartbeat],
+      providers: [{ provide: Postgres, useValue: postgres }],
+      exports: [Postgres],
     };
-  }
-
-  /** Before TypeORM closes what the embedded database's only connection is. The worker has nothing in hand any more. */
-  async beforeApplicationShutdown(): Promise<void> {
-    await this.heartbeat.stop().catch((error: unknown) => {
-      this.logger.warn({ event: 'heartbeat.failed', error }); // it ends by itself, only later
-    });
   }
 
   async onApplicationShutdown(): Promise<void> {

@@ -7,26 +7,22 @@ import { migrations } from '../../../migrations/index.js';
 import type { Settings } from '../../config/settings.js';
 import { lockDirectory } from './directory-lock.js';
 import { isDeadlock, isUnanswered } from './postgres-errors.js';
+import { valuesOf, type Statement, type Values } from './statement.js';
 
 export type Row = Record<string, unknown>;
 
-/** A statement of the hot path: prepared once per connection under its name. */
-export interface Statement {
-  name: string;
-  text: string;
-}
-
-/** Of a statement that meets deadlocks: each time one of those involved gets through. */
+/** Of a statement that runs into deadlocks: each time one of the statements involved goes on. */
 const maxTries = 5;
 
-export type Query = <R extends pg.QueryResultRow>(statement: Statement, values: unknown[]) => Promise<R[]>;
+/** Runs a statement and returns its rows. */
+export type Query = <R extends pg.QueryResultRow>(statement: Statement, values?: Values) => Promise<R[]>;
 
 /** Ten times what a busy process needs between two statements. */
 const idleInTransactionMs = 10_000;
 
 /**
  * The ledger's database, real or embedded. `query` is for the hand-written statements of the hot path; TypeORM's
- * `dataSource` serves the rest. On a real server they have separate pools, so that an operator's slow query cannot take
+ * `dataSource` serves the rest. On a real server they have separate pools, so that an operator's slow query cannot use up
  * the connections that accept and deliver. Embedded there is one connection for everything: inside a transaction only
  * ever use the transaction's manager, or it waits for itself.
  */
@@ -82,7 +78,7 @@ export class Postgres {
 
   /** Runs the migrations that have not run yet. Several processes may call it at once: one migrates, the others wait. */
   async migrate(): Promise<string[]> {
-    if (this.isEmbedded) return this.runMigrations(); // nobody else can open this database
+    if (this.isEmbedded) return this.runMigrations(); // no other process can open this database
     const queryRunner = this.dataSource.createQueryRunner();
     try {
       // The number is arbitrary; it only has to be the same in every process.
@@ -102,13 +98,13 @@ export class Postgres {
     return this.dataSource.showMigrations();
   }
 
-  async query<R = Row>(statement: Statement, values: unknown[]): Promise<R[]> {
+  async query<R = Row>(statement: Statement, values: Values = {}): Promise<R[]> {
     return (await this.run(statement, values)).rows as R[];
   }
 
-  /** True if the statement changed a row. */
-  async affects(statement: Statement, values: unknown[]): Promise<boolean> {
-    return ((await this.run(statement, values)).rowCount ?? 0) > 0;
+  /** How many rows the statement changed. */
+  async affected(statement: Statement, values: Values = {}): Promise<number> {
+    return (await this.run(statement, values)).rowCount ?? 0;
   }
 
   /** Several statements on one connection, all or nothing. Use nothing but `query` inside: see above. */
@@ -116,7 +112,8 @@ export class Postgres {
     return this.withClient(async (client) => {
       try {
         await client.query('BEGIN');
-        const result = await work(async (statement, values) => (await client.query({ ...statement, values })).rows);
+        const query: Query = async (statement, values = {}) => (await client.query(prepared(statement, values))).rows;
+        const result = await work(query);
         await client.query('COMMIT');
         return result;
       } catch (error) {
@@ -127,11 +124,12 @@ export class Postgres {
     });
   }
 
-  /** A statement alone is a transaction: told to give way to another one that wants the same rows, it did nothing yet. */
-  private async run(statement: Statement, values: unknown[]): Promise<pg.QueryResult> {
+  /** A statement outside a transaction has changed nothing when a deadlock ends it, so it is repeated. */
+  private async run(statement: Statement, values: Values): Promise<pg.QueryResult> {
+    const query = prepared(statement, values);
     for (let tries = 1; ; tries++) {
       try {
-        return await this.withClient((client) => client.query({ name: statement.name, text: statement.text, values }));
+        return await this.withClient((client) => client.query(query));
       } catch (error) {
         if (!isDeadlock(error) || tries === maxTries) throw error;
       }
@@ -139,12 +137,12 @@ export class Postgres {
   }
 
   /**
-   * Not `pool.query`: that throws the connection away with every statement that is refused. A new one costs the server a
-   * process, and the embedded database has but this one: the next statement would end with it, or the whole process.
+   * Not `pool.query`: that closes the connection after every statement that is refused. A new one costs the server a
+   * process, and the embedded database has only this one: the next statement would fail with it, or the whole process end.
    */
   private async withClient<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     const client = await this.pool.connect();
-    // A connection that dies tells the statement under way; without a listener it would end the process as well.
+    // When a connection dies, its statement fails; without a listener the process would end as well.
     client.on('error', ignore);
     let isStuck = false;
     try {
@@ -166,12 +164,18 @@ export class Postgres {
 
 /**
  * Settings of a connection of the hot path. Each of its statements touches a few rows by key. A plan made while a table was
- * still empty would scan it whole, and stay cached after it has grown; and what is due must be read in the order of the index,
- * not collected and sorted for each claim. A way that is switched off but has no alternative is planned with a cost of 10^10
- * (Postgres before 18), which would have every such statement compiled for half a second: hence no JIT.
+ * still empty would scan it whole, and stay cached after it has grown; and deliveries that are due must be read in the order of
+ * the index, not collected and sorted each time they are handed out. A plan node that is switched off but has no alternative
+ * costs 10^10 (Postgres before 18), for which every such statement would be compiled, half a second long: hence no JIT.
  */
 export const preferIndexes = ['enable_seqscan', 'enable_bitmapscan', 'enable_hashjoin', 'enable_mergejoin', 'jit']
   .map((way) => `SET ${way} = off`)
   .join('; ');
+
+const prepared = (statement: Statement, values: Values): pg.QueryConfig => ({
+  name: statement.name,
+  text: statement.text,
+  values: valuesOf(statement, values),
+});
 
 function ignore(): void {}

@@ -3,12 +3,12 @@ import { Logger } from '@nestjs/common';
 import { close } from './close.js';
 
 const firstDelayMs = 100;
-/** A broker that comes back is waited for by nobody longer than this; a try costs it nothing. */
+/** At most this long after the return of a broker a process is connected again; a try costs the broker nothing. */
 const longestDelayMs = 2000;
 
 /**
  * One AMQP connection that is re-established for ever. `setUp` runs on every new connection and opens its channels; until
- * it is through, the connection counts as down.
+ * it has resolved, the connection counts as down.
  */
 export class RabbitMqConnection {
   private readonly logger: Logger;
@@ -74,7 +74,7 @@ export class RabbitMqConnection {
     } catch (error) {
       this.lastError = error;
       if (!model) return this.again();
-      // Connected but not usable: give it up whole and begin again, unless its `close` has seen to that already.
+      // Connected but not usable: close it and begin again, unless its `close` event has done so already.
       this.lost(model);
       void close(model);
     }

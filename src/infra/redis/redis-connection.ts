@@ -5,7 +5,7 @@ const logger = new Logger('Redis');
 
 /**
  * A connection that is re-established for ever. A command fails at once while it is down, rather than wait in a queue of
- * unknown length: whoever needs it decides how to wait.
+ * unknown length: the caller decides how to wait.
  */
 export function openRedis(url: string): Redis {
   const redis = new Redis(url, {
@@ -13,7 +13,7 @@ export function openRedis(url: string): Redis {
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     connectTimeout: 5000,
-    commandTimeout: 3000, // a frozen server must not hold a worker for ever
+    commandTimeout: 3000, // a frozen server must not block a worker for ever
     retryStrategy: (times) => Math.min(2000, 50 * 2 ** Math.min(times, 6)),
     reconnectOnError: (error) => error.message.startsWith('READONLY'), // the replica we talk to is no longer master
   });

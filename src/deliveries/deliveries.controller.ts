@@ -1,0 +1,126 @@
+import { Controller, Get, Logger, Param, Post, Query } from '@nestjs/common';
+import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { AdminOperation } from '../openapi/admin-operation.js';
+import { checkInput } from '../infra/http/check-input.js';
+import { ConflictProblem, NotFoundProblem } from '../infra/http/problem.js';
+import { Postgres } from '../infra/postgres/postgres.js';
+import { ResourceId } from '../infra/http/resource-id.pipe.js';
+import { DeliveryReader, type KnownDelivery } from './delivery-reader.service.js';
+import type { DeliveryKey } from '../ledger/delivery.js';
+import { cancel } from '../ledger/cancel.js';
+import { retryNow } from '../ledger/retry-now.js';
+import { AttemptStates, type AttemptState } from '../delivery/attempt-states.js';
+import { deliveriesQuery } from './deliveries-query.js';
+import {
+  deliveryOutput,
+  deliveryPageOutput,
+  deliveryToShow,
+  deliveryWithAttemptsOutput,
+  deliveryWithAttemptsToShow,
+  pageToShow,
+} from './delivery-output.js';
+
+const unknownDelivery = { 404: 'There is no such delivery, or it is older than the retention.' };
+
+@ApiTags('deliveries')
+@ApiBearerAuth()
+@RequireSuperuser()
+@Controller('admin/v1/deliveries')
+export class DeliveriesController {
+  private readonly logger = new Logger(DeliveriesController.name);
+
+  constructor(
+    private readonly reader: DeliveryReader,
+    private readonly postgres: Postgres,
+    private readonly attemptStates: AttemptStates,
+  ) {}
+
+  @Get()
+  @AdminOperation({
+    id: 'delivery_list',
+    summary: 'Deliveries, newest notification first.',
+    query: deliveriesQuery,
+    status: 200,
+    answer: deliveryPageOutput,
+  })
+  async list(@Query() query: Record<string, string>): Promise<ReturnType<typeof pageToShow>> {
+    const { notification, subscription, state, limit = 50, cursor } = checkInput(deliveriesQuery, query);
+    const filter = { notificationId: notification, subscriptionId: subscription, state, after: cursor };
+    return pageToShow(await this.reader.list(filter, limit));
+  }
+
+  @Get(':notificationId/:subscriptionId')
+  @AdminOperation({
+    id: 'delivery_read',
+    summary: 'One delivery with every attempt and the present state of its retries.',
+    status: 200,
+    answer: deliveryWithAttemptsOutput,
+    problems: unknownDelivery,
+  })
+  async read(
+    @Param('notificationId', ResourceId) notificationId: string,
+    @Param('subscriptionId', ResourceId) subscriptionId: string,
+  ): Promise<ReturnType<typeof deliveryWithAttemptsToShow>> {
+    const key = { notificationId, subscriptionId };
+    const delivery = await this.find(key);
+    const [attempts, live] = await Promise.all([this.reader.attemptsOf(key), this.live(key)]);
+    return deliveryWithAttemptsToShow(delivery, attempts, live);
+  }
+
+  @Post(':notificationId/:subscriptionId/retry')
+  @AdminOperation({
+    id: 'delivery_retry',
+    summary: 'Makes the next attempt due now.',
+    description: 'Of a delivery that waits, or that ended without success: that one starts a new series of attempts.',
+    status: 202,
+    answer: deliveryOutput,
+    problems: { ...unknownDelivery, 409: '`delivery-delivered`: it has arrived already.' },
+  })
+  async retry(
+    @Param('notificationId', ResourceId) notificationId: string,
+    @Param('subscriptionId', ResourceId) subscriptionId: string,
+  ): Promise<ReturnType<typeof deliveryToShow>> {
+    const key = { notificationId, subscriptionId };
+    if ((await retryNow(this.postgres, key)) === 'delivered') {
+      throw new ConflictProblem('delivery-delivered', 'The delivery has arrived already.');
+    }
+    return deliveryToShow(await this.find(key));
+  }
+
+  @Post(':notificationId/:subscriptionId/cancel')
+  @AdminOperation({
+    id: 'delivery_cancel',
+    summary: 'Ends a delivery: no further attempt is made.',
+    description: 'A call that is in flight is not stopped; if it succeeds, the delivery is delivered.',
+    status: 200,
+    answer: deliveryOutput,
+    problems: { ...unknownDelivery, 409: '`delivery-ended`: it has ended already.' },
+  })
+  async cancel(
+    @Param('notificationId', ResourceId) notificationId: string,
+    @Param('subscriptionId', ResourceId) subscriptionId: string,
+  ): Promise<ReturnType<typeof deliveryToShow>> {
+    const key = { notificationId, subscriptionId };
+    if ((await cancel(this.postgres, key)) === 'ended') {
+      throw new ConflictProblem('delivery-ended', 'The delivery has ended already.');
+    }
+    return deliveryToShow(await this.find(key));
+  }
+
+  /** Undefined while Redis is down: the rest of the answer comes from the ledger. */
+  private async live({ notificationId, subscriptionId }: DeliveryKey): Promise<AttemptState | undefined> {
+    try {
+      return await this.attemptStates.get(notificationId, subscriptionId);
+    } catch (error) {
+      this.logger.warn({ event: 'attempt-state.not-read', notificationId, subscriptionId, error });
+      return undefined;
+    }
+  }
+
+  private async find(key: DeliveryKey): Promise<KnownDelivery> {
+    const delivery = await this.reader.find(key);
+    if (!delivery) throw new NotFoundProblem('There is no such delivery.');
+    return delivery;
+  }
+}

@@ -1,0 +1,43 @@
+import { Injectable } from '@nestjs/common';
+import { Catalogue } from '../catalogue/catalogue.service.js';
+import { Postgres } from '../infra/postgres/postgres.js';
+import type { Delivery } from '../ledger/delivery.js';
+import { readBodies } from '../ledger/read-bodies.js';
+import { stillQueued } from '../ledger/still-queued.js';
+import { Heartbeat } from '../liveness/heartbeat.service.js';
+import type { Chunk } from '../queue/chunk.js';
+
+/** A chunk this old has waited behind others: meanwhile it may have been cancelled, or handed out again. */
+const freshMs = 1000;
+
+/** A delivery with the bytes to send. */
+export type Loaded = Delivery & { bytes: Buffer };
+
+/** Makes of a chunk what is to be sent of it. */
+@Injectable()
+export class ChunkLoader {
+  constructor(
+    private readonly catalogue: Catalogue,
+    private readonly postgres: Postgres,
+    private readonly heartbeat: Heartbeat,
+  ) {}
+
+  /** The deliveries of the chunk that are still to be sent, with their bytes, once the catalogue is new enough for them. */
+  async load(chunk: Chunk, isRedelivered: boolean): Promise<Loaded[]> {
+    await this.catalogue.reach(chunk.catalogueVersion);
+    const ageMs = this.heartbeat.ledgerNow() - chunk.queuedAt;
+    const isFresh = !isRedelivered && ageMs < freshMs && ageMs > -freshMs;
+    const deliveries = isFresh ? chunk.deliveries : await stillQueued(this.postgres, chunk.deliveries);
+    const missing = new Set(deliveries.filter(({ body }) => body === null).map(({ notificationId }) => notificationId));
+    const bodies = missing.size > 0 ? await readBodies(this.postgres, [...missing]) : new Map<string, string>();
+    const buffers = new Map<string, Buffer>(); // one for all deliveries of a notification
+    return deliveries.flatMap((delivery) => {
+      const { notificationId } = delivery;
+      const body = delivery.body ?? bodies.get(notificationId);
+      if (body === undefined) return []; // past its retention
+      let bytes = buffers.get(notificationId);
+      if (!bytes) buffers.set(notificationId, (bytes = Buffer.from(body)));
+      return [{ ...delivery, bytes }];
+    });
+  }
+}

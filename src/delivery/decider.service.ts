@@ -1,0 +1,47 @@
+import { Injectable } from '@nestjs/common';
+import { Catalogue } from '../catalogue/catalogue.service.js';
+import type { Delivery } from '../ledger/delivery.js';
+import type { Outcome } from '../ledger/settle.service.js';
+import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { RetryPolicies } from '../retry-policy/retry-policies.service.js';
+import type { DeliveryGuarantee, Subscription } from '../subscriptions/subscription.js';
+import { AttemptReporter } from './attempt-reporter.service.js';
+import { decideOutcome, isSuccess } from './decide-outcome.js';
+import type { WebhookResponse } from './webhook-client.js';
+
+/** Gathers the circumstances of an attempt for the pure rules of decide-outcome.ts, and reports what they decide. */
+@Injectable()
+export class Decider {
+  constructor(
+    private readonly catalogue: Catalogue,
+    private readonly retryPolicies: RetryPolicies,
+    private readonly heartbeat: Heartbeat,
+    private readonly reporter: AttemptReporter,
+  ) {}
+
+  /** The outcome of a delivery that must not be sent any more; undefined: it may be sent. */
+  endingOf({ expiresAt }: Delivery, subscription: Subscription): Outcome | undefined {
+    if (subscription.disabledAt) return { state: 'failed', attempt: null };
+    const isExpired = expiresAt !== null && this.heartbeat.ledgerNow() >= expiresAt;
+    return isExpired ? { state: 'expired', attempt: null } : undefined;
+  }
+
+  async decide(delivery: Delivery, guarantee: DeliveryGuarantee, response: WebhookResponse): Promise<Outcome> {
+    const startedAt = Math.round(this.heartbeat.ledgerNow() - response.durationMs);
+    // A changed policy applies to the next failure, also when another process changed it a moment ago. If it cannot be
+    // read now, the policy known is the best there is.
+    if (!isSuccess(response)) await this.catalogue.refresh().catch(() => {});
+    const outcome = decideOutcome(response, {
+      guarantee,
+      number: delivery.attempts + 1,
+      startedAt,
+      failures: delivery.failures,
+      policy: this.retryPolicies.for(delivery.subscriptionId),
+      expiresAt: delivery.expiresAt,
+      nowMs: this.heartbeat.ledgerNow(),
+      random: Math.random(),
+    });
+    this.reporter.ended(delivery, guarantee, outcome);
+    return outcome;
+  }
+}

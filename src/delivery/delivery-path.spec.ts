@@ -1,0 +1,151 @@
+import { describe, expect, it } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import type { Config } from '../config/config.module.js';
+import { readSettings } from '../config/settings.js';
+import { IdempotencyStore, type LockAnswer } from '../idempotency/idempotency-store.js';
+import { Idempotency } from '../idempotency/idempotency.service.js';
+import { systemClock } from '../infra/clock.js';
+import type { SendingClaims } from '../ledger/claim-sending.service.js';
+import type { Settlement, Settlements } from '../ledger/settle.service.js';
+import type { Heartbeat } from '../liveness/heartbeat.service.js';
+import { InProcessDeliveryQueue } from '../queue/delivery-queue.in-process.js';
+import { defaultRetryPolicy } from '../retry-policy/retry-schedule.js';
+import type { DeliveryGuarantee, Subscription } from '../subscriptions/subscription.js';
+import type { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
+import { AttemptReporter } from './attempt-reporter.service.js';
+import { InProcessAttemptStates } from './attempt-states.in-process.js';
+import type { ChunkLoader } from './chunk-loader.service.js';
+import { Decider } from './decider.service.js';
+import { DeliverService } from './deliver.service.js';
+import { Sender } from './sender.service.js';
+import { WebhookClient } from './webhook-client.js';
+import { Worker } from './worker.service.js';
+
+Logger.overrideLogger(false);
+
+const delivery = {
+  notificationId: '0199c4b4-0000-7000-8000-000000000001',
+  subscriptionId: '5c5d28f3-6d24-4fd9-b2f8-2b7e3e5f5a01',
+  generation: 1,
+  attempts: 0,
+  failures: 0,
+  replays: 0,
+  expiresAt: null,
+  body: '{}',
+};
+
+/** Answers as a store does that is far away: after a moment. */
+class FreeStore extends IdempotencyStore {
+  readonly calls: string[] = [];
+  private async answer<T>(call: string, answer: T): Promise<T> {
+    this.calls.push(call);
+    return new Promise((resolve) => setImmediate(() => resolve(answer)));
+  }
+  acquire = () => this.answer<LockAnswer>('acquire', { kind: 'acquired', takenOver: false });
+  extend = () => this.answer('extend', true);
+  seal = () => this.answer('seal', true);
+  release = () => this.answer('release', true);
+  announce = () => Promise.resolve();
+  withdraw = () => Promise.resolve();
+  sweep = () => Promise.resolve();
+}
+
+/** One delivery taken from the queue by a worker: the stack trace at the call to the receiver, and the steps on the way. */
+async function play(guarantee: DeliveryGuarantee): Promise<{ frames: string[]; steps: string[] }> {
+  const config: Config = { settings: readSettings({}) };
+  const store = new FreeStore();
+  const steps = store.calls;
+  let frames: string[] = [];
+  class Client extends WebhookClient {
+    post = () => {
+      frames = framesHere();
+      steps.push('post');
+      return Promise.resolve({
+        kind: 'answered' as const,
+        status: 204,
+        retryAfter: undefined,
+        durationMs: 1,
+        excerpt: '',
+      });
+    };
+    abandonAll = () => {};
+    close = () => Promise.resolve();
+  }
+  const subscription = {
+    callbackUrl: 'http://receiver/',
+    auth: '',
+    ownerClientId: 'owner',
+    deliveryGuarantee: guarantee,
+  };
+  const heartbeat = { processId: 'process', ledgerNow: () => Date.now() } as unknown as Heartbeat;
+  const reporter = new AttemptReporter(new InProcessAttemptStates(), heartbeat, config);
+  const client = new Client();
+  const inHand = { keep: () => Promise.resolve() } as never;
+  const finished = new Promise<void>((resolve) => {
+    const claims = { claim: async () => (steps.push('claim'), true) } as unknown as SendingClaims;
+    const settle = async ({ state, from }: Settlement) => {
+      steps.push(`settle ${from} → ${state}`);
+    };
+    const deliver = new DeliverService(
+      config,
+      systemClock,
+      { find: () => subscription as Subscription } as unknown as SubscriptionsService,
+      new Idempotency(store, heartbeat),
+      claims,
+      new Sender(client, reporter),
+      new Decider(
+        { refresh: () => Promise.resolve() } as never,
+        { for: () => defaultRetryPolicy } as never,
+        heartbeat,
+        reporter,
+      ),
+      { settle } as unknown as Settlements,
+      inHand,
+    );
+    const queue = new InProcessDeliveryQueue('process', 10);
+    const loader = { load: async () => [{ ...delivery, bytes: Buffer.from('{}') }] } as unknown as ChunkLoader;
+    const progress = { take: () => {}, finish: () => resolve() } as never;
+    const worker = new Worker(config, systemClock, queue, progress, loader, deliver, inHand, client);
+    void worker.onApplicationBootstrap().then(() => {
+      void queue.publish('due', { catalogueVersion: 0, queuedAt: Date.now(), deliveries: [delivery] });
+    });
+  });
+  await finished;
+  return { frames, steps };
+}
+
+/** The program's own frames that lead here, as V8 has them: the source maps of the test runner would rename them. */
+function framesHere(): string[] {
+  const { prepareStackTrace, stackTraceLimit } = Error;
+  try {
+    Error.stackTraceLimit = 50;
+    Error.prepareStackTrace = (_, sites) => sites;
+    const sites = new Error('here').stack as unknown as NodeJS.CallSite[];
+    return sites
+      .filter((site) => /\/src\/(?!.*\.spec\.)/.test(site.getFileName() ?? ''))
+      .map((site) => `${site.getTypeName()}.${site.getFunctionName()}`);
+  } finally {
+    Object.assign(Error, { prepareStackTrace, stackTraceLimit });
+  }
+}
+
+describe('the way of a delivery', () => {
+  // `Worker.deliver` calls `DeliverService.deliver`, which hands on the promise of one of the two below: V8 leaves it out.
+  it('is at most six frames, from the worker to the webhook client', async () => {
+    const { frames } = await play('at-least-once');
+    expect(frames).toEqual(['Sender.send', 'DeliverService.atLeastOnce', 'Worker.deliver']);
+  });
+
+  it('has the same form where it may be sent once at most', async () => {
+    const { frames } = await play('at-most-once');
+    expect(frames).toEqual(['Sender.send', 'DeliverService.atMostOnce', 'Worker.deliver']);
+  });
+
+  it('is lock, send, seal, settle at least once', async () => {
+    expect((await play('at-least-once')).steps).toEqual(['acquire', 'post', 'seal', 'settle queued → delivered']);
+  });
+
+  it('is claim, send, settle at most once', async () => {
+    expect((await play('at-most-once')).steps).toEqual(['claim', 'post', 'settle sending → delivered']);
+  });
+});

@@ -1,0 +1,82 @@
+import type { Logger } from '@nestjs/common';
+import type { Postgres } from '../infra/postgres/postgres.js';
+import { endSending } from '../ledger/end-sending.js';
+import { freeAfterLease } from '../ledger/free-after-lease.js';
+import { freeOfDeadProcesses } from '../ledger/free-of-dead-processes.js';
+import { anyQueuedFor, freeQueuedBefore } from '../ledger/free-queued-before.js';
+import { readQueueCreation } from '../queue/progress-reports.js';
+import type { QueuePosition } from '../queue/queue-position.service.js';
+
+/** Deliveries that one statement frees or ends. */
+const batchSize = 1000;
+/** From the commit of a hand-out to its publishing, at most. After that time a rule assumes that it was not published. */
+const publishingSlackMs = 5000;
+
+/** Something that can happen to deliveries on their way, and how it is found and mended. */
+export interface RecoveryRule {
+  /** In logs. */
+  name: string;
+  /** Runs bounded statements until there is no more to do. @returns how many deliveries it freed or ended */
+  run: (stopping: AbortSignal) => Promise<number>;
+}
+
+/**
+ * Every way in which a queued delivery, or one that is being sent, can be left behind, each with its rule. Each statement is
+ * bounded and finds its rows by a partial index of its own; any number of processes may run it, as often as they like. A
+ * delivery that is freed is due at once, and is handed out under a new generation.
+ */
+export function recoveryRules(postgres: Postgres, position: QueuePosition, logger: Logger): RecoveryRule[] {
+  return [
+    {
+      // The process that had it in hand, or as its queue in memory, no longer shows signs of life.
+      name: 'process-died',
+      run: (stopping) => inBatches((limit) => freeOfDeadProcesses(postgres, limit), stopping),
+    },
+    {
+      // It has been in a worker's hand for longer than its lease: the worker hangs, or its result was never written.
+      name: 'lease-ended',
+      run: (stopping) => inBatches((limit) => freeAfterLease(postgres, limit), stopping),
+    },
+    {
+      // At most once: the process that claimed it died, or did not report in time. It becomes unknown, and is not sent again.
+      name: 'sending-ended',
+      run: (stopping) =>
+        inBatches(async (limit) => {
+          const ended = await endSending(postgres, limit);
+          for (const key of ended) logger.warn({ event: 'delivery.unknown', ...key });
+          return ended.length;
+        }, stopping),
+    },
+    {
+      // The broker lost its queues. The new ones hold nothing that was handed out before the process that created them said so;
+      // where another process was faster, the second message is superfluous and is filtered.
+      name: 'queue-is-new',
+      run: async (stopping) => {
+        const createdAt = await readQueueCreation(postgres);
+        if (createdAt === undefined) return 0;
+        return inBatches((limit) => freeQueuedBefore(postgres, createdAt, limit), stopping);
+      },
+    },
+    {
+      // A process died before it published the delivery, or the queue dropped the message. All that was handed out before this
+      // time has been taken and is done, yet the row is still queued. A delivery handed out later may stand in line: to hand it
+      // out a second time would only make the line longer (docs/decisions/0016).
+      name: 'queue-lost-it',
+      run: async (stopping) => {
+        if (!(await anyQueuedFor(postgres, publishingSlackMs))) return 0;
+        const lostBefore = (await position.findDoneUpTo()) - publishingSlackMs;
+        return inBatches((limit) => freeQueuedBefore(postgres, lostBefore, limit), stopping);
+      },
+    },
+  ];
+}
+
+/** Repeats a bounded statement while it finds as much as it may. */
+async function inBatches(statement: (limit: number) => Promise<number>, stopping: AbortSignal): Promise<number> {
+  let total = 0;
+  for (;;) {
+    const count = await statement(batchSize);
+    total += count;
+    if (count < batchSize || stopping.aborted) return total;
+  }
+}

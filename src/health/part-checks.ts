@@ -1,0 +1,64 @@
+import type { Redis } from 'ioredis';
+import type { Role } from '../config/settings.js';
+import type { Postgres } from '../infra/postgres/postgres.js';
+import type { Heartbeat } from '../liveness/heartbeat.service.js';
+import type { DeliveryQueue } from '../queue/delivery-queue.js';
+import { PartDown, type HealthCheck } from './check-health.js';
+
+/** Through TypeORM's pool: when all connections of the hot path are busy, the process is busy, not broken. */
+export function postgresAnswers(postgres: Postgres): HealthCheck {
+  return {
+    name: 'postgres',
+    stops: ['api', 'worker', 'dispatcher'],
+    check: async () => {
+      await postgres.dataSource.query('SELECT 1');
+    },
+  };
+}
+
+export function migrationsHaveRun(postgres: Postgres): HealthCheck {
+  // Migrations that have run stay run, and a process learns of no new ones after its start.
+  let haveRun = false;
+  return {
+    name: 'migrations',
+    stops: ['api', 'worker', 'dispatcher'],
+    check: async () => {
+      haveRun ||= !(await postgres.hasPendingMigrations());
+      if (!haveRun) throw new PartDown('not all migrations have run; a starting process runs them');
+    },
+  };
+}
+
+/** Publishing is accepted without RabbitMQ: the deliveries wait in the ledger. */
+export function rabbitMqWorks(queue: DeliveryQueue): HealthCheck {
+  return {
+    name: 'rabbitmq',
+    stops: ['worker', 'dispatcher'],
+    check: async () => {
+      if (queue.trouble !== undefined) throw queue.trouble;
+    },
+  };
+}
+
+/** Without Redis a worker cannot tell whether another one is sending a delivery, so it waits. */
+export function redisAnswers(redis: Redis): HealthCheck {
+  return {
+    name: 'redis',
+    stops: ['worker'],
+    check: async () => {
+      await redis.ping();
+    },
+  };
+}
+
+/** By the heartbeats of all processes, so that each process can name the roles missing in the whole installation. */
+export function roleIsAlive(heartbeat: Heartbeat, role: Role, consequence: string): HealthCheck {
+  return {
+    name: role,
+    stops: [role],
+    check: async () => {
+      if (await heartbeat.isAlive(role)) return;
+      throw new PartDown(`no process with the role ${role} is alive: ${consequence}`);
+    },
+  };
+}

@@ -1,0 +1,52 @@
+import { Injectable } from '@nestjs/common';
+import { Config } from '../config/config.module.js';
+import { Batcher } from '../infra/batcher.js';
+import { Postgres } from '../infra/postgres/postgres.js';
+import { statement } from '../infra/postgres/statement.js';
+import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { generationOf, generationsIn, handedOut, stillHandedOut, type Delivery, type KeyRow } from './delivery.js';
+
+/** For the way from the claim to the call and from the answer to the ledger, before an outcome counts as never learnt. */
+const slackMs = 15_000;
+
+/** Committed before the call: Heraut never sends these again by itself. */
+export const claimItems = statement(
+  'claim-sending',
+  `UPDATE delivery d SET state = 'sending', next_at = now() + $limit_ms * interval '1 ms', process = $process
+   FROM ${handedOut.from} WHERE ${stillHandedOut}
+   RETURNING d.notification_id, d.subscription_id, d.generation`,
+);
+
+/** The right to send at-most-once deliveries, given once for each of their generations. */
+@Injectable()
+export class SendingClaims {
+  private readonly limitMs: number;
+  private readonly batcher = new Batcher<Delivery, boolean>((batch) => this.claimTogether(batch), {
+    maxItems: 256,
+    lingerMs: 1,
+  });
+
+  constructor(
+    private readonly postgres: Postgres,
+    private readonly heartbeat: Heartbeat,
+    { settings }: Config,
+  ) {
+    this.limitMs = settings.NOTIFICATION_REQUESTS_TIMEOUT * 1000 + slackMs;
+  }
+
+  /** Resolves after the commit. @returns true at most once for each generation of a delivery */
+  claim(delivery: Delivery): Promise<boolean> {
+    return this.batcher.add(delivery);
+  }
+
+  private async claimTogether(batch: Delivery[]): Promise<boolean[]> {
+    const rows = await this.postgres.query<KeyRow & { generation: number }>(claimItems, {
+      ...handedOut.bind(batch),
+      limit_ms: this.limitMs,
+      process: this.heartbeat.processId,
+    });
+    const granted = generationsIn(rows);
+    // Deleting grants it to one of several that ask for the same delivery together.
+    return batch.map((delivery) => granted.delete(generationOf(delivery)));
+  }
+}

@@ -1,0 +1,28 @@
+import type { Postgres } from '../infra/postgres/postgres.js';
+import { statement } from '../infra/postgres/statement.js';
+import { keyOf, sameDelivery, type DeliveryKey, type KeyRow } from './delivery.js';
+import { processIsDead } from './free-of-dead-processes.js';
+import { unknownCounted } from './ledger.counters.js';
+
+export const endItems = statement(
+  'end-sending',
+  `UPDATE delivery d SET
+     state = 'unknown', next_at = NULL, process = NULL, ended_at = now(),
+     last_error = 'the worker ended, or could not report, after it had the right to send'
+   FROM (
+     SELECT notification_id, subscription_id FROM delivery d
+     WHERE d.state = 'sending' AND (d.next_at <= now() OR ${processIsDead}) LIMIT $limit FOR UPDATE SKIP LOCKED
+   ) ended
+   WHERE ${sameDelivery('ended')}
+   RETURNING d.notification_id, d.subscription_id`,
+);
+
+/**
+ * Ends at-most-once deliveries that were claimed, and whose process died or did not report in time: it will never be known
+ * whether they arrived, so they are not sent again. @returns which
+ */
+export async function endSending(postgres: Postgres, limit: number): Promise<DeliveryKey[]> {
+  const rows = await postgres.query<KeyRow>(endItems, { limit });
+  unknownCounted.inc(rows.length);
+  return rows.map(keyOf);
+}

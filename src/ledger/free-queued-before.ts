@@ -1,0 +1,34 @@
+import type { Postgres } from '../infra/postgres/postgres.js';
+import { statement } from '../infra/postgres/statement.js';
+import { sameDelivery } from './delivery.js';
+
+export const freeItems = statement(
+  'free-queued-before',
+  `UPDATE delivery d SET state = 'waiting', next_at = now(), process = NULL
+   FROM (
+     SELECT notification_id, subscription_id FROM delivery
+     WHERE state = 'queued' AND queued_at < to_timestamp($before_ms::float8 / 1000)
+     ORDER BY queued_at LIMIT $limit FOR UPDATE SKIP LOCKED
+   ) freed
+   WHERE ${sameDelivery('freed')}`,
+);
+
+/**
+ * Deliveries that were handed to the queue before that time, and that no worker keeps in hand, are due at once.
+ * @param beforeMs milliseconds since 1970, by Postgres' clock
+ * @returns how many
+ */
+export async function freeQueuedBefore(postgres: Postgres, beforeMs: number, limit: number): Promise<number> {
+  return postgres.affected(freeItems, { before_ms: beforeMs, limit });
+}
+
+export const findQueued = statement(
+  'any-queued-for',
+  `SELECT EXISTS (SELECT FROM delivery WHERE state = 'queued' AND queued_at < now() - $ms * interval '1 ms') AS yes`,
+);
+
+/** Whether anything was handed to the queue longer ago than that, and is not done. */
+export async function anyQueuedFor(postgres: Postgres, ms: number): Promise<boolean> {
+  const [row] = await postgres.query<{ yes: boolean }>(findQueued, { ms });
+  return row!.yes;
+}

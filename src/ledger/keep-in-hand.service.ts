@@ -1,0 +1,49 @@
+import { Injectable } from '@nestjs/common';
+import { Config } from '../config/config.module.js';
+import { Postgres } from '../infra/postgres/postgres.js';
+import { statement, type Statement } from '../infra/postgres/statement.js';
+import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { handedOut, stillHandedOut, type Delivery } from './delivery.js';
+
+export const keepItems = statement(
+  'keep-in-hand',
+  `UPDATE delivery d SET process = $process, queued_at = NULL, next_at = now() + $lease_ms * interval '1 ms'
+   FROM ${handedOut.from} WHERE ${stillHandedOut}`,
+);
+
+// The holder keeps it if it has it in hand already; until then this process answers for it.
+export const leaveItems = statement(
+  'leave-to-holder',
+  `UPDATE delivery d SET
+     process = coalesce(d.process, $process), queued_at = NULL,
+     next_at = LEAST(d.next_at, now() + $lease_ms * interval '1 ms')
+   FROM ${handedOut.from} WHERE ${stillHandedOut}`,
+);
+
+/** Deliveries that this process has in hand, and that the queue has forgotten. */
+@Injectable()
+export class DeliveriesInHand {
+  constructor(
+    private readonly postgres: Postgres,
+    private readonly heartbeat: Heartbeat,
+    private readonly config: Config,
+  ) {}
+
+  /**
+   * From now on the queue may forget these: the death of this process frees them. A delivery that is not settled when the
+   * lease ends is handed out again.
+   */
+  async keep(deliveries: Delivery[]): Promise<void> {
+    await this.write(keepItems, deliveries, this.config.settings.DELIVERY_LEASE_MS);
+  }
+
+  /** The queue may forget this one: another message of it is being sent. It is handed out again unless settled in `leaseMs`. */
+  async leaveToHolder(delivery: Delivery, leaseMs: number): Promise<void> {
+    await this.write(leaveItems, [delivery], leaseMs);
+  }
+
+  private async write(text: Statement, deliveries: Delivery[], leaseMs: number): Promise<void> {
+    const process = this.heartbeat.processId;
+    await this.postgres.query(text, { ...handedOut.bind(deliveries), process, lease_ms: leaseMs });
+  }
+}

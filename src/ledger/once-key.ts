@@ -1,0 +1,30 @@
+import type { Postgres } from '../infra/postgres/postgres.js';
+import { statement } from '../infra/postgres/statement.js';
+
+/** A name under which something happens once: a request that may be repeated, or a channel's content. A row of `once_key`. */
+export interface OnceKey {
+  /** Client id of the application whose key it is; empty for content, which is the same for every publisher. */
+  application: string;
+  /** The same key of another operation is another key. */
+  operation: 'publish' | 'put' | 'create-application' | 'deduplicate';
+  key: string;
+  /** Tells whether a repeated request is the same; null for content. */
+  requestHash: string | null;
+  /** How long it is remembered, counted from when it is reserved. */
+  keepSeconds: number;
+}
+
+const sweepTogether = 10_000;
+
+/** Passes over a row that is just being reserved anew: each waiting for the other could end in a deadlock. */
+const sweep = statement(
+  'sweep-once-keys',
+  `DELETE FROM once_key WHERE ctid = ANY (ARRAY(
+     SELECT ctid FROM once_key WHERE expires_at <= now() LIMIT $most FOR UPDATE SKIP LOCKED
+   ))`,
+);
+
+/** Forgets the keys whose time is over. */
+export async function sweepOnceKeys(postgres: Postgres): Promise<void> {
+  while ((await postgres.affected(sweep, { most: sweepTogether })) === sweepTogether);
+}

@@ -1,0 +1,132 @@
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { Batcher } from '../infra/batcher.js';
+import { isDataError } from '../infra/postgres/postgres-errors.js';
+import { Postgres } from '../infra/postgres/postgres.js';
+import { rowsOf, statement } from '../infra/postgres/statement.js';
+import { sameDelivery, type DeliveryKey } from './delivery.js';
+import { expiredCounted, unknownCounted } from './ledger.counters.js';
+
+/** One HTTP call, as it is kept for good. */
+export interface Attempt {
+  /** Counts from 1. */
+  number: number;
+  /** Milliseconds since 1970. */
+  startedAt: number;
+  durationMs: number;
+  /** HTTP status, null when there was no answer. */
+  status: number | null;
+  /** Why there was no usable answer. */
+  error: string | null;
+}
+
+/** The next state of a delivery, and the call that decided it. `attempt` is null where no call counts. */
+export type Outcome =
+  /**
+   * The end, in each case. `failed`: refused for good, or no attempt is left. `expired`: no longer worth sending.
+   * `cancelled`: the subscription is gone. `unknown`: at most once, and it cannot be told whether the one call arrived.
+   */
+  | { state: 'delivered' | 'failed' | 'expired' | 'cancelled' | 'unknown'; attempt: Attempt | null }
+  /** For its next attempt. Without `attempt`: our own stop ended the call, which costs the receiver none. */
+  | { state: 'waiting'; attempt: Attempt | null; delayMs: number }
+  /** Its endpoint had no room. */
+  | { state: 'held'; attempt: null; delayMs: number };
+
+/** An outcome for the ledger. `delayMs` counts from when the ledger writes it. */
+export type Settlement = DeliveryKey & {
+  generation: number;
+  /** `sending`: it was claimed before (at most once). A row in another state stays as it is, but for a success. */
+  from: 'queued' | 'sending';
+} & Outcome;
+
+const results = rowsOf<Settlement>('result', {
+  notification_id: ['uuid', (item) => item.notificationId],
+  subscription_id: ['uuid', (item) => item.subscriptionId],
+  generation: ['int', (item) => item.generation],
+  from_state: ['delivery_state', (item) => item.from],
+  state: ['delivery_state', (item) => item.state],
+  delay_ms: ['int', (item) => ('delayMs' in item ? Math.ceil(item.delayMs) : null)],
+  number: ['int', ({ attempt }) => attempt?.number ?? null],
+  started_at: ['timestamptz', ({ attempt }) => attempt && new Date(attempt.startedAt)],
+  duration_ms: ['int', ({ attempt }) => attempt && Math.round(attempt.durationMs)],
+  status: ['int', ({ attempt }) => attempt?.status ?? null],
+  error: ['text', ({ attempt }) => attempt?.error ?? null],
+});
+
+/**
+ * Writes results: the state where generation and former state still fit (a success always: delivered is delivered), and the
+ * attempt in any case. The former state keeps a second message of a claimed delivery, which found no room, from freeing it
+ * while it is being sent. Written twice it changes nothing the second time. Returns how many became `expired` and `unknown`,
+ * for the counters.
+ */
+export const settleResults = statement(
+  'settle',
+  `
+    WITH result AS (SELECT * FROM ${results.from}),
+    attempts AS (
+      INSERT INTO attempt (notification_id, subscription_id, generation, number, started_at, duration_ms, status, error)
+      SELECT notification_id, subscription_id, generation, number, started_at, duration_ms, status, error
+      FROM result WHERE number IS NOT NULL
+      ON CONFLICT DO NOTHING
+    ),
+    changed AS (
+      UPDATE delivery d SET
+        state = r.state,
+        attempts = GREATEST(d.attempts, coalesce(r.number, 0)),
+        failures = d.failures + CASE WHEN r.number IS NOT NULL AND r.state <> 'delivered' THEN 1 ELSE 0 END,
+        next_at = now() + r.delay_ms * interval '1 ms',
+        process = NULL,
+        last_status = CASE WHEN r.number IS NULL THEN d.last_status ELSE r.status END,
+        last_error = CASE WHEN r.number IS NULL THEN d.last_error ELSE r.error END,
+        ended_at = CASE WHEN r.delay_ms IS NULL THEN now() END
+      FROM result r
+      WHERE ${sameDelivery('r')}
+        AND (r.state = 'delivered' AND d.state <> 'delivered' OR d.generation = r.generation AND d.state = r.from_state)
+      RETURNING d.state
+    )
+    SELECT state, count(*)::int AS count FROM changed WHERE state IN ('expired', 'unknown') GROUP BY state`,
+);
+
+/** Writes results, those that arrive at the same time together. */
+@Injectable()
+export class Settlements implements OnApplicationShutdown {
+  private readonly batcher = new Batcher<Settlement, void>((batch) => this.settleTogether(batch), {
+    maxItems: 512,
+    lingerMs: 10,
+    isolate: isDataError,
+  });
+
+  constructor(private readonly postgres: Postgres) {}
+
+  /** Resolves after the commit. */
+  settle(settlement: Settlement): Promise<void> {
+    return this.batcher.add(settlement);
+  }
+
+  /** Resolves when every settlement given so far is written, or refused. */
+  drain(): Promise<void> {
+    return this.batcher.drain();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.drain();
+  }
+
+  private async settleTogether(batch: Settlement[]): Promise<void[]> {
+    // One statement can update a row only once: several results of one delivery are written one after the other.
+    const seen = new Set<string>();
+    const first: Settlement[] = [];
+    const later: Settlement[] = [];
+    for (const item of batch) {
+      const key = `${item.notificationId}/${item.subscriptionId}`;
+      (seen.has(key) ? later : first).push(item);
+      seen.add(key);
+    }
+    const rows = await this.postgres.query<{ state: 'expired' | 'unknown'; count: number }>(
+      settleResults,
+      results.bind(first),
+    );
+    for (const { state, count } of rows) (state === 'expired' ? expiredCounted : unknownCounted).inc(count);
+    if (later.length > 0) await this.settleTogether(later);
+    return batch.map(() => undefined);
+  }
+}

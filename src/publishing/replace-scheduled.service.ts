@@ -1,0 +1,63 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { Catalogue } from '../catalogue/catalogue.service.js';
+import { Postgres } from '../infra/postgres/postgres.js';
+import type { OnceKey } from '../ledger/once-key.js';
+import { replaceScheduled, type Replaced } from '../ledger/replace-scheduled.js';
+import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
+import { explainNotStored } from './not-stored.js';
+import type { Publication, Terms } from './publication.js';
+import { publicationsCounted } from './publishing.counters.js';
+
+export interface ReplacingPublication extends Publication {
+  /** `request` is the key of the notification that it replaces. */
+  terms: Terms & { request: OnceKey };
+}
+
+/** Puts other content under the key of a notification that is scheduled. */
+@Injectable()
+export class ReplaceScheduledService {
+  private readonly logger = new Logger(ReplaceScheduledService.name);
+
+  constructor(
+    private readonly catalogue: Catalogue,
+    private readonly subscriptions: SubscriptionDirectory,
+    private readonly postgres: Postgres,
+  ) {}
+
+  /**
+   * Resolves once the new content is committed, or refused as `sent`: some delivery of the former content may have been handed
+   * out.
+   * @throws {UnavailableProblem} when it could not be stored; the publisher should repeat
+   */
+  async replace(publication: ReplacingPublication): Promise<Exclude<Replaced, { kind: 'outdated' }>> {
+    const { channel, publisher } = publication;
+    try {
+      const { replaced, deliveries } = await this.commit(publication);
+      if (replaced.kind === 'replaced') {
+        const { notificationId } = replaced;
+        publicationsCounted.inc({ channel, result: 'replaced' });
+        this.logger.log({ event: 'notification.replaced', notificationId, channel, publisher, deliveries });
+      }
+      return replaced;
+    } catch (error) {
+      throw explainNotStored(error, publication.terms.request.key, this.logger);
+    }
+  }
+
+  /** Matches with the catalogue in memory; the ledger refuses if that is no longer the latest, and matching is repeated. */
+  private async commit({
+    channel,
+    body,
+    characteristics,
+    terms: { request, notBefore, expiresAt },
+  }: ReplacingPublication) {
+    for (;;) {
+      const { version } = this.catalogue;
+      const subscriptionIds = this.subscriptions.match(channel, characteristics).map((subscription) => subscription.id);
+      const replacement = { request, channel, body, notBefore, expiresAt, subscriptionIds };
+      const replaced = await replaceScheduled(this.postgres, version, replacement);
+      if (replaced.kind !== 'outdated') return { replaced, deliveries: subscriptionIds.length };
+      await this.catalogue.reach(replaced.version);
+    }
+  }
+}

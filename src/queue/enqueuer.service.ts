@@ -1,0 +1,69 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { Postgres } from '../infra/postgres/postgres.js';
+import type { HandedOut } from '../ledger/delivery.js';
+import { putBack } from '../ledger/put-back.js';
+import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { cutIntoChunks } from './chunk.js';
+import { DeliveryQueue, type Lane } from './delivery-queue.js';
+import { recordQueueCreation } from './progress-reports.js';
+
+/** How long deliveries that the queue refused stay in the ledger before they are handed out again. */
+export const refusedDelayMs = 1000;
+
+/** Publishes the deliveries that the ledger handed out, and puts those that the queue refuses back into the ledger. */
+@Injectable()
+export class Enqueuer {
+  private readonly logger = new Logger(Enqueuer.name);
+
+  constructor(
+    private readonly queue: DeliveryQueue,
+    private readonly postgres: Postgres,
+    private readonly heartbeat: Heartbeat,
+  ) {
+    queue.onCreated(() => void this.reportCreation());
+  }
+
+  /** False while the queue would refuse: leave new work to the dispatcher then. */
+  get isAccepting(): boolean {
+    return this.queue.isAccepting;
+  }
+
+  /** The process whose memory the queue is, and whose end empties it; null where a broker keeps it. */
+  get process(): string | null {
+    return this.queue.process;
+  }
+
+  /**
+   * Never throws. Resolves when the queue has confirmed or refused everything; a publisher's answer does not wait for it.
+   * @returns how many deliveries were refused
+   */
+  async enqueue(lane: Lane, deliveries: HandedOut[], catalogueVersion: number, queuedAt: number): Promise<number> {
+    const refused = await Promise.all(
+      cutIntoChunks(deliveries, catalogueVersion, queuedAt).map(async (chunk) =>
+        (await this.queue.publish(lane, chunk)) === 'confirmed' ? [] : chunk.deliveries,
+      ),
+    );
+    const back = refused.flat();
+    if (back.length > 0) await this.putBack(back);
+    return back.length;
+  }
+
+  private async putBack(deliveries: HandedOut[]): Promise<void> {
+    this.logger.warn({ event: 'queue.refused', deliveries: deliveries.length });
+    try {
+      await putBack(this.postgres, deliveries, refusedDelayMs);
+    } catch (error) {
+      // The dispatcher finds later that the queue does not have them.
+      this.logger.warn({ event: 'ledger.put-back-failed', deliveries: deliveries.length, error });
+    }
+  }
+
+  private async reportCreation(): Promise<void> {
+    try {
+      await recordQueueCreation(this.postgres, this.heartbeat.ledgerNow());
+    } catch (error) {
+      // The dispatcher finds later, by the position of the workers, which deliveries the former queue lost.
+      this.logger.warn({ event: 'queue.creation-not-reported', error });
+    }
+  }
+}

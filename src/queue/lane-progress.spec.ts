@@ -1,0 +1,28 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { LaneProgress } from './lane-progress.js';
+
+describe('how far a worker is with the queue', () => {
+  let progress: LaneProgress;
+  beforeEach(() => {
+    progress = new LaneProgress();
+  });
+
+  it('is not known before it has taken anything', () => {
+    expect(progress.report()).toBeUndefined();
+  });
+
+  it('is the newest chunk it took, once it is done with all of them', () => {
+    for (const queuedAt of [5, 9, 7]) progress.take(queuedAt);
+    for (const queuedAt of [9, 5, 7]) progress.finish(queuedAt);
+    expect(progress.report()).toEqual({ newestTaken: 9, oldestUnacknowledged: null });
+  });
+
+  it('includes the oldest chunk in hand, until all that were handed out at that time are done', () => {
+    for (const queuedAt of [5, 5, 9]) progress.take(queuedAt);
+    progress.finish(5);
+    progress.finish(9);
+    expect(progress.report()).toEqual({ newestTaken: 9, oldestUnacknowledged: 5 });
+    progress.finish(5);
+    expect(progress.report()).toEqual({ newestTaken: 9, oldestUnacknowledged: null });
+  });
+});

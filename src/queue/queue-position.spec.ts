@@ -1,0 +1,43 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Lane } from './delivery-queue.js';
+import type { LaneReport } from './progress-reports.js';
+import { positionOf } from './queue-position.service.js';
+
+const now = 1_000_000;
+const depths = (due: number, slow: number) =>
+  new Map<Lane, number>([
+    ['due', due],
+    ['slow', slow],
+  ]);
+const report = (lane: Lane, newestTaken: number, oldestUnacknowledged: number | null = null): LaneReport => ({
+  lane,
+  newestTaken,
+  oldestUnacknowledged,
+});
+
+describe('the time up to which the workers are done with the queue', () => {
+  it('is a few seconds ago when the queue is empty: a chunk handed out since may be on its way', () => {
+    expect(positionOf([], depths(0, 0), now)).toBe(now - 5000);
+  });
+
+  it('is later than that when a worker has taken a chunk since', () => {
+    const reports = [report('due', now - 10), report('slow', now - 20)];
+    expect(positionOf(reports, depths(0, 0), now)).toBe(now - 20);
+  });
+
+  it('is that of the newest chunk taken while there is a backlog: the queue is first in, first out', () => {
+    expect(positionOf([report('due', 700)], depths(3, 0), now)).toBe(700);
+  });
+
+  it('is zero while there is a backlog and no chunk was ever taken', () => {
+    expect(positionOf([], depths(3, 0), now)).toBe(0);
+  });
+
+  it('is before the oldest chunk that a worker still has in hand', () => {
+    expect(positionOf([report('due', 700, 400)], depths(0, 0), now)).toBe(399);
+  });
+
+  it('is that of the lane that is furthest behind', () => {
+    expect(positionOf([report('due', 700), report('slow', 300)], depths(1, 1), now)).toBe(300);
+  });
+});

@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { randomUUID } from 'node:crypto';
+import type { Accepted, Verdict } from '../../src/ledger/accept.js';
+import { replaceScheduled, type Replacement } from '../../src/ledger/replace-scheduled.js';
+import { newNotification, TestLedger } from '../support/ledger.js';
+import { contentKey, onTerms, requestKey } from '../support/once-keys.js';
+import { stacks, type PreparedStack } from '../support/stacks.js';
+
+Logger.overrideLogger(false);
+
+describe.each(stacks)('replacing a scheduled notification on the $name stack', (stack) => {
+  let prepared: PreparedStack;
+  let test: TestLedger;
+  let version: number;
+
+  beforeAll(async () => {
+    prepared = await stack.prepare();
+    test = await TestLedger.open(prepared.settings);
+    version = await test.catalogueVersion();
+  });
+  afterAll(async () => {
+    await test.close();
+    await prepared.release();
+  });
+
+  const accept = async (...items: Accepted[]): Promise<Verdict[]> => (await test.acceptAll(items)).verdicts;
+  const replace = (replacement: Replacement, matchedWith = version) =>
+    replaceScheduled(test.postgres, matchedWith, replacement);
+  const inAMinute = () => Date.now() + 60_000;
+  const putKey = (key: string = randomUUID(), requestHash = 'hash') =>
+    requestKey(key, { operation: 'put', requestHash });
+
+  async function scheduled(subscriptions = 2): Promise<{ key: string; id: string }> {
+    const request = putKey();
+    const item = onTerms({ ...newNotification(subscriptions), request, notBefore: inAMinute() });
+    await accept(item);
+    return { key: request.key, id: item.id };
+  }
+
+  const replacement = (key: string, more: Partial<Replacement> = {}): Replacement => ({
+    request: putKey(key, 'other'),
+    channel: 'cases',
+    body: '{"new":true}',
+    notBefore: inAMinute(),
+    expiresAt: null,
+    subscriptionIds: [randomUUID()],
+    ...more,
+  });
+
+  async function statesOf({ id }: { id: string }): Promise<string[]> {
+    const rows = await test.sql<{ state: string }>('SELECT state FROM delivery WHERE notification_id = $1', [id]);
+    return rows.map(({ state }) => state);
+  }
+
+  /** Hands out what is due, as the dispatcher does. @returns the text of each */
+  async function handOutDue(most = 100): Promise<{ id: string; body: string }[]> {
+    const answer = (await test.sql(
+      `WITH due AS MATERIALIZED (
+         SELECT notification_id, subscription_id FROM delivery WHERE state = 'waiting' AND next_at <= now()
+         ORDER BY next_at LIMIT $1 FOR UPDATE SKIP LOCKED
+       ),
+       handed_out AS (
+         UPDATE delivery d SET state = 'queued', generation = generation + 1, next_at = NULL, queued_at = now() FROM due
+         WHERE d.notification_id = due.notification_id AND d.subscription_id = due.subscription_id
+         RETURNING d.notification_id
+       )
+       SELECT id, body FROM handed_out JOIN notification ON id = notification_id`,
+      [most],
+    )) as { id: string; body: string }[];
+    return answer;
+  }
+
+  it('replaces text, time and subscriptions', async () => {
+    const { key, id } = await scheduled();
+    expect(await replace(replacement(key))).toEqual({ kind: 'replaced', notificationId: id });
+    expect(await statesOf({ id })).toEqual(['waiting']);
+    expect(await test.sql('SELECT body FROM notification WHERE id = $1', [id])).toEqual([{ body: '{"new":true}' }]);
+    expect(await accept(onTerms({ request: putKey(key, 'other') }))).toEqual([
+      { kind: 'repeated', requestHash: 'other', notificationId: id, isDuplicate: false },
+    ]);
+  });
+
+  it('makes it due at once when the new content is for now', async () => {
+    await test.clear();
+    const { key, id } = await scheduled();
+    await replace(replacement(key, { notBefore: null }));
+    expect(await handOutDue()).toEqual([{ id, body: '{"new":true}' }]);
+    expect(await replace(replacement(key))).toEqual({ kind: 'sent' });
+  });
+
+  it('does not replace a notification of which any delivery was handed out', async () => {
+    await test.clear();
+    const { key, id } = await scheduled();
+    await test.sql(
+      `UPDATE delivery SET next_at = now() WHERE (notification_id, subscription_id) IN
+         (SELECT notification_id, subscription_id FROM delivery WHERE notification_id = $1 LIMIT 1)`,
+      [id],
+    );
+    expect(await handOutDue()).toHaveLength(1);
+    expect(await replace(replacement(key))).toEqual({ kind: 'sent' });
+  });
+
+  it('replaces a notification that ended without having been sent', async () => {
+    const { key, id } = await scheduled();
+    await test.sql(
+      `UPDATE delivery SET state = 'cancelled', generation = generation + 1, next_at = NULL, ended_at = now()
+       WHERE notification_id = $1`,
+      [id],
+    );
+    expect(await replace(replacement(key))).toEqual({ kind: 'replaced', notificationId: id });
+  });
+
+  it('does not replace the notification that a key leads to as a duplicate: it is another publisher’s', async () => {
+    const content = contentKey();
+    const first = onTerms({ content, notBefore: inAMinute(), publisher: 'another' });
+    await accept(first);
+    const request = putKey();
+    expect(await accept(onTerms({ request, content }))).toEqual([{ kind: 'duplicate', notificationId: first.id }]);
+    expect(await replace(replacement(request.key))).toEqual({ kind: 'sent' });
+    expect(await statesOf(first)).toEqual(['waiting']);
+  });
+
+  it('says so when it was matched with an older catalogue', async () => {
+    const { key, id } = await scheduled(3);
+    expect(await replace(replacement(key), version - 1)).toEqual({ kind: 'outdated', version });
+    expect(await statesOf({ id })).toEqual(['waiting', 'waiting', 'waiting']);
+  });
+
+  it('is either replaced or handed out when both happen at the same time', async () => {
+    for (let round = 0; round < 20; round++) {
+      await test.clear();
+      const { key, id } = await scheduled(3);
+      await test.sql('UPDATE delivery SET next_at = now()');
+      const [replaced, first] = await Promise.all([replace(replacement(key, { notBefore: null })), handOutDue(10)]);
+      const bodies = [...first, ...(await handOutDue(10))].map(({ body }) => body);
+      expect([replaced.kind, bodies]).toEqual(
+        replaced.kind === 'replaced' ? ['replaced', ['{"new":true}']] : ['sent', ['{}', '{}', '{}']],
+      );
+      expect(await statesOf({ id })).toEqual(bodies.map(() => 'queued'));
+    }
+  });
+});

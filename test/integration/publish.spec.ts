@@ -1,0 +1,131 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { Catalogue } from '../../src/catalogue/catalogue.service.js';
+import type { Postgres } from '../../src/infra/postgres/postgres.js';
+import type { Statement, Values } from '../../src/infra/postgres/statement.js';
+import type { HandedOut } from '../../src/ledger/delivery.js';
+import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
+import type { Publication, Terms } from '../../src/publishing/publication.js';
+import { PublishService } from '../../src/publishing/publish.service.js';
+import type { Enqueuer } from '../../src/queue/enqueuer.service.js';
+import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
+import { TestLedger } from '../support/ledger.js';
+import { contentKey, requestKey } from '../support/once-keys.js';
+import { embedded, type PreparedStack } from '../support/stacks.js';
+
+Logger.overrideLogger(false);
+
+const publication = (terms: Partial<Terms> = {}, body = '{}'): Publication => ({
+  channel: 'cases',
+  characteristics: new Map(),
+  body,
+  publisher: 'tester',
+  terms: { request: null, content: null, notBefore: null, expiresAt: null, ...terms },
+});
+
+describe('publishing', () => {
+  let prepared: PreparedStack;
+  let test: TestLedger;
+  /** Called before each statement of the accepting path. */
+  let happen: (name: string) => Promise<unknown> = () => Promise.resolve();
+  let publishing: PublishService;
+  const enqueued: HandedOut[] = [];
+
+  beforeAll(async () => {
+    prepared = await embedded.prepare();
+    test = await TestLedger.open(prepared.settings);
+    const watched = Object.create(test.postgres, {
+      query: {
+        value: async (statement: Statement, values: Values) => {
+          await happen(statement.name);
+          return test.postgres.query(statement, values);
+        },
+      },
+    }) as Postgres;
+    const enqueuer: Pick<Enqueuer, 'isAccepting' | 'process' | 'enqueue'> = {
+      isAccepting: true,
+      process: null,
+      enqueue: (_lane, deliveries) => {
+        enqueued.push(...deliveries);
+        return Promise.resolve(0);
+      },
+    };
+    const catalogue = new Catalogue(test.postgres);
+    const partitions = new PartitionKeeper(test.postgres, test.config);
+    const directory = new SubscriptionDirectory(catalogue, test.postgres);
+    publishing = new PublishService(catalogue, directory, watched, partitions, enqueuer as unknown as Enqueuer);
+    await test.sql(
+      `INSERT INTO subscription (id, owner_client_id, callback_url, auth, channels, version)
+       VALUES (gen_random_uuid(), 'owner', 'http://receiver.example/', '', '[{"channel": "cases", "filters": {}}]', 1)`,
+    );
+    await catalogue.refresh();
+  });
+  afterAll(async () => {
+    await test.close();
+    await prepared.release();
+  });
+
+  const idsIn = (published: { id: string }[]) => published.map(({ id }) => id);
+
+  it('writes publications that arrive together with one statement, with or without terms, and enqueues those for now', async () => {
+    const names: string[] = [];
+    happen = (name) => Promise.resolve(names.push(name));
+    enqueued.length = 0;
+    const published = await Promise.all([
+      publishing.publish(publication()),
+      publishing.publish(publication({ request: requestKey() })),
+      publishing.publish(publication({ content: contentKey() })),
+      publishing.publish(publication({ notBefore: Date.now() + 60_000 })),
+      publishing.publish(publication({ expiresAt: Date.now() - 60_000 })),
+    ]);
+    expect(names).toEqual(['accept-on-terms']);
+    expect(published.map(({ kind }) => kind)).toEqual(Array.from(published, () => 'accepted'));
+    expect(enqueued.map(({ notificationId }) => notificationId)).toEqual(idsIn(published).slice(0, 3));
+    await publishing.publish(publication());
+    expect(names).toEqual(['accept-on-terms', 'accept']);
+  });
+
+  it('matches again when the catalogue has changed', async () => {
+    enqueued.length = 0;
+    await test.sql('UPDATE catalogue SET version = version + 1');
+    const { id } = await publishing.publish(publication());
+    expect(enqueued).toMatchObject([{ notificationId: id }]);
+  });
+
+  it('fails only the publication that cannot be stored', async () => {
+    const content = contentKey();
+    const results = await Promise.allSettled([
+      publishing.publish(publication({ request: requestKey(), content })),
+      publishing.publish(publication({ request: requestKey() }, 'a\0b')),
+      publishing.publish(publication({ content })),
+      publishing.publish(publication()),
+    ]);
+    expect(results.map((result) => (result.status === 'fulfilled' ? result.value.kind : 'refused'))).toEqual([
+      'accepted',
+      'refused',
+      'duplicate',
+      'accepted',
+    ]);
+  });
+
+  it('accepts only the publication again that was undecided because the key in its way had just expired', async () => {
+    const request = requestKey();
+    const former = await publishing.publish(publication({ request }));
+    happen = (name) =>
+      name === 'find-once-keys' ? test.sql('DELETE FROM once_key WHERE key = $1', [request.key]) : Promise.resolve();
+    const published = await Promise.all([
+      publishing.publish(publication({ request })),
+      publishing.publish(publication()),
+    ]);
+    happen = () => Promise.resolve();
+    expect(published.map(({ kind }) => kind)).toEqual(['accepted', 'accepted']);
+    expect(published[0]!.id).not.toBe(former.id);
+    const rows = await test.sql('SELECT FROM notification WHERE id = ANY ($1::uuid[])', [idsIn(published)]);
+    expect(rows).toHaveLength(2);
+    expect(await publishing.publish(publication({ request }))).toEqual({
+      kind: 'replayed',
+      id: published[0]!.id,
+      isDuplicate: false,
+    });
+  });
+});

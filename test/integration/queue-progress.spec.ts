@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import {
+  readProgress,
+  readQueueCreation,
+  recordProgress,
+  recordQueueCreation,
+  sweepProgress,
+} from '../../src/queue/progress-reports.js';
+import { TestLedger } from '../support/ledger.js';
+import { stacks, type PreparedStack } from '../support/stacks.js';
+
+Logger.overrideLogger(false);
+
+describe.each(stacks)('how far the workers are with the queue, on the $name stack', (stack) => {
+  let prepared: PreparedStack;
+  let test: TestLedger;
+
+  beforeAll(async () => {
+    prepared = await stack.prepare();
+    test = await TestLedger.open(prepared.settings);
+  });
+  beforeEach(() => test.clear());
+  afterAll(async () => {
+    await test.close();
+    await prepared.release();
+  });
+
+  it('is the newest chunk that any of them took, and the oldest that any still has in hand', async () => {
+    expect(await readProgress(test.postgres)).toEqual([]);
+    await recordProgress(test.postgres, 'one', [
+      { lane: 'due', newestTaken: 2000, oldestUnacknowledged: 1700 },
+      { lane: 'slow', newestTaken: 1000, oldestUnacknowledged: null },
+    ]);
+    await recordProgress(test.postgres, 'another', [{ lane: 'due', newestTaken: 1900, oldestUnacknowledged: 1500 }]);
+    expect(await readProgress(test.postgres)).toEqual(
+      expect.arrayContaining([
+        { lane: 'due', newestTaken: 2000, oldestUnacknowledged: 1500 },
+        { lane: 'slow', newestTaken: 1000, oldestUnacknowledged: null },
+      ]),
+    );
+    await recordProgress(test.postgres, 'another', [{ lane: 'due', newestTaken: 2500, oldestUnacknowledged: null }]);
+    expect(await readProgress(test.postgres)).toEqual(
+      expect.arrayContaining([{ lane: 'due', newestTaken: 2500, oldestUnacknowledged: 1700 }]),
+    );
+  });
+
+  it('no longer counts a worker that has not reported for so long that the broker gave its chunks to others', async () => {
+    const report = async (process: string, secondsAgo: number) => {
+      await recordProgress(test.postgres, process, [{ lane: 'due', newestTaken: 2000, oldestUnacknowledged: 1500 }]);
+      await test.sql(`UPDATE lane_progress SET reported_at = now() - $2 * interval '1 s' WHERE process = $1`, [
+        process,
+        secondsAgo,
+      ]);
+    };
+    await report('long gone', 21);
+    expect(await readProgress(test.postgres)).toEqual([]);
+    await report('just gone', 10);
+    expect(await readProgress(test.postgres)).toMatchObject([{ lane: 'due', oldestUnacknowledged: 1500 }]);
+    await sweepProgress(test.postgres);
+    expect(await test.sql('SELECT process FROM lane_progress')).toEqual([{ process: 'just gone' }]);
+  });
+
+  it('knows when the queue was last created anew', async () => {
+    expect(await readQueueCreation(test.postgres)).toBeUndefined();
+    await recordQueueCreation(test.postgres, 1_763_625_600_123);
+    await recordQueueCreation(test.postgres, 1_763_625_700_456);
+    expect(await readQueueCreation(test.postgres)).toBe(1_763_625_700_456);
+  });
+});
