@@ -115,7 +115,8 @@ export class World {
       const isQuiet = gates.count + receiver.count + (broker?.count ?? 0) === 0;
       await this.judge.look();
       calmRounds = isQuiet && this.judge.isOver() ? calmRounds + 1 : 0;
-      if (calmRounds > healingStepsMs.length) return; // no process was only waiting for a time
+      // Two cycles: in the first a pause after a failure may end, unseen, and in the second the work that it held up.
+      if (calmRounds > 2 * healingStepsMs.length) return;
       await this.time.pass(healingStepsMs[round % healingStepsMs.length]!);
       await gates.quiet();
     }
