@@ -50,7 +50,7 @@ export class CreateLedger1763625600001 implements MigrationInterface {
         PRIMARY KEY (notification_id, subscription_id)
       ) PARTITION BY RANGE (notification_id);
       -- One index for each state that is not an end: each is only as large as the number of deliveries in that state, however
-      -- many deliveries are kept, and a delivery is in one of them at a time.
+      -- many deliveries are kept, and a delivery is in one of the first three at a time. The fourth is for those of a process.
       CREATE INDEX delivery_due ON delivery (next_at) WHERE state IN ('waiting', 'held');
       CREATE INDEX delivery_queued ON delivery (queued_at) WHERE state = 'queued';
       CREATE INDEX delivery_sending ON delivery (next_at) WHERE state = 'sending';

@@ -17,7 +17,7 @@ describe('how far a worker is with the queue', () => {
     expect(progress.report()).toEqual({ newestTaken: 9, oldestUnacknowledged: null });
   });
 
-  it('includes the oldest chunk in hand, until all that were handed out at that time are done', () => {
+  it('includes the oldest unacknowledged chunk, until all that were handed out at that time are done', () => {
     for (const queuedAt of [5, 5, 9]) progress.take(queuedAt);
     progress.finish(5);
     progress.finish(9);

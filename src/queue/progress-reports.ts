@@ -34,7 +34,7 @@ export async function recordProgress(postgres: Postgres, process: string, report
 }
 
 /*
- * The chunks that a worker has in hand go back to the queue when it dies, so its last report counts for a while; by then another
+ * The unacknowledged chunks of a worker go back to the queue when it dies, so its last report counts for a while; by then another
  * worker has taken them again, and reports them.
  */
 const read = statement(

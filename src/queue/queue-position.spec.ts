@@ -33,7 +33,7 @@ describe('the time up to which the workers are done with the queue', () => {
     expect(positionOf([], depths(3, 0), now)).toBe(0);
   });
 
-  it('is before the oldest chunk that a worker still has in hand', () => {
+  it('is before the oldest chunk that a worker has not acknowledged', () => {
     expect(positionOf([report('due', 700, 400)], depths(0, 0), now)).toBe(399);
   });
 
