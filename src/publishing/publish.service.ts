@@ -92,7 +92,7 @@ export class PublishService {
   }
 
   private match({ id, channel, publisher, body, characteristics, terms }: WithId): Accepted {
-    const subscriptionIds = this.subscriptions.match(channel, characteristics).map((subscription) => subscription.id);
+    const subscriptionIds = this.subscriptions.match(channel, characteristics);
     const { request, content, notBefore, expiresAt } = terms;
     return { id, channel, publisher, body, subscriptionIds, request, content, notBefore, expiresAt };
   }
