@@ -51,17 +51,20 @@ class Watched extends Map<string, string> {
 
 const ids = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h');
 // Few of each, so that they meet; names that every object has, and values that look like the index's own keys.
-const names = fc.constantFrom('zaaktype', 'objectType', 'object_type', '__proto__', 'constructor', '1:a');
-const values = fc.constantFrom('a', 'A', '', '1:a', 'a1:a', '1:a1:a', '__proto__', 'é');
-const filters = fc.dictionary(names, fc.oneof({ weight: 4, arbitrary: values }, fc.constant('*')), { maxKeys: 5 });
+const names = fc.constantFrom('zaaktype', 'objectType', 'object_type', 'bron', '__proto__');
+const values = fc.oneof(fc.constantFrom('a', ''), fc.constantFrom('A', '1:a', 'a1:a', '1:a1:a', '__proto__', 'é'));
+const anyFilters = fc.dictionary(names, fc.oneof({ weight: 4, arbitrary: values }, fc.constant('*')), { maxKeys: 4 });
+// Most entries of a channel have the same names, and a few are found in another way than many.
+const usualFilters = fc.record({ zaaktype: values, objectType: values, bron: values });
+const filters = fc.oneof(usualFilters, anyFilters);
 const notifications = fc
-  .array(fc.tuple(names.map(canonicalName), values), { maxLength: 6 })
+  .array(fc.tuple(names.map(canonicalName), values), { maxLength: 4 })
   .map((characteristics) => new Map(characteristics));
 
 /** A subscription made, replaced or removed, and then a notification. */
 const steps = fc.record({
   id: ids,
-  entries: fc.option(fc.array(filters, { maxLength: 4 }), { freq: 3 }),
+  entries: fc.option(fc.array(filters, { maxLength: 12 }), { freq: 3 }),
   characteristics: notifications,
 });
 
@@ -70,7 +73,7 @@ const map = (characteristics: Filters): Characteristics => new Map(Object.entrie
 describe('the subscribers of a channel', () => {
   it('are found exactly where the definition of matching says so, through every change', () => {
     fc.assert(
-      fc.property(fc.array(steps, { maxLength: 40, size: 'max' }), (history) => {
+      fc.property(fc.array(steps, { maxLength: 25, size: 'max' }), (history) => {
         const channel = new Channel();
         for (const { id, entries, characteristics } of history) {
           if (entries) channel.subscribe(id, ...entries);
@@ -78,20 +81,24 @@ describe('the subscribers of a channel', () => {
           expect(channel.found(characteristics)).toEqual(channel.byDefinition(characteristics));
         }
       }),
-      { numRuns: 500 },
+      { numRuns: 200 },
     );
   });
 
   it('leave nothing behind when they are removed', () => {
     fc.assert(
-      fc.property(fc.array(fc.array(filters, { maxLength: 4 })), notifications, (subscriptions, characteristics) => {
-        const [channel, untouched] = [new Channel(), new Channel()];
-        for (const [nr, entries] of subscriptions.entries()) channel.subscribe(String(nr), ...entries);
-        expect(channel.found(characteristics)).toEqual(channel.byDefinition(characteristics));
-        for (const nr of subscriptions.keys()) channel.unsubscribe(String(nr));
-        expect(untouched.found(characteristics)).toEqual([]);
-        expect(channel.subscribers).toEqual(untouched.subscribers);
-      }),
+      fc.property(
+        fc.array(fc.array(filters, { maxLength: 4 }), { maxLength: 20 }),
+        notifications,
+        (subscriptions, characteristics) => {
+          const [channel, untouched] = [new Channel(), new Channel()];
+          for (const [nr, entries] of subscriptions.entries()) channel.subscribe(String(nr), ...entries);
+          expect(channel.found(characteristics)).toEqual(channel.byDefinition(characteristics));
+          for (const nr of subscriptions.keys()) channel.unsubscribe(String(nr));
+          expect(untouched.found(characteristics)).toEqual([]);
+          expect(channel.subscribers).toEqual(untouched.subscribers);
+        },
+      ),
     );
   });
 
@@ -116,6 +123,7 @@ describe('the subscribers of a channel', () => {
         1,
       ],
       ['a value that nobody asked for', (nr) => ({ ...shared, zaaktype: `z${nr}` }), { ...shared, zaaktype: 'Z7' }, 0],
+      ['a value that all share', () => ({ ...shared, zaaktype: 'z' }), { ...shared, zaaktype: 'z7' }, 0],
       [
         'a name that the notification lacks',
         (nr) => ({ extra: 'x', ...shared, zaaktype: `z${nr}` }),

@@ -3,7 +3,8 @@ import { EntriesByValue } from './entries-by-value.js';
 
 interface Subscriber {
   readonly id: string;
-  readonly entries: Entry[];
+  /** Those by which it is found: none where it is one of `ofEverything`. */
+  entries: readonly Entry[];
   /** The last match that found it: one with several entries is found once. */
   foundBy: number;
 }
@@ -37,11 +38,9 @@ export class ChannelSubscribers {
       this.ofEverything.add(subscriber);
       return;
     }
-    for (const demands of alternatives) {
-      const entry = { subscriber, demands };
-      subscriber.entries.push(entry);
-      this.indexFor(demands).add(entry);
-    }
+    // Not pushed one by one: that reserves memory for sixteen more, for each of a hundred thousand subscriptions.
+    subscriber.entries = alternatives.map((demands) => ({ subscriber, demands }));
+    for (const entry of subscriber.entries) this.indexFor(entry.demands).add(entry);
   }
 
   remove(id: string): void {

@@ -3,6 +3,9 @@ import { MultiMap } from './multi-map.js';
 
 type Values = ReadonlyMap<string, string>;
 
+/** To compare so many is faster than to make one text of several values. */
+const few = 8;
+
 /**
  * Entries of subscriptions that demand values of the same names, found by those values.
  *
@@ -21,7 +24,7 @@ export class EntriesByValue<Entry extends { readonly demands: Demands }> {
   constructor(private readonly names: readonly string[]) {}
 
   get isEmpty(): boolean {
-    return this.byValues.isEmpty;
+    return this.byValues.size === 0;
   }
 
   add(entry: Entry): void {
@@ -37,9 +40,16 @@ export class EntriesByValue<Entry extends { readonly demands: Demands }> {
   visitMet(characteristics: Values, visitor: (entry: Entry) => void): void {
     let present = 0;
     for (const name of this.names) if (characteristics.has(name)) present++;
-    if (present === this.names.length) this.byValues.visit(this.keyOf(characteristics), visitor);
-    else if (present > 0) this.visitMetBySome(characteristics, visitor);
-    else this.byValues.visitAll(visitor);
+    if (present === 0) this.byValues.visitAll(visitor);
+    else if (this.names.length > 1 && this.byValues.size <= few) this.visitMetOfFew(characteristics, visitor);
+    else if (present < this.names.length) this.visitMetBySome(characteristics, visitor);
+    else this.byValues.visit(this.keyOf(characteristics), visitor);
+  }
+
+  private visitMetOfFew(characteristics: Values, visitor: (entry: Entry) => void): void {
+    this.byValues.visitAll((entry) => {
+      if (meets(entry.demands, characteristics)) visitor(entry);
+    });
   }
 
   private visitMetBySome(characteristics: Values, visitor: (entry: Entry) => void): void {

@@ -10,7 +10,7 @@ export type Demands = readonly (readonly [name: string, value: string])[];
  */
 export function demandsOf({ filters }: Pick<SubscribedChannel, 'filters'>): Demands {
   const values = new Map(Object.entries(filters).map(([name, value]) => [canonicalName(name), value]));
-  return [...values].filter(([, value]) => value !== '*').sort(([one], [other]) => (one < other ? -1 : 1));
+  return [...values].filter(([, value]) => value !== '*').toSorted(([one], [other]) => (one < other ? -1 : 1));
 }
 
 /**

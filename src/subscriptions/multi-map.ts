@@ -1,22 +1,28 @@
 /** Several items under one key. Most keys have one item, and a `Set` costs more memory than that: it is made for the second. */
 export class MultiMap<Key, Item extends object> {
   private readonly entries = new Map<Key, Item | Set<Item>>();
+  private count = 0;
 
+  /** Of items. */
+  get size(): number {
+    return this.count;
+  }
+
+  /** @param item that is not under this key yet */
   add(key: Key, item: Item): void {
+    this.count++;
     const entry = this.entries.get(key);
     if (entry === undefined) this.entries.set(key, item);
     else if (entry instanceof Set) entry.add(item);
-    else if (entry !== item) this.entries.set(key, new Set([entry, item]));
+    else this.entries.set(key, new Set([entry, item]));
   }
 
+  /** @param item that is under this key */
   remove(key: Key, item: Item): void {
+    this.count--;
     const entry = this.entries.get(key);
-    if (entry === item) this.entries.delete(key);
-    else if (entry instanceof Set && entry.delete(item) && entry.size === 0) this.entries.delete(key);
-  }
-
-  get isEmpty(): boolean {
-    return this.entries.size === 0;
+    if (entry instanceof Set && entry.size > 1) entry.delete(item);
+    else this.entries.delete(key);
   }
 
   countOf(key: Key): number {
