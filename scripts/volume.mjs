@@ -20,8 +20,8 @@ await runCommand(async ({ log, onEnd }) => {
       embedded: false,
       guarantee: 'at-least-once',
       prepareDatabase: async (postgres) => {
+        // It is not waited for when the command ends early: the end of the server ends what it does.
         database = new Database(postgres.url);
-        onEnd(() => database?.close());
         await logStatements(database, () => postgres.restart());
       },
     },
@@ -38,6 +38,7 @@ await runCommand(async ({ log, onEnd }) => {
     comparisons.push(await compare(each, { rows, pairs, seconds }, { database, statementLog, measurements, log }));
   }
   const wrong = await finishMeasuring(place, log);
+  await database.close();
 
   const results = { machine, date: new Date().toISOString(), comparisons };
   console.log(`\n${toTable(results)}\n`);

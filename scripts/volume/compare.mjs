@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { totalCpu } from '../bench/report.mjs';
 import { channels, filters } from '../bench/notification.mjs';
 import { emptyLedger, FilledDays } from './filled-days.mjs';
-import { addDeleted, remove, setThere } from './idle-subscriptions.mjs';
+import { addDeleted, setThere } from './idle-subscriptions.mjs';
 
 /** @typedef {import('./cases.mjs').VolumeCase} VolumeCase */
 /** @typedef {import('./statement-log.mjs').Statements} Statements */
@@ -48,7 +48,7 @@ export async function compare({ name, what, deliveries }, { rows, pairs, seconds
   const { database, log } = place;
   requireDisk(rows);
   log(`${name}: ${rows.toLocaleString('en')} ${what} …`);
-  const volume = deliveries ? await fillDays(rows, deliveries, place) : await addSubscriptions(rows, database);
+  const volume = deliveries ? await fillDays(rows, deliveries, place) : await addSubscriptions(name, rows, database);
   /** @type {Comparison} */
   const comparison = { name, what, rows, empty: [], full: [] };
   for (let pair = 1; pair <= pairs; pair++) {
@@ -93,16 +93,17 @@ async function fillDays(rows, deliveries, { database, log }) {
 }
 
 /**
+ * @param {string} owner
  * @param {number} rows
  * @param {import('./database.mjs').Database} database
  * @returns {Promise<Volume>}
  */
-async function addSubscriptions(rows, database) {
-  await addDeleted(database, { rows, channel: channels.single, filter: filters[0] ?? '' });
+async function addSubscriptions(owner, rows, database) {
+  await addDeleted(database, { owner, rows, channel: channels.single, filter: filters[0] ?? '' });
   return {
-    enter: () => setThere(database, true),
-    leave: () => setThere(database, false),
-    remove: () => remove(database),
+    enter: () => setThere(database, { owner, areThere: true }),
+    leave: () => setThere(database, { owner, areThere: false }),
+    remove: async () => {}, // the catalogue keeps what was deleted
   };
 }
 

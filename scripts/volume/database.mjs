@@ -17,7 +17,9 @@ export class Database {
       // What is lost when the server crashes now is not missed.
       options: '-c synchronous_commit=off',
     });
-    this.pool.on('error', () => {}); // the server ends while a connection is idle
+    // A connection that the server ends fails its query, if it has one; without listeners this process would end as well.
+    this.pool.on('error', () => {});
+    this.pool.on('connect', (client) => client.on('error', () => {}));
   }
 
   /**

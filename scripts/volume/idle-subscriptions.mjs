@@ -2,18 +2,19 @@
 
 /** @typedef {import('./database.mjs').Database} Database */
 
-const owner = 'volume';
-
-/** As the service changes its catalogue: the version is raised first, and each row is given it (src/catalogue). */
+/**
+ * As the service changes its catalogue: the version is raised first, and each row is given it (src/catalogue). A row that is no
+ * longer there would be one that the processes never hear of again: those of a case stay, deleted, under an owner of their own.
+ */
 const raiseVersion = 'UPDATE catalogue SET version = version + 1';
 const version = '(SELECT version FROM catalogue)';
 
 /**
  * They are there, and deleted, so that nothing is matched with them yet.
  * @param {Database} database
- * @param {{ rows: number, channel: string, filter: string }} what
+ * @param {{ owner: string, rows: number, channel: string, filter: string }} what
  */
-export async function addDeleted(database, { rows, channel, filter }) {
+export async function addDeleted(database, { owner, rows, channel, filter }) {
   const filters = `json_build_object('${filter}', (100000000 + n)::text)`;
   await database.change([
     raiseVersion,
@@ -26,21 +27,13 @@ export async function addDeleted(database, { rows, channel, filter }) {
 
 /**
  * @param {Database} database
- * @param {boolean} areThere
+ * @param {{ owner: string, areThere: boolean }} what
  */
-export async function setThere(database, areThere) {
+export async function setThere(database, { owner, areThere }) {
   await database.change([
     raiseVersion,
     `UPDATE subscription SET deleted_at = ${areThere ? 'NULL' : 'now()'}, version = ${version}
      WHERE owner_client_id = '${owner}'`,
   ]);
   await database.query('VACUUM (ANALYZE) subscription'); // as autovacuum would have by then
-}
-
-/**
- * Once every process has read that they are deleted.
- * @param {Database} database
- */
-export async function remove(database) {
-  await database.query('DELETE FROM subscription WHERE owner_client_id = $1', [owner]);
 }

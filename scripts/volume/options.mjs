@@ -6,8 +6,8 @@ const usage = `npm run volume -- [options]
 
   --only NAME   ${volumeCases.map(({ name }) => name).join(' | ')}; may be repeated
   --rows SHARE  of the rows that each case has, above 0 and at most 1 (1); less is for trying out
-  --seconds N   how long each closed loop publishes (12)
-  --pairs N     how often each case is measured, right after the empty ledger (2)
+  --seconds N   how long each closed loop publishes (10)
+  --pairs N     how often each case is measured, right after the empty ledger (3)
   --json FILE   write the result to FILE as well
   --help`;
 
@@ -27,8 +27,8 @@ export function readOptions() {
       options: {
         only: { type: 'string', multiple: true },
         rows: { type: 'string', default: '1' },
-        seconds: { type: 'string', default: '12' },
-        pairs: { type: 'string', default: '2' },
+        seconds: { type: 'string', default: '10' },
+        pairs: { type: 'string', default: '3' },
         json: { type: 'string' },
         help: { type: 'boolean' },
       },

@@ -4,7 +4,7 @@ import { volumeCases } from '../../scripts/volume/cases.mjs';
 import type { Comparison, Loop } from '../../scripts/volume/compare.mjs';
 import { Database } from '../../scripts/volume/database.mjs';
 import { emptyLedger, FilledDays } from '../../scripts/volume/filled-days.mjs';
-import { addDeleted, remove, setThere } from '../../scripts/volume/idle-subscriptions.mjs';
+import { addDeleted, setThere } from '../../scripts/volume/idle-subscriptions.mjs';
 import { missedGoals, toJson } from '../../scripts/volume/report.mjs';
 import { readStatements } from '../../scripts/volume/statement-log.mjs';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
@@ -72,14 +72,15 @@ describe('the benchmark of volume', () => {
       await catalogue.refresh();
       return directory.match('bench', new Map([['bronorganisatie', value]])).length;
     };
-    await addDeleted(database, { rows: 5, channel: 'bench', filter: 'bronorganisatie' });
+    await addDeleted(database, { owner: 'these', rows: 5, channel: 'bench', filter: 'bronorganisatie' });
     expect(await matching('100000005')).toBe(0);
-    await setThere(database, true);
+    await setThere(database, { owner: 'these', areThere: true });
     expect(await matching('100000005')).toBe(1);
     expect(await matching('000000000')).toBe(0);
-    await setThere(database, false);
+    await setThere(database, { owner: 'others', areThere: false });
+    expect(await matching('100000005')).toBe(1);
+    await setThere(database, { owner: 'these', areThere: false });
     expect(await matching('100000005')).toBe(0);
-    await remove(database);
   });
 
   it('reads from the log of PostgreSQL which statement of Heraut took how long', () => {
