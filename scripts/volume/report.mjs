@@ -43,7 +43,7 @@ export function toTable({ machine, date, comparisons }) {
       `${whole(rateOf(empty))} → ${whole(rateOf(full))}/s`,
       ratioOf(comparison).toFixed(2),
       `${whole(cpuOf(empty))} → ${whole(cpuOf(full))} µs`,
-      `${beside.name} ${whole(beside.ms)} ms (empty: ${before.name} ${whole(before.ms)} ms)`,
+      `${inWords(beside)} (empty: ${inWords(before)})`,
     ];
   });
   const head = ['beside', 'deliveries', 'ratio', 'CPU per delivery', 'slowest statement'];
@@ -94,12 +94,17 @@ function cpuOf(loops) {
 
 /**
  * @param {Loop[]} loops
- * @returns {Call}
+ * @returns {Call} when nothing took long enough to be logged, the name says so
  */
 function slowestOf(loops) {
   const calls = loops.flatMap(({ statements }) => statements.calls);
-  const none = { name: `none above ${shortestLoggedMs} ms`, ms: 0 };
+  const none = { name: 'each at most', ms: shortestLoggedMs };
   return calls.reduce((slowest, call) => (call.ms > slowest.ms ? call : slowest), none);
+}
+
+/** @param {Call} slowest */
+function inWords({ name, ms }) {
+  return `${name} ${whole(ms)} ms`;
 }
 
 /**

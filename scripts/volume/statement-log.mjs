@@ -6,7 +6,7 @@ import { applicationName } from './database.mjs';
 /** @typedef {{ calls: Call[], cancelled: string[] }} Statements `cancelled`: by a time limit, before they were done */
 
 /** A call that took less is not logged: to log each of them would cost more than some of them do. */
-export const shortestLoggedMs = 5;
+export const shortestLoggedMs = 2;
 const cancelledCode = '57014';
 const pieceBytes = 4 * 1024 * 1024;
 const longestName = 60;

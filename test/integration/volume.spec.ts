@@ -137,6 +137,11 @@ describe('the benchmark of volume', () => {
     expect(missedGoals(results)).toEqual([]);
   });
 
+  it('says so when no statement took long enough to be logged', () => {
+    const results = { machine: 'this', date: 'today', comparisons: [comparison(loop(950))] };
+    expect(toJson(results).cases[0]!.slowestStatement).toEqual({ name: 'each at most', ms: 2 });
+  });
+
   it('says which goals were missed', () => {
     const slow = comparison(
       loop(500, [
