@@ -28,6 +28,7 @@ const superuser = { clientId: 'bench', secret: 'for this benchmark only' };
  * @param {boolean} how.embedded
  * @param {string} how.guarantee of the subscriptions
  * @param {string | undefined} how.cpuProf
+ * @param {((postgres: import('../private-servers.mjs').Controls) => Promise<void>) | undefined} how.prepareDatabase before Heraut starts
  * @param {string} how.directory for logs and the embedded database
  * @param {string[]} how.filters of the channels
  * @param {(stop: () => Promise<void>) => void} how.onStarted is given a function that ends each thing that was started
@@ -39,6 +40,7 @@ export async function startInstallation({
   embedded,
   guarantee,
   cpuProf,
+  prepareDatabase,
   directory,
   filters,
   onStarted,
@@ -81,6 +83,7 @@ export async function startInstallation({
     log('starting private PostgreSQL, RabbitMQ and Redis …');
     const { postgres, rabbitmq, redis, stop } = await startPrivateServers(log);
     onStarted(stop);
+    await prepareDatabase?.(postgres);
     log('starting one api process and one worker and dispatcher process …');
     const servers = { DATABASE_URL: postgres.url, AMQP_URL: rabbitmq.url, REDIS_URL: redis.url };
     const api = await start('api', url, { ...servers, ROLES: 'api', PORT: String(port) });

@@ -13,6 +13,7 @@ const usage = `npm run bench -- [options]
   --seconds N     how long each loop publishes (20)
   --count N       at most this many notifications in the closed loop (100000)
   --only NAME     ${scenarios.join(' | ')}; may be repeated
+  --soak MINUTES  instead of all that: a steady open loop for so long, with memory and latency of every minute
   --json FILE     write the result to FILE as well
   --cpu-prof DIR  write a CPU profile of each process of Heraut there when it stops
   --help`;
@@ -24,6 +25,7 @@ const usage = `npm run bench -- [options]
  * @property {number} seconds
  * @property {number} count
  * @property {readonly Scenario[]} only
+ * @property {number | undefined} soak minutes
  * @property {string | undefined} json
  * @property {string | undefined} cpuProf
  */
@@ -38,6 +40,7 @@ export function readOptions() {
         seconds: { type: 'string', default: '20' },
         count: { type: 'string', default: '100000' },
         only: { type: 'string', multiple: true },
+        soak: { type: 'string' },
         json: { type: 'string' },
         'cpu-prof': { type: 'string' },
         help: { type: 'boolean' },
@@ -45,12 +48,14 @@ export function readOptions() {
     }),
   );
   if (values.only && values.json) refuse(usage, '--json needs all scenarios, so it does not go with --only.');
+  if (values.only && values.soak) refuse(usage, '--soak measures nothing else, so it does not go with --only.');
   return {
     embedded: values.embedded,
     guarantee: oneOf(usage, 'guarantee', values.guarantee, guarantees, String),
     seconds: wholeNumber(usage, 'seconds', values.seconds, 1, 60),
     count: wholeNumber(usage, 'count', values.count, 100, 1_000_000),
     only: values.only?.map((name) => oneOf(usage, 'only', name, scenarios, String)) ?? scenarios,
+    soak: values.soak === undefined ? undefined : wholeNumber(usage, 'soak', values.soak, 1, 10_000),
     json: values.json,
     cpuProf: values['cpu-prof'],
   };
