@@ -84,7 +84,13 @@ async function bench() {
   await installation.stop(); // its logs are complete then
   for (const { level, event, times } of await installation.troubles()) log(`logged ${times} times: ${level} ${event}`);
 
-  const results = { machine, date: new Date().toISOString(), embedded: options.embedded, ...figures };
+  const results = {
+    machine,
+    date: new Date().toISOString(),
+    embedded: options.embedded,
+    processes: options.processes,
+    ...figures,
+  };
   console.log(`\n${toTable(results)}\n`);
   for (const sentence of wrong) console.log(`FAILED: ${sentence}`);
   if (wrong.length > 0) return false;
