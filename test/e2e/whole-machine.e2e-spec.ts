@@ -218,7 +218,7 @@ describe('PROCESSES=2 that cannot start', () => {
   });
 
   it('says that the port is in use, and ends', async () => {
-    const other = createServer();
+    const other = createServer((socket) => socket.destroy());
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
     const { port } = other.address() as { port: number };
     const message = await refusal({ PORT: String(port) });
