@@ -13,7 +13,7 @@ async function main(): Promise<void> {
   if (count > 1) {
     // Unbuffered: the processes have collected their lines already.
     const output = pino.destination({ fd: 1, sync: false });
-    const logger = JsonLogger.open(settings, output).ofProcess(process.pid);
+    const logger = JsonLogger.open(settings, output);
     process.exit(await new Supervisor(count, settings, process.env, logger, output).run());
   }
   const logger = JsonLogger.open(settings);

@@ -88,8 +88,9 @@ export class Supervisor {
     worker.on('message', (message: ToSupervisor) => this.read(child, message));
     worker.once('listening', () => this.listens());
     worker.on('error', (error) => {
-      this.logger.error({ event: 'process.failed', process: number, error });
-      if (worker.process.pid === undefined) this.ends(child, null, null); // it could not even be started
+      const { pid } = worker.process;
+      this.logger.error({ event: 'process.failed', process: number, pid, error });
+      if (pid === undefined) this.ends(child, null, null); // it could not even be started
     });
     // Not `exit`: by then not all that it logged has been read.
     worker.process.once('close', (status, signal) => this.ends(child, status, signal));
