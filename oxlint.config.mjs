@@ -9,6 +9,7 @@ import { readdirSync } from 'node:fs';
 export const arrows = {
   config: [],
   infra: ['config'],
+  supervision: ['infra', 'config'],
   openapi: ['infra'],
   liveness: ['infra', 'config'],
   catalogue: ['infra'],

@@ -23,7 +23,7 @@ await runCommand(async ({ log, onEnd }) => {
     : await reportFigures(measurements, options);
   const wrong = await finishMeasuring(place, log);
 
-  const results = { machine, date: new Date().toISOString(), embedded: options.embedded };
+  const results = { machine, date: new Date().toISOString(), embedded: options.embedded, processes: options.processes };
   console.log(`\n${report.toTable(results)}\n`);
   for (const sentence of wrong) console.log(`FAILED: ${sentence}`);
   if (wrong.length > 0) return false;

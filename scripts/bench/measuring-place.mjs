@@ -15,11 +15,15 @@ import { Measurements } from './scenarios.mjs';
  * @param {import('../command.mjs').Run} run
  * @param {object} how
  * @param {boolean} how.embedded
+ * @param {string} [how.processes] as the setting `PROCESSES`
  * @param {string} how.guarantee of the subscriptions
  * @param {string} [how.cpuProf] directory for CPU profiles
  * @param {(postgres: import('../private-servers.mjs').Controls) => Promise<void>} [how.prepareDatabase] before Heraut starts
  */
-export async function startMeasuringPlace({ log, onEnd }, { embedded, guarantee, cpuProf, prepareDatabase }) {
+export async function startMeasuringPlace(
+  { log, onEnd },
+  { embedded, processes, guarantee, cpuProf, prepareDatabase },
+) {
   requireNode();
   requireProc();
   installWhenNeeded(log);
@@ -32,6 +36,7 @@ export async function startMeasuringPlace({ log, onEnd }, { embedded, guarantee,
   const machine = describeMachine(directory);
   const installation = await startInstallation({
     embedded,
+    processes,
     guarantee,
     cpuProf,
     prepareDatabase,

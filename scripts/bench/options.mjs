@@ -10,6 +10,8 @@ const usage = `npm run bench -- [options]
 
   --guarantee G   at-least-once (default) or at-most-once, for every subscription
   --embedded      one process on the embedded default instead of PostgreSQL, RabbitMQ and Redis
+  --processes N   one installation with every role in N processes, or in as many as there are cores (auto), instead of one
+                  process for the API and one for the rest
   --seconds N     how long each loop publishes (20)
   --count N       at most this many notifications in the closed loop (100000)
   --only NAME     ${scenarios.join(' | ')}; may be repeated
@@ -21,6 +23,7 @@ const usage = `npm run bench -- [options]
 /**
  * @typedef {object} Options
  * @property {boolean} embedded
+ * @property {string | undefined} processes
  * @property {typeof guarantees[number]} guarantee
  * @property {number} seconds
  * @property {number} count
@@ -36,6 +39,7 @@ export function readOptions() {
     parseArgs({
       options: {
         embedded: { type: 'boolean', default: false },
+        processes: { type: 'string' },
         guarantee: { type: 'string', default: guarantees[0] },
         seconds: { type: 'string', default: '20' },
         count: { type: 'string', default: '100000' },
@@ -49,8 +53,14 @@ export function readOptions() {
   );
   if (values.only && values.json) refuse(usage, '--json needs all scenarios, so it does not go with --only.');
   if (values.only && values.soak) refuse(usage, '--soak measures nothing else, so it does not go with --only.');
+  if (values.processes && values.embedded)
+    refuse(usage, '--embedded is one process, so it does not go with --processes.');
   return {
     embedded: values.embedded,
+    processes:
+      values.processes === undefined || values.processes === 'auto'
+        ? values.processes
+        : String(wholeNumber(usage, 'processes', values.processes, 1, 256)),
     guarantee: oneOf(usage, 'guarantee', values.guarantee, guarantees, String),
     seconds: wholeNumber(usage, 'seconds', values.seconds, 1, 60),
     count: wholeNumber(usage, 'count', values.count, 100, 1_000_000),

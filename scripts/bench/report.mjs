@@ -14,6 +14,7 @@ import { join } from 'node:path';
  * @property {string} machine
  * @property {string} date
  * @property {boolean} embedded
+ * @property {string | undefined} processes
  */
 
 /** @typedef {{ toTable: (setting: Setting) => string, toJson: (setting: Setting) => unknown }} Report */
@@ -95,20 +96,21 @@ export function toJson({ machine, date, raw, closedLoop, openLoop, fanOut, rss }
  * @param {Results} results
  * @returns {string}
  */
-export function toTable({ machine, date, embedded, raw, closedLoop, openLoop, fanOut, rss }) {
+export function toTable({ machine, date, embedded, processes, raw, closedLoop, openLoop, fanOut, rss }) {
+  const isSplit = !embedded && !processes;
   /** @type {[string, string][]} */
   const rows = [
-    ...settingRows({ machine, date, embedded }),
+    ...settingRows({ machine, date, embedded, processes }),
     ['raw limit', `${whole(mean(raw))}/s (${raw.map(whole).join(', ')})`],
   ];
-  if (closedLoop) rows.push(...closedLoopRows(closedLoop, mean(raw), embedded));
+  if (closedLoop) rows.push(...closedLoopRows(closedLoop, mean(raw), isSplit));
   for (const { ratePerSecond, publishToReceiveMs, acceptedMs } of openLoop) {
     rows.push([`open loop ${ratePerSecond}/s`, `publish → receive ${milliseconds(publishToReceiveMs)}`]);
     rows.push(['', `201 ${milliseconds(acceptedMs)}`]);
   }
   if (fanOut) rows.push([`fan-out 1 → ${fanOut.subscriptions}`, `${whole(fanOut.deliveriesPerSecond)} deliveries/s`]);
-  rows.push(['memory (RSS)', `${embedded ? 'Heraut' : 'api'} ${whole(rss.apiStart)} → ${whole(rss.apiEnd)} MB`]);
-  if (!embedded) rows.push(['', `worker ${whole(rss.workerStart)} → ${whole(rss.workerEnd)} MB`]);
+  rows.push(['memory (RSS)', `${isSplit ? 'api' : 'Heraut'} ${whole(rss.apiStart)} → ${whole(rss.apiEnd)} MB`]);
+  if (isSplit) rows.push(['', `worker ${whole(rss.workerStart)} → ${whole(rss.workerEnd)} MB`]);
   return inColumns(rows);
 }
 
@@ -116,8 +118,9 @@ export function toTable({ machine, date, embedded, raw, closedLoop, openLoop, fa
  * @param {Setting} setting
  * @returns {[string, string][]}
  */
-export function settingRows({ machine, date, embedded }) {
-  const stack = embedded ? 'embedded: one process with PGlite and an in-process queue' : 'PostgreSQL, RabbitMQ, Redis';
+export function settingRows({ machine, date, embedded, processes }) {
+  const servers = `PostgreSQL, RabbitMQ, Redis${processes ? `; every role, PROCESSES=${processes}` : ''}`;
+  const stack = embedded ? 'embedded: one process with PGlite and an in-process queue' : servers;
   return [
     ['machine', machine],
     ['date', date],
@@ -142,17 +145,17 @@ export function inColumns(rows) {
 /**
  * @param {ClosedLoop} closedLoop
  * @param {number} rawPerSecond
- * @param {boolean} embedded
+ * @param {boolean} isSplit into a process for the API and one for the rest, to which the goals apply
  * @returns {[string, string][]}
  */
-function closedLoopRows(closedLoop, rawPerSecond, embedded) {
+function closedLoopRows(closedLoop, rawPerSecond, isSplit) {
   const { deliveries, deliveriesPerSecond, cpuMicrosPerDelivery, elsewhere, acceptedMs, bodyBytes } = closedLoop;
   const parts = ourParts.flatMap((part) => {
     const micros = cpuMicrosPerDelivery[part];
-    return micros === undefined ? [] : [`${embedded ? 'Heraut' : part} ${whole(micros)}`];
+    return micros === undefined ? [] : [`${part === 'api' && !isSplit ? 'Heraut' : part} ${whole(micros)}`];
   });
   const { load = 0, receiver = 0 } = cpuMicrosPerDelivery;
-  const goal = (/** @type {string} */ text) => (embedded ? '' : ` (goal: ${text})`);
+  const goal = (/** @type {string} */ text) => (isSplit ? ` (goal: ${text})` : '');
   return [
     ['closed loop', `${whole(deliveriesPerSecond)} deliveries/s of ${bodyBytes} bytes (${deliveries} in all)`],
     ['', `${(deliveriesPerSecond / rawPerSecond).toFixed(3)} of the raw limit${goal('at least 0.10')}`],

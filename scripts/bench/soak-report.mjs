@@ -69,8 +69,10 @@ export function toSoakJson({ soaked: { ratePerSecond, minutes }, ...setting }) {
  * @param {Setting} setting
  * @returns {(readonly [Process, string])[]}
  */
-function processesOf({ embedded }) {
-  return embedded ? [['api', 'Heraut']] : ['api', 'worker'].map((name) => [/** @type {Process} */ (name), name]);
+function processesOf({ embedded, processes }) {
+  return embedded || processes
+    ? [['api', 'Heraut']]
+    : ['api', 'worker'].map((name) => [/** @type {Process} */ (name), name]);
 }
 
 /** @param {number[]} megabytes */

@@ -43,6 +43,11 @@ export class JsonLogger implements LoggerService {
     );
   }
 
+  /** The same log, each line with the `pid`: for processes that write to one log. */
+  ofProcess(pid: number): JsonLogger {
+    return new JsonLogger(this.pino.child({ pid }));
+  }
+
   /** Events are objects; a mere text comes from the framework and tells an operator nothing. */
   log(message: unknown, ...rest: unknown[]): void {
     this.write(typeof message === 'string' ? 'debug' : 'log', message, rest);
