@@ -14,6 +14,7 @@ import { notificatiesApi, serveResourceList } from './nrc/notificaties-api.js';
 import { nrcDialect } from './nrc/nrc-dialect.js';
 import { serveProblemPages } from './nrc/problem-pages.js';
 import { adminApi } from './openapi/admin-api.js';
+import { publishDirectly } from './publishing/direct-route.js';
 import { serveDocumentation } from './openapi/serve-documentation.js';
 import { SubscriptionEntity } from './subscriptions/subscription.entity.js';
 
@@ -44,6 +45,7 @@ export async function createHeraut(
       { logger, bodyParser: false, abortOnError: false },
     );
     useHttpRules(app, nrcDialect);
+    publishDirectly(app);
     if (isApi) serveDescriptions(app);
     serveFrontPage(app, isApi ? [notificatiesApi, adminApi].map(linkTo) : []);
     return app;

@@ -6,8 +6,8 @@ const findBodies = statement(
   'SELECT id, body FROM notification WHERE id = ANY ($ids::uuid[]) AND id BETWEEN $lowest AND $highest',
 );
 
-/** The text to send of each notification, by id. One that is past its retention is missing. */
-export async function readBodies(postgres: Postgres, notificationIds: string[]): Promise<Map<string, string>> {
+/** The bytes to send of each notification, by id. One that is past its retention is missing. */
+export async function readBodies(postgres: Postgres, notificationIds: string[]): Promise<Map<string, Buffer>> {
   // As text, ids sort as Postgres sorts them. The range lets Postgres pass over the partitions of other days.
   const ids = notificationIds.toSorted();
   const rows = await postgres.query<{ id: string; body: string }>(findBodies, {
@@ -15,5 +15,5 @@ export async function readBodies(postgres: Postgres, notificationIds: string[]):
     lowest: ids[0],
     highest: ids.at(-1),
   });
-  return new Map(rows.map((row) => [row.id, row.body]));
+  return new Map(rows.map((row) => [row.id, Buffer.from(row.body)]));
 }

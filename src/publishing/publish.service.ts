@@ -143,7 +143,8 @@ export class PublishService {
 const isForQueue = (verdict: Verdict): boolean => verdict.kind === 'accepted' && verdict.handedTo === 'queue';
 
 function deliveriesOf({ id, body, subscriptionIds, expiresAt }: Accepted): HandedOut[] {
-  const inlineBody = Buffer.byteLength(body) <= longestInlineBody ? body : null;
+  const bytes = Buffer.from(body);
+  const inlineBody = bytes.length <= longestInlineBody ? bytes : null;
   return subscriptionIds.map((subscriptionId) => ({
     notificationId: id,
     subscriptionId,
