@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
-import type { Redis } from 'ioredis';
+import { ReplyError, type Redis } from 'ioredis';
 import { Batcher } from '../infra/batcher.js';
-import { IdempotencyStore, type LockAnswer, type LockRequest } from './idempotency-store.js';
+import { IdempotencyStore, type LockAnswer, type LockRequest, type Sealed } from './idempotency-store.js';
 
 /*
  * Value under a key: `L<token> <hash>` locked, `S<hash> <outcome as JSON>` sealed; the hash may be empty. A holder is
@@ -86,6 +86,7 @@ type WithScripts = Redis & {
 
 const livenessTtlMs = 5000;
 const livenessIntervalMs = 1500;
+const silentMs = 10_000;
 const batching = { maxItems: 256, lingerMs: 1, concurrency: 2 };
 
 export class RedisIdempotencyStore extends IdempotencyStore {
@@ -93,7 +94,12 @@ export class RedisIdempotencyStore extends IdempotencyStore {
   private readonly redis: WithScripts;
   private readonly acquiring = new Batcher<LockRequest, LockAnswer>((batch) => this.acquireTogether(batch), batching);
   private readonly changing = new Batcher<LockChange, boolean>((batch) => this.changeTogether(batch), batching);
+  private readonly reading = new Batcher<string, Sealed | undefined>((keys) => this.readTogether(keys), batching);
   private timer: NodeJS.Timeout | undefined;
+  /** By `performance.now()`: the start of the first sign of life that failed and was followed by none that succeeded. */
+  failingSince: number | undefined;
+  /** Whether Redis answered the last sign of life, if only to refuse it: full or read-only, it can still be read. */
+  answers = true;
 
   constructor(
     redis: Redis,
@@ -106,13 +112,10 @@ export class RedisIdempotencyStore extends IdempotencyStore {
   }
 
   async announce(): Promise<void> {
-    const beat = () => this.redis.set(`w:${this.processId}`, '1', 'PX', livenessTtlMs);
     // After an outage or a flush of Redis this process counts as alive again with its next beat.
-    const tryBeat = () =>
-      beat().catch((error: unknown) => this.logger.debug({ event: 'redis.liveness-failed', error }));
-    this.redis.on('ready', () => void tryBeat());
-    this.timer = setInterval(() => void tryBeat(), livenessIntervalMs).unref();
-    await tryBeat();
+    this.redis.on('ready', () => void this.beat());
+    this.timer = setInterval(() => void this.beat(), livenessIntervalMs).unref();
+    await this.beat();
   }
 
   async withdraw(): Promise<void> {
@@ -120,6 +123,23 @@ export class RedisIdempotencyStore extends IdempotencyStore {
     await this.redis.del(`w:${this.processId}`).catch((error: unknown) => {
       this.logger.debug({ event: 'redis.liveness-failed', error }); // then it expires
     });
+  }
+
+  /** Also a trial: what keeps Redis from storing this keeps it from storing locks. */
+  private async beat(): Promise<void> {
+    const began = performance.now();
+    try {
+      await this.redis.set(`w:${this.processId}`, '1', 'PX', livenessTtlMs);
+      this.failingSince = undefined;
+      this.answers = true;
+    } catch (error) {
+      this.failingSince ??= began;
+      this.answers = error instanceof ReplyError;
+      this.logger.debug({ event: 'redis.liveness-failed', error });
+      // The system gives up a connection beyond which packets vanish after a quarter of an hour; a new one may work now.
+      const isSilent = !this.answers && performance.now() - this.failingSince > silentMs;
+      if (isSilent && this.redis.status === 'ready') this.redis.disconnect(true);
+    }
   }
 
   acquire(request: LockRequest): Promise<LockAnswer> {
@@ -136,6 +156,11 @@ export class RedisIdempotencyStore extends IdempotencyStore {
 
   release(key: string, token: string): Promise<boolean> {
     return this.changing.add({ key, token, verb: 'release', ttlMs: 0, outcome: '' });
+  }
+
+  /** The seal of a key, where it has one. */
+  sealOf(key: string): Promise<Sealed | undefined> {
+    return this.reading.add(key);
   }
 
   /** Redis forgets by itself. */
@@ -172,6 +197,14 @@ export class RedisIdempotencyStore extends IdempotencyStore {
     // which nothing is sent twice.
     this.logger.error({ event: 'idempotency.value-unreadable', key });
     return { kind: 'locked' };
+  }
+
+  private async readTogether(keys: string[]): Promise<(Sealed | undefined)[]> {
+    const found = await this.redis.mget(keys);
+    return found.map((value, index) => {
+      const answer = value?.startsWith('S') ? this.read(`=${value}`, keys[index]!) : undefined;
+      return answer?.kind === 'sealed' ? answer : undefined;
+    });
   }
 
   private async changeTogether(batch: LockChange[]): Promise<boolean[]> {
