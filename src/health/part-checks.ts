@@ -48,7 +48,8 @@ export function redisIsInUse(redis: Redis, postgres: Postgres): HealthCheck {
     stops: [],
     check: async () => {
       await redis.ping();
-      if (await isRedisGivenUp(postgres)) {
+      const isGivenUp = await isRedisGivenUp(postgres).catch(() => false); // that Postgres is down, its own check says
+      if (isGivenUp) {
         throw new PartDown(
           'a worker could not write to it: deliveries are locked in Postgres until all workers can again',
         );

@@ -85,7 +85,6 @@ type WithScripts = Redis & {
 };
 
 const livenessTtlMs = 5000;
-const livenessIntervalMs = 1500;
 const silentMs = 10_000;
 const batching = { maxItems: 256, lingerMs: 1, concurrency: 2 };
 
@@ -104,6 +103,7 @@ export class RedisIdempotencyStore extends IdempotencyStore {
   constructor(
     redis: Redis,
     private readonly processId: string,
+    private readonly beatEveryMs = 1500,
   ) {
     super();
     redis.defineCommand('acquireKeys', { lua: acquireScript });
@@ -114,7 +114,7 @@ export class RedisIdempotencyStore extends IdempotencyStore {
   async announce(): Promise<void> {
     // After an outage or a flush of Redis this process counts as alive again with its next beat.
     this.redis.on('ready', () => void this.beat());
-    this.timer = setInterval(() => void this.beat(), livenessIntervalMs).unref();
+    this.timer = setInterval(() => void this.beat(), this.beatEveryMs).unref();
     await this.beat();
   }
 

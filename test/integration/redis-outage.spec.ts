@@ -4,6 +4,7 @@ import { Redis } from 'ioredis';
 import { randomUUID } from 'node:crypto';
 import { startPrivateRedis } from '../../scripts/private-servers.mjs';
 import { readSettings } from '../../src/config/settings.js';
+import { RedisAttemptStates } from '../../src/delivery/attempt-states.redis.js';
 import { redisIsInUse } from '../../src/health/part-checks.js';
 import type { LockAnswer, LockRequest } from '../../src/idempotency/idempotency-store.js';
 import { RedisIdempotencyStore } from '../../src/idempotency/idempotency-store.redis.js';
@@ -27,7 +28,7 @@ const times = { reportAfter: 100, lookEvery: 25, believed: 300, pause: 400, calm
 
 type PrivateRedis = Awaited<ReturnType<typeof startPrivateRedis>>;
 
-describe('locks while Redis cannot be used', () => {
+describe('while Redis cannot be used', () => {
   let server: PrivateRedis;
   let database: Awaited<ReturnType<typeof createDatabase>>;
   let postgres: Postgres;
@@ -63,7 +64,11 @@ describe('locks while Redis cannot be used', () => {
     await clients[0]!.flushall();
     [one, other] = clients.map(
       (client, nr) =>
-        new RedisOrPostgresIdempotencyStore(new RedisIdempotencyStore(client, ['one', 'other'][nr]!), postgres, times),
+        new RedisOrPostgresIdempotencyStore(
+          new RedisIdempotencyStore(client, ['one', 'other'][nr]!, 50),
+          postgres,
+          times,
+        ),
     ) as [RedisOrPostgresIdempotencyStore, RedisOrPostgresIdempotencyStore];
     await one.announce();
     await other.announce();
@@ -123,7 +128,7 @@ describe('locks while Redis cannot be used', () => {
   ];
 
   it.each(failures)(
-    'go on in Postgres when it $name, with every lock and seal that is not lost, and return by themselves',
+    'because it $name, locks go on in Postgres, with every lock and seal that is not lost, and return by themselves',
     async ({ begin, end, canBeRead }) => {
       const before = { sealed: requestFor('one'), held: requestFor('one'), theirs: requestFor('other') };
       for (const request of [before.sealed, before.held]) expect(await acquire(one, request)).toEqual(acquired);
@@ -166,7 +171,7 @@ describe('locks while Redis cannot be used', () => {
     },
   );
 
-  it('are never given twice, though one process loses Redis again and again and the other does not', async () => {
+  it('no lock is given twice, though one process loses Redis again and again and the other does not', async () => {
     const given = new Map<string, string[]>();
     let isOver = false;
     const ask = async (store: RedisOrPostgresIdempotencyStore, holder: 'one' | 'other') => {
@@ -192,7 +197,7 @@ describe('locks while Redis cannot be used', () => {
     expect([...given].filter(([, holders]) => holders.length !== 1)).toEqual([]);
   });
 
-  it('leave nothing behind in Redis that was asked for in vain', async () => {
+  it('a lock that was asked for in vain is not left behind in Redis', async () => {
     const request = requestFor('one');
     await server.redis.freeze();
     try {
@@ -207,7 +212,23 @@ describe('locks while Redis cannot be used', () => {
     await eventually(async () => (await acquire(other, requestFor('other', request.key))).kind === 'acquired');
   });
 
-  it('are not given by a process that does not see where they are', async () => {
+  it('a full one has no live state of an attempt rather than an old one', async () => {
+    const states = new RedisAttemptStates(clients[0]!);
+    const key = { notificationId: randomUUID(), subscriptionId: randomUUID() };
+    const get = () => states.get(key.notificationId, key.subscriptionId);
+    const state = { attempt: 2, status: 'sending', lastStatus: null, lastError: null, nextAttemptAt: null } as const;
+    states.put(key, state, hour);
+    await eventually(get);
+    await clients[0]!.config('SET', 'maxmemory', '1');
+    try {
+      states.put(key, { ...state, attempt: 3 }, hour);
+      await eventually(async () => (await get()) === undefined);
+    } finally {
+      await clients[0]!.config('SET', 'maxmemory', '0');
+    }
+  });
+
+  it('a process that does not see where locks are gives none', async () => {
     const blind = { query: () => Promise.reject(new Error('Postgres is away')) } as unknown as Postgres;
     const store = new RedisOrPostgresIdempotencyStore(new RedisIdempotencyStore(clients[0]!, 'one'), blind, times);
     await store.announce();
@@ -215,7 +236,7 @@ describe('locks while Redis cannot be used', () => {
     await store.withdraw();
   });
 
-  it('stay in Postgres for twice as long after each outage that follows closely on another', async () => {
+  it('locks stay in Postgres for twice as long after each outage that follows closely on another', async () => {
     const report = () => storeInUse(postgres, { ...times, calm: 50, longestCalm: 150 }, true);
     const calmMs = async () => {
       const [row] = await postgres.dataSource.query<{ calm_ms: number }[]>('SELECT calm_ms FROM redis_outage');
