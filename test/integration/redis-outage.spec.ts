@@ -12,7 +12,7 @@ import {
   RedisOrPostgresIdempotencyStore,
   StoreChanges,
 } from '../../src/idempotency/idempotency-store.redis-or-postgres.js';
-import { isRedisGivenUp, storeInUse } from '../../src/idempotency/redis-outage.js';
+import { isRedisGivenUp, lookAtOutage, storeInUse } from '../../src/idempotency/redis-outage.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { openRedis } from '../../src/infra/redis/redis-connection.js';
 import { createDatabase } from '../support/database.js';
@@ -234,6 +234,18 @@ describe('while Redis cannot be used', () => {
     await store.announce();
     await expect(store.acquire(requestFor('one'))).rejects.toThrow(StoreChanges);
     await store.withdraw();
+  });
+
+  it('a process looks where locks are without reading all that was locked', async () => {
+    await postgres.dataSource.query(
+      `INSERT INTO idempotency_key (key, expires_at)
+       SELECT 'i9y:test:' || nr, now() - nr * interval '1 ms' FROM generate_series(1, 10000) nr`,
+    );
+    await postgres.dataSource.query('ANALYZE idempotency_key');
+    const { name, text, parameters } = lookAtOutage;
+    const plan = await postgres.query({ name: `explain-${name}`, text: `EXPLAIN ${text}`, parameters }, { pause: 1 });
+    expect(JSON.stringify(plan)).toMatch(/Index (Only )?Scan Backward using idempotency_key_expiry/);
+    expect(await storeInUse(postgres)).toEqual({ store: 'redis', isOpen: true, hasKeysInPostgres: false });
   });
 
   it('locks stay in Postgres for twice as long after each outage that follows closely on another', async () => {
