@@ -85,7 +85,8 @@ type WithScripts = Redis & {
 };
 
 const livenessTtlMs = 5000;
-const silentMs = 10_000;
+/** Milliseconds. `silentAfter`: longer than an answer may take, and than a connection that broke needs to be replaced. */
+const livenessTimes = { beatEvery: 1500, silentAfter: 5000 };
 const batching = { maxItems: 256, lingerMs: 1, concurrency: 2 };
 
 export class RedisIdempotencyStore extends IdempotencyStore {
@@ -97,13 +98,12 @@ export class RedisIdempotencyStore extends IdempotencyStore {
   private timer: NodeJS.Timeout | undefined;
   /** By `performance.now()`: the start of the first sign of life that failed and was followed by none that succeeded. */
   failingSince: number | undefined;
-  /** Whether Redis answered the last sign of life, if only to refuse it: full or read-only, it can still be read. */
-  answers = true;
+  private answeredAt = -Infinity;
 
   constructor(
     redis: Redis,
     private readonly processId: string,
-    private readonly beatEveryMs = 1500,
+    private readonly times = livenessTimes,
   ) {
     super();
     redis.defineCommand('acquireKeys', { lua: acquireScript });
@@ -114,7 +114,7 @@ export class RedisIdempotencyStore extends IdempotencyStore {
   async announce(): Promise<void> {
     // After an outage or a flush of Redis this process counts as alive again with its next beat.
     this.redis.on('ready', () => void this.beat());
-    this.timer = setInterval(() => void this.beat(), this.beatEveryMs).unref();
+    this.timer = setInterval(() => void this.beat(), this.times.beatEvery).unref();
     await this.beat();
   }
 
@@ -125,20 +125,24 @@ export class RedisIdempotencyStore extends IdempotencyStore {
     });
   }
 
+  /** Whether Redis answers, if only to refuse: full or read-only, it can still be read. */
+  get answers(): boolean {
+    return performance.now() - this.answeredAt < this.times.silentAfter;
+  }
+
   /** Also a trial: what keeps Redis from storing this keeps it from storing locks. */
   private async beat(): Promise<void> {
     const began = performance.now();
     try {
       await this.redis.set(`w:${this.processId}`, '1', 'PX', livenessTtlMs);
       this.failingSince = undefined;
-      this.answers = true;
+      this.answeredAt = performance.now();
     } catch (error) {
       this.failingSince ??= began;
-      this.answers = error instanceof ReplyError;
+      if (error instanceof ReplyError) this.answeredAt = performance.now();
       this.logger.debug({ event: 'redis.liveness-failed', error });
       // The system gives up a connection beyond which packets vanish after a quarter of an hour; a new one may work now.
-      const isSilent = !this.answers && performance.now() - this.failingSince > silentMs;
-      if (isSilent && this.redis.status === 'ready') this.redis.disconnect(true);
+      if (!this.answers && this.redis.status === 'ready') this.redis.disconnect(true);
     }
   }
 
