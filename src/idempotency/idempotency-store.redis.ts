@@ -99,6 +99,7 @@ export class RedisIdempotencyStore extends IdempotencyStore {
   /** By `performance.now()`: the start of the first sign of life that failed and was followed by none that succeeded. */
   failingSince: number | undefined;
   private answeredAt = -Infinity;
+  private connectedAnewAt = -Infinity;
 
   constructor(
     redis: Redis,
@@ -141,9 +142,17 @@ export class RedisIdempotencyStore extends IdempotencyStore {
       this.failingSince ??= began;
       if (error instanceof ReplyError) this.answeredAt = performance.now();
       this.logger.debug({ event: 'redis.liveness-failed', error });
-      // The system gives up a connection beyond which packets vanish after a quarter of an hour; a new one may work now.
-      if (!this.answers && this.redis.status === 'ready') this.redis.disconnect(true);
+      this.replaceSilentConnection();
     }
+  }
+
+  /** The system gives up a connection beyond which packets vanish after a quarter of an hour. A new one may work now. */
+  private replaceSilentConnection(): void {
+    const now = performance.now();
+    const isOld = now - this.connectedAnewAt >= this.times.silentAfter;
+    if (this.answers || !isOld || this.redis.status !== 'ready') return;
+    this.connectedAnewAt = now;
+    this.redis.disconnect(true);
   }
 
   acquire(request: LockRequest): Promise<LockAnswer> {

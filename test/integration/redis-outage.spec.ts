@@ -146,9 +146,9 @@ describe('while Redis cannot be used', () => {
         expect(await acquire(one, requestFor('one', before.theirs.key))).toEqual(locked);
         expect(await one.seal(before.held.key, before.held.token, 'brought', hour)).toBe(true);
         expect(await acquire(other, requestFor('other', before.held.key))).toMatchObject({ outcome: 'brought' });
-        if (canBeRead) {
-          expect(await acquire(other, requestFor('other', before.sealed.key))).toMatchObject({ outcome: 'before' });
-        }
+        // What a Redis that does not answer has is lost for the time being.
+        const expected = canBeRead ? { outcome: 'before' } : acquired;
+        expect(await acquire(other, requestFor('other', before.sealed.key))).toMatchObject(expected);
         expect(await other.release(before.theirs.key, before.theirs.token)).toBe(true);
         expect(await acquire(one, requestFor('one', before.theirs.key))).toEqual(acquired);
       } finally {
