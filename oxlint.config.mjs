@@ -47,7 +47,7 @@ export const arrows = {
   ],
   deliveries: ['delivery', 'auth', 'ledger', 'openapi', 'infra'],
   dispatching: ['idempotency', 'queue', 'ledger', 'liveness', 'infra', 'config'],
-  health: ['queue', 'liveness', 'openapi', 'infra', 'config'],
+  health: ['idempotency', 'queue', 'liveness', 'openapi', 'infra', 'config'],
 };
 
 /** The files that wire the capabilities together. */
