@@ -86,7 +86,9 @@ type WithScripts = Redis & {
 
 const livenessTtlMs = 5000;
 const livenessIntervalMs = 1500;
-const batching = { maxItems: 256, lingerMs: 1, concurrency: 2 };
+/** More than deliveries in a worker's hand at the most; a seal that is refused after that leaves its lock to the TTL. */
+const waiting = { room: { items: 20_000 }, turnWithinMs: 30_000 };
+const batching = { ...waiting, maxItems: 256, lingerMs: 1, concurrency: 2 };
 
 export class RedisIdempotencyStore extends IdempotencyStore {
   private readonly logger = new Logger('RedisIdempotencyStore');

@@ -112,10 +112,7 @@ describe('the time limits of Postgres', () => {
       await new Promise<void>((resolve) => (letGo = resolve));
     });
     await eventually(() => letGo, 'the lock to be held');
-    const failures = [
-      await failureOf(postgres.query(raise)),
-      await failureOf(postgres.dataSource.query(raise.text)),
-    ];
+    const failures = [await failureOf(postgres.query(raise)), await failureOf(postgres.dataSource.query(raise.text))];
     letGo!();
     await holder;
     expect(failures.map(isUnavailable)).toEqual([true, true]);
@@ -221,9 +218,7 @@ describe('a deadlock', () => {
       await manager.query(raiseOwn.text);
     });
     await Promise.all([transaction, change]);
-    expect(tries).toEqual(
-      victim === 'the transaction' ? { transaction: 2, change: 1 } : { transaction: 1, change: 2 },
-    );
+    expect(tries).toEqual(victim === 'the transaction' ? { transaction: 2, change: 1 } : { transaction: 1, change: 2 });
     await catalogue.refresh();
     expect(await ownRoles()).toBe(before.roles + 2);
     expect(catalogue.version).toBeGreaterThanOrEqual(before.version + 2);
