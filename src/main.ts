@@ -27,8 +27,7 @@ async function main(): Promise<void> {
     const end = (status: number, event: string) => {
       clearTimeout(late);
       logger.log({ event });
-      logger.flush();
-      process.exit(status);
+      void logger.flush().then(() => process.exit(status));
     };
   };
   process.on('SIGTERM', stop);

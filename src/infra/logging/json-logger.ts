@@ -1,6 +1,7 @@
 import type { LoggerService } from '@nestjs/common';
 import { pino, type DestinationStream, type Logger as Pino } from 'pino';
 import type { Settings } from '../../config/settings.js';
+import { openStandardOutput, type LogDestination } from './standard-output.js';
 
 const levels = { log: 'info', error: 'error', warn: 'warn', debug: 'debug', verbose: 'trace', fatal: 'fatal' } as const;
 
@@ -18,12 +19,14 @@ const statementValues = ['error', 'error.cause', 'error.cause.cause'].flatMap((e
  * anything under `error` is written with its stack and causes.
  */
 export class JsonLogger implements LoggerService {
-  private constructor(private readonly pino: Pino) {}
+  private constructor(
+    private readonly pino: Pino,
+    private readonly destination: DestinationStream & Partial<LogDestination>,
+  ) {}
 
-  // Buffered by default: at thousands of events a second a write per line would cost more than the event.
   static open(
     settings: Pick<Settings, 'LOG_LEVEL'>,
-    destination: DestinationStream = pino.destination({ fd: 1, sync: false, minLength: 4096, periodicFlush: 250 }),
+    destination: DestinationStream & Partial<LogDestination> = openStandardOutput(),
   ): JsonLogger {
     return new JsonLogger(
       pino(
@@ -40,6 +43,7 @@ export class JsonLogger implements LoggerService {
         },
         destination,
       ),
+      destination,
     );
   }
 
@@ -68,9 +72,9 @@ export class JsonLogger implements LoggerService {
     this.write('fatal', message, rest);
   }
 
-  /** Writes what is still buffered, before the process ends. */
-  flush(): void {
-    this.pino.flush();
+  /** Resolves when what is still buffered is written, before the process ends; not much later when nobody reads it. */
+  async flush(): Promise<void> {
+    await this.destination.flush?.();
   }
 
   /** Nest adds the class that logs as the last argument. */
