@@ -65,7 +65,7 @@ export const settingsSchema = z
       .max(600)
       .default(15)
       .describe(
-        'Seconds one statement of the hot path may take; then it counts as failed, and publishing answers 503.',
+        'Seconds one statement may take; then Postgres ends it. A publisher waits at most 5/3 of it and a second, then publishing answers 503.',
       ),
     QUEUE_PREFIX: z
       .string()
