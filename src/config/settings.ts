@@ -58,7 +58,9 @@ export const settingsSchema = z
     DATA_DIR: z.string().default('./data').describe('Directory of the embedded database. Unused with `DATABASE_URL`.'),
     DATABASE_POOL_SIZE: wholeNumber(2, 200)
       .default(10)
-      .describe('Postgres connections of this process: this many for the hot path and as many again for the rest.'),
+      .describe(
+        'Postgres connections of this process: this many for the hot path, as many again for the rest, and now and then two for migrations and partitions.',
+      ),
     DATABASE_TIMEOUT: z.coerce
       .number()
       .min(0.1)

@@ -37,7 +37,7 @@ describe('while Postgres is frozen', () => {
     api = await Api.start({ DATABASE_URL: proxy.url, DATABASE_TIMEOUT: '1', DATABASE_POOL_SIZE: '4' });
     authorization = `Bearer ${api.superuserToken}`;
     expect((await api.post('/kanaal', { naam: 'zaken' })).status).toBe(201);
-    agent = new Agent({ keepAlive: true });
+    agent = new Agent({ keepAlive: false });
   });
   afterAll(async () => {
     agent.destroy();

@@ -40,7 +40,6 @@ describe('/metrics', () => {
       'heraut_requests_refused_total',
       'heraut_publications_not_stored_total',
       'heraut_postgres_statements_timed_out_total',
-      'heraut_log_lines_dropped_total',
     ]) {
       expect(text).toContain(`# TYPE ${name} `);
     }
