@@ -30,6 +30,7 @@ export const arrows = {
     'queue',
     'ledger',
     'catalogue',
+    'liveness',
     'openapi',
     'infra',
     'config',

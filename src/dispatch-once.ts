@@ -68,7 +68,7 @@ async function main(): Promise<void> {
     logger.log({ event: 'dispatch.done', dispatched, recovered, failedRules });
   } finally {
     await app.close(); // waits for deliveries in flight
-    logger.flush();
+    await logger.flush();
   }
 }
 

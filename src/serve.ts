@@ -26,8 +26,7 @@ export async function serve(settings: Settings, logger: JsonLogger, supervised: 
     const end = (status: number, event: string) => {
       clearTimeout(late);
       logger.log({ event });
-      logger.flush();
-      process.exit(status);
+      void logger.flush().then(() => process.exit(status));
     };
   };
   process.on('SIGTERM', stop);

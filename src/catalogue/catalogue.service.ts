@@ -1,6 +1,7 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { Postgres } from '../infra/postgres/postgres.js';
+import { retryDeadlocks } from '../infra/postgres/retry-deadlocks.js';
 import { statement } from '../infra/postgres/statement.js';
 
 /** One kind of entry of the catalogue, kept in memory: channels, subscriptions, applications, the retry policy. */
@@ -74,16 +75,18 @@ export class Catalogue implements OnApplicationBootstrap, OnModuleDestroy {
 
   /**
    * Runs `work` in a transaction that raises the version; each row it touches must be given that `version`. Resolves when
-   * the change is committed and in this process's memory. A throw in `work` changes nothing.
+   * the change is committed and in this process's memory. A throw in `work` changes nothing. After a deadlock `work` runs
+   * again, so it must change nothing but the database.
    */
   async change<T>(work: (manager: EntityManager, version: number) => Promise<T>): Promise<T> {
-    const result = await this.postgres.dataSource.transaction(async (manager) => {
+    const raise = async (manager: EntityManager) => {
       const [rows] = (await manager.query('UPDATE catalogue SET version = version + 1 RETURNING version')) as [
         { version: string }[],
         number,
       ];
       return work(manager, Number(rows[0]!.version));
-    });
+    };
+    const result = await retryDeadlocks(() => this.postgres.dataSource.transaction(raise));
     await this.refresh();
     return result;
   }

@@ -65,7 +65,7 @@ export const settingsSchema = z
     DATABASE_POOL_SIZE: wholeNumber(2, 200)
       .default(10)
       .describe(
-        'Postgres connections of one process: this many for the hot path and as many again for the rest. Not set, and more than four `PROCESSES`: 40 divided by them, at least 2.',
+        'Postgres connections of one process: this many for the hot path, as many again for the rest, and now and then two for migrations and partitions. Not set, and more than four `PROCESSES`: 40 divided by them, at least 2.',
       ),
     DATABASE_TIMEOUT: z.coerce
       .number()
@@ -73,7 +73,7 @@ export const settingsSchema = z
       .max(600)
       .default(15)
       .describe(
-        'Seconds one statement of the hot path may take; then it counts as failed, and publishing answers 503.',
+        'Seconds one statement may take; then Postgres ends it. A publisher waits at most 5/3 of it and a second, then publishing answers 503.',
       ),
     QUEUE_PREFIX: z
       .string()

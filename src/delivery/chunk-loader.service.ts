@@ -1,41 +1,65 @@
 import { Injectable } from '@nestjs/common';
 import { Catalogue } from '../catalogue/catalogue.service.js';
+import { Batcher } from '../infra/batcher.js';
 import { Postgres } from '../infra/postgres/postgres.js';
-import type { Delivery, HandedOut } from '../ledger/delivery.js';
-import { readBodies } from '../ledger/read-bodies.js';
+import { mostInHand, type Delivery, type HandedOut } from '../ledger/delivery.js';
+import { readBodies, readBodySizes } from '../ledger/read-bodies.js';
 import { stillQueued } from '../ledger/still-queued.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import type { Chunk } from '../queue/chunk.js';
+import { LargeBodies } from './large-bodies.js';
+import { Semaphore } from './semaphore.js';
 
 /** A chunk this old has waited behind others: meanwhile it may have been cancelled, or handed out again. */
 const freshMs = 1000;
 
+/**
+ * Of large texts, all chunks together. Short ones come with their chunks: their memory is bounded by the number of chunks that
+ * are taken before their turn, and by the size of a chunk.
+ */
+const largeBytes = 64 * 1024 * 1024;
+
 /** A delivery with the bytes to send. */
 export type Loaded = Delivery & { body: Buffer };
+
+/** What is to be sent of a chunk. */
+export interface LoadedChunk {
+  deliveries: HandedOut[];
+  bodies: LargeBodies;
+}
 
 /** Makes of a chunk what is to be sent of it. */
 @Injectable()
 export class ChunkLoader {
+  private readonly memory = new Semaphore(largeBytes);
+  private readonly reading = new Batcher<string, Buffer | undefined>((ids) => this.readTogether(ids), {
+    maxItems: 64,
+    lingerMs: 0,
+    concurrency: 2,
+    // A refusal is repeated by the worker, which has the delivery in hand.
+    room: { items: mostInHand },
+    turnWithinMs: 30_000,
+  });
+
   constructor(
     private readonly catalogue: Catalogue,
     private readonly postgres: Postgres,
     private readonly heartbeat: Heartbeat,
   ) {}
 
-  /** The deliveries of the chunk that are still to be sent, with their bytes, once the catalogue is new enough for them. */
-  async load(chunk: Chunk, isRedelivered: boolean): Promise<Loaded[]> {
+  /** The deliveries of the chunk that are still to be sent, once the catalogue is new enough for them. */
+  async load(chunk: Chunk, isRedelivered: boolean): Promise<LoadedChunk> {
     await this.catalogue.reach(chunk.catalogueVersion);
     const ageMs = this.heartbeat.ledgerNow() - chunk.queuedAt;
     const isFresh = !isRedelivered && ageMs < freshMs && ageMs > -freshMs;
     const deliveries = isFresh ? chunk.deliveries : await stillQueued(this.postgres, chunk.deliveries);
-    const missing = new Set(deliveries.filter(({ body }) => body === null).map(({ notificationId }) => notificationId));
-    if (missing.size === 0) return deliveries.filter(isLoaded);
-    const bodies = await readBodies(this.postgres, [...missing]);
-    return deliveries
-      .map((delivery) => ({ ...delivery, body: delivery.body ?? bodies.get(delivery.notificationId) ?? null }))
-      .filter(isLoaded);
+    const large = new Set(deliveries.filter(({ body }) => body === null).map(({ notificationId }) => notificationId));
+    const sizes = large.size > 0 ? await readBodySizes(this.postgres, [...large]) : new Map<string, number>();
+    return { deliveries, bodies: new LargeBodies(sizes, this.memory, (id) => this.reading.add(id)) };
+  }
+
+  private async readTogether(notificationIds: string[]): Promise<(Buffer | undefined)[]> {
+    const bodies = await readBodies(this.postgres, notificationIds);
+    return notificationIds.map((id) => bodies.get(id));
   }
 }
-
-/** False for one that is past its retention: its text is no longer in the ledger. */
-const isLoaded = (delivery: HandedOut): delivery is Loaded => delivery.body !== null;

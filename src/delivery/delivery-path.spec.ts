@@ -14,9 +14,11 @@ import type { DeliveryGuarantee, Subscription } from '../subscriptions/subscript
 import type { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
 import { AttemptReporter } from './attempt-reporter.service.js';
 import { InProcessAttemptStates } from './attempt-states.in-process.js';
+import { LargeBodies } from './large-bodies.js';
 import type { ChunkLoader } from './chunk-loader.service.js';
 import { Decider } from './decider.service.js';
 import { DeliverService } from './deliver.service.js';
+import { Semaphore } from './semaphore.js';
 import { Sender } from './sender.service.js';
 import { WebhookClient } from './webhook-client.js';
 import { Worker } from './worker.service.js';
@@ -103,7 +105,8 @@ async function play(guarantee: DeliveryGuarantee): Promise<{ frames: string[]; s
       inHand,
     );
     const queue = new InProcessDeliveryQueue('process', 10);
-    const loader = { load: async () => [{ ...delivery, bytes: Buffer.from('{}') }] } as unknown as ChunkLoader;
+    const bodies = new LargeBodies(new Map(), new Semaphore(1), () => Promise.resolve(undefined));
+    const loader = { load: async () => ({ deliveries: [delivery], bodies }) } as unknown as ChunkLoader;
     const progress = { take: () => {}, finish: () => resolve() } as never;
     const worker = new Worker(config, systemClock, queue, progress, loader, deliver, inHand, client);
     void worker.onApplicationBootstrap().then(() => {

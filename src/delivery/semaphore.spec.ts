@@ -50,4 +50,33 @@ describe('a semaphore', () => {
     semaphore.release();
     await drained;
   });
+
+  it('gives several permits at once, in the order of the callers: a small wish does not overtake a large one', async () => {
+    const semaphore = new Semaphore(10);
+    expect(semaphore.acquire(6)).toBeUndefined();
+    const order: string[] = [];
+    const large = semaphore.acquire(5)!.then(() => order.push('large'));
+    const small = semaphore.acquire(1)!.then(() => order.push('small'));
+    semaphore.release(6);
+    await Promise.all([large, small]);
+    expect(order).toEqual(['large', 'small']);
+    expect(semaphore.acquire(4)).toBeUndefined();
+    expect(semaphore.acquire(1)).toBeInstanceOf(Promise);
+  });
+
+  it('lets a caller that wants more than there are go when no other has any', async () => {
+    const semaphore = new Semaphore(10);
+    expect(semaphore.acquire(1)).toBeUndefined();
+    let isIn = false;
+    const large = semaphore.acquire(100)!.then(() => (isIn = true));
+    const after = semaphore.acquire(1)!;
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(isIn).toBe(false);
+    semaphore.release(1);
+    await large;
+    semaphore.release(100);
+    await after;
+    expect(semaphore.acquire(9)).toBeUndefined();
+    expect(semaphore.acquire(1)).toBeInstanceOf(Promise);
+  });
 });

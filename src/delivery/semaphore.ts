@@ -1,31 +1,47 @@
-/** A number of permits that callers acquire and release; a caller that finds none waits in line. */
+interface InLine {
+  permits: number;
+  go: () => void;
+}
+
+/** A number of permits that callers acquire and release; a caller that does not find enough waits in line. */
 export class Semaphore {
   private free: number;
-  private readonly line: (() => void)[] = [];
+  private readonly line: InLine[] = [];
   private readonly idle: (() => void)[] = [];
 
   constructor(private readonly permits: number) {
     this.free = permits;
   }
 
-  /** Undefined instead of a promise when there is a permit: no detour through the microtask queue. */
-  acquire(): Promise<void> | undefined {
-    if (this.free > 0) {
-      this.free--;
+  /**
+   * Undefined instead of a promise when there are enough: no detour through the microtask queue.
+   * @param permits more than there are count as all: their caller goes when no other has any
+   */
+  acquire(permits = 1): Promise<void> | undefined {
+    if (this.line.length === 0 && this.hasFree(permits)) {
+      this.free -= permits;
       return undefined;
     }
-    return new Promise((resolve) => this.line.push(resolve));
+    return new Promise((go) => this.line.push({ permits, go }));
   }
 
-  release(): void {
-    const next = this.line.shift();
-    if (next) return next();
-    this.free++;
+  /** @param permits as many as were acquired */
+  release(permits = 1): void {
+    this.free += permits;
+    for (let next = this.line[0]; next && this.hasFree(next.permits); next = this.line[0]) {
+      this.line.shift();
+      this.free -= next.permits;
+      next.go();
+    }
     if (this.free === this.permits) for (const resolve of this.idle.splice(0)) resolve();
   }
 
   /** Resolves when every permit has been released and no caller waits in line. */
   async drained(): Promise<void> {
     if (this.free < this.permits) await new Promise<void>((resolve) => this.idle.push(resolve));
+  }
+
+  private hasFree(permits: number): boolean {
+    return this.free >= permits || this.free === this.permits;
   }
 }

@@ -2,11 +2,12 @@ import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy }
 import { setMaxListeners } from 'node:events';
 import { Config } from '../config/config.module.js';
 import { Clock } from '../infra/clock.js';
-import type { Delivery } from '../ledger/delivery.js';
+import type { HandedOut } from '../ledger/delivery.js';
 import { DeliveriesInHand } from '../ledger/keep-in-hand.service.js';
 import { DeliveryQueue, lanes, type Consumption, type Lane, type Taken } from '../queue/delivery-queue.js';
 import { QueueProgress } from '../queue/queue-progress.service.js';
-import { ChunkLoader, type Loaded } from './chunk-loader.service.js';
+import type { LargeBodies } from './large-bodies.js';
+import { ChunkLoader, type LoadedChunk } from './chunk-loader.service.js';
 import { DeliverService } from './deliver.service.js';
 import { Semaphore } from './semaphore.js';
 import { Stopping, untilItWorks } from './until-it-works.js';
@@ -68,12 +69,12 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
   /** The queue forgets the chunk when this resolves: each delivery is settled, in this process' hand, or no longer queued. */
   private async take({ chunk, lane, isRedelivered }: Taken): Promise<void> {
     this.progress.take(lane, chunk.queuedAt);
-    let unsettled = new Set<Delivery>(chunk.deliveries);
+    let unsettled = new Set<HandedOut>(chunk.deliveries);
     try {
       const { signal } = this.stopping;
       signal.throwIfAborted();
       const loaded = await untilItWorks(() => this.loader.load(chunk, isRedelivered), this.clock, signal);
-      unsettled = new Set(loaded);
+      unsettled = new Set(loaded.deliveries);
       await this.begin(loaded, (delivery) => unsettled.delete(delivery));
     } catch (error) {
       if (!(error instanceof Stopping)) throw error;
@@ -88,11 +89,11 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   /** Resolves when all have been tried, or a moment after the first of them began. */
-  private begin(loaded: Loaded[], onSettled: (delivery: Loaded) => void): Promise<void> {
+  private begin({ deliveries, bodies }: LoadedChunk, onSettled: (delivery: HandedOut) => void): Promise<void> {
     return new Promise((resolve) => {
       let detaching: NodeJS.Timeout | undefined;
       const onBegun = () => (detaching ??= setTimeout(resolve, detachAfterMs));
-      const all = Promise.all(loaded.map((delivery) => this.deliver(delivery, onBegun, onSettled)));
+      const all = Promise.all(deliveries.map((delivery) => this.deliver(delivery, bodies, onBegun, onSettled)));
       void all.finally(() => {
         clearTimeout(detaching);
         resolve();
@@ -100,17 +101,27 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
     });
   }
 
-  private async deliver(delivery: Loaded, onBegun: () => void, onSettled: (delivery: Loaded) => void): Promise<void> {
+  private async deliver(
+    delivery: HandedOut,
+    bodies: LargeBodies,
+    onBegun: () => void,
+    onSettled: (delivery: HandedOut) => void,
+  ): Promise<void> {
+    const { signal } = this.stopping;
     await this.permits.acquire();
+    let taken: Buffer | undefined;
     try {
-      this.stopping.signal.throwIfAborted();
+      signal.throwIfAborted();
       onBegun();
-      await this.deliverService.deliver(delivery, this.stopping.signal);
+      if (delivery.body === null) taken = await untilItWorks(() => bodies.take(delivery), this.clock, signal);
+      const body = delivery.body ?? taken;
+      if (body) await this.deliverService.deliver({ ...delivery, body }, signal); // else past its retention
       onSettled(delivery);
     } catch (error) {
       if (error instanceof Stopping) return; // a recovery rule finds it
       this.logger.error({ event: 'delivery.broken', notificationId: delivery.notificationId, error });
     } finally {
+      if (taken) bodies.giveBack(delivery);
       this.permits.release();
     }
   }

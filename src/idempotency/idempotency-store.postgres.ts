@@ -88,8 +88,11 @@ const sweepKeys = statement(
    ))`,
 );
 
+/** More than deliveries in a worker's hand at the most; a seal that is refused after that leaves its lock to the TTL. */
+const waiting = { room: { items: 20_000 }, turnWithinMs: 30_000 };
+
 /** A text that Postgres refuses (a NUL character) fails alone, not the rest of its batch. */
-const batching = { maxItems: 256, lingerMs: 1, isolate: isDataError };
+const batching = { ...waiting, maxItems: 256, lingerMs: 1, isolate: isDataError };
 
 /** Locks and seals in the ledger's database, where there is no Redis. */
 export class PostgresIdempotencyStore extends IdempotencyStore {

@@ -87,7 +87,9 @@ type WithScripts = Redis & {
 const livenessTtlMs = 5000;
 /** Milliseconds. `silentAfter`: longer than an answer may take, and than a connection that broke needs to be replaced. */
 const livenessTimes = { beatEvery: 1500, silentAfter: 5000 };
-const batching = { maxItems: 256, lingerMs: 1, concurrency: 2 };
+/** More than deliveries in a worker's hand at the most; a seal that is refused after that leaves its lock to the TTL. */
+const waiting = { room: { items: 20_000 }, turnWithinMs: 30_000 };
+const batching = { ...waiting, maxItems: 256, lingerMs: 1, concurrency: 2 };
 
 export class RedisIdempotencyStore extends IdempotencyStore {
   private readonly logger = new Logger('RedisIdempotencyStore');

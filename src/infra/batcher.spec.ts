@@ -1,17 +1,19 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Batcher, type BatcherOptions } from './batcher.js';
+import { Batcher, BatcherRefusal, type BatcherOptions } from './batcher.js';
 
 class Poison extends Error {}
 
+const bounds = { room: { items: 1000 }, turnWithinMs: 60_000 };
+
 /** A batcher whose writes end when the test says so. */
-function controlled(options: Partial<BatcherOptions> = {}) {
+function controlled(options: Partial<BatcherOptions<string>> = {}) {
   const writes: { items: string[]; finish: () => void; fail: (error: unknown) => void }[] = [];
   const batcher = new Batcher<string, string>(
     (items) =>
       new Promise((resolve, reject) => {
         writes.push({ items, finish: () => resolve(items.map((item) => `${item}!`)), fail: reject });
       }),
-    { maxItems: 3, lingerMs: 10, ...options },
+    { ...bounds, maxItems: 3, lingerMs: 10, ...options },
   );
   return { batcher, writes, batches: () => writes.map(({ items }) => items.join('')) };
 }
@@ -137,7 +139,7 @@ describe('a batcher', () => {
       () => {
         throw new Error('bug');
       },
-      { maxItems: 3, lingerMs: 0 },
+      { ...bounds, maxItems: 3, lingerMs: 0 },
     );
     const [result] = await Promise.all([batcher.add('a').catch((error: unknown) => error), pass(0)]);
     expect(result).toMatchObject({ message: 'bug' });
@@ -151,7 +153,7 @@ describe('a batcher', () => {
         written.push(...items);
         return Promise.resolve(items);
       },
-      { maxItems: 3, lingerMs: 0, isolate: (error) => error instanceof Poison },
+      { ...bounds, maxItems: 3, lingerMs: 0, isolate: (error) => error instanceof Poison },
     );
     const results = Promise.allSettled([batcher.add('a'), batcher.add('poison'), batcher.add('b')]);
     await pass(0);
@@ -166,12 +168,145 @@ describe('a batcher', () => {
         writes++;
         return Promise.reject(new Error('down'));
       },
-      { maxItems: 3, lingerMs: 0, isolate: (error) => error instanceof Poison },
+      { ...bounds, maxItems: 3, lingerMs: 0, isolate: (error) => error instanceof Poison },
     );
     const results = Promise.allSettled([batcher.add('a'), batcher.add('b')]);
     await pass(0);
     await results;
     expect(writes).toBe(1);
+  });
+
+  describe('with bounds', () => {
+    const bytesOf = (item: string) => item.length;
+    const tenBytes = { bytesOf, room: { items: 4, bytes: 10 }, turnWithinMs: 1000 };
+    /** What becomes of each: its result, or why it was refused. */
+    const told = (results: Promise<string>[]) =>
+      results.map((result) => {
+        const one: { is?: unknown } = {};
+        result.then(
+          (is) => (one.is = is),
+          (error: unknown) => (one.is = error instanceof BatcherRefusal ? error.reason : error),
+        );
+        return one;
+      });
+
+    it('refuses at once what is more than may wait, by number or by bytes', async () => {
+      const { batcher, writes } = controlled(tenBytes);
+      const first = told([batcher.add('writing')]);
+      await pass(0);
+      const byNumber = told(['a', 'b', 'c', 'd', 'e'].map((item) => batcher.add(item)));
+      await pass(0);
+      expect(byNumber.map(({ is }) => is)).toEqual([undefined, undefined, undefined, undefined, 'full']);
+      writes[0]!.finish();
+      await pass(0);
+      const byBytes = told(['123456', '7890', ''].map((item) => batcher.add(item)));
+      await pass(0);
+      expect(byBytes.map(({ is }) => is)).toEqual([undefined, 'full', undefined]);
+      expect(first).toEqual([{ is: 'writing!' }]);
+    });
+
+    it('lets an item that is larger than the room pass when nothing else waits', async () => {
+      const { batcher, writes, batches } = controlled({ ...tenBytes, maxBytes: 10 });
+      void batcher.add('writing');
+      await pass(0);
+      const large = batcher.add('larger than the room');
+      writes[0]!.finish();
+      await pass(0);
+      writes[1]!.finish();
+      expect(await large).toBe('larger than the room!');
+      expect(batches()).toEqual(['writing', 'larger than the room']);
+    });
+
+    it('writes no more bytes in a batch than it may, but for one item that is larger by itself', async () => {
+      const { batcher, writes, batches } = controlled({ ...tenBytes, room: bounds.room, maxItems: 9, maxBytes: 4 });
+      for (const item of ['aa', 'b', 'cc', 'dd', 'eeeeeeee', 'f']) void batcher.add(item);
+      for (let written = 0; written < 4; written++) {
+        await pass(10);
+        writes[written]!.finish();
+      }
+      await pass(10);
+      expect(batches()).toEqual(['aab', 'ccdd', 'eeeeeeee', 'f']);
+    });
+
+    it('refuses what has waited too long for its turn, and never writes it', async () => {
+      const { batcher, writes, batches } = controlled(tenBytes);
+      void batcher.add('a');
+      await pass(0);
+      const early = told([batcher.add('b')]);
+      await pass(400);
+      const later = told([batcher.add('c')]);
+      await pass(599);
+      expect([...early, ...later]).toEqual([{}, {}]);
+      await pass(1);
+      expect([...early, ...later]).toEqual([{ is: 'late' }, {}]);
+      await pass(400);
+      expect(later).toEqual([{ is: 'late' }]);
+      const last = told([batcher.add('d')]);
+      writes[0]!.finish();
+      await pass(10);
+      expect(batches()).toEqual(['a', 'd']);
+      writes[1]!.finish();
+      await pass(1000);
+      expect(last).toEqual([{ is: 'd!' }]);
+    });
+
+    it('gives the room of what was refused to others', async () => {
+      const { batcher } = controlled(tenBytes);
+      void batcher.add('a');
+      await pass(0);
+      const early = told([batcher.add('1234567890')]);
+      await pass(1000);
+      const later = told([batcher.add('1234567890'), batcher.add('x')]);
+      await pass(0);
+      expect([...early, ...later].map(({ is }) => is)).toEqual(['late', undefined, 'full']);
+    });
+
+    it('answers the callers of a batch whose write does not end, and writes the next only after it', async () => {
+      const { batcher, writes, batches } = controlled({ ...tenBytes, answerWithinMs: 500 });
+      const hanging = told([batcher.add('a'), batcher.add('b')]);
+      await pass(499);
+      expect(hanging).toEqual([{}, {}]);
+      const next = told([batcher.add('c')]);
+      await pass(1);
+      expect(hanging).toEqual([{ is: 'unanswered' }, { is: 'unanswered' }]);
+      expect(batches()).toEqual(['ab']);
+      writes[0]!.finish();
+      await pass(10);
+      writes[1]!.finish();
+      await pass(0);
+      expect(next).toEqual([{ is: 'c!' }]);
+    });
+
+    it('tells the write when its batch began, also when it is repeated item by item', async () => {
+      const begun: number[] = [];
+      const batcher = new Batcher<string, string>(
+        async (items, begunAt) => {
+          begun.push(begunAt);
+          await new Promise((resolve) => setTimeout(resolve, 100));
+          if (items.length > 1) throw new Poison();
+          return items;
+        },
+        { ...bounds, maxItems: 3, lingerMs: 0, isolate: (error) => error instanceof Poison },
+      );
+      const before = performance.now();
+      const results = told([batcher.add('a'), batcher.add('b')]);
+      await pass(400);
+      expect(results).toEqual([{ is: 'a' }, { is: 'b' }]);
+      expect(begun).toEqual([before, before, before]);
+    });
+
+    it('is drained when the last write is done and all that waited was refused', async () => {
+      const { batcher, writes } = controlled(tenBytes);
+      void batcher.add('a');
+      await pass(0);
+      const waiting = told([batcher.add('b')]);
+      const drained = batcher.drain();
+      await pass(1000);
+      expect(waiting).toEqual([{ is: 'late' }]);
+      writes[0]!.finish();
+      await drained;
+      expect(writes).toHaveLength(1);
+    });
   });
 
   describe('when drained', () => {

@@ -2,6 +2,17 @@ import type { Postgres, Query } from '../infra/postgres/postgres.js';
 import { rowsOf, statement, type Column, type Values } from '../infra/postgres/statement.js';
 import { decideRefused, type Refusal } from './decide-refused.js';
 import { expiredCounted } from './ledger.counters.js';
+import {
+  current,
+  DeadlinePassed,
+  found,
+  mayWrite,
+  noDeadline,
+  readFound,
+  type Deadline,
+  type Found,
+} from './may-write.js';
+import { numbered, type Numbered } from './numbered.js';
 import type { OnceKey } from './once-key.js';
 
 /** A notification as it is accepted, with the subscriptions that get it. */
@@ -53,12 +64,6 @@ const notificationsOnTerms = rowsOf<Accepted>('notification', {
   expires_ms: ['float8', (item) => item.expiresAt ?? Infinity],
 });
 
-/** `nr` is the subscript of the notification, from 1. */
-interface Numbered<T> {
-  nr: number;
-  value: T;
-}
-
 const deliveries = rowsOf<Numbered<string>>('delivery', {
   nr: ['int', (item) => item.nr],
   subscription_id: ['uuid', (item) => item.value],
@@ -75,10 +80,9 @@ const keysAs = (alias: string) =>
   });
 const requests = keysAs('request');
 const contents = keysAs('content');
+
 /** Ids of the notifications that were refused, or are not for the queue now. */
-interface InsertedOnTerms {
-  version: string;
-  now_ms: string;
+interface InsertedOnTerms extends Found {
   repeated: string[];
   duplicates: string[];
   expired: string[];
@@ -93,18 +97,18 @@ interface InsertedOnTerms {
 const insertPlain = statement(
   'accept',
   `
-  WITH current AS MATERIALIZED (SELECT version FROM catalogue),
+  WITH ${current},
   notifications AS (
     INSERT INTO notification (id, channel, publisher, body)
-    SELECT id, channel, publisher, body FROM ${notifications.from} WHERE (SELECT version FROM current) = $version
+    SELECT id, channel, publisher, body FROM ${notifications.from} WHERE ${mayWrite}
   ),
   deliveries AS (
     INSERT INTO delivery (notification_id, subscription_id, state, next_at, queued_at, process)
     SELECT (${notifications.array('id')})[nr], subscription_id, $state::delivery_state,
       now() + $delay_ms * interval '1 ms', CASE WHEN $state::text = 'queued' THEN now() END, $process
-    FROM ${deliveries.from} WHERE (SELECT version FROM current) = $version
+    FROM ${deliveries.from} WHERE ${mayWrite}
   )
-  SELECT version, (extract(epoch FROM now()) * 1000)::bigint AS now_ms FROM current`,
+  SELECT ${found} FROM current`,
 );
 
 /**
@@ -136,15 +140,15 @@ const reserve = (wanted: string) => `
 const insertOnTerms = statement(
   'accept-on-terms',
   `
-  WITH current AS MATERIALIZED (SELECT version FROM catalogue),
+  WITH ${current},
   request AS MATERIALIZED (
-    SELECT *, (${notificationsOnTerms.array('id')})[nr] AS id FROM ${requests.from} WHERE (SELECT version FROM current) = $version
+    SELECT *, (${notificationsOnTerms.array('id')})[nr] AS id FROM ${requests.from} WHERE ${mayWrite}
   ),
   first_request AS (${reserve('request')}),
   repeated AS MATERIALIZED (SELECT id FROM request WHERE id NOT IN (SELECT result_id FROM first_request)),
   content AS MATERIALIZED (
     SELECT * FROM (SELECT *, (${notificationsOnTerms.array('id')})[nr] AS id FROM ${contents.from}) AS c
-    WHERE (SELECT version FROM current) = $version AND id NOT IN (SELECT id FROM repeated)
+    WHERE ${mayWrite} AND id NOT IN (SELECT id FROM repeated)
   ),
   first_content AS (${reserve('content')}),
   duplicate AS MATERIALIZED (SELECT id FROM content WHERE id NOT IN (SELECT result_id FROM first_content)),
@@ -153,7 +157,7 @@ const insertOnTerms = statement(
     SELECT id, channel, publisher, body,
       to_timestamp(not_before_ms / 1000) AS not_before, to_timestamp(expires_ms / 1000) AS expires_at
     FROM ${notificationsOnTerms.from}
-    WHERE (SELECT version FROM current) = $version AND id NOT IN (SELECT id FROM refused)
+    WHERE ${mayWrite} AND id NOT IN (SELECT id FROM refused)
   ),
   notifications AS (
     INSERT INTO notification (id, channel, publisher, body, not_before)
@@ -164,7 +168,7 @@ const insertOnTerms = statement(
       to_timestamp((${notificationsOnTerms.array('not_before_ms')})[nr] / 1000) AS not_before,
       to_timestamp((${notificationsOnTerms.array('expires_ms')})[nr] / 1000) AS expires_at
     FROM ${deliveries.from}
-    WHERE (SELECT version FROM current) = $version
+    WHERE ${mayWrite}
   ),
   deliveries AS (
     INSERT INTO delivery (notification_id, subscription_id, state, next_at, queued_at, process, expires_at, ended_at)
@@ -177,7 +181,7 @@ const insertOnTerms = statement(
       CASE WHEN expires_at <= now() THEN now() END
     FROM planned WHERE id NOT IN (SELECT id FROM refused)
   )
-  SELECT version, (extract(epoch FROM now()) * 1000)::bigint AS now_ms,
+  SELECT ${found},
     ARRAY(SELECT id FROM repeated)::text[] AS repeated,
     ARRAY(SELECT id FROM duplicate)::text[] AS duplicates,
     ARRAY(SELECT id FROM accepted WHERE expires_at <= now())::text[] AS expired,
@@ -187,21 +191,28 @@ const insertOnTerms = statement(
 
 /**
  * Commits notifications with their deliveries, each only if its keys are free, and says what became of each.
- * @throws what Postgres says, a missing partition among it (see PartitionKeeper); then nothing was written
+ * @throws {DeadlinePassed} then nothing was written
+ * @throws what Postgres says, a missing partition among it (see PartitionKeeper); then nothing was written, unless the
+ * connection was lost
  */
 export async function accept(
   postgres: Postgres,
   version: number,
   batch: readonly Accepted[],
   handOut: HandOut,
+  deadline = noDeadline,
 ): Promise<Acceptance> {
-  if (batch.every(isPlain)) return acceptWithoutTerms(postgres, version, batch, handOut);
+  if (batch.every(isPlain)) return acceptWithoutTerms(postgres, version, batch, handOut, deadline);
   const query: Query = (text, values) => postgres.query(text, values);
   // One with two keys may reserve its request although it is a duplicate: no other process may see that key before it is redirected.
   const hasTwoKeys = batch.some(({ request, content }) => request && content);
   const acceptance = await (hasTwoKeys
-    ? postgres.transaction((inside) => acceptOnTerms(inside, version, batch, handOut))
-    : acceptOnTerms(query, version, batch, handOut));
+    ? postgres.transaction(async (inside) => {
+        const acceptance = await acceptOnTerms(inside, version, batch, handOut, deadline);
+        if (deadline.hasPassed()) throw new DeadlinePassed(); // the COMMIT must be under way before it, as well
+        return acceptance;
+      })
+    : acceptOnTerms(query, version, batch, handOut, deadline));
   expiredCounted.inc(countExpired(batch, acceptance.verdicts));
   return acceptance;
 }
@@ -214,17 +225,19 @@ async function acceptWithoutTerms(
   version: number,
   batch: readonly Accepted[],
   handOut: HandOut,
+  deadline: Deadline,
 ): Promise<Acceptance> {
-  const [row] = await postgres.query<{ version: string; now_ms: string }>(insertPlain, {
+  const [row] = await postgres.query<Found>(insertPlain, {
     version,
+    begin_by_ms: deadline.at,
     ...notifications.bind(batch),
     ...bindDeliveries(batch),
     ...bindHandOut(handOut),
   });
-  const found = { version: Number(row!.version), queuedAt: Number(row!.now_ms) };
-  if (found.version !== version) return { ...found, verdicts: [] };
+  const answer = readFound(row!);
+  if (answer.version !== version) return { ...answer, verdicts: [] };
   const verdict: Verdict = { kind: 'accepted', handedTo: handOut.state === 'queued' ? 'queue' : 'dispatcher' };
-  return { ...found, verdicts: batch.map(() => verdict) };
+  return { ...answer, verdicts: batch.map(() => verdict) };
 }
 
 async function acceptOnTerms(
@@ -232,17 +245,19 @@ async function acceptOnTerms(
   version: number,
   batch: readonly Accepted[],
   handOut: HandOut,
+  deadline: Deadline,
 ): Promise<Acceptance> {
   const [row] = await query<InsertedOnTerms>(insertOnTerms, {
     version,
+    begin_by_ms: deadline.at,
     ...notificationsOnTerms.bind(batch),
     ...requests.bind(numbered(batch, ({ request }) => request)),
     ...contents.bind(numbered(batch, ({ content }) => content)),
     ...bindDeliveries(batch),
     ...bindHandOut(handOut),
   });
-  const found = { version: Number(row!.version), queuedAt: Number(row!.now_ms) };
-  if (found.version !== version) return { ...found, verdicts: [] };
+  const answer = readFound(row!);
+  if (answer.version !== version) return { ...answer, verdicts: [] };
   const [repeated, duplicates] = [pick(batch, row!.repeated), pick(batch, row!.duplicates)];
   const isAllAccepted = repeated.length + duplicates.length === 0;
   const refused = isAllAccepted ? undefined : await decideRefused(query, repeated, duplicates);
@@ -252,23 +267,13 @@ async function acceptOnTerms(
     const goesToQueue = handOut.state === 'queued' && !scheduled.has(id);
     return refused?.get(id) ?? { kind: 'accepted', handedTo: goesToQueue ? 'queue' : 'dispatcher' };
   });
-  return { ...found, verdicts };
+  return { ...answer, verdicts };
 }
 
 function pick(batch: readonly Accepted[], ids: readonly string[]): Accepted[] {
   if (ids.length === 0) return [];
   const wanted = new Set(ids);
   return batch.filter(({ id }) => wanted.has(id));
-}
-
-/** All that `valueOf` finds in the batch, each with the number of its notification: Postgres counts from 1. */
-function numbered<T>(batch: readonly Accepted[], valueOf: (item: Accepted) => T | null): Numbered<T>[] {
-  const found: Numbered<T>[] = [];
-  batch.forEach((item, index) => {
-    const value = valueOf(item);
-    if (value !== null) found.push({ nr: index + 1, value });
-  });
-  return found;
 }
 
 function bindDeliveries(batch: readonly Accepted[]): Values {

@@ -4,7 +4,15 @@ import { Batcher } from '../infra/batcher.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
-import { generationOf, generationsIn, handedOut, stillHandedOut, type Delivery, type KeyRow } from './delivery.js';
+import {
+  generationOf,
+  generationsIn,
+  handedOut,
+  mostInHand,
+  stillHandedOut,
+  type Delivery,
+  type KeyRow,
+} from './delivery.js';
 
 /** For the way from the claim to the call and from the answer to the ledger, before an outcome counts as never learnt. */
 const slackMs = 15_000;
@@ -24,6 +32,9 @@ export class SendingClaims {
   private readonly batcher = new Batcher<Delivery, boolean>((batch) => this.claimTogether(batch), {
     maxItems: 256,
     lingerMs: 1,
+    // A claim that is refused was not made: the worker, which has the delivery in hand, asks again.
+    room: { items: mostInHand },
+    turnWithinMs: 30_000,
   });
 
   constructor(

@@ -36,6 +36,9 @@ export interface Delivery extends DeliveryKey {
 /** A text above this size, in bytes, is not in the queue's message: a worker reads it from the ledger. */
 export const longestInlineBody = 8192;
 
+/** No worker has more deliveries in hand (the highest MAX_IN_FLIGHT), so no more of them can wait to be written. */
+export const mostInHand = 10_000;
+
 /** A delivery with the bytes to send; null where they are too many for a message and are read when they are needed. */
 export interface HandedOut extends Delivery {
   /** Several deliveries of a notification share it. */

@@ -36,7 +36,7 @@ export class PartitionKeeper {
     const existing = new Set(await this.existing());
     const missing = wanted.filter((partition) => !existing.has(partition.name));
     if (missing.length === 0) return;
-    await this.postgres.dataSource.transaction(async (manager) => {
+    await this.postgres.upkeep.transaction(async (manager) => {
       await manager.query(oneAtATime);
       await manager.query(giveUpSoon);
       for (const partition of missing) await manager.query(createPartition(partition));
@@ -63,7 +63,7 @@ export class PartitionKeeper {
       return day !== undefined && day + dayMs < oldest;
     });
     for (const stamp of new Set(names.map((name) => name.slice(name.lastIndexOf('_') + 1)))) {
-      const dropped = await this.postgres.dataSource.transaction(async (manager) => {
+      const dropped = await this.postgres.upkeep.transaction(async (manager) => {
         await manager.query(oneAtATime);
         await manager.query(giveUpSoon);
         // One look for each index of what is unfinished: together they would be served by none, and read the whole day.
@@ -83,7 +83,7 @@ export class PartitionKeeper {
   /** PGlite has no autovacuum: without this, every look for what is due would wade through what is over. */
   async vacuumEmbedded(): Promise<void> {
     if (!this.postgres.isEmbedded) return;
-    await this.postgres.dataSource.query('VACUUM (ANALYZE) notification, delivery, attempt, once_key, idempotency_key');
+    await this.postgres.upkeep.query('VACUUM (ANALYZE) notification, delivery, attempt, once_key, idempotency_key');
   }
 
   private async ledgerNow(): Promise<number> {

@@ -3,7 +3,7 @@ import { Batcher } from '../infra/batcher.js';
 import { isDataError } from '../infra/postgres/postgres-errors.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { rowsOf, statement } from '../infra/postgres/statement.js';
-import { sameDelivery, type DeliveryKey } from './delivery.js';
+import { mostInHand, sameDelivery, type DeliveryKey } from './delivery.js';
 import { expiredCounted, unknownCounted } from './ledger.counters.js';
 
 /** One HTTP call, as it is kept for good. */
@@ -90,13 +90,18 @@ export const settleResults = statement(
     SELECT state, count(*)::int AS count FROM changed WHERE state IN ('expired', 'unknown') GROUP BY state`,
 );
 
-/** Writes results, those that arrive at the same time together. */
+/**
+ * Writes results, those that arrive at the same time together. Each delivery that waits here keeps its place in its worker,
+ * and a refusal is repeated by the worker: the bounds make it take no more, they never cost a result.
+ */
 @Injectable()
 export class Settlements implements OnApplicationShutdown {
   private readonly batcher = new Batcher<Settlement, void>((batch) => this.settleTogether(batch), {
     maxItems: 512,
     lingerMs: 10,
     isolate: isDataError,
+    room: { items: mostInHand },
+    turnWithinMs: 30_000,
   });
 
   constructor(private readonly postgres: Postgres) {}

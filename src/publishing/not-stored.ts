@@ -1,8 +1,14 @@
 import type { Logger } from '@nestjs/common';
+import { BatcherRefusal } from '../infra/batcher.js';
 import { ProblemError, UnavailableProblem, ValidationProblem, wholeInput } from '../infra/http/problem.js';
-import { isDataError } from '../infra/postgres/postgres-errors.js';
+import { exceededLimit, isDataError } from '../infra/postgres/postgres-errors.js';
+import { DeadlinePassed } from '../ledger/may-write.js';
+import { publicationsRefused } from './publishing.counters.js';
 
 const retryAfterSeconds = 2;
+
+/** `failed`: the ledger answered with an error, or the connection was lost. The others as in `BatcherRefusal`. */
+type Reason = BatcherRefusal['reason'] | 'failed';
 
 /** The answer to a publisher when the ledger did not store a notification; the cause goes to the log. */
 export function explainNotStored(error: unknown, notificationId: string, logger: Logger): ProblemError {
@@ -12,6 +18,26 @@ export function explainNotStored(error: unknown, notificationId: string, logger:
     const reason = 'The notification holds a value that cannot be stored.';
     return new ValidationProblem([{ name: wholeInput, code: 'invalid', reason }]);
   }
-  logger.error({ event: 'notification.not-committed', notificationId, error });
-  return new UnavailableProblem('The notification could not be stored. Publish it again.', retryAfterSeconds, error);
+  const reason = reasonOf(error);
+  publicationsRefused.inc({ reason });
+  // Of thousands that are refused together, the error itself is told once by each answer (`request.failed`).
+  logger.error({ event: 'notification.not-committed', notificationId, reason });
+  return new UnavailableProblem(
+    isCertain(error, reason)
+      ? 'The notification was not stored. Publish it again.'
+      : 'The notification may not have been stored. Publish it again, under its Idempotency-Key if it has one.',
+    retryAfterSeconds,
+    error,
+  );
+}
+
+function reasonOf(error: unknown): Reason {
+  if (error instanceof DeadlinePassed) return 'late';
+  return error instanceof BatcherRefusal ? error.reason : 'failed';
+}
+
+/** Whether it is known that nothing was committed. Otherwise a commit may have gone through whose answer did not. */
+function isCertain(error: unknown, reason: Reason): boolean {
+  const limit = exceededLimit(error);
+  return reason === 'full' || reason === 'late' || limit === 'statement' || limit === 'lock';
 }

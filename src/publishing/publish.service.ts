@@ -1,18 +1,22 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { v7 as uuidv7 } from 'uuid';
 import { Catalogue } from '../catalogue/catalogue.service.js';
+import { Config } from '../config/config.module.js';
 import { RequestsUnderWay } from '../idempotency/idempotency-key.js';
 import { Batcher } from '../infra/batcher.js';
 import { isDataError } from '../infra/postgres/postgres-errors.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { accept, type Acceptance, type Accepted, type HandOut, type Verdict } from '../ledger/accept.js';
 import { longestInlineBody, type HandedOut } from '../ledger/delivery.js';
+import type { Deadline } from '../ledger/may-write.js';
 import { PartitionKeeper } from '../ledger/partition-keeper.service.js';
+import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { Enqueuer, refusedDelayMs } from '../queue/enqueuer.service.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 import { explainNotStored } from './not-stored.js';
 import type { Publication, Published } from './publication.js';
 import { publicationsCounted } from './publishing.counters.js';
+import { publishingLimits, type PublishingLimits } from './publishing-limits.js';
 
 /** A publication under the id that its notification gets. */
 interface WithId extends Publication {
@@ -22,6 +26,8 @@ interface WithId extends Publication {
 type Undecided = Verdict & { kind: 'undecided' };
 
 const batching = { maxItems: 256, lingerMs: 2, concurrency: 2, isolate: isDataError };
+/** Of its text, in characters; the rest of a publication is small. */
+const bytesOf = ({ body }: WithId): number => body.length;
 
 /**
  * Hot path, first half: batch → match → commit → enqueue.
@@ -29,16 +35,15 @@ const batching = { maxItems: 256, lingerMs: 2, concurrency: 2, isolate: isDataEr
  * - batch: a publication gets an id, and is written together with those that arrive at the same time;
  * - match: the subscriptions of each are found in the catalogue in memory;
  * - commit: the ledger writes the notifications with their deliveries, and reserves each key for one of them. It refuses when
- *   the catalogue has changed since they were matched; then they are matched again;
+ *   the catalogue has changed since they were matched; then they are matched again. It also refuses what reaches it so late
+ *   that the publishers may have been told that it was not stored (docs/decisions/0020);
  * - enqueue: deliveries that are due go to the queue. The publisher is answered after the commit and does not wait for this.
  */
 @Injectable()
 export class PublishService {
   private readonly logger = new Logger(PublishService.name);
-  private readonly batches = new Batcher<WithId, Published | Undecided>(
-    (batch) => this.acceptTogether(batch),
-    batching,
-  );
+  private readonly limits: PublishingLimits;
+  private readonly batches: Batcher<WithId, Published | Undecided>;
   private readonly requestsUnderWay = new RequestsUnderWay();
 
   constructor(
@@ -47,7 +52,16 @@ export class PublishService {
     private readonly postgres: Postgres,
     private readonly partitions: PartitionKeeper,
     private readonly enqueuer: Enqueuer,
-  ) {}
+    private readonly heartbeat: Heartbeat,
+    { settings }: Config,
+  ) {
+    this.limits = publishingLimits(settings.DATABASE_TIMEOUT * 1000);
+    this.batches = new Batcher((batch, begunAt) => this.acceptTogether(batch, begunAt), {
+      ...batching,
+      ...this.limits,
+      bytesOf,
+    });
+  }
 
   /**
    * Resolves once the notification and its deliveries are committed, or it is known that its key belongs to another request.
@@ -74,18 +88,29 @@ export class PublishService {
     }
   }
 
-  private async acceptTogether(batch: readonly WithId[]): Promise<(Published | Undecided)[]> {
-    const { accepted, acceptance } = await this.commit(batch);
+  private async acceptTogether(batch: readonly WithId[], begunAt: number): Promise<(Published | Undecided)[]> {
+    const { accepted, acceptance } = await this.commit(batch, this.deadline(begunAt));
     this.enqueue(accepted, acceptance);
     return batch.map((item, nr) => this.conclude(item, accepted[nr]!, acceptance.verdicts[nr]!));
   }
 
-  private async commit(batch: readonly WithId[]): Promise<{ accepted: Accepted[]; acceptance: Acceptance }> {
+  private deadline(begunAt: number): Deadline {
+    const passesAt = begunAt + this.limits.beginWithinMs;
+    const now = performance.now();
+    return { at: this.heartbeat.ledgerNow() + passesAt - now, hasPassed: () => performance.now() > passesAt };
+  }
+
+  private async commit(
+    batch: readonly WithId[],
+    deadline: Deadline,
+  ): Promise<{ accepted: Accepted[]; acceptance: Acceptance }> {
     for (;;) {
       const { version } = this.catalogue;
       const accepted = batch.map((item) => this.match(item));
       const handOut = this.handOut();
-      const acceptance = await this.partitions.withPartitions(() => accept(this.postgres, version, accepted, handOut));
+      const acceptance = await this.partitions.withPartitions(() =>
+        accept(this.postgres, version, accepted, handOut, deadline),
+      );
       if (acceptance.version === version) return { accepted, acceptance };
       await this.catalogue.reach(acceptance.version);
     }

@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { Channel, ChannelModel, ConfirmChannel, ConsumeMessage } from 'amqplib';
+import { answered } from '../infra/rabbitmq/answered.js';
 import { close } from '../infra/rabbitmq/close.js';
 import { RabbitMqConnection } from '../infra/rabbitmq/rabbitmq-connection.js';
 import type { Chunk } from './chunk.js';
@@ -109,7 +110,7 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
     this.consumers.add(consumer);
     const model = this.consumingModel;
     if (model) {
-      await this.start(consumer, model).catch((error: unknown) => {
+      await answered(model, this.start(consumer, model)).catch((error: unknown) => {
         // The connection was lost meanwhile, or is closed now; the next one starts every consumer.
         this.logger.warn({ event: 'rabbitmq.consumer-not-started', lane, error });
         void close(model);
@@ -121,10 +122,10 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
   async depth(lane: Lane): Promise<number> {
     const model = this.consumingModel;
     if (!model) throw new Error('RabbitMQ is not connected', { cause: this.consuming.trouble });
-    const channel = await model.createChannel();
+    const channel = await answered(model, model.createChannel());
     channel.on('error', () => {});
     try {
-      return (await channel.checkQueue(this.nameOf(lane))).messageCount;
+      return (await answered(channel, channel.checkQueue(this.nameOf(lane)))).messageCount;
     } finally {
       await close(channel);
     }
@@ -252,7 +253,8 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
   private async stop(consumer: Consumer): Promise<void> {
     this.consumers.delete(consumer);
     const { channel, tag } = consumer;
-    if (channel && tag !== undefined && this.consumingModel) await channel.cancel(tag).catch(() => {});
+    if (channel && tag !== undefined && this.consumingModel)
+      await answered(channel, channel.cancel(tag)).catch(() => {});
     await Promise.all(consumer.taken);
     // Closing the channel before the connection makes sure that the last acks arrive.
     consumer.channel = undefined;

@@ -288,6 +288,39 @@ describe('the RabbitMQ queue', () => {
     await queue.close();
     expect(new Set(await outcomes)).toEqual(new Set(['confirmed']));
   });
+
+  describe('while the broker hangs', () => {
+    beforeEach(async () => {
+      await queue.open();
+      await consume();
+      await isReady();
+      proxy.holdUp();
+    });
+    afterEach(() => proxy.letGo());
+
+    it('does not answer for ever how many chunks it has, and answers again when the broker does', async () => {
+      await expect(queue.depth('due')).rejects.toThrow('RabbitMQ did not answer');
+      expect(queue.trouble).toBeDefined();
+      proxy.letGo();
+      expect(await eventually(async () => (await queue.depth('due').catch(() => -1)) === 0, 'an answer')).toBe(true);
+      await isReady();
+    });
+
+    it('closes all the same', async () => {
+      const consumption = await queue.consume('slow', 10, () => Promise.resolve()); // cannot be started
+      await consumption.stop();
+      await queue.close();
+      expect(queue.isAccepting).toBe(false);
+    });
+
+    it('closes all the same while it is connecting anew', async () => {
+      const other = newQueue();
+      const opening = other.open();
+      await other.close();
+      await opening;
+      expect(other.isAccepting).toBe(false);
+    });
+  });
 });
 
 function isEvent(message: unknown, event: string): boolean {

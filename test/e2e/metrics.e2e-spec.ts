@@ -38,6 +38,8 @@ describe('/metrics', () => {
       'heraut_deliveries_unknown_total',
       'heraut_idempotency_total',
       'heraut_requests_refused_total',
+      'heraut_publications_not_stored_total',
+      'heraut_postgres_statements_timed_out_total',
     ]) {
       expect(text).toContain(`# TYPE ${name} `);
     }

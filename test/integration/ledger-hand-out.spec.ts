@@ -49,7 +49,9 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
       const [delivery] = await waiting(1, '{"π":"€"}');
       const handedOut = await handOutDue(test.postgres, 10, 'a process');
       expect(handedOut).toMatchObject({ catalogueVersion: await test.catalogueVersion() });
-      expect(handedOut.deliveries).toEqual([{ ...delivery, generation: 2, isSlow: false, body: Buffer.from('{"π":"€"}') }]);
+      expect(handedOut.deliveries).toEqual([
+        { ...delivery, generation: 2, isSlow: false, body: Buffer.from('{"π":"€"}') },
+      ]);
       const row = await test.row(delivery!);
       expect(row).toMatchObject({ state: 'queued', generation: 2, process: 'a process' });
       expect(row!.due_in_ms).toBeNull(); // a lease begins when a worker has it in hand

@@ -93,7 +93,7 @@ export class ModelProcess {
     this.progress = new QueueProgress(postgres, heartbeat);
     this.worker = new Worker(config, clock, queue, this.progress, loader, deliver, inHand, webhooks);
     this.dispatcher = new Dispatcher(postgres, enqueuer, position);
-    this.publishing = new PublishService(catalogue, directory, postgres, partitions, enqueuer);
+    this.publishing = new PublishService(catalogue, directory, postgres, partitions, enqueuer, heartbeat, config);
   }
 
   static async start(number: number, around: Surroundings): Promise<ModelProcess> {

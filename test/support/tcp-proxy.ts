@@ -7,8 +7,8 @@ export class TcpProxy {
   private listener: Server | undefined;
   private isHeldUp = false;
   private port = 0;
-  /** Gets the bytes of a client before they go on to the server. */
-  onClientData: ((bytes: Buffer) => void) | undefined;
+  /** Gets the bytes of a client before they go on to the server, and the socket that they go on through. */
+  onClientData: ((bytes: Buffer, server: Socket) => void) | undefined;
 
   private constructor(private readonly target: URL) {}
 
@@ -74,7 +74,7 @@ export class TcpProxy {
     const pair = { client, server };
     this.pairs.add(pair);
     client.on('data', (bytes) => {
-      this.onClientData?.(bytes);
+      this.onClientData?.(bytes, server);
       server.write(bytes);
     });
     server.on('data', (bytes) => client.write(bytes));

@@ -1,6 +1,7 @@
 import type { LoggerService } from '@nestjs/common';
 import { pino, type DestinationStream, type Logger as Pino } from 'pino';
 import type { Settings } from '../../config/settings.js';
+import { openStandardOutput, type LogDestination } from './standard-output.js';
 import { readableError, withoutSecrets } from './without-secrets.js';
 
 const levels = { log: 'info', error: 'error', warn: 'warn', debug: 'debug', verbose: 'trace', fatal: 'fatal' } as const;
@@ -13,12 +14,14 @@ export class JsonLogger implements LoggerService {
   /** By the class that logs: its name is written once, here. */
   private readonly bySource = new Map<string, Pino>();
 
-  private constructor(private readonly pino: Pino) {}
+  private constructor(
+    private readonly pino: Pino,
+    private readonly destination: DestinationStream | LogDestination,
+  ) {}
 
-  // Buffered by default: at thousands of events a second a write per line would cost more than the event.
   static open(
     settings: Pick<Settings, 'LOG_LEVEL'>,
-    destination: DestinationStream = pino.destination({ fd: 1, sync: false, minLength: 4096, periodicFlush: 250 }),
+    destination: DestinationStream | LogDestination = openStandardOutput(),
   ): JsonLogger {
     return new JsonLogger(
       pino(
@@ -31,12 +34,13 @@ export class JsonLogger implements LoggerService {
         },
         destination,
       ),
+      destination,
     );
   }
 
   /** The same log, each line with the `pid`: for processes that write to one log. */
   ofProcess(pid: number): JsonLogger {
-    return new JsonLogger(this.pino.child({ pid }));
+    return new JsonLogger(this.pino.child({ pid }), this.destination);
   }
 
   /** Events are objects; a mere text comes from the framework and tells an operator nothing. */
@@ -64,9 +68,9 @@ export class JsonLogger implements LoggerService {
     this.write('fatal', message, rest);
   }
 
-  /** Writes what is still buffered, before the process ends. */
-  flush(): void {
-    this.pino.flush();
+  /** Resolves when what is still buffered is written, before the process ends; not much later when nobody reads it. */
+  async flush(): Promise<void> {
+    if ('flush' in this.destination) await this.destination.flush();
   }
 
   /** Nest adds the class that logs as the last argument. */

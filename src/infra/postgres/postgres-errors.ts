@@ -23,17 +23,18 @@ const connectionCodes = new Set([
   'EAI_AGAIN',
 ]);
 
-/** The database cannot be reached, or is starting, stopping or full: the same call may succeed later. */
+/** The database cannot be reached, is starting, stopping or full, or was too slow: the same call may succeed later. */
 export function isUnavailable(error: unknown): boolean {
-  // 08: connection exception, 53: insufficient resources, 57P: operator intervention (shutdown, starting up)
+  // 08: connection exception, 53: insufficient resources, 57: operator intervention (shutdown, starting up, a time limit),
+  // 25P03: too long idle in a transaction, 55P03: a lock did not come, 40P01: a deadlock
   const state = sqlState(error);
-  if (state) return /^(08|53|57P)/.test(state);
+  if (state) return /^(08|53|57|25P03|55P03|40P01)/.test(state);
   const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
   if (typeof code === 'string' && connectionCodes.has(code)) return true;
   // pg has no code for these.
   return (
     typeof message === 'string' &&
-    /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Query read timeout)/.test(
+    /^(Connection terminated|timeout exceeded when trying to connect|Client (has encountered a connection error|was closed)|Query read timeout)/.test(
       message,
     )
   );
@@ -45,3 +46,16 @@ export const isDeadlock = (error: unknown): boolean => sqlState(error) === '40P0
 /** The driver waited for an answer as long as it was allowed to (`query_timeout`; its error has no code). */
 export const isUnanswered = (error: unknown): boolean =>
   error instanceof Error && error.message === 'Query read timeout';
+
+/** The time limit that a statement exceeded (see TimeLimits), if any. */
+export function exceededLimit(error: unknown): 'statement' | 'lock' | 'answer' | undefined {
+  if (isUnanswered(error)) return 'answer';
+  switch (sqlState(error)) {
+    case '57014': // query_canceled; also when an administrator did it
+      return 'statement';
+    case '55P03': // lock_not_available
+      return 'lock';
+    default:
+      return undefined;
+  }
+}

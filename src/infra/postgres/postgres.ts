@@ -5,72 +5,77 @@ import pg from 'pg';
 import { DataSource, type DataSourceOptions, type EntitySchema } from 'typeorm';
 import { migrations } from '../../../migrations/index.js';
 import type { Settings } from '../../config/settings.js';
+import { ClosingClient } from './closing-client.js';
 import { lockDirectory } from './directory-lock.js';
-import { isDeadlock, isUnanswered } from './postgres-errors.js';
+import { retryDeadlocks } from './retry-deadlocks.js';
 import { valuesOf, type Statement, type Values } from './statement.js';
+import { asConnectionOptions, limitsOf, upkeepLimits, type TimeLimits } from './time-limits.js';
+import { reportTimedOut, TimedOutLogger } from './timed-out.js';
 
 export type Row = Record<string, unknown>;
 
-/** Of a statement that runs into deadlocks: each time one of the statements involved goes on. */
-const maxTries = 5;
+/** One migrates or makes partitions, and one waits for its turn. */
+const upkeepConnections = 2;
 
 /** Runs a statement and returns its rows. */
 export type Query = <R extends pg.QueryResultRow>(statement: Statement, values?: Values) => Promise<R[]>;
-
-/** Ten times what a busy process needs between two statements. */
-const idleInTransactionMs = 10_000;
 
 /**
  * The ledger's database, real or embedded. `query` is for the hand-written statements of the hot path; TypeORM's
  * `dataSource` serves the rest. On a real server they have separate pools, so that an operator's slow query cannot use up
  * the connections that accept and deliver. Embedded there is one connection for everything: inside a transaction only
  * ever use the transaction's manager, or it waits for itself.
+ *
+ * On a real server every statement has a time limit, which the server keeps to and the client watches over
+ * (docs/decisions/0020). The embedded one runs in this process' only thread and has none.
  */
 export class Postgres {
   private constructor(
     readonly dataSource: DataSource,
+    /** For work that may take minutes: migrations, partitions. Embedded, the same as `dataSource`. */
+    readonly upkeep: DataSource,
     private readonly pool: pg.Pool,
+    private readonly limits: TimeLimits,
     readonly isEmbedded: boolean,
     private readonly closeServer: () => Promise<void>,
   ) {}
 
   static async open(settings: Settings, entities: (Function | EntitySchema)[]): Promise<Postgres> {
-    const common = {
-      type: 'postgres',
-      entities,
-      migrations,
-      migrationsTransactionMode: 'each',
-      logging: false,
-    } as const;
+    const common = { type: 'postgres', entities, migrations, migrationsTransactionMode: 'each' } as const;
+    const limits = limitsOf(settings.DATABASE_TIMEOUT * 1000);
     if (settings.DATABASE_URL) {
-      const extra = {
-        max: settings.DATABASE_POOL_SIZE,
-        connectionTimeoutMillis: 5000,
-        application_name: 'heraut',
-        // A process that is frozen in the middle of a transaction must not keep others waiting for its rows for ever.
-        idle_in_transaction_session_timeout: idleInTransactionMs,
+      const url = settings.DATABASE_URL;
+      const connection = { connectionTimeoutMillis: 5000, application_name: 'heraut', Client: ClosingClient };
+      const max = settings.DATABASE_POOL_SIZE;
+      const dataSourceWith = (kept: TimeLimits, size: number) => {
+        const extra = { ...connection, ...asConnectionOptions(kept), max: size };
+        return new DataSource({ ...common, url, extra, logger: new TimedOutLogger(kept) } as DataSourceOptions);
       };
-      const dataSource = new DataSource({ ...common, url: settings.DATABASE_URL, extra } as DataSourceOptions);
       const pool = new pg.Pool({
-        ...extra,
-        connectionString: settings.DATABASE_URL,
-        // A server that is frozen, not down, must not leave a publisher without an answer.
-        query_timeout: settings.DATABASE_TIMEOUT * 1000,
+        ...connection,
+        ...asConnectionOptions(limits),
+        max,
+        connectionString: url,
         onConnect: (client) => client.query(preferIndexes),
       });
       // Without a listener an idle connection that dies (a restart of Postgres) would end the process.
       pool.on('error', ignore);
-      await dataSource.initialize();
-      return new Postgres(dataSource, pool, false, () => pool.end());
+      const [dataSource, upkeep] = [dataSourceWith(limits, max), dataSourceWith(upkeepLimits, upkeepConnections)];
+      const all = [dataSource, upkeep];
+      await Promise.all(all.map((source) => source.initialize()));
+      return new Postgres(dataSource, upkeep, pool, limits, false, async () => {
+        await upkeep.destroy();
+        await pool.end();
+      });
     }
     const unlock = lockDirectory(settings.DATA_DIR);
     const pglite = await PGlite.create(join(settings.DATA_DIR, 'pglite'));
     const extra = { ...createPgConfig(pglite), max: 1, idleTimeoutMillis: 0, connectionTimeoutMillis: 30_000 };
-    const dataSource = new DataSource({ ...common, extra } as DataSourceOptions);
+    const dataSource = new DataSource({ ...common, extra, logging: false } as DataSourceOptions);
     await dataSource.initialize();
     await pglite.exec(preferIndexes);
     const pool = (dataSource.driver as unknown as { master: pg.Pool }).master;
-    return new Postgres(dataSource, pool, true, async () => {
+    return new Postgres(dataSource, dataSource, pool, limits, true, async () => {
       await pglite.close();
       unlock();
     });
@@ -79,7 +84,7 @@ export class Postgres {
   /** Runs the migrations that have not run yet. Several processes may call it at once: one migrates, the others wait. */
   async migrate(): Promise<string[]> {
     if (this.isEmbedded) return this.runMigrations(); // no other process can open this database
-    const queryRunner = this.dataSource.createQueryRunner();
+    const queryRunner = this.upkeep.createQueryRunner();
     try {
       // The number is arbitrary; it only has to be the same in every process.
       await queryRunner.query('SELECT pg_advisory_lock(727272)');
@@ -91,7 +96,7 @@ export class Postgres {
   }
 
   private async runMigrations(): Promise<string[]> {
-    return (await this.dataSource.runMigrations()).map((migration) => migration.name);
+    return (await this.upkeep.runMigrations()).map((migration) => migration.name);
   }
 
   async hasPendingMigrations(): Promise<boolean> {
@@ -107,32 +112,41 @@ export class Postgres {
     return (await this.run(statement, values)).rowCount ?? 0;
   }
 
-  /** Several statements on one connection, all or nothing. Use nothing but `query` inside: see above. */
+  /**
+   * Several statements on one connection, all or nothing. Use nothing but `query` inside: see above. After a deadlock `work`
+   * runs again from its beginning.
+   */
   async transaction<T>(work: (query: Query) => Promise<T>): Promise<T> {
-    return this.withClient(async (client) => {
-      try {
-        await client.query('BEGIN');
-        const query: Query = async (statement, values = {}) => (await client.query(prepared(statement, values))).rows;
-        const result = await work(query);
-        await client.query('COMMIT');
-        return result;
-      } catch (error) {
-        // A connection that cannot even roll back must not go back into the pool.
-        await client.query('ROLLBACK').catch(() => client.end());
-        throw error;
-      }
-    });
+    return retryDeadlocks(() => this.withClient((client) => this.inTransaction(client, work)));
+  }
+
+  private async inTransaction<T>(client: pg.PoolClient, work: (query: Query) => Promise<T>): Promise<T> {
+    try {
+      await this.execute(client, 'BEGIN');
+      const query: Query = async (statement, values = {}) =>
+        (await this.execute(client, prepared(statement, values))).rows;
+      const result = await work(query);
+      await this.execute(client, 'COMMIT');
+      return result;
+    } catch (error) {
+      // A connection that cannot even roll back must not go back into the pool.
+      await client.query('ROLLBACK').catch(() => client.end());
+      throw error;
+    }
   }
 
   /** A statement outside a transaction has changed nothing when a deadlock ends it, so it is repeated. */
   private async run(statement: Statement, values: Values): Promise<pg.QueryResult> {
     const query = prepared(statement, values);
-    for (let tries = 1; ; tries++) {
-      try {
-        return await this.withClient((client) => client.query(query));
-      } catch (error) {
-        if (!isDeadlock(error) || tries === maxTries) throw error;
-      }
+    return retryDeadlocks(() => this.withClient((client) => this.execute(client, query)));
+  }
+
+  private async execute(client: pg.PoolClient, query: pg.QueryConfig | 'BEGIN' | 'COMMIT'): Promise<pg.QueryResult> {
+    try {
+      return await client.query(query as pg.QueryConfig); // a mere text is as good
+    } catch (error) {
+      reportTimedOut(error, this.limits, typeof query === 'string' ? query : query.name!);
+      throw error;
     }
   }
 
@@ -144,15 +158,11 @@ export class Postgres {
     const client = await this.pool.connect();
     // When a connection dies, its statement fails; without a listener the process would end as well.
     client.on('error', ignore);
-    let isStuck = false;
     try {
       return await work(client);
-    } catch (error) {
-      isStuck = isUnanswered(error);
-      throw error;
     } finally {
       client.off('error', ignore);
-      client.release(isStuck); // one that broke does not go back, nor one that still waits for an answer
+      client.release(); // one that broke, or was closed for want of an answer, does not go back
     }
   }
 

@@ -1,12 +1,17 @@
 import type { Channel, ChannelModel } from 'amqplib';
+import { answered } from './answered.js';
+
+/** Of the time that stopping may take. */
+const withinMs = 1500;
 
 /**
- * Closes a connection or a channel. amqplib's own `close` waits for the broker's answer alone, so if the connection is lost
- * first it never settles, and its caller would wait for ever.
+ * Closes a connection or a channel, and never rejects. amqplib's own `close` waits for the broker's answer alone: if the connection
+ * is lost first, or the broker hangs, it never settles, and its caller would wait for ever.
  */
-export function close(closable: ChannelModel | Channel): Promise<void> {
-  return new Promise((resolve) => {
+export async function close(closable: ChannelModel | Channel): Promise<void> {
+  const closed = new Promise<void>((resolve) => {
     closable.once('close', () => resolve());
     closable.close().catch(() => resolve()); // closed already
   });
+  await answered(closable, closed, withinMs).catch(() => {}); // the connection was cut instead
 }

@@ -1,10 +1,15 @@
 import amqp, { type ChannelModel } from 'amqplib';
 import { Logger } from '@nestjs/common';
+import { answered, cut } from './answered.js';
 import { close } from './close.js';
 
 const firstDelayMs = 100;
 /** At most this long after the return of a broker a process is connected again; a try costs the broker nothing. */
 const longestDelayMs = 2000;
+/** For its channels and queues, a dozen calls. */
+const setUpWithinMs = 10_000;
+/** A connection that is just being made when it is closed. */
+const abandonAfterMs = 1000;
 
 /**
  * One AMQP connection that is re-established for ever. `setUp` runs on every new connection and opens its channels; until
@@ -47,7 +52,9 @@ export class RabbitMqConnection {
   async close(): Promise<void> {
     this.closing = true;
     clearTimeout(this.timer);
-    await this.trying;
+    if (this.model && !this.ready) cut(this.model, new Error('closed'));
+    // Not longer: a broker that hangs would hold up the end of the process. `connect` ends what it makes after this.
+    await Promise.race([this.trying, new Promise((resolve) => setTimeout(resolve, abandonAfterMs).unref())]);
     const model = this.model;
     this.lose();
     if (model) await close(model);
@@ -62,11 +69,12 @@ export class RabbitMqConnection {
         timeout: 5000,
         clientProperties: { connection_name: `heraut ${this.purpose}` },
       }));
-      this.model = connected;
       // Without a listener an error event would end the process; what follows it is always `close`.
       connected.on('error', (error: unknown) => (this.lastError = error));
+      if (this.closing) return cut(connected, new Error('closed'));
+      this.model = connected;
       connected.once('close', () => this.lost(connected));
-      await this.setUp(connected);
+      await answered(connected, this.setUp(connected), setUpWithinMs);
       if (this.model !== connected) return; // lost while setting up
       this.ready = true;
       this.delayMs = firstDelayMs;

@@ -1,0 +1,76 @@
+import { pino, type DestinationStream } from 'pino';
+import { linesDroppedCounted } from './logging.counters.js';
+
+const mebibyte = 1024 * 1024;
+/** What may wait to be written: the lines of some ten busy seconds. */
+const longestBacklog = 16 * mebibyte;
+/** Of the time that stopping may take. */
+const flushWithinMs = 1000;
+
+export interface LogDestination extends DestinationStream {
+  /** Resolves when what waited is written, or after a second: nobody may be reading. */
+  flush(): Promise<void>;
+}
+
+/**
+ * Standard output, written in the background and in large pieces: at thousands of events a second a write per line would cost
+ * more than the event. When its reader stops, lines beyond a bound are dropped, and once it reads again a line says how many.
+ */
+export function openStandardOutput(): LogDestination {
+  // Asking for it makes a pipe non-blocking. Otherwise each write to a full pipe would hold a thread, at the end the main one.
+  void process.stdout;
+  let isEnding = false;
+  let giveUpAt = Infinity;
+  let dropped = 0;
+  // Before pino adds its own listener, which would write for as long as it takes.
+  process.once('exit', end);
+  const stream = pino.destination({
+    fd: 1,
+    sync: false,
+    minLength: 32_768,
+    periodicFlush: 250,
+    maxLength: longestBacklog,
+    retryEAGAIN: () => Date.now() < giveUpAt, // the pipe is full
+  });
+  stream.on('drop', () => {
+    dropped++;
+    linesDroppedCounted.inc();
+  });
+  stream.on('drain', tellDropped);
+  return {
+    write: (line) => {
+      if (!isEnding) stream.write(line);
+    },
+    flush: () =>
+      new Promise((resolve) => {
+        const giveUp = setTimeout(resolve, flushWithinMs);
+        stream.flush(() => {
+          clearTimeout(giveUp);
+          resolve();
+        });
+      }),
+  };
+
+  function tellDropped(): void {
+    if (dropped === 0) return;
+    const lines = dropped;
+    dropped = 0;
+    stream.write(lineAbout(lines));
+  }
+
+  function end(): void {
+    isEnding = true;
+    giveUpAt = Date.now() + flushWithinMs;
+    try {
+      tellDropped();
+      stream.flushSync();
+    } catch {
+      // Nobody reads, so there is nobody to tell.
+    }
+    stream.destroy();
+  }
+}
+
+/** In the format of the log. Not by way of the logger: an operator wants to know it at every LOG_LEVEL. */
+const lineAbout = (lines: number): string =>
+  `${JSON.stringify({ level: 'warn', time: new Date().toISOString(), event: 'log.lines-dropped', lines })}\n`;

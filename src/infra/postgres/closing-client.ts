@@ -1,0 +1,20 @@
+import pg from 'pg';
+import { isUnanswered } from './postgres-errors.js';
+
+/**
+ * A connection that closes its socket when a statement gets no answer in time. pg would keep it: whatever the pool ran on it
+ * next would wait behind that statement. The server ends a statement at its own, shorter limit, so one without an answer is on
+ * a server, or behind a network, that is frozen; whether it will run cannot be known.
+ */
+export class ClosingClient extends pg.Client {
+  // pg declares nine ways to call it. TypeORM and Postgres use those that return a promise.
+  override query(...given: never[]): never {
+    const answer: unknown = super.query(...(given as [never]));
+    if (answer instanceof Promise) {
+      answer.catch((error: unknown) => {
+        if (isUnanswered(error)) void this.end();
+      });
+    }
+    return answer as never;
+  }
+}

@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Agent, request } from 'node:http';
+import pg from 'pg';
+import { Api } from '../support/api.js';
+import { createDatabase, type TestDatabase } from '../support/database.js';
+import { eventually } from '../support/eventually.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
+
+const publishers = 2000;
+const body = JSON.stringify({
+  kanaal: 'zaken',
+  hoofdObject: 'http://example.org/',
+  resource: 'zaak',
+  resourceUrl: 'http://example.org/',
+  actie: 'create',
+  aanmaakdatum: '2025-01-01T10:00:00Z',
+});
+
+interface Answer {
+  status: number | undefined;
+  retryAfter: number;
+}
+
+describe('while Postgres is frozen', () => {
+  let database: TestDatabase;
+  let direct: pg.Client;
+  let proxy: TcpProxy;
+  let api: Api;
+  let agent: Agent;
+  let authorization: string;
+
+  beforeAll(async () => {
+    database = await createDatabase();
+    proxy = await TcpProxy.start(database.url);
+    direct = new pg.Client({ connectionString: database.url });
+    await direct.connect();
+    api = await Api.start({ DATABASE_URL: proxy.url, DATABASE_TIMEOUT: '1', DATABASE_POOL_SIZE: '4' });
+    authorization = `Bearer ${api.superuserToken}`;
+    expect((await api.post('/kanaal', { naam: 'zaken' })).status).toBe(201);
+    agent = new Agent({ keepAlive: false });
+  });
+  afterAll(async () => {
+    agent.destroy();
+    await api.close();
+    await proxy.cut();
+    await direct.end();
+    await database.drop();
+  });
+
+  const publish = (headers: Record<string, string> = {}): Promise<Answer> =>
+    new Promise((resolve, reject) => {
+      const call = request(`${api.base}/notificaties`, {
+        method: 'POST',
+        agent,
+        headers: { authorization, 'content-type': 'application/json', ...headers },
+      });
+      call.on('error', reject);
+      call.on('response', (response) => {
+        response.resume();
+        const { statusCode: status, headers: answered } = response;
+        response.on('end', () => resolve({ status, retryAfter: Number(answered['retry-after']) }));
+      });
+      call.end(body);
+    });
+
+  const stored = async () => {
+    const { rows } = await direct.query<{ count: number }>('SELECT count(*)::int AS count FROM notification');
+    return rows[0]!.count;
+  };
+
+  /** The local ports of those connections to Postgres that it has not ended yet. */
+  const open = async () => {
+    const { rows } = await direct.query<{ client_port: number }>(
+      'SELECT client_port FROM pg_stat_activity WHERE datname = current_database() AND client_port IS NOT NULL',
+    );
+    return new Set(rows.map((row) => row.client_port));
+  };
+
+  it('every publisher is refused with 503 and Retry-After, and nothing of that is committed when it thaws', async () => {
+    // Several connections, whose statements are prepared: those that follow are in Postgres' hands with one message.
+    const before = await Promise.all(Array.from({ length: 300 }, () => publish()));
+    expect(new Set(before.map(({ status }) => status))).toEqual(new Set([201]));
+
+    proxy.holdUp();
+    const waiting = Array.from({ length: publishers }, (_, nr) =>
+      // With and without a key: both accepting statements.
+      publish(nr % 500 === 0 ? { 'idempotency-key': `key-${nr}` } : {}),
+    );
+    const answers = await Promise.all(waiting); // all of them before it thaws
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([503]));
+    expect(answers.every(({ retryAfter }) => retryAfter > 0)).toBe(true);
+
+    const late: number[] = [];
+    proxy.onClientData = (bytes, { localPort }) => {
+      if (/accept/.test(bytes.toString('latin1'))) late.push(localPort!);
+    };
+    proxy.letGo();
+    await eventually(() => late.length > 1, 'the statements that were on their way');
+    proxy.onClientData = undefined;
+    // Their connections were given up: they end when Postgres has carried out what came on them.
+    await eventually(async () => {
+      const still = await open();
+      return late.every((port) => !still.has(port));
+    }, 'their end');
+    await eventually(async () => (await publish()).status === 201, 'publishing');
+    expect(await stored()).toBe(before.length + 1);
+  });
+});

@@ -1,0 +1,91 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, constants, openSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { eventually } from '../support/eventually.js';
+
+const logger = new URL('../../dist/src/infra/logging/json-logger.js', import.meta.url).href;
+/** Far more than may wait: 40 MB. */
+const lines = 40_000;
+/** Logs that many lines of a kilobyte and reports it, then goes on with one line now and then until it is told to end. */
+const program = `
+  import { register } from 'prom-client';
+  import { JsonLogger } from ${JSON.stringify(logger)};
+  const logger = JsonLogger.open({ LOG_LEVEL: 'error' });
+  const text = 'x'.repeat(1000);
+  for (let nr = 1; nr <= ${lines}; nr++) {
+    logger.error({ event: 'line', nr, text });
+    if (nr % 100 === 0) await new Promise((resolve) => setImmediate(resolve));
+  }
+  process.send('logged');
+  setInterval(() => logger.error({ event: 'now and then' }), 20);
+  process.on('message', async () => {
+    process.send(await register.getSingleMetricAsString('heraut_log_lines_dropped_total'));
+    logger.error({ event: 'end' });
+    void logger.flush().then(() => process.exit(7));
+  });`;
+
+interface Line {
+  event: string;
+  lines?: number;
+  nr?: number;
+}
+
+describe('the log, when the reader of its pipe stops', () => {
+  let directory: string;
+  let child: ChildProcess;
+  let pipe: number;
+
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'heraut-log-'));
+    const path = join(directory, 'pipe');
+    execFileSync('mkfifo', [path]);
+    pipe = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const output = openSync(path, constants.O_WRONLY);
+    child = spawn(process.execPath, ['--input-type=module', '--eval', program], {
+      stdio: ['ignore', output, 'inherit', 'ipc'],
+    });
+    closeSync(output);
+    const [message] = (await once(child, 'message')) as [string];
+    expect(message).toBe('logged'); // the process was not held up
+  });
+  afterEach(async () => {
+    if (child.exitCode === null) child.kill('SIGKILL');
+    await rm(directory, { recursive: true });
+  });
+
+  it('drops lines beyond a bound, and says how many when it is read again', async () => {
+    const read: Line[] = [];
+    createInterface({ input: new Socket({ fd: pipe, readable: true, writable: false }) }).on('line', (line) => {
+      read.push(JSON.parse(line) as Line);
+    });
+    // The line about the others, and one that was logged after it: nothing waits any more.
+    await eventually(() => {
+      const last = read.findLastIndex(({ event }) => event === 'log.lines-dropped');
+      return last !== -1 && read.slice(last).some(({ event }) => event === 'now and then');
+    }, 'the log to flow again');
+    const counted = once(child, 'message');
+    child.send('end');
+    const [metric] = (await counted) as [string];
+    const [status] = (await once(child, 'exit')) as [number];
+    const numbers = read.filter(({ event }) => event === 'line').map(({ nr }) => nr);
+    expect(numbers).toEqual(Array.from(numbers, (_, index) => index + 1)); // the first ones, whole
+    const dropped = read.reduce((sum, { lines: more = 0 }) => sum + more, 0);
+    expect(dropped).toBeGreaterThanOrEqual(lines - numbers.length);
+    expect(dropped).toBeGreaterThan(lines / 2);
+    expect(metric).toMatch(new RegExp(`^heraut_log_lines_dropped_total ${dropped}$`, 'm'));
+    expect(status).toBe(7);
+  });
+
+  it('does not keep the process from ending', async () => {
+    child.send('end');
+    const [status] = (await once(child, 'exit')) as [number];
+    expect(status).toBe(7);
+    closeSync(pipe);
+  });
+});

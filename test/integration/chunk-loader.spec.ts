@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { Catalogue } from '../../src/catalogue/catalogue.service.js';
+import { ChunkLoader } from '../../src/delivery/chunk-loader.service.js';
+import type { HandedOut } from '../../src/ledger/delivery.js';
+import { TestLedger, toBroker } from '../support/ledger.js';
+import { embedded, type PreparedStack } from '../support/stacks.js';
+
+Logger.overrideLogger(false);
+
+describe('loading a chunk', () => {
+  let prepared: PreparedStack;
+  let test: TestLedger;
+  let loader: ChunkLoader;
+  const statements: string[] = [];
+
+  beforeAll(async () => {
+    prepared = await embedded.prepare();
+    test = await TestLedger.open(prepared.settings);
+    const { postgres } = test;
+    const watched = Object.create(postgres, {
+      query: {
+        value: (...given: Parameters<typeof postgres.query>) => {
+          statements.push(given[0].name);
+          return postgres.query(...given);
+        },
+      },
+    }) as typeof postgres;
+    loader = new ChunkLoader(new Catalogue(postgres), watched, test.heartbeat);
+  });
+  afterAll(async () => {
+    await test.close();
+    await prepared.release();
+  });
+
+  const chunkOf = (deliveries: HandedOut[]) => ({
+    catalogueVersion: 0,
+    queuedAt: test.heartbeat.ledgerNow(),
+    deliveries,
+  });
+
+  it('reads large texts when they are to be sent, together, byte for byte, and each once for its deliveries', async () => {
+    const texts = ['é€😀'.repeat(5000), 'x'.repeat(100_000)];
+    const accepted = await Promise.all(texts.map((text) => test.accept(2, toBroker, text)));
+    const deliveries = accepted.flat().map((delivery) => ({ ...delivery, body: null }));
+    statements.length = 0;
+    const { deliveries: toSend, bodies } = await loader.load(chunkOf(deliveries), false);
+    expect(toSend).toEqual(deliveries);
+    expect(statements).toEqual(['read-body-sizes']);
+    const taken = await Promise.all(deliveries.map((delivery) => bodies.take(delivery)));
+    expect(taken.map(String)).toEqual([texts[0], texts[0], texts[1], texts[1]]);
+    expect(statements).toEqual(['read-body-sizes', 'read-bodies']);
+  });
+
+  it('reads nothing when the texts came with the chunk', async () => {
+    const [delivery] = await test.accept();
+    statements.length = 0;
+    const withText = { ...delivery!, body: Buffer.from('{}') };
+    expect((await loader.load(chunkOf([withText]), false)).deliveries).toEqual([withText]);
+    expect(statements).toEqual([]);
+  });
+
+  it('finds no text for a notification that is past its retention', async () => {
+    const [delivery] = await test.accept(1, toBroker, 'x'.repeat(10_000));
+    await test.sql('DELETE FROM notification WHERE id = $1', [delivery!.notificationId]);
+    const { deliveries, bodies } = await loader.load(chunkOf([{ ...delivery!, body: null }]), false);
+    expect(await bodies.take(deliveries[0]!)).toBeUndefined();
+  });
+});

@@ -1,0 +1,236 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { register } from 'prom-client';
+import type { EntityManager } from 'typeorm';
+import { Catalogue } from '../../src/catalogue/catalogue.service.js';
+import { readSettings } from '../../src/config/settings.js';
+import { isUnavailable } from '../../src/infra/postgres/postgres-errors.js';
+import { Postgres, type Query } from '../../src/infra/postgres/postgres.js';
+import { statement } from '../../src/infra/postgres/statement.js';
+import { createDatabase, type TestDatabase } from '../support/database.js';
+import { eventually } from '../support/eventually.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
+
+const timeoutSeconds = 0.6;
+const sleep = statement('sleep', 'SELECT pg_sleep(30)');
+const one = statement('one', 'SELECT 1 AS one, pg_backend_pid() AS pid');
+const raise = statement('raise', 'UPDATE catalogue SET version = version + 1');
+const raiseOwn = statement('raise-own', `UPDATE process SET roles = roles || '{api}' WHERE id = 'own'`);
+
+const logged: Record<string, unknown>[] = [];
+
+describe('the time limits of Postgres', () => {
+  let database: TestDatabase;
+  let proxy: TcpProxy;
+  let postgres: Postgres;
+
+  beforeAll(async () => {
+    Logger.overrideLogger({
+      log: () => {},
+      error: () => {},
+      warn: (event: Record<string, unknown>) => void logged.push(event),
+    });
+    database = await createDatabase();
+    proxy = await TcpProxy.start(database.url);
+    postgres = await open(proxy.url, timeoutSeconds);
+    await postgres.migrate();
+    await postgres.dataSource.query(`INSERT INTO process (id, roles, expires_at) VALUES ('own', '{}', now())`);
+  });
+  afterAll(async () => {
+    await postgres.close();
+    await proxy.cut();
+    await database.drop();
+    Logger.overrideLogger(false);
+  });
+  beforeEach(() => {
+    proxy.letGo();
+    logged.length = 0;
+  });
+
+  const open = (url: string, seconds: number) =>
+    Postgres.open(readSettings({ DATABASE_URL: url, DATABASE_POOL_SIZE: '2', DATABASE_TIMEOUT: String(seconds) }), []);
+
+  /** Waits as long as a statement may take, and more than that. */
+  const failureOf = (work: Promise<unknown>) =>
+    work.then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+
+  async function timesCounted(name: string, limit: string): Promise<number> {
+    const { values } = await register.getSingleMetric('heraut_postgres_statements_timed_out_total')!.get();
+    return values.find(({ labels }) => labels.statement === name && labels.limit === limit)?.value ?? 0;
+  }
+
+  async function sleeping(): Promise<number> {
+    const rows = await postgres.upkeep.query<unknown[]>(
+      `SELECT FROM pg_stat_activity
+       WHERE datname = current_database() AND state = 'active' AND query LIKE 'SELECT pg_sleep(30)%'`,
+    );
+    return rows.length;
+  }
+
+  it('end a statement on the server, which is named and counted, and its connection goes on', async () => {
+    const [before] = await Promise.all([postgres.query(one), timesCounted('sleep', 'statement')]);
+    const counted = await timesCounted('sleep', 'statement');
+    const failure = await failureOf(postgres.query(sleep));
+    expect(isUnavailable(failure)).toBe(true);
+    expect(failure).toMatchObject({ code: '57014' });
+    expect(await sleeping()).toBe(0);
+    expect(await timesCounted('sleep', 'statement')).toBe(counted + 1);
+    expect(logged).toMatchObject([
+      { event: 'postgres.statement-timed-out', statement: 'sleep', limit: 'statement', limitMs: 600 },
+    ]);
+    expect(await postgres.query(one)).toEqual(before);
+  });
+
+  it('end a statement inside a transaction likewise, and undo the transaction', async () => {
+    const read = statement('read', 'SELECT version FROM catalogue');
+    const before = await postgres.query(read);
+    const work = postgres.transaction(async (query) => {
+      await query(raise);
+      await query(sleep);
+    });
+    expect(await failureOf(work)).toMatchObject({ code: '57014' });
+    expect(logged).toMatchObject([{ statement: 'sleep', limit: 'statement' }]);
+    expect(await postgres.query(read)).toEqual(before);
+  });
+
+  it('hold for TypeORM’s statements too, which are logged by their text', async () => {
+    const failure = await failureOf(postgres.dataSource.query('SELECT pg_sleep(30), $1::text', ['a secret']));
+    expect(isUnavailable(failure)).toBe(true);
+    expect(logged).toMatchObject([
+      { event: 'postgres.statement-timed-out', statement: 'other', text: 'SELECT pg_sleep(30), $1::text' },
+    ]);
+    expect(JSON.stringify(logged)).not.toContain('a secret');
+  });
+
+  it('end the waiting for a lock before the statement’s own limit, so that the log says which it was', async () => {
+    let letGo: (() => void) | undefined;
+    const holder = postgres.upkeep.transaction(async (manager: EntityManager) => {
+      await manager.query(raise.text);
+      await new Promise<void>((resolve) => (letGo = resolve));
+    });
+    await eventually(() => letGo, 'the lock to be held');
+    const failures = [await failureOf(postgres.query(raise)), await failureOf(postgres.dataSource.query(raise.text))];
+    letGo!();
+    await holder;
+    expect(failures.map(isUnavailable)).toEqual([true, true]);
+    expect(logged).toMatchObject([
+      { statement: 'raise', limit: 'lock', limitMs: 400 },
+      { statement: 'other', limit: 'lock' },
+    ]);
+  });
+
+  it('end a transaction whose process says nothing more, and free its rows', async () => {
+    const silent = postgres.transaction(async (query) => {
+      await query(raise);
+      // Nothing is said until the row is free again, which it is only once the server has ended this transaction.
+      await eventually(async () => !(await failureOf(postgres.query(raise))), 'the row to be free');
+      await query(one);
+    });
+    expect(isUnavailable(await failureOf(silent))).toBe(true);
+    expect(await postgres.query(one)).toHaveLength(1);
+  });
+
+  it('give up on a server that is frozen, a little later, and close the connection: nothing waits behind it', async () => {
+    // As many connections as are used below.
+    await Promise.all([postgres.query(one), postgres.query(one), postgres.dataSource.query(one.text)]);
+    const counted = await timesCounted('one', 'answer');
+    proxy.holdUp();
+    const failures = await Promise.all([
+      failureOf(postgres.query(one)),
+      failureOf(postgres.transaction((query) => query(one))),
+      failureOf(postgres.dataSource.query(one.text)),
+    ]);
+    expect(failures.map(isUnavailable)).toEqual([true, true, true]);
+    expect(await timesCounted('one', 'answer')).toBe(counted + 1);
+    const limits = logged.map(({ statement: name, limit }) => `${String(name)} ${String(limit)}`);
+    expect(limits.toSorted()).toEqual(['BEGIN answer', 'one answer', 'other answer']);
+    proxy.letGo();
+    expect(await Promise.all([postgres.query(one), postgres.dataSource.query(one.text)])).toHaveLength(2);
+  });
+
+  it('leave migrations and partitions the time they need', async () => {
+    const pool = await open(database.url, 0.1);
+    await pool.upkeep.query('SELECT pg_sleep(0.4)');
+    let unlock: (() => void) | undefined;
+    const holder = postgres.upkeep.transaction(async (manager: EntityManager) => {
+      await manager.query('SELECT pg_advisory_xact_lock(727272)');
+      await new Promise<void>((resolve) => (unlock = resolve));
+    });
+    await eventually(() => unlock, 'another process to migrate');
+    const migrated = pool.migrate();
+    await postgres.upkeep.query('SELECT pg_sleep(0.4)');
+    unlock!();
+    expect(await migrated).toEqual([]);
+    await Promise.all([holder, pool.close()]);
+  });
+});
+
+describe('a deadlock', () => {
+  let database: TestDatabase;
+  let postgres: Postgres;
+  let catalogue: Catalogue;
+
+  beforeAll(async () => {
+    database = await createDatabase();
+    postgres = await Postgres.open(readSettings({ DATABASE_URL: database.url }), []);
+    await postgres.migrate();
+    await postgres.dataSource.query(`INSERT INTO process (id, roles, expires_at) VALUES ('own', '{}', now())`);
+    catalogue = new Catalogue(postgres);
+  });
+  afterAll(async () => {
+    await postgres.close();
+    await database.drop();
+  });
+
+  const ownRoles = async () => {
+    const rows = await postgres.dataSource.query<{ roles: string[] }[]>(`SELECT roles FROM process WHERE id = 'own'`);
+    return rows[0]!.roles.length;
+  };
+
+  /** The one that is `patient` looks for deadlocks after the other, so Postgres ends the other. */
+  const patience = (isPatient: boolean) => `SET LOCAL deadlock_timeout = '${isPatient ? '10s' : '10ms'}'`;
+
+  it.each(['the transaction', 'the change of the catalogue'])('is repeated where it ends %s', async (victim) => {
+    const before = { version: catalogue.version, roles: await ownRoles() };
+    await catalogue.refresh();
+    const tries = { transaction: 0, change: 0 };
+    const locked = { transaction: () => {}, change: () => {} };
+    const both = Promise.all([
+      new Promise<void>((resolve) => (locked.transaction = resolve)),
+      new Promise<void>((resolve) => (locked.change = resolve)),
+    ]);
+    const transaction = postgres.transaction(async (query: Query) => {
+      tries.transaction++;
+      await query(statement(`patience-${victim}`, patience(victim !== 'the transaction')));
+      await query(raiseOwn);
+      locked.transaction();
+      await both;
+      await query(raise);
+    });
+    const change = catalogue.change(async (manager) => {
+      tries.change++;
+      await manager.query(patience(victim === 'the transaction'));
+      locked.change();
+      await both;
+      await manager.query(raiseOwn.text);
+    });
+    await Promise.all([transaction, change]);
+    expect(tries).toEqual(victim === 'the transaction' ? { transaction: 2, change: 1 } : { transaction: 1, change: 2 });
+    await catalogue.refresh();
+    expect(await ownRoles()).toBe(before.roles + 2);
+    expect(catalogue.version).toBeGreaterThanOrEqual(before.version + 2);
+  });
+
+  it('is repeated a few times only', async () => {
+    let tries = 0;
+    const always = postgres.transaction(async (query) => {
+      tries++;
+      await query(statement('deadlock', `DO $$ BEGIN RAISE SQLSTATE '40P01'; END $$`));
+    });
+    await expect(always).rejects.toMatchObject({ code: '40P01' });
+    expect(tries).toBe(5);
+  });
+});
