@@ -27,7 +27,7 @@ export function openStandardOutput(): LogDestination {
   const stream = pino.destination({
     fd: 1,
     sync: false,
-    minLength: 32_768,
+    minLength: 16_000, // it must be less than one write, 16 KiB
     periodicFlush: 250,
     maxLength: longestBacklog,
     retryEAGAIN: () => Date.now() < giveUpAt, // the pipe is full
