@@ -29,6 +29,7 @@ export const arrows = {
     'queue',
     'ledger',
     'catalogue',
+    'liveness',
     'openapi',
     'infra',
     'config',

@@ -27,7 +27,7 @@ export class ChunkLoader {
     await this.catalogue.reach(chunk.catalogueVersion);
     const ageMs = this.heartbeat.ledgerNow() - chunk.queuedAt;
     const isFresh = !isRedelivered && ageMs < freshMs && ageMs > -freshMs;
-    const deliveries = isFresh ? chunk.deliveries : await stillQueued(this.postgres, chunk.deliveries);
+    const deliveries = isFresh ? chunk.deliveries : await this.stillToSend(chunk);
     const missing = new Set(deliveries.filter(({ body }) => body === null).map(({ notificationId }) => notificationId));
     const bodies = missing.size > 0 ? await readBodies(this.postgres, [...missing]) : new Map<string, string>();
     const buffers = new Map<string, Buffer>(); // one for all deliveries of a notification
@@ -39,5 +39,11 @@ export class ChunkLoader {
       if (!bytes) buffers.set(notificationId, (bytes = Buffer.from(body)));
       return [{ ...delivery, bytes }];
     });
+  }
+  /** What of a chunk is still queued; from then on subscriptions that were deleted before now are known to be. */
+  private async stillToSend(chunk: Chunk): Promise<Chunk['deliveries']> {
+    const { deliveries, catalogueVersion } = await stillQueued(this.postgres, chunk.deliveries);
+    await this.catalogue.reach(catalogueVersion);
+    return deliveries;
   }
 }

@@ -2,17 +2,27 @@ import { Injectable } from '@nestjs/common';
 import { Config } from '../config/config.module.js';
 import { Batcher } from '../infra/batcher.js';
 import { Postgres } from '../infra/postgres/postgres.js';
-import { statement } from '../infra/postgres/statement.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
-import { generationOf, generationsIn, handedOut, stillHandedOut, type Delivery, type KeyRow } from './delivery.js';
+import {
+  generationOf,
+  generationsIn,
+  handedOut,
+  notificationIdOf,
+  stillHandedOut,
+  type Delivery,
+  type KeyRow,
+} from './delivery.js';
+import { onEachDay, perDay } from './per-day.js';
 
 /** For the way from the claim to the call and from the answer to the ledger, before an outcome counts as never learnt. */
 const slackMs = 15_000;
 
 /** Committed before the call: Heraut never sends these again by itself. */
-export const claimItems = statement(
+export const claimItems = perDay(
   'claim-sending',
-  `UPDATE delivery d SET state = 'sending', next_at = now() + $limit_ms * interval '1 ms', process = $process
+  (
+    of,
+  ) => `UPDATE ${of('delivery')} d SET state = 'sending', next_at = now() + $limit_ms * interval '1 ms', process = $process
    FROM ${handedOut.from} WHERE ${stillHandedOut}
    RETURNING d.notification_id, d.subscription_id, d.generation`,
 );
@@ -40,11 +50,13 @@ export class SendingClaims {
   }
 
   private async claimTogether(batch: Delivery[]): Promise<boolean[]> {
-    const rows = await this.postgres.query<KeyRow & { generation: number }>(claimItems, {
-      ...handedOut.bind(batch),
-      limit_ms: this.limitMs,
-      process: this.heartbeat.processId,
-    });
+    const rows = await onEachDay(batch, notificationIdOf, (day, items) =>
+      this.postgres.query<KeyRow & { generation: number }>(claimItems(day), {
+        ...handedOut.bind(items),
+        limit_ms: this.limitMs,
+        process: this.heartbeat.processId,
+      }),
+    );
     const granted = generationsIn(rows);
     // Deleting grants it to one of several that ask for the same delivery together.
     return batch.map((delivery) => granted.delete(generationOf(delivery)));

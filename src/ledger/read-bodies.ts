@@ -1,19 +1,17 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
-import { statement } from '../infra/postgres/statement.js';
+import { onEachDay, perDay } from './per-day.js';
 
-const findBodies = statement(
+export const findBodies = perDay(
   'read-bodies',
-  'SELECT id, body FROM notification WHERE id = ANY ($ids::uuid[]) AND id BETWEEN $lowest AND $highest',
+  (of) => `SELECT id, body FROM ${of('notification')} WHERE id = ANY ($ids::uuid[])`,
 );
 
 /** The text to send of each notification, by id. One that is past its retention is missing. */
 export async function readBodies(postgres: Postgres, notificationIds: string[]): Promise<Map<string, string>> {
-  // As text, ids sort as Postgres sorts them. The range lets Postgres pass over the partitions of other days.
-  const ids = notificationIds.toSorted();
-  const rows = await postgres.query<{ id: string; body: string }>(findBodies, {
-    ids,
-    lowest: ids[0],
-    highest: ids.at(-1),
-  });
+  const rows = await onEachDay(
+    notificationIds,
+    (id) => id,
+    (day, ids) => postgres.query<{ id: string; body: string }>(findBodies(day), { ids }),
+  );
   return new Map(rows.map((row) => [row.id, row.body]));
 }

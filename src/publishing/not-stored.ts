@@ -12,6 +12,7 @@ export function explainNotStored(error: unknown, notificationId: string, logger:
     const reason = 'The notification holds a value that cannot be stored.';
     return new ValidationProblem([{ name: wholeInput, code: 'invalid', reason }]);
   }
+  // A missing partition is among these: the next one is made, or the clock is right, before the publisher is back.
   logger.error({ event: 'notification.not-committed', notificationId, error });
   return new UnavailableProblem('The notification could not be stored. Publish it again.', retryAfterSeconds, error);
 }

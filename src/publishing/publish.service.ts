@@ -1,5 +1,4 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { v7 as uuidv7 } from 'uuid';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { RequestsUnderWay } from '../idempotency/idempotency-key.js';
 import { Batcher } from '../infra/batcher.js';
@@ -8,9 +7,11 @@ import { Postgres } from '../infra/postgres/postgres.js';
 import { accept, type Acceptance, type Accepted, type HandOut, type Verdict } from '../ledger/accept.js';
 import { longestInlineBody, type HandedOut } from '../ledger/delivery.js';
 import { PartitionKeeper } from '../ledger/partition-keeper.service.js';
+import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { Enqueuer, refusedDelayMs } from '../queue/enqueuer.service.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 import { explainNotStored } from './not-stored.js';
+import { notificationIds } from './notification-ids.js';
 import type { Publication, Published } from './publication.js';
 import { publicationsCounted } from './publishing.counters.js';
 
@@ -40,6 +41,7 @@ export class PublishService {
     batching,
   );
   private readonly requestsUnderWay = new RequestsUnderWay();
+  private readonly newId: () => string;
 
   constructor(
     private readonly catalogue: Catalogue,
@@ -47,7 +49,10 @@ export class PublishService {
     private readonly postgres: Postgres,
     private readonly partitions: PartitionKeeper,
     private readonly enqueuer: Enqueuer,
-  ) {}
+    heartbeat: Heartbeat,
+  ) {
+    this.newId = notificationIds(() => heartbeat.ledgerNow());
+  }
 
   /**
    * Resolves once the notification and its deliveries are committed, or it is known that its key belongs to another request.
@@ -57,7 +62,7 @@ export class PublishService {
    */
   async publish(publication: Publication): Promise<Published> {
     const { request } = publication.terms;
-    const item = { ...publication, id: uuidv7() };
+    const item = { ...publication, id: this.newId() };
     try {
       return request
         ? await this.requestsUnderWay.run(request, () => this.untilDecided(item))

@@ -23,7 +23,10 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
     test = await TestLedger.open(prepared.settings);
   });
   beforeEach(() => live('1 hour'));
-  afterEach(() => test.clear());
+  afterEach(async () => {
+    await test.clear();
+    await test.sql('DELETE FROM process');
+  });
   afterAll(async () => {
     await test.close();
     await prepared.release();
@@ -154,6 +157,9 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
     const delivery = await accept();
     await test.claims.claim(delivery);
     await live('-1 ms');
+    // As after an outage of Postgres: nobody could show signs of life.
+    expect(await endSending(test.postgres, 100)).toEqual([]);
+    await (await test.startProcess()).witness();
     expect(await endSending(test.postgres, 100)).toHaveLength(1);
     expect(await test.state(delivery)).toBe('unknown');
   });

@@ -51,9 +51,16 @@ describe('publishing', () => {
       },
     };
     const catalogue = new Catalogue(test.postgres);
-    const partitions = new PartitionKeeper(test.postgres, test.config);
+    const partitions = new PartitionKeeper(test.postgres);
     const directory = new SubscriptionDirectory(catalogue, test.postgres);
-    publishing = new PublishService(catalogue, directory, watched, partitions, enqueuer as unknown as Enqueuer);
+    publishing = new PublishService(
+      catalogue,
+      directory,
+      watched,
+      partitions,
+      enqueuer as unknown as Enqueuer,
+      test.heartbeat,
+    );
     await test.sql(
       `INSERT INTO subscription (id, owner_client_id, callback_url, auth, channels, version)
        VALUES (gen_random_uuid(), 'owner', 'http://receiver.example/', '', '[{"channel": "cases", "filters": {}}]', 1)`,

@@ -87,13 +87,13 @@ export class ModelProcess {
       inHand,
     );
     const loader = new ChunkLoader(catalogue, postgres, heartbeat);
-    const partitions = new PartitionKeeper(around.postgres, config);
+    const partitions = new PartitionKeeper(around.postgres);
     this.catalogue = catalogue;
     this.heartbeat = heartbeat;
     this.progress = new QueueProgress(postgres, heartbeat);
     this.worker = new Worker(config, clock, queue, this.progress, loader, deliver, inHand, webhooks);
     this.dispatcher = new Dispatcher(postgres, enqueuer, position);
-    this.publishing = new PublishService(catalogue, directory, postgres, partitions, enqueuer);
+    this.publishing = new PublishService(catalogue, directory, postgres, partitions, enqueuer, heartbeat);
   }
 
   static async start(number: number, around: Surroundings): Promise<ModelProcess> {

@@ -57,6 +57,8 @@ export class Postgres {
         // A server that is frozen, not down, must not leave a publisher without an answer.
         query_timeout: settings.DATABASE_TIMEOUT * 1000,
         onConnect: (client) => client.query(preferIndexes),
+        // Statements that are prepared for one day each (src/ledger/per-day.ts) would pile up in a connection that lives for months.
+        maxLifetimeSeconds: 3600,
       });
       // Without a listener an idle connection that dies (a restart of Postgres) would end the process.
       pool.on('error', ignore);
@@ -173,7 +175,7 @@ export const preferIndexes = ['enable_seqscan', 'enable_bitmapscan', 'enable_has
   .join('; ');
 
 const prepared = (statement: Statement, values: Values): pg.QueryConfig => ({
-  name: statement.name,
+  name: statement.edition === undefined ? statement.name : `${statement.name} ${statement.edition}`,
   text: statement.text,
   values: valuesOf(statement, values),
 });
