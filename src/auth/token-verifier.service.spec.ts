@@ -22,11 +22,9 @@ const token = jwt.sign({ client_id: 'client', iat: now, exp: now + 60 }, 'secret
 function setUp() {
   const world = { seconds: now, application: application as Application | undefined };
   const directory = { find: () => world.application } as unknown as ApplicationDirectory;
-  const verifier = new TokenVerifier(
-    directory,
-    { ledgerNow: () => world.seconds * 1000 } as Heartbeat,
-    { settings: readSettings({}) },
-  );
+  const verifier = new TokenVerifier(directory, { ledgerNow: () => world.seconds * 1000 } as Heartbeat, {
+    settings: readSettings({}),
+  });
   return { world, verifier };
 }
 

@@ -3,6 +3,8 @@ import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
+import type { Catalogue } from '../../src/catalogue/catalogue.service.js';
+import { ChunkLoader } from '../../src/delivery/chunk-loader.service.js';
 import { Dispatcher } from '../../src/dispatching/dispatcher.service.js';
 import { systemClock, type Clock } from '../../src/infra/clock.js';
 import type { Delivery } from '../../src/ledger/delivery.js';
@@ -341,6 +343,19 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
         await inTransaction((manager) => noteEnding(manager, subscriptionId, 'cancelled', 7));
       await process.recover();
       expect([await test.state(queued!), await test.state(sending!)]).toEqual(['queued', 'sending']);
+    });
+
+    it('is known to a worker before it sends what has lain in the queue for a while', async () => {
+      const reached: number[] = [];
+      const catalogue = { reach: (version: number) => Promise.resolve(reached.push(version)) } as unknown as Catalogue;
+      const loader = new ChunkLoader(catalogue, test.postgres, test.heartbeat);
+      const deliveries = (await test.accept(2)).map((delivery) => ({ ...delivery, body: '{}' }));
+      const load = (ageMs: number) =>
+        loader.load({ deliveries, catalogueVersion: 0, queuedAt: test.heartbeat.ledgerNow() - ageMs }, false);
+      expect(await load(0)).toHaveLength(2);
+      expect(reached).toEqual([0]);
+      expect(await load(60_000)).toHaveLength(2);
+      expect(reached).toEqual([0, 0, await test.catalogueVersion()]);
     });
 
     it('says of a disabled one why they failed, and goes on where a dispatcher that died had stopped', async () => {
