@@ -9,6 +9,7 @@ import { readdirSync } from 'node:fs';
 export const arrows = {
   config: [],
   infra: ['config'],
+  supervision: ['infra', 'config'],
   openapi: ['infra'],
   liveness: ['infra', 'config'],
   catalogue: ['infra'],
@@ -47,7 +48,7 @@ export const arrows = {
   ],
   deliveries: ['delivery', 'auth', 'ledger', 'openapi', 'infra'],
   dispatching: ['idempotency', 'queue', 'ledger', 'liveness', 'infra', 'config'],
-  health: ['queue', 'liveness', 'openapi', 'infra', 'config'],
+  health: ['idempotency', 'queue', 'liveness', 'openapi', 'infra', 'config'],
 };
 
 /** The files that wire the capabilities together. */

@@ -61,7 +61,7 @@ export class CreateCatalogue1763625600000 implements MigrationInterface {
         created_at      timestamptz NOT NULL DEFAULT now(),
         deleted_at      timestamptz
       );
-      CREATE INDEX subscription_version ON subscription (version);
+      CREATE INDEX subscription_version ON subscription (version, id);
 
       CREATE TABLE retry_policy (
         singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),

@@ -21,6 +21,16 @@ export class CreateMoment1763625600002 implements MigrationInterface {
       );
       CREATE INDEX idempotency_key_expiry ON idempotency_key (expires_at);
 
+      -- When Redis was last given up because a process could not use it, and from when on it may be used again: in between,
+      -- locks are in idempotency_key. Not unlogged: all processes must go on agreeing after a crash.
+      CREATE TABLE redis_outage (
+        singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
+        began_at  timestamptz NOT NULL,
+        ends_at   timestamptz NOT NULL,
+        -- by how much the last report moved ends_at
+        calm_ms   int NOT NULL
+      );
+
       -- Logged: a crash of Postgres must not make living processes look dead.
       CREATE TABLE process (
         id           text PRIMARY KEY,
@@ -51,6 +61,6 @@ export class CreateMoment1763625600002 implements MigrationInterface {
   }
 
   async down(queryRunner: QueryRunner): Promise<void> {
-    await queryRunner.query('DROP TABLE queue_creation, lane_progress, process, idempotency_key');
+    await queryRunner.query('DROP TABLE queue_creation, lane_progress, process, redis_outage, idempotency_key');
   }
 }

@@ -77,6 +77,32 @@ export async function startPrivateServers(log = () => {}) {
   return { ...servers, environment: environmentOf(servers), stop };
 }
 
+/**
+ * A Redis of our own, without the other two where they need not be started with it.
+ * @returns {Promise<{ redis: Controls, stop: () => Promise<void> }>}
+ */
+export async function startPrivateRedis() {
+  const programs = findOrInstallPrograms(() => {});
+  if (!programs) return startPrivateServers();
+  const guardian = startGuardian();
+  const directory = mkdtempSync(join(tmpdir(), 'heraut-redis-'));
+  guardian.tell(`d ${directory}`);
+  const place = { directory: join(directory, 'redis'), tellGuardian: guardian.tell };
+  const server = redis({ ...place, program: programs.redisServer, port: await freePort() });
+  const stop = async () => {
+    await server.stop();
+    rmSync(directory, { recursive: true, force: true, maxRetries: 20 });
+    await guardian.end();
+  };
+  try {
+    await server.start();
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { redis: server, stop };
+}
+
 /** @param {{ postgres: Controls, rabbitmq: Controls, redis: Controls }} servers */
 function environmentOf({ postgres, rabbitmq, redis }) {
   return { TEST_DATABASE_URL: postgres.url, TEST_AMQP_URL: rabbitmq.url, TEST_REDIS_URL: redis.url };

@@ -22,7 +22,7 @@ try {
 }
 
 async function run() {
-  const { HOST, PORT, DATABASE_URL, DATA_DIR, SUPERUSER_CLIENT_ID, SUPERUSER_SECRET } = process.env;
+  const { HOST, PORT, PROCESSES, DATABASE_URL, DATA_DIR, SUPERUSER_CLIENT_ID, SUPERUSER_SECRET } = process.env;
   const port = PORT === '0' ? await freePort() : Number(PORT || 8000);
   if (await accepts(port)) throw new Error(`Something listens on port ${port} already. Set PORT to another one.`);
   const url = `http://${!HOST || HOST === '0.0.0.0' || HOST === '::' ? '127.0.0.1' : HOST}:${port}`;
@@ -30,7 +30,8 @@ async function run() {
   const receiver = isDemo ? await startReceiver(8001, show) : undefined;
   const server = spawn(process.execPath, [join(projectDirectory, 'dist/src/main.js'), ...process.argv.slice(2)], {
     stdio: 'inherit',
-    env: { ...process.env, PORT: String(port) },
+    // On real servers it uses every core; the embedded database takes one process, whatever this says.
+    env: { ...process.env, PORT: String(port), PROCESSES: PROCESSES || 'auto' },
     // In a process group of its own: a Ctrl-C comes to this process, which passes on exactly one signal.
     detached: true,
   });

@@ -7,12 +7,14 @@ import { ChannelEntity } from './channels/channel.entity.js';
 import type { Settings } from './config/settings.js';
 import { serveFrontPage } from './health/front-page.js';
 import { createHttpAdapter, useHttpRules } from './infra/http/http-server.js';
+import { ownMetrics } from './infra/http/metrics.js';
 import { Postgres } from './infra/postgres/postgres.js';
 import { superuserSecret } from './auth/superuser-secret.js';
 import { notificatiesApi, serveResourceList } from './nrc/notificaties-api.js';
 import { nrcDialect } from './nrc/nrc-dialect.js';
 import { serveProblemPages } from './nrc/problem-pages.js';
 import { adminApi } from './openapi/admin-api.js';
+import { publishDirectly } from './publishing/direct-route.js';
 import { serveDocumentation } from './openapi/serve-documentation.js';
 import { SubscriptionEntity } from './subscriptions/subscription.entity.js';
 
@@ -20,19 +22,30 @@ export const entities = [ApplicationEntity, ChannelEntity, SubscriptionEntity];
 
 /**
  * Heraut in this process, migrated and set up, not yet listening. `close` stops it in good order.
+ * @param metrics for `/metrics`
  * @throws {DataDirectoryInUse} when another process has the embedded database
  */
-export async function createHeraut(settings: Settings, logger: LoggerService): Promise<NestFastifyApplication> {
+export async function createHeraut(
+  settings: Settings,
+  logger: LoggerService,
+  metrics = ownMetrics,
+): Promise<NestFastifyApplication> {
   const postgres = await Postgres.open(settings, entities);
   try {
     for (const migration of await postgres.migrate()) logger.log({ event: 'ledger.migrated', migration });
     const isApi = settings.ROLES.includes('api');
     const app = await NestFactory.create<NestFastifyApplication>(
       AppModule.with({ ...settings, SUPERUSER_SECRET: superuserSecret(settings) }, postgres),
-      createHttpAdapter({ settings, dialect: nrcDialect, isServed: (route) => isApi || isForOperators(route) }),
+      createHttpAdapter({
+        settings,
+        dialect: nrcDialect,
+        isServed: (route) => isApi || isForOperators(route),
+        metrics,
+      }),
       { logger, bodyParser: false, abortOnError: false },
     );
     useHttpRules(app, nrcDialect);
+    publishDirectly(app);
     if (isApi) serveDescriptions(app);
     serveFrontPage(app, isApi ? [notificatiesApi, adminApi].map(linkTo) : []);
     return app;

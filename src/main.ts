@@ -1,40 +1,25 @@
-import 'reflect-metadata';
+import { pino } from 'pino';
 import { InvalidSettings, readSettings } from './config/settings.js';
-import { createHeraut } from './create-heraut.js';
 import { JsonLogger } from './infra/logging/json-logger.js';
 import { DataDirectoryInUse } from './infra/postgres/directory-lock.js';
-
-/** After this, deliveries still in flight are left to the next start: the ledger has them. */
-const longestShutdownMs = 14_500;
+import { countProcesses, thisMachine } from './supervision/process-plan.js';
+import { Supervised } from './supervision/supervised.cluster.js';
+import { Supervisor } from './supervision/supervisor.cluster.js';
 
 async function main(): Promise<void> {
+  const supervised = Supervised.join();
   const settings = readSettings(process.env);
+  const count = supervised ? 1 : countProcesses(settings, thisMachine());
+  if (count > 1) {
+    // Unbuffered: the processes have collected their lines already.
+    const output = pino.destination({ fd: 1, sync: false });
+    const logger = JsonLogger.open(settings, output);
+    process.exit(await new Supervisor(count, settings, process.env, logger, output).run());
+  }
   const logger = JsonLogger.open(settings);
-  const app = await createHeraut(settings, logger);
-  let isStopping = false;
-  const stop = (signal: string) => {
-    if (isStopping) return;
-    isStopping = true;
-    logger.log({ event: 'process.stopping', signal });
-    const late = setTimeout(() => end(1, 'process.stopped-late'), longestShutdownMs);
-    app.close().then(
-      () => end(0, 'process.stopped'),
-      (error: unknown) => {
-        logger.error({ event: 'process.stop-failed', error });
-        end(1, 'process.stopped');
-      },
-    );
-    const end = (status: number, event: string) => {
-      clearTimeout(late);
-      logger.log({ event });
-      logger.flush();
-      process.exit(status);
-    };
-  };
-  process.on('SIGTERM', stop);
-  process.on('SIGINT', stop);
-  await app.listen(settings.PORT, settings.HOST);
-  logger.log({ event: 'process.listening', url: await app.getUrl(), roles: settings.ROLES });
+  // Only now: the supervisor needs none of it.
+  const { serve } = await import('./serve.js');
+  await serve(settings, supervised ? logger.ofProcess(process.pid) : logger, supervised);
 }
 
 main().catch((error: unknown) => {

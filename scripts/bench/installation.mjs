@@ -17,7 +17,7 @@ const superuser = { clientId: 'bench', secret: 'for this benchmark only' };
  * @typedef {object} Installation
  * @property {string} url of the API
  * @property {string} token
- * @property {Partial<Record<Part, number>>} pids of the parts it has; embedded, `api` is all of Heraut
+ * @property {Partial<Record<Part, number>>} pids of the parts it has; embedded and with `processes`, `api` is all of Heraut
  * @property {(channel: string, callbackUrls: string[]) => Promise<void>} subscribe makes the channel as well
  * @property {() => Promise<Trouble[]>} troubles the events logged as a warning or worse
  * @property {() => Promise<void>} stop
@@ -26,8 +26,10 @@ const superuser = { clientId: 'bench', secret: 'for this benchmark only' };
 /**
  * @param {object} how
  * @param {boolean} how.embedded
+ * @param {string | undefined} how.processes as the setting `PROCESSES`: then they have every role
  * @param {string} how.guarantee of the subscriptions
  * @param {string | undefined} how.cpuProf
+ * @param {((postgres: import('../private-servers.mjs').Controls) => Promise<void>) | undefined} how.prepareDatabase before Heraut starts
  * @param {string} how.directory for logs and the embedded database
  * @param {string[]} how.filters of the channels
  * @param {(stop: () => Promise<void>) => void} how.onStarted is given a function that ends each thing that was started
@@ -37,8 +39,10 @@ const superuser = { clientId: 'bench', secret: 'for this benchmark only' };
  */
 export async function startInstallation({
   embedded,
+  processes,
   guarantee,
   cpuProf,
+  prepareDatabase,
   directory,
   filters,
   onStarted,
@@ -58,9 +62,9 @@ export async function startInstallation({
     /** @type {string} */ origin,
     /** @type {Record<string, string>} */ settings,
   ) => {
-    const nodeOptions = cpuProf
-      ? ['--cpu-prof', `--cpu-prof-dir=${resolve(cpuProf)}`, `--cpu-prof-name=${name}.cpuprofile`]
-      : [];
+    // The processes of one installation have the same options: they make names of their own.
+    const profileName = processes ? [] : [`--cpu-prof-name=${name}.cpuprofile`];
+    const nodeOptions = cpuProf ? ['--cpu-prof', `--cpu-prof-dir=${resolve(cpuProf)}`, ...profileName] : [];
     if (cpuProf) mkdirSync(resolve(cpuProf), { recursive: true });
     const heraut = startHeraut({ name, directory, nodeOptions, settings: { ...common, ...settings } });
     tellGuardian(`+ ${heraut.pid} SIGTERM`);
@@ -81,14 +85,23 @@ export async function startInstallation({
     log('starting private PostgreSQL, RabbitMQ and Redis …');
     const { postgres, rabbitmq, redis, stop } = await startPrivateServers(log);
     onStarted(stop);
-    log('starting one api process and one worker and dispatcher process …');
+    await prepareDatabase?.(postgres);
     const servers = { DATABASE_URL: postgres.url, AMQP_URL: rabbitmq.url, REDIS_URL: redis.url };
-    const api = await start('api', url, { ...servers, ROLES: 'api', PORT: String(port) });
-    const workerPort = String(await freePort());
-    const workerSettings = { ...servers, ROLES: 'worker,dispatcher', PORT: workerPort };
-    const worker = await start('worker', `http://127.0.0.1:${workerPort}`, workerSettings);
-    herauts = [api, worker];
-    pids = { api: api.pid, worker: worker.pid, postgres: postgres.pid, rabbitmq: rabbitmq.pid, redis: redis.pid };
+    pids = { postgres: postgres.pid, rabbitmq: rabbitmq.pid, redis: redis.pid };
+    if (processes) {
+      log(`starting one installation with PROCESSES=${processes} …`);
+      const heraut = await start('heraut', url, { ...servers, PROCESSES: processes, PORT: String(port) });
+      herauts = [heraut];
+      pids.api = heraut.pid;
+    } else {
+      log('starting one api process and one worker and dispatcher process …');
+      const api = await start('api', url, { ...servers, ROLES: 'api', PORT: String(port) });
+      const workerPort = String(await freePort());
+      const workerSettings = { ...servers, ROLES: 'worker,dispatcher', PORT: workerPort };
+      const worker = await start('worker', `http://127.0.0.1:${workerPort}`, workerSettings);
+      herauts = [api, worker];
+      pids = { api: api.pid, worker: worker.pid, ...pids };
+    }
   }
   const token = makeToken(superuser.clientId, superuser.secret);
   return {

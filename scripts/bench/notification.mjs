@@ -4,11 +4,12 @@
  * one it is, and when it was sent or should have been.
  */
 const notificationBytes = 1024;
-const widths = { run: 2, number: 8, micros: 15 };
+const widths = { run: 4, number: 8, micros: 15 };
 const tailLength = widths.run + 1 + widths.number + 1 + widths.micros;
 /** The bytes after the tail: `"}`. */
 const closing = 2;
 
+export const channels = { single: 'bench', many: 'bench-fan-out' };
 export const filters = ['bronorganisatie', 'zaaktype', 'vertrouwelijkheidaanduiding', 'toelichting'];
 
 /**

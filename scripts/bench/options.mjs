@@ -10,9 +10,12 @@ const usage = `npm run bench -- [options]
 
   --guarantee G   at-least-once (default) or at-most-once, for every subscription
   --embedded      one process on the embedded default instead of PostgreSQL, RabbitMQ and Redis
+  --processes N   one installation with every role in N processes, or in as many as there are cores (auto), instead of one
+                  process for the API and one for the rest
   --seconds N     how long each loop publishes (20)
   --count N       at most this many notifications in the closed loop (100000)
   --only NAME     ${scenarios.join(' | ')}; may be repeated
+  --soak MINUTES  instead of all that: a steady open loop for so long, with memory and latency of every minute
   --json FILE     write the result to FILE as well
   --cpu-prof DIR  write a CPU profile of each process of Heraut there when it stops
   --help`;
@@ -20,10 +23,12 @@ const usage = `npm run bench -- [options]
 /**
  * @typedef {object} Options
  * @property {boolean} embedded
+ * @property {string | undefined} processes
  * @property {typeof guarantees[number]} guarantee
  * @property {number} seconds
  * @property {number} count
  * @property {readonly Scenario[]} only
+ * @property {number | undefined} soak minutes
  * @property {string | undefined} json
  * @property {string | undefined} cpuProf
  */
@@ -34,10 +39,12 @@ export function readOptions() {
     parseArgs({
       options: {
         embedded: { type: 'boolean', default: false },
+        processes: { type: 'string' },
         guarantee: { type: 'string', default: guarantees[0] },
         seconds: { type: 'string', default: '20' },
         count: { type: 'string', default: '100000' },
         only: { type: 'string', multiple: true },
+        soak: { type: 'string' },
         json: { type: 'string' },
         'cpu-prof': { type: 'string' },
         help: { type: 'boolean' },
@@ -45,12 +52,20 @@ export function readOptions() {
     }),
   );
   if (values.only && values.json) refuse(usage, '--json needs all scenarios, so it does not go with --only.');
+  if (values.only && values.soak) refuse(usage, '--soak measures nothing else, so it does not go with --only.');
+  if (values.processes && values.embedded)
+    refuse(usage, '--embedded is one process, so it does not go with --processes.');
   return {
     embedded: values.embedded,
+    processes:
+      values.processes === undefined || values.processes === 'auto'
+        ? values.processes
+        : String(wholeNumber(usage, 'processes', values.processes, 1, 256)),
     guarantee: oneOf(usage, 'guarantee', values.guarantee, guarantees, String),
     seconds: wholeNumber(usage, 'seconds', values.seconds, 1, 60),
     count: wholeNumber(usage, 'count', values.count, 100, 1_000_000),
     only: values.only?.map((name) => oneOf(usage, 'only', name, scenarios, String)) ?? scenarios,
+    soak: values.soak === undefined ? undefined : wholeNumber(usage, 'soak', values.soak, 1, 10_000),
     json: values.json,
     cpuProf: values['cpu-prof'],
   };

@@ -45,12 +45,14 @@ export function cpuMicrosOfMachine() {
 }
 
 /**
- * Resident memory of one process.
+ * Resident memory of a process and its children.
  * @param {number} pid
+ * @returns {number}
  */
 export function rssMegabytes(pid) {
   const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
-  return Number(kilobytes) / 1024;
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean);
+  return children.reduce((sum, child) => sum + rssMegabytes(Number(child)), Number(kilobytes) / 1024);
 }
 
 /**

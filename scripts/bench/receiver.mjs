@@ -129,6 +129,9 @@ const handlers = {
   /** @param {number} run */
   arrivals: (run) => runs.get(run),
 
+  /** @param {number} run of which every further delivery fits no measurement */
+  forget: (run) => runs.delete(run),
+
   strange: () => strange,
 };
 

@@ -10,16 +10,25 @@ import { join } from 'node:path';
 /** @typedef {{ apiStart: number, apiEnd: number, workerStart: number, workerEnd: number }} Rss */
 
 /**
- * @typedef {object} Results
+ * @typedef {object} Setting
  * @property {string} machine
  * @property {string} date
  * @property {boolean} embedded
+ * @property {string | undefined} processes
+ */
+
+/** @typedef {{ toTable: (setting: Setting) => string, toJson: (setting: Setting) => unknown }} Report */
+
+/**
+ * @typedef {object} Figures
  * @property {number[]} raw per second
  * @property {ClosedLoop | undefined} closedLoop
  * @property {OpenLoop[]} openLoop
  * @property {FanOut | undefined} fanOut
  * @property {Rss} rss
  */
+
+/** @typedef {Setting & Figures} Results */
 
 const ourParts = /** @type {const} */ (['api', 'worker', 'postgres', 'rabbitmq', 'redis']);
 
@@ -87,40 +96,66 @@ export function toJson({ machine, date, raw, closedLoop, openLoop, fanOut, rss }
  * @param {Results} results
  * @returns {string}
  */
-export function toTable({ machine, date, embedded, raw, closedLoop, openLoop, fanOut, rss }) {
+export function toTable({ machine, date, embedded, processes, raw, closedLoop, openLoop, fanOut, rss }) {
+  const isSplit = !embedded && !processes;
   /** @type {[string, string][]} */
   const rows = [
-    ['machine', machine],
-    ['date', date],
-    ['stack', embedded ? 'embedded: one process with PGlite and an in-process queue' : 'PostgreSQL, RabbitMQ, Redis'],
+    ...settingRows({ machine, date, embedded, processes }),
     ['raw limit', `${whole(mean(raw))}/s (${raw.map(whole).join(', ')})`],
   ];
-  if (closedLoop) rows.push(...closedLoopRows(closedLoop, mean(raw), embedded));
+  if (closedLoop) rows.push(...closedLoopRows(closedLoop, mean(raw), isSplit));
   for (const { ratePerSecond, publishToReceiveMs, acceptedMs } of openLoop) {
     rows.push([`open loop ${ratePerSecond}/s`, `publish → receive ${milliseconds(publishToReceiveMs)}`]);
     rows.push(['', `201 ${milliseconds(acceptedMs)}`]);
   }
   if (fanOut) rows.push([`fan-out 1 → ${fanOut.subscriptions}`, `${whole(fanOut.deliveriesPerSecond)} deliveries/s`]);
-  rows.push(['memory (RSS)', `${embedded ? 'Heraut' : 'api'} ${whole(rss.apiStart)} → ${whole(rss.apiEnd)} MB`]);
-  if (!embedded) rows.push(['', `worker ${whole(rss.workerStart)} → ${whole(rss.workerEnd)} MB`]);
-  const width = Math.max(...rows.map(([name]) => name.length));
-  return rows.map(([name, value]) => `${name.padEnd(width)}   ${value}`).join('\n');
+  rows.push(['memory (RSS)', `${isSplit ? 'api' : 'Heraut'} ${whole(rss.apiStart)} → ${whole(rss.apiEnd)} MB`]);
+  if (isSplit) rows.push(['', `worker ${whole(rss.workerStart)} → ${whole(rss.workerEnd)} MB`]);
+  return inColumns(rows);
+}
+
+/**
+ * @param {Setting} setting
+ * @returns {[string, string][]}
+ */
+export function settingRows({ machine, date, embedded, processes }) {
+  const servers = `PostgreSQL, RabbitMQ, Redis${processes ? `; every role, PROCESSES=${processes}` : ''}`;
+  const stack = embedded ? 'embedded: one process with PGlite and an in-process queue' : servers;
+  return [
+    ['machine', machine],
+    ['date', date],
+    ['stack', stack],
+  ];
+}
+
+/**
+ * Each column but the last is as wide as its widest cell.
+ * @param {string[][]} rows
+ * @returns {string}
+ */
+export function inColumns(rows) {
+  const widthOf = (/** @type {number} */ column) => Math.max(...rows.map((row) => row[column]?.length ?? 0));
+  return rows
+    .map((row) =>
+      row.map((cell, column) => (column < row.length - 1 ? cell.padEnd(widthOf(column)) : cell)).join('   '),
+    )
+    .join('\n');
 }
 
 /**
  * @param {ClosedLoop} closedLoop
  * @param {number} rawPerSecond
- * @param {boolean} embedded
+ * @param {boolean} isSplit into a process for the API and one for the rest, to which the goals apply
  * @returns {[string, string][]}
  */
-function closedLoopRows(closedLoop, rawPerSecond, embedded) {
+function closedLoopRows(closedLoop, rawPerSecond, isSplit) {
   const { deliveries, deliveriesPerSecond, cpuMicrosPerDelivery, elsewhere, acceptedMs, bodyBytes } = closedLoop;
   const parts = ourParts.flatMap((part) => {
     const micros = cpuMicrosPerDelivery[part];
-    return micros === undefined ? [] : [`${embedded ? 'Heraut' : part} ${whole(micros)}`];
+    return micros === undefined ? [] : [`${part === 'api' && !isSplit ? 'Heraut' : part} ${whole(micros)}`];
   });
   const { load = 0, receiver = 0 } = cpuMicrosPerDelivery;
-  const goal = (/** @type {string} */ text) => (embedded ? '' : ` (goal: ${text})`);
+  const goal = (/** @type {string} */ text) => (isSplit ? ` (goal: ${text})` : '');
   return [
     ['closed loop', `${whole(deliveriesPerSecond)} deliveries/s of ${bodyBytes} bytes (${deliveries} in all)`],
     ['', `${(deliveriesPerSecond / rawPerSecond).toFixed(3)} of the raw limit${goal('at least 0.10')}`],
@@ -131,22 +166,25 @@ function closedLoopRows(closedLoop, rawPerSecond, embedded) {
   ];
 }
 
-/** @param {ClosedLoop} closedLoop */
-function totalCpu({ cpuMicrosPerDelivery }) {
+/**
+ * CPU microseconds of a delivery in all parts of the installation.
+ * @param {Pick<ClosedLoop, 'cpuMicrosPerDelivery'>} closedLoop
+ */
+export function totalCpu({ cpuMicrosPerDelivery }) {
   return ourParts.reduce((sum, part) => sum + (cpuMicrosPerDelivery[part] ?? 0), 0);
 }
 
 /** @param {number[]} values */
-const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+export const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 /** @param {number} value */
-const whole = (value) => value.toFixed(0);
+export const whole = (value) => value.toFixed(0);
 
 /** @param {number} value */
-const rounded = (value) => Math.round(value * 10) / 10;
+export const rounded = (value) => Math.round(value * 10) / 10;
 
 /** @param {Percentiles} percentiles */
-const roundedPercentiles = ({ p50, p95, p99 }) => ({ p50: rounded(p50), p95: rounded(p95), p99: rounded(p99) });
+export const roundedPercentiles = ({ p50, p95, p99 }) => ({ p50: rounded(p50), p95: rounded(p95), p99: rounded(p99) });
 
 /** @param {Percentiles} percentiles */
 const milliseconds = ({ p50, p95, p99 }) => `p50 ${p50.toFixed(1)}  p95 ${p95.toFixed(1)}  p99 ${p99.toFixed(1)} ms`;

@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { channels } from './notification.mjs';
 import { rssMegabytes, cpuMicrosOfMachine, cpuMicrosOfTree } from './processes.mjs';
+import { reckon } from './reckoning.mjs';
 
 /** @typedef {import('./child.mjs').Child<import('./receiver.mjs').ReceiverHandlers>} Receiver */
 /** @typedef {import('./child.mjs').Child<import('./load.mjs').LoadHandlers>} Load */
@@ -24,17 +26,21 @@ const publishers = 128;
 const stalledAfterMs = 30_000;
 /** After this the benchmark ends, even if deliveries still come. */
 const longestWaitMs = 120_000;
+/** A delivery that comes twice may do so a little later. */
+const latecomersMs = 2000;
 /** Results are written, logs flushed and memory tidied up a little after the last delivery; it is part of its price. */
 const aftermathMs = 1000;
 /** Until then code is still being compiled and memory still grows to its working size. */
 const warmUpNotifications = 40_000;
-const channels = { single: 'bench', many: 'bench-fan-out' };
 export const fanOutSubscriptions = 100;
 
-/** Measures, and remembers every notification for the reckoning at the end. */
+/** Measures, and remembers every notification until it is reckoned. */
 export class Measurements {
-  /** @type {Run[]} */
-  runs = [];
+  /** Those not reckoned yet. @type {Run[]} */
+  #runs = [];
+  #lastRun = 0;
+  /** What is wrong with those that were reckoned, in sentences. @type {string[]} */
+  #wrong = [];
 
   /**
    * @param {object} parts
@@ -136,6 +142,29 @@ export class Measurements {
     return { api: api ? rssMegabytes(api) : 0, worker: worker ? rssMegabytes(worker) : 0 };
   }
 
+  /**
+   * Compares what was accepted with what arrived, and forgets both, here and in the receiver: a measurement that lasts for hours
+   * needs no more memory than one of minutes. A delivery that comes later fits no measurement, and is counted as that.
+   * @param {{ except: number }} how the last so many measurements are kept: a delivery that comes twice may do so a little later
+   */
+  async reckon({ except }) {
+    for (const run of this.#runs.splice(0, Math.max(0, this.#runs.length - except))) {
+      this.#wrong.push(...reckon(run, await this.#arrivals(run.run)));
+      await this.receiver.call('forget', run.run);
+    }
+  }
+
+  /**
+   * After the last measurement.
+   * @returns {Promise<string[]>} what is wrong with all of them, in sentences
+   */
+  async findWrong() {
+    await sleep(latecomersMs);
+    await this.reckon({ except: 0 });
+    const strange = await this.receiver.call('strange', undefined);
+    return strange > 0 ? [...this.#wrong, `${strange} calls to the receiver fit no measurement`] : this.#wrong;
+  }
+
   #cpu() {
     const pids = { ...this.installation.pids, load: this.load.pid, receiver: this.receiver.pid };
     return { parts: mapValues(pids, (pid) => cpuMicrosOfTree(pid)), machine: cpuMicrosOfMachine() };
@@ -156,7 +185,7 @@ export class Measurements {
     name,
     { seconds, count, ratePerSecond, isRaw = false, channel = channels.single, together = publishers },
   ) {
-    const run = this.runs.length + 1;
+    const run = ++this.#lastRun;
     const subscriptions = channel === channels.many ? fanOutSubscriptions : 1;
     await this.receiver.call('begin', { run, notifications: count, subscriptions });
     const target = isRaw ? this.#receiverAsTarget(run) : this.#apiAsTarget(run, channel);
@@ -166,8 +195,8 @@ export class Measurements {
     const published = await this.#reporting(name, run, publishing);
     const expected = published.ids.filter((id) => id !== '').length * subscriptions;
     await this.#reporting(name, run, this.#arrived(run, expected));
-    this.runs.push({ run, name, subscriptions, published });
-    const arrivals = await this.arrivals(run);
+    this.#runs.push({ run, name, subscriptions, published });
+    const arrivals = await this.#arrivals(run);
     return { published, arrivals };
   }
 
@@ -190,7 +219,7 @@ export class Measurements {
    * @param {number} run
    * @returns {Promise<Arrivals>}
    */
-  async arrivals(run) {
+  async #arrivals(run) {
     const arrivals = await this.receiver.call('arrivals', run);
     if (!arrivals) throw new Error(`The receiver knows nothing of run ${run}.`);
     return arrivals;

@@ -42,6 +42,21 @@ export class LedgerView {
     return row.again;
   }
 
+  /** Where deliveries are locked, or are about to be. @returns {Promise<'redis' | 'postgres'>} */
+  async locksAreIn() {
+    const outages = await this.#query('SELECT FROM redis_outage WHERE ends_at > now()');
+    return outages.length > 0 ? 'postgres' : 'redis';
+  }
+
+  /** Locks and seals that have been written to Postgres because Redis could not be used. */
+  async lockedAndSealed() {
+    const [row] = await this.#query(
+      `SELECT count(*) FILTER (WHERE token IS NOT NULL)::int AS locked, count(*) FILTER (WHERE token IS NULL)::int AS sealed
+       FROM idempotency_key WHERE expires_at > now()`,
+    );
+    return /** @type {{ locked: number, sealed: number }} */ (row);
+  }
+
   /** From now on, deliveries that are handed out again are counted by the state they were in. */
   async watchHandOuts() {
     await this.#query(`

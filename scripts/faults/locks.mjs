@@ -13,12 +13,28 @@ return locked`;
  * @param {string} redisUrl
  * @returns {Promise<number>}
  */
-export async function countLocked(redisUrl) {
+export const countLocked = async (redisUrl) => Number(await withRedis(redisUrl, (redis) => redis.eval(countScript, 0)));
+
+/**
+ * How many locks, seals and other keys Redis has.
+ * @param {string} redisUrl
+ * @returns {Promise<number>}
+ */
+export const countKeys = (redisUrl) => withRedis(redisUrl, (redis) => redis.dbsize());
+
+/**
+ * A connection of its own each time: a scenario may be about to break Redis.
+ * @template T
+ * @param {string} redisUrl
+ * @param {(redis: Redis) => Promise<T>} work
+ * @returns {Promise<T>}
+ */
+export async function withRedis(redisUrl, work) {
   const redis = new Redis(redisUrl, { lazyConnect: true, maxRetriesPerRequest: 0 });
   redis.on('error', () => {}); // the command fails as well
   await redis.connect();
   try {
-    return Number(await redis.eval(countScript, 0));
+    return await work(redis);
   } finally {
     redis.disconnect();
   }

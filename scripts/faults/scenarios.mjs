@@ -12,6 +12,9 @@ const superfluousShare = 0.01;
 /** After the return of an empty RabbitMQ, the time in which everything that was in it must arrive. */
 const drainedWithinMs = 15_000;
 
+/** Of what is published while Redis cannot be used, this share must arrive meanwhile: deliveries go on. */
+const goesOnShare = 0.25;
+
 const shiftedClock = fileURLToPath(new URL('shifted-clock.mjs', import.meta.url));
 
 /** The lengths of a scenario: in full, with --quick, and among the tests. */
@@ -21,6 +24,7 @@ const paces = {
     // Past its lock, its sign of life in Redis, its heartbeat in Postgres, and the leases.
     frozenMs: 22_000,
     cuttingMs: 14_000,
+    withoutRedisMs: 15_000,
     outageMs: 300_000,
     standstillMs: 300_000,
     standing: 50_000,
@@ -30,6 +34,7 @@ const paces = {
     rounds: 2,
     frozenMs: 8000,
     cuttingMs: 5000,
+    withoutRedisMs: 5000,
     outageMs: 15_000,
     standstillMs: 40_000,
     standing: 2500,
@@ -39,6 +44,7 @@ const paces = {
     rounds: 1,
     frozenMs: 6000,
     cuttingMs: 3000,
+    withoutRedisMs: 2000,
     outageMs: 3000,
     standstillMs: 25_000,
     standing: 500,
@@ -195,6 +201,36 @@ const redis = [
         await stage.pause(1000, 2000);
       }
     },
+  },
+  {
+    name: 'redis-full',
+    needsServers: true,
+    breakThings: (stage) =>
+      goOnWithoutRedis(
+        stage,
+        () => stage.servers.fillRedis(),
+        () => stage.servers.emptyRedis(),
+      ),
+  },
+  {
+    name: 'redis-frozen',
+    needsServers: true,
+    breakThings: (stage) =>
+      goOnWithoutRedis(
+        stage,
+        () => stage.servers.redis.freeze(),
+        () => stage.servers.redis.thaw(),
+      ),
+  },
+  {
+    name: 'redis-away',
+    needsServers: true,
+    breakThings: (stage) =>
+      goOnWithoutRedis(
+        stage,
+        () => stage.servers.redis.kill9(),
+        () => stage.servers.redis.start(),
+      ),
   },
 ];
 
@@ -354,6 +390,38 @@ export const scenarios = [
   ...everything,
   ...backlogs,
 ];
+
+/**
+ * For longer than Heraut waits for Redis. A worker is killed while locks are in Postgres, and another when they are in Redis again.
+ * @param {Stage} stage
+ * @param {() => Promise<void>} begin
+ * @param {() => Promise<void>} end
+ */
+async function goOnWithoutRedis(stage, begin, end) {
+  const { withoutRedisMs } = paceOf(stage);
+  await stage.noteLocked();
+  await stage.whileBroken(async () => {
+    await begin();
+    await stage.untilRedisIsGivenUp();
+    const arrivedBefore = await countArrivals(stage);
+    await sleep(withoutRedisMs);
+    const arrived = (await countArrivals(stage)) - arrivedBefore;
+    const published = (stage.environment.ratePerSecond * withoutRedisMs) / 1000;
+    if (arrived < published * goesOnShare) {
+      stage.wrong.push(`without Redis ${arrived} at-least-once deliveries arrived while ${published} were published`);
+    }
+    await killTogether(stage, [stage.random.oneOf(stage.cluster.of('worker'))]);
+    await end();
+    await stage.untilRedisIsBack();
+  });
+  await killTogether(stage, [stage.random.oneOf(stage.cluster.of('worker'))]);
+}
+
+/** @param {Stage} stage @returns {Promise<number>} at least once */
+async function countArrivals(stage) {
+  const { different } = await stage.receiver.call('progress', undefined);
+  return different[0] ?? 0;
+}
 
 /**
  * @param {Stage} stage

@@ -1,6 +1,6 @@
-import { Redis } from 'ioredis';
 import pg from 'pg';
 import { startPrivateServers } from '../private-servers.mjs';
+import { withRedis } from './locks.mjs';
 
 /** @typedef {import('../private-servers.mjs').PrivateServers} PrivateServers */
 
@@ -36,7 +36,9 @@ export class FaultyServers {
 
   /** Starts all of them again, with their data. */
   async heal() {
+    await this.redis.thaw();
     await Promise.all([this.postgres.start(), this.rabbitmq.start(), this.redis.start()]);
+    await this.emptyRedis();
     await this.endMemoryAlarm();
   }
 
@@ -64,11 +66,16 @@ export class FaultyServers {
   }
 
   async flushRedis() {
-    const redis = new Redis(this.redis.url, { lazyConnect: true, maxRetriesPerRequest: 0 });
-    redis.on('error', () => {}); // the command fails as well
-    await redis.connect();
-    await redis.flushall();
-    redis.disconnect();
+    await withRedis(this.redis.url, (redis) => redis.flushall());
+  }
+
+  /** Redis refuses every write that needs memory, and evicts nothing, until `emptyRedis`. */
+  async fillRedis() {
+    await withRedis(this.redis.url, (redis) => redis.config('SET', 'maxmemory', '1'));
+  }
+
+  async emptyRedis() {
+    await withRedis(this.redis.url, (redis) => redis.config('SET', 'maxmemory', '0'));
   }
 
   /** Blocks every publisher, as a broker does whose memory is full, until `endMemoryAlarm`. */

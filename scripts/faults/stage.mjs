@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { sharedNowMs } from '../bench/clock.mjs';
 import { filters } from '../bench/notification.mjs';
 import { Cluster } from './cluster.mjs';
-import { countLocked } from './locks.mjs';
+import { countKeys, countLocked } from './locks.mjs';
 import { LedgerView } from './ledger-view.mjs';
 import { PostgresProxy } from './postgres-proxy.mjs';
 import { Random } from './random.mjs';
@@ -128,7 +128,34 @@ export class Stage {
    * way, or have arrived without a record of it.
    */
   async noteLocked() {
-    this.inFlight += await countLocked(/** @type {string} */ (this.environment.settings.REDIS_URL));
+    const isInRedis = (await this.ledger.locksAreIn()) === 'redis';
+    this.inFlight += isInRedis ? await countLocked(this.#redisUrl) : (await this.ledger.lockedAndSealed()).locked;
+  }
+
+  /** Until deliveries are locked and sealed in Postgres. */
+  async untilRedisIsGivenUp() {
+    await this.#until('Redis to be given up', async () => (await this.ledger.lockedAndSealed()).sealed > 0);
+  }
+
+  /** Until deliveries are locked and sealed in Redis again. */
+  async untilRedisIsBack() {
+    await this.#until('locks to return to Redis', async () => (await this.ledger.locksAreIn()) === 'redis');
+    const before = await countKeys(this.#redisUrl);
+    await this.#until('new keys in Redis', async () => (await countKeys(this.#redisUrl)) > before);
+  }
+
+  get #redisUrl() {
+    return /** @type {string} */ (this.environment.settings.REDIS_URL);
+  }
+
+  /**
+   * @param {string} what
+   * @param {() => Promise<boolean>} isTrue
+   */
+  async #until(what, isTrue) {
+    for (const giveUpAt = sharedNowMs() + 90_000; sharedNowMs() < giveUpAt; await sleep(100))
+      if (await isTrue()) return;
+    throw new Error(`waited 90 s in vain for ${what}`);
   }
 
   /** For a fault that also empties Redis: counts deliveries that have arrived without the ledger knowing. */

@@ -4,7 +4,7 @@ import { freePort } from './private-server.mjs';
 const composeFile = new URL('../../docker/compose.test.yml', import.meta.url).pathname;
 
 /** @typedef {import('./private-server.mjs').PrivateServer} PrivateServer */
-/** @typedef {Pick<PrivateServer, 'url' | 'port' | 'pid' | 'start' | 'stop' | 'kill9' | 'restart' | 'wipe'>} Controls */
+/** @typedef {Pick<PrivateServer, 'url' | 'port' | 'pid' | 'start' | 'stop' | 'kill9' | 'freeze' | 'thaw' | 'restart' | 'wipe'>} Controls */
 
 /**
  * The same three servers as containers, for machines that have none of the programs.
@@ -60,6 +60,8 @@ export async function composeServers(project) {
       start,
       stop,
       kill9,
+      freeze: async () => void compose('pause', service),
+      thaw: async () => void compose('unpause', service),
       restart: async () => {
         await stop();
         await start();

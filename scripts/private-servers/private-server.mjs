@@ -98,6 +98,15 @@ export class PrivateServer {
     await this.#ended;
   }
 
+  /** Stops it without ending it: it accepts connections, and answers nothing until `thaw`. */
+  async freeze() {
+    this.#child?.kill('SIGSTOP');
+  }
+
+  async thaw() {
+    this.#child?.kill('SIGCONT');
+  }
+
   async restart() {
     await this.stop();
     await this.start();

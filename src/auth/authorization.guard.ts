@@ -47,16 +47,28 @@ export class AuthorizationGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     const request = context.switchToHttp().getRequest<FastifyRequest>();
     const requirement = this.reflector.getAllAndOverride(Requirement, [context.getHandler(), context.getClass()]);
+    const application = this.authorize(request, requirement);
+    return application instanceof Promise
+      ? application.then((late) => admit(request, late))
+      : admit(request, application);
+  }
+
+  /**
+   * The application that sent the request; a promise only where another process may just have changed something.
+   * @throws {PermissionProblem} when it is none, or may not do this
+   * @throws {UnavailableProblem} when that cannot be looked up
+   */
+  authorize(request: FastifyRequest, requirement: readonly Scope[] | 'superuser'): Application | Promise<Application> {
     const token = bearerToken(request.headers.authorization);
     if (token === undefined) throw new PermissionProblem('permission_denied', 'The request has no bearer token.');
     const result = this.identify(token, requirement);
-    if (!(result instanceof PermissionProblem)) return admit(request, result);
+    if (!(result instanceof PermissionProblem)) return result;
     if (!mayBeOutdated.has(result.code)) throw result;
-    return this.lookAgain(request, token, requirement);
+    return this.lookAgain(token, requirement);
   }
 
   /** Another process may just have made the application, given it a new secret, or a scope. */
-  private async lookAgain(request: FastifyRequest, token: string, requirement: readonly Scope[] | 'superuser') {
+  private async lookAgain(token: string, requirement: readonly Scope[] | 'superuser'): Promise<Application> {
     try {
       await this.catalogue.refresh();
     } catch (error) {
@@ -64,7 +76,7 @@ export class AuthorizationGuard implements CanActivate {
     }
     const result = this.identify(token, requirement);
     if (result instanceof PermissionProblem) throw result;
-    return admit(request, result);
+    return result;
   }
 
   private identify(token: string, requirement: readonly Scope[] | 'superuser'): Application | PermissionProblem {

@@ -14,6 +14,7 @@ describe('settings', () => {
       HOST: '127.0.0.1',
       PORT: 8000,
       ROLES: ['api', 'worker', 'dispatcher'],
+      PROCESSES: 1,
       DATA_DIR: './data',
       NOTIFICATION_REQUESTS_TIMEOUT: 10,
       JWT_EXPIRY: 3600,
@@ -36,6 +37,7 @@ describe('settings', () => {
     const settings = readSettings({
       ...withUrls,
       PORT: '9000',
+      PROCESSES: '4',
       ROLES: ' api , worker,',
       NOTIFICATION_REQUESTS_TIMEOUT: '2.5',
       TEST_CALLBACK_AUTH: 'false',
@@ -45,6 +47,7 @@ describe('settings', () => {
     expect(settings).toMatchObject({
       ...withUrls,
       PORT: 9000,
+      PROCESSES: 4,
       ROLES: ['api', 'worker'],
       NOTIFICATION_REQUESTS_TIMEOUT: 2.5,
       TEST_CALLBACK_AUTH: false,
@@ -73,6 +76,10 @@ describe('settings', () => {
     ['DATABASE_URL', 'db.example:5432'],
     ['REDIS_URL', 'unix:///run/redis'],
     ['ROLES', ','],
+    ['PROCESSES', '0'],
+    ['PROCESSES', '1.5'],
+    ['PROCESSES', 'all'],
+    ['PROCESSES', '2'], // of the embedded database
     ['QUEUE_PREFIX', 'with space'],
     ['TEST_CALLBACK_AUTH', 'perhaps'],
     ['NOTIFICATION_REQUESTS_TIMEOUT', '0'],

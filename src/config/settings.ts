@@ -49,6 +49,12 @@ export const settingsSchema = z
       .describe(
         'Roles of this process, comma-separated: `api`, `worker`, `dispatcher`. Without `api` it serves `/`, `/health` and `/metrics` only.',
       ),
+    PROCESSES: z
+      .union([z.literal('auto'), wholeNumber(1, 256)], { error: 'must be `auto` or a whole number from 1 to 256' })
+      .default(1)
+      .describe(
+        'Processes that share the port and have these roles, started and restarted by the one that was started; only the first of them has the role `dispatcher`. `auto`: one for each core and 512 MB of memory, and one on the embedded database. `npm start` sets `auto`.',
+      ),
 
     DATABASE_URL: url('postgres:', 'postgresql:').describe(
       'PostgreSQL 15 or newer, the ledger. Not set: an embedded database in `DATA_DIR` (one process, no fsync).',
@@ -58,7 +64,9 @@ export const settingsSchema = z
     DATA_DIR: z.string().default('./data').describe('Directory of the embedded database. Unused with `DATABASE_URL`.'),
     DATABASE_POOL_SIZE: wholeNumber(2, 200)
       .default(10)
-      .describe('Postgres connections of this process: this many for the hot path and as many again for the rest.'),
+      .describe(
+        'Postgres connections of one process: this many for the hot path and as many again for the rest. Not set, and more than four `PROCESSES`: 40 divided by them, at least 2.',
+      ),
     DATABASE_TIMEOUT: z.coerce
       .number()
       .min(0.1)
@@ -107,7 +115,9 @@ export const settingsSchema = z
       .describe('Calls to receivers that one worker has open at once; further work stays in the queue.'),
     MAX_IN_FLIGHT_PER_ENDPOINT: wholeNumber(1, 10_000)
       .default(128)
-      .describe('Most of these calls that one endpoint (callback URL) may have; further work goes back to the ledger.'),
+      .describe(
+        'Most of these calls that one endpoint (callback URL) may have; further work goes back to the ledger. Divided by `PROCESSES`, with at least one for each.',
+      ),
     TEST_CALLBACK_AUTH: z
       .stringbool()
       .default(true)
@@ -200,6 +210,13 @@ export const settingsSchema = z
         code: 'custom',
         path: ['ROLES'],
         message: 'without DATABASE_URL only one process can open the database, so it must have all roles',
+      });
+    }
+    if (!settings.DATABASE_URL && settings.PROCESSES !== 'auto' && settings.PROCESSES > 1) {
+      context.addIssue({
+        code: 'custom',
+        path: ['PROCESSES'],
+        message: 'without DATABASE_URL only one process can open the database',
       });
     }
   });

@@ -11,7 +11,10 @@ export class RedisAttemptStates extends AttemptStates {
   }
 
   put(key: DeliveryKey, state: AttemptState, keepMs: number): void {
-    this.redis.set(nameOf(key), JSON.stringify(state), 'PX', Math.ceil(keepMs)).catch(this.report);
+    this.redis.set(nameOf(key), JSON.stringify(state), 'PX', Math.ceil(keepMs)).catch((error: unknown) => {
+      this.report(error);
+      this.remove(key); // a full Redis still deletes: no state is better than the one before
+    });
   }
 
   remove(key: DeliveryKey): void {

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { Postgres } from '../infra/postgres/postgres.js';
-import type { Delivery } from '../ledger/delivery.js';
+import type { Delivery, HandedOut } from '../ledger/delivery.js';
 import { readBodies } from '../ledger/read-bodies.js';
 import { stillQueued } from '../ledger/still-queued.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
@@ -11,7 +11,7 @@ import type { Chunk } from '../queue/chunk.js';
 const freshMs = 1000;
 
 /** A delivery with the bytes to send. */
-export type Loaded = Delivery & { bytes: Buffer };
+export type Loaded = Delivery & { body: Buffer };
 
 /** Makes of a chunk what is to be sent of it. */
 @Injectable()
@@ -29,17 +29,13 @@ export class ChunkLoader {
     const isFresh = !isRedelivered && ageMs < freshMs && ageMs > -freshMs;
     const deliveries = isFresh ? chunk.deliveries : await this.stillToSend(chunk);
     const missing = new Set(deliveries.filter(({ body }) => body === null).map(({ notificationId }) => notificationId));
-    const bodies = missing.size > 0 ? await readBodies(this.postgres, [...missing]) : new Map<string, string>();
-    const buffers = new Map<string, Buffer>(); // one for all deliveries of a notification
-    return deliveries.flatMap((delivery) => {
-      const { notificationId } = delivery;
-      const body = delivery.body ?? bodies.get(notificationId);
-      if (body === undefined) return []; // past its retention
-      let bytes = buffers.get(notificationId);
-      if (!bytes) buffers.set(notificationId, (bytes = Buffer.from(body)));
-      return [{ ...delivery, bytes }];
-    });
+    if (missing.size === 0) return deliveries.filter(isLoaded);
+    const bodies = await readBodies(this.postgres, [...missing]);
+    return deliveries
+      .map((delivery) => ({ ...delivery, body: delivery.body ?? bodies.get(delivery.notificationId) ?? null }))
+      .filter(isLoaded);
   }
+
   /** What of a chunk is still queued; from then on subscriptions that were deleted before now are known to be. */
   private async stillToSend(chunk: Chunk): Promise<Chunk['deliveries']> {
     const { deliveries, catalogueVersion } = await stillQueued(this.postgres, chunk.deliveries);
@@ -47,3 +43,6 @@ export class ChunkLoader {
     return deliveries;
   }
 }
+
+/** False for one that is past its retention: its text is no longer in the ledger. */
+const isLoaded = (delivery: HandedOut): delivery is Loaded => delivery.body !== null;

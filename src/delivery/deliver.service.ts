@@ -14,6 +14,7 @@ import { Decider } from './decider.service.js';
 import { filteredCounted } from './delivery.counters.js';
 import { EndpointWindows, verdictOn, type EndpointWindow } from './endpoint-window.js';
 import { sealMsOf } from './seal-lifetime.js';
+import { fromSeal, toSeal, type SealedOutcome } from './sealed-outcome.js';
 import { Sender } from './sender.service.js';
 import { untilItWorks } from './until-it-works.js';
 
@@ -39,7 +40,7 @@ export class DeliverService {
   private readonly settings: Config['settings'];
   private readonly atLeastOnceCustomers: ReadonlySet<string>;
   private readonly windows: EndpointWindows;
-  private readonly keys: IdempotentOperation<Outcome>;
+  private readonly keys: IdempotentOperation<SealedOutcome>;
 
   constructor(
     { settings }: Config,
@@ -86,7 +87,7 @@ export class DeliverService {
         window.leave(verdictOn(response), response.durationMs);
         outcome = await this.decider.decide(delivery, 'at-least-once', response);
       }
-      await (isSealed(outcome) ? key.lock.seal(outcome, this.sealMs(subscription)) : key.lock.release());
+      await (isSealed(outcome) ? key.lock.seal(toSeal(outcome), this.sealMs(subscription)) : key.lock.release());
       await this.settle(delivery, outcome, 'queued', stopping);
     } finally {
       await key.lock.release(); // does nothing, unless an error came before: the lock must not be extended for ever
@@ -114,7 +115,7 @@ export class DeliverService {
     await this.settle(delivery, ending, 'queued', stopping);
   }
 
-  private lock(delivery: Delivery, stopping: AbortSignal): Promise<Acquired<Outcome>> {
+  private lock(delivery: Delivery, stopping: AbortSignal): Promise<Acquired<SealedOutcome>> {
     return untilItWorks(() => this.keys.acquire(idOf(delivery)), this.clock, stopping);
   }
 
@@ -138,14 +139,14 @@ export class DeliverService {
 
   /** Sealed: the ledger may have missed that outcome, so it is written. Locked: the holder will settle it within a short lease. */
   private async yieldTo(
-    key: Exclude<Acquired<Outcome>, { kind: 'acquired' }>,
+    key: Exclude<Acquired<SealedOutcome>, { kind: 'acquired' }>,
     delivery: Delivery,
     stopping: AbortSignal,
   ): Promise<void> {
     if (key.kind === 'sealed') {
       filteredCounted.inc();
       this.logger.log({ event: 'delivery.filtered', ...keyOf(delivery) });
-      return this.settle(delivery, key.outcome, 'queued', stopping);
+      return this.settle(delivery, fromSeal(key.outcome), 'queued', stopping);
     }
     const leaseMs = this.settings.NOTIFICATION_REQUESTS_TIMEOUT * 1000 + lockedSlackMs;
     await untilItWorks(() => this.inHand.leaveToHolder(delivery, leaseMs), this.clock, stopping);
@@ -179,7 +180,8 @@ export class DeliverService {
 }
 
 /** After these no worker may call the receiver again. An ending without a call is not sealed: an operator may retry it. */
-const isSealed = ({ state }: Outcome): boolean => state === 'delivered' || state === 'failed';
+const isSealed = (outcome: Outcome): outcome is Outcome & { state: 'delivered' | 'failed' } =>
+  outcome.state === 'delivered' || outcome.state === 'failed';
 
 const keyOf = ({ notificationId, subscriptionId, generation }: Delivery) => ({
   notificationId,

@@ -31,7 +31,7 @@ const delivery = {
   failures: 0,
   replays: 0,
   expiresAt: null,
-  body: '{}',
+  body: Buffer.from('{}'),
 };
 
 /** Answers as a store does that is far away: after a moment. */

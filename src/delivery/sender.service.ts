@@ -27,7 +27,7 @@ export class Sender {
         'webhook-id': delivery.notificationId,
         'webhook-attempt': String(number),
       },
-      body: delivery.bytes,
+      body: delivery.body,
     });
   }
 }

@@ -8,7 +8,7 @@ import { DeliveryQueue } from '../queue/delivery-queue.js';
 import { QueueModule } from '../queue/queue.module.js';
 import { HealthChecks } from './health-checks.service.js';
 import { HealthController } from './health.controller.js';
-import { migrationsHaveRun, postgresAnswers, rabbitMqWorks, redisAnswers, roleIsAlive } from './part-checks.js';
+import { migrationsHaveRun, postgresAnswers, rabbitMqWorks, redisIsInUse, roleIsAlive } from './part-checks.js';
 
 @Module({ imports: [QueueModule], controllers: [HealthController], providers: [HealthChecks] })
 export class HealthModule {
@@ -23,7 +23,7 @@ export class HealthModule {
     checks.register(postgresAnswers(postgres));
     checks.register(migrationsHaveRun(postgres));
     if (settings.AMQP_URL) checks.register(rabbitMqWorks(queue));
-    if (redis) checks.register(redisAnswers(redis));
+    if (redis) checks.register(redisIsInUse(redis, postgres));
     checks.register(roleIsAlive(heartbeat, 'worker', 'nothing is delivered'));
     checks.register(roleIsAlive(heartbeat, 'dispatcher', 'nothing is retried'));
   }

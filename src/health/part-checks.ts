@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Role } from '../config/settings.js';
+import { isRedisGivenUp } from '../idempotency/redis-outage.js';
 import type { Postgres } from '../infra/postgres/postgres.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
 import type { DeliveryQueue } from '../queue/delivery-queue.js';
@@ -40,13 +41,19 @@ export function rabbitMqWorks(queue: DeliveryQueue): HealthCheck {
   };
 }
 
-/** Without Redis a worker cannot tell whether another one is sending a delivery, so it waits. */
-export function redisAnswers(redis: Redis): HealthCheck {
+/** Without Redis, deliveries are locked in Postgres: it costs speed, and stops nothing for longer than the change takes. */
+export function redisIsInUse(redis: Redis, postgres: Postgres): HealthCheck {
   return {
     name: 'redis',
-    stops: ['worker'],
+    stops: [],
     check: async () => {
       await redis.ping();
+      const isGivenUp = await isRedisGivenUp(postgres).catch(() => false); // that Postgres is down, its own check says
+      if (isGivenUp) {
+        throw new PartDown(
+          'a worker could not write to it: deliveries are locked in Postgres until all workers can again',
+        );
+      }
     },
   };
 }

@@ -2,7 +2,7 @@ import { Batcher } from '../infra/batcher.js';
 import { isDataError } from '../infra/postgres/postgres-errors.js';
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { rowsOf, statement } from '../infra/postgres/statement.js';
-import { IdempotencyStore, type LockAnswer, type LockRequest } from './idempotency-store.js';
+import { IdempotencyStore, type LockAnswer, type LockRequest, type Sealed } from './idempotency-store.js';
 
 const wanted = rowsOf<LockRequest>('wanted', {
   key: ['text', (request) => request.key],
@@ -95,6 +95,7 @@ const batching = { maxItems: 256, lingerMs: 1, isolate: isDataError };
 export class PostgresIdempotencyStore extends IdempotencyStore {
   private readonly acquiring = new Batcher<LockRequest, LockAnswer>((batch) => this.acquireTogether(batch), batching);
   private readonly changing = new Batcher<LockChange, boolean>((batch) => this.changeTogether(batch), batching);
+  private readonly reading = new Batcher<string, Sealed | undefined>((keys) => this.readTogether(keys), batching);
 
   constructor(private readonly postgres: Postgres) {
     super();
@@ -121,6 +122,11 @@ export class PostgresIdempotencyStore extends IdempotencyStore {
     return this.changing.add({ key, token, verb: 'release', ttlMs: 0, outcome: null });
   }
 
+  /** The seal of a key, where it has one. */
+  sealOf(key: string): Promise<Sealed | undefined> {
+    return this.reading.add(key);
+  }
+
   async sweep(): Promise<void> {
     while ((await this.postgres.affected(sweepKeys, { most: sweepTogether })) === sweepTogether);
   }
@@ -143,6 +149,14 @@ export class PostgresIdempotencyStore extends IdempotencyStore {
       const own = first.get(request.key) === request ? answers.get(request.key) : undefined;
       // Not found: it was locked when the first statement ran, and has been released since.
       return own ?? found.get(request.key) ?? { kind: 'locked' };
+    });
+  }
+
+  private async readTogether(keys: string[]): Promise<(Sealed | undefined)[]> {
+    const found = await this.find(keys);
+    return keys.map((key) => {
+      const answer = found.get(key);
+      return answer?.kind === 'sealed' ? answer : undefined;
     });
   }
 

@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
-import type { Redis } from 'ioredis';
+import { ReplyError, type Redis } from 'ioredis';
 import { Batcher } from '../infra/batcher.js';
-import { IdempotencyStore, type LockAnswer, type LockRequest } from './idempotency-store.js';
+import { IdempotencyStore, type LockAnswer, type LockRequest, type Sealed } from './idempotency-store.js';
 
 /*
  * Value under a key: `L<token> <hash>` locked, `S<hash> <outcome as JSON>` sealed; the hash may be empty. A holder is
@@ -85,7 +85,8 @@ type WithScripts = Redis & {
 };
 
 const livenessTtlMs = 5000;
-const livenessIntervalMs = 1500;
+/** Milliseconds. `silentAfter`: longer than an answer may take, and than a connection that broke needs to be replaced. */
+const livenessTimes = { beatEvery: 1500, silentAfter: 5000 };
 const batching = { maxItems: 256, lingerMs: 1, concurrency: 2 };
 
 export class RedisIdempotencyStore extends IdempotencyStore {
@@ -93,11 +94,17 @@ export class RedisIdempotencyStore extends IdempotencyStore {
   private readonly redis: WithScripts;
   private readonly acquiring = new Batcher<LockRequest, LockAnswer>((batch) => this.acquireTogether(batch), batching);
   private readonly changing = new Batcher<LockChange, boolean>((batch) => this.changeTogether(batch), batching);
+  private readonly reading = new Batcher<string, Sealed | undefined>((keys) => this.readTogether(keys), batching);
   private timer: NodeJS.Timeout | undefined;
+  /** By `performance.now()`: the start of the first sign of life that failed and was followed by none that succeeded. */
+  failingSince: number | undefined;
+  private answeredAt = -Infinity;
+  private connectedAnewAt = -Infinity;
 
   constructor(
     redis: Redis,
     private readonly processId: string,
+    private readonly times = livenessTimes,
   ) {
     super();
     redis.defineCommand('acquireKeys', { lua: acquireScript });
@@ -106,13 +113,10 @@ export class RedisIdempotencyStore extends IdempotencyStore {
   }
 
   async announce(): Promise<void> {
-    const beat = () => this.redis.set(`w:${this.processId}`, '1', 'PX', livenessTtlMs);
     // After an outage or a flush of Redis this process counts as alive again with its next beat.
-    const tryBeat = () =>
-      beat().catch((error: unknown) => this.logger.debug({ event: 'redis.liveness-failed', error }));
-    this.redis.on('ready', () => void tryBeat());
-    this.timer = setInterval(() => void tryBeat(), livenessIntervalMs).unref();
-    await tryBeat();
+    this.redis.on('ready', () => void this.beat());
+    this.timer = setInterval(() => void this.beat(), this.times.beatEvery).unref();
+    await this.beat();
   }
 
   async withdraw(): Promise<void> {
@@ -120,6 +124,35 @@ export class RedisIdempotencyStore extends IdempotencyStore {
     await this.redis.del(`w:${this.processId}`).catch((error: unknown) => {
       this.logger.debug({ event: 'redis.liveness-failed', error }); // then it expires
     });
+  }
+
+  /** Whether Redis answers, if only to refuse: full or read-only, it can still be read. */
+  get answers(): boolean {
+    return performance.now() - this.answeredAt < this.times.silentAfter;
+  }
+
+  /** Also a trial: what keeps Redis from storing this keeps it from storing locks. */
+  private async beat(): Promise<void> {
+    const began = performance.now();
+    try {
+      await this.redis.set(`w:${this.processId}`, '1', 'PX', livenessTtlMs);
+      this.failingSince = undefined;
+      this.answeredAt = performance.now();
+    } catch (error) {
+      this.failingSince ??= began;
+      if (error instanceof ReplyError) this.answeredAt = performance.now();
+      this.logger.debug({ event: 'redis.liveness-failed', error });
+      this.replaceSilentConnection();
+    }
+  }
+
+  /** The system gives up a connection beyond which packets vanish after a quarter of an hour. A new one may work now. */
+  private replaceSilentConnection(): void {
+    const now = performance.now();
+    const isOld = now - this.connectedAnewAt >= this.times.silentAfter;
+    if (this.answers || !isOld || this.redis.status !== 'ready') return;
+    this.connectedAnewAt = now;
+    this.redis.disconnect(true);
   }
 
   acquire(request: LockRequest): Promise<LockAnswer> {
@@ -136,6 +169,11 @@ export class RedisIdempotencyStore extends IdempotencyStore {
 
   release(key: string, token: string): Promise<boolean> {
     return this.changing.add({ key, token, verb: 'release', ttlMs: 0, outcome: '' });
+  }
+
+  /** The seal of a key, where it has one. */
+  sealOf(key: string): Promise<Sealed | undefined> {
+    return this.reading.add(key);
   }
 
   /** Redis forgets by itself. */
@@ -172,6 +210,14 @@ export class RedisIdempotencyStore extends IdempotencyStore {
     // which nothing is sent twice.
     this.logger.error({ event: 'idempotency.value-unreadable', key });
     return { kind: 'locked' };
+  }
+
+  private async readTogether(keys: string[]): Promise<(Sealed | undefined)[]> {
+    const found = await this.redis.mget(keys);
+    return found.map((value, index) => {
+      const answer = value?.startsWith('S') ? this.read(`=${value}`, keys[index]!) : undefined;
+      return answer?.kind === 'sealed' ? answer : undefined;
+    });
   }
 
   private async changeTogether(batch: LockChange[]): Promise<boolean[]> {

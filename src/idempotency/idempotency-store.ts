@@ -9,14 +9,20 @@ export interface LockRequest {
   mayTakeOver: boolean;
 }
 
+/** The work was done; `outcome` is its result, as it was sealed. */
+export interface Sealed {
+  kind: 'sealed';
+  outcome: unknown;
+  requestHash: string | null;
+}
+
 /** A store's answer to a `LockRequest`. */
 export type LockAnswer =
   /** The caller has the lock until its TTL ends. `takenOver`: from a holder that is no longer alive. */
   | { kind: 'acquired'; takenOver: boolean }
   /** Another caller has the lock, or the value under the key cannot be read. */
   | { kind: 'locked' }
-  /** The work was done; `outcome` is its result, as it was sealed. */
-  | { kind: 'sealed'; outcome: unknown; requestHash: string | null };
+  | Sealed;
 
 /**
  * Keeps locks and seals. Every call is atomic, and those that change a lock check the token: a holder that comes too

@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { idempotencyCounted } from './idempotency.counters.js';
 import { IdempotencyStore, type LockAnswer } from './idempotency-store.js';
@@ -99,14 +99,26 @@ export class IdempotentOperation<Outcome, Request = void> {
 
 /** Makes operations and handlers idempotent. Storage lives behind IdempotencyStore. */
 @Injectable()
-export class Idempotency {
+export class Idempotency implements OnApplicationBootstrap, OnApplicationShutdown {
+  private isUsed = false;
+
   constructor(
     private readonly store: IdempotencyStore,
     private readonly heartbeat: Heartbeat,
   ) {}
 
+  /** A process without operations (a dispatcher only sweeps the store) never has a lock, and has no say in where locks are. */
+  async onApplicationBootstrap(): Promise<void> {
+    if (this.isUsed) await this.store.announce();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    if (this.isUsed) await this.store.withdraw();
+  }
+
   /** For a path that locks and seals by itself. */
   operation<Outcome, Request = void>(options: OperationOptions<Request>): IdempotentOperation<Outcome, Request> {
+    this.isUsed = true;
     return new IdempotentOperation(this.store, this.heartbeat, options);
   }
 

@@ -36,9 +36,10 @@ export interface Delivery extends DeliveryKey {
 /** A text above this size, in bytes, is not in the queue's message: a worker reads it from the ledger. */
 export const longestInlineBody = 8192;
 
-/** A delivery with the text to send; null where the text is too long for a message and is read when it is needed. */
+/** A delivery with the bytes to send; null where they are too many for a message and are read when they are needed. */
 export interface HandedOut extends Delivery {
-  body: string | null;
+  /** Several deliveries of a notification share it. */
+  body: Buffer | null;
 }
 
 /** A delivery's key as a statement answers it. */

@@ -85,7 +85,7 @@ export async function handOutDue(
       replays: row.replays,
       expiresAt: row.expires_ms === null ? null : Number(row.expires_ms),
       isSlow: row.is_slow,
-      body: row.body,
+      body: row.body === null ? null : Buffer.from(row.body),
     })),
     catalogueVersion: Number(rows[0]?.catalogue_version ?? 0),
     queuedAt: Number(rows[0]?.now_ms ?? 0),

@@ -6,12 +6,12 @@ export const findBodies = perDay(
   (of) => `SELECT id, body FROM ${of('notification')} WHERE id = ANY ($ids::uuid[])`,
 );
 
-/** The text to send of each notification, by id. One that is past its retention is missing. */
-export async function readBodies(postgres: Postgres, notificationIds: string[]): Promise<Map<string, string>> {
+/** The bytes to send of each notification, by id. One that is past its retention is missing. */
+export async function readBodies(postgres: Postgres, notificationIds: string[]): Promise<Map<string, Buffer>> {
   const rows = await onEachDay(
     notificationIds,
     (id) => id,
     (day, ids) => postgres.query<{ id: string; body: string }>(findBodies(day), { ids }),
   );
-  return new Map(rows.map((row) => [row.id, row.body]));
+  return new Map(rows.map((row) => [row.id, Buffer.from(row.body)]));
 }

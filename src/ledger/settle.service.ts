@@ -43,11 +43,11 @@ export const results = rowsOf<Settlement>('result', {
   notification_id: ['uuid', (item) => item.notificationId],
   subscription_id: ['uuid', (item) => item.subscriptionId],
   generation: ['int', (item) => item.generation],
-  from_state: ['delivery_state', (item) => item.from],
-  state: ['delivery_state', (item) => item.state],
+  from_state: ['text', (item) => item.from],
+  state: ['text', (item) => item.state],
   delay_ms: ['int', (item) => ('delayMs' in item ? Math.ceil(item.delayMs) : null)],
   number: ['int', ({ attempt }) => attempt?.number ?? null],
-  started_at: ['timestamptz', ({ attempt }) => attempt && new Date(attempt.startedAt)],
+  started_ms: ['float8', ({ attempt }) => attempt && attempt.startedAt],
   duration_ms: ['int', ({ attempt }) => attempt && Math.round(attempt.durationMs)],
   status: ['int', ({ attempt }) => attempt?.status ?? null],
   error: ['text', ({ attempt }) => attempt?.error ?? null],
@@ -62,7 +62,11 @@ export const results = rowsOf<Settlement>('result', {
 export const settleResults = perDay(
   'settle',
   (of) => `
-    WITH result AS (SELECT * FROM ${results.from}),
+    WITH result AS (
+      SELECT notification_id, subscription_id, generation, from_state::delivery_state, state::delivery_state, delay_ms,
+        number, to_timestamp(started_ms / 1000) AS started_at, duration_ms, status, error
+      FROM ${results.from}
+    ),
     attempts AS (
       INSERT INTO ${of('attempt')} (notification_id, subscription_id, generation, number, started_at, duration_ms, status, error)
       SELECT notification_id, subscription_id, generation, number, started_at, duration_ms, status, error

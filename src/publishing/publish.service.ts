@@ -97,7 +97,7 @@ export class PublishService {
   }
 
   private match({ id, channel, publisher, body, characteristics, terms }: WithId): Accepted {
-    const subscriptionIds = this.subscriptions.match(channel, characteristics).map((subscription) => subscription.id);
+    const subscriptionIds = this.subscriptions.match(channel, characteristics);
     const { request, content, notBefore, expiresAt } = terms;
     return { id, channel, publisher, body, subscriptionIds, request, content, notBefore, expiresAt };
   }
@@ -148,7 +148,8 @@ export class PublishService {
 const isForQueue = (verdict: Verdict): boolean => verdict.kind === 'accepted' && verdict.handedTo === 'queue';
 
 function deliveriesOf({ id, body, subscriptionIds, expiresAt }: Accepted): HandedOut[] {
-  const inlineBody = Buffer.byteLength(body) <= longestInlineBody ? body : null;
+  const bytes = Buffer.from(body);
+  const inlineBody = bytes.length <= longestInlineBody ? bytes : null;
   return subscriptionIds.map((subscriptionId) => ({
     notificationId: id,
     subscriptionId,

@@ -53,7 +53,7 @@ export class ReplaceScheduledService {
   }: ReplacingPublication) {
     for (;;) {
       const { version } = this.catalogue;
-      const subscriptionIds = this.subscriptions.match(channel, characteristics).map((subscription) => subscription.id);
+      const subscriptionIds = this.subscriptions.match(channel, characteristics);
       const replacement = { request, channel, body, notBefore, expiresAt, subscriptionIds };
       const replaced = await replaceScheduled(this.postgres, version, replacement);
       if (replaced.kind !== 'outdated') return { replaced, deliveries: subscriptionIds.length };

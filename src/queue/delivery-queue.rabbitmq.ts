@@ -2,7 +2,8 @@ import { Logger } from '@nestjs/common';
 import type { Channel, ChannelModel, ConfirmChannel, ConsumeMessage } from 'amqplib';
 import { close } from '../infra/rabbitmq/close.js';
 import { RabbitMqConnection } from '../infra/rabbitmq/rabbitmq-connection.js';
-import { decodeChunk, encodeChunk, type Chunk } from './chunk.js';
+import type { Chunk } from './chunk.js';
+import { decodeChunk, encodeChunk } from './chunk-format.js';
 import { DeliveryQueue, type Consumption, type Lane, type PublishOutcome, type Take } from './delivery-queue.js';
 import { declare, topology, type QueueDeclaration } from './topology.rabbitmq.js';
 

@@ -1,14 +1,21 @@
 import { describe, expect, it } from '@jest/globals';
 import { canonicalName } from '../channels/filter-names.js';
-import { demandsOf, meetsOneOf } from './match-filters.js';
+import { ChannelSubscribers } from './channel-subscribers.js';
+import { demandsOf, meets } from './match-filters.js';
 
 type Names = Record<string, string>;
 
-const meets = (alternatives: Names[], characteristics: Names) =>
-  meetsOneOf(
-    alternatives.map((filters) => demandsOf({ filters })),
-    new Map(Object.entries(characteristics).map(([name, value]) => [canonicalName(name), value])),
+const byCanonicalName = (characteristics: Names) =>
+  new Map(Object.entries(characteristics).map(([name, value]) => [canonicalName(name), value]));
+
+const isFound = (entries: Names[], characteristics: Names): boolean => {
+  const index = new ChannelSubscribers();
+  index.add(
+    'subscription',
+    entries.map((filters) => demandsOf({ filters })),
   );
+  return index.match(byCanonicalName(characteristics)).length > 0;
+};
 
 describe('matching one entry', () => {
   it.each<[string, Names, Names, boolean]>([
@@ -38,18 +45,31 @@ describe('matching one entry', () => {
       true,
     ],
     ['a name that every object has is an ordinary name', { constructor: 'a' }, { constructor: 'b' }, false],
+    [
+      'the last of two names with one canonical form counts',
+      { objectType: 'a', object_type: 'b' },
+      { objectType: 'b' },
+      true,
+    ],
+    [
+      '* as the last of two such names demands nothing',
+      { objectType: 'a', object_type: '*' },
+      { objectType: 'b' },
+      true,
+    ],
   ])('%s', (_, filters, characteristics, isMet) => {
-    expect(meets([filters], characteristics)).toBe(isMet);
+    expect(meets(demandsOf({ filters }), byCanonicalName(characteristics))).toBe(isMet);
+    expect(isFound([filters], characteristics)).toBe(isMet);
   });
 });
 
 describe('matching several entries', () => {
   it('treats them as alternatives', () => {
-    expect(meets([{ zaaktype: 'a' }, { zaaktype: 'b' }], { zaaktype: 'b' })).toBe(true);
-    expect(meets([{ zaaktype: 'a' }, { zaaktype: 'b' }], { zaaktype: 'c' })).toBe(false);
+    expect(isFound([{ zaaktype: 'a' }, { zaaktype: 'b' }], { zaaktype: 'b' })).toBe(true);
+    expect(isFound([{ zaaktype: 'a' }, { zaaktype: 'b' }], { zaaktype: 'c' })).toBe(false);
   });
 
   it('is not met where there is no entry', () => {
-    expect(meets([], { zaaktype: 'a' })).toBe(false);
+    expect(isFound([], { zaaktype: 'a' })).toBe(false);
   });
 });

@@ -1,38 +1,21 @@
 import { Injectable } from '@nestjs/common';
 import { Catalogue, type CatalogueDirectory } from '../catalogue/catalogue.service.js';
 import { Postgres } from '../infra/postgres/postgres.js';
-import { statement } from '../infra/postgres/statement.js';
-import { demandsOf, meetsOneOf, type Demands } from './match-filters.js';
-import type { DeliveryGuarantee, SubscribedChannel, Subscription } from './subscription.js';
+import { changedSubscriptions, type SubscriptionRow } from './changed-subscriptions.js';
+import { ChannelSubscribers } from './channel-subscribers.js';
+import { demandsOf } from './match-filters.js';
+import type { Subscription } from './subscription.js';
 
-interface SubscriptionRow {
-  id: string;
-  owner_client_id: string;
-  callback_url: string;
-  auth: string;
-  channels: SubscribedChannel[];
-  delivery_guarantee: DeliveryGuarantee | null;
-  disabled_at: Date | null;
-  is_deleted: boolean;
+interface Listed extends Subscription {
+  /** Seconds since 1970. */
+  readonly createdAt: number;
 }
 
-interface Subscriber {
-  subscription: Subscription;
-  alternatives: Demands[];
-}
-
-const changedSince = statement(
-  'subscriptions-changed-since',
-  `SELECT id, owner_client_id, callback_url, auth, channels, delivery_guarantee,
-   disabled_at, deleted_at IS NOT NULL AS is_deleted
-   FROM subscription WHERE version > $known ORDER BY created_at, id`,
-);
-
-/** Every subscription, in memory, and for each channel the subscriptions to match. */
+/** Every subscription, in memory, and for each channel an index of the subscriptions to match. */
 @Injectable()
 export class SubscriptionDirectory implements CatalogueDirectory {
-  private readonly byId = new Map<string, Subscription>();
-  private readonly byChannel = new Map<string, Map<string, Subscriber>>();
+  private readonly byId = new Map<string, Listed>();
+  private readonly byChannel = new Map<string, ChannelSubscribers>();
 
   constructor(
     catalogue: Catalogue,
@@ -47,43 +30,50 @@ export class SubscriptionDirectory implements CatalogueDirectory {
 
   /** In the order in which they were created. */
   list(): Subscription[] {
-    return [...this.byId.values()];
+    return [...this.byId.values()].sort(
+      (one, other) => one.createdAt - other.createdAt || (one.id < other.id ? -1 : 1),
+    );
   }
 
-  /** The subscriptions that get a notification of this channel. `characteristics` are by canonical name. */
-  match(channel: string, characteristics: ReadonlyMap<string, string>): Subscription[] {
-    const matched: Subscription[] = [];
-    for (const { subscription, alternatives } of this.byChannel.get(channel)?.values() ?? []) {
-      if (meetsOneOf(alternatives, characteristics)) matched.push(subscription);
-    }
-    return matched;
+  /** The ids of the subscriptions that get a notification of this channel. `characteristics` are by canonical name. */
+  match(channel: string, characteristics: ReadonlyMap<string, string>): string[] {
+    return this.byChannel.get(channel)?.match(characteristics) ?? [];
   }
 
   async refresh(known: number): Promise<void> {
-    for (const row of await this.postgres.query<SubscriptionRow>(changedSince, { known })) {
-      this.forget(row.id, row.is_deleted || row.disabled_at ? [] : row.channels);
-      if (row.is_deleted) this.byId.delete(row.id);
-      else this.keep(row);
+    for await (const rows of changedSubscriptions(this.postgres, known)) {
+      for (const row of rows) {
+        this.forget(row.id);
+        if (!row.is_deleted) this.keep(row);
+      }
     }
   }
 
   private keep(row: SubscriptionRow): void {
-    const { id, owner_client_id: ownerClientId, callback_url: callbackUrl, auth, channels } = row;
+    const {
+      id,
+      owner_client_id: ownerClientId,
+      callback_url: callbackUrl,
+      auth,
+      channels,
+      created_at: createdAt,
+    } = row;
     const { delivery_guarantee: deliveryGuarantee, disabled_at: disabledAt } = row;
-    const subscription = { id, ownerClientId, callbackUrl, auth, channels, deliveryGuarantee, disabledAt };
-    this.byId.set(id, subscription);
+    this.byId.set(id, { id, ownerClientId, callbackUrl, auth, channels, deliveryGuarantee, disabledAt, createdAt });
     if (disabledAt) return;
     for (const name of new Set(channels.map(({ channel }) => channel))) {
-      const alternatives = channels.filter(({ channel }) => channel === name).map(demandsOf);
-      const subscribers = this.byChannel.get(name) ?? new Map<string, Subscriber>();
-      this.byChannel.set(name, subscribers.set(id, { subscription, alternatives }));
+      const index = this.byChannel.get(name) ?? new ChannelSubscribers();
+      this.byChannel.set(name, index);
+      index.add(id, channels.filter(({ channel }) => channel === name).map(demandsOf));
     }
   }
 
-  /** Removes a subscription from the channels it is no longer about. */
-  private forget(id: string, remaining: SubscribedChannel[]): void {
+  private forget(id: string): void {
     for (const { channel } of this.byId.get(id)?.channels ?? []) {
-      if (!remaining.some((entry) => entry.channel === channel)) this.byChannel.get(channel)?.delete(id);
+      const index = this.byChannel.get(channel);
+      index?.remove(id);
+      if (index?.isEmpty) this.byChannel.delete(channel);
     }
+    this.byId.delete(id);
   }
 }

@@ -38,7 +38,14 @@ const adapters: Adapter[] = [
 let counter = 0;
 
 function chunk(): Chunk {
-  const delivery = { generation: 1, attempts: 0, failures: 0, replays: 0, expiresAt: null, body: '{"π":"€"}' };
+  const delivery = {
+    generation: 1,
+    attempts: 0,
+    failures: 0,
+    replays: 0,
+    expiresAt: null,
+    body: Buffer.from('{"π":"€"}'),
+  };
   const key = { notificationId: uuidv7(), subscriptionId: uuidv7() };
   return { catalogueVersion: 3, queuedAt: ++counter, deliveries: [{ ...key, ...delivery }] };
 }

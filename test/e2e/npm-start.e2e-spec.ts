@@ -6,7 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { accepts } from '../../scripts/private-servers/private-server.mjs';
+import { readSettings } from '../../src/config/settings.js';
+import { countProcesses, thisMachine } from '../../src/supervision/process-plan.js';
 import { eventually } from '../support/eventually.js';
+import { real } from '../support/stacks.js';
 
 const project = fileURLToPath(new URL('../..', import.meta.url));
 const script = [process.execPath, join(project, 'scripts/start.mjs')];
@@ -142,6 +145,19 @@ describe('npm start', () => {
     },
     90_000,
   );
+
+  it('uses every core on real servers, and ends with all its processes', async () => {
+    const { settings, release } = await real.prepare();
+    const count = countProcesses(readSettings({ ...settings, PROCESSES: 'auto' }), thisMachine());
+    const one = start({ settings: { ...settings, SUPERUSER_SECRET: 'not-to-be-shown' } });
+    await one.url();
+    await eventually(() => one.text.match(/"event":"process.listening"/g)?.length === count, 'a process for each core');
+    expect(one.text.includes(`"event":"supervisor.started","processes":${count}`)).toBe(count > 1);
+    expect(await one.end('SIGTERM')).toBe(0);
+    await expectNothingLeft(one);
+    expect(one.text.match(/"event":"process.stopped"/g)).toHaveLength(count);
+    await release();
+  }, 120_000);
 
   async function expectNothingLeft(one: Start): Promise<void> {
     const port = Number(new URL(await one.url()).port);

@@ -3,6 +3,7 @@ import { startChild, type Child } from '../../scripts/bench/child.mjs';
 import { notificationWriter } from '../../scripts/bench/notification.mjs';
 import type { ReceiverHandlers } from '../../scripts/bench/receiver.mjs';
 import { reckon } from '../../scripts/bench/reckoning.mjs';
+import { growthOf } from '../../scripts/bench/soak.mjs';
 
 const ids = ['id-of-0', 'id-of-1'];
 const subscriptions = 2;
@@ -59,6 +60,16 @@ describe('the benchmark', () => {
     ]);
   });
 
+  it('forgets what was reckoned, and counts what comes of it later', async () => {
+    const run = await begin();
+    await deliverAll(run);
+    const before = await receiver.call('strange', undefined);
+    await receiver.call('forget', run);
+    expect(await receiver.call('arrivals', run)).toBeUndefined();
+    await deliver(run, 0, 0);
+    expect(await receiver.call('strange', undefined)).toBe(before + 1);
+  });
+
   it('counts a call that belongs to no measurement', async () => {
     const before = await receiver.call('strange', undefined);
     await post('0', Buffer.from('{}'), { authorization: 'Bearer bench', 'webhook-id': 'stranger' });
@@ -70,6 +81,19 @@ describe('the benchmark', () => {
     expect(await post('0', Buffer.from('{}'), {})).toBe(401);
     expect(await post('0', Buffer.from('{}'), { authorization: 'Bearer bench' })).toBe(204);
     expect(await receiver.call('strange', undefined)).toBe(before);
+  });
+
+  it('says whether memory was flat after the first five minutes', () => {
+    const settling = [100, 150, 200, 240, 250];
+    expect(growthOf([...settling, 300, 310, 300, 310])).toBeUndefined();
+    expect(growthOf([...settling, 300, 310, 300, 310, 300])).toMatchObject({ isFlat: true });
+    expect(growthOf([...settling, 300, 290, 280, 270, 260])).toMatchObject({ from: 300, to: 260, isFlat: true });
+    expect(growthOf([...settling, 300, 305, 310, 315, 320])).toEqual({
+      from: 300,
+      to: 320,
+      perHour: 300,
+      isFlat: false,
+    });
   });
 
   async function begin(): Promise<number> {

@@ -79,7 +79,7 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
   });
 
   const run = (delivery: Delivery) =>
-    deliver.deliver({ ...delivery, bytes: Buffer.from('{}') }, new AbortController().signal);
+    deliver.deliver({ ...delivery, body: Buffer.from('{}') }, new AbortController().signal);
 
   /** It is sent, with that outcome, which never reaches the ledger; then it is handed out again. */
   async function runUnheard(sent: Outcome): Promise<Delivery> {

@@ -202,7 +202,7 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
     await process.work(1);
     const backlog = await test.accept(300);
     const queuedAt = await test.now();
-    const queued = backlog.map((each) => ({ ...each, body: '{}' }));
+    const queued = backlog.map((each) => ({ ...each, body: Buffer.from('{}') }));
     expect(await process.enqueuer.enqueue('due', queued, 1, queuedAt)).toBe(0);
     await eventually(async () => (await process.queue.depth('due')) === 4);
     await test.age(backlog, hourMs);
@@ -222,7 +222,7 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
     const queuedAt = await test.now();
     await process.enqueuer.enqueue(
       'due',
-      backlog.map((each) => ({ ...each, body: '{}' })),
+      backlog.map((each) => ({ ...each, body: Buffer.from('{}') })),
       1,
       queuedAt,
     );
@@ -349,7 +349,7 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
       const reached: number[] = [];
       const catalogue = { reach: (version: number) => Promise.resolve(reached.push(version)) } as unknown as Catalogue;
       const loader = new ChunkLoader(catalogue, test.postgres, test.heartbeat);
-      const deliveries = (await test.accept(2)).map((delivery) => ({ ...delivery, body: '{}' }));
+      const deliveries = (await test.accept(2)).map((delivery) => ({ ...delivery, body: Buffer.from('{}') }));
       const load = (ageMs: number) =>
         loader.load({ deliveries, catalogueVersion: 0, queuedAt: test.heartbeat.ledgerNow() - ageMs }, false);
       expect(await load(0)).toHaveLength(2);
@@ -487,7 +487,7 @@ describe('the enqueuer', () => {
     const process = await TestProcess.open(prepared.settings);
     const deliveries = await process.test.accept(100);
     await process.queue.close();
-    const queued = deliveries.map((each) => ({ ...each, body: '{}' }));
+    const queued = deliveries.map((each) => ({ ...each, body: Buffer.from('{}') }));
     expect(await process.enqueuer.enqueue('due', queued, 1, Date.now())).toBe(100);
     const rows = await Promise.all(deliveries.map((each) => process.test.row(each)));
     expect(new Set(rows.map((row) => row!.state))).toEqual(new Set(['waiting']));

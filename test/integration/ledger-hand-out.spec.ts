@@ -48,7 +48,9 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
       const [delivery] = await waiting(1, '{"π":"€"}');
       const handedOut = await handOutDue(test.postgres, 10, 'a process');
       expect(handedOut).toMatchObject({ catalogueVersion: await test.catalogueVersion() });
-      expect(handedOut.deliveries).toEqual([{ ...delivery, generation: 2, isSlow: false, body: '{"π":"€"}' }]);
+      expect(handedOut.deliveries).toEqual([
+        { ...delivery, generation: 2, isSlow: false, body: Buffer.from('{"π":"€"}') },
+      ]);
       const row = await test.row(delivery!);
       expect(row).toMatchObject({ state: 'queued', generation: 2, process: 'a process' });
       expect(row!.due_in_ms).toBeNull(); // a lease begins when a worker has it in hand
@@ -80,13 +82,13 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
           body,
         ]),
       );
-      expect(found.get(short!.notificationId)).toBe(just);
+      expect(found.get(short!.notificationId)).toEqual(Buffer.from(just));
       expect(found.get(long!.notificationId)).toBeNull();
       const ids = [short!.notificationId, long!.notificationId, uuidv7()];
       expect(await readBodies(test.postgres, ids)).toEqual(
         new Map([
-          [ids[0], just],
-          [ids[1], `${just}€`],
+          [ids[0], Buffer.from(just)],
+          [ids[1], Buffer.from(`${just}€`)],
         ]),
       );
     });

@@ -1,4 +1,5 @@
-import { decodeChunk, encodeChunk, type Chunk } from '../../src/queue/chunk.js';
+import type { Chunk } from '../../src/queue/chunk.js';
+import { decodeChunk, encodeChunk } from '../../src/queue/chunk-format.js';
 import {
   DeliveryQueue,
   type Consumption,

@@ -18,6 +18,7 @@ export interface CallOptions {
   /** The superuser's when not given; `null` for none. */
   token?: string | null;
   headers?: Record<string, string>;
+  signal?: AbortSignal;
 }
 
 export interface Answer {
@@ -109,10 +110,11 @@ export class HerautProcess {
   }
 
   /** One HTTP call to it, by default as the superuser. */
-  async call(method: string, path: string, { body, token, headers = {} }: CallOptions = {}): Promise<Answer> {
+  async call(method: string, path: string, { body, token, headers = {}, signal }: CallOptions = {}): Promise<Answer> {
     const response = await fetch(`${this.url}${path}`, {
       method,
       redirect: 'manual',
+      ...(signal ? { signal } : {}),
       headers: {
         ...(token === null ? {} : { authorization: `Bearer ${token ?? signToken(superuser)}` }),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),

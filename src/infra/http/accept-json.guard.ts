@@ -5,10 +5,14 @@ import { NotAcceptableProblem } from './problem.js';
 /** Refuses a request whose Accept excludes JSON, before anything is done for it. */
 export class AcceptJsonGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
-    const { accept } = context.switchToHttp().getRequest<FastifyRequest>().headers;
-    if (acceptsJson(accept)) return true;
-    throw new NotAcceptableProblem();
+    requireJsonAccepted(context.switchToHttp().getRequest<FastifyRequest>());
+    return true;
   }
+}
+
+/** @throws {NotAcceptableProblem} */
+export function requireJsonAccepted({ headers }: FastifyRequest): void {
+  if (!acceptsJson(headers.accept)) throw new NotAcceptableProblem();
 }
 
 /** RFC 9110 §12.5.1: the most specific range that fits decides, and `q=0` means no. */

@@ -22,10 +22,12 @@ export interface ServerOptions {
   dialect: Dialect;
   /** Whether a route is served at all, by its pattern; every other is answered as if it were not there. */
   isServed: (route: string) => boolean;
+  /** The text for `/metrics`. */
+  metrics: () => Promise<string>;
 }
 
 /** Pass to `NestFactory.create` together with `{ bodyParser: false }`, then call `useHttpRules` on the application. */
-export function createHttpAdapter({ settings, dialect, isServed }: ServerOptions): FastifyAdapter {
+export function createHttpAdapter({ settings, dialect, isServed, metrics }: ServerOptions): FastifyAdapter {
   const filter = new ProblemFilter(dialect);
   const setHeaders = (request: FastifyRequest, reply: FastifyReply) => {
     // On the raw response, because Fastify writes its own header names in lower case.
@@ -65,7 +67,7 @@ export function createHttpAdapter({ settings, dialect, isServed }: ServerOptions
   server.server.on('checkExpectation', (request, response) => server.routing(request, response));
   letConnectionsGo(server);
   answerOtherMethods(server);
-  serveMetrics(server);
+  serveMetrics(server, metrics);
   server.removeAllContentTypeParsers();
   server.addContentTypeParser('*', { parseAs: 'buffer' }, (request, bytes: Buffer, done) => {
     done(null, new UnparsedBody(request.headers['content-type'], request.headers['content-encoding'], bytes));

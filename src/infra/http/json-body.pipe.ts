@@ -22,21 +22,22 @@ function isJson(contentType: string | undefined): boolean {
   return mediaType === 'application/json' && (charset === undefined || /^charset="?(utf-?8|us-ascii)"?$/.test(charset));
 }
 
+/** Makes every `@Body()` the JSON object that was sent, as `readJsonBody` does. */
+export class JsonBodyPipe implements PipeTransform {
+  transform(value: unknown, { type }: ArgumentMetadata): unknown {
+    return type === 'body' ? readJsonBody(value) : value;
+  }
+}
+
 /**
- * Makes every `@Body()` the JSON object that was sent.
+ * @param body as the server parsed it: not at all
  * @throws {UnsupportedMediaTypeProblem} for anything that is not announced as JSON
  * @throws {ParseProblem} for a body that is not JSON in UTF-8
  * @throws {ValidationProblem} for JSON that is not an object
  */
-export class JsonBodyPipe implements PipeTransform {
-  transform(value: unknown, { type }: ArgumentMetadata): unknown {
-    if (type !== 'body') return value;
-    if (!(value instanceof UnparsedBody)) throw new UnsupportedMediaTypeProblem('The request has no Content-Type.');
-    return parseJsonObject(value);
-  }
-}
-
-function parseJsonObject({ contentType, contentEncoding, bytes }: UnparsedBody): JsonObject {
+export function readJsonBody(body: unknown): JsonObject {
+  if (!(body instanceof UnparsedBody)) throw new UnsupportedMediaTypeProblem('The request has no Content-Type.');
+  const { contentType, contentEncoding, bytes } = body;
   if (!isJson(contentType)) {
     throw new UnsupportedMediaTypeProblem('The body must be sent as application/json in UTF-8.');
   }

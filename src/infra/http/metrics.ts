@@ -1,14 +1,33 @@
 import type { FastifyInstance } from 'fastify';
-import { collectDefaultMetrics, register } from 'prom-client';
+import { collectDefaultMetrics, register, type Metric } from 'prom-client';
 
 // Once for the whole process, as the counters of each capability.
 collectDefaultMetrics();
 
-/** Serves the counters of this process in the format of Prometheus: without a token, because they contain no secret. */
-export function serveMetrics(server: FastifyInstance): void {
+/**
+ * How several processes' gauges become one where prom-client's own choice hides something: a mean hides the one process that
+ * lags, and the start would be left out. Others are summed.
+ */
+const aggregators = {
+  process_start_time_seconds: 'min',
+  nodejs_eventloop_lag_seconds: 'max',
+  nodejs_eventloop_lag_p90_seconds: 'max',
+  nodejs_eventloop_lag_p99_seconds: 'max',
+};
+for (const [name, aggregator] of Object.entries(aggregators)) {
+  const metric: (Metric & { aggregator?: string }) | undefined = register.getSingleMetric(name);
+  if (!metric) throw new Error(`prom-client has no metric ${name}`);
+  metric.aggregator = aggregator;
+}
+
+/** The metrics of this process, in the text format of Prometheus. */
+export const ownMetrics = (): Promise<string> => register.metrics();
+
+/** Serves metrics: without a token, because they contain no secret. */
+export function serveMetrics(server: FastifyInstance, metrics: () => Promise<string>): void {
   // Not in a controller: those answer in JSON and refuse a caller that does not accept it.
   server.get('/metrics', async (_request, reply) => {
     void reply.header('cache-control', 'no-store').type(register.contentType);
-    return register.metrics();
+    return metrics();
   });
 }

@@ -1,23 +1,18 @@
 import type { LoggerService } from '@nestjs/common';
 import { pino, type DestinationStream, type Logger as Pino } from 'pino';
 import type { Settings } from '../../config/settings.js';
+import { readableError, withoutSecrets } from './without-secrets.js';
 
 const levels = { log: 'info', error: 'error', warn: 'warn', debug: 'debug', verbose: 'trace', fatal: 'fatal' } as const;
-
-/** Names of fields that are never written, whichever object they are in. */
-const secrets = ['secret', 'auth', 'authorization', 'password', 'token'];
-/** Drivers put the values of a failed statement into its error: secrets and notifications among them. */
-const statementValues = ['error', 'error.cause', 'error.cause.cause'].flatMap((error) => [
-  `${error}.parameters`,
-  `${error}.detail`,
-  `${error}.driverError.detail`,
-]);
 
 /**
  * Structured logs: one JSON object a line, on standard output. An event is `logger.log({ event: 'delivery.attempted', … })`;
  * anything under `error` is written with its stack and causes.
  */
 export class JsonLogger implements LoggerService {
+  /** By the class that logs: its name is written once, here. */
+  private readonly bySource = new Map<string, Pino>();
+
   private constructor(private readonly pino: Pino) {}
 
   // Buffered by default: at thousands of events a second a write per line would cost more than the event.
@@ -32,15 +27,16 @@ export class JsonLogger implements LoggerService {
           base: null,
           timestamp: pino.stdTimeFunctions.isoTime,
           formatters: { level: (level) => ({ level }) },
-          serializers: { error: pino.stdSerializers.errWithCause },
-          redact: {
-            paths: [...secrets.flatMap((name) => [name, `*.${name}`]), ...statementValues],
-            censor: '[secret]',
-          },
+          serializers: { error: readableError },
         },
         destination,
       ),
     );
+  }
+
+  /** The same log, each line with the `pid`: for processes that write to one log. */
+  ofProcess(pid: number): JsonLogger {
+    return new JsonLogger(this.pino.child({ pid }));
   }
 
   /** Events are objects; a mere text comes from the framework and tells an operator nothing. */
@@ -76,8 +72,14 @@ export class JsonLogger implements LoggerService {
   /** Nest adds the class that logs as the last argument. */
   private write(level: keyof typeof levels, message: unknown, rest: unknown[]): void {
     const last = rest.at(-1);
-    const source = typeof last === 'string' ? last : undefined;
+    const pino = typeof last === 'string' ? this.of(last) : this.pino;
     const fields = typeof message === 'object' && message !== null ? message : { message: String(message) };
-    this.pino[levels[level]](source === undefined ? fields : { ...fields, source });
+    pino[levels[level]](withoutSecrets(fields));
+  }
+
+  private of(source: string): Pino {
+    let pino = this.bySource.get(source);
+    if (!pino) this.bySource.set(source, (pino = this.pino.child({ source })));
+    return pino;
   }
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { arrayOf } from './binary-array.js';
 import { rowsOf, statement, valuesOf } from './statement.js';
 
 describe('a statement with named parameters', () => {
@@ -19,13 +20,13 @@ describe('a statement with named parameters', () => {
 
 describe('rows for a statement', () => {
   const rows = rowsOf<{ id: string; size: number }>('item', {
-    id: ['uuid', (item) => item.id],
+    id: ['text', (item) => item.id],
     size: ['int', (item) => item.size],
   });
 
   it('are one array a column, named by the same list that binds them', () => {
     const find = statement('find', `SELECT id FROM ${rows.from} WHERE (${rows.array('size')})[1] > $least`);
-    expect(find.text).toBe('SELECT id FROM unnest($1::uuid[], $2::int[]) AS item (id, size) WHERE ($2::int[])[1] > $3');
+    expect(find.text).toBe('SELECT id FROM unnest($1::text[], $2::int[]) AS item (id, size) WHERE ($2::int[])[1] > $3');
     const values = {
       ...rows.bind([
         { id: 'x', size: 1 },
@@ -33,7 +34,7 @@ describe('rows for a statement', () => {
       ]),
       least: 0,
     };
-    expect(valuesOf(find, values)).toEqual([['x', 'y'], [1, 2], 0]);
+    expect(valuesOf(find, values)).toEqual([arrayOf('text', ['x', 'y']), arrayOf('int', [1, 2]), 0]);
   });
 
   it('have no other columns', () => {

@@ -1,3 +1,5 @@
+import { arrayOf } from './binary-array.js';
+
 /** A statement that is prepared once per connection under its name. */
 export interface Statement {
   /** In logs and counters. */
@@ -62,6 +64,8 @@ export function rowsOf<Item>(alias: string, columns: Readonly<Record<string, Col
     from: `unnest(${names.map(array).join(', ')}) AS ${alias} (${names.join(', ')})`,
     array,
     bind: (items) =>
-      Object.fromEntries(entries.map(([column, [, valueOf]]) => [parameterOf(column), items.map(valueOf)])),
+      Object.fromEntries(
+        entries.map(([column, [type, valueOf]]) => [parameterOf(column), arrayOf(type, items.map(valueOf))]),
+      ),
   };
 }

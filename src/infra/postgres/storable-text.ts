@@ -1,4 +1,2 @@
-const unstorable = /[\0\p{Surrogate}]/u;
-
 /** Whether Postgres can store a text: it has no U+0000, and half a surrogate pair has no UTF-8. */
-export const isStorable = (text: string): boolean => !unstorable.test(text);
+export const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes('\0');

@@ -1,0 +1,68 @@
+// Everything that is measured, and everything that measures it: an installation, a receiver, a load generator.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startGuardian } from '../private-servers.mjs';
+import { buildWhenNeeded, installWhenNeeded, requireNode } from '../ready-to-run.mjs';
+import { startChild } from './child.mjs';
+import { startInstallation } from './installation.mjs';
+import { filters } from './notification.mjs';
+import { requireProc } from './processes.mjs';
+import { describeMachine } from './report.mjs';
+import { Measurements } from './scenarios.mjs';
+
+/**
+ * @param {import('../command.mjs').Run} run
+ * @param {object} how
+ * @param {boolean} how.embedded
+ * @param {string} [how.processes] as the setting `PROCESSES`
+ * @param {string} how.guarantee of the subscriptions
+ * @param {string} [how.cpuProf] directory for CPU profiles
+ * @param {(postgres: import('../private-servers.mjs').Controls) => Promise<void>} [how.prepareDatabase] before Heraut starts
+ */
+export async function startMeasuringPlace(
+  { log, onEnd },
+  { embedded, processes, guarantee, cpuProf, prepareDatabase },
+) {
+  requireNode();
+  requireProc();
+  installWhenNeeded(log);
+  await buildWhenNeeded(log);
+
+  const directory = mkdtempSync(join(tmpdir(), 'heraut-bench-'));
+  const guardian = startGuardian();
+  guardian.tell(`d ${directory}`);
+  onEnd(() => rmSync(directory, { recursive: true, force: true, maxRetries: 20 }));
+  const machine = describeMachine(directory);
+  const installation = await startInstallation({
+    embedded,
+    processes,
+    guarantee,
+    cpuProf,
+    prepareDatabase,
+    directory,
+    filters,
+    onStarted: onEnd,
+    tellGuardian: guardian.tell,
+    log,
+  });
+  const receiver = await startChild('receiver.mjs');
+  onEnd(receiver.stop);
+  const load = await startChild('load.mjs');
+  onEnd(load.stop);
+  const receiverUrl = await receiver.call('listen', undefined);
+  return { machine, installation, measurements: new Measurements({ installation, receiver, load, receiverUrl, log }) };
+}
+
+/**
+ * After the last measurement.
+ * @param {Awaited<ReturnType<typeof startMeasuringPlace>>} place
+ * @param {(line: string) => void} log is told what Heraut logged as a warning or worse
+ * @returns {Promise<string[]>} what is wrong with the deliveries, in sentences
+ */
+export async function finishMeasuring({ installation, measurements }, log) {
+  const wrong = await measurements.findWrong();
+  await installation.stop(); // its logs are complete then
+  for (const { level, event, times } of await installation.troubles()) log(`logged ${times} times: ${level} ${event}`);
+  return wrong;
+}

@@ -1,0 +1,49 @@
+// `npm run volume`: what a month of data and a bad day cost, against an empty ledger. docs/performance.md says how.
+import { writeFileSync } from 'node:fs';
+import { finishMeasuring, startMeasuringPlace } from './bench/measuring-place.mjs';
+import { runCommand } from './command.mjs';
+import { compare } from './volume/compare.mjs';
+import { Database } from './volume/database.mjs';
+import { readOptions } from './volume/options.mjs';
+import { missedGoals, toJson, toTable } from './volume/report.mjs';
+import { logStatements, StatementLog } from './volume/statement-log.mjs';
+
+const warmUpSeconds = 10;
+
+await runCommand(async ({ log, onEnd }) => {
+  const { cases, share, seconds, pairs, json } = readOptions();
+  /** @type {Database | undefined} */
+  let database;
+  const place = await startMeasuringPlace(
+    { log, onEnd },
+    {
+      embedded: false,
+      guarantee: 'at-least-once',
+      prepareDatabase: async (postgres) => {
+        // It is not waited for when the command ends early: the end of the server ends what it does.
+        database = new Database(postgres.url);
+        await logStatements(database, () => postgres.restart());
+      },
+    },
+  );
+  if (!database) throw new Error('There is no database to fill.');
+  const { machine, measurements } = place;
+  await measurements.subscribe();
+  await measurements.warmUp(warmUpSeconds);
+  const statementLog = new StatementLog(database);
+  /** @type {import('./volume/compare.mjs').Comparison[]} */
+  const comparisons = [];
+  for (const each of cases) {
+    const rows = Math.ceil(each.rows * share);
+    comparisons.push(await compare(each, { rows, pairs, seconds }, { database, statementLog, measurements, log }));
+  }
+  const wrong = await finishMeasuring(place, log);
+  await database.close();
+
+  const results = { machine, date: new Date().toISOString(), comparisons };
+  console.log(`\n${toTable(results)}\n`);
+  for (const sentence of missedGoals(results)) console.log(`goal missed: ${sentence}`);
+  for (const sentence of wrong) console.log(`FAILED: ${sentence}`);
+  if (json) writeFileSync(json, `${JSON.stringify(toJson(results), null, 2)}\n`);
+  return wrong.length === 0;
+});

@@ -1,0 +1,122 @@
+import { inColumns, mean, rounded, whole } from '../bench/report.mjs';
+import { shortestLoggedMs } from './statement-log.mjs';
+
+/** @typedef {import('./compare.mjs').Comparison} Comparison */
+/** @typedef {import('./compare.mjs').Loop} Loop */
+/** @typedef {import('./statement-log.mjs').Call} Call */
+/** @typedef {{ machine: string, date: string, comparisons: Comparison[] }} Results */
+
+const leastRatio = 0.9;
+const longestMs = 100;
+
+/**
+ * The figures as `--json` writes them.
+ * @param {Results} results
+ */
+export function toJson({ machine, date, comparisons }) {
+  const figures = (/** @type {Loop[]} */ loops) => ({
+    deliveriesPerSecond: Math.round(rateOf(loops)),
+    cpuMicrosPerDelivery: rounded(cpuOf(loops)),
+  });
+  return {
+    machine,
+    date,
+    empty: figures(comparisons.flatMap(({ empty }) => empty)),
+    cases: comparisons.map((comparison) => {
+      const { name, ms } = slowestOf(comparison.full);
+      const ratio = Math.round(ratioOf(comparison) * 1000) / 1000;
+      return { name: comparison.name, ...figures(comparison.full), ratio, slowestStatement: { name, ms: rounded(ms) } };
+    }),
+  };
+}
+
+/**
+ * @param {Results} results
+ * @returns {string}
+ */
+export function toTable({ machine, date, comparisons }) {
+  const rows = comparisons.map((comparison) => {
+    const { what, rows: count, empty, full } = comparison;
+    const [before, beside] = [slowestOf(empty), slowestOf(full)];
+    return [
+      `${count.toLocaleString('en')} ${what}`,
+      `${whole(rateOf(empty))} → ${whole(rateOf(full))}/s`,
+      ratioOf(comparison).toFixed(2),
+      `${whole(cpuOf(empty))} → ${whole(cpuOf(full))} µs`,
+      `${inWords(beside)} (empty: ${inWords(before)})`,
+    ];
+  });
+  const head = ['beside', 'deliveries', 'ratio', 'CPU per delivery', 'slowest statement'];
+  return [machine, date, '', inColumns([head, ...rows])].join('\n');
+}
+
+/**
+ * @param {Results} results
+ * @returns {string[]} in sentences
+ */
+export function missedGoals({ comparisons }) {
+  return comparisons.flatMap((comparison) => {
+    const { name, full } = comparison;
+    const ratio = ratioOf(comparison);
+    const slow = byName(full.flatMap(({ statements }) => statements.calls.filter(({ ms }) => ms > longestMs)));
+    const cancelled = byName(
+      full.flatMap(({ statements }) => statements.cancelled.map((each) => ({ name: each, ms: 0 }))),
+    );
+    return [
+      ...(ratio < leastRatio
+        ? [`${name}: ${ratio.toFixed(2)} of the empty ledger (goal: at least ${leastRatio})`]
+        : []),
+      ...slow.map(
+        (each) =>
+          `${name}: ${each.name} took up to ${whole(each.ms)} ms, ${each.times} calls more than ${longestMs} ms (goal: none)`,
+      ),
+      ...cancelled.map(
+        (each) => `${name}: ${each.name} was cancelled ${each.times} times by its time limit (goal: never)`,
+      ),
+    ];
+  });
+}
+
+/** @param {Comparison} comparison */
+function ratioOf({ empty, full }) {
+  return rateOf(full) / rateOf(empty);
+}
+
+/** @param {Loop[]} loops */
+function rateOf(loops) {
+  return mean(loops.map(({ deliveriesPerSecond }) => deliveriesPerSecond));
+}
+
+/** @param {Loop[]} loops */
+function cpuOf(loops) {
+  return mean(loops.map(({ cpuMicrosPerDelivery }) => cpuMicrosPerDelivery));
+}
+
+/**
+ * @param {Loop[]} loops
+ * @returns {Call} when nothing took long enough to be logged, the name says so
+ */
+function slowestOf(loops) {
+  const calls = loops.flatMap(({ statements }) => statements.calls);
+  const none = { name: 'each at most', ms: shortestLoggedMs };
+  return calls.reduce((slowest, call) => (call.ms > slowest.ms ? call : slowest), none);
+}
+
+/** @param {Call} slowest */
+function inWords({ name, ms }) {
+  return `${name} ${whole(ms)} ms`;
+}
+
+/**
+ * @param {Call[]} calls
+ * @returns {(Call & { times: number })[]} the longest call of each statement, the slowest statement first
+ */
+function byName(calls) {
+  /** @type {Map<string, Call & { times: number }>} */
+  const found = new Map();
+  for (const { name, ms } of calls) {
+    const known = found.get(name) ?? { name, ms: 0, times: 0 };
+    found.set(name, { name, ms: Math.max(known.ms, ms), times: known.times + 1 });
+  }
+  return [...found.values()].toSorted((a, b) => b.ms - a.ms);
+}

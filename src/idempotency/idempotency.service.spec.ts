@@ -1,0 +1,28 @@
+import { describe, expect, it, jest } from '@jest/globals';
+import type { Heartbeat } from '../liveness/heartbeat.service.js';
+import type { IdempotencyStore } from './idempotency-store.js';
+import { Idempotency } from './idempotency.service.js';
+
+describe('a process', () => {
+  const store = () => ({ announce: jest.fn<() => Promise<void>>(), withdraw: jest.fn<() => Promise<void>>() });
+  const idempotencyOn = (fake: ReturnType<typeof store>) =>
+    new Idempotency(fake as unknown as IdempotencyStore, {} as Heartbeat);
+
+  it('counts as alive in the store of its locks from its start to its end', async () => {
+    const fake = store();
+    const idempotency = idempotencyOn(fake);
+    idempotency.operation({ name: 'test', lockTtlMs: 1000, mayTakeOver: true });
+    await idempotency.onApplicationBootstrap();
+    expect([fake.announce, fake.withdraw].map(({ mock }) => mock.calls.length)).toEqual([1, 0]);
+    await idempotency.onApplicationShutdown();
+    expect([fake.announce, fake.withdraw].map(({ mock }) => mock.calls.length)).toEqual([1, 1]);
+  });
+
+  it('that locks nothing has no say in which store that is', async () => {
+    const fake = store();
+    const idempotency = idempotencyOn(fake);
+    await idempotency.onApplicationBootstrap();
+    await idempotency.onApplicationShutdown();
+    expect([fake.announce, fake.withdraw].map(({ mock }) => mock.calls.length)).toEqual([0, 0]);
+  });
+});

@@ -1,0 +1,90 @@
+import { describe, expect, it } from '@jest/globals';
+import { v7 as uuidv7 } from 'uuid';
+import type { HandedOut } from '../ledger/delivery.js';
+import { decodeChunk, encodeChunk, UnreadableChunk } from './chunk-format.js';
+import type { Chunk } from './chunk.js';
+
+const subscriptionId = '5c5d28f3-6d24-4fd9-b2f8-2b7e3e5f5a01';
+
+function delivery(text: string | null = '{}', notificationId: string = uuidv7()): HandedOut {
+  const body = text === null ? null : Buffer.from(text);
+  return { notificationId, subscriptionId, generation: 1, attempts: 0, failures: 0, replays: 0, expiresAt: null, body };
+}
+
+describe('a chunk as a message', () => {
+  const text = '{"kanaal":"zaken","π":"€ 😀\\n\\u0000"}';
+
+  it('reads back as it was, with its texts', () => {
+    const [first, second] = [uuidv7(), uuidv7()];
+    const chunk: Chunk = {
+      catalogueVersion: 7,
+      queuedAt: 1_763_625_600_000,
+      deliveries: [
+        {
+          ...delivery(text, first),
+          generation: 3,
+          attempts: 2,
+          failures: 1,
+          replays: 4,
+          expiresAt: 1_763_625_700_000.5,
+        },
+        { ...delivery(text, first), subscriptionId: uuidv7() },
+        delivery(null, second),
+        delivery('', uuidv7()),
+        delivery('{"again":true}', first),
+      ],
+    };
+    expect(decodeChunk(encodeChunk(chunk))).toEqual(chunk);
+  });
+
+  it('carries a text that several deliveries share once, and they share it again', () => {
+    const id = uuidv7();
+    const deliveries = Array.from({ length: 64 }, () => delivery('x'.repeat(10_000), id));
+    const message = encodeChunk({ catalogueVersion: 1, queuedAt: 0, deliveries });
+    expect(message.length).toBeLessThan(10_000 + 64 * 100);
+    expect(new Set(decodeChunk(message).deliveries.map(({ body }) => body)).size).toBe(1);
+  });
+
+  it('does not hold on to the message', () => {
+    const message = encodeChunk({ catalogueVersion: 1, queuedAt: 0, deliveries: [delivery('x'.repeat(10_000))] });
+    expect(decodeChunk(message).deliveries[0]!.body!.buffer).not.toBe(message.buffer);
+  });
+
+  describe('is refused', () => {
+    const id = uuidv7();
+    const valid = [1, 0, [[id, 2]], [[0, subscriptionId, 1, 0, 0, 0, null]]];
+    const message = (head: unknown, body = '{}', version = 2) => {
+      const bytes = Buffer.from(typeof head === 'string' ? head : JSON.stringify(head));
+      const start = Buffer.from([version, 0, 0, 0, 0]);
+      start.writeUInt32BE(bytes.length, 1);
+      return Buffer.concat([start, bytes, Buffer.from(body)]);
+    };
+
+    it('only when it is not one of ours', () => {
+      expect(decodeChunk(message(valid)).deliveries).toHaveLength(1);
+    });
+
+    it.each<[string, Buffer]>([
+      ['nothing', Buffer.alloc(0)],
+      ['a text', Buffer.from('hello, this is no chunk')],
+      ['bytes', Buffer.from([2, 0xff, 0xff, 0xff, 0xff, 1])],
+      ['another version of the format', message(valid, '{}', 1)],
+      ['a head that is no JSON', message('no')],
+      ['a head that is no list', message('null')],
+      ['a head that is too long', message([...valid, 'more'])],
+      ['a negative version of the catalogue', message([-1, ...valid.slice(1)])],
+      ['a delivery of no notification', message([1, 0, [], [[0, subscriptionId, 1, 0, 0, 0, null]]], '')],
+      [
+        'a delivery of a notification before the first',
+        message([1, 0, [[id, 2]], [[-1, subscriptionId, 1, 0, 0, 0, null]]]),
+      ],
+      ['a delivery that is too short', message([1, 0, [[id, 2]], [[0, subscriptionId, 1]]])],
+      ['an id that is none', message([1, 0, [['n', 2]], [[0, subscriptionId, 1, 0, 0, 0, null]]])],
+      ['a text as its own length', message([1, 0, [[id, '2']], [[0, subscriptionId, 1, 0, 0, 0, null]]])],
+      ['too few bytes', message(valid, '{')],
+      ['too many bytes', message(valid, '{}}')],
+    ])('for %s', (_what, bytes) => {
+      expect(() => decodeChunk(bytes)).toThrow(UnreadableChunk);
+    });
+  });
+});

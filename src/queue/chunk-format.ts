@@ -1,0 +1,121 @@
+import type { HandedOut } from '../ledger/delivery.js';
+import type { Chunk } from './chunk.js';
+
+/*
+ * A chunk as a message: one byte with the version of this format, four with the length of the head, the head as JSON, and then
+ * the bytes to send of each notification, one behind the other. They are not in the JSON, where each quotation mark would
+ * be escaped on one side and read again on the other. The head:
+ *
+ * [catalogueVersion, queuedAt, [[notificationId, length of its bytes or null]…],
+ *  [[nr of the notification, subscriptionId, generation, attempts, failures, replays, expiresAt]…]]
+ */
+const formatVersion = 2;
+const headStart = 5;
+
+type Head = [
+  catalogueVersion: number,
+  queuedAt: number,
+  notifications: [id: string, length: number | null][],
+  deliveries: [
+    nr: number,
+    subscriptionId: string,
+    generation: number,
+    attempts: number,
+    failures: number,
+    replays: number,
+    expiresAt: number | null,
+  ][],
+];
+
+export function encodeChunk({ catalogueVersion, queuedAt, deliveries }: Chunk): Buffer {
+  const head: Head = [catalogueVersion, queuedAt, [], []];
+  const bodies: Buffer[] = [];
+  let previousId = '';
+  for (const delivery of deliveries) {
+    const { notificationId, subscriptionId, generation, attempts, failures, replays, expiresAt, body } = delivery;
+    if (notificationId !== previousId) {
+      previousId = notificationId;
+      head[2].push([notificationId, body && body.length]);
+      if (body) bodies.push(body);
+    }
+    head[3].push([head[2].length - 1, subscriptionId, generation, attempts, failures, replays, expiresAt]);
+  }
+  const text = JSON.stringify(head);
+  const start = Buffer.allocUnsafe(headStart + Buffer.byteLength(text));
+  start.writeUInt8(formatVersion, 0);
+  start.writeUInt32BE(start.length - headStart, 1);
+  start.write(text, headStart);
+  return Buffer.concat([start, ...bodies]);
+}
+
+/** A message that this version of Heraut did not write: of another program, or of another version. */
+export class UnreadableChunk extends Error {}
+
+/** @throws {UnreadableChunk} */
+export function decodeChunk(message: Buffer): Chunk {
+  if (message.length < headStart || message.readUInt8(0) !== formatVersion) {
+    throw new UnreadableChunk('not a chunk of this version');
+  }
+  let at = headStart + message.readUInt32BE(1);
+  const head = readHead(message.subarray(headStart, at));
+  if (!isHead(head)) throw new UnreadableChunk('the head is not that of a chunk');
+  const [catalogueVersion, queuedAt, notifications, rows] = head;
+  const bodies = notifications.map(([, length]) => {
+    if (length === null) return null;
+    at += length;
+    if (at > message.length) throw new UnreadableChunk('it ends too early');
+    // A copy: a delivery that takes long would keep the whole message in memory.
+    return Buffer.from(message.subarray(at - length, at));
+  });
+  if (at !== message.length) throw new UnreadableChunk('it is longer than its head says');
+  const deliveries = rows.map((row): HandedOut => {
+    const [nr, subscriptionId, generation, attempts, failures, replays, expiresAt] = row;
+    const notification = notifications[nr];
+    if (!notification) throw new UnreadableChunk(`delivery of notification number ${nr}, which is not there`);
+    const notificationId = notification[0];
+    const body = bodies[nr]!;
+    return { notificationId, subscriptionId, generation, attempts, failures, replays, expiresAt, body };
+  });
+  return { catalogueVersion, queuedAt, deliveries };
+}
+
+function readHead(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString('utf8')) as unknown;
+  } catch (cause) {
+    throw new UnreadableChunk('the head is not JSON', { cause });
+  }
+}
+
+// By hand: a schema of zod costs more than all else that is done to read a chunk.
+function isHead(head: unknown): head is Head {
+  if (!Array.isArray(head) || head.length !== 4) return false;
+  const [catalogueVersion, queuedAt, notifications, deliveries] = head as unknown[];
+  return (
+    isCount(catalogueVersion) &&
+    isCount(queuedAt) &&
+    Array.isArray(notifications) &&
+    notifications.every(isNotification) &&
+    Array.isArray(deliveries) &&
+    deliveries.every(isDelivery)
+  );
+}
+
+const isNotification = (row: unknown): boolean =>
+  Array.isArray(row) && row.length === 2 && isUuid(row[0]) && (row[1] === null || isCount(row[1]));
+
+const isDelivery = (row: unknown): boolean =>
+  Array.isArray(row) &&
+  row.length === 7 &&
+  isCount(row[0]) &&
+  isUuid(row[1]) &&
+  isCount(row[2]) &&
+  isCount(row[3]) &&
+  isCount(row[4]) &&
+  isCount(row[5]) &&
+  (row[6] === null || Number.isFinite(row[6]));
+
+const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+const isUuid = (value: unknown): boolean => typeof value === 'string' && uuid.test(value);

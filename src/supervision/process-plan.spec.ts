@@ -1,0 +1,77 @@
+import { describe, expect, it } from '@jest/globals';
+import { readSettings } from '../config/settings.js';
+import { countProcesses, environmentOf, thisMachine } from './process-plan.js';
+
+const gigabyte = 1024 ** 3;
+const machine = { cores: 8, memoryBytes: 16 * gigabyte };
+const servers = { DATABASE_URL: 'postgres://heraut@db.example/heraut', AMQP_URL: 'amqp://rabbit.example' };
+const count = (settings: Record<string, string>, on = machine) => countProcesses(readSettings(settings), on);
+const environment = (settings: Record<string, string>, number: number, of: number) =>
+  environmentOf(readSettings({ ...servers, ...settings }), settings, number, of);
+
+describe('how many processes', () => {
+  it('is one, unless PROCESSES says more', () => {
+    expect(count(servers)).toBe(1);
+    expect(count({ ...servers, PROCESSES: '3' })).toBe(3);
+  });
+
+  it('is one for each core with auto', () => {
+    expect(count({ ...servers, PROCESSES: 'auto' })).toBe(8);
+    expect(count({ ...servers, PROCESSES: 'auto' }, { ...machine, cores: 1 })).toBe(1);
+  });
+
+  it('is less with auto where there is less memory than 512 MB for each', () => {
+    expect(count({ ...servers, PROCESSES: 'auto' }, { ...machine, memoryBytes: 2 * gigabyte })).toBe(4);
+    expect(count({ ...servers, PROCESSES: 'auto' }, { ...machine, memoryBytes: gigabyte / 4 })).toBe(1);
+    expect(count({ ...servers, PROCESSES: '8' }, { ...machine, memoryBytes: gigabyte })).toBe(8);
+  });
+
+  it('is one on the embedded database, and where all others would have no role', () => {
+    expect(count({ PROCESSES: 'auto' })).toBe(1);
+    expect(count({ ...servers, PROCESSES: '4', ROLES: 'dispatcher' })).toBe(1);
+  });
+
+  it('is found on this machine', () => {
+    const { cores, memoryBytes } = thisMachine();
+    expect(cores).toBeGreaterThanOrEqual(1);
+    expect(memoryBytes).toBeGreaterThan(gigabyte / 16);
+    expect(Number.isFinite(memoryBytes)).toBe(true);
+  });
+});
+
+describe('the settings of one of several processes', () => {
+  it('give the role dispatcher to the first only', () => {
+    expect([1, 2, 3].map((number) => environment({}, number, 3).ROLES)).toEqual([
+      'api,worker,dispatcher',
+      'api,worker',
+      'api,worker',
+    ]);
+  });
+
+  it('leave it to all where the queue is in the memory of each', () => {
+    const { DATABASE_URL } = servers;
+    const plan = (number: number) => environmentOf(readSettings({ DATABASE_URL }), {}, number, 2);
+    expect([plan(1).ROLES, plan(2).ROLES]).toEqual(['api,worker,dispatcher', 'api,worker,dispatcher']);
+  });
+
+  it('are accepted as settings, whatever roles there are', () => {
+    for (const ROLES of ['api', 'worker', 'api,worker', 'worker,dispatcher', 'api,dispatcher']) {
+      for (const number of [1, 2]) {
+        const merged = { ...servers, ROLES, ...environment({ ROLES }, number, 2) };
+        expect(readSettings(merged).ROLES.length).toBeGreaterThan(0);
+      }
+    }
+  });
+
+  it('divide the connections that a usual Postgres allows, but leave a size alone that was set', () => {
+    const sizes = [2, 4, 5, 8, 16, 64].map((of) => environment({}, 1, of).DATABASE_POOL_SIZE);
+    expect(sizes).toEqual(['10', '10', '8', '5', '2', '2']);
+    expect(environment({ DATABASE_POOL_SIZE: '30' }, 1, 64).DATABASE_POOL_SIZE).toBe('30');
+    expect(environment({ DATABASE_POOL_SIZE: '' }, 1, 64).DATABASE_POOL_SIZE).toBe('2');
+  });
+
+  it('divide the calls that one endpoint may have', () => {
+    expect(environment({}, 1, 4).MAX_IN_FLIGHT_PER_ENDPOINT).toBe('32');
+    expect(environment({ MAX_IN_FLIGHT_PER_ENDPOINT: '3' }, 1, 4).MAX_IN_FLIGHT_PER_ENDPOINT).toBe('1');
+  });
+});

@@ -1,0 +1,60 @@
+import { availableParallelism, totalmem } from 'node:os';
+import type { Role, Settings } from '../config/settings.js';
+
+/** Of one process under load; with less each, the system would end processes for want of memory. */
+const bytesPerProcess = 512 * 1024 * 1024;
+/** Postgres' default `max_connections` is 100. Each process has two pools, so this many connections in one of each leave 20. */
+const pooledConnections = 40;
+const [smallestPool, usualPool] = [2, 10];
+
+export interface Machine {
+  cores: number;
+  memoryBytes: number;
+}
+
+/** As much of it as this process may use. */
+export function thisMachine(): Machine {
+  // 0, or a number beyond the machine's memory, where a control group sets no limit.
+  const limit = process.constrainedMemory() || Infinity;
+  return { cores: availableParallelism(), memoryBytes: Math.min(totalmem(), limit) };
+}
+
+type Planned = Pick<
+  Settings,
+  'PROCESSES' | 'ROLES' | 'DATABASE_URL' | 'AMQP_URL' | 'DATABASE_POOL_SIZE' | 'MAX_IN_FLIGHT_PER_ENDPOINT'
+>;
+
+/** How many processes `PROCESSES` means here. */
+export function countProcesses(settings: Planned, { cores, memoryBytes }: Machine): number {
+  if (!settings.DATABASE_URL || rolesOf(settings, 2).length === 0) return 1;
+  if (settings.PROCESSES !== 'auto') return settings.PROCESSES;
+  return Math.max(1, Math.min(cores, Math.floor(memoryBytes / bytesPerProcess)));
+}
+
+/**
+ * The variables of process `number` (from 1) of `count` that differ from those of the supervisor: what the processes share is
+ * divided, so that an installation asks of its database and of a receiver what one process would, or little more
+ * (docs/decisions/0023).
+ */
+export function environmentOf(
+  settings: Planned,
+  environment: Record<string, string | undefined>,
+  number: number,
+  count: number,
+): Record<string, string> {
+  const pool = Math.min(usualPool, Math.max(smallestPool, Math.floor(pooledConnections / count)));
+  const perEndpoint = Math.max(1, Math.floor(settings.MAX_IN_FLIGHT_PER_ENDPOINT / count));
+  return {
+    ROLES: rolesOf(settings, number).join(),
+    DATABASE_POOL_SIZE: environment.DATABASE_POOL_SIZE || String(pool),
+    MAX_IN_FLIGHT_PER_ENDPOINT: String(perEndpoint),
+  };
+}
+
+/**
+ * One process dispatches for all: more would repeat its statements each second, and compete for the same rows. With the queue in
+ * memory each has to, because it can hand out to its own worker only.
+ */
+function rolesOf({ ROLES, AMQP_URL }: Planned, number: number): Role[] {
+  return number === 1 || !AMQP_URL ? ROLES : ROLES.filter((role) => role !== 'dispatcher');
+}

@@ -1,0 +1,75 @@
+import cluster, { type Worker } from 'node:cluster';
+import { register } from 'prom-client';
+import { UnavailableProblem } from '../infra/http/problem.js';
+import type { ToProcess, ToSupervisor } from './messages.js';
+
+/** Longer than the supervisor waits for the metrics of one process. */
+const supervisorAnswersMs = 5000;
+
+/** The supervisor, as one of its processes sees it. */
+export class Supervised {
+  private readonly requests = new Map<number, (text: string) => void>();
+  private lastRequest = 0;
+
+  private constructor(private readonly worker: Worker) {
+    worker.on('message', (message: ToProcess) => this.read(message));
+  }
+
+  /** @returns undefined in a process that has no supervisor */
+  static join(): Supervised | undefined {
+    return cluster.worker && new Supervised(cluster.worker);
+  }
+
+  /**
+   * The metrics of all processes, in the text format of Prometheus.
+   * @throws {UnavailableProblem} when the supervisor does not answer: the metrics of this process alone would be counters that fall
+   */
+  async metrics(): Promise<string> {
+    const request = ++this.lastRequest;
+    let timer: NodeJS.Timeout | undefined;
+    try {
+      return await new Promise((resolve, reject) => {
+        timer = setTimeout(
+          () => reject(new UnavailableProblem('The supervisor does not answer.', 5)),
+          supervisorAnswersMs,
+        );
+        this.requests.set(request, resolve);
+        this.tell({ kind: 'tell-all-metrics', request });
+      });
+    } finally {
+      clearTimeout(timer);
+      this.requests.delete(request);
+    }
+  }
+
+  /**
+   * Calls `stop` when the supervisor is killed. Without this, and before it, the process would end at once and leave what it
+   * has in hand to the recovery rules.
+   */
+  onSupervisorGone(stop: () => void): void {
+    this.worker.once('disconnect', () => {
+      this.worker.exitedAfterDisconnect = true;
+      stop();
+    });
+  }
+
+  private read(message: ToProcess): void {
+    switch (message.kind) {
+      case 'are-you-there':
+        return this.tell({ kind: 'here' });
+      case 'tell-metrics':
+        return void this.tellMetrics(message.scrape);
+      case 'all-metrics':
+        return this.requests.get(message.request)?.(message.text);
+    }
+  }
+
+  private async tellMetrics(scrape: number): Promise<void> {
+    this.tell({ kind: 'metrics', scrape, metrics: await register.getMetricsAsJSON() });
+  }
+
+  private tell(message: ToSupervisor): void {
+    // Fails only when the supervisor is gone, which is noticed by `disconnect`.
+    this.worker.send(message, () => {});
+  }
+}

@@ -1,0 +1,220 @@
+import type { LoggerService } from '@nestjs/common';
+import cluster, { type Worker } from 'node:cluster';
+import { Counter, Gauge, Registry } from 'prom-client';
+import type { Settings } from '../config/settings.js';
+import { forwardLines, type LineWriter } from './forward-lines.js';
+import type { ToProcess, ToSupervisor } from './messages.js';
+import { MetricTotals, type MetricSnapshot } from './metric-totals.js';
+import { environmentOf } from './process-plan.js';
+import { longLifeMs, restartDelayMs } from './restart-delay.js';
+
+/** A process that answers none of `mostUnanswered` questions in a row hangs: no timer and no socket of it is served. */
+const [askEveryMs, mostUnanswered] = [3000, 6];
+/** A scrape goes on without a process that does not tell its metrics in this time. */
+const metricsWithinMs = 1000;
+/** Of the 15 s that stopping may take. A process ends itself before that, unless it hangs. */
+const longestShutdownMs = 14_800;
+
+interface Child {
+  /** From 1. Its successor has the same. */
+  number: number;
+  worker: Worker;
+  startedAt: number;
+  /** Questions in a row. */
+  unanswered: number;
+  onMetrics?: (() => void) | undefined;
+}
+
+/**
+ * Starts the processes of `PROCESSES`, gives them the connections to the port in turn, starts one again that ends, and ends with
+ * them. It has no role and opens no server, so that nothing can make it wait. The first process starts alone: it migrates, and
+ * when it cannot start, no other would. When the supervisor is killed, each process notices and ends by itself.
+ */
+export class Supervisor {
+  private state: 'starting' | 'running' | 'stopping' | 'ended' = 'starting';
+  private readonly children = new Map<number, Child>();
+  /** How often in a row a process has ended, by its number. */
+  private readonly endings = new Map<number, number>();
+  private readonly restarts = new Set<NodeJS.Timeout>();
+  private readonly totals = new MetricTotals();
+  private readonly registry = new Registry();
+  private readonly endingsCounted = new Counter({
+    name: 'heraut_processes_ended_total',
+    help: 'Processes of PROCESSES that ended and were started again.',
+    registers: [this.registry],
+  });
+  private readonly running = new Gauge({
+    name: 'heraut_processes',
+    help: 'Processes of PROCESSES that run.',
+    registers: [this.registry],
+  });
+  private scrape = 0;
+  private scraping: Promise<string> | undefined;
+  private status = 0;
+  private end: (status: number) => void = () => {};
+
+  constructor(
+    private readonly count: number,
+    private readonly settings: Settings,
+    private readonly environment: Record<string, string | undefined>,
+    private readonly logger: LoggerService,
+    private readonly output: LineWriter,
+  ) {}
+
+  /** @returns the exit status, when all processes have ended */
+  async run(): Promise<number> {
+    cluster.setupPrimary({
+      // Options of Node and V8 that this process was started with are those of all.
+      execArgv: process.execArgv,
+      stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
+      serialization: 'advanced', // JSON has no NaN, and metrics do
+    });
+    this.output.setMaxListeners(0); // each process may wait for it
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => this.stop(signal));
+    const asking = setInterval(() => this.askAll(), askEveryMs);
+    this.logger.log({ event: 'supervisor.started', processes: this.count });
+    const ended = new Promise<number>((resolve) => (this.end = resolve));
+    this.start(1);
+    const status = await ended;
+    clearInterval(asking);
+    this.logger.log({ event: 'supervisor.stopped' });
+    return status;
+  }
+
+  private start(number: number): void {
+    const worker = cluster.fork(environmentOf(this.settings, this.environment, number, this.count));
+    const child: Child = { number, worker, startedAt: performance.now(), unanswered: 0 };
+    this.children.set(worker.id, child);
+    worker.on('message', (message: ToSupervisor) => this.read(child, message));
+    worker.once('listening', () => this.listens());
+    worker.on('error', (error) => {
+      const { pid } = worker.process;
+      this.logger.error({ event: 'process.failed', process: number, pid, error });
+      if (pid === undefined) this.ends(child, null, null); // it could not even be started
+    });
+    // Not `exit`: by then not all that it logged has been read.
+    worker.process.once('close', (status, signal) => this.ends(child, status, signal));
+    if (worker.process.stdout) forwardLines(worker.process.stdout, this.output);
+  }
+
+  private listens(): void {
+    if (this.state !== 'starting') return;
+    this.state = 'running';
+    for (let number = 2; number <= this.count; number++) this.start(number);
+  }
+
+  private ends(child: Child, status: number | null, signal: NodeJS.Signals | null): void {
+    if (!this.children.delete(child.worker.id)) return;
+    this.totals.end(child.worker.id);
+    child.onMetrics?.();
+    const ended = { event: 'process.ended', process: child.number, pid: child.worker.process.pid, status, signal };
+    switch (this.state) {
+      case 'starting':
+        // With a status of its own, it has said why.
+        if (status === null) this.logger.error(ended);
+        return this.finish(status || 1);
+      case 'running':
+        return this.startAgain(child, ended);
+      case 'stopping':
+        // By the signal itself: it had not got as far as to listen to it.
+        if (status !== 0 && signal !== 'SIGTERM') {
+          this.logger.error(ended);
+          this.status = 1;
+        }
+        if (this.children.size === 0) this.finish(this.status);
+        return;
+      case 'ended':
+        return;
+    }
+  }
+
+  private startAgain({ number, startedAt }: Child, ended: { event: string; status: number | null }): void {
+    this.endingsCounted.inc();
+    const livedLong = performance.now() - startedAt >= longLifeMs;
+    const endings = livedLong ? 1 : (this.endings.get(number) ?? 0) + 1;
+    this.endings.set(number, endings);
+    const delayMs = restartDelayMs(endings);
+    this.logger[ended.status === 0 ? 'warn' : 'error']({ ...ended, startsAgainInMs: delayMs });
+    const timer = setTimeout(() => {
+      this.restarts.delete(timer);
+      this.start(number);
+    }, delayMs);
+    this.restarts.add(timer);
+  }
+
+  /** Every process stops in order, and is killed if it hangs. */
+  private stop(reason: NodeJS.Signals): void {
+    if (this.state === 'stopping' || this.state === 'ended') return;
+    this.state = 'stopping';
+    this.logger.log({ event: 'supervisor.stopping', reason });
+    for (const timer of this.restarts) clearTimeout(timer);
+    for (const { worker } of this.children.values()) worker.process.kill('SIGTERM');
+    if (this.children.size === 0) return this.finish(this.status);
+    setTimeout(() => {
+      for (const { worker } of this.children.values()) worker.process.kill('SIGKILL');
+      this.logger.error({ event: 'supervisor.stopped-late' });
+      this.finish(1);
+    }, longestShutdownMs).unref();
+  }
+
+  private finish(status: number): void {
+    this.state = 'ended';
+    this.end(status);
+  }
+
+  private askAll(): void {
+    for (const child of this.children.values()) {
+      // Questions are counted, not time: after the machine was suspended, the first question has not been answered yet either.
+      if (child.unanswered >= mostUnanswered) {
+        const { pid } = child.worker.process;
+        this.logger.error({ event: 'process.unresponsive', process: child.number, pid });
+        child.worker.process.kill('SIGKILL');
+      }
+      child.unanswered++;
+      tell(child, { kind: 'are-you-there' });
+    }
+  }
+
+  private read(child: Child, message: ToSupervisor): void {
+    switch (message.kind) {
+      case 'here':
+        child.unanswered = 0;
+        return;
+      case 'metrics':
+        if (!this.children.has(child.worker.id)) return; // what it had told before is counted already
+        this.totals.tell(child.worker.id, message.scrape, message.metrics);
+        child.onMetrics?.();
+        return;
+      case 'tell-all-metrics':
+        return void this.metrics().then((text) => tell(child, { kind: 'all-metrics', request: message.request, text }));
+    }
+  }
+
+  /** Scrapes that come together share one look at all processes. */
+  private metrics(): Promise<string> {
+    this.scraping ??= this.scrapeAll().finally(() => (this.scraping = undefined));
+    return this.scraping;
+  }
+
+  private async scrapeAll(): Promise<string> {
+    const scrape = ++this.scrape;
+    const answers = [...this.children.values()].map(
+      (child) =>
+        new Promise<void>((resolve) => {
+          child.onMetrics = resolve;
+          tell(child, { kind: 'tell-metrics', scrape });
+        }),
+    );
+    let timer: NodeJS.Timeout | undefined;
+    const timeout = new Promise<void>((resolve) => (timer = setTimeout(resolve, metricsWithinMs)));
+    await Promise.race([Promise.all(answers), timeout]);
+    clearTimeout(timer);
+    this.running.set(this.children.size);
+    return this.totals.text(scrape, (await this.registry.getMetricsAsJSON()) as unknown as MetricSnapshot);
+  }
+}
+
+function tell({ worker }: Child, message: ToProcess): void {
+  // Fails only for a process that has just ended, which is noticed by `close`.
+  worker.send(message, () => {});
+}

@@ -1,0 +1,240 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { createServer } from 'node:net';
+import { accepts, freePort } from '../../scripts/private-servers/private-server.mjs';
+import { eventually } from '../support/eventually.js';
+import { Installation } from '../support/installation.js';
+import { answer, arrival, Receiver } from '../support/receiver.js';
+import { HerautProcess, type LogEvent } from '../support/spawn-heraut.js';
+import { real, type PreparedStack } from '../support/stacks.js';
+
+/** A request on a connection of its own: from one that is kept open, the same process would answer each time. */
+const alone = { connection: 'close' };
+
+describe('an installation with PROCESSES=2', () => {
+  let prepared: PreparedStack;
+  let heraut: Installation;
+  let receiver: Receiver;
+  let channel: string;
+  /** The log up to the last start of the installation belongs to processes that are gone. */
+  let logBegins = 0;
+
+  beforeAll(async () => {
+    prepared = await real.prepare();
+    heraut = await Installation.startWith(prepared, ['api,worker,dispatcher'], { PROCESSES: '2' });
+  });
+
+  afterAll(async () => {
+    await heraut.api.stop(); // in order: those that it supervises would outlive a kill, and their database
+    await prepared.release();
+  });
+
+  beforeEach(async () => {
+    receiver = await Receiver.start();
+    await bothListen();
+    channel = await heraut.createChannel();
+    await heraut.subscribe({ channel, url: receiver.url });
+  });
+
+  afterEach(() => receiver.stop());
+
+  const log = () => heraut.api.logs.slice(logBegins);
+  const pids = (event: string, of: LogEvent[] = log()) =>
+    of.filter((logged) => logged.event === event).map(({ pid }) => pid as number);
+  /** Of the processes that serve the port at present, the oldest first. */
+  const listening = () => pids('process.listening').filter((pid) => !pids('process.ended').includes(pid));
+  const bothListen = () => eventually(() => listening().length === 2 && listening(), 'both processes to listen');
+
+  it('shares the port between two processes, one of which dispatches, and writes one log without torn lines', async () => {
+    const [first, second] = await bothListen();
+    const roles = new Map(log().map(({ event, pid, roles: of }) => [event === 'process.listening' ? pid : 0, of]));
+    expect([roles.get(first), roles.get(second)].toSorted()).toEqual([
+      ['api', 'worker'],
+      ['api', 'worker', 'dispatcher'],
+    ]);
+    const before = log().length;
+    const published = await publishAlone(20);
+    await arrive(published);
+    await eventually(() => {
+      const since = log().slice(before);
+      const accepting = new Set(pids('notification.accepted', since));
+      return accepting.size === 2 && pids('delivery.attempted', since).length === published.length;
+    }, 'both to have accepted, and the log to be complete');
+    expect(heraut.api.output).toEqual([]);
+  });
+
+  it.each(['SIGKILL', 'SIGTERM'] as const)(
+    'starts a process again after %s; nothing is lost, and its counts stay',
+    async (signal) => {
+      const [victim = 0] = await bothListen();
+      receiver.always((request, response) => setTimeout(() => answer(204)(request, response), 50));
+      await publishAlone(10);
+      const counted = await accepted();
+      const load = publishUntil(() => pids('process.listening').length > before);
+      const before = pids('process.listening').length;
+      process.kill(victim, signal);
+      const published = await load;
+      const ended = log().find(({ event, pid }) => event === 'process.ended' && pid === victim);
+      expect(ended).toMatchObject(signal === 'SIGKILL' ? { signal, status: null } : { signal: null, status: 0 });
+      expect(ended).toMatchObject({ startsAgainInMs: expect.any(Number) });
+      await bothListen();
+      await arrive(published);
+      expect(await accepted()).toBeGreaterThanOrEqual(counted);
+    },
+  );
+
+  it('counts all notifications, whichever process accepted them and is gone since', async () => {
+    const before = await accepted();
+    await publishAlone(10);
+    expect(await accepted()).toBe(before + 10);
+    const both = await bothListen();
+    for (const pid of both) process.kill(pid, 'SIGKILL');
+    await eventually(() => both.every((pid) => !listening().includes(pid)), 'their end');
+    await bothListen();
+    await eventually(async () => (await accepted()) === before + 10, 'the counts');
+    await publishAlone(5);
+    expect(await accepted()).toBe(before + 15);
+    expect(await sample('heraut_processes')).toBe(2);
+    expect(await sample('heraut_processes_ended_total')).toBeGreaterThanOrEqual(2);
+  });
+
+  it('answers a scrape although a process hangs, with what it had counted, and replaces it', async () => {
+    const before = await accepted();
+    await publishAlone(10);
+    expect(await accepted()).toBe(before + 10);
+    const [, hanging = 0] = await bothListen();
+    process.kill(hanging, 'SIGSTOP');
+    try {
+      // A connection that the hanging process was given first is not answered.
+      expect(await eventually(() => accepted(AbortSignal.timeout(3000)), 'an answer')).toBe(before + 10);
+      await eventually(() => !listening().includes(hanging), 'its end');
+    } finally {
+      if (isAlive(hanging)) process.kill(hanging, 'SIGCONT');
+    }
+    expect(pids('process.unresponsive')).toContain(hanging);
+  });
+
+  it('ends as a whole with status 0 when its supervisor gets SIGTERM', async () => {
+    const both = await bothListen();
+    const published = await publishAlone(20);
+    expect(await heraut.api.stop()).toBe(0);
+    expect(both.filter(isAlive)).toEqual([]);
+    expect(pids('process.stopped').toSorted()).toEqual(both.toSorted());
+    expect(log().at(-1)).toMatchObject({ event: 'supervisor.stopped' });
+    await startAgain();
+    await arrive(published);
+  });
+
+  it('leaves no process behind when its supervisor is killed, and starts again on the same port', async () => {
+    const both = await bothListen();
+    await heraut.api.kill9();
+    await eventually(() => !both.some(isAlive), 'the end of its processes');
+    expect(await accepts(Number(new URL(heraut.api.url).port))).toBe(false);
+    await startAgain();
+    await arrive(await publishAlone(5));
+  });
+
+  async function startAgain(): Promise<void> {
+    logBegins = heraut.api.logs.length;
+    await heraut.api.start('live');
+    await bothListen();
+  }
+
+  /** One connection for each. @returns their ids */
+  async function publishAlone(count: number): Promise<string[]> {
+    const answers = await Promise.all(
+      Array.from({ length: count }, () => heraut.tryToPublish(channel, {}, viaAlone())),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 201));
+    return answers.map(({ headers }) => headers.get('notification-id')!);
+  }
+
+  /**
+   * Publishes one after the other. A process that is killed breaks off requests, and does not answer one that was on its way to
+   * it: only a 201 is a promise.
+   * @returns the ids
+   */
+  async function publishUntil(isOver: () => boolean): Promise<string[]> {
+    const ids: string[] = [];
+    await eventually(async () => {
+      const answered = await heraut.tryToPublish(channel, {}, viaAlone(5000)).catch(() => undefined);
+      if (answered?.status === 201) ids.push(answered.headers.get('notification-id')!);
+      return isOver();
+    }, 'the successor');
+    return ids;
+  }
+
+  function viaAlone(withinMs = 60_000): HerautProcess {
+    const { api } = heraut;
+    return Object.assign(Object.create(api) as HerautProcess, {
+      call: (method: string, path: string, options = {}) =>
+        api.call(method, path, { ...options, headers: alone, signal: AbortSignal.timeout(withinMs) }),
+    });
+  }
+
+  async function arrive(published: string[]): Promise<void> {
+    const expected = published.map((id) => arrival(id, new URL(receiver.url).pathname));
+    await eventually(() => expected.every((each) => receiver.arrivals.includes(each)), 'all of them to arrive');
+  }
+
+  const accepted = (signal?: AbortSignal) => sample('heraut_publications_total', 'result="accepted"', signal);
+
+  /** The sum of the samples with that name and label, in one scrape. */
+  async function sample(name: string, label = '', signal?: AbortSignal): Promise<number> {
+    const response = await fetch(`${heraut.api.url}/metrics`, { headers: alone, ...(signal ? { signal } : {}) });
+    expect(response.status).toBe(200);
+    const lines = (await response.text()).split('\n');
+    return lines
+      .filter((line) => line.startsWith(name) && /[ {]/.test(line[name.length] ?? '') && line.includes(label))
+      .reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
+  }
+});
+
+describe('PROCESSES=2 that cannot start', () => {
+  let prepared: PreparedStack;
+
+  beforeAll(async () => {
+    prepared = await real.prepare();
+  });
+
+  afterAll(() => prepared.release());
+
+  /** @returns what it says before it ends by itself */
+  async function refusal(settings: Record<string, string>): Promise<string> {
+    const started = HerautProcess.start({ settings: { ...prepared.settings, PROCESSES: '2', ...settings } });
+    return started.then(
+      () => 'it has started',
+      (error: Error) => error.message,
+    );
+  }
+
+  it('says once that a setting is wrong', async () => {
+    const message = await refusal({ LOG_LEVEL: 'loud' });
+    expect(message.match(/LOG_LEVEL/g)).toHaveLength(1);
+    expect(message).not.toContain('supervisor.started');
+  });
+
+  it('says once that the database is out of reach, and ends', async () => {
+    const message = await refusal({ DATABASE_URL: `postgres://heraut@127.0.0.1:${await freePort()}/none` });
+    expect(message.match(/ECONNREFUSED/g)!.length).toBeGreaterThan(0);
+    expect(message).toContain('supervisor.stopped');
+    expect(message).not.toContain('startsAgainInMs');
+  });
+
+  it('says that the port is in use, and ends', async () => {
+    const other = createServer((socket) => socket.destroy());
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    const { port } = other.address() as { port: number };
+    const message = await refusal({ PORT: String(port) });
+    expect(message).toContain('EADDRINUSE');
+    expect(message).toContain('supervisor.stopped');
+    other.close();
+  });
+});
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}

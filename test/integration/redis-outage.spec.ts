@@ -1,0 +1,270 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { Redis } from 'ioredis';
+import { randomUUID } from 'node:crypto';
+import { startPrivateRedis } from '../../scripts/private-servers.mjs';
+import { readSettings } from '../../src/config/settings.js';
+import { RedisAttemptStates } from '../../src/delivery/attempt-states.redis.js';
+import { redisIsInUse } from '../../src/health/part-checks.js';
+import type { LockAnswer, LockRequest } from '../../src/idempotency/idempotency-store.js';
+import { RedisIdempotencyStore } from '../../src/idempotency/idempotency-store.redis.js';
+import {
+  RedisOrPostgresIdempotencyStore,
+  StoreChanges,
+} from '../../src/idempotency/idempotency-store.redis-or-postgres.js';
+import { isRedisGivenUp, lookAtOutage, storeInUse } from '../../src/idempotency/redis-outage.js';
+import { Postgres } from '../../src/infra/postgres/postgres.js';
+import { openRedis } from '../../src/infra/redis/redis-connection.js';
+import { createDatabase } from '../support/database.js';
+import { eventually } from '../support/eventually.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
+import { testServers } from '../support/test-servers.js';
+
+const hour = 3_600_000;
+const acquired: LockAnswer = { kind: 'acquired', takenOver: false };
+const locked: LockAnswer = { kind: 'locked' };
+/** Shorter than in production, in the same order. */
+const times = { reportAfter: 100, lookEvery: 25, believed: 300, pause: 400, calm: 500, longestCalm: 4000 };
+
+type PrivateRedis = Awaited<ReturnType<typeof startPrivateRedis>>;
+
+describe('while Redis cannot be used', () => {
+  let server: PrivateRedis;
+  let database: Awaited<ReturnType<typeof createDatabase>>;
+  let postgres: Postgres;
+  let proxy: TcpProxy;
+  let clients: Redis[];
+  /** Two processes. The second one reaches Redis by way of the proxy. */
+  let one: RedisOrPostgresIdempotencyStore;
+  let other: RedisOrPostgresIdempotencyStore;
+  let calls = 0;
+
+  beforeAll(async () => {
+    Logger.overrideLogger(false);
+    server = await startPrivateRedis();
+    database = await createDatabase(testServers.databaseUrl());
+    postgres = await Postgres.open(readSettings({ DATABASE_URL: database.url }), []);
+    await postgres.migrate();
+    for (const id of ['one', 'other']) {
+      await postgres.dataSource.query(`INSERT INTO process VALUES ('${id}', '{worker}', now() + interval '1 hour')`);
+    }
+  });
+  afterAll(async () => {
+    await postgres.close();
+    await database.drop();
+    await server.stop();
+  });
+
+  beforeEach(async () => {
+    await postgres.dataSource.query('DELETE FROM redis_outage');
+    await postgres.dataSource.query('DELETE FROM idempotency_key');
+    proxy = await TcpProxy.start(server.redis.url);
+    clients = [openRedis(server.redis.url), openRedis(proxy.url)];
+    await eventually(() => clients.every(({ status }) => status === 'ready'));
+    await clients[0]!.flushall();
+    [one, other] = clients.map(
+      (client, nr) =>
+        new RedisOrPostgresIdempotencyStore(
+          new RedisIdempotencyStore(client, ['one', 'other'][nr]!, { beatEvery: 50, silentAfter: 2000 }),
+          postgres,
+          times,
+        ),
+    ) as [RedisOrPostgresIdempotencyStore, RedisOrPostgresIdempotencyStore];
+    await one.announce();
+    await other.announce();
+  });
+  afterEach(async () => {
+    await Promise.all([one.withdraw(), other.withdraw()]);
+    for (const client of clients) client.disconnect();
+    await proxy.cut();
+  });
+
+  const newKey = () => `i9y:test:${randomUUID()}`;
+  const requestFor = (holder: 'one' | 'other', key = newKey()): LockRequest => {
+    return { key, token: `${holder}/${++calls}`, ttlMs: hour, requestHash: null, mayTakeOver: true };
+  };
+  /** As the delivery path does it: until a store answers. */
+  const acquire = (store: RedisOrPostgresIdempotencyStore, request: LockRequest): Promise<LockAnswer> =>
+    eventually(() => store.acquire(request));
+  const nowIn = (store: 'redis' | 'postgres') =>
+    eventually(async () => {
+      const seen = await storeInUse(postgres, times);
+      return seen.store === store && seen.isOpen;
+    }, `locks to be in ${store}`);
+  const keysInRedis = (keys: string[]) => clients[0]!.exists(...keys);
+  const health = async () => {
+    try {
+      await redisIsInUse(clients[0]!, postgres).check();
+      return 'up';
+    } catch (error) {
+      return (error as Error).message;
+    }
+  };
+
+  const failures = [
+    {
+      name: 'is full',
+      begin: async () => {
+        await clients[0]!.config('SET', 'maxmemory', '1');
+      },
+      end: async () => {
+        await clients[0]!.config('SET', 'maxmemory', '0');
+      },
+      canBeRead: true,
+    },
+    {
+      name: 'is a read-only replica',
+      begin: async () => {
+        await clients[0]!.replicaof('127.0.0.1', 1);
+      },
+      end: async () => {
+        // Each refusal makes a client connect anew.
+        await eventually(() => clients[0]!.replicaof('NO', 'ONE'));
+      },
+      canBeRead: true,
+    },
+    { name: 'is frozen', begin: () => server.redis.freeze(), end: () => server.redis.thaw(), canBeRead: false },
+    { name: 'is killed', begin: () => server.redis.kill9(), end: () => server.redis.start(), canBeRead: false },
+  ];
+
+  it.each(failures)(
+    'because it $name, locks go on in Postgres, with every lock and seal that is not lost, and return by themselves',
+    async ({ begin, end, canBeRead }) => {
+      const before = { sealed: requestFor('one'), held: requestFor('one'), theirs: requestFor('other') };
+      for (const request of [before.sealed, before.held]) expect(await acquire(one, request)).toEqual(acquired);
+      expect(await acquire(other, before.theirs)).toEqual(acquired);
+      await one.seal(before.sealed.key, before.sealed.token, 'before', hour);
+      expect(await keysInRedis([before.sealed.key, before.held.key, before.theirs.key])).toBe(3);
+      expect(await health()).toBe('up');
+
+      await begin();
+      try {
+        await nowIn('postgres');
+        expect(await isRedisGivenUp(postgres)).toBe(true);
+        if (canBeRead) await eventually(async () => (await health()).includes('locked in Postgres'));
+        expect(await acquire(other, requestFor('other', before.held.key))).toEqual(locked);
+        expect(await acquire(one, requestFor('one', before.theirs.key))).toEqual(locked);
+        expect(await one.seal(before.held.key, before.held.token, 'brought', hour)).toBe(true);
+        expect(await acquire(other, requestFor('other', before.held.key))).toMatchObject({ outcome: 'brought' });
+        // What a Redis that does not answer has is lost for the time being.
+        const expected = canBeRead ? { outcome: 'before' } : acquired;
+        expect(await acquire(other, requestFor('other', before.sealed.key))).toMatchObject(expected);
+        expect(await other.release(before.theirs.key, before.theirs.token)).toBe(true);
+        expect(await acquire(one, requestFor('one', before.theirs.key))).toEqual(acquired);
+      } finally {
+        await end();
+      }
+      const meanwhile = { sealed: requestFor('one'), held: requestFor('one') };
+      for (const request of Object.values(meanwhile)) expect(await acquire(one, request)).toEqual(acquired);
+      await one.seal(meanwhile.sealed.key, meanwhile.sealed.token, 'meanwhile', hour);
+
+      await nowIn('redis');
+      const afterwards = requestFor('other');
+      expect(await acquire(other, afterwards)).toEqual(acquired);
+      expect(await keysInRedis([afterwards.key])).toBe(1);
+      expect(await acquire(other, requestFor('other', meanwhile.sealed.key))).toMatchObject({ outcome: 'meanwhile' });
+      expect(await acquire(other, requestFor('other', meanwhile.held.key))).toEqual(locked);
+      expect(await acquire(other, requestFor('other', before.held.key))).toMatchObject({ outcome: 'brought' });
+      expect(await acquire(other, requestFor('other', before.sealed.key))).toMatchObject({ outcome: 'before' });
+      expect(await one.seal(meanwhile.held.key, meanwhile.held.token, 'done', hour)).toBe(true);
+      await eventually(async () => (await health()) === 'up');
+    },
+  );
+
+  it('no lock is given twice, though one process loses Redis again and again and the other does not', async () => {
+    const given = new Map<string, string[]>();
+    let isOver = false;
+    const ask = async (store: RedisOrPostgresIdempotencyStore, holder: 'one' | 'other') => {
+      for (let nr = 0; !isOver; nr++) {
+        const request = requestFor(holder, `i9y:test:${nr}`);
+        const { kind } = await acquire(store, request);
+        if (kind === 'acquired') given.set(request.key, [...(given.get(request.key) ?? []), holder]);
+      }
+    };
+    const asking = [ask(one, 'one'), ask(other, 'other')];
+    for (let round = 0; round < 2; round++) {
+      await proxy.cut();
+      await nowIn('postgres');
+      const asked = given.size;
+      await eventually(() => given.size > asked);
+      await proxy.restore();
+      await nowIn('redis');
+      const askedBefore = given.size;
+      await eventually(() => given.size > askedBefore);
+    }
+    isOver = true;
+    await Promise.all(asking);
+    expect([...given].filter(([, holders]) => holders.length !== 1)).toEqual([]);
+  });
+
+  it('a lock that was asked for in vain is not left behind in Redis', async () => {
+    const request = requestFor('one');
+    await server.redis.freeze();
+    try {
+      await expect(one.acquire(request)).rejects.toThrow(/timed out|closed/); // Redis will carry it out when it goes on
+      await nowIn('postgres');
+      expect(await acquire(one, request)).toEqual(acquired);
+      expect(await one.release(request.key, request.token)).toBe(true);
+    } finally {
+      await server.redis.thaw();
+    }
+    await nowIn('redis');
+    await eventually(async () => (await acquire(other, requestFor('other', request.key))).kind === 'acquired');
+  });
+
+  it('a full one has no live state of an attempt rather than an old one', async () => {
+    const states = new RedisAttemptStates(clients[0]!);
+    const key = { notificationId: randomUUID(), subscriptionId: randomUUID() };
+    const get = () => states.get(key.notificationId, key.subscriptionId);
+    const state = { attempt: 2, status: 'sending', lastStatus: null, lastError: null, nextAttemptAt: null } as const;
+    states.put(key, state, hour);
+    await eventually(get);
+    await clients[0]!.config('SET', 'maxmemory', '1');
+    try {
+      states.put(key, { ...state, attempt: 3 }, hour);
+      await eventually(async () => (await get()) === undefined);
+    } finally {
+      await clients[0]!.config('SET', 'maxmemory', '0');
+    }
+  });
+
+  it('a process that does not see where locks are gives none', async () => {
+    const blind = { query: () => Promise.reject(new Error('Postgres is away')) } as unknown as Postgres;
+    const store = new RedisOrPostgresIdempotencyStore(new RedisIdempotencyStore(clients[0]!, 'one'), blind, times);
+    await store.announce();
+    await expect(store.acquire(requestFor('one'))).rejects.toThrow(StoreChanges);
+    await store.withdraw();
+  });
+
+  it('a process looks where locks are without reading all that was locked', async () => {
+    await postgres.dataSource.query(
+      `INSERT INTO idempotency_key (key, expires_at)
+       SELECT 'i9y:test:' || nr, now() - nr * interval '1 ms' FROM generate_series(1, 10000) nr`,
+    );
+    await postgres.dataSource.query('ANALYZE idempotency_key');
+    const { name, text, parameters } = lookAtOutage;
+    const plan = await postgres.query({ name: `explain-${name}`, text: `EXPLAIN ${text}`, parameters }, { pause: 1 });
+    expect(JSON.stringify(plan)).toMatch(/Index (Only )?Scan Backward using idempotency_key_expiry/);
+    expect(await storeInUse(postgres)).toEqual({ store: 'redis', isOpen: true, hasKeysInPostgres: false });
+  });
+
+  it('locks stay in Postgres for twice as long after each outage that follows closely on another', async () => {
+    const report = () => storeInUse(postgres, { ...times, calm: 50, longestCalm: 150 }, true);
+    const calmMs = async () => {
+      const [row] = await postgres.dataSource.query<{ calm_ms: number }[]>('SELECT calm_ms FROM redis_outage');
+      return row!.calm_ms;
+    };
+    const seen: number[] = [];
+    for (let outage = 0; outage < 4; outage++) {
+      expect(await report()).toMatchObject({ store: 'postgres', isOpen: false });
+      seen.push(await calmMs());
+      await report(); // the same outage
+      expect(await calmMs()).toBe(seen.at(-1));
+      await postgres.dataSource.query("UPDATE redis_outage SET ends_at = now() - interval '1 ms'");
+    }
+    expect(seen).toEqual([50, 100, 150, 150]);
+    await postgres.dataSource.query("UPDATE redis_outage SET ends_at = now() - interval '1 hour'");
+    await report();
+    expect(await calmMs()).toBe(50);
+  });
+});
