@@ -16,7 +16,7 @@ export const arrows = {
   ledger: ['liveness', 'infra', 'config'],
   queue: ['ledger', 'liveness', 'infra', 'config'],
   idempotency: ['liveness', 'infra'],
-  auth: ['idempotency', 'ledger', 'catalogue', 'openapi', 'infra', 'config'],
+  auth: ['idempotency', 'ledger', 'catalogue', 'liveness', 'openapi', 'infra', 'config'],
   nrc: ['auth', 'openapi', 'infra'],
   channels: ['nrc', 'auth', 'catalogue', 'openapi', 'infra', 'config'],
   subscriptions: ['channels', 'nrc', 'auth', 'ledger', 'catalogue', 'openapi', 'infra', 'config'],

@@ -50,17 +50,32 @@ export class CreateLedger1763625600001 implements MigrationInterface {
         PRIMARY KEY (notification_id, subscription_id)
       ) PARTITION BY RANGE (notification_id);
       -- One index for each state that is not an end: each is only as large as the number of deliveries in that state, however
-      -- many deliveries are kept, and a delivery is in one of the first three at a time. The fourth is for those of a process.
+      -- many deliveries are kept. delivery_process is for those of a process.
       CREATE INDEX delivery_due ON delivery (next_at) WHERE state IN ('waiting', 'held');
+      -- The same ones by subscription, which may be deleted or disabled with a million of them. The usual delivery, which is
+      -- queued and then delivered, is never in either. In a partition of which the planner knows nothing both cost the same, so the
+      -- conditions let it take the right one: a range is not what the other index asks for, and only a statement that names a
+      -- subscription implies that there is one.
+      CREATE INDEX delivery_unsent ON delivery (subscription_id, state, notification_id)
+        WHERE state BETWEEN 'waiting' AND 'held' AND subscription_id IS NOT NULL;
       CREATE INDEX delivery_queued ON delivery (queued_at) WHERE state = 'queued';
       CREATE INDEX delivery_sending ON delivery (next_at) WHERE state = 'sending';
       CREATE INDEX delivery_process ON delivery (process) WHERE process IS NOT NULL;
       -- Dead letters, by subscription: what an operator looks for.
-      CREATE INDEX delivery_dead ON delivery (subscription_id, notification_id)
+      CREATE INDEX delivery_dead ON delivery (subscription_id, state, notification_id)
         WHERE state IN ('failed', 'expired', 'unknown');
       -- All of them, newest first: after a long outage there are millions, too many to sort for each page.
-      CREATE INDEX delivery_dead_newest ON delivery (notification_id, subscription_id)
+      CREATE INDEX delivery_dead_newest ON delivery (state, notification_id, subscription_id)
         WHERE state IN ('failed', 'expired', 'unknown');
+
+      -- Subscriptions that were deleted or disabled, and whose waiting deliveries a rule of the dispatcher is still to end.
+      CREATE TABLE subscription_ending (
+        subscription_id uuid PRIMARY KEY,
+        -- what its deliveries become
+        state           delivery_state NOT NULL CHECK (state IN ('cancelled', 'failed')),
+        -- the catalogue version of the change: tells this row from one of a later change
+        version         bigint NOT NULL
+      );
 
       CREATE TABLE attempt (
         notification_id uuid NOT NULL,
@@ -95,6 +110,8 @@ export class CreateLedger1763625600001 implements MigrationInterface {
   }
 
   async down(queryRunner: QueryRunner): Promise<void> {
-    await queryRunner.query('DROP TABLE once_key, attempt, delivery, notification; DROP TYPE delivery_state');
+    await queryRunner.query(
+      'DROP TABLE once_key, subscription_ending, attempt, delivery, notification; DROP TYPE delivery_state',
+    );
   }
 }

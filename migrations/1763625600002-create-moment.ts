@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Data of short life: locks and seals where there is no Redis, and which processes are alive. Unlogged: a crash of
+ * Data of short life: locks and seals where there is no Redis, and which processes are alive. Most are unlogged: a crash of
  * Postgres empties them, which costs at most a duplicate with the same webhook-id (docs/decisions/0007).
  * New tables only: no lock on anything in use.
  */
@@ -31,10 +31,14 @@ export class CreateMoment1763625600002 implements MigrationInterface {
         calm_ms   int NOT NULL
       );
 
-      CREATE UNLOGGED TABLE process (
-        id         text PRIMARY KEY,
-        roles      text[] NOT NULL,
-        expires_at timestamptz NOT NULL
+      -- Logged: a crash of Postgres must not make living processes look dead.
+      CREATE TABLE process (
+        id           text PRIMARY KEY,
+        roles        text[] NOT NULL,
+        -- unless there is another sign of life before; -infinity: it said itself that it ends
+        expires_at   timestamptz NOT NULL,
+        -- since when it has shown signs of life without a gap
+        steady_since timestamptz NOT NULL DEFAULT now()
       );
 
       -- How far each worker is with a lane of the queue. An old row does not count: its worker's chunks are back in the queue.

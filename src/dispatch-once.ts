@@ -9,6 +9,7 @@ import { entities } from './create-heraut.js';
 import { DeliveryModule } from './delivery/delivery.module.js';
 import { Dispatcher } from './dispatching/dispatcher.service.js';
 import { DispatchingModule } from './dispatching/dispatching.module.js';
+import { Upkeep } from './dispatching/upkeep.service.js';
 import { ClockModule } from './infra/clock.module.js';
 import { JsonLogger } from './infra/logging/json-logger.js';
 import { DataDirectoryInUse } from './infra/postgres/directory-lock.js';
@@ -60,20 +61,22 @@ async function main(): Promise<void> {
   try {
     if (queue.trouble !== undefined) throw queue.trouble;
     const { deliveries: recovered, failedRules } = await dispatcher.recover(stopping.signal);
-    if (failedRules.length > 0) process.exitCode = 1;
     const dispatched = await dispatcher.handOutDue(stopping.signal, (soFar) =>
       logger.log({ event: 'dispatch.progress', dispatched: soFar }),
     );
-    if (queue.process !== null) await emptied(queue);
-    logger.log({ event: 'dispatch.done', dispatched, recovered, failedRules });
+    if (queue.process !== null) await emptied(queue, stopping.signal);
+    const failedTasks = [...failedRules, ...(await app.get(Upkeep).once(stopping.signal))];
+    if (failedTasks.length > 0) process.exitCode = 1;
+    logger.log({ event: 'dispatch.done', dispatched, recovered, failedTasks });
   } finally {
     await app.close(); // waits for deliveries in flight
     await logger.flush();
   }
 }
 
-async function emptied(queue: DeliveryQueue): Promise<void> {
-  for (;;) {
+/** What is left in the queue when this process is told to stop is handed out again by the next run. */
+async function emptied(queue: DeliveryQueue, stopping: AbortSignal): Promise<void> {
+  while (!stopping.aborted) {
     const depths = await Promise.all(lanes.map((lane) => queue.depth(lane)));
     if (depths.every((depth) => depth === 0)) return;
     await pause(20);

@@ -99,19 +99,29 @@ const processes = [
   },
   {
     name: 'worker-clock-off',
-    prepare: (stage) => {
-      const [first, second] = stage.cluster.of('worker');
-      for (const [member, minutes] of /** @type {[Member, number][]} */ ([
-        [first, 5],
-        [second, -7],
-      ])) {
-        member.nodeOptions = ['--import', shiftedClock];
-        member.settings.CLOCK_OFFSET_MS = String(minutes * 60_000);
-      }
-    },
+    prepare: (stage) => shiftClocks(stage, 'worker', [5, -7]),
     breakThings: (stage) => killOneByOne(stage, 'worker'),
   },
+  {
+    // By hours, and by more than the partitions that are made ahead: the id of a notification must not come from that clock.
+    name: 'api-clock-off',
+    prepare: (stage) => shiftClocks(stage, 'api', [30 * 24 * 60, -5 * 60]),
+    breakThings: (stage) => killOneByOne(stage, 'api'),
+  },
 ];
+
+/**
+ * Gives the processes of a role clocks that are wrong, as on machines that are not synchronized.
+ * @param {Stage} stage
+ * @param {Role} role
+ * @param {number[]} minutes by how much; for more processes than these again from the first
+ */
+function shiftClocks(stage, role, minutes) {
+  for (const [nr, member] of stage.cluster.of(role).entries()) {
+    member.nodeOptions = ['--import', shiftedClock];
+    member.settings.CLOCK_OFFSET_MS = String(Number(minutes[nr % minutes.length]) * 60_000);
+  }
+}
 
 /** @type {Scenario[]} */
 const rabbitmq = [

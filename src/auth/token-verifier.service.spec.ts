@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { createSecretKey } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 import { readSettings } from '../config/settings.js';
-import { systemClock } from '../infra/clock.js';
+import type { Heartbeat } from '../liveness/heartbeat.service.js';
 import type { ApplicationDirectory } from './application-directory.service.js';
 import type { Application } from './application.js';
 import { TokenVerifier } from './token-verifier.service.js';
@@ -22,11 +22,9 @@ const token = jwt.sign({ client_id: 'client', iat: now, exp: now + 60 }, 'secret
 function setUp() {
   const world = { seconds: now, application: application as Application | undefined };
   const directory = { find: () => world.application } as unknown as ApplicationDirectory;
-  const verifier = new TokenVerifier(
-    directory,
-    { now: () => world.seconds * 1000, pause: systemClock.pause },
-    { settings: readSettings({}) },
-  );
+  const verifier = new TokenVerifier(directory, { ledgerNow: () => world.seconds * 1000 } as Heartbeat, {
+    settings: readSettings({}),
+  });
   return { world, verifier };
 }
 

@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import jwt from 'jsonwebtoken';
 import { LRUCache } from 'lru-cache';
 import { Config } from '../config/config.module.js';
-import { Clock } from '../infra/clock.js';
+import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { ApplicationDirectory } from './application-directory.service.js';
 import type { Application } from './application.js';
 import { checkTimes, readTimeClaims, type TimeClaims, type TimeRules, type TokenRefusal } from './check-claims.js';
@@ -33,7 +33,7 @@ export class TokenVerifier {
 
   constructor(
     private readonly applications: ApplicationDirectory,
-    private readonly clock: Clock,
+    private readonly heartbeat: Heartbeat,
     { settings }: Config,
   ) {
     this.rules = { expirySeconds: settings.JWT_EXPIRY, leewaySeconds: settings.TIME_LEEWAY };
@@ -47,7 +47,7 @@ export class TokenVerifier {
       this.verified.set(token, result);
       known = result;
     }
-    return checkTimes(known.times, this.clock.now() / 1000, this.rules) ?? known.application;
+    return checkTimes(known.times, this.heartbeat.ledgerNow() / 1000, this.rules) ?? known.application;
   }
 
   private checkSignature(token: string): VerifiedToken | TokenRefusal {
@@ -66,7 +66,7 @@ export class TokenVerifier {
     }
     const times = readTimeClaims(payload);
     if (isRefusal(times)) return times;
-    if (times.iat !== undefined && times.iat > this.clock.now() / 1000) {
+    if (times.iat !== undefined && times.iat > this.heartbeat.ledgerNow() / 1000) {
       // Accepted, because clocks drift; logged, because this one does.
       this.logger.warn({ event: 'token.issued-in-future', clientId: application.clientId, issuedAt: times.iat });
     }

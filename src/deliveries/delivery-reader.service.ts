@@ -31,6 +31,9 @@ export interface KnownAttempt {
   error: string | null;
 }
 
+/** Of the rows of a range, as many whole rows can be read and sorted in the time that it takes to search the range. */
+const fewOfRange = 0.2;
+
 export interface DeliveryPage {
   deliveries: KnownDelivery[];
   /** Where the list goes on; undefined at its end. */
@@ -48,11 +51,11 @@ export class DeliveryReader {
    * @param rangeRows rows that one call searches where no index serves the filter: a few tens of milliseconds
    */
   async list(filter: statements.DeliveryFilter, limit: number, rangeRows = 50_000): Promise<DeliveryPage> {
-    const end = statements.routeOf(filter) === 'scan' ? await this.endOfRange(filter, rangeRows) : undefined;
+    const bounds = await this.boundsOf(filter, rangeRows);
     // One more than asked for tells whether the list goes on.
-    const rows = await this.run<DeliveryRow>(statements.page(filter, limit + 1, end));
+    const rows = await this.run<DeliveryRow>(statements.page(filter, limit + 1, bounds));
     const deliveries = rows.slice(0, limit).map(toDelivery);
-    return { deliveries, next: rows.length > limit ? deliveries.at(-1) : end };
+    return { deliveries, next: rows.length > limit ? deliveries.at(-1) : bounds.end };
   }
 
   async find(key: DeliveryKey): Promise<KnownDelivery | undefined> {
@@ -70,6 +73,21 @@ export class DeliveryReader {
       status: row.status,
       error: row.error,
     }));
+  }
+
+  /** What keeps the search for a page short. */
+  private async boundsOf(
+    filter: statements.DeliveryFilter,
+    rangeRows: number,
+  ): Promise<{ end?: DeliveryKey; few?: number }> {
+    const route = statements.routeOf(filter);
+    if (route === 'index') return {};
+    if (route === 'few') {
+      const few = Math.ceil(rangeRows * fewOfRange);
+      const [row] = await this.run<{ yes: boolean }>({ text: statements.exceeds(filter.state!, few), values: [] });
+      if (!row!.yes) return { few };
+    }
+    return { end: await this.endOfRange(filter, rangeRows) };
   }
 
   private async endOfRange(filter: statements.DeliveryFilter, rangeRows: number): Promise<DeliveryKey | undefined> {

@@ -10,26 +10,41 @@ export interface DeliveryFilter {
 
 /** How the rows of a page are found without reading many that do not belong to it. */
 export type Route =
-  /** An index leads to them: the primary key, `delivery_dead`, `delivery_dead_newest` or `delivery_due`. */
+  /** An index has them in the order of the list: the primary key, `delivery_dead`, `delivery_dead_newest` or `delivery_unsent`. */
   | 'index'
+  /** The index of the state has all of them, in another order: they are read and sorted, unless they are too many. */
+  | 'few'
   /** No index does: an index on every delivery would make accepting slower. So a limited range of the list is searched. */
   | 'scan';
 
-/** The states that `delivery_dead`, `delivery_dead_newest` and `delivery_due` are about. */
-const indexedStates: ReadonlySet<DeliveryState> = new Set([
-  'failed',
-  'expired',
-  'unknown',
-  'queued',
-  'waiting',
-  'held',
-  'sending',
-]);
+const deadStates: ReadonlySet<DeliveryState> = new Set(['failed', 'expired', 'unknown']);
+const unsent = { condition: "state IN ('waiting', 'held')", order: 'next_at' };
+/** The indexes of deliveries that somebody works on, by state: what is in them, and in what order. */
+const workIndexes: Partial<Record<DeliveryState, { condition: string; order: string }>> = {
+  waiting: unsent,
+  held: unsent,
+  queued: { condition: "state = 'queued'", order: 'queued_at' },
+  sending: { condition: "state = 'sending'", order: 'next_at' },
+};
 
 export function routeOf({ notificationId, subscriptionId, state }: DeliveryFilter): Route {
   if (notificationId !== undefined) return 'index';
   if (state === undefined) return subscriptionId === undefined ? 'index' : 'scan';
-  return indexedStates.has(state) ? 'index' : 'scan';
+  if (deadStates.has(state)) return 'index';
+  const work = workIndexes[state];
+  if (work === unsent && subscriptionId !== undefined) return 'index';
+  return work ? 'few' : 'scan';
+}
+
+/** The first rows of the index of a state that somebody works on. The order keeps the planner to that index. */
+function fromWorkIndex(state: DeliveryState, columns: string, rows: number): string {
+  const { condition, order } = workIndexes[state]!;
+  return `(SELECT ${columns} FROM delivery WHERE ${condition} ORDER BY ${order} LIMIT ${rows})`;
+}
+
+/** Whether the index of that state has more than so many rows. */
+export function exceeds(state: DeliveryState, rows: number): string {
+  return `SELECT count(*) > ${rows} AS yes FROM ${fromWorkIndex(state, '', rows + 1)} few`;
 }
 
 /*
@@ -49,8 +64,15 @@ export function rangeEnd(filter: DeliveryFilter, rows: number): { text: string; 
   };
 }
 
-/** @param end where the search stops; not given: at the end of the list */
-export function page(filter: DeliveryFilter, limit: number, end?: DeliveryKey): { text: string; values: unknown[] } {
+/**
+ * @param end where the search stops; not given: at the end of the list
+ * @param few the rows of the state's index are at most that many, and are to be read and sorted
+ */
+export function page(
+  filter: DeliveryFilter,
+  limit: number,
+  { end, few }: { end?: DeliveryKey; few?: number } = {},
+): { text: string; values: unknown[] } {
   const conditions = new Conditions();
   if (filter.notificationId !== undefined)
     conditions.add((value) => `notification_id = ${value}`, filter.notificationId);
@@ -60,10 +82,11 @@ export function page(filter: DeliveryFilter, limit: number, end?: DeliveryKey): 
   if (filter.state !== undefined) conditions.addConstant(`state = '${filter.state}'`);
   conditions.addAfter(filter.after);
   if (end) conditions.addUpTo(end);
+  const from = few === undefined ? 'delivery' : `${fromWorkIndex(filter.state!, '*', few)} few`;
   return {
     text: `
       WITH page AS MATERIALIZED (
-        SELECT * FROM delivery ${conditions.where()}
+        SELECT * FROM ${from} ${conditions.where()}
         ORDER BY notification_id DESC, subscription_id DESC LIMIT ${limit}
       )
       ${details}

@@ -52,7 +52,7 @@ export class ChunkLoader {
     await this.catalogue.reach(chunk.catalogueVersion);
     const ageMs = this.heartbeat.ledgerNow() - chunk.queuedAt;
     const isFresh = !isRedelivered && ageMs < freshMs && ageMs > -freshMs;
-    const deliveries = isFresh ? chunk.deliveries : await stillQueued(this.postgres, chunk.deliveries);
+    const deliveries = isFresh ? chunk.deliveries : await this.stillToSend(chunk);
     const large = new Set(deliveries.filter(({ body }) => body === null).map(({ notificationId }) => notificationId));
     const sizes = large.size > 0 ? await readBodySizes(this.postgres, [...large]) : new Map<string, number>();
     return { deliveries, bodies: new LargeBodies(sizes, this.memory, (id) => this.reading.add(id)) };
@@ -61,5 +61,12 @@ export class ChunkLoader {
   private async readTogether(notificationIds: string[]): Promise<(Buffer | undefined)[]> {
     const bodies = await readBodies(this.postgres, notificationIds);
     return notificationIds.map((id) => bodies.get(id));
+  }
+
+  /** What of a chunk is still queued; from then on subscriptions that were deleted before now are known to be. */
+  private async stillToSend(chunk: Chunk): Promise<Chunk['deliveries']> {
+    const { deliveries, catalogueVersion } = await stillQueued(this.postgres, chunk.deliveries);
+    await this.catalogue.reach(catalogueVersion);
+    return deliveries;
   }
 }

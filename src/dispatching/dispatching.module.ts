@@ -5,6 +5,7 @@ import { QueueModule } from '../queue/queue.module.js';
 import { QueuePosition } from '../queue/queue-position.service.js';
 import { DispatchLoop } from './dispatch-loop.service.js';
 import { Dispatcher } from './dispatcher.service.js';
+import { Upkeep } from './upkeep.service.js';
 
 @Module({ imports: [LedgerModule, QueueModule, IdempotencyModule] })
 export class DispatchingModule {
@@ -12,8 +13,8 @@ export class DispatchingModule {
   static with(looping: boolean): DynamicModule {
     return {
       module: DispatchingModule,
-      providers: looping ? [QueuePosition, Dispatcher, DispatchLoop] : [QueuePosition, Dispatcher],
-      exports: [Dispatcher],
+      providers: [QueuePosition, Dispatcher, Upkeep, ...(looping ? [DispatchLoop] : [])],
+      exports: [Dispatcher, Upkeep],
     };
   }
 }

@@ -1,5 +1,6 @@
 import type { Logger } from '@nestjs/common';
 import type { Postgres } from '../infra/postgres/postgres.js';
+import { endDeliveries, forgetEnding, readEndings } from '../ledger/end-of-subscription.js';
 import { endSending } from '../ledger/end-sending.js';
 import { freeAfterLease } from '../ledger/free-after-lease.js';
 import { freeOfDeadProcesses } from '../ledger/free-of-dead-processes.js';
@@ -9,6 +10,8 @@ import type { QueuePosition } from '../queue/queue-position.service.js';
 
 /** Deliveries that one statement frees or ends. */
 const batchSize = 1000;
+/** Subscriptions that are read together. */
+const subscriptionsTogether = 100;
 /** From the commit of a hand-out to its publishing, at most. After that time a rule assumes that it was not published. */
 const publishingSlackMs = 5000;
 
@@ -21,9 +24,9 @@ export interface RecoveryRule {
 }
 
 /**
- * Every way in which a queued delivery, or one that is being sent, can be left behind, each with its rule. Each statement is
- * bounded and finds its rows by a partial index of its own; any number of processes may run it, as often as they like. A
- * delivery that is freed is due at once, and is handed out under a new generation.
+ * Every way in which a delivery can be left behind, each with its rule. Each statement is bounded and finds its rows by a partial
+ * index of its own; any number of processes may run it, as often as they like. A delivery that is freed is due at once, and is
+ * handed out under a new generation.
  */
 export function recoveryRules(postgres: Postgres, position: QueuePosition, logger: Logger): RecoveryRule[] {
   return [
@@ -46,6 +49,22 @@ export function recoveryRules(postgres: Postgres, position: QueuePosition, logge
           for (const key of ended) logger.warn({ event: 'delivery.unknown', ...key });
           return ended.length;
         }, stopping),
+    },
+    {
+      // A subscription was deleted or disabled; the transaction that did so left its deliveries to this rule.
+      name: 'subscription-ended',
+      run: async (stopping) => {
+        let total = 0;
+        for (;;) {
+          const endings = await readEndings(postgres, subscriptionsTogether);
+          for (const ending of endings) {
+            total += await inBatches((limit) => endDeliveries(postgres, ending, limit), stopping);
+            if (stopping.aborted) return total;
+            await forgetEnding(postgres, ending);
+          }
+          if (endings.length < subscriptionsTogether) return total;
+        }
+      },
     },
     {
       // The broker lost its queues. The new ones hold nothing that was handed out before the process that created them said so;

@@ -56,6 +56,8 @@ export const keyOf = (row: KeyRow): DeliveryKey => ({
   subscriptionId: row.subscription_id,
 });
 
+export const notificationIdOf = (key: DeliveryKey): string => key.notificationId;
+
 /** Deliveries that were handed out, as rows for a statement. */
 export const handedOut = rowsOf<Delivery>('item', {
   notification_id: ['uuid', (delivery) => delivery.notificationId],

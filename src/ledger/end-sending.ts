@@ -1,7 +1,7 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
+import { deadProcesses } from '../liveness/heartbeat.service.js';
 import { keyOf, sameDelivery, type DeliveryKey, type KeyRow } from './delivery.js';
-import { processIsDead } from './free-of-dead-processes.js';
 import { unknownCounted } from './ledger.counters.js';
 
 export const endItems = statement(
@@ -10,8 +10,9 @@ export const endItems = statement(
      state = 'unknown', next_at = NULL, process = NULL, ended_at = now(),
      last_error = 'the worker ended, or could not report, after it had the right to send'
    FROM (
-     SELECT notification_id, subscription_id FROM delivery d
-     WHERE d.state = 'sending' AND (d.next_at <= now() OR ${processIsDead}) LIMIT $limit FOR UPDATE SKIP LOCKED
+     SELECT notification_id, subscription_id FROM delivery
+     WHERE state = 'sending' AND (next_at <= now() OR process = ANY (${deadProcesses}))
+     LIMIT $limit FOR UPDATE SKIP LOCKED
    ) ended
    WHERE ${sameDelivery('ended')}
    RETURNING d.notification_id, d.subscription_id`,

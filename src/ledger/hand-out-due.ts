@@ -42,6 +42,17 @@ export const handOutDueItems = statement(
     ) n`,
 );
 
+export const findDue = statement(
+  'any-due',
+  `SELECT EXISTS (SELECT FROM delivery WHERE state IN ('waiting', 'held') AND next_at <= now()) AS yes`,
+);
+
+/** Whether anything is due. */
+export async function anyDue(postgres: Postgres): Promise<boolean> {
+  const [row] = await postgres.query<{ yes: boolean }>(findDue);
+  return row!.yes;
+}
+
 interface HandedOutRow extends KeyRow {
   generation: number;
   attempts: number;

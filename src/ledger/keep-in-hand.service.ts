@@ -1,20 +1,22 @@
 import { Injectable } from '@nestjs/common';
 import { Config } from '../config/config.module.js';
 import { Postgres } from '../infra/postgres/postgres.js';
-import { statement, type Statement } from '../infra/postgres/statement.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
-import { handedOut, stillHandedOut, type Delivery } from './delivery.js';
+import { handedOut, notificationIdOf, stillHandedOut, type Delivery } from './delivery.js';
+import { onEachDay, perDay, type StatementOfDay } from './per-day.js';
 
-export const keepItems = statement(
+export const keepItems = perDay(
   'keep-in-hand',
-  `UPDATE delivery d SET process = $process, queued_at = NULL, next_at = now() + $lease_ms * interval '1 ms'
+  (
+    of,
+  ) => `UPDATE ${of('delivery')} d SET process = $process, queued_at = NULL, next_at = now() + $lease_ms * interval '1 ms'
    FROM ${handedOut.from} WHERE ${stillHandedOut}`,
 );
 
 // The holder keeps it if it has it in hand already; until then this process answers for it.
-export const leaveItems = statement(
+export const leaveItems = perDay(
   'leave-to-holder',
-  `UPDATE delivery d SET
+  (of) => `UPDATE ${of('delivery')} d SET
      process = coalesce(d.process, $process), queued_at = NULL,
      next_at = LEAST(d.next_at, now() + $lease_ms * interval '1 ms')
    FROM ${handedOut.from} WHERE ${stillHandedOut}`,
@@ -42,8 +44,10 @@ export class DeliveriesInHand {
     await this.write(leaveItems, [delivery], leaseMs);
   }
 
-  private async write(text: Statement, deliveries: Delivery[], leaseMs: number): Promise<void> {
+  private async write(statement: StatementOfDay, deliveries: Delivery[], leaseMs: number): Promise<void> {
     const process = this.heartbeat.processId;
-    await this.postgres.query(text, { ...handedOut.bind(deliveries), process, lease_ms: leaseMs });
+    await onEachDay(deliveries, notificationIdOf, (day, items) =>
+      this.postgres.query(statement(day), { ...handedOut.bind(items), process, lease_ms: leaseMs }),
+    );
   }
 }

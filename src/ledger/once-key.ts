@@ -25,6 +25,6 @@ const sweep = statement(
 );
 
 /** Forgets the keys whose time is over. */
-export async function sweepOnceKeys(postgres: Postgres): Promise<void> {
-  while ((await postgres.affected(sweep, { most: sweepTogether })) === sweepTogether);
+export async function sweepOnceKeys(postgres: Postgres, stopping: AbortSignal): Promise<void> {
+  while ((await postgres.affected(sweep, { most: sweepTogether })) === sweepTogether && !stopping.aborted);
 }

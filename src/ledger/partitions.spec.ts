@@ -1,6 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import { v7 as uuidv7 } from 'uuid';
-import { createPartition, dayOfPartition, lowestIdAt, partitionsBetween, timeOfId } from './partitions.js';
+import {
+  createPartition,
+  dayOfId,
+  dayOfPartition,
+  lowestIdAt,
+  partitionOf,
+  partitionsBetween,
+  timeOfId,
+} from './partitions.js';
 
 const dayMs = 86_400_000;
 const noon = Date.UTC(2026, 10, 20, 12);
@@ -24,6 +32,24 @@ describe('the ids of a day', () => {
   it('can be written for the whole of time', () => {
     expect(lowestIdAt(0)).toBe('00000000-0000-0000-0000-000000000000');
     expect(lowestIdAt(2 ** 48 - 1)).toBe('ffffffff-ffff-0000-0000-000000000000');
+  });
+});
+
+describe('the partition of a notification', () => {
+  it('is that of the day its id was made on', () => {
+    expect(partitionOf('delivery', dayOfId(uuidv7({ msecs: noon })))).toBe('delivery_20261120');
+    expect(partitionOf('attempt', dayOfId(lowestIdAt(Date.UTC(2026, 10, 21))))).toBe('attempt_20261121');
+    expect(partitionOf('attempt', dayOfId(uuidv7({ msecs: Date.UTC(2026, 10, 21) - 1 })))).toBe('attempt_20261120');
+  });
+
+  it.each([
+    'ffffffff-ffff-7fff-bfff-ffffffffffff',
+    '3f2504e0-4f89-41d3-9a0c-0305e82c3301',
+    'no id',
+    '',
+    "'; DROP TABLE x",
+  ])('is a name like any other, of no table that there is, for %j', (id) => {
+    expect(partitionOf('delivery', dayOfId(id))).toMatch(/^delivery_\d{8,10}$/);
   });
 });
 
@@ -61,11 +87,18 @@ describe('the partitions', () => {
     },
   );
 
-  it('are made with bounds, and with room for changes where rows change', () => {
+  it('are made as tables and then attached with their bounds, and are vacuumed early where rows change', () => {
     const [notification, delivery, attempt] = partitionsBetween(noon, noon).map(createPartition);
     const bounds = `FOR VALUES FROM ('${lowestIdAt(noon - dayMs / 2)}') TO ('${lowestIdAt(noon + dayMs / 2)}')`;
-    expect(notification).toBe(`CREATE TABLE IF NOT EXISTS notification_20261120 PARTITION OF notification ${bounds}`);
-    expect(attempt).toBe(`CREATE TABLE IF NOT EXISTS attempt_20261120 PARTITION OF attempt ${bounds}`);
-    expect(delivery).toContain(`PARTITION OF delivery ${bounds} WITH (fillfactor = 80`);
+    const made = (table: string) =>
+      [
+        `CREATE TABLE ${table}_20261120 (LIKE ${table} INCLUDING DEFAULTS)`,
+        `; ALTER TABLE ${table} ATTACH PARTITION ${table}_20261120 ${bounds}`,
+      ] as const;
+    expect(notification).toBe(made('notification').join(''));
+    expect(attempt).toBe(made('attempt').join(''));
+    expect(delivery).toBe(
+      made('delivery').join(' WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000)'),
+    );
   });
 });

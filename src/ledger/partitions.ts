@@ -26,13 +26,23 @@ export function timeOfId(id: string): number {
   return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 }
 
+/** The UTC day a notification was accepted on, in days since 1970. What is no id leads to a day that has no partition. */
+export const dayOfId = (id: string): number => Math.floor((timeOfId(id) || 0) / dayMs);
+
+/** The name of the partition of a day, in days since 1970. */
+export function partitionOf(table: LedgerTable, day: number): string {
+  // Beyond the year 9999 a sign comes first. Ids of that time are no ids of ours, and the table is merely not there.
+  const [date] = new Date(day * dayMs).toISOString().split('T');
+  return `${table}_${date!.replace(/\D/g, '')}`;
+}
+
 /** The partitions of the UTC days from `fromMs` to `toMs`, both included. */
 export function partitionsBetween(fromMs: number, toMs: number): Partition[] {
   const partitions: Partition[] = [];
   for (let day = Math.floor(fromMs / dayMs) * dayMs; day <= toMs; day += dayMs) {
-    const stamp = new Date(day).toISOString().slice(0, 10).replaceAll('-', '');
     for (const table of tables) {
-      partitions.push({ table, name: `${table}_${stamp}`, from: lowestIdAt(day), to: lowestIdAt(day + dayMs) });
+      const name = partitionOf(table, day / dayMs);
+      partitions.push({ table, name, from: lowestIdAt(day), to: lowestIdAt(day + dayMs) });
     }
   }
   return partitions;
@@ -44,12 +54,18 @@ export function dayOfPartition(name: string): number | undefined {
   return stamp ? Date.UTC(Number(stamp[1]), Number(stamp[2]) - 1, Number(stamp[3])) : undefined;
 }
 
-export function createPartition({ table, name, from, to }: Partition): string {
+/**
+ * Makes the table, then attaches it, which keeps nobody waiting; to create it as a partition needs the whole table for an
+ * instant, behind everything that reads it.
+ */
+export function createPartition(partition: Partition): string {
+  const { table, name } = partition;
   // delivery changes every row once or twice: vacuum it early, at the usual pace (without its pauses the vacuum after a burst
-  // takes the core that delivers), and leave room on its pages.
+  // takes the core that delivers).
   const storage =
-    table === 'delivery'
-      ? ' WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000)'
-      : '';
-  return `CREATE TABLE IF NOT EXISTS ${name} PARTITION OF ${table} FOR VALUES FROM ('${from}') TO ('${to}')${storage}`;
+    table === 'delivery' ? ' WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000)' : '';
+  return `CREATE TABLE ${name} (LIKE ${table} INCLUDING DEFAULTS)${storage}; ${attachPartition(partition)}`;
 }
+
+export const attachPartition = ({ table, name, from, to }: Partition): string =>
+  `ALTER TABLE ${table} ATTACH PARTITION ${name} FOR VALUES FROM ('${from}') TO ('${to}')`;

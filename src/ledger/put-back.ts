@@ -1,14 +1,18 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
-import { statement } from '../infra/postgres/statement.js';
-import { handedOut, stillHandedOut, type Delivery } from './delivery.js';
+import { handedOut, notificationIdOf, stillHandedOut, type Delivery } from './delivery.js';
+import { onEachDay, perDay } from './per-day.js';
 
-export const putBackItems = statement(
+export const putBackItems = perDay(
   'put-back',
-  `UPDATE delivery d SET state = 'waiting', next_at = now() + $delay_ms * interval '1 ms', process = NULL
+  (
+    of,
+  ) => `UPDATE ${of('delivery')} d SET state = 'waiting', next_at = now() + $delay_ms * interval '1 ms', process = NULL
    FROM ${handedOut.from} WHERE ${stillHandedOut}`,
 );
 
 /** Deliveries that were handed out, and that the queue refused, are due again after `delayMs`. */
 export async function putBack(postgres: Postgres, deliveries: Delivery[], delayMs: number): Promise<void> {
-  await postgres.query(putBackItems, { ...handedOut.bind(deliveries), delay_ms: delayMs });
+  await onEachDay(deliveries, notificationIdOf, (day, items) =>
+    postgres.query(putBackItems(day), { ...handedOut.bind(items), delay_ms: delayMs }),
+  );
 }

@@ -1,6 +1,8 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import type { OnceKey } from './once-key.js';
+import { dayOfId } from './partitions.js';
+import { perDay } from './per-day.js';
 
 export interface Replacement {
   /** Under which the scheduled notification was published, with the hash of the request that replaces it. */
@@ -34,10 +36,12 @@ const lockCatalogue = statement('lock-catalogue', 'SELECT version FROM catalogue
  * Finds the notification only while it is still to be sent later and nothing of it was handed out; a delivery that ended
  * without having been handed out is no obstacle. Keeps the dispatcher off its deliveries.
  */
-const lockScheduled = statement(
+export const lockScheduled = perDay(
   'lock-scheduled',
-  `WITH mine AS (SELECT state, generation, attempts FROM delivery WHERE notification_id = $id FOR UPDATE)
-   SELECT id FROM notification n
+  (
+    of,
+  ) => `WITH mine AS (SELECT state, generation, attempts FROM ${of('delivery')} WHERE notification_id = $id FOR UPDATE)
+   SELECT id FROM ${of('notification')} n
    WHERE n.id = $id AND n.not_before > now()
      AND NOT EXISTS (
        SELECT FROM mine
@@ -47,20 +51,23 @@ const lockScheduled = statement(
    FOR UPDATE`,
 );
 
-const deleteDeliveries = statement('delete-deliveries', 'DELETE FROM delivery WHERE notification_id = $id');
+export const deleteDeliveries = perDay(
+  'delete-deliveries',
+  (of) => `DELETE FROM ${of('delivery')} WHERE notification_id = $id`,
+);
 
-const replace = statement(
+export const replace = perDay(
   'replace-notification',
-  `WITH key AS (
+  (of) => `WITH key AS (
      UPDATE once_key SET
        request_hash = $request_hash, expires_at = GREATEST(expires_at, now() + $keep_seconds * interval '1 s')
      WHERE application = $application AND operation = $operation AND key = $key
    ),
    replaced AS (
-     UPDATE notification SET channel = $channel, body = $body, not_before = to_timestamp($not_before_ms::float8 / 1000)
+     UPDATE ${of('notification')} SET channel = $channel, body = $body, not_before = to_timestamp($not_before_ms::float8 / 1000)
      WHERE id = $id
    )
-   INSERT INTO delivery (notification_id, subscription_id, state, next_at, expires_at)
+   INSERT INTO ${of('delivery')} (notification_id, subscription_id, state, next_at, expires_at)
    SELECT $id, subscription_id, 'waiting', coalesce(to_timestamp($not_before_ms::float8 / 1000), now()),
      to_timestamp($expires_ms::float8 / 1000)
    FROM unnest($subscription_ids::uuid[]) AS delivery (subscription_id)`,
@@ -77,9 +84,11 @@ export function replaceScheduled(postgres: Postgres, version: number, replacemen
     const [catalogue] = await query<{ version: string }>(lockCatalogue);
     if (Number(catalogue!.version) !== version) return { kind: 'outdated', version: Number(catalogue!.version) };
     const id = reserved.result_id;
-    if ((await query(lockScheduled, { id })).length === 0) return { kind: 'sent' };
-    await query(deleteDeliveries, { id });
-    await query(replace, {
+    // Its key is kept no longer than its day (IDEMPOTENCY_KEY_TTL_SEC), so that the partition is there.
+    const day = dayOfId(id);
+    if ((await query(lockScheduled(day), { id })).length === 0) return { kind: 'sent' };
+    await query(deleteDeliveries(day), { id });
+    await query(replace(day), {
       ...key,
       id,
       request_hash: request.requestHash,

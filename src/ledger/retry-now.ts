@@ -1,13 +1,14 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
-import { statement } from '../infra/postgres/statement.js';
 import type { DeliveryKey } from './delivery.js';
+import { dayOfId } from './partitions.js';
+import { onDay, perDay } from './per-day.js';
 import { stateOf } from './state-of.js';
 
 // A delivery that an operator retries is sent also when it has become too old: the operator wants it.
-const retryOne = statement(
+export const retryOne = perDay(
   'retry-now',
-  `
-    UPDATE delivery d SET
+  (of) => `
+    UPDATE ${of('delivery')} d SET
       state = 'waiting', next_at = now(), process = NULL, generation = d.generation + 1, ended_at = NULL,
       expires_at = CASE WHEN d.expires_at > now() THEN d.expires_at END,
       replays = d.replays + CASE WHEN d.state IN ('waiting', 'held') THEN 0 ELSE 1 END,
@@ -19,7 +20,8 @@ const retryOne = statement(
 /** A delivery that waits is due now; one that ended without success starts a new series of attempts, with a new seal. */
 export async function retryNow(postgres: Postgres, key: DeliveryKey): Promise<'retried' | 'not-found' | 'delivered'> {
   const values = { notification: key.notificationId, subscription: key.subscriptionId };
-  if ((await postgres.affected(retryOne, values)) > 0) return 'retried';
+  const changed = postgres.affected(retryOne(dayOfId(key.notificationId)), values);
+  if ((await onDay(changed, 0)) > 0) return 'retried';
   const state = await stateOf(postgres, key);
   // Queued or being sent: what was asked for is about to happen.
   return state === undefined ? 'not-found' : state === 'delivered' ? 'delivered' : 'retried';

@@ -2,9 +2,10 @@ import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { Batcher } from '../infra/batcher.js';
 import { isDataError } from '../infra/postgres/postgres-errors.js';
 import { Postgres } from '../infra/postgres/postgres.js';
-import { rowsOf, statement } from '../infra/postgres/statement.js';
-import { mostInHand, sameDelivery, type DeliveryKey } from './delivery.js';
+import { rowsOf } from '../infra/postgres/statement.js';
+import { mostInHand, notificationIdOf, sameDelivery, type DeliveryKey } from './delivery.js';
 import { expiredCounted, unknownCounted } from './ledger.counters.js';
+import { onEachDay, perDay } from './per-day.js';
 
 /** One HTTP call, as it is kept for good. */
 export interface Attempt {
@@ -38,7 +39,7 @@ export type Settlement = DeliveryKey & {
   from: 'queued' | 'sending';
 } & Outcome;
 
-const results = rowsOf<Settlement>('result', {
+export const results = rowsOf<Settlement>('result', {
   notification_id: ['uuid', (item) => item.notificationId],
   subscription_id: ['uuid', (item) => item.subscriptionId],
   generation: ['int', (item) => item.generation],
@@ -58,22 +59,22 @@ const results = rowsOf<Settlement>('result', {
  * while it is being sent. Written twice it changes nothing the second time. Returns how many became `expired` and `unknown`,
  * for the counters.
  */
-export const settleResults = statement(
+export const settleResults = perDay(
   'settle',
-  `
+  (of) => `
     WITH result AS (
       SELECT notification_id, subscription_id, generation, from_state::delivery_state, state::delivery_state, delay_ms,
         number, to_timestamp(started_ms / 1000) AS started_at, duration_ms, status, error
       FROM ${results.from}
     ),
     attempts AS (
-      INSERT INTO attempt (notification_id, subscription_id, generation, number, started_at, duration_ms, status, error)
+      INSERT INTO ${of('attempt')} (notification_id, subscription_id, generation, number, started_at, duration_ms, status, error)
       SELECT notification_id, subscription_id, generation, number, started_at, duration_ms, status, error
       FROM result WHERE number IS NOT NULL
       ON CONFLICT DO NOTHING
     ),
     changed AS (
-      UPDATE delivery d SET
+      UPDATE ${of('delivery')} d SET
         state = r.state,
         attempts = GREATEST(d.attempts, coalesce(r.number, 0)),
         failures = d.failures + CASE WHEN r.number IS NOT NULL AND r.state <> 'delivered' THEN 1 ELSE 0 END,
@@ -130,9 +131,8 @@ export class Settlements implements OnApplicationShutdown {
       (seen.has(key) ? later : first).push(item);
       seen.add(key);
     }
-    const rows = await this.postgres.query<{ state: 'expired' | 'unknown'; count: number }>(
-      settleResults,
-      results.bind(first),
+    const rows = await onEachDay(first, notificationIdOf, (day, items) =>
+      this.postgres.query<{ state: 'expired' | 'unknown'; count: number }>(settleResults(day), results.bind(items)),
     );
     for (const { state, count } of rows) (state === 'expired' ? expiredCounted : unknownCounted).inc(count);
     if (later.length > 0) await this.settleTogether(later);

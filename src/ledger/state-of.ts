@@ -1,15 +1,18 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
-import { statement } from '../infra/postgres/statement.js';
 import type { DeliveryKey, DeliveryState } from './delivery.js';
+import { dayOfId } from './partitions.js';
+import { onDay, perDay } from './per-day.js';
 
-const findState = statement(
+export const findState = perDay(
   'state-of',
-  'SELECT state FROM delivery WHERE notification_id = $notification AND subscription_id = $subscription',
+  (of) =>
+    `SELECT state FROM ${of('delivery')} WHERE notification_id = $notification AND subscription_id = $subscription`,
 );
 
 /** @returns undefined for a delivery that there is not */
 export async function stateOf(postgres: Postgres, key: DeliveryKey): Promise<DeliveryState | undefined> {
   const values = { notification: key.notificationId, subscription: key.subscriptionId };
-  const [row] = await postgres.query<{ state: DeliveryState }>(findState, values);
+  const found = postgres.query<{ state: DeliveryState }>(findState(dayOfId(key.notificationId)), values);
+  const [row] = await onDay(found, []);
   return row?.state;
 }

@@ -5,6 +5,7 @@ import type { Role } from '../config/settings.js';
 import { Clock } from '../infra/clock.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
+import { narrowOffset } from './narrow-offset.js';
 
 const intervalMs = 2000;
 /** Four beats may be lost before other processes free the deliveries that this one had in hand. */
@@ -12,14 +13,39 @@ const lifetimeMs = 10_000;
 
 const beat = statement(
   'heartbeat',
-  `INSERT INTO process (id, roles, expires_at) VALUES ($id, $roles, now() + $lifetime_ms * interval '1 ms')
-   ON CONFLICT (id) DO UPDATE SET expires_at = EXCLUDED.expires_at
+  `INSERT INTO process (id, roles, expires_at, steady_since)
+   VALUES ($id, $roles, now() + $lifetime_ms * interval '1 ms', now())
+   ON CONFLICT (id) DO UPDATE SET
+     expires_at = EXCLUDED.expires_at,
+     steady_since = CASE WHEN process.expires_at > now() THEN process.steady_since ELSE now() END
    RETURNING (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms`,
 );
-const end = statement('process-ended', 'DELETE FROM process WHERE id = $id');
-const endAll = statement('processes-ended', 'DELETE FROM process');
-/** A process that is not in the table is as dead as one whose row has expired. */
-const sweep = statement('sweep-processes', `DELETE FROM process WHERE expires_at <= now() - interval '1 hour'`);
+/** Says so itself: nobody needs to wait, or to doubt it. */
+const hasEnded = `expires_at = '-infinity'`;
+const end = statement('process-ended', `UPDATE process SET ${hasEnded} WHERE id = $id`);
+const endAll = statement('processes-ended', `UPDATE process SET ${hasEnded}`);
+
+/**
+ * The ids of the processes that are dead, as an array for a statement. A process whose row has expired is dead only if another
+ * one has been seen alive all that time: while Postgres is out of reach nobody can show signs of life, and when it is back the
+ * first process to ask would find all others dead, whose deliveries are on their way.
+ */
+export const deadProcesses = `ARRAY(
+  SELECT id FROM process WHERE ${hasEnded} OR expires_at <= now() AND EXISTS (
+    SELECT FROM process WHERE expires_at > now() AND steady_since <= now() - interval '${lifetimeMs} ms'
+  )
+)`;
+
+/**
+ * A dead process is forgotten when the ledger has nothing left that it had in hand. Not by NOT EXISTS: as a join it would read
+ * all that any process has in hand.
+ */
+export const sweep = statement(
+  'sweep-processes',
+  `DELETE FROM process p
+   WHERE p.expires_at <= now() - interval '1 minute'
+     AND (SELECT d.process FROM delivery d WHERE d.process = p.id LIMIT 1) IS NULL`,
+);
 
 /** Tells the other processes, through the table `process`, that this one is alive, and learns Postgres' time by it. */
 @Injectable()
@@ -27,7 +53,7 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
   readonly processId = randomUUID();
   private readonly logger = new Logger(Heartbeat.name);
   private timer: NodeJS.Timeout | undefined;
-  private offsetMs = 0;
+  private offsetMs: number | undefined;
 
   constructor(
     private readonly postgres: Postgres,
@@ -37,7 +63,7 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
 
   /** Milliseconds since 1970 by Postgres' clock, which all processes share; their own clocks may differ. */
   ledgerNow(): number {
-    return this.clock.now() + this.offsetMs;
+    return this.clock.now() + (this.offsetMs ?? 0);
   }
 
   async onApplicationBootstrap(): Promise<void> {
@@ -77,12 +103,12 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
   }
 
   private async beat(): Promise<void> {
-    const before = this.clock.now();
+    const sentAt = this.clock.now();
     const [row] = await this.postgres.query<{ now_ms: string }>(beat, {
       id: this.processId,
       roles: this.config.settings.ROLES,
       lifetime_ms: lifetimeMs,
     });
-    this.offsetMs = Number(row!.now_ms) - (before + this.clock.now()) / 2;
+    this.offsetMs = narrowOffset(this.offsetMs, sentAt, Number(row!.now_ms), this.clock.now());
   }
 }

@@ -18,6 +18,7 @@ export function explainNotStored(error: unknown, notificationId: string, logger:
     const reason = 'The notification holds a value that cannot be stored.';
     return new ValidationProblem([{ name: wholeInput, code: 'invalid', reason }]);
   }
+  // A missing partition is among these: the next one is made, or the clock is right, before the publisher is back.
   const reason = reasonOf(error);
   publicationsRefused.inc({ reason });
   // Of thousands that are refused together, the error itself is told once by each answer (`request.failed`).

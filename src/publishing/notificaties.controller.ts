@@ -7,11 +7,11 @@ import { Catalogue } from '../catalogue/catalogue.service.js';
 import { ChannelDirectory } from '../channels/channel-directory.service.js';
 import { Config } from '../config/config.module.js';
 import type { Settings } from '../config/settings.js';
-import { Clock } from '../infra/clock.js';
 import { IdempotencyKeyReused, isRequestKey, readIdempotencyKey } from '../idempotency/idempotency-key.js';
 import type { JsonObject } from '../infra/http/json-body.pipe.js';
 import { ConflictProblem, ValidationProblem } from '../infra/http/problem.js';
 import type { OnceKey } from '../ledger/once-key.js';
+import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { apiPath } from '../nrc/nrc-dialect.js';
 import { NrcOperation } from '../nrc/nrc-operation.js';
 import { createdHeaders, keyPath, notificatieSchema, postHeaders, putHeaders, repeatedHeaders } from './notificatie.js';
@@ -31,7 +31,7 @@ export class NotificatiesController {
     private readonly replacing: ReplaceScheduledService,
     private readonly channels: ChannelDirectory,
     private readonly catalogue: Catalogue,
-    private readonly clock: Clock,
+    private readonly heartbeat: Heartbeat,
     { settings }: Config,
   ) {
     this.settings = settings;
@@ -59,7 +59,7 @@ export class NotificatiesController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<string> {
     const key = readIdempotencyKey(request);
-    const notBefore = readDeliverAfter(request.headers['deliver-after'], this.clock.now());
+    const notBefore = readDeliverAfter(request.headers['deliver-after'], this.heartbeat.ledgerNow());
     const notification = await this.understand(raw);
     const publisher = application.clientId;
     const requestKey =
@@ -108,11 +108,11 @@ export class NotificatiesController {
       const reason = 'Must be 1 to 255 printable ASCII characters.';
       throw new ValidationProblem([{ name: 'key', code: 'invalid', reason }]);
     }
-    const notBefore = readDeliverAfter(request.headers['deliver-after'], this.clock.now());
+    const notBefore = readDeliverAfter(request.headers['deliver-after'], this.heartbeat.ledgerNow());
     const notification = await this.understand(raw);
     const publisher = application.clientId;
     const requestKey = this.requestKey({ application: publisher, operation: 'put', key }, notification, notBefore);
-    const isReplaceable = notBefore !== null && notBefore > this.clock.now();
+    const isReplaceable = notBefore !== null && notBefore > this.heartbeat.ledgerNow();
     const terms = { ...termsOf(notification, { request: requestKey, notBefore, isReplaceable }), request: requestKey };
     const { channel, characteristics, body } = notification;
     const publication = { channel: channel.name, characteristics, body, publisher, terms };
@@ -138,7 +138,7 @@ export class NotificatiesController {
   private parse(raw: JsonObject): ParseResult {
     return parseNotification(raw, {
       findChannel: (name) => this.channels.find(name),
-      now: this.clock.now(),
+      now: this.heartbeat.ledgerNow(),
       leewaySeconds: this.settings.TIME_LEEWAY,
     });
   }
@@ -150,7 +150,7 @@ export class NotificatiesController {
   ): OnceKey {
     const requestHash = requestHashOf(notification, notBefore);
     // Counted from when it is sent: as long as it waits, its key must be known for repetitions and replacements.
-    const waitsSeconds = Math.max(0, Math.ceil(((notBefore ?? 0) - this.clock.now()) / 1000));
+    const waitsSeconds = Math.max(0, Math.ceil(((notBefore ?? 0) - this.heartbeat.ledgerNow()) / 1000));
     return { ...key, requestHash, keepSeconds: waitsSeconds + this.settings.IDEMPOTENCY_KEY_TTL_SEC };
   }
 }

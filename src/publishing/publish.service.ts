@@ -1,5 +1,4 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { v7 as uuidv7 } from 'uuid';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { Config } from '../config/config.module.js';
 import { RequestsUnderWay } from '../idempotency/idempotency-key.js';
@@ -14,6 +13,7 @@ import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { Enqueuer, refusedDelayMs } from '../queue/enqueuer.service.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 import { explainNotStored } from './not-stored.js';
+import { notificationIds } from './notification-ids.js';
 import type { Publication, Published } from './publication.js';
 import { publicationsCounted } from './publishing.counters.js';
 import { publishingLimits, type PublishingLimits } from './publishing-limits.js';
@@ -45,6 +45,7 @@ export class PublishService {
   private readonly limits: PublishingLimits;
   private readonly batches: Batcher<WithId, Published | Undecided>;
   private readonly requestsUnderWay = new RequestsUnderWay();
+  private readonly newId: () => string;
 
   constructor(
     private readonly catalogue: Catalogue,
@@ -55,6 +56,7 @@ export class PublishService {
     private readonly heartbeat: Heartbeat,
     { settings }: Config,
   ) {
+    this.newId = notificationIds(() => heartbeat.ledgerNow());
     this.limits = publishingLimits(settings.DATABASE_TIMEOUT * 1000);
     this.batches = new Batcher((batch, begunAt) => this.acceptTogether(batch, begunAt), {
       ...batching,
@@ -71,7 +73,7 @@ export class PublishService {
    */
   async publish(publication: Publication): Promise<Published> {
     const { request } = publication.terms;
-    const item = { ...publication, id: uuidv7() };
+    const item = { ...publication, id: this.newId() };
     try {
       return request
         ? await this.requestsUnderWay.run(request, () => this.untilDecided(item))

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { IsNull } from 'typeorm';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { NotFoundProblem } from '../infra/http/problem.js';
-import { cancelAllOfSubscription, failAllOfSubscription } from '../ledger/end-all-of-subscription.js';
+import { noteEnding, withdrawEnding } from '../ledger/end-of-subscription.js';
 import { SubscriptionDirectory } from './subscription-directory.service.js';
 import { SubscriptionEntity } from './subscription.entity.js';
 import type { DeliveryGuarantee, Subscription } from './subscription.js';
@@ -61,7 +61,10 @@ export class SubscriptionsService {
     return this.write(id, { disabledAt: null });
   }
 
-  /** Nothing more is sent until it is enabled; deliveries that have not ended fail. Does nothing the second time. */
+  /**
+   * Nothing more is sent until it is enabled. Deliveries that have not ended fail, those that wait within seconds; what has not
+   * failed when it is enabled again is sent. Does nothing the second time.
+   */
   async disable(id: string): Promise<void> {
     try {
       await this.catalogue.change(async (manager, version) => {
@@ -71,7 +74,7 @@ export class SubscriptionsService {
           { disabledAt: new Date(), version },
         );
         if (affected === 0) throw new NothingToDisable();
-        await failAllOfSubscription(manager, id);
+        await noteEnding(manager, id, 'failed', version);
       });
     } catch (error) {
       // All open calls to a receiver may answer 410 together. The rollback keeps each of them from raising the version again.
@@ -80,7 +83,8 @@ export class SubscriptionsService {
   }
 
   /**
-   * No notification accepted after this goes to the subscription.
+   * No notification accepted after this goes to the subscription. Deliveries that have not ended are cancelled, those that wait
+   * within seconds.
    * @throws {NotFoundProblem}
    */
   async remove(id: string): Promise<void> {
@@ -91,7 +95,7 @@ export class SubscriptionsService {
         { deletedAt: new Date(), version },
       );
       if (affected === 0) throw notFound();
-      await cancelAllOfSubscription(manager, id);
+      await noteEnding(manager, id, 'cancelled', version);
     });
   }
 
@@ -103,6 +107,7 @@ export class SubscriptionsService {
         { ...changes, version },
       );
       if (affected === 0) throw notFound();
+      if (changes.disabledAt === null) await withdrawEnding(manager, id);
     });
     return this.known(id);
   }

@@ -207,7 +207,8 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
     const notificationId = await publish();
     await becomes(notificationId, 'waiting');
     await admin.api.delete(`/abonnement/${subscriptionId}`);
-    expect((await admin.get(pathOf(notificationId))).json.state).toBe('cancelled');
+    await becomes(notificationId, 'cancelled');
+    expect((await admin.get(pathOf(notificationId))).json.endedAt).not.toBeNull();
   });
 
   it('lists page after page, by notification, subscription and state', async () => {

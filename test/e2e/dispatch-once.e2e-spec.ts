@@ -2,6 +2,8 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import { createPartition, partitionsBetween } from '../../src/ledger/partitions.js';
 import { eventually } from '../support/eventually.js';
 import { Installation, type Published } from '../support/installation.js';
 import { answer, arrival, Receiver } from '../support/receiver.js';
@@ -81,7 +83,21 @@ describe('one run of the dispatcher', () => {
   it('sends the due deliveries itself, each once, where no broker brings them to a worker', async () => {
     await begin(real, ['api'], { AMQP_URL: '' });
     const published = await publishTo(names, 20);
+    const ledger = new pg.Client({ connectionString: prepared.settings.DATABASE_URL });
+    await ledger.connect();
+    const lastYear = Date.now() - 365 * 86_400_000;
+    for (const partition of partitionsBetween(lastYear, lastYear)) await ledger.query(createPartition(partition));
+    await ledger.query(
+      `INSERT INTO once_key VALUES ('a', 'publish', 'k', gen_random_uuid(), NULL, false, now() - interval '1 s')`,
+    );
     const before = await dispatch(prepared.settings);
+    // It does the upkeep too: there may be no other dispatcher.
+    const { rows } = await ledger.query<{ days: string[]; keys: number }>(
+      `SELECT ARRAY(SELECT relname::text FROM pg_class WHERE relname = ANY ($1)) AS days, (SELECT count(*)::int FROM once_key) AS keys`,
+      [partitionsBetween(lastYear, lastYear).map(({ name }) => name)],
+    );
+    expect(rows).toEqual([{ days: [], keys: 0 }]);
+    await ledger.end();
     // A delivery accepted without a queue is due in a second; the first run may come before that.
     await eventually(async () => {
       const runs = await Promise.all(Array.from({ length: 3 }, () => dispatch(prepared.settings)));

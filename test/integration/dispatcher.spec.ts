@@ -1,8 +1,21 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
+import { randomUUID } from 'node:crypto';
+import type { EntityManager } from 'typeorm';
+import { v7 as uuidv7 } from 'uuid';
+import type { Catalogue } from '../../src/catalogue/catalogue.service.js';
+import { ChunkLoader } from '../../src/delivery/chunk-loader.service.js';
 import { Dispatcher } from '../../src/dispatching/dispatcher.service.js';
 import { systemClock, type Clock } from '../../src/infra/clock.js';
 import type { Delivery } from '../../src/ledger/delivery.js';
+import {
+  endDeliveries,
+  forgetEnding,
+  noteEnding,
+  readEndings,
+  withdrawEnding,
+  type Ending,
+} from '../../src/ledger/end-of-subscription.js';
 import { stillQueued } from '../../src/ledger/still-queued.js';
 import { InProcessDeliveryQueue } from '../../src/queue/delivery-queue.in-process.js';
 import { RabbitMqDeliveryQueue } from '../../src/queue/delivery-queue.rabbitmq.js';
@@ -175,7 +188,7 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
     expect(await process.handOutDue()).toBe(3);
     await eventually(() => process.deliveries.length === 3);
     expect(process.deliveries.toSorted()).toEqual(named(lost, 2));
-    expect(await stillQueued(test.postgres, lost)).toEqual([]);
+    expect((await stillQueued(test.postgres, lost)).deliveries).toEqual([]);
     expect(await process.recover()).toBe(0);
   });
 
@@ -253,12 +266,13 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
   });
 
   it('runs every rule although one fails, and says which', async () => {
-    const { end, id } = await test.startProcess();
+    const { die, witness, id } = await test.startProcess();
     const [inHand] = await test.accept(1);
     const [lost] = await test.accept(1);
     await test.keepInHand([inHand!], id);
     await test.age([lost!], 11_000);
-    await end();
+    await witness();
+    await die();
     jest.spyOn(process.queue, 'depth').mockRejectedValue(new Error('not connected'));
     const { deliveries, failedRules } = await process.dispatcher.recover(running);
     expect({ deliveries, failedRules }).toEqual({ deliveries: 1, failedRules: ['queue-lost-it'] });
@@ -275,15 +289,144 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
     expect(await process.handOutDue()).toBe(2000 - handedOut);
   });
 
+  it('ends every rule with many deliveries when it is told to stop, and leaves the rest to the next round', async () => {
+    const backlogs: Record<string, () => Promise<void>> = {
+      'process-died': async () => {
+        const dead = await test.startProcess();
+        await test.accept(2000, { state: 'queued', process: dead.id });
+        await dead.witness();
+        await dead.die();
+      },
+      'lease-ended': async () => {
+        const inHand = await test.accept(2000);
+        await test.keepInHand(inHand, 'a process');
+        await test.age(inHand, hourMs);
+      },
+      'sending-ended': async () => {
+        await test.accept(2000);
+        await test.sql(`UPDATE delivery SET state = 'sending', queued_at = NULL, next_at = now()`);
+      },
+      'subscription-ended': async () => void (await endingSubscription(2000)),
+      'queue-is-new': async () => {
+        await test.age(await test.accept(2000), hourMs);
+        await recordQueueCreation(test.postgres, Date.now());
+      },
+      'queue-lost-it': async () => test.age(await test.accept(2000), hourMs),
+    };
+    expect(process.dispatcher.rules.map(({ name }) => name).toSorted()).toEqual(Object.keys(backlogs).toSorted());
+    for (const rule of process.dispatcher.rules) {
+      await test.clear();
+      await backlogs[rule.name]!();
+      const found = await process.dispatcher.apply(rule, AbortSignal.abort());
+      expect([rule.name, found]).toEqual([rule.name, 1000]);
+      expect([rule.name, await process.dispatcher.apply(rule, running)]).toEqual([rule.name, 1000]);
+    }
+  });
+
+  describe('when a subscription has been deleted or disabled', () => {
+    it('ends what waits for it, in batches, and nothing of another one', async () => {
+      const { subscriptionId, end } = await endingSubscription(2500, 'held');
+      const [other] = await test.accept(1, { state: 'waiting', delayMs: hourMs });
+      expect(await process.recover()).toBe(2500);
+      expect(await statesOf(subscriptionId)).toEqual([{ state: 'cancelled', error: null, count: 2500 }]);
+      expect(await test.state(other!)).toBe('waiting');
+      expect(await test.sql('SELECT FROM subscription_ending')).toEqual([]);
+      expect(await process.recover()).toBe(0);
+      await end('failed');
+      expect(await process.recover()).toBe(0);
+    });
+
+    it('leaves to the workers what is queued or being sent', async () => {
+      const [queued, sending] = await test.accept(2);
+      await test.claims.claim(sending!);
+      for (const { subscriptionId } of [queued!, sending!])
+        await inTransaction((manager) => noteEnding(manager, subscriptionId, 'cancelled', 7));
+      await process.recover();
+      expect([await test.state(queued!), await test.state(sending!)]).toEqual(['queued', 'sending']);
+    });
+
+    it('is known to a worker before it sends what has lain in the queue for a while', async () => {
+      const reached: number[] = [];
+      const catalogue = { reach: (version: number) => Promise.resolve(reached.push(version)) } as unknown as Catalogue;
+      const loader = new ChunkLoader(catalogue, test.postgres, test.heartbeat);
+      const deliveries = (await test.accept(2)).map((delivery) => ({ ...delivery, body: Buffer.from('{}') }));
+      const load = (ageMs: number) =>
+        loader.load({ deliveries, catalogueVersion: 0, queuedAt: test.heartbeat.ledgerNow() - ageMs }, false);
+      expect(await load(0)).toHaveLength(2);
+      expect(reached).toEqual([0]);
+      expect(await load(60_000)).toHaveLength(2);
+      expect(reached).toEqual([0, 0, await test.catalogueVersion()]);
+    });
+
+    it('says of a disabled one why they failed, and goes on where a dispatcher that died had stopped', async () => {
+      const { subscriptionId } = await endingSubscription(1500, 'waiting', 'failed');
+      const [ending] = await readEndings(test.postgres, 10);
+      expect(await endDeliveries(test.postgres, ending!, 1000)).toBe(1000);
+      expect(await process.recover()).toBe(500);
+      const error = 'the subscription was disabled: its receiver answered 410 Gone';
+      expect(await statesOf(subscriptionId)).toEqual([{ state: 'failed', error, count: 1500 }]);
+    });
+
+    it('ends nothing more once it is enabled, and forgets no later change for an earlier one', async () => {
+      const { subscriptionId, end } = await endingSubscription(1500, 'waiting', 'failed');
+      const [earlier] = await readEndings(test.postgres, 10);
+      expect(await endDeliveries(test.postgres, earlier!, 1000)).toBe(1000);
+      await inTransaction((manager) => withdrawEnding(manager, subscriptionId));
+      expect(await endDeliveries(test.postgres, earlier!, 1000)).toBe(0);
+      expect(await process.recover()).toBe(0);
+      await end('cancelled', 8);
+      await forgetEnding(test.postgres, earlier!);
+      expect(await process.recover()).toBe(500);
+    });
+
+    it('keeps nobody waiting whose deliveries are being ended', async () => {
+      const { subscriptionId } = await endingSubscription(10);
+      const [row] = await test.sql<{ notification_id: string }>('SELECT notification_id FROM delivery LIMIT 1');
+      const [ending] = await readEndings(test.postgres, 10);
+      if (test.postgres.isEmbedded) return; // one connection: nobody can wait for another
+      await inTransaction(async (manager) => {
+        await manager.query('SELECT FROM delivery WHERE notification_id = $1 FOR UPDATE', [row!.notification_id]);
+        expect(await endDeliveries(test.postgres, ending!, 1000)).toBe(9);
+        await forgetEnding(test.postgres, ending!);
+      });
+      expect(await statesOf(subscriptionId)).toContainEqual({ state: 'waiting', error: null, count: 1 });
+    });
+
+    const inTransaction = <T>(work: (manager: EntityManager) => Promise<T>): Promise<T> =>
+      test.postgres.dataSource.transaction(work);
+
+    const statesOf = (subscriptionId: string) =>
+      test.sql(
+        'SELECT state, last_error AS error, count(*)::int AS count FROM delivery WHERE subscription_id = $1 GROUP BY 1, 2 ORDER BY 1',
+        [subscriptionId],
+      );
+  });
+
+  /** A subscription that was deleted or disabled with that many deliveries waiting. */
+  async function endingSubscription(count: number, state = 'waiting', ending: Ending = 'cancelled') {
+    const subscriptionId = randomUUID();
+    const ids = Array.from({ length: count }, () => uuidv7());
+    await test.sql(
+      `INSERT INTO delivery (notification_id, subscription_id, state, next_at)
+       SELECT id, $2, $3::delivery_state, now() + interval '1 day' FROM unnest($1::uuid[]) AS n (id)`,
+      [ids, subscriptionId, state],
+    );
+    const end = (become: Ending, version = 7) =>
+      test.postgres.dataSource.transaction((manager) => noteEnding(manager, subscriptionId, become, version));
+    await end(ending);
+    return { subscriptionId, end };
+  }
+
   it('frees the deliveries that a dead process had in hand', async () => {
     await process.work();
-    const { id, end } = await test.startProcess();
+    const { id, die, witness } = await test.startProcess();
     const [inHand, done] = await test.accept(2);
     await test.keepInHand([inHand!, done!], id);
     await test.settlements.settle(delivered(done!));
     await process.recover();
     expect(await process.handOutDue()).toBe(0);
-    await end();
+    await witness();
+    await die();
     await process.recover();
     expect(await process.handOutDue()).toBe(1);
     await eventually(() => process.deliveries.length === 1);

@@ -1,18 +1,17 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { v7 as uuidv7 } from 'uuid';
 import { readSettings } from '../../src/config/settings.js';
 import { preferIndexes, Postgres } from '../../src/infra/postgres/postgres.js';
 import { claimItems } from '../../src/ledger/claim-sending.service.js';
-import { cancelItems, failItems } from '../../src/ledger/end-all-of-subscription.js';
+import { endItems as endOfSubscription } from '../../src/ledger/end-of-subscription.js';
 import { endItems } from '../../src/ledger/end-sending.js';
 import { freeItems as freeAfterLease } from '../../src/ledger/free-after-lease.js';
 import { freeItems as freeOfDeadProcesses } from '../../src/ledger/free-of-dead-processes.js';
 import { findQueued, freeItems as freeQueuedBefore } from '../../src/ledger/free-queued-before.js';
-import { handOutDueItems } from '../../src/ledger/hand-out-due.js';
-import { keepItems } from '../../src/ledger/keep-in-hand.service.js';
-import { createPartition, partitionsBetween } from '../../src/ledger/partitions.js';
+import { findDue, handOutDueItems } from '../../src/ledger/hand-out-due.js';
+import { keepItems, leaveItems } from '../../src/ledger/keep-in-hand.service.js';
+import { createPartition, dayOfId, partitionsBetween } from '../../src/ledger/partitions.js';
 import { putBackItems } from '../../src/ledger/put-back.js';
 import { settleResults } from '../../src/ledger/settle.service.js';
 import { findStillQueued } from '../../src/ledger/still-queued.js';
@@ -33,7 +32,9 @@ interface Explained {
 const dayMs = 86_400_000;
 
 /** The statements that look for work, rather than being given deliveries. */
-const finders = [handOutDueItems, freeOfDeadProcesses, freeAfterLease, freeQueuedBefore, findQueued, endItems];
+const finders = [handOutDueItems, findDue, freeOfDeadProcesses, freeAfterLease, freeQueuedBefore, findQueued, endItems];
+/** The statements that are given deliveries, each for the day of those. */
+const givens = [settleResults, findStillQueued, putBackItems, keepItems, leaveItems, claimItems];
 
 describe('a statement about deliveries', () => {
   let database: TestDatabase;
@@ -131,9 +132,9 @@ describe('a statement about deliveries', () => {
       'looks up by its primary key each delivery that it is given, when the table %s',
       async (_, prepare) => {
         await prepare();
-        for (const { name, text } of [settleResults, findStillQueued, putBackItems, keepItems, claimItems]) {
+        for (const { name, text } of givens.map((of) => of(dayOfId(uuidv7())))) {
           const scans = scansOf('delivery', await genericPlan(text));
-          expect(scans.length).toBeGreaterThan(0);
+          expect([name, scans.length]).toEqual([name, 1]); // its own partition, and no other
           for (const { 'Node Type': type, 'Index Cond': condition } of scans) {
             expect(`${name}: ${type} ${condition}`).toMatch(
               /: Index Scan \(\(notification_id = ANY \(ARRAY\[\w+\.notification_id\]\)\) AND \(subscription_id = \w+\.subscription_id\)\)$/,
@@ -152,8 +153,9 @@ describe('a statement about deliveries', () => {
         // Due and lost deliveries are read in the order of the index rather than collected first.
         expect([name, nodesOf(plan).filter((node) => node['Node Type'] === 'Sort')]).toEqual([name, []]);
         const wholeTables = nodesOf(plan).filter((node) => node['Node Type'] === 'Seq Scan');
-        // A single row without an index.
-        expect([name, wholeTables.filter((node) => node['Relation Name'] !== 'catalogue')]).toEqual([name, []]);
+        // A single row without an index, and a row for each process.
+        const small = new Set(['catalogue', 'process']);
+        expect([name, wholeTables.filter((node) => !small.has(node['Relation Name']!))]).toEqual([name, []]);
         const unkeyed = scansOf('notification', plan).filter((node) => !node['Index Cond']);
         expect([name, unkeyed]).toEqual([name, []]);
       }
@@ -161,7 +163,8 @@ describe('a statement about deliveries', () => {
         `Index Scan delivery_pkey ((notification_id = ANY (ARRAY[${from}.notification_id])) AND (subscription_id = ${from}.subscription_id))`;
       expect(found).toEqual({
         'hand-out-due': ['Index Scan delivery_due (next_at <= now())', byKey('due')],
-        'free-of-dead-processes': ['Index Scan delivery_process (process IS NOT NULL)', byKey('freed')],
+        'any-due': ['Index Only Scan delivery_due (next_at <= now())'],
+        'free-of-dead-processes': ['Index Scan delivery_process (process = ANY ($1))', byKey('freed')],
         'free-after-lease': ['Index Scan delivery_queued (queued_at IS NULL)', byKey('freed')],
         'free-queued-before': [
           "Index Scan delivery_queued (queued_at < to_timestamp(($1 / '1000'::double precision)))",
@@ -171,36 +174,19 @@ describe('a statement about deliveries', () => {
         'end-sending': ['Index Scan delivery_sending', byKey('ended')],
       });
     });
-  });
 
-  describe('in the transaction that ends a subscription, on a connection of the other pool', () => {
-    beforeEach(async () => {
-      await client.query('RESET ALL');
-    });
-
-    // Where most rows of a table are of the kind asked for, to read it whole is right, and is not looked at here.
-    it.each<[string, (typeof tables)[number][1], string[]]>([
-      ['ended', filledWithEnded, ['delivery_sending', 'delivery_queued', 'delivery_due']],
-      ['waits for tomorrow', filledWithWaiting, ['delivery_sending', 'delivery_queued']],
-      ['is queued', filledWithQueued, ['delivery_sending', 'delivery_due']],
-    ])('finds the few of its kind by their index, where nearly everything %s', async (_, prepare, indexes) => {
-      await prepare();
-      await client.query('ANALYZE');
-      // The partitions of other days are empty, and best read whole.
-      const { rows: filled } = await client.query<{ name: string }>(
-        'SELECT DISTINCT tableoid::regclass AS name FROM delivery',
-      );
-      const served: string[] = [];
-      for (const text of [...cancelItems, ...failItems]) {
-        const { rows } = await client.query<Explained>(`EXPLAIN (FORMAT JSON) ${text}`, [randomUUID()]);
-        const scans = scansOf('delivery', rows[0]!['QUERY PLAN'][0].Plan);
-        const inFilled = scans.filter((node) => filled.some(({ name }) => name === node['Relation Name']));
-        served.push([...new Set(inFilled.map(indexOf))].join());
-      }
-      const [sending, queued, due, failedQueued, failedDue] = served;
-      expect({ queued: failedQueued, due: failedDue }).toEqual({ queued, due });
-      expect([sending, queued, due].filter((index) => indexes.includes(index!))).toEqual(indexes);
-    });
+    // Where a partition was analyzed while it was empty, its primary key looks as cheap. The statement is rare: its first five
+    // executions on a connection are planned anew, and by then the partition has been analyzed again.
+    it.each(tables.filter(([name]) => name !== 'was analyzed while it was empty'))(
+      'finds what waits for a subscription by the index of that, when the table %s',
+      async (_, prepare) => {
+        await prepare();
+        const [found] = scansOf('delivery', await genericPlan(endOfSubscription.text)).map(wayOf);
+        expect(found).toBe(
+          "Index Scan delivery_unsent ((subscription_id = $1) AND (state >= 'waiting'::delivery_state) AND (state <= 'held'::delivery_state))",
+        );
+      },
+    );
   });
 
   const indexOf = (node: PlanNode): string => {
@@ -214,9 +200,9 @@ describe('a statement about deliveries', () => {
 
   async function genericPlan(text: string): Promise<PlanNode> {
     await client.query(`PREPARE explained AS ${text}`);
-    const count = Math.max(...[...text.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number)));
+    const count = Math.max(0, ...[...text.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number)));
     const { rows } = await client.query<Explained>(
-      `EXPLAIN (FORMAT JSON) EXECUTE explained (${Array<string>(count).fill('NULL').join()})`,
+      `EXPLAIN (FORMAT JSON) EXECUTE explained ${count === 0 ? '' : `(${Array<string>(count).fill('NULL').join()})`}`,
     );
     await client.query('DEALLOCATE explained');
     return rows[0]!['QUERY PLAN'][0].Plan;

@@ -1,10 +1,15 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
+import { v7 as uuidv7 } from 'uuid';
+import type { Postgres } from '../../src/infra/postgres/postgres.js';
+import type { Statement, Values } from '../../src/infra/postgres/statement.js';
+import { SendingClaims } from '../../src/ledger/claim-sending.service.js';
 import { endSending } from '../../src/ledger/end-sending.js';
 import { freeAfterLease } from '../../src/ledger/free-after-lease.js';
 import { freeOfDeadProcesses } from '../../src/ledger/free-of-dead-processes.js';
 import { freeQueuedBefore } from '../../src/ledger/free-queued-before.js';
 import { handOutDue } from '../../src/ledger/hand-out-due.js';
+import { partitionOf, timeOfId } from '../../src/ledger/partitions.js';
 import { putBack } from '../../src/ledger/put-back.js';
 import { retryNow } from '../../src/ledger/retry-now.js';
 import type { Delivery } from '../../src/ledger/delivery.js';
@@ -23,7 +28,10 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
     test = await TestLedger.open(prepared.settings);
   });
   beforeEach(() => live('1 hour'));
-  afterEach(() => test.clear());
+  afterEach(async () => {
+    await test.clear();
+    await test.sql('DELETE FROM process');
+  });
   afterAll(async () => {
     await test.close();
     await prepared.release();
@@ -51,6 +59,28 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
       process: test.heartbeat.processId,
       attempts: 0,
     });
+  });
+
+  it('is granted for one day although it cannot be asked for another that was asked for together with it', async () => {
+    const [today, other] = [await accept(), await accept()];
+    const atMidnight = Math.floor(timeOfId(today.notificationId) / 86_400_000) * 86_400_000;
+    const tomorrow = { ...other, notificationId: uuidv7({ msecs: atMidnight + 1.5 * 86_400_000 }) };
+    const dropped = { ...other, notificationId: uuidv7({ msecs: atMidnight - 1000 * 86_400_000 }) };
+    const broken = Object.create(test.postgres, {
+      query: {
+        value: (one: Statement, values: Values) =>
+          one.text.includes(partitionOf('delivery', atMidnight / 86_400_000 + 1))
+            ? Promise.reject(new Error('the connection broke'))
+            : test.postgres.query(one, values),
+      },
+    }) as Postgres;
+    const claims = new SendingClaims(broken, test.heartbeat, test.config);
+    const answers = await Promise.allSettled([today, tomorrow, dropped].map((each) => claims.claim(each)));
+    expect(answers).toEqual([
+      { status: 'fulfilled', value: true },
+      { status: 'rejected', reason: new Error('the connection broke') },
+      { status: 'fulfilled', value: false },
+    ]);
   });
 
   it('goes to the generation that was handed out last, also when an older one asks together with it', async () => {
@@ -154,6 +184,9 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
     const delivery = await accept();
     await test.claims.claim(delivery);
     await live('-1 ms');
+    // As after an outage of Postgres: nobody could show signs of life.
+    expect(await endSending(test.postgres, 100)).toEqual([]);
+    await (await test.startProcess()).witness();
     expect(await endSending(test.postgres, 100)).toHaveLength(1);
     expect(await test.state(delivery)).toBe('unknown');
   });

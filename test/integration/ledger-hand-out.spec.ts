@@ -3,7 +3,6 @@ import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { cancel } from '../../src/ledger/cancel.js';
-import { cancelAllOfSubscription } from '../../src/ledger/end-all-of-subscription.js';
 import { freeAfterLease } from '../../src/ledger/free-after-lease.js';
 import { freeOfDeadProcesses } from '../../src/ledger/free-of-dead-processes.js';
 import { anyQueuedFor, freeQueuedBefore } from '../../src/ledger/free-queued-before.js';
@@ -148,8 +147,8 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
     const [again] = (await handOutDue(test.postgres, 10, null)).deliveries;
     const unknown = { ...queued!, subscriptionId: randomUUID() };
     const all = [queued!, done!, cancelled!, waitsAgain!, handedOutAgain!, again!, unknown];
-    expect(await stillQueued(test.postgres, all)).toEqual([queued, again]);
-    expect(await stillQueued(test.postgres, [])).toEqual([]);
+    expect((await stillQueued(test.postgres, all)).deliveries).toEqual([queued, again]);
+    expect((await stillQueued(test.postgres, [])).deliveries).toEqual([]);
   });
 
   it('puts back the deliveries that the queue refused, and only those', async () => {
@@ -177,7 +176,7 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
       expect(row).toMatchObject({ state: 'queued', generation: 1, process: 'a process' });
       expect(row!.due_in_ms).toBeGreaterThan(test.config.settings.DELIVERY_LEASE_MS - 60_000);
       expect(row!.due_in_ms).toBeLessThanOrEqual(test.config.settings.DELIVERY_LEASE_MS);
-      expect(await stillQueued(test.postgres, [delivery])).toEqual([delivery]);
+      expect((await stillQueued(test.postgres, [delivery])).deliveries).toEqual([delivery]);
     });
 
     it('is in the hand of the last process that took it: the one before may have died with the message unacknowledged', async () => {
@@ -214,7 +213,8 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
       await test.keepInHand([kept!], living.id);
       await test.keepInHand([freed!, finished!], dead.id);
       await test.settlements.settle(delivered(finished!));
-      await dead.end();
+      await living.witness();
+      await dead.die();
       expect(await freeOfDeadProcesses(test.postgres, 100)).toBe(1);
       expect(await statesOf([kept!, freed!, withBroker!, finished!])).toEqual([
         'queued',
@@ -227,10 +227,41 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
       expect((await handOutDue(test.postgres, 10, null)).deliveries).toMatchObject([{ generation: 2 }]);
     });
 
-    it('is due at once when the process is not in the table at all, as is what such a process had as its queue', async () => {
-      const [queued] = await test.accept(1, { state: 'queued', process: randomUUID() });
+    it('stays with a process that seems dead while nobody has been alive for long: Postgres was out of reach', async () => {
+      await test.sql('DELETE FROM process');
+      const process = await test.startProcess();
+      const delivery = await accept();
+      await test.keepInHand([delivery], process.id);
+      await process.die();
+      const fresh = await test.startProcess();
+      expect(await freeOfDeadProcesses(test.postgres, 100)).toBe(0);
+      await fresh.witness();
       expect(await freeOfDeadProcesses(test.postgres, 100)).toBe(1);
-      expect(await test.state(queued!)).toBe('waiting');
+    });
+
+    it('is due at once when the process says that it ends, as is what that process had as its queue', async () => {
+      await test.heartbeat.onApplicationBootstrap();
+      const [inHand] = await test.accept(1);
+      const [queued] = await test.accept(1, { state: 'queued', process: test.heartbeat.processId });
+      await test.keepInHand([inHand!], test.heartbeat.processId);
+      expect(await freeOfDeadProcesses(test.postgres, 100)).toBe(0);
+      await test.heartbeat.stop();
+      expect(await freeOfDeadProcesses(test.postgres, 100)).toBe(2);
+      expect(await statesOf([inHand!, queued!])).toEqual(['waiting', 'waiting']);
+    });
+
+    it('keeps the row of its dead process until it is freed', async () => {
+      const process = await test.startProcess();
+      const isKnown = async () => (await test.sql('SELECT FROM process WHERE id = $1', [process.id])).length === 1;
+      const delivery = await accept();
+      await test.keepInHand([delivery], process.id);
+      await process.witness();
+      await test.sql(`UPDATE process SET expires_at = now() - interval '1 hour' WHERE id = $1`, [process.id]);
+      await test.heartbeat.sweep();
+      expect(await isKnown()).toBe(true);
+      await freeOfDeadProcesses(test.postgres, 100);
+      await test.heartbeat.sweep();
+      expect(await isKnown()).toBe(false);
     });
 
     it('is due at once when its lease has ended, although the process lives', async () => {
@@ -334,20 +365,7 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
         has_ended: true,
         due_in_ms: null,
       });
-      expect(await stillQueued(test.postgres, [queued!])).toEqual([]);
+      expect((await stillQueued(test.postgres, [queued!])).deliveries).toEqual([]);
     });
-  });
-
-  it('cancels everything of a subscription that has not ended, in the transaction that removes it', async () => {
-    const [mine, others] = [await test.accept(2), await accept()];
-    const [subscriptionId] = [mine[0]!.subscriptionId];
-    await test.postgres.dataSource.transaction((manager) => cancelAllOfSubscription(manager, subscriptionId));
-    expect(await statesOf([mine[0]!, mine[1]!, others])).toEqual(['cancelled', 'queued', 'queued']);
-    const undone = test.postgres.dataSource.transaction(async (manager) => {
-      await cancelAllOfSubscription(manager, others.subscriptionId);
-      throw new Error('and then it failed');
-    });
-    await expect(undone).rejects.toThrow('and then it failed');
-    expect(await test.state(others)).toBe('queued');
   });
 });

@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
+import pg from 'pg';
 import { v7 as uuidv7 } from 'uuid';
+import { dropExpired } from '../../src/ledger/drop-expired.js';
+import { handOutDue } from '../../src/ledger/hand-out-due.js';
 import { createPartition, dayOfPartition, partitionsBetween } from '../../src/ledger/partitions.js';
-import { TestLedger } from '../support/ledger.js';
-import { stacks, type PreparedStack } from '../support/stacks.js';
+import { delivered, TestLedger } from '../support/ledger.js';
+import { real, stacks, type PreparedStack } from '../support/stacks.js';
 
 Logger.overrideLogger(false);
 const dayMs = 86_400_000;
@@ -14,10 +17,12 @@ describe.each(stacks)('the partitions of the ledger on the $name stack', (stack)
 
   beforeAll(async () => {
     prepared = await stack.prepare();
-    test = await TestLedger.open({ ...prepared.settings, RETENTION_DAYS: '30' });
+    test = await TestLedger.open(prepared.settings);
   });
   beforeEach(async () => {
-    const names = await partitions();
+    events = [];
+    const rows = await test.sql<{ name: string }>(`SELECT relname AS name FROM pg_class WHERE relkind = 'r'`);
+    const names = rows.map(({ name }) => name).filter((name) => dayOfPartition(name) !== undefined);
     if (names.length > 0) await test.sql(`DROP TABLE ${names.join(', ')}`);
     await test.partitions.makeAhead();
   });
@@ -47,6 +52,11 @@ describe.each(stacks)('the partitions of the ledger on the $name stack', (stack)
     for (const partition of partitionsBetween(at, at)) await test.sql(createPartition(partition));
     return at;
   }
+
+  const running = new AbortController().signal;
+  let events: string[] = [];
+  const logger = { log: ({ event }: { event: string }) => void events.push(event) } as unknown as Logger;
+  const drop = (stopping = running) => dropExpired(test.postgres, 30, logger, stopping);
 
   async function addDelivery(at: number, state: string): Promise<void> {
     const id = uuidv7({ msecs: at });
@@ -79,7 +89,7 @@ describe.each(stacks)('the partitions of the ledger on the $name stack', (stack)
     await addDelivery(old, 'delivered');
     await addDelivery(old, 'failed');
     const before = await days();
-    await test.partitions.dropExpired();
+    await drop();
     expect(await days()).toEqual(before.filter((day) => day !== -31));
     expect(await test.sql('SELECT FROM delivery')).toEqual([]);
     expect(await test.sql('SELECT FROM notification')).toEqual([]);
@@ -90,12 +100,103 @@ describe.each(stacks)('the partitions of the ledger on the $name stack', (stack)
     async (state) => {
       await addDelivery(await makeDay(40), state);
       await addDelivery(await makeDay(41), 'delivered');
-      await test.partitions.dropExpired();
+      await drop();
       expect(await days()).toContain(-40);
       expect(await days()).not.toContain(-41);
       await test.sql(`UPDATE delivery SET state = 'delivered', next_at = NULL`);
-      await test.partitions.dropExpired();
+      await drop();
       expect(await days()).not.toContain(-40);
     },
   );
+
+  it('are dropped to the end when a process died in the middle', async () => {
+    const [first, second, third] = [await makeDay(41), await makeDay(42), await makeDay(43)].map(
+      (at) => partitionsBetween(at, at)[1]!.name,
+    );
+    await test.sql(`ALTER TABLE delivery DETACH PARTITION ${first}`);
+    // Detaching that was interrupted leaves this mark.
+    if (!test.postgres.isEmbedded)
+      await test.sql('UPDATE pg_inherits SET inhdetachpending = true WHERE inhrelid = $1::regclass', [second]);
+    await test.sql(`ALTER TABLE delivery DETACH PARTITION ${third}; DROP TABLE ${third}`);
+    const before = await days();
+    await drop();
+    expect(await days()).toEqual(before.filter((day) => day > -41));
+    expect(events).toEqual(['ledger.day-dropped', 'ledger.day-dropped', 'ledger.day-dropped']);
+  });
+
+  it('go back into their tables when a delivery was retried after they were detached', async () => {
+    const at = await makeDay(40);
+    await addDelivery(at, 'waiting');
+    const before = await days();
+    for (const { table, name } of partitionsBetween(at, at))
+      await test.sql(`ALTER TABLE ${table} DETACH PARTITION ${name}`);
+    await drop();
+    expect(await days()).toEqual(before);
+    expect(await test.sql('SELECT FROM delivery')).toHaveLength(1);
+    expect(events).toEqual(['ledger.day-kept-unfinished']);
+  });
+
+  it('are dropped one day and no more when the process is told to stop', async () => {
+    for (const ago of [40, 41]) await makeDay(ago);
+    await drop(AbortSignal.abort());
+    expect(await days()).toContain(-40);
+    expect(await days()).not.toContain(-41);
+  });
 });
+
+describe('behind a backup that reads everything', () => {
+  it('days are made and dropped without anybody waiting, and dropped to the end when it is over', async () => {
+    const prepared = await real.prepare();
+    const test = await TestLedger.open(prepared.settings);
+    const [backup, watcher] = [
+      await connect(prepared.settings.DATABASE_URL!),
+      await TestLedger.open(prepared.settings),
+    ];
+    const old = Date.now() - 40 * dayMs;
+    for (const partition of partitionsBetween(old, old)) await test.sql(createPartition(partition));
+    const ahead = partitionsBetween(Date.now() + 7 * dayMs, Date.now() + 7 * dayMs);
+    await test.sql(`DROP TABLE ${ahead.map(({ name }) => name).join(', ')}`);
+    await backup.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+    for (const table of ['notification', 'delivery', 'attempt']) await backup.query(`SELECT count(*) FROM ${table}`);
+
+    const events: string[] = [];
+    const logger = { log: ({ event }: { event: string }) => void events.push(event) } as unknown as Logger;
+    const drop = () => dropExpired(test.postgres, 30, logger, new AbortController().signal);
+    let isOver = false;
+    const dropping = drop().finally(() => (isOver = true));
+    // Everything that delivers and accepts goes on meanwhile, and is never seen waiting for a lock.
+    let rounds = 0;
+    while (!isOver) {
+      const [delivery] = await test.accept();
+      await test.settlements.settle(delivered(delivery!));
+      await handOutDue(test.postgres, 10, null);
+      const waiting = await watcher.sql(
+        `SELECT query FROM pg_locks JOIN pg_stat_activity USING (pid)
+         WHERE NOT granted AND datname = current_database() AND query NOT LIKE 'ALTER TABLE % DETACH PARTITION %'`,
+      );
+      expect(waiting).toEqual([]);
+      rounds++;
+    }
+    await dropping;
+    expect(rounds).toBeGreaterThan(1);
+    expect(events).toEqual(['ledger.day-in-use']);
+    await test.partitions.makeAhead();
+    expect(await test.sql(`SELECT to_regclass('${ahead[0]!.name}') IS NOT NULL AS yes`)).toEqual([{ yes: true }]);
+
+    await backup.query('COMMIT');
+    await drop();
+    expect(events).toEqual(['ledger.day-in-use', 'ledger.day-dropped']);
+    for (const { name } of partitionsBetween(old, old))
+      expect(await test.sql('SELECT to_regclass($1) IS NULL AS yes', [name])).toEqual([{ yes: true }]);
+    await backup.end();
+    await watcher.close();
+    await test.close();
+    await prepared.release();
+  });
+});
+
+async function connect(url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  return client;
+}

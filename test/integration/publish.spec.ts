@@ -1,10 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
+import { systemClock, type Clock } from '../../src/infra/clock.js';
+import { UnavailableProblem } from '../../src/infra/http/problem.js';
 import type { Postgres } from '../../src/infra/postgres/postgres.js';
 import type { Statement, Values } from '../../src/infra/postgres/statement.js';
 import type { HandedOut } from '../../src/ledger/delivery.js';
 import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
+import { timeOfId } from '../../src/ledger/partitions.js';
+import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
 import type { Publication, Terms } from '../../src/publishing/publication.js';
 import { PublishService } from '../../src/publishing/publish.service.js';
 import type { Enqueuer } from '../../src/queue/enqueuer.service.js';
@@ -14,6 +18,7 @@ import { contentKey, requestKey } from '../support/once-keys.js';
 import { embedded, type PreparedStack } from '../support/stacks.js';
 
 Logger.overrideLogger(false);
+const dayMs = 86_400_000;
 
 const publication = (terms: Partial<Terms> = {}, body = '{}'): Publication => ({
   channel: 'cases',
@@ -29,6 +34,7 @@ describe('publishing', () => {
   /** Called before each statement of the accepting path. */
   let happen: (name: string) => Promise<unknown> = () => Promise.resolve();
   let publishing: PublishService;
+  let publishingWith: (heartbeat: Heartbeat) => PublishService;
   const enqueued: HandedOut[] = [];
 
   beforeAll(async () => {
@@ -51,17 +57,12 @@ describe('publishing', () => {
       },
     };
     const catalogue = new Catalogue(test.postgres);
-    const partitions = new PartitionKeeper(test.postgres, test.config);
+    const partitions = new PartitionKeeper(test.postgres);
     const directory = new SubscriptionDirectory(catalogue, test.postgres);
-    publishing = new PublishService(
-      catalogue,
-      directory,
-      watched,
-      partitions,
-      enqueuer as unknown as Enqueuer,
-      test.heartbeat,
-      test.config,
-    );
+    const { config } = test;
+    publishingWith = (heartbeat) =>
+      new PublishService(catalogue, directory, watched, partitions, enqueuer as unknown as Enqueuer, heartbeat, config);
+    publishing = publishingWith(test.heartbeat);
     await test.sql(
       `INSERT INTO subscription (id, owner_client_id, callback_url, auth, channels, version)
        VALUES (gen_random_uuid(), 'owner', 'http://receiver.example/', '', '[{"channel": "cases", "filters": {}}]', 1)`,
@@ -92,6 +93,33 @@ describe('publishing', () => {
     await publishing.publish(publication());
     expect(names).toEqual(['accept-on-terms', 'accept']);
   });
+
+  it.each([400 * dayMs, 5 * 3_600_000, -5 * 3_600_000, -400 * dayMs])(
+    'gives ids of the ledger’s time where the clock of its process is off by %i ms',
+    async (offMs) => {
+      const clock: Clock = { now: () => Date.now() + offMs, pause: systemClock.pause };
+      const heartbeat = new Heartbeat(test.postgres, test.config, clock);
+      await heartbeat.onApplicationBootstrap();
+      const before = await test.now();
+      const { id } = await publishingWith(heartbeat).publish(publication());
+      await heartbeat.stop();
+      expect(timeOfId(id)).toBeGreaterThanOrEqual(before - 1000);
+      expect(timeOfId(id)).toBeLessThanOrEqual((await test.now()) + 1000);
+      expect(await test.sql('SELECT FROM delivery WHERE notification_id = $1', [id])).toHaveLength(1);
+    },
+  );
+
+  it.each([400 * dayMs, -400 * dayMs])(
+    'is unavailable, and not the publisher’s fault, where an id fits no partition all the same: %i ms away',
+    async (offMs) => {
+      const wrong = { ledgerNow: () => Date.now() + offMs } as Heartbeat;
+      const refused = await publishingWith(wrong)
+        .publish(publication())
+        .catch((error: unknown) => error);
+      expect(refused).toBeInstanceOf(UnavailableProblem);
+      expect(refused).toMatchObject({ status: 503, extra: { headers: { 'retry-after': '2' } } });
+    },
+  );
 
   it('matches again when the catalogue has changed', async () => {
     enqueued.length = 0;

@@ -87,7 +87,7 @@ export class ModelProcess {
       inHand,
     );
     const loader = new ChunkLoader(catalogue, postgres, heartbeat);
-    const partitions = new PartitionKeeper(around.postgres, config);
+    const partitions = new PartitionKeeper(around.postgres);
     this.catalogue = catalogue;
     this.heartbeat = heartbeat;
     this.progress = new QueueProgress(postgres, heartbeat);

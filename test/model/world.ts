@@ -59,7 +59,7 @@ export class World {
     { hasBroker, processes }: { hasBroker: boolean; processes: number },
   ): Promise<World> {
     time.forget();
-    await new PartitionKeeper(postgres, { settings }).makeAhead();
+    await new PartitionKeeper(postgres).makeAhead();
     for (const table of [
       'delivery',
       'notification',

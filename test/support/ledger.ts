@@ -51,7 +51,7 @@ export class TestLedger {
     const postgres = await Postgres.open(settings, []);
     await postgres.migrate();
     const config: Config = { settings };
-    const partitions = new PartitionKeeper(postgres, config);
+    const partitions = new PartitionKeeper(postgres);
     await partitions.makeAhead();
     const heartbeat = new Heartbeat(postgres, config, systemClock);
     return new TestLedger(postgres, config, partitions, heartbeat);
@@ -134,23 +134,31 @@ export class TestLedger {
     return new DeliveriesInHand(this.postgres, { processId } as Heartbeat, this.config);
   }
 
-  /** A process that counts as alive until it is told otherwise. */
-  async startProcess(): Promise<{ id: string; end: () => Promise<void> }> {
+  /**
+   * A process that counts as alive until it is told otherwise.
+   * `die`: it shows no more signs of life. That makes it dead only if another process has been alive for long: `witness`.
+   */
+  async startProcess(): Promise<{ id: string; die: () => Promise<void>; witness: () => Promise<void> }> {
     const id = randomUUID();
-    await this.sql(`INSERT INTO process (id, roles, expires_at) VALUES ($1, '{worker}', now() + interval '1 hour')`, [
-      id,
-    ]);
+    const add = (processId: string, since: string) =>
+      this.sql(
+        `INSERT INTO process (id, roles, expires_at, steady_since)
+         VALUES ($1, '{worker}', now() + interval '1 hour', now() - $2::interval)`,
+        [processId, since],
+      );
+    await add(id, '0');
     return {
       id,
-      end: async () =>
+      die: async () =>
         void (await this.sql(`UPDATE process SET expires_at = now() - interval '1 ms' WHERE id = $1`, [id])),
+      witness: async () => void (await add(randomUUID(), '1 hour')),
     };
   }
 
   /** Forgets all deliveries, and how far the workers were with them. Not TRUNCATE: with a partition a day that takes seconds. */
   async clear(): Promise<void> {
     await this.sql(
-      'DELETE FROM attempt; DELETE FROM delivery; DELETE FROM notification; DELETE FROM lane_progress; DELETE FROM queue_creation',
+      'DELETE FROM attempt; DELETE FROM delivery; DELETE FROM notification; DELETE FROM lane_progress; DELETE FROM queue_creation; DELETE FROM subscription_ending',
     );
   }
 

@@ -10,8 +10,15 @@ export const isUniqueViolation = (error: unknown): boolean => sqlState(error) ==
 /** A row does not fit any partition. */
 export const isMissingPartition = (error: unknown): boolean => sqlState(error) === '23514';
 
-/** The data itself was refused (class 22: data exception, 23: constraint): repeating the same statement cannot help. */
-export const isDataError = (error: unknown): boolean => /^2[23]/.test(sqlState(error) ?? '');
+/** A statement names a table that is not there: a partition that was dropped. */
+export const isMissingTable = (error: unknown): boolean => sqlState(error) === '42P01';
+
+/**
+ * The data itself was refused (class 22: data exception, 23: constraint): repeating the same statement cannot help. A missing
+ * partition is no fault of the data, although its code is that of a constraint.
+ */
+export const isDataError = (error: unknown): boolean =>
+  /^2[23]/.test(sqlState(error) ?? '') && !isMissingPartition(error);
 
 const connectionCodes = new Set([
   'ECONNREFUSED',
@@ -42,6 +49,9 @@ export function isUnavailable(error: unknown): boolean {
 
 /** Several statements waited for each other's rows, and Postgres cancelled this one. */
 export const isDeadlock = (error: unknown): boolean => sqlState(error) === '40P01';
+
+/** Somebody else held a lock for longer than `lock_timeout`. */
+export const isLockTimeout = (error: unknown): boolean => sqlState(error) === '55P03';
 
 /** The driver waited for an answer as long as it was allowed to (`query_timeout`; its error has no code). */
 export const isUnanswered = (error: unknown): boolean =>

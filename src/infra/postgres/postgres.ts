@@ -57,6 +57,8 @@ export class Postgres {
         max,
         connectionString: url,
         onConnect: (client) => client.query(preferIndexes),
+        // Statements that are prepared for one day each (src/ledger/per-day.ts) would pile up in a connection that lives for months.
+        maxLifetimeSeconds: 3600,
       });
       // Without a listener an idle connection that dies (a restart of Postgres) would end the process.
       pool.on('error', ignore);
@@ -183,7 +185,7 @@ export const preferIndexes = ['enable_seqscan', 'enable_bitmapscan', 'enable_has
   .join('; ');
 
 const prepared = (statement: Statement, values: Values): pg.QueryConfig => ({
-  name: statement.name,
+  name: statement.edition === undefined ? statement.name : `${statement.name} ${statement.edition}`,
   text: statement.text,
   values: valuesOf(statement, values),
 });

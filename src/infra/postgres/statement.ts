@@ -2,7 +2,10 @@ import { arrayOf } from './binary-array.js';
 
 /** A statement that is prepared once per connection under its name. */
 export interface Statement {
+  /** In logs and counters. */
   name: string;
+  /** Of several texts that have one name, which it is: each is prepared by itself. */
+  edition?: string;
   /** With `$1`, `$2` … in place of its parameters. */
   text: string;
   /** The names of the parameters, in the order of their numbers. */
@@ -16,13 +19,13 @@ export type Values = Readonly<Record<string, unknown>>;
  * A statement written with named parameters: `$name` where Postgres wants `$1`. A name may occur several times, and its
  * value is bound by that name, so that no code counts positions.
  */
-export function statement(name: string, text: string): Statement {
+export function statement(name: string, text: string, edition?: string): Statement {
   const parameters: string[] = [];
   const numbered = text.replace(/\$([a-z_]\w*)/g, (_, parameter: string) => {
     if (!parameters.includes(parameter)) parameters.push(parameter);
     return `$${parameters.indexOf(parameter) + 1}`;
   });
-  return { name, text: numbered, parameters };
+  return { name, edition, text: numbered, parameters };
 }
 
 /** @throws {Error} for a parameter without a value: null is a value, undefined is none */

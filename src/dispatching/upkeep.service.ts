@@ -1,0 +1,65 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { Config } from '../config/config.module.js';
+import { IdempotencyStore } from '../idempotency/idempotency-store.js';
+import { Postgres } from '../infra/postgres/postgres.js';
+import { dropExpired } from '../ledger/drop-expired.js';
+import { sweepOnceKeys } from '../ledger/once-key.js';
+import { PartitionKeeper } from '../ledger/partition-keeper.service.js';
+import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { sweepProgress } from '../queue/progress-reports.js';
+
+const minuteMs = 60_000;
+const hourMs = 3_600_000;
+
+export interface UpkeepTask {
+  /** In logs. */
+  name: string;
+  /** How often a process that runs for ever does it. */
+  everyMs: number;
+  run: (stopping: AbortSignal) => Promise<unknown>;
+}
+
+/** What keeps the ledger small, and ready for tomorrow. Any number of processes may do it, as often as they like. */
+@Injectable()
+export class Upkeep {
+  private readonly logger = new Logger(Upkeep.name);
+  readonly tasks: readonly UpkeepTask[];
+
+  constructor(
+    postgres: Postgres,
+    { settings }: Config,
+    heartbeat: Heartbeat,
+    partitions: PartitionKeeper,
+    idempotency: IdempotencyStore,
+  ) {
+    const { RETENTION_DAYS: days } = settings;
+    this.tasks = [
+      { name: 'sweep-locks', everyMs: minuteMs, run: () => idempotency.sweep() },
+      { name: 'sweep-keys', everyMs: minuteMs, run: (stopping) => sweepOnceKeys(postgres, stopping) },
+      { name: 'sweep-processes', everyMs: minuteMs, run: () => heartbeat.sweep() },
+      { name: 'sweep-progress', everyMs: minuteMs, run: () => sweepProgress(postgres) },
+      { name: 'vacuum', everyMs: 5 * minuteMs, run: () => partitions.vacuumEmbedded() },
+      { name: 'make-partitions', everyMs: hourMs, run: () => partitions.makeAhead() },
+      {
+        name: 'drop-partitions',
+        everyMs: hourMs,
+        run: (stopping) => dropExpired(postgres, days, this.logger, stopping),
+      },
+    ];
+  }
+
+  /** Does everything once. A task that fails is reported, and does not keep the next from running. @returns those that failed */
+  async once(stopping: AbortSignal): Promise<string[]> {
+    const failed: string[] = [];
+    for (const task of this.tasks) {
+      if (stopping.aborted) break;
+      try {
+        await task.run(stopping);
+      } catch (error) {
+        this.logger.warn({ event: 'dispatcher.task-failed', task: task.name, error });
+        failed.push(task.name);
+      }
+    }
+    return failed;
+  }
+}

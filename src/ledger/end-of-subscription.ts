@@ -1,0 +1,84 @@
+import type { EntityManager } from 'typeorm';
+import type { Postgres } from '../infra/postgres/postgres.js';
+import { statement } from '../infra/postgres/statement.js';
+import { sameDelivery } from './delivery.js';
+
+/*
+ * A subscription that is deleted or disabled may have a million unfinished deliveries. The transaction that changes it only
+ * notes that they are to be ended, and so returns at once. A rule of the dispatcher ends those that wait, in batches. Those that
+ * are queued come to a worker, which finds the subscription gone and ends them; so it does with the few that the rule misses,
+ * because they were being handed out or accepted at that moment. A call that is being made is not taken back.
+ */
+
+/** What becomes of the deliveries: `cancelled` when the subscription was deleted, `failed` when it was disabled. */
+export type Ending = 'cancelled' | 'failed';
+
+/** Runs in the transaction that deletes or disables the subscription, which has that version of the catalogue. */
+export async function noteEnding(
+  manager: EntityManager,
+  subscriptionId: string,
+  state: Ending,
+  version: number,
+): Promise<void> {
+  await manager.query(
+    `INSERT INTO subscription_ending (subscription_id, state, version) VALUES ($1, $2, $3)
+     ON CONFLICT (subscription_id) DO UPDATE SET state = EXCLUDED.state, version = EXCLUDED.version`,
+    [subscriptionId, state, version],
+  );
+}
+
+/** Runs in the transaction that enables a subscription: deliveries that are not ended yet go on, those of before included. */
+export async function withdrawEnding(manager: EntityManager, subscriptionId: string): Promise<void> {
+  await manager.query('DELETE FROM subscription_ending WHERE subscription_id = $1', [subscriptionId]);
+}
+
+/** A subscription whose deliveries are to be ended. */
+export interface NotedEnding {
+  subscriptionId: string;
+  version: string;
+}
+
+export const findEndings = statement(
+  'subscriptions-ending',
+  'SELECT subscription_id, version FROM subscription_ending ORDER BY subscription_id LIMIT $limit',
+);
+
+/** Subscriptions whose deliveries are still to be ended, some of them if there are many. */
+export async function readEndings(postgres: Postgres, limit: number): Promise<NotedEnding[]> {
+  const rows = await postgres.query<{ subscription_id: string; version: string }>(findEndings, { limit });
+  return rows.map((row) => ({ subscriptionId: row.subscription_id, version: row.version }));
+}
+
+// Looks whether it is still to be ended in the same snapshot: a delivery accepted after it was enabled is not in that. BETWEEN is
+// the condition of the index by subscription, and not that of the index of all that is due.
+export const endItems = statement(
+  'end-of-subscription',
+  `UPDATE delivery d SET
+     state = ended.state, next_at = NULL, process = NULL, generation = d.generation + 1, ended_at = now(),
+     last_error = CASE WHEN ended.state = 'failed' THEN 'the subscription was disabled: its receiver answered 410 Gone'
+       ELSE d.last_error END
+   FROM (
+     SELECT notification_id, subscription_id,
+       (SELECT state FROM subscription_ending WHERE subscription_id = $subscription) AS state
+     FROM delivery
+     WHERE subscription_id = $subscription AND state BETWEEN 'waiting' AND 'held'
+       AND EXISTS (SELECT FROM subscription_ending WHERE subscription_id = $subscription AND version = $version)
+     LIMIT $limit FOR UPDATE OF delivery SKIP LOCKED
+   ) ended
+   WHERE ${sameDelivery('ended')}`,
+);
+
+/** Ends some of the deliveries that wait. @returns how many */
+export async function endDeliveries(postgres: Postgres, ending: NotedEnding, limit: number): Promise<number> {
+  return postgres.affected(endItems, { subscription: ending.subscriptionId, version: ending.version, limit });
+}
+
+export const forgetEndingItem = statement(
+  'forget-ending',
+  'DELETE FROM subscription_ending WHERE subscription_id = $subscription AND version = $version',
+);
+
+/** All its deliveries that waited are ended. */
+export async function forgetEnding(postgres: Postgres, ending: NotedEnding): Promise<void> {
+  await postgres.query(forgetEndingItem, { subscription: ending.subscriptionId, version: ending.version });
+}

@@ -1,0 +1,64 @@
+import { isMissingTable } from '../infra/postgres/postgres-errors.js';
+import { statement, type Statement } from '../infra/postgres/statement.js';
+import { dayOfId, partitionOf, type LedgerTable } from './partitions.js';
+
+/** A statement about the deliveries of one day. `day`: days since 1970, by UTC. */
+export type StatementOfDay = (day: number) => Statement;
+
+/** More than there are days with deliveries that anybody works on. */
+const mostKept = 400;
+
+/**
+ * A statement that is given deliveries names the partition that they are in. On the whole table Postgres would lock, open and
+ * prune every partition each time it runs: settling one delivery took 0.3 ms of its CPU with partitions for two days, 1.4 ms
+ * with the 39 of a month, and 48 ms with the 374 of a year (docs/decisions/0019).
+ *
+ * Not by bounds on the id: they tempt the planner to read the whole range of a partition of which it knows little.
+ * @param write writes the statement, given how a table is called on that day
+ */
+export function perDay(name: string, write: (of: (table: LedgerTable) => string) => string): StatementOfDay {
+  const made = new Map<number, Statement>();
+  return (day) => {
+    let found = made.get(day);
+    if (!found) {
+      if (made.size >= mostKept) made.clear();
+      found = statement(
+        name,
+        write((table) => partitionOf(table, day)),
+        String(day),
+      );
+      made.set(day, found);
+    }
+    return found;
+  };
+}
+
+/**
+ * Runs a statement for the items of each day, all days at the same time: nearly always there is one. Nothing is found on a day
+ * that was dropped.
+ */
+export async function onEachDay<Item, Row>(
+  items: readonly Item[],
+  idOf: (item: Item) => string,
+  run: (day: number, items: Item[]) => Promise<Row[]>,
+): Promise<Row[]> {
+  const byDay = new Map<number, Item[]>();
+  for (const item of items) {
+    const day = dayOfId(idOf(item));
+    const ofDay = byDay.get(day);
+    if (ofDay) ofDay.push(item);
+    else byDay.set(day, [item]);
+  }
+  const rows = await Promise.all([...byDay].map(([day, ofDay]) => onDay(run(day, ofDay), [])));
+  return rows.flat();
+}
+
+/** The result of a statement of one day, or `none` where that day was dropped. */
+export async function onDay<T>(result: Promise<T>, none: T): Promise<T> {
+  try {
+    return await result;
+  } catch (error) {
+    if (isMissingTable(error)) return none;
+    throw error;
+  }
+}

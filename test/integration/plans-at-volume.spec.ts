@@ -1,0 +1,234 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { readSettings } from '../../src/config/settings.js';
+import { attempts, exceeds, one, page, rangeEnd } from '../../src/deliveries/find-deliveries.js';
+import { preferIndexes, Postgres } from '../../src/infra/postgres/postgres.js';
+import { valuesOf, type Statement, type Values } from '../../src/infra/postgres/statement.js';
+import { claimItems } from '../../src/ledger/claim-sending.service.js';
+import { cancelOne } from '../../src/ledger/cancel.js';
+import { deliveryStates, handedOut, type DeliveryState } from '../../src/ledger/delivery.js';
+import { endItems as endOfSubscription } from '../../src/ledger/end-of-subscription.js';
+import { endItems as endSending } from '../../src/ledger/end-sending.js';
+import { freeItems as freeAfterLease } from '../../src/ledger/free-after-lease.js';
+import { freeItems as freeOfDeadProcesses } from '../../src/ledger/free-of-dead-processes.js';
+import { findQueued, freeItems as freeQueuedBefore } from '../../src/ledger/free-queued-before.js';
+import { findDue, handOutDueItems } from '../../src/ledger/hand-out-due.js';
+import { keepItems, leaveItems } from '../../src/ledger/keep-in-hand.service.js';
+import { createPartition, dayOfId, partitionsBetween } from '../../src/ledger/partitions.js';
+import { putBackItems } from '../../src/ledger/put-back.js';
+import { findBodies } from '../../src/ledger/read-bodies.js';
+import { retryOne } from '../../src/ledger/retry-now.js';
+import { results, settleResults } from '../../src/ledger/settle.service.js';
+import { findState } from '../../src/ledger/state-of.js';
+import { findStillQueued } from '../../src/ledger/still-queued.js';
+import { sweep as sweepProcesses } from '../../src/liveness/heartbeat.service.js';
+import { createDatabase, type TestDatabase } from '../support/database.js';
+import { delivered } from '../support/ledger.js';
+
+const dayMs = 86_400_000;
+/** A subscription that is being ended, and has no delivery that waits. */
+const ending = randomUUID();
+/** Of each state. A million take minutes to write; `npm run volume` has those. */
+const rows = 10_000;
+/**
+ * Pages that a statement may look at: what its work needs in the partitions of the days, whatever else is in them. To walk what
+ * is in one state, by whatever index, takes many more, which the last test proves: so a million would be no different.
+ */
+const mostPages = 120;
+
+interface Explained {
+  'QUERY PLAN': [{ Plan: { 'Shared Hit Blocks': number; 'Shared Read Blocks': number } }];
+}
+
+describe('with much in every state, the cost of a statement is that of its own work:', () => {
+  let database: TestDatabase;
+  let hot: pg.Client;
+  let admin: pg.Client;
+  let subscription: string;
+  const ids = {} as Record<DeliveryState, string>;
+
+  beforeAll(async () => {
+    database = await createDatabase();
+    const postgres = await Postgres.open(readSettings({ DATABASE_URL: database.url }), []);
+    await postgres.migrate();
+    await postgres.close();
+    [hot, admin] = [await connect(), await connect()];
+    for (const partition of partitionsBetween(Date.now() - dayMs, Date.now() + dayMs))
+      await admin.query(createPartition(partition));
+    subscription = randomUUID();
+    await admin.query(
+      `INSERT INTO process (id, roles, expires_at)
+       VALUES ('alive', '{}', now() + interval '1 hour'), ('dead', '{}', now() - interval '1 hour')`,
+    );
+    await admin.query(`INSERT INTO subscription_ending VALUES ($1, 'cancelled', 1)`, [ending]);
+    // UUIDs of version 7 in the order of a day, all of today.
+    await admin.query(
+      `INSERT INTO notification (id, channel, publisher, body)
+       SELECT (lpad(to_hex((extract(epoch FROM now()) * 1000)::bigint), 12, '0') || '7' || lpad(to_hex(n % 4096), 3, '0')
+         || '8' || lpad(to_hex(n), 15, '0'))::uuid, 'channel', 'publisher', '{}'
+       FROM generate_series(1, ${rows}) AS n`,
+    );
+    await admin.query(
+      `INSERT INTO delivery (notification_id, subscription_id, state, next_at, queued_at, process)
+       SELECT id, ('00000000-0000-4000-8000-' || lpad(to_hex(nr * 1000 + abs(hashtext(id::text)) % 100), 12, '0'))::uuid, state,
+         CASE WHEN state IN ('waiting', 'held', 'sending') THEN now() + interval '1 day' END,
+         CASE WHEN state = 'queued' THEN now() END, CASE WHEN state IN ('queued', 'sending') THEN 'alive' END
+       FROM notification CROSS JOIN unnest(enum_range(NULL::delivery_state)) WITH ORDINALITY AS s (state, nr)
+       ORDER BY id`,
+    );
+    await admin.query('ANALYZE');
+    await hot.query(preferIndexes);
+    await hot.query('SET plan_cache_mode = force_generic_plan');
+    for (const state of deliveryStates) {
+      const { rows: found } = await admin.query<{ id: string; subscription_id: string }>(
+        'SELECT notification_id AS id, subscription_id FROM delivery WHERE state = $1 LIMIT 1',
+        [state],
+      );
+      ids[state] = found[0]!.id;
+      if (state === 'queued') subscription = found[0]!.subscription_id;
+    }
+  });
+
+  afterAll(async () => {
+    await Promise.all([hot.end(), admin.end()]);
+    await database.drop();
+  });
+
+  async function connect(): Promise<pg.Client> {
+    const client = new pg.Client({ connectionString: database.url });
+    await client.connect();
+    return client;
+  }
+
+  /** Runs a statement of the dispatcher by its plan for all values, and undoes it. @returns the pages that it looked at */
+  async function pagesOf(statement: Statement, values: Values = {}): Promise<number> {
+    await hot.query(`PREPARE explained AS ${statement.text}`);
+    const literals = valuesOf(statement, values).map(literal).join(', ');
+    const pages = await explained(hot, `EXECUTE explained ${literals && `(${literals})`}`);
+    await hot.query('DEALLOCATE explained');
+    return pages;
+  }
+
+  async function explained(client: pg.Client, text: string, values: unknown[] = []): Promise<number> {
+    await client.query('BEGIN');
+    try {
+      const { rows: found } = await client.query<Explained>(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`, values);
+      return pagesIn(found);
+    } finally {
+      await client.query('ROLLBACK');
+    }
+  }
+
+  const finders = (): [Statement, Values][] => [
+    [findDue, {}],
+    [handOutDueItems, { limit: 512, process: null, longest_body: 8192 }],
+    [freeOfDeadProcesses, { limit: 1000 }],
+    [freeAfterLease, { limit: 1000 }],
+    [endSending, { limit: 1000 }],
+    [freeQueuedBefore, { before_ms: Date.now() - dayMs, limit: 1000 }],
+    [findQueued, { ms: dayMs }],
+    [endOfSubscription, { subscription: ending, version: 1, limit: 1000 }],
+    [sweepProcesses, {}],
+  ];
+
+  it.each(finders().map(([{ name }], nr) => [name, nr] as const))(
+    '%s finds that there is nothing to do',
+    async (_, nr) => {
+      const [statement, values] = finders()[nr]!;
+      const most = statement === endSending ? mostPages + sendingPages : mostPages;
+      expect(await pagesOf(statement, values)).toBeLessThan(most);
+    },
+  );
+
+  it('each statement that is given deliveries looks at those', async () => {
+    const delivery = {
+      notificationId: ids.queued,
+      subscriptionId: subscription,
+      generation: 1,
+      attempts: 0,
+      failures: 0,
+      replays: 0,
+      expiresAt: null,
+    };
+    const given = handedOut.bind([delivery]);
+    const key = { notification: delivery.notificationId, subscription };
+    const day = dayOfId(delivery.notificationId);
+    const statements: [Statement, Values][] = [
+      [settleResults(day), results.bind([delivered(delivery)])],
+      [claimItems(day), { ...given, limit_ms: 1000, process: 'alive' }],
+      [keepItems(day), { ...given, lease_ms: 1000, process: 'alive' }],
+      [leaveItems(day), { ...given, lease_ms: 1000, process: 'alive' }],
+      [putBackItems(day), { ...given, delay_ms: 1000 }],
+      [findStillQueued(day), given],
+      [findBodies(day), { ids: [delivery.notificationId] }],
+      [cancelOne(day), key],
+      [retryOne(day), key],
+      [findState(day), key],
+    ];
+    for (const [statement, values] of statements)
+      expect([statement.name, (await explained(hot, statement.text, valuesOf(statement, values))) < mostPages]).toEqual(
+        [statement.name, true],
+      );
+  });
+
+  it('each page of the admin API is read by an index, or is what a limited range holds', async () => {
+    const { text: toEnd, values: of } = rangeEnd({}, 500);
+    const { rows: ends } = await admin.query<{ notification_id: string; subscription_id: string }>(toEnd, of);
+    const end = { notificationId: ends[0]!.notification_id, subscriptionId: ends[0]!.subscription_id };
+    const lists: [string, { text: string; values?: unknown[] }][] = [
+      ['all', page({}, 20)],
+      ['of a notification', page({ notificationId: ids.queued }, 20)],
+      ['of a subscription, in a range', page({ subscriptionId: subscription }, 20, { end })],
+      ['one', one({ notificationId: ids.queued, subscriptionId: subscription })],
+      ['attempts', { text: attempts, values: [ids.queued, subscription] }],
+      ...(['failed', 'expired', 'unknown', 'waiting', 'held'] as const).map(
+        (state) =>
+          [`${state} of a subscription`, page({ state, subscriptionId: randomUUID() }, 20)] as (typeof lists)[0],
+      ),
+      ...(['failed', 'expired', 'unknown'] as const).map(
+        (state) => [`newest ${state}`, page({ state }, 20)] as (typeof lists)[0],
+      ),
+      ...(['waiting', 'held', 'queued', 'sending'] as const).map(
+        (state) => [`whether ${state} are few`, { text: exceeds(state, 100) }] as (typeof lists)[0],
+      ),
+    ];
+    for (const [name, { text, values }] of lists) {
+      const pages = await explained(admin, text, values);
+      // Each row of a page brings its notification along.
+      expect([name, pages, pages < mostPages + 20 * 5]).toEqual([name, pages, true]);
+    }
+  });
+
+  it('a statement whose index is gone looks at many more', async () => {
+    const byIndex: Record<string, string[]> = {
+      delivery_due: ['any-due', 'hand-out-due'],
+      delivery_queued: ['free-queued-before', 'any-queued-for', 'free-after-lease'],
+      delivery_process: ['free-of-dead-processes'],
+      delivery_unsent: ['end-of-subscription'],
+    };
+    for (const [index, names] of Object.entries(byIndex)) {
+      await hot.query('BEGIN');
+      await hot.query(`DROP INDEX ${index}`);
+      for (const [statement, values] of finders().filter(([{ name }]) => names.includes(name))) {
+        const literals = valuesOf(statement, values).map(literal);
+        const text = statement.text.replace(/\$(\d+)/g, (_, nr: string) => `(${literals[Number(nr) - 1]})`);
+        const { rows: found } = await hot.query<Explained>(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`);
+        expect([statement.name, pagesIn(found) > 2 * mostPages]).toEqual([statement.name, true]);
+      }
+      await hot.query('ROLLBACK');
+    }
+  });
+});
+
+/** All that are being sent are looked at: they are no more than the workers have open calls. */
+const sendingPages = 1200;
+
+const pagesIn = (found: Explained[]): number => {
+  const { Plan: plan } = found[0]!['QUERY PLAN'][0];
+  return plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
+};
+
+/** A value of a parameter, as SQL. */
+const literal = (value: unknown): string =>
+  value === null ? 'NULL' : typeof value === 'number' ? String(value) : pg.escapeLiteral(value as string);
