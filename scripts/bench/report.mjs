@@ -37,7 +37,8 @@ export function describeMachine(directory) {
   const processors = cpus();
   const memory = `${(totalmem() / 2 ** 30).toFixed(0)} GiB`;
   const sync = `fdatasync ${fdatasyncMicros(directory).toFixed(0)} µs`;
-  return `${processors.length} × ${processors[0]?.model.trim()}, ${memory}, Linux ${release()}, Node ${process.versions.node}, ${sync}`;
+  const kernel = release().split('.').slice(0, 2).join('.');
+  return `${processors.length} × ${processors[0]?.model.trim()}, ${memory}, Linux ${kernel}, Node ${process.versions.node}, ${sync}`;
 }
 
 /**

@@ -208,11 +208,11 @@ export async function accept(
   const hasTwoKeys = batch.some(({ request, content }) => request && content);
   const acceptance = await (hasTwoKeys
     ? postgres.transaction(async (inside) => {
-        const acceptance = await acceptOnTerms(inside, version, batch, handOut, deadline);
+        const acceptance = await acceptOnTerms(inside, version, batch, handOut, deadline, decideRefused);
         if (deadline.hasPassed()) throw new DeadlinePassed(); // the COMMIT must be under way before it, as well
         return acceptance;
       })
-    : acceptOnTerms(query, version, batch, handOut, deadline));
+    : acceptOnTerms(query, version, batch, handOut, deadline, decideOrLeave));
   expiredCounted.inc(countExpired(batch, acceptance.verdicts));
   return acceptance;
 }
@@ -246,6 +246,7 @@ async function acceptOnTerms(
   batch: readonly Accepted[],
   handOut: HandOut,
   deadline: Deadline,
+  decide: typeof decideRefused,
 ): Promise<Acceptance> {
   const [row] = await query<InsertedOnTerms>(insertOnTerms, {
     version,
@@ -260,7 +261,7 @@ async function acceptOnTerms(
   if (answer.version !== version) return { ...answer, verdicts: [] };
   const [repeated, duplicates] = [pick(batch, row!.repeated), pick(batch, row!.duplicates)];
   const isAllAccepted = repeated.length + duplicates.length === 0;
-  const refused = isAllAccepted ? undefined : await decideRefused(query, repeated, duplicates);
+  const refused = isAllAccepted ? undefined : await decide(query, repeated, duplicates);
   const [expired, scheduled] = [new Set(row!.expired), new Set(row!.scheduled)];
   const verdicts = batch.map(({ id }): Verdict => {
     if (expired.has(id)) return { kind: 'accepted', handedTo: 'nobody' };
@@ -269,6 +270,18 @@ async function acceptOnTerms(
   });
   return { ...answer, verdicts };
 }
+
+/**
+ * Outside a transaction, what was accepted is committed before this: its publishers must hear so, whatever keeps the ledger
+ * from saying why the others were refused. Those are undecided: to accept them again tells, or fails for them alone.
+ */
+const decideOrLeave: typeof decideRefused = async (query, repeated, duplicates) => {
+  try {
+    return await decideRefused(query, repeated, duplicates);
+  } catch {
+    return new Map([...repeated, ...duplicates].map(({ id }): [string, Refusal] => [id, { kind: 'undecided' }]));
+  }
+};
 
 function pick(batch: readonly Accepted[], ids: readonly string[]): Accepted[] {
   if (ids.length === 0) return [];

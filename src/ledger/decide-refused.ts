@@ -20,7 +20,7 @@ export type Refusal =
     }
   /** Only the request's key was written; it leads to the notification that has the content. */
   | { kind: 'duplicate'; notificationId: string }
-  /** Nothing was written: the key in its way expired a moment later. Accepting it again decides. */
+  /** Nothing was written: the key in its way expired a moment later, or could not be read. Accepting it again decides. */
   | { kind: 'undecided' };
 
 interface Redirected extends OnceKey {

@@ -43,7 +43,7 @@ const problemTexts: Record<number, string> = {
   415: 'The body is not announced as application/json in UTF-8.',
   422: 'The Idempotency-Key was used before, for another notificatie.',
   500: 'A fault of this server.',
-  503: 'Nothing was done; repeat it after Retry-After.',
+  503: 'It could not be done; repeat it after Retry-After. `detail` says where it may have been done nevertheless.',
 };
 
 const versionHeader = z.object({ 'API-version': z.string().describe('The version of the standard that is served.') });

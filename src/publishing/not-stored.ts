@@ -10,11 +10,18 @@ const retryAfterSeconds = 2;
 /** `failed`: the ledger answered with an error, or the connection was lost. The others as in `BatcherRefusal`. */
 type Reason = BatcherRefusal['reason'] | 'failed';
 
-/** The answer to a publisher when the ledger did not store a notification; the cause goes to the log. */
-export function explainNotStored(error: unknown, notificationId: string, logger: Logger): ProblemError {
+/**
+ * The answer to a publisher when the ledger did not store a notification; the cause goes to the log.
+ * @param which notification, for the log
+ */
+export function explainNotStored(
+  error: unknown,
+  which: { notificationId: string } | { key: string },
+  logger: Logger,
+): ProblemError {
   if (error instanceof ProblemError) return error;
   if (isDataError(error)) {
-    logger.warn({ event: 'notification.refused', notificationId, error });
+    logger.warn({ event: 'notification.refused', ...which, error });
     const reason = 'The notification holds a value that cannot be stored.';
     return new ValidationProblem([{ name: wholeInput, code: 'invalid', reason }]);
   }
@@ -22,7 +29,7 @@ export function explainNotStored(error: unknown, notificationId: string, logger:
   const reason = reasonOf(error);
   publicationsRefused.inc({ reason });
   // Of thousands that are refused together, the error itself is told once by each answer (`request.failed`).
-  logger.error({ event: 'notification.not-committed', notificationId, reason });
+  logger.error({ event: 'notification.not-committed', ...which, reason });
   return new UnavailableProblem(
     isCertain(error, reason)
       ? 'The notification was not stored. Publish it again.'

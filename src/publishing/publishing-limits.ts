@@ -22,7 +22,8 @@ export interface PublishingLimits {
  * server has either committed the batch or will not do it any more.
  *
  * The room is about what a machine writes within the turn; more would only be refused later. The bytes are what publications
- * may take of a process' memory, a few times over: they are held as text, as parameters and as what is sent.
+ * and their deliveries may take of a process' memory, a few times over: they are held as text, as parameters and as what is
+ * sent. One statement has at most some 20,000 deliveries, unless a single notification has more.
  */
 export function publishingLimits(statementMs: number): PublishingLimits {
   const turnWithinMs = Math.ceil(statementMs / 3);

@@ -40,7 +40,7 @@ export class ReplaceScheduledService {
       }
       return replaced;
     } catch (error) {
-      throw explainNotStored(error, publication.terms.request.key, this.logger);
+      throw explainNotStored(error, { key: publication.terms.request.key }, this.logger);
     }
   }
 

@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import type { Channel, ChannelModel, ConfirmChannel, ConsumeMessage } from 'amqplib';
 import { answered } from '../infra/rabbitmq/answered.js';
-import { close } from '../infra/rabbitmq/close.js';
+import { close, stoppingMs } from '../infra/rabbitmq/close.js';
 import { RabbitMqConnection } from '../infra/rabbitmq/rabbitmq-connection.js';
 import type { Chunk } from './chunk.js';
 import { decodeChunk, encodeChunk } from './chunk-format.js';
@@ -144,7 +144,7 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
         new Promise((resolve) => setTimeout(resolve, 2000).unref()),
       ]);
     }
-    if (channel) await close(channel);
+    if (channel) await close(channel, stoppingMs);
     await Promise.all([this.publishing.close(), this.consuming.close()]);
   }
 
@@ -258,6 +258,6 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
     await Promise.all(consumer.taken);
     // Closing the channel before the connection makes sure that the last acks arrive.
     consumer.channel = undefined;
-    if (channel) await close(channel);
+    if (channel) await close(channel, stoppingMs);
   }
 }

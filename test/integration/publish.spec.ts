@@ -121,6 +121,21 @@ describe('publishing', () => {
     },
   );
 
+  it('answers what was accepted although the ledger cannot say at first why others were refused', async () => {
+    const request = requestKey();
+    const { id } = await publishing.publish(publication({ request }));
+    let failures = 1;
+    happen = (name) =>
+      name === 'find-once-keys' && failures-- > 0 ? Promise.reject(new Error('canceled')) : Promise.resolve();
+    const published = await Promise.all([
+      publishing.publish(publication({ request })),
+      publishing.publish(publication({ request: requestKey() })),
+    ]);
+    happen = () => Promise.resolve();
+    expect(failures).toBeLessThanOrEqual(0);
+    expect(published).toMatchObject([{ kind: 'replayed', id }, { kind: 'accepted' }]);
+  });
+
   it('matches again when the catalogue has changed', async () => {
     enqueued.length = 0;
     await test.sql('UPDATE catalogue SET version = version + 1');

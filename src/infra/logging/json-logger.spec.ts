@@ -43,7 +43,9 @@ describe('the log', () => {
     logger.error({ event: 'request.failed', error });
     logger.error({ event: 'request.failed', error: new Error('wrapped', { cause: error }) });
     logger.error({ event: 'request.failed', error: refusal });
-    expect(lines).toHaveLength(3);
+    const noPassword = Object.assign(new Error('WRONGPASS'), { command: { name: 'auth', args: ['user', 'hush'] } });
+    logger.error({ event: 'redis.failed', error: noPassword });
+    expect(lines).toHaveLength(4);
     expect(lines.join()).not.toContain('hush');
     expect(lines.join()).toContain('23502');
   });

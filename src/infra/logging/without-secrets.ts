@@ -2,8 +2,11 @@ import { pino } from 'pino';
 
 /** Names of fields that are never written, in the event itself and in the objects in it. */
 const secrets = new Set(['secret', 'auth', 'authorization', 'password', 'token']);
-/** Drivers put the values of a failed statement into its error: secrets and notifications among them. */
-const statementValues = new Set(['parameters', 'detail']);
+/**
+ * Drivers put the values of a failed statement, or of a command to Redis, into its error: secrets and notifications among
+ * them, and the password of a connection that was refused.
+ */
+const statementValues = new Set(['parameters', 'detail', 'command']);
 const censored = '[secret]';
 
 type Fields = Readonly<Record<string, unknown>>;

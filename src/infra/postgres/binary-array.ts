@@ -82,10 +82,16 @@ for (let digit = 0; digit < 16; digit++) {
   digits[digit.toString(16).toUpperCase().charCodeAt(0)] = digit;
 }
 
+const hyphen = '-'.charCodeAt(0);
+
 function writeUuid(buffer: Buffer, text: string, offset: number): number {
+  if (text.length !== 36) throw new UnfitValue('22P02', `not a UUID: ${text.slice(0, 50)}`);
   let at = offset;
   for (let index = 0; index < 36; index += 2) {
-    if (index === 8 || index === 13 || index === 18 || index === 23) index++; // past a hyphen
+    if (index === 8 || index === 13 || index === 18 || index === 23) {
+      if (text.charCodeAt(index) !== hyphen) throw new UnfitValue('22P02', `not a UUID: ${text.slice(0, 50)}`);
+      index++;
+    }
     const high = digits[text.charCodeAt(index)] ?? 255;
     const low = digits[text.charCodeAt(index + 1)] ?? 255;
     if (high === 255 || low === 255) throw new UnfitValue('22P02', `not a UUID: ${text.slice(0, 50)}`);

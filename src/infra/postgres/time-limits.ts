@@ -1,12 +1,12 @@
 /** How long things may take on a connection, in milliseconds. */
 export interface TimeLimits {
-  /** One statement, by the server's watch. */
+  /** One statement, measured by the server. */
   statement: number;
   /** Waiting for one lock. Shorter than a statement, so that the log tells a lock in the way from a slow statement. */
   lock: number;
   /** Between two statements of a transaction: a process that is frozen there must not keep others waiting for its rows. */
   idleInTransaction: number;
-  /** The answer, by this process' watch. A little more than a statement: normally the server ends it, and knows that it did. */
+  /** The answer, measured by this process. A little more than a statement: normally the server ends it, and knows that it did. */
   answer: number;
 }
 

@@ -7,7 +7,7 @@ import type { TimeLimits } from './time-limits.js';
 const logger = new Logger('Postgres');
 const longestText = 200;
 
-/** Logs and counts an error of a statement that exceeded one of the limits; any other error is none of its business. */
+/** Logs and counts an error of a statement that exceeded one of the limits; ignores any other error. */
 export function reportTimedOut(error: unknown, limits: TimeLimits, statement: string, text?: string): void {
   const limit = exceededLimit(error);
   if (!limit) return;

@@ -1,14 +1,14 @@
 import type { Channel, ChannelModel } from 'amqplib';
 import { answered } from './answered.js';
 
-/** Of the time that stopping may take. */
-const withinMs = 1500;
+/** While the process stops: part of the time that this may take. */
+export const stoppingMs = 1500;
 
 /**
  * Closes a connection or a channel, and never rejects. amqplib's own `close` waits for the broker's answer alone: if the connection
  * is lost first, or the broker hangs, it never settles, and its caller would wait for ever.
  */
-export async function close(closable: ChannelModel | Channel): Promise<void> {
+export async function close(closable: ChannelModel | Channel, withinMs?: number): Promise<void> {
   const closed = new Promise<void>((resolve) => {
     closable.once('close', () => resolve());
     closable.close().catch(() => resolve()); // closed already

@@ -1,7 +1,7 @@
 import amqp, { type ChannelModel } from 'amqplib';
 import { Logger } from '@nestjs/common';
 import { answered, cut } from './answered.js';
-import { close } from './close.js';
+import { close, stoppingMs } from './close.js';
 
 const firstDelayMs = 100;
 /** At most this long after the return of a broker a process is connected again; a try costs the broker nothing. */
@@ -57,7 +57,7 @@ export class RabbitMqConnection {
     await Promise.race([this.trying, new Promise((resolve) => setTimeout(resolve, abandonAfterMs).unref())]);
     const model = this.model;
     this.lose();
-    if (model) await close(model);
+    if (model) await close(model, stoppingMs);
   }
 
   private async connect(): Promise<void> {
