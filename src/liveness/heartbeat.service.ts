@@ -61,9 +61,12 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
     private readonly clock: Clock,
   ) {}
 
-  /** Milliseconds since 1970 by Postgres' clock, which all processes share; their own clocks may differ. */
+  /**
+   * Whole milliseconds since 1970 by Postgres' clock, which all processes share; their own clocks may differ, and may be set while
+   * the process runs. Where Postgres' clock is set, or the machine of this process was suspended, the next beat puts it right.
+   */
   ledgerNow(): number {
-    return this.clock.now() + (this.offsetMs ?? 0);
+    return Math.round(this.clock.now() + (this.offsetMs ?? 0));
   }
 
   async onApplicationBootstrap(): Promise<void> {
