@@ -98,8 +98,8 @@ export class RedisOrPostgresIdempotencyStore extends IdempotencyStore {
     return this.end(key, token, (store) => store.release(key, token));
   }
 
-  sweep(): Promise<void> {
-    return this.stores.postgres.sweep();
+  sweep(stopping: AbortSignal): Promise<void> {
+    return this.stores.postgres.sweep(stopping);
   }
 
   private isOpen(name: StoreName): boolean {
