@@ -34,7 +34,7 @@ export class Upkeep {
   ) {
     const { RETENTION_DAYS: days } = settings;
     this.tasks = [
-      { name: 'sweep-locks', everyMs: minuteMs, run: () => idempotency.sweep() },
+      { name: 'sweep-locks', everyMs: minuteMs, run: (stopping) => idempotency.sweep(stopping) },
       { name: 'sweep-keys', everyMs: minuteMs, run: (stopping) => sweepOnceKeys(postgres, stopping) },
       { name: 'sweep-processes', everyMs: minuteMs, run: () => heartbeat.sweep() },
       { name: 'sweep-progress', everyMs: minuteMs, run: () => sweepProgress(postgres) },

@@ -2,6 +2,7 @@ import { Batcher } from '../infra/batcher.js';
 import { isDataError } from '../infra/postgres/postgres-errors.js';
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { rowsOf, statement } from '../infra/postgres/statement.js';
+import { deadProcesses } from '../liveness/heartbeat.service.js';
 import { IdempotencyStore, type LockAnswer, type LockRequest, type Sealed } from './idempotency-store.js';
 
 const wanted = rowsOf<LockRequest>('wanted', {
@@ -13,8 +14,8 @@ const wanted = rowsOf<LockRequest>('wanted', {
 });
 
 /**
- * Locks keys that are free or expired, those the caller has locked already, and those of a holder whose heartbeat in `process`
- * has ended. A sealed key has no token.
+ * Locks keys that are free or expired, those the caller has locked already, and those of a holder that is dead, or was forgotten
+ * since. A sealed key has no token.
  */
 const acquireKeys = statement(
   'idempotency-acquire',
@@ -33,7 +34,9 @@ const acquireKeys = statement(
       WHERE k.expires_at <= now() OR k.token = EXCLUDED.token
         OR k.token IS NOT NULL
           AND EXISTS (SELECT FROM wanted w WHERE w.key = k.key AND w.may_take_over)
-          AND NOT EXISTS (SELECT FROM process p WHERE p.id = split_part(k.token, '/', 1) AND p.expires_at > now())
+          AND NOT EXISTS (
+            SELECT FROM process p WHERE p.id = split_part(k.token, '/', 1) AND p.id <> ALL (${deadProcesses})
+          )
       RETURNING k.key
     )
     SELECT acquired.key, coalesce(before.was_locked, false) AS taken_over FROM acquired LEFT JOIN before USING (key)`,
@@ -130,8 +133,8 @@ export class PostgresIdempotencyStore extends IdempotencyStore {
     return this.reading.add(key);
   }
 
-  async sweep(): Promise<void> {
-    while ((await this.postgres.affected(sweepKeys, { most: sweepTogether })) === sweepTogether);
+  async sweep(stopping: AbortSignal): Promise<void> {
+    while ((await this.postgres.affected(sweepKeys, { most: sweepTogether })) === sweepTogether && !stopping.aborted);
   }
 
   private async acquireTogether(batch: LockRequest[]): Promise<LockAnswer[]> {

@@ -8,8 +8,8 @@ import { outageTimes, storeInUse, type StoreInUse } from './redis-outage.js';
 
 type StoreName = StoreInUse['store'];
 
-/** A lock that this process holds. */
-interface Held {
+/** A lock of this process. */
+interface OwnLock {
   request: LockRequest;
   store: StoreName;
   /** Redis may have this lock as well. */
@@ -28,13 +28,14 @@ interface Held {
 export class RedisOrPostgresIdempotencyStore extends IdempotencyStore {
   private readonly logger = new Logger('Idempotency');
   private readonly stores: { redis: RedisIdempotencyStore; postgres: PostgresIdempotencyStore };
-  private readonly held = new Map<string, Held>(); // by token
-  /** Tokens of calls that Redis did not answer: it may have given them the lock. */
-  private readonly unanswered = new Set<string>();
+  private readonly locks = new Map<string, OwnLock>(); // by token
+  /** Tokens to which Redis may have given a lock, of calls that are under way or ended in an error. */
+  private readonly perhapsInRedis = new Set<string>();
   /** Locks that Redis may still have and nobody needs, by token. */
   private readonly leftInRedis = new Map<string, string>();
   private seen: StoreInUse = { store: 'redis', isOpen: false, hasKeysInPostgres: false };
   private seenAt = -Infinity;
+  private changeSeenAt = -Infinity;
   private looking: Promise<void> | undefined;
   private bringing: Promise<void> | undefined;
   private timer: NodeJS.Timeout | undefined;
@@ -64,67 +65,62 @@ export class RedisOrPostgresIdempotencyStore extends IdempotencyStore {
     const { key, token } = request;
     const name = this.seen.store;
     if (!this.isOpen(name)) throw new StoreChanges();
-    const store = this.stores[name];
-    const answer = await store.acquire(request).catch((error: unknown) => {
-      if (name === 'redis') this.unanswered.add(token);
-      throw error;
-    });
-    const isAlsoInRedis = this.unanswered.delete(token) && name === 'postgres';
+    // Forgotten only when this call ends well: the caller's next one, in Postgres perhaps, must know it.
+    if (name === 'redis') this.perhapsInRedis.add(token);
+    const answer = await this.stores[name].acquire(request);
+    const sealed = answer.kind === 'acquired' ? await this.sealInOther(name, key) : undefined;
+    // The answer may have come when locks were already being brought to the other store: without this one.
+    if (answer.kind === 'acquired' && !sealed && !this.isOpen(name)) throw new StoreChanges();
+    const isAlsoInRedis = this.perhapsInRedis.delete(token) && name === 'postgres';
     if (answer.kind !== 'acquired') {
       if (isAlsoInRedis) this.leftInRedis.set(token, key);
       return answer;
     }
-    const sealed = await this.sealInOther(name, key);
-    // The answer may have come when locks were already being brought to the other store: without this one.
-    if (!sealed && !this.isOpen(name)) {
-      if (name === 'redis') this.unanswered.add(token);
-      throw new StoreChanges();
-    }
-    this.held.set(token, { request, store: name, isAlsoInRedis });
+    this.locks.set(token, { request, store: name, isAlsoInRedis });
     if (!sealed) return answer;
     await this.release(key, token);
     return sealed;
   }
 
   extend(key: string, token: string, ttlMs: number): Promise<boolean> {
-    return this.storeOf(token).extend(key, token, ttlMs);
+    return this.stores[this.whereIs(token).store].extend(key, token, ttlMs);
   }
 
-  seal(key: string, token: string, outcome: unknown, keepMs: number): Promise<boolean> {
-    return this.end(key, token, (store) => store.seal(key, token, outcome, keepMs));
+  async seal(key: string, token: string, outcome: unknown, keepMs: number): Promise<boolean> {
+    const { store, isAlsoInRedis } = this.whereIs(token);
+    this.locks.delete(token);
+    // A lock that gets no seal is left to its TTL, wherever it is: nothing else would stop a repeated message.
+    const isSealed = await this.stores[store].seal(key, token, outcome, keepMs);
+    if (isAlsoInRedis) this.leftInRedis.set(token, key);
+    return isSealed;
   }
 
-  release(key: string, token: string): Promise<boolean> {
-    return this.end(key, token, (store) => store.release(key, token));
+  async release(key: string, token: string): Promise<boolean> {
+    const { store, isAlsoInRedis } = this.whereIs(token);
+    this.locks.delete(token);
+    if (isAlsoInRedis) this.leftInRedis.set(token, key);
+    try {
+      return await this.stores[store].release(key, token);
+    } catch (error) {
+      if (store === 'redis') this.leftInRedis.set(token, key);
+      throw error;
+    }
   }
 
-  sweep(): Promise<void> {
-    return this.stores.postgres.sweep();
+  sweep(stopping: AbortSignal): Promise<void> {
+    return this.stores.postgres.sweep(stopping);
   }
 
   private isOpen(name: StoreName): boolean {
-    const isBelieved = performance.now() - this.seenAt < this.times.believed;
-    return isBelieved && this.seen.isOpen && this.seen.store === name;
+    const now = performance.now();
+    const isBelieved = now - this.seenAt < this.times.believed;
+    // Postgres' clock may have been set, and the pause be over at once. No other process believes the former store any longer now.
+    const isKnownToAll = now - this.changeSeenAt >= this.times.believed;
+    return isBelieved && isKnownToAll && this.seen.isOpen && this.seen.store === name;
   }
 
-  private storeOf(token: string): IdempotencyStore {
-    return this.stores[this.held.get(token)?.store ?? this.seen.store];
-  }
-
-  private async end(
-    key: string,
-    token: string,
-    write: (store: IdempotencyStore) => Promise<boolean>,
-  ): Promise<boolean> {
-    const store = this.storeOf(token);
-    if (this.held.get(token)?.isAlsoInRedis) this.leftInRedis.set(token, key);
-    this.held.delete(token);
-    try {
-      return await write(store);
-    } catch (error) {
-      if (store === this.stores.redis) this.leftInRedis.set(token, key);
-      throw error;
-    }
+  private whereIs(token: string): Pick<OwnLock, 'store' | 'isAlsoInRedis'> {
+    return this.locks.get(token) ?? { store: this.seen.store, isAlsoInRedis: false };
   }
 
   /** A seal that was written before locks were brought to `name`. What a Redis that does not answer has is lost with it. */
@@ -149,7 +145,11 @@ export class RedisOrPostgresIdempotencyStore extends IdempotencyStore {
     const mustReport = failingSince !== undefined && startedAt - failingSince >= this.times.reportAfter;
     try {
       const seen = await storeInUse(this.database, this.times, mustReport);
-      if (seen.store !== this.seen.store) this.logger.warn({ event: 'idempotency.store-changed', store: seen.store });
+      if (seen.store !== this.seen.store) {
+        this.logger.warn({ event: 'idempotency.store-changed', store: seen.store });
+        // At the first look this process has no lock, and has seen no change.
+        if (this.seenAt > -Infinity) this.changeSeenAt = performance.now();
+      }
       this.seen = seen;
       this.seenAt = startedAt;
     } catch (error) {
@@ -160,10 +160,10 @@ export class RedisOrPostgresIdempotencyStore extends IdempotencyStore {
   }
 
   private async bringLocks(to: StoreName): Promise<void> {
-    const others = [...this.held.values()].filter(({ store }) => store !== to);
+    const others = [...this.locks.values()].filter(({ store }) => store !== to);
     const left = to === 'redis' ? [...this.leftInRedis] : [];
     const brought = await Promise.allSettled([
-      ...others.map((held) => this.bring(held, to)),
+      ...others.map((lock) => this.bring(lock, to)),
       ...left.map(([token, key]) => this.releaseInRedis(token, key)),
     ]);
     const failed = brought.filter(({ status }) => status === 'rejected');
@@ -172,16 +172,16 @@ export class RedisOrPostgresIdempotencyStore extends IdempotencyStore {
       this.logger.warn({ event: 'idempotency.locks-not-brought', store: to, count: failed.length });
   }
 
-  private async bring(held: Held, to: StoreName): Promise<void> {
-    const { key, token } = held.request;
-    const from = held.store;
+  private async bring(lock: OwnLock, to: StoreName): Promise<void> {
+    const { key, token } = lock.request;
+    const from = lock.store;
     // Where another process has it already, extending this lock will say so.
-    await this.stores[to].acquire(held.request);
-    held.store = to;
-    held.isAlsoInRedis = to === 'postgres';
+    await this.stores[to].acquire(lock.request);
+    lock.store = to;
+    lock.isAlsoInRedis = to === 'postgres';
     if (from === 'postgres') await this.stores.postgres.release(key, token);
     // It was sealed or released in the meantime, in the store where it was then.
-    if (!this.held.has(token)) await this.stores[to].release(key, token);
+    if (!this.locks.has(token)) await this.stores[to].release(key, token);
   }
 
   private async releaseInRedis(token: string, key: string): Promise<void> {

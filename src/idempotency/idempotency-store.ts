@@ -40,5 +40,5 @@ export abstract class IdempotencyStore {
   abstract seal(key: string, token: string, outcome: unknown, keepMs: number): Promise<boolean>;
   abstract release(key: string, token: string): Promise<boolean>;
   /** Removes expired keys, where the store does not do so by itself. */
-  abstract sweep(): Promise<void>;
+  abstract sweep(stopping: AbortSignal): Promise<void>;
 }

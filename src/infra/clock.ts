@@ -2,13 +2,19 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 /** Time, injected so that tests decide what time it is and how long a pause takes. */
 export abstract class Clock {
-  /** Milliseconds since 1970, UTC. */
+  /** Milliseconds since 1970, UTC, with fractions; never less than before. */
   abstract now(): number;
   /** Resolves after that many milliseconds, or as soon as `signal` is aborted. */
   abstract pause(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
+const startedAt = Date.now() - performance.now();
+
+/**
+ * What the system's clock said when the process started, and what has passed since: a system's clock that is set while the process
+ * runs is not followed.
+ */
 export const systemClock: Clock = {
-  now: () => Date.now(),
+  now: () => startedAt + performance.now(),
   pause: (ms, signal) => pause(ms, undefined, { signal }).catch(() => {}), // aborted: over before its time
 };

@@ -10,6 +10,9 @@ import { narrowOffset } from './narrow-offset.js';
 const intervalMs = 2000;
 /** Four beats may be lost before other processes free the deliveries that this one had in hand. */
 const lifetimeMs = 10_000;
+/** A process whose last beat is longer ago may itself not have reached Postgres: it does not show that others could have. */
+const recentMs = lifetimeMs / 2;
+const beatRecently = `process.expires_at > now() + interval '${lifetimeMs - recentMs} ms'`;
 
 const beat = statement(
   'heartbeat',
@@ -17,7 +20,7 @@ const beat = statement(
    VALUES ($id, $roles, now() + $lifetime_ms * interval '1 ms', now())
    ON CONFLICT (id) DO UPDATE SET
      expires_at = EXCLUDED.expires_at,
-     steady_since = CASE WHEN process.expires_at > now() THEN process.steady_since ELSE now() END
+     steady_since = CASE WHEN ${beatRecently} THEN process.steady_since ELSE now() END
    RETURNING (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms`,
 );
 /** Says so itself: nobody needs to wait, or to doubt it. */
@@ -27,12 +30,13 @@ const endAll = statement('processes-ended', `UPDATE process SET ${hasEnded}`);
 
 /**
  * The ids of the processes that are dead, as an array for a statement. A process whose row has expired is dead only if another
- * one has been seen alive all that time: while Postgres is out of reach nobody can show signs of life, and when it is back the
- * first process to ask would find all others dead, whose deliveries are on their way.
+ * one has been seen alive all that time, and still is: while Postgres is out of reach nobody can show signs of life, and when it is
+ * back the first process to ask would find all others dead, whose deliveries are on their way. An outage may end when the rows of
+ * some have expired and those of others have not; therefore a row that has not expired yet proves nothing, only a recent beat does.
  */
 export const deadProcesses = `ARRAY(
   SELECT id FROM process WHERE ${hasEnded} OR expires_at <= now() AND EXISTS (
-    SELECT FROM process WHERE expires_at > now() AND steady_since <= now() - interval '${lifetimeMs} ms'
+    SELECT FROM process WHERE ${beatRecently} AND steady_since <= now() - interval '${lifetimeMs} ms'
   )
 )`;
 
@@ -43,7 +47,7 @@ export const deadProcesses = `ARRAY(
 export const sweep = statement(
   'sweep-processes',
   `DELETE FROM process p
-   WHERE p.expires_at <= now() - interval '1 minute'
+   WHERE p.expires_at <= now() - interval '1 minute' AND p.id = ANY (${deadProcesses})
      AND (SELECT d.process FROM delivery d WHERE d.process = p.id LIMIT 1) IS NULL`,
 );
 
@@ -61,9 +65,12 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
     private readonly clock: Clock,
   ) {}
 
-  /** Milliseconds since 1970 by Postgres' clock, which all processes share; their own clocks may differ. */
+  /**
+   * Whole milliseconds since 1970 by Postgres' clock, which all processes share; their own clocks may differ, and may be set while
+   * the process runs. Where Postgres' clock is set, or the machine of this process was suspended, the next beat puts it right.
+   */
   ledgerNow(): number {
-    return this.clock.now() + (this.offsetMs ?? 0);
+    return Math.round(this.clock.now() + (this.offsetMs ?? 0));
   }
 
   async onApplicationBootstrap(): Promise<void> {

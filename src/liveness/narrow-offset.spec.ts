@@ -21,12 +21,8 @@ describe('the offset of the ledger’s clock', () => {
     expect(Math.abs(second - hourMs)).toBeLessThanOrEqual(1);
   });
 
-  it('follows a clock that was set, forwards and backwards', () => {
+  it('follows a ledger’s clock that was set, forwards and backwards', () => {
     for (const by of [5 * hourMs, -5 * hourMs])
       expect(Math.abs(narrowOffset(0, 1000, 1001 + by, 1002) - by)).toBeLessThanOrEqual(1);
-  });
-
-  it('stays finite when the own clock is set back while the answer is on its way', () => {
-    expect(narrowOffset(0, 9000, 5000, 1000)).toBe(0);
   });
 });

@@ -3,11 +3,11 @@
  * clock at some time between the question and its answer, so the offset is known to lie in a range as wide as that took. The way
  * there may have been much longer than the way back, since a question may wait for a connection; therefore nothing is taken from
  * the middle of the range. An offset that lies in it stays as it is, any other moves just into it: a quick answer corrects what
- * a slow one left open, and a clock that was set is followed at once.
+ * a slow one left open, and a ledger's clock that was set is followed at once.
  * @param known undefined: this is the first comparison
  */
 export function narrowOffset(known: number | undefined, sentAt: number, ledgerAt: number, receivedAt: number): number {
   const [lowest, highest] = [ledgerAt - receivedAt, ledgerAt - sentAt];
-  if (known === undefined || lowest > highest) return (lowest + highest) / 2;
+  if (known === undefined) return (lowest + highest) / 2;
   return Math.min(highest, Math.max(lowest, known));
 }

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import { randomUUID } from 'node:crypto';
@@ -34,6 +34,7 @@ describe('while Redis cannot be used', () => {
   let postgres: Postgres;
   let proxy: TcpProxy;
   let clients: Redis[];
+  let inRedis: RedisIdempotencyStore[];
   /** Two processes. The second one reaches Redis by way of the proxy. */
   let one: RedisOrPostgresIdempotencyStore;
   let other: RedisOrPostgresIdempotencyStore;
@@ -62,14 +63,13 @@ describe('while Redis cannot be used', () => {
     clients = [openRedis(server.redis.url), openRedis(proxy.url)];
     await eventually(() => clients.every(({ status }) => status === 'ready'));
     await clients[0]!.flushall();
-    [one, other] = clients.map(
-      (client, nr) =>
-        new RedisOrPostgresIdempotencyStore(
-          new RedisIdempotencyStore(client, ['one', 'other'][nr]!, { beatEvery: 50, silentAfter: 2000 }),
-          postgres,
-          times,
-        ),
-    ) as [RedisOrPostgresIdempotencyStore, RedisOrPostgresIdempotencyStore];
+    inRedis = clients.map(
+      (client, nr) => new RedisIdempotencyStore(client, ['one', 'other'][nr]!, { beatEvery: 50, silentAfter: 2000 }),
+    );
+    [one, other] = inRedis.map((store) => new RedisOrPostgresIdempotencyStore(store, postgres, times)) as [
+      RedisOrPostgresIdempotencyStore,
+      RedisOrPostgresIdempotencyStore,
+    ];
     await one.announce();
     await other.announce();
   });
@@ -203,6 +203,18 @@ describe('while Redis cannot be used', () => {
     try {
       await expect(one.acquire(request)).rejects.toThrow(/timed out|closed/); // Redis will carry it out when it goes on
       await nowIn('postgres');
+      // Nor when a further call finds that a seal which Redis may have cannot be read.
+      const reading = [
+        jest.spyOn(inRedis[0]!, 'answers', 'get').mockReturnValue(true),
+        jest.spyOn(inRedis[0]!, 'sealOf').mockRejectedValue(new Error('the seal is not read')),
+      ];
+      await eventually(() =>
+        one.acquire(request).then(
+          () => false,
+          (error: Error) => error.message.includes('is not read'),
+        ),
+      );
+      for (const spy of reading) spy.mockRestore();
       expect(await acquire(one, request)).toEqual(acquired);
       expect(await one.release(request.key, request.token)).toBe(true);
     } finally {
@@ -210,6 +222,33 @@ describe('while Redis cannot be used', () => {
     }
     await nowIn('redis');
     await eventually(async () => (await acquire(other, requestFor('other', request.key))).kind === 'acquired');
+  });
+
+  it('a lock whose seal Redis refused is left to its TTL, unlike one that was to be released', async () => {
+    const [done, undone] = [requestFor('one'), requestFor('one')];
+    for (const request of [done, undone]) expect(await acquire(one, request)).toEqual(acquired);
+    await clients[0]!.replicaof('127.0.0.1', 1);
+    const refused = await Promise.allSettled([
+      one.seal(done.key, done.token, 'done', hour),
+      one.release(undone.key, undone.token),
+    ]);
+    await eventually(() => clients[0]!.replicaof('NO', 'ONE'));
+    expect(refused.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    await eventually(async () => (await keysInRedis([undone.key])) === 0);
+    expect(await keysInRedis([done.key])).toBe(1);
+  });
+
+  it('a process lets others notice a change before it gives locks in the other store, though Postgres’ clock was set', async () => {
+    const before = performance.now();
+    await postgres.dataSource.query(
+      "INSERT INTO redis_outage VALUES (true, now() - interval '1 hour', now() + interval '1 hour', 500)",
+    );
+    expect(await storeInUse(postgres, times)).toMatchObject({ store: 'postgres', isOpen: true });
+    await eventually(async () => {
+      const { key } = requestFor('one');
+      return (await acquire(one, requestFor('one', key))).kind === 'acquired' && (await keysInRedis([key])) === 0;
+    });
+    expect(performance.now() - before).toBeGreaterThanOrEqual(times.believed);
   });
 
   it('a full one has no live state of an attempt rather than an old one', async () => {

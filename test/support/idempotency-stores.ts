@@ -36,8 +36,8 @@ const postgresStore = (name: string, stack: Stack): StoreAdapter => ({
     const second = first.isEmbedded ? first : await Postgres.open(settings, []);
     const [living, dead] = [randomUUID(), randomUUID()];
     await first.dataSource.query(
-      `INSERT INTO process (id, roles, expires_at)
-       VALUES ($1, '{}', now() + interval '1 hour'), ($2, '{}', now() - interval '1 ms')`,
+      `INSERT INTO process (id, roles, expires_at, steady_since)
+       VALUES ($1, '{}', now() + interval '1 hour', now() - interval '1 hour'), ($2, '{}', now() - interval '1 ms', now())`,
       [living, dead],
     );
     return {

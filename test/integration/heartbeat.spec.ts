@@ -1,0 +1,75 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { deadProcesses } from '../../src/liveness/heartbeat.service.js';
+import { TestLedger } from '../support/ledger.js';
+import { real, type PreparedStack } from '../support/stacks.js';
+
+Logger.overrideLogger(false);
+
+// Several processes are needed to judge one another; of an embedded database there is only one.
+describe('a process whose row has expired', () => {
+  let prepared: PreparedStack;
+  let test: TestLedger;
+  let expired: string;
+
+  beforeAll(async () => {
+    prepared = await real.prepare();
+    test = await TestLedger.open(prepared.settings);
+  });
+  afterAll(async () => {
+    await test.close();
+    await prepared.release();
+  });
+  beforeEach(async () => {
+    await test.heartbeat.onApplicationBootstrap();
+    await test.heartbeat.stop(); // from here on it beats when a test says so
+    const process = await test.startProcess();
+    await process.die();
+    expired = process.id;
+  });
+  afterEach(() => test.sql('DELETE FROM process'));
+
+  /** Another process, alive for an hour until its last beat. */
+  const lastBeatOfOther = (agoMs: number) =>
+    test.sql(
+      `UPDATE process SET expires_at = now() + (10000 - $2::int) * interval '1 ms', steady_since = now() - interval '1 hour'
+       WHERE id = $1`,
+      [test.heartbeat.processId, agoMs],
+    );
+  const otherBeats = async () => {
+    await test.heartbeat.onApplicationBootstrap();
+    return { stop: () => test.heartbeat.stop() };
+  };
+  const dead = async () => (await test.sql<{ dead: string[] }>(`SELECT ${deadProcesses} AS dead`))[0]!.dead;
+
+  it('is dead when another one has beaten all that time', async () => {
+    await lastBeatOfOther(2000);
+    expect(await dead()).toEqual([expired]);
+    const other = await otherBeats();
+    expect(await dead()).toEqual([expired]);
+    await other.stop();
+  });
+
+  it('is not dead when the row of the other has merely not expired yet: Postgres was out of reach of both', async () => {
+    await lastBeatOfOther(9000);
+    expect(await dead()).toEqual([]);
+  });
+
+  it('is not dead when the other has reached Postgres again just before its own row expired', async () => {
+    await lastBeatOfOther(9000);
+    const other = await otherBeats();
+    expect(await dead()).toEqual([]);
+    await other.stop();
+  });
+
+  it('is not forgotten before it is dead', async () => {
+    const isKnown = async () => (await test.sql('SELECT FROM process WHERE id = $1', [expired])).length === 1;
+    await test.sql(`UPDATE process SET expires_at = now() - interval '1 hour' WHERE id = $1`, [expired]);
+    await test.heartbeat.sweep();
+    expect(await isKnown()).toBe(true);
+    const other = await test.startProcess();
+    await other.witness();
+    await test.heartbeat.sweep();
+    expect(await isKnown()).toBe(false);
+  });
+});
