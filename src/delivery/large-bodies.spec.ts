@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { HandedOut } from '../ledger/delivery.js';
 import { LargeBodies } from './large-bodies.js';
 import { Semaphore } from './semaphore.js';
+import { Stopping } from './until-it-works.js';
 
 const delivery = (notificationId: string): HandedOut => ({
   notificationId,
@@ -13,6 +14,8 @@ const delivery = (notificationId: string): HandedOut => ({
   expiresAt: null,
   body: null,
 });
+
+const running = new AbortController().signal;
 
 describe('the large texts of a chunk', () => {
   const texts = new Map([
@@ -43,11 +46,14 @@ describe('the large texts of a chunk', () => {
   const isAllFree = () => memory.acquire(10) === undefined;
 
   it('are read once for the deliveries that are sent at the same time, and kept until the last gives them back', async () => {
-    const [one, other] = await Promise.all([bodies.take(delivery('a')), bodies.take(delivery('a'))]);
+    const [one, other] = await Promise.all([
+      bodies.borrow(delivery('a'), running),
+      bodies.borrow(delivery('a'), running),
+    ]);
     expect(one?.toString()).toBe('aaaaaa');
     expect(other).toBe(one);
     bodies.giveBack(delivery('a'));
-    expect(await bodies.take(delivery('a'))).toBe(one);
+    expect(await bodies.borrow(delivery('a'), running)).toBe(one);
     expect(read).toEqual(['a']);
     bodies.giveBack(delivery('a'));
     bodies.giveBack(delivery('a'));
@@ -55,8 +61,8 @@ describe('the large texts of a chunk', () => {
   });
 
   it('are read only when there is memory for them', async () => {
-    await bodies.take(delivery('a'));
-    const second = bodies.take(delivery('b'));
+    await bodies.borrow(delivery('a'), running);
+    const second = bodies.borrow(delivery('b'), running);
     await settled();
     expect(read).toEqual(['a']);
     bodies.giveBack(delivery('a'));
@@ -67,9 +73,9 @@ describe('the large texts of a chunk', () => {
 
   it('share the memory of the worker with those of other chunks', async () => {
     const others = new LargeBodies(sizes, memory, () => Promise.resolve(texts.get('b')));
-    await bodies.take(delivery('a'));
+    await bodies.borrow(delivery('a'), running);
     let isRead = false;
-    const second = others.take(delivery('b')).then(() => (isRead = true));
+    const second = others.borrow(delivery('b'), running).then(() => (isRead = true));
     await settled();
     expect(isRead).toBe(false);
     bodies.giveBack(delivery('a'));
@@ -77,8 +83,8 @@ describe('the large texts of a chunk', () => {
   });
 
   it('are sent alone where one is larger than all memory', async () => {
-    await bodies.take(delivery('a'));
-    const huge = bodies.take(delivery('huge'));
+    await bodies.borrow(delivery('a'), running);
+    const huge = bodies.borrow(delivery('huge'), running);
     await settled();
     expect(read).toEqual(['a']);
     bodies.giveBack(delivery('a'));
@@ -92,17 +98,31 @@ describe('the large texts of a chunk', () => {
     bodies = new LargeBodies(sizes, memory, () =>
       fails-- > 0 ? Promise.reject(new Error('down')) : Promise.resolve(texts.get('a')),
     );
-    await expect(Promise.all([bodies.take(delivery('a')), bodies.take(delivery('a'))])).rejects.toThrow('down');
+    await expect(
+      Promise.all([bodies.borrow(delivery('a'), running), bodies.borrow(delivery('a'), running)]),
+    ).rejects.toThrow('down');
     await settled();
-    await expect(bodies.take(delivery('a'))).rejects.toThrow('down');
-    expect((await bodies.take(delivery('a')))?.toString()).toBe('aaaaaa');
+    await expect(bodies.borrow(delivery('a'), running)).rejects.toThrow('down');
+    expect((await bodies.borrow(delivery('a'), running))?.toString()).toBe('aaaaaa');
     bodies.giveBack(delivery('a'));
     expect(isAllFree()).toBe(true);
   });
 
+  it('are not read once the worker stops, and keep no memory', async () => {
+    const stopping = new AbortController();
+    await bodies.borrow(delivery('a'), stopping.signal);
+    const waiting = [bodies.borrow(delivery('b'), stopping.signal), bodies.borrow(delivery('b'), stopping.signal)];
+    const refused = Promise.all(waiting.map((each) => expect(each).rejects.toThrow(Stopping)));
+    stopping.abort(new Stopping());
+    bodies.giveBack(delivery('a'));
+    await refused;
+    expect(read).toEqual(['a']);
+    expect(isAllFree()).toBe(true);
+  });
+
   it('are missing when the notification is past its retention, before or after its size was known', async () => {
-    expect(await bodies.take(delivery('unknown'))).toBeUndefined();
-    expect(await bodies.take(delivery('gone'))).toBeUndefined();
+    expect(await bodies.borrow(delivery('unknown'), running)).toBeUndefined();
+    expect(await bodies.borrow(delivery('gone'), running)).toBeUndefined();
     expect(isAllFree()).toBe(true);
   });
 });

@@ -27,12 +27,16 @@ export class LargeBodies {
     private readonly read: (notificationId: string) => Promise<Buffer | undefined>,
   ) {}
 
-  /** For one delivery, which gives them back; undefined: the notification is past its retention. */
-  async take({ notificationId }: HandedOut): Promise<Buffer | undefined> {
+  /**
+   * For one delivery, which gives them back; undefined: the notification is past its retention.
+   * @throws {Stopping} when the worker stops before there is memory for them
+   */
+  async borrow({ notificationId }: HandedOut, stopping: AbortSignal): Promise<Buffer | undefined> {
     const size = this.sizes.get(notificationId);
     if (size === undefined) return undefined;
     let large = this.large.get(notificationId);
-    if (!large) this.large.set(notificationId, (large = { size, users: 0, bytes: this.load(notificationId, size) }));
+    if (!large)
+      this.large.set(notificationId, (large = { size, users: 0, bytes: this.load(notificationId, size, stopping) }));
     large.users++;
     let bytes: Buffer | undefined;
     try {
@@ -43,7 +47,7 @@ export class LargeBodies {
     return bytes;
   }
 
-  /** Once for each that was taken. */
+  /** Once for each that was borrowed. */
   giveBack({ notificationId }: Pick<HandedOut, 'notificationId'>): void {
     const large = this.large.get(notificationId);
     if (!large || --large.users > 0) return; // others are sending it
@@ -51,8 +55,9 @@ export class LargeBodies {
     this.memory.release(large.size);
   }
 
-  private async load(notificationId: string, size: number): Promise<Buffer | undefined> {
+  private async load(notificationId: string, size: number, stopping: AbortSignal): Promise<Buffer | undefined> {
     await this.memory.acquire(size);
+    stopping.throwIfAborted(); // the memory is released by those that wait for the text
     return this.read(notificationId);
   }
 }

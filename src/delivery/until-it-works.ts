@@ -21,7 +21,7 @@ export async function untilItWorks<T>(work: () => Promise<T>, clock: Clock, stop
     try {
       return await work();
     } catch (error) {
-      if (isDataError(error)) throw error;
+      if (error instanceof Stopping || isDataError(error)) throw error;
       logger.warn({ event: 'delivery.postponed', pauseMs, error });
       await clock.pause(pauseMs, stopping);
       stopping.throwIfAborted();

@@ -4,6 +4,7 @@ import { Config } from '../config/config.module.js';
 import { Clock } from '../infra/clock.js';
 import type { HandedOut } from '../ledger/delivery.js';
 import { DeliveriesInHand } from '../ledger/keep-in-hand.service.js';
+import type { Chunk } from '../queue/chunk.js';
 import { DeliveryQueue, lanes, type Consumption, type Lane, type Taken } from '../queue/delivery-queue.js';
 import { QueueProgress } from '../queue/queue-progress.service.js';
 import type { LargeBodies } from './large-bodies.js';
@@ -69,9 +70,21 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
   /** The queue forgets the chunk when this resolves: each delivery is settled, in this process' hand, or no longer queued. */
   private async take({ chunk, lane, isRedelivered }: Taken): Promise<void> {
     this.progress.take(lane, chunk.queuedAt);
+    try {
+      const unsettled = await this.beginAll(chunk, isRedelivered);
+      // Where not even that can be written, the chunk goes back to the queue.
+      if (unsettled.size > 0)
+        await untilItWorks(() => this.inHand.keep([...unsettled]), this.clock, this.stopping.signal);
+    } finally {
+      this.progress.finish(lane, chunk.queuedAt);
+    }
+  }
+
+  /** @returns the deliveries that are not settled yet; while the process stops, all of those that were not looked at */
+  private async beginAll(chunk: Chunk, isRedelivered: boolean): Promise<Set<HandedOut>> {
+    const { signal } = this.stopping;
     let unsettled = new Set<HandedOut>(chunk.deliveries);
     try {
-      const { signal } = this.stopping;
       signal.throwIfAborted();
       const loaded = await untilItWorks(() => this.loader.load(chunk, isRedelivered), this.clock, signal);
       unsettled = new Set(loaded.deliveries);
@@ -79,13 +92,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
     } catch (error) {
       if (!(error instanceof Stopping)) throw error;
     }
-    try {
-      // Where not even that can be written, the chunk goes back to the queue.
-      if (unsettled.size > 0)
-        await untilItWorks(() => this.inHand.keep([...unsettled]), this.clock, this.stopping.signal);
-    } finally {
-      this.progress.finish(lane, chunk.queuedAt);
-    }
+    return unsettled;
   }
 
   /** Resolves when all have been tried, or a moment after the first of them began. */
@@ -109,19 +116,22 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
   ): Promise<void> {
     const { signal } = this.stopping;
     await this.permits.acquire();
-    let taken: Buffer | undefined;
+    let borrowed: Buffer | undefined;
     try {
       signal.throwIfAborted();
       onBegun();
-      if (delivery.body === null) taken = await untilItWorks(() => bodies.take(delivery), this.clock, signal);
-      const body = delivery.body ?? taken;
+      if (delivery.body === null) {
+        borrowed = await untilItWorks(() => bodies.borrow(delivery, signal), this.clock, signal);
+        signal.throwIfAborted();
+      }
+      const body = delivery.body ?? borrowed;
       if (body) await this.deliverService.deliver({ ...delivery, body }, signal); // else past its retention
       onSettled(delivery);
     } catch (error) {
       if (error instanceof Stopping) return; // a recovery rule finds it
       this.logger.error({ event: 'delivery.broken', notificationId: delivery.notificationId, error });
     } finally {
-      if (taken) bodies.giveBack(delivery);
+      if (borrowed) bodies.giveBack(delivery);
       this.permits.release();
     }
   }

@@ -10,8 +10,8 @@ const lockTimeout = '2s';
 /** The number is arbitrary; it only has to be the same in every process. */
 const dropping = 727_274;
 
-/** A partition's place: in its table, on its way out of it, or out. A process that dies may leave it in any of them. */
-type Place = 'attached' | 'pending' | 'detached';
+/** How far a partition is detached from its table. A process that dies may leave it at any stage. */
+type Stage = 'attached' | 'pending' | 'detached';
 
 /**
  * Drops the days past retention in which every delivery has ended. A day with an unfinished one is kept whole. Any number of
@@ -36,8 +36,8 @@ export async function dropExpired(
     ];
     try {
       await runner.query(`SET lock_timeout = '${lockTimeout}'`);
-      for (const [day, places] of await expiredDays(runner, retentionDays)) {
-        const outcome = await dropDay(runner, day, places, postgres.isEmbedded);
+      for (const [day, stages] of await expiredDays(runner, retentionDays)) {
+        const outcome = await dropDay(runner, day, stages, postgres.isEmbedded);
         logger.log({ event: `ledger.day-${outcome}`, day: new Date(day).toISOString().slice(0, 10) });
         // A table has one partition on its way out at a time.
         if (outcome === 'in-use' || stopping.aborted) return;
@@ -51,19 +51,19 @@ export async function dropExpired(
   }
 }
 
-/** The places of the partitions of each day past retention, by name; the oldest day first. */
-async function expiredDays(runner: QueryRunner, retentionDays: number): Promise<[number, Map<string, Place>][]> {
+/** The stages of the partitions of each day past retention, by name; the oldest day first. */
+async function expiredDays(runner: QueryRunner, retentionDays: number): Promise<[number, Map<string, Stage>][]> {
   const rows = (await runner.query(
     `SELECT c.relname AS name, (extract(epoch FROM now()) * 1000)::bigint AS now_ms,
-       CASE WHEN i.inhrelid IS NULL THEN 'detached' WHEN i.inhdetachpending THEN 'pending' ELSE 'attached' END AS place
+       CASE WHEN i.inhrelid IS NULL THEN 'detached' WHEN i.inhdetachpending THEN 'pending' ELSE 'attached' END AS stage
      FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
      WHERE c.relkind = 'r' AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'delivery'::regclass)`,
-  )) as { name: string; now_ms: string; place: Place }[];
-  const days = new Map<number, Map<string, Place>>();
-  for (const { name, now_ms, place } of rows) {
+  )) as { name: string; now_ms: string; stage: Stage }[];
+  const days = new Map<number, Map<string, Stage>>();
+  for (const { name, now_ms, stage } of rows) {
     const day = dayOfPartition(name);
     if (day === undefined || day + dayMs >= Number(now_ms) - retentionDays * dayMs) continue;
-    days.set(day, (days.get(day) ?? new Map<string, Place>()).set(name, place));
+    days.set(day, (days.get(day) ?? new Map<string, Stage>()).set(name, stage));
   }
   return [...days].sort(([a], [b]) => a - b);
 }
@@ -71,14 +71,17 @@ async function expiredDays(runner: QueryRunner, retentionDays: number): Promise<
 async function dropDay(
   runner: QueryRunner,
   day: number,
-  places: Map<string, Place>,
+  stages: Map<string, Stage>,
   isEmbedded: boolean,
 ): Promise<'dropped' | 'kept-unfinished' | 'in-use'> {
-  const partitions = partitionsBetween(day, day).filter(({ name }) => places.has(name));
-  const isWhole = partitions.every(({ name }) => places.get(name) === 'attached');
+  const partitions = partitionsBetween(day, day).filter(({ name }) => stages.has(name));
+  const isWhole = partitions.every(({ name }) => stages.get(name) === 'attached');
   if (isWhole && (await hasUnfinished(runner, partitions))) return 'kept-unfinished';
   try {
-    for (const partition of partitions) await detach(runner, partition, places.get(partition.name)!, isEmbedded);
+    // In the reverse of the order in which they are made: a delivery that is found has its notification. One that an operator
+    // retries meanwhile is handed out with its text, or it waits until its day is back.
+    for (const partition of partitions.toReversed())
+      await detach(runner, partition, stages.get(partition.name)!, isEmbedded);
     return await endDay(runner, partitions);
   } catch (error) {
     if (isLockTimeout(error)) return 'in-use';
@@ -86,10 +89,10 @@ async function dropDay(
   }
 }
 
-async function detach(runner: QueryRunner, { table, name }: Partition, place: Place, isEmbedded: boolean) {
-  if (place === 'detached') return;
+async function detach(runner: QueryRunner, { table, name }: Partition, stage: Stage, isEmbedded: boolean) {
+  if (stage === 'detached') return;
   // Embedded there is nobody else.
-  const way = place === 'pending' ? 'FINALIZE' : isEmbedded ? '' : 'CONCURRENTLY';
+  const way = stage === 'pending' ? 'FINALIZE' : isEmbedded ? '' : 'CONCURRENTLY';
   await runner.query(`ALTER TABLE ${table} DETACH PARTITION ${name} ${way}`);
 }
 

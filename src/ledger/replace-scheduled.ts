@@ -2,7 +2,7 @@ import type { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import type { OnceKey } from './once-key.js';
 import { dayOfId } from './partitions.js';
-import { perDay } from './per-day.js';
+import { onDay, perDay } from './per-day.js';
 
 export interface Replacement {
   /** Under which the scheduled notification was published, with the hash of the request that replaces it. */
@@ -18,7 +18,7 @@ export interface Replacement {
 
 export type Replaced =
   | { kind: 'replaced'; notificationId: string }
-  /** It was, or may have been, handed out: too late. */
+  /** It was, or may have been, handed out, or is past its retention: too late. */
   | { kind: 'sent' }
   /** The catalogue is at another version than the one it was matched with: match again. */
   | { kind: 'outdated'; version: number };
@@ -84,9 +84,11 @@ export function replaceScheduled(postgres: Postgres, version: number, replacemen
     const [catalogue] = await query<{ version: string }>(lockCatalogue);
     if (Number(catalogue!.version) !== version) return { kind: 'outdated', version: Number(catalogue!.version) };
     const id = reserved.result_id;
-    // Its key is kept no longer than its day (IDEMPOTENCY_KEY_TTL_SEC), so that the partition is there.
     const day = dayOfId(id);
-    if ((await query(lockScheduled(day), { id })).length === 0) return { kind: 'sent' };
+    // The key may outlive the day: it is kept from when the notification is due, the day from when it was accepted. The COMMIT
+    // after a statement that failed only rolls back.
+    const locked = await onDay(query(lockScheduled(day), { id }), []);
+    if (locked.length === 0) return { kind: 'sent' };
     await query(deleteDeliveries(day), { id });
     await query(replace(day), {
       ...key,

@@ -79,6 +79,10 @@ describe('a chunk as a message', () => {
         message([1, 0, [[id, 2]], [[-1, subscriptionId, 1, 0, 0, 0, null]]]),
       ],
       ['a delivery that is too short', message([1, 0, [[id, 2]], [[0, subscriptionId, 1]]])],
+      ...[2, 3, 4, 5].map((column): [string, Buffer] => [
+        `a number that the ledger cannot have, in column ${column}`,
+        message([1, 0, [[id, 2]], [[0, subscriptionId, 1, 0, 0, 0, null].with(column, 2 ** 31)]]),
+      ]),
       ['an id that is none', message([1, 0, [['n', 2]], [[0, subscriptionId, 1, 0, 0, 0, null]]])],
       ['a text as its own length', message([1, 0, [[id, '2']], [[0, subscriptionId, 1, 0, 0, 0, null]]])],
       ['too few bytes', message(valid, '{')],

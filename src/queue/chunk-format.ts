@@ -109,13 +109,13 @@ const isDelivery = (row: unknown): boolean =>
   row.length === 7 &&
   isCount(row[0]) &&
   isUuid(row[1]) &&
-  isCount(row[2]) &&
-  isCount(row[3]) &&
-  isCount(row[4]) &&
-  isCount(row[5]) &&
+  row.slice(2, 6).every(isInt) &&
   (row[6] === null || Number.isFinite(row[6]));
 
 const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
+
+/** A number of the ledger, where it is an int: it would refuse a larger one each time the message is taken. */
+const isInt = (value: unknown): boolean => isCount(value) && (value as number) < 2 ** 31;
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 const isUuid = (value: unknown): boolean => typeof value === 'string' && uuid.test(value);

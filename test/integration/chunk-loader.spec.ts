@@ -8,6 +8,8 @@ import { embedded, type PreparedStack } from '../support/stacks.js';
 
 Logger.overrideLogger(false);
 
+const running = new AbortController().signal;
+
 describe('loading a chunk', () => {
   let prepared: PreparedStack;
   let test: TestLedger;
@@ -47,8 +49,8 @@ describe('loading a chunk', () => {
     const { deliveries: toSend, bodies } = await loader.load(chunkOf(deliveries), false);
     expect(toSend).toEqual(deliveries);
     expect(statements).toEqual(['read-body-sizes']);
-    const taken = await Promise.all(deliveries.map((delivery) => bodies.take(delivery)));
-    expect(taken.map(String)).toEqual([texts[0], texts[0], texts[1], texts[1]]);
+    const borrowed = await Promise.all(deliveries.map((delivery) => bodies.borrow(delivery, running)));
+    expect(borrowed.map(String)).toEqual([texts[0], texts[0], texts[1], texts[1]]);
     expect(statements).toEqual(['read-body-sizes', 'read-bodies']);
   });
 
@@ -64,6 +66,6 @@ describe('loading a chunk', () => {
     const [delivery] = await test.accept(1, toBroker, 'x'.repeat(10_000));
     await test.sql('DELETE FROM notification WHERE id = $1', [delivery!.notificationId]);
     const { deliveries, bodies } = await loader.load(chunkOf([{ ...delivery!, body: null }]), false);
-    expect(await bodies.take(deliveries[0]!)).toBeUndefined();
+    expect(await bodies.borrow(deliveries[0]!, running)).toBeUndefined();
   });
 });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
+import { v7 as uuidv7 } from 'uuid';
 import type { Accepted, Verdict } from '../../src/ledger/accept.js';
 import { replaceScheduled, type Replacement } from '../../src/ledger/replace-scheduled.js';
 import { newNotification, TestLedger } from '../support/ledger.js';
@@ -125,6 +126,15 @@ describe.each(stacks)('replacing a scheduled notification on the $name stack', (
     const { key, id } = await scheduled(3);
     expect(await replace(replacement(key), version - 1)).toEqual({ kind: 'outdated', version });
     expect(await statesOf({ id })).toEqual(['waiting', 'waiting', 'waiting']);
+  });
+
+  it('does not replace a notification whose day was dropped, and leaves the connection usable', async () => {
+    const { key, id } = await scheduled();
+    const dropped = uuidv7({ msecs: Date.now() - 40 * 86_400_000 });
+    await test.sql('UPDATE once_key SET result_id = $2 WHERE key = $1', [key, dropped]);
+    expect(await replace(replacement(key))).toEqual({ kind: 'sent' });
+    await test.sql('UPDATE once_key SET result_id = $2 WHERE key = $1', [key, id]);
+    expect(await replace(replacement(key))).toEqual({ kind: 'replaced', notificationId: id });
   });
 
   it('is either replaced or handed out when both happen at the same time', async () => {

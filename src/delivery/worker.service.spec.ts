@@ -1,0 +1,134 @@
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { readSettings } from '../config/settings.js';
+import { systemClock } from '../infra/clock.js';
+import type { HandedOut } from '../ledger/delivery.js';
+import type { DeliveriesInHand } from '../ledger/keep-in-hand.service.js';
+import type { Chunk } from '../queue/chunk.js';
+import type { Lane } from '../queue/delivery-queue.js';
+import { InProcessDeliveryQueue } from '../queue/delivery-queue.in-process.js';
+import type { QueueProgress } from '../queue/queue-progress.service.js';
+import { LargeBodies } from './large-bodies.js';
+import type { ChunkLoader, Loaded, LoadedChunk } from './chunk-loader.service.js';
+import type { DeliverService } from './deliver.service.js';
+import { Semaphore } from './semaphore.js';
+import type { WebhookClient } from './webhook-client.js';
+import { Stopping } from './until-it-works.js';
+import { Worker } from './worker.service.js';
+
+Logger.overrideLogger(false);
+
+const chunks = 20;
+const deliveriesEach = 10;
+const size = 1000;
+const sentTogether = 7;
+
+const large = (nr: number): HandedOut => ({
+  notificationId: `notification ${nr}`,
+  subscriptionId: 'subscription',
+  generation: 1,
+  attempts: 0,
+  failures: 0,
+  replays: 0,
+  expiresAt: null,
+  body: null,
+});
+
+interface Parts {
+  load: (chunk: Chunk) => Promise<LoadedChunk>;
+  deliver?: (delivery: Loaded, stopping: AbortSignal) => Promise<void>;
+  finish?: (lane: Lane, queuedAt: number) => void;
+}
+
+/** A worker on a queue of its own, of which the test plays the loader and the sender. */
+async function start({ load, deliver = () => Promise.resolve(), finish = () => {} }: Parts) {
+  const queue = new InProcessDeliveryQueue('process', 1000);
+  const worker = new Worker(
+    { settings: readSettings({}) },
+    systemClock,
+    queue,
+    { take: () => {}, finish } as unknown as QueueProgress,
+    { load } as unknown as ChunkLoader,
+    { deliver } as unknown as DeliverService,
+    { keep: () => Promise.resolve() } as unknown as DeliveriesInHand,
+    { abandonAll: () => {}, close: () => Promise.resolve() } as unknown as WebhookClient,
+  );
+  await worker.onApplicationBootstrap();
+  return { worker, queue };
+}
+
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+const sizesOf = (deliveries: HandedOut[]) => new Map(deliveries.map(({ notificationId }) => [notificationId, size]));
+
+describe('a worker', () => {
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  it('has no more large texts in memory than it may, however many chunks it has taken, and sends them all', async () => {
+    const memory = new Semaphore(sentTogether * size);
+    let inMemory = 0;
+    let most = 0;
+    const read = () => {
+      most = Math.max(most, ++inMemory);
+      return Promise.resolve(Buffer.alloc(size));
+    };
+    const sent: string[] = [];
+    const { worker, queue } = await start({
+      load: ({ deliveries }) =>
+        Promise.resolve({ deliveries, bodies: new LargeBodies(sizesOf(deliveries), memory, read) }),
+      deliver: async ({ notificationId, body }) => {
+        await settled();
+        sent.push(`${notificationId}: ${body.length}`);
+        inMemory--;
+      },
+    });
+    for (let chunk = 0; chunk < chunks; chunk++) {
+      const deliveries = Array.from({ length: deliveriesEach }, (_, nr) => large(chunk * deliveriesEach + nr));
+      await queue.publish('due', { catalogueVersion: 0, queuedAt: 0, deliveries });
+    }
+    await worker.onModuleDestroy(); // waits for all that it has taken
+    const all = Array.from({ length: chunks * deliveriesEach }, (_, nr) => `notification ${nr}: ${size}`);
+    expect(sent.toSorted()).toEqual(all.toSorted());
+    expect(most).toBe(sentTogether);
+  });
+
+  it('that abandons its calls reads no more large texts, and begins nothing with one that it was reading', async () => {
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask', 'performance', 'Date'] });
+    const memory = new Semaphore(2 * size);
+    let read = 0;
+    let arrive!: (text: Buffer) => void;
+    const reading = new Promise<Buffer>((resolve) => (arrive = resolve));
+    const sent: string[] = [];
+    const { worker, queue } = await start({
+      load: ({ deliveries }) => {
+        const readNext = () => (++read === 2 ? reading : Promise.resolve(Buffer.alloc(size)));
+        return Promise.resolve({ deliveries, bodies: new LargeBodies(sizesOf(deliveries), memory, readNext) });
+      },
+      deliver: ({ notificationId }, stopping) => {
+        sent.push(notificationId);
+        return new Promise((_, reject) => stopping.addEventListener('abort', () => reject(new Stopping())));
+      },
+    });
+    const deliveries = Array.from({ length: deliveriesEach }, (_, nr) => large(nr));
+    await queue.publish('due', { catalogueVersion: 0, queuedAt: 0, deliveries });
+    await settled();
+    const stopped = worker.onModuleDestroy();
+    await jest.advanceTimersByTimeAsync(15_000);
+    arrive(Buffer.alloc(size));
+    await stopped;
+    expect([sent, read]).toEqual([['notification 0'], 2]);
+  });
+
+  it('is done with a chunk that cannot be loaded, for the position of the workers', async () => {
+    const finished: number[] = [];
+    const { worker, queue } = await start({
+      load: () => Promise.reject(Object.assign(new Error('value out of range'), { code: '22003' })),
+      finish: (_, queuedAt) => finished.push(queuedAt),
+    });
+    await queue.publish('due', { catalogueVersion: 0, queuedAt: 7, deliveries: [large(0)] });
+    await settled();
+    expect(finished).toEqual([7]);
+    await worker.onModuleDestroy();
+  });
+});
