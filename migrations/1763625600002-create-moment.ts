@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Data of short life: locks and seals where there is no Redis, and which processes are alive. Most are unlogged: a crash of
+ * Data of short life: locks and seals where there is no Redis, or it cannot be used, and which processes are alive. Most are unlogged: a crash of
  * Postgres empties them, which costs at most a duplicate with the same webhook-id (docs/decisions/0007).
  * New tables only: no lock on anything in use.
  */

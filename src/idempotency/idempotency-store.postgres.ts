@@ -97,7 +97,7 @@ const waiting = { room: { items: 20_000 }, turnWithinMs: 30_000 };
 /** A text that Postgres refuses (a NUL character) fails alone, not the rest of its batch. */
 const batching = { ...waiting, maxItems: 256, lingerMs: 1, isolate: isDataError };
 
-/** Locks and seals in the ledger's database, where there is no Redis. */
+/** Locks and seals in the ledger's database, where there is no Redis, or it cannot be used. */
 export class PostgresIdempotencyStore extends IdempotencyStore {
   private readonly acquiring = new Batcher<LockRequest, LockAnswer>((batch) => this.acquireTogether(batch), batching);
   private readonly changing = new Batcher<LockChange, boolean>((batch) => this.changeTogether(batch), batching);

@@ -139,13 +139,25 @@ describe.each(stacks)('the partitions of the ledger on the $name stack', (stack)
 });
 
 describe('behind a backup that reads everything', () => {
+  let prepared: Awaited<ReturnType<typeof real.prepare>>;
+  let test: TestLedger;
+  let watcher: TestLedger;
+  let backup: Awaited<ReturnType<typeof connect>>;
+
+  beforeAll(async () => {
+    prepared = await real.prepare();
+    test = await TestLedger.open(prepared.settings);
+    watcher = await TestLedger.open(prepared.settings);
+    backup = await connect(prepared.settings.DATABASE_URL!);
+  });
+  afterAll(async () => {
+    await backup.end(); // first: what waits for it would keep the others open
+    await watcher.close();
+    await test.close();
+    await prepared.release();
+  });
+
   it('days are made and dropped without anybody waiting, and dropped to the end when it is over', async () => {
-    const prepared = await real.prepare();
-    const test = await TestLedger.open(prepared.settings);
-    const [backup, watcher] = [
-      await connect(prepared.settings.DATABASE_URL!),
-      await TestLedger.open(prepared.settings),
-    ];
     const old = Date.now() - 40 * dayMs;
     for (const partition of partitionsBetween(old, old)) await test.sql(createPartition(partition));
     const ended = await insertDelivery(test, old, 'failed');
@@ -188,10 +200,6 @@ describe('behind a backup that reads everything', () => {
     expect(events).toEqual(['ledger.day-in-use', 'ledger.day-dropped']);
     for (const { name } of partitionsBetween(old, old))
       expect(await test.sql('SELECT to_regclass($1) IS NULL AS yes', [name])).toEqual([{ yes: true }]);
-    await backup.end();
-    await watcher.close();
-    await test.close();
-    await prepared.release();
   });
 });
 
