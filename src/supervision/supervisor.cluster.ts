@@ -121,8 +121,8 @@ export class Supervisor {
       case 'running':
         return this.startAgain(child, ended);
       case 'stopping':
-        // By the signal itself: it had not got as far as to listen to it.
-        if (status !== 0 && signal !== 'SIGTERM') {
+        // By the signal itself, ours or that of a terminal to all: it had not got as far as to listen to it.
+        if (status !== 0 && signal !== 'SIGTERM' && signal !== 'SIGINT') {
           this.logger.error(ended);
           this.status = 1;
         }
@@ -188,9 +188,10 @@ export class Supervisor {
       case 'metrics':
         if (!this.children.has(child.worker.id)) return; // what it had told before is counted already
         this.totals.tell(child.worker.id, message.scrape, message.metrics);
-        child.onMetrics?.();
+        // A late answer to an earlier scrape does not end the wait of this one.
+        if (message.scrape === this.scrape) child.onMetrics?.();
         return;
-      case 'tell-all-metrics':
+      case 'ask-all-metrics':
         return void this.metrics().then((text) => tell(child, { kind: 'all-metrics', request: message.request, text }));
     }
   }
@@ -207,7 +208,7 @@ export class Supervisor {
       (child) =>
         new Promise<void>((resolve) => {
           child.onMetrics = resolve;
-          tell(child, { kind: 'tell-metrics', scrape });
+          tell(child, { kind: 'ask-metrics', scrape });
         }),
     );
     let timer: NodeJS.Timeout | undefined;
