@@ -9,7 +9,7 @@ import { Supervisor } from './supervision/supervisor.cluster.js';
 async function main(): Promise<void> {
   const supervised = Supervised.join();
   const settings = readSettings(process.env);
-  const count = supervised ? 1 : countProcesses(settings, thisMachine());
+  const count = supervised ? 1 : countProcesses(settings, process.env, thisMachine());
   if (count > 1) {
     const output = openStandardOutput(1); // the processes have collected their lines already
     const logger = JsonLogger.open(settings, output);
