@@ -1,6 +1,6 @@
-import { pino } from 'pino';
 import { InvalidSettings, readSettings } from './config/settings.js';
 import { JsonLogger } from './infra/logging/json-logger.js';
+import { openStandardOutput } from './infra/logging/standard-output.js';
 import { DataDirectoryInUse } from './infra/postgres/directory-lock.js';
 import { countProcesses, thisMachine } from './supervision/process-plan.js';
 import { Supervised } from './supervision/supervised.cluster.js';
@@ -9,12 +9,13 @@ import { Supervisor } from './supervision/supervisor.cluster.js';
 async function main(): Promise<void> {
   const supervised = Supervised.join();
   const settings = readSettings(process.env);
-  const count = supervised ? 1 : countProcesses(settings, thisMachine());
+  const count = supervised ? 1 : countProcesses(settings, process.env, thisMachine());
   if (count > 1) {
-    // Unbuffered: the processes have collected their lines already.
-    const output = pino.destination({ fd: 1, sync: false });
+    const output = openStandardOutput(1); // the processes have collected their lines already
     const logger = JsonLogger.open(settings, output);
-    process.exit(await new Supervisor(count, settings, process.env, logger, output).run());
+    const status = await new Supervisor(count, settings, process.env, logger, output).run();
+    await logger.flush();
+    process.exit(status);
   }
   const logger = JsonLogger.open(settings);
   // Only now: the supervisor needs none of it.

@@ -1,15 +1,23 @@
 import { describe, expect, it } from '@jest/globals';
-import { EventEmitter } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { forwardLines, type LineWriter } from './forward-lines.js';
 
-class Log extends EventEmitter implements LineWriter {
+class Log implements LineWriter {
   text = '';
   hasRoom = true;
+  private readonly waiting: (() => void)[] = [];
 
   write(text: string): boolean {
     this.text += text;
     return this.hasRoom;
+  }
+
+  onceRoom(listener: () => void): void {
+    this.waiting.push(listener);
+  }
+
+  tellRoom(): void {
+    for (const listener of this.waiting.splice(0)) listener();
   }
 }
 
@@ -58,7 +66,7 @@ describe('the lines of several processes', () => {
     one.write('b\n');
     await aTurn();
     expect(log.text).toBe('a\n');
-    log.emit('drain');
+    log.tellRoom();
     await aTurn();
     expect(log.text).toBe('a\nb\n');
   });

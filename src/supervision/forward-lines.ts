@@ -1,16 +1,16 @@
-import type { EventEmitter } from 'node:events';
 import type { Readable } from 'node:stream';
 
 const newline = 0x0a;
 
-/** Writes without waiting. `write` returns false when the writer would rather wait for `drain`. */
-export interface LineWriter extends EventEmitter {
-  write(text: string): boolean;
+export interface LineWriter {
+  /** Does not wait. @returns false when more lines should wait until there is room for them */
+  write(lines: string): boolean;
+  onceRoom(listener: () => void): void;
 }
 
 /**
  * Copies whole lines, so that those of several processes do not break into each other: a pipe that is full takes a write in
- * pieces. Reads no further while `to` is full.
+ * pieces. Reads no further while `to` is full: a process that is not read keeps its lines, within a bound of its own.
  */
 export function forwardLines(from: Readable, to: LineWriter): void {
   let begun: Buffer[] = [];
@@ -20,7 +20,7 @@ export function forwardLines(from: Readable, to: LineWriter): void {
     begun = lines ? [bytes.subarray(end)] : [...begun, bytes];
     if (lines === undefined || to.write(lines.toString())) return;
     from.pause();
-    to.once('drain', () => from.resume());
+    to.onceRoom(() => from.resume());
   });
   from.once('end', () => {
     const rest = Buffer.concat(begun).toString();

@@ -4,7 +4,7 @@ import type { MetricSnapshot } from './metric-totals.js';
 export type ToProcess =
   | { kind: 'are-you-there' }
   /** Asks for the metrics of this process; `scrape` comes back with them. */
-  | { kind: 'tell-metrics'; scrape: number }
+  | { kind: 'ask-metrics'; scrape: number }
   /** The metrics of all processes, in the text format of Prometheus. */
   | { kind: 'all-metrics'; request: number; text: string };
 
@@ -13,4 +13,4 @@ export type ToSupervisor =
   | { kind: 'here' }
   | { kind: 'metrics'; scrape: number; metrics: MetricSnapshot }
   /** Asks for the metrics of all processes; `request` comes back with them. */
-  | { kind: 'tell-all-metrics'; request: number };
+  | { kind: 'ask-all-metrics'; request: number };

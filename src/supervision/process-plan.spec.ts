@@ -5,7 +5,7 @@ import { countProcesses, environmentOf, thisMachine } from './process-plan.js';
 const gigabyte = 1024 ** 3;
 const machine = { cores: 8, memoryBytes: 16 * gigabyte };
 const servers = { DATABASE_URL: 'postgres://heraut@db.example/heraut', AMQP_URL: 'amqp://rabbit.example' };
-const count = (settings: Record<string, string>, on = machine) => countProcesses(readSettings(settings), on);
+const count = (settings: Record<string, string>, on = machine) => countProcesses(readSettings(settings), settings, on);
 const environment = (settings: Record<string, string>, number: number, of: number) =>
   environmentOf(readSettings({ ...servers, ...settings }), settings, number, of);
 
@@ -24,6 +24,14 @@ describe('how many processes', () => {
     expect(count({ ...servers, PROCESSES: 'auto' }, { ...machine, memoryBytes: 2 * gigabyte })).toBe(4);
     expect(count({ ...servers, PROCESSES: 'auto' }, { ...machine, memoryBytes: gigabyte / 4 })).toBe(1);
     expect(count({ ...servers, PROCESSES: '8' }, { ...machine, memoryBytes: gigabyte })).toBe(8);
+  });
+
+  it('is with auto no more than a usual Postgres has connections for, unless their number was set', () => {
+    const large = { cores: 128, memoryBytes: 1024 * gigabyte };
+    expect(count({ ...servers, PROCESSES: 'auto' }, large)).toBe(16);
+    expect(count({ ...servers, PROCESSES: 'auto', DATABASE_POOL_SIZE: '' }, large)).toBe(16);
+    expect(count({ ...servers, PROCESSES: 'auto', DATABASE_POOL_SIZE: '5' }, large)).toBe(128);
+    expect(count({ ...servers, PROCESSES: '64' }, large)).toBe(64);
   });
 
   it('is one on the embedded database, and where all others would have no role', () => {
@@ -68,6 +76,14 @@ describe('the settings of one of several processes', () => {
     expect(sizes).toEqual(['10', '10', '8', '5', '2', '2']);
     expect(environment({ DATABASE_POOL_SIZE: '30' }, 1, 64).DATABASE_POOL_SIZE).toBe('30');
     expect(environment({ DATABASE_POOL_SIZE: '' }, 1, 64).DATABASE_POOL_SIZE).toBe('2');
+  });
+
+  it('keep to the connections of a usual Postgres with whatever number auto finds', () => {
+    for (let cores = 1; cores <= 128; cores++) {
+      const of = count({ ...servers, PROCESSES: 'auto' }, { cores, memoryBytes: 1024 * gigabyte });
+      const pool = Number(environment({}, 1, of).DATABASE_POOL_SIZE);
+      expect(of * (2 * pool + 2)).toBeLessThanOrEqual(97);
+    }
   });
 
   it('divide the calls that one endpoint may have', () => {

@@ -3,9 +3,11 @@ import type { Role, Settings } from '../config/settings.js';
 
 /** Of one process under load; with less each, the system would end processes for want of memory. */
 const bytesPerProcess = 512 * 1024 * 1024;
-/** Postgres' default `max_connections` is 100. Each process has two pools, so this many connections in one of each leave 20. */
-const pooledConnections = 40;
-const [smallestPool, usualPool] = [2, 10];
+/** Postgres' default: a `max_connections` of 100, of which 3 are for its superuser. */
+const connections = 97;
+/** Each process has two pools of this size, and now and then uses two connections more (src/infra/postgres/postgres.ts). */
+const [smallestPool, usualPool, upkeepConnections] = [2, 10, 2];
+const mostProcesses = Math.floor(connections / (2 * smallestPool + upkeepConnections));
 
 export interface Machine {
   cores: number;
@@ -24,11 +26,19 @@ type Planned = Pick<
   'PROCESSES' | 'ROLES' | 'DATABASE_URL' | 'AMQP_URL' | 'DATABASE_POOL_SIZE' | 'MAX_IN_FLIGHT_PER_ENDPOINT'
 >;
 
-/** How many processes `PROCESSES` means here. */
-export function countProcesses(settings: Planned, { cores, memoryBytes }: Machine): number {
+/**
+ * How many processes `PROCESSES` means here. `auto` keeps to the connections that a usual Postgres allows, unless the
+ * `environment` says how many a process may have.
+ */
+export function countProcesses(
+  settings: Planned,
+  environment: Record<string, string | undefined>,
+  { cores, memoryBytes }: Machine,
+): number {
   if (!settings.DATABASE_URL || rolesOf(settings, 2).length === 0) return 1;
   if (settings.PROCESSES !== 'auto') return settings.PROCESSES;
-  return Math.max(1, Math.min(cores, Math.floor(memoryBytes / bytesPerProcess)));
+  const most = environment.DATABASE_POOL_SIZE ? Infinity : mostProcesses;
+  return Math.max(1, Math.min(cores, most, Math.floor(memoryBytes / bytesPerProcess)));
 }
 
 /**
@@ -42,7 +52,8 @@ export function environmentOf(
   number: number,
   count: number,
 ): Record<string, string> {
-  const pool = Math.min(usualPool, Math.max(smallestPool, Math.floor(pooledConnections / count)));
+  const share = Math.floor((connections / count - upkeepConnections) / 2);
+  const pool = Math.min(usualPool, Math.max(smallestPool, share));
   const perEndpoint = Math.max(1, Math.floor(settings.MAX_IN_FLIGHT_PER_ENDPOINT / count));
   return {
     ROLES: rolesOf(settings, number).join(),

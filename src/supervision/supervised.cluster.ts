@@ -34,7 +34,7 @@ export class Supervised {
           supervisorAnswersMs,
         );
         this.requests.set(request, resolve);
-        this.tell({ kind: 'tell-all-metrics', request });
+        this.tell({ kind: 'ask-all-metrics', request });
       });
     } finally {
       clearTimeout(timer);
@@ -57,7 +57,7 @@ export class Supervised {
     switch (message.kind) {
       case 'are-you-there':
         return this.tell({ kind: 'here' });
-      case 'tell-metrics':
+      case 'ask-metrics':
         return void this.tellMetrics(message.scrape);
       case 'all-metrics':
         return this.requests.get(message.request)?.(message.text);

@@ -12,6 +12,8 @@ import { longLifeMs, restartDelayMs } from './restart-delay.js';
 const [askEveryMs, mostUnanswered] = [3000, 6];
 /** A scrape goes on without a process that does not tell its metrics in this time. */
 const metricsWithinMs = 1000;
+/** What an ended process had logged is read for so long. It takes longer only when nobody reads the log of the supervisor. */
+const restReadWithinMs = 1000;
 /** Of the 15 s that stopping may take. A process ends itself before that, unless it hangs. */
 const longestShutdownMs = 14_800;
 
@@ -69,7 +71,6 @@ export class Supervisor {
       stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
       serialization: 'advanced', // JSON has no NaN, and metrics do
     });
-    this.output.setMaxListeners(0); // each process may wait for it
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => this.stop(signal));
     const asking = setInterval(() => this.askAll(), askEveryMs);
     this.logger.log({ event: 'supervisor.started', processes: this.count });
@@ -94,7 +95,11 @@ export class Supervisor {
     });
     // Not `exit`: by then not all that it logged has been read.
     worker.process.once('close', (status, signal) => this.ends(child, status, signal));
-    if (worker.process.stdout) forwardLines(worker.process.stdout, this.output);
+    const { stdout } = worker.process;
+    if (!stdout) return;
+    forwardLines(stdout, this.output);
+    // There is no `close` before the end of its output.
+    worker.process.once('exit', () => setTimeout(() => stdout.destroy(), restReadWithinMs));
   }
 
   private listens(): void {
@@ -116,8 +121,8 @@ export class Supervisor {
       case 'running':
         return this.startAgain(child, ended);
       case 'stopping':
-        // By the signal itself: it had not got as far as to listen to it.
-        if (status !== 0 && signal !== 'SIGTERM') {
+        // By the signal itself, ours or that of a terminal to all: it had not got as far as to listen to it.
+        if (status !== 0 && signal !== 'SIGTERM' && signal !== 'SIGINT') {
           this.logger.error(ended);
           this.status = 1;
         }
@@ -183,9 +188,10 @@ export class Supervisor {
       case 'metrics':
         if (!this.children.has(child.worker.id)) return; // what it had told before is counted already
         this.totals.tell(child.worker.id, message.scrape, message.metrics);
-        child.onMetrics?.();
+        // A late answer to an earlier scrape does not end the wait of this one.
+        if (message.scrape === this.scrape) child.onMetrics?.();
         return;
-      case 'tell-all-metrics':
+      case 'ask-all-metrics':
         return void this.metrics().then((text) => tell(child, { kind: 'all-metrics', request: message.request, text }));
     }
   }
@@ -202,7 +208,7 @@ export class Supervisor {
       (child) =>
         new Promise<void>((resolve) => {
           child.onMetrics = resolve;
-          tell(child, { kind: 'tell-metrics', scrape });
+          tell(child, { kind: 'ask-metrics', scrape });
         }),
     );
     let timer: NodeJS.Timeout | undefined;

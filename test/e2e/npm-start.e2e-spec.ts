@@ -148,7 +148,7 @@ describe('npm start', () => {
 
   it('uses every core on real servers, and ends with all its processes', async () => {
     const { settings, release } = await real.prepare();
-    const count = countProcesses(readSettings({ ...settings, PROCESSES: 'auto' }), thisMachine());
+    const count = countProcesses(readSettings({ ...settings, PROCESSES: 'auto' }), settings, thisMachine());
     const one = start({ settings: { ...settings, SUPERUSER_SECRET: 'not-to-be-shown' } });
     await one.url();
     await eventually(() => one.text.match(/"event":"process.listening"/g)?.length === count, 'a process for each core');

@@ -8,6 +8,10 @@ const longestBacklog = 16 * mebibyte;
 const flushWithinMs = 1000;
 
 export interface LogDestination extends DestinationStream {
+  /** Does not wait. @returns false when more lines should wait until there is room for them */
+  write(lines: string): boolean;
+  /** Calls `listener` once there is room again, or nobody is left to read: what is written then is dropped. */
+  onceRoom(listener: () => void): void;
   /** Resolves when what waited is written, or after a second: nobody may be reading. */
   flush(): Promise<void>;
 }
@@ -15,41 +19,61 @@ export interface LogDestination extends DestinationStream {
 /**
  * Standard output, written in the background and in large pieces: at thousands of events a second a write per line would cost
  * more than the event. When its reader stops, lines beyond a bound are dropped, and once it reads again a line says how many.
+ * @param minLength characters that are worth a write before a quarter of a second has passed; 1 where the lines come collected
  */
-export function openStandardOutput(): LogDestination {
+export function openStandardOutput(minLength = 16_000): LogDestination {
   // Asking for it makes a pipe non-blocking. Otherwise each write to a full pipe would hold a thread, at the end the main one.
   void process.stdout;
   let isEnding = false;
   let giveUpAt = Infinity;
+  let isRead = true;
   let dropped = 0;
+  let waiting: (() => void)[] = [];
   // Before pino adds its own listener, which would write for as long as it takes.
   process.once('exit', end);
   const stream = pino.destination({
     fd: 1,
     sync: false,
-    minLength: 16_000, // it must be less than one write, 16 KiB
+    minLength, // it must be less than one write, 16 KiB
     periodicFlush: 250,
     maxLength: longestBacklog,
     retryEAGAIN: () => Date.now() < giveUpAt, // the pipe is full
   });
-  stream.on('drop', () => {
-    dropped++;
-    linesDroppedCounted.inc();
+  stream.on('drop', (lines: string) => {
+    const count = lines.split('\n').length - 1;
+    dropped += count;
+    linesDroppedCounted.inc(count);
   });
-  stream.on('drain', tellDropped);
+  stream.on('drain', () => {
+    tellDropped();
+    tellRoom();
+  });
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    tellRoom(); // there will be no `drain`
+  });
   return {
-    write: (line) => {
-      if (!isEnding) stream.write(line);
-    },
+    // Once the pipe is broken, pino makes `write` a function that does nothing and returns nothing: that is not a full pipe.
+    write: (lines) => isEnding || stream.write(lines) !== false,
+    onceRoom: (listener) => void waiting.push(listener),
     flush: () =>
       new Promise((resolve) => {
-        const giveUp = setTimeout(resolve, flushWithinMs);
+        const giveUp = setTimeout(() => {
+          isRead = false;
+          resolve();
+        }, flushWithinMs);
         stream.flush(() => {
           clearTimeout(giveUp);
           resolve();
         });
       }),
   };
+
+  function tellRoom(): void {
+    const listeners = waiting;
+    waiting = [];
+    for (const listener of listeners) listener();
+  }
 
   function tellDropped(): void {
     if (dropped === 0) return;
@@ -60,7 +84,7 @@ export function openStandardOutput(): LogDestination {
 
   function end(): void {
     isEnding = true;
-    giveUpAt = Date.now() + flushWithinMs;
+    giveUpAt = isRead ? Date.now() + flushWithinMs : 0; // `flush` has waited already
     try {
       tellDropped();
       stream.flushSync();
