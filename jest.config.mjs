@@ -21,8 +21,8 @@ const swc = (parser, type) => [
 /** @type {import('jest').Config} */
 export default {
   testEnvironment: 'node',
-  // Most suites wait for servers and processes: two workers leave a quarter of two cores idle, Jest by itself would use one.
-  maxWorkers: 3,
+  // Most suites wait for servers and processes; Jest by itself would use one worker on two cores.
+  maxWorkers: 2,
   roots: ['<rootDir>/src', '<rootDir>/test'],
   // Unit specs beside the code (.spec.ts), the rest under test/ (also .e2e-spec.ts).
   testMatch: ['**/*[.-]spec.ts'],
