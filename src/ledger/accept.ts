@@ -278,8 +278,8 @@ async function acceptOnTerms(
 const decideOrLeave: typeof decideRefused = async (query, repeated, duplicates) => {
   try {
     return await decideRefused(query, repeated, duplicates);
-  } catch {
-    return new Map([...repeated, ...duplicates].map(({ id }): [string, Refusal] => [id, { kind: 'undecided' }]));
+  } catch (error) {
+    return new Map([...repeated, ...duplicates].map(({ id }): [string, Refusal] => [id, { kind: 'undecided', error }]));
   }
 };
 

@@ -20,8 +20,11 @@ export type Refusal =
     }
   /** Only the request's key was written; it leads to the notification that has the content. */
   | { kind: 'duplicate'; notificationId: string }
-  /** Nothing was written: the key in its way expired a moment later, or could not be read. Accepting it again decides. */
-  | { kind: 'undecided' };
+  /**
+   * Nothing was written: the key in its way expired a moment later or, with `error`, could not be read. Accepting it again
+   * decides.
+   */
+  | { kind: 'undecided'; error?: unknown };
 
 interface Redirected extends OnceKey {
   resultId: string;

@@ -84,9 +84,11 @@ export class PublishService {
   }
 
   private async untilDecided(item: WithId): Promise<Published> {
-    for (;;) {
+    for (let failures = 0; ;) {
       const published = await this.batches.add(item);
       if (published.kind !== 'undecided') return published;
+      // Once more, and not for ever: the publisher is told what keeps the ledger from deciding.
+      if (published.error !== undefined && ++failures > 1) throw published.error;
     }
   }
 

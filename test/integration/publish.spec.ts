@@ -136,6 +136,15 @@ describe('publishing', () => {
     expect(published).toMatchObject([{ kind: 'replayed', id }, { kind: 'accepted' }]);
   });
 
+  it('does not ask for ever why a publication was refused', async () => {
+    const request = requestKey();
+    await publishing.publish(publication({ request }));
+    happen = (name) => (name === 'find-once-keys' ? Promise.reject(new Error('canceled')) : Promise.resolve());
+    const refused = await publishing.publish(publication({ request })).catch((error: unknown) => error);
+    happen = () => Promise.resolve();
+    expect(refused).toBeInstanceOf(UnavailableProblem);
+  });
+
   it('matches again when the catalogue has changed', async () => {
     enqueued.length = 0;
     await test.sql('UPDATE catalogue SET version = version + 1');
