@@ -64,7 +64,7 @@ describe('a semaphore', () => {
     expect(semaphore.acquire(1)).toBeInstanceOf(Promise);
   });
 
-  it('lets a caller that wants more than there are go when no other has any', async () => {
+  it('gives a caller that wants more permits than there are all of them, once no other holds one', async () => {
     const semaphore = new Semaphore(10);
     expect(semaphore.acquire(1)).toBeUndefined();
     let isIn = false;

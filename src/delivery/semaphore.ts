@@ -15,7 +15,7 @@ export class Semaphore {
 
   /**
    * Undefined instead of a promise when there are enough: no detour through the microtask queue.
-   * @param permits more than there are count as all: their caller goes when no other has any
+   * @param permits a caller that wants more than there are gets them once no other holds one
    */
   acquire(permits = 1): Promise<void> | undefined {
     if (this.line.length === 0 && this.hasFree(permits)) {

@@ -23,7 +23,7 @@ interface OwnLock {
  *
  * The ledger's database says where locks are, for all processes together. During a pause, which is longer than a process believes
  * what it saw, no lock is given, and processes bring the locks they hold to the other store: at any time a delivery is locked in
- * one store only. Seals stay where they are, so the other store is read as well, as long as it has any and can be read.
+ * one store only. Seals stay where they are, so the other store is read as well, as long as it holds seals and can be read.
  */
 export class RedisOrPostgresIdempotencyStore extends IdempotencyStore {
   private readonly logger = new Logger('Idempotency');
