@@ -11,6 +11,7 @@ export class CreateLedger1763625600001 implements MigrationInterface {
     await queryRunner.query(`
       CREATE TYPE delivery_state AS ENUM
         ('queued', 'waiting', 'held', 'sending', 'delivered', 'failed', 'expired', 'cancelled', 'unknown');
+      CREATE TYPE held_reason AS ENUM ('endpoint-busy', 'endpoint-parked', 'paused', 'rate', 'order');
 
       CREATE TABLE notification (
         id          uuid NOT NULL PRIMARY KEY,
@@ -35,9 +36,11 @@ export class CreateLedger1763625600001 implements MigrationInterface {
         failures        int NOT NULL DEFAULT 0,
         -- times an operator had an ended delivery sent again; part of the idempotency key
         replays         int NOT NULL DEFAULT 0,
-        -- waiting, held: when it is due. In hand: end of the lease. Sending: when its outcome counts as unknown.
-        -- In the queue, and ended: null
+        -- waiting: when it is due. In hand: end of the lease. Sending: when its outcome counts as unknown.
+        -- Held, in the queue, and ended: null
         next_at         timestamptz,
+        -- held: why. It stays while the delivery is on its way after its release, so that those can be counted; then null
+        held_for        held_reason,
         -- when it is no longer worth sending; null: always
         expires_at      timestamptz,
         -- queued: when it was handed to the queue; null once it is in a process' hand and the queue has forgotten it
@@ -51,7 +54,12 @@ export class CreateLedger1763625600001 implements MigrationInterface {
       ) PARTITION BY RANGE (notification_id);
       -- One index for each state that is not an end: each is only as large as the number of deliveries in that state, however
       -- many deliveries are kept. delivery_process is for those of a process.
-      CREATE INDEX delivery_due ON delivery (next_at) WHERE state IN ('waiting', 'held');
+      CREATE INDEX delivery_due ON delivery (next_at) WHERE state = 'waiting';
+      -- Held ones are released by subscription, oldest first; those that wait for their turn, by the end of the one before them.
+      CREATE INDEX delivery_held ON delivery (subscription_id, notification_id)
+        WHERE state = 'held' AND held_for <> 'order';
+      -- Released and not yet settled: a subscription gets more when these are few.
+      CREATE INDEX delivery_released ON delivery (subscription_id) WHERE state = 'queued' AND held_for IS NOT NULL;
       -- The same ones by subscription, which may be deleted or disabled with a million of them. The usual delivery, which is
       -- queued and then delivered, is never in either. In a partition of which the planner knows nothing both cost the same, so the
       -- conditions let it take the right one: a range is not what the other index asks for, and only a statement that names a
@@ -67,6 +75,33 @@ export class CreateLedger1763625600001 implements MigrationInterface {
       -- All of them, newest first: after a long outage there are millions, too many to sort for each page.
       CREATE INDEX delivery_dead_newest ON delivery (state, notification_id, subscription_id)
         WHERE state IN ('failed', 'expired', 'unknown');
+
+      -- Subscriptions that have deliveries held for another reason than their order, or may have: the dispatchers release those.
+      -- Small: a row goes when nothing is held for its subscription any more.
+      CREATE TABLE held_subscription (
+        subscription_id uuid PRIMARY KEY,
+        -- how many may be released and not yet settled; grows while the endpoint keeps up, and shrinks when one is held again
+        release_window  int NOT NULL DEFAULT 16,
+        -- calls it may still be given by its rate; a fraction of one is kept
+        rate_credit     float8 NOT NULL DEFAULT 0,
+        credited_at     timestamptz NOT NULL DEFAULT now(),
+        -- when a dispatcher looks at it again
+        look_at         timestamptz NOT NULL DEFAULT now()
+      );
+      CREATE INDEX held_subscription_look ON held_subscription (look_at);
+
+      -- Endpoints in trouble: an origin that does not answer, or a callback URL that answers with errors. Their deliveries are held.
+      CREATE TABLE endpoint (
+        -- the origin, or the callback URL
+        address     text PRIMARY KEY,
+        opened_at   timestamptz NOT NULL DEFAULT now(),
+        reason      text NOT NULL,
+        -- calls that failed one after the other before it was opened
+        failures    int NOT NULL,
+        -- calls that were made since to find out whether it has recovered
+        probes      int NOT NULL DEFAULT 0,
+        next_probe_at timestamptz NOT NULL
+      );
 
       -- Subscriptions that were deleted or disabled, and whose waiting deliveries a rule of the dispatcher is still to end.
       CREATE TABLE subscription_ending (
@@ -111,7 +146,7 @@ export class CreateLedger1763625600001 implements MigrationInterface {
 
   async down(queryRunner: QueryRunner): Promise<void> {
     await queryRunner.query(
-      'DROP TABLE once_key, subscription_ending, attempt, delivery, notification; DROP TYPE delivery_state',
+      'DROP TABLE once_key, subscription_ending, endpoint, held_subscription, attempt, delivery, notification; DROP TYPE delivery_state, held_reason',
     );
   }
 }

@@ -19,6 +19,10 @@ export const deliveryStates = [
 ] as const;
 export type DeliveryState = (typeof deliveryStates)[number];
 
+/** Why a delivery is held; each reason has one owner that releases it (docs/life-cycle.md). */
+export const heldReasons = ['endpoint-busy', 'endpoint-parked', 'paused', 'rate', 'order'] as const;
+export type HeldReason = (typeof heldReasons)[number];
+
 /** A delivery as the ledger hands it out. */
 export interface Delivery extends DeliveryKey {
   /** Rises each time it is handed out; a result that carries an older one overwrites nothing but for a success. */
@@ -41,6 +45,8 @@ export const mostInHand = 10_000;
 
 /** A delivery with the bytes to send; null where they are too many for a message and are read when they are needed. */
 export interface HandedOut extends Delivery {
+  /** It was held, and was given leave to go now: by its endpoint's window, as a probe, or by its subscription's rate. */
+  isReleased: boolean;
   /** Several deliveries of a notification share it. */
   body: Buffer | null;
 }
