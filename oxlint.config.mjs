@@ -11,6 +11,7 @@ export const arrows = {
   infra: ['config'],
   supervision: ['infra', 'config'],
   openapi: ['infra'],
+  'operational-events': [],
   liveness: ['infra', 'config'],
   catalogue: ['infra'],
   ledger: ['liveness', 'infra', 'config'],
@@ -20,8 +21,10 @@ export const arrows = {
   nrc: ['auth', 'openapi', 'infra'],
   channels: ['nrc', 'auth', 'catalogue', 'openapi', 'infra', 'config'],
   subscriptions: ['channels', 'nrc', 'auth', 'ledger', 'catalogue', 'openapi', 'infra', 'config'],
+  endpoints: ['subscriptions', 'ledger', 'operational-events', 'infra'],
   'retry-policy': ['subscriptions', 'auth', 'catalogue', 'openapi', 'infra'],
   publishing: [
+    'endpoints',
     'subscriptions',
     'channels',
     'nrc',
@@ -36,6 +39,7 @@ export const arrows = {
     'config',
   ],
   delivery: [
+    'endpoints',
     'retry-policy',
     'subscriptions',
     'idempotency',
@@ -47,7 +51,7 @@ export const arrows = {
     'config',
   ],
   deliveries: ['delivery', 'auth', 'ledger', 'openapi', 'infra'],
-  dispatching: ['idempotency', 'queue', 'ledger', 'liveness', 'infra', 'config'],
+  dispatching: ['endpoints', 'subscriptions', 'idempotency', 'queue', 'ledger', 'liveness', 'infra', 'config'],
   health: ['idempotency', 'queue', 'liveness', 'openapi', 'infra', 'config'],
 };
 

@@ -57,6 +57,16 @@ export class CreateCatalogue1763625600000 implements MigrationInterface {
         delivery_guarantee text,
         -- its receiver answered 410 Gone: nothing is sent until it is registered anew
         disabled_at     timestamptz,
+        -- an operator paused it: its deliveries are held
+        paused_at       timestamptz,
+        -- seconds one call may take; null: as the setting says
+        timeout_seconds float8,
+        -- calls that each worker may have open at once; null: as many as its endpoint gets
+        max_concurrency int,
+        -- calls a second, over all workers together; null: no limit
+        rate_per_second float8,
+        -- 'none', or 'per-object': a later notification about the same object waits for the earlier one
+        ordering        text NOT NULL DEFAULT 'none',
         version        bigint NOT NULL,
         created_at      timestamptz NOT NULL DEFAULT now(),
         deleted_at      timestamptz

@@ -80,11 +80,16 @@ export class CreateLedger1763625600001 implements MigrationInterface {
       -- Small: a row goes when nothing is held for its subscription any more.
       CREATE TABLE held_subscription (
         subscription_id uuid PRIMARY KEY,
-        -- how many may be released and not yet settled; grows while the endpoint keeps up, and shrinks when one is held again
+        -- how many may be released and not yet settled (src/ledger/release-window.ts), and when it was last halved
         release_window  int NOT NULL DEFAULT 16,
-        -- calls it may still be given by its rate; a fraction of one is kept
+        shrunk_at       timestamptz,
+        -- more arrived than its endpoint could take: new ones are held as well, behind those
+        is_backlog      boolean NOT NULL DEFAULT false,
+        -- calls it may still be given by its rate, and until when that was reckoned
         rate_credit     float8 NOT NULL DEFAULT 0,
         credited_at     timestamptz NOT NULL DEFAULT now(),
+        -- when one was last held, to a few seconds; the row may go only long after
+        held_at         timestamptz NOT NULL DEFAULT now(),
         -- when a dispatcher looks at it again
         look_at         timestamptz NOT NULL DEFAULT now()
       );

@@ -13,6 +13,7 @@ import { PostgresModule } from './infra/postgres/postgres.module.js';
 import type { Postgres } from './infra/postgres/postgres.js';
 import { RedisModule } from './infra/redis/redis.module.js';
 import { LivenessModule } from './liveness/liveness.module.js';
+import { OperationalEventsModule } from './operational-events/operational-events.module.js';
 import { PublishingModule } from './publishing/publishing.module.js';
 import { RetryPolicyModule } from './retry-policy/retry-policy.module.js';
 import { SubscriptionsModule } from './subscriptions/subscriptions.module.js';
@@ -28,6 +29,7 @@ export class AppModule {
         ClockModule,
         PostgresModule.with(postgres),
         LivenessModule,
+        OperationalEventsModule,
         RedisModule,
         CatalogueModule,
         AuthModule,

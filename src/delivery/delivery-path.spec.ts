@@ -32,6 +32,7 @@ const delivery = {
   attempts: 0,
   failures: 0,
   replays: 0,
+  isReleased: false,
   expiresAt: null,
   body: Buffer.from('{}'),
 };

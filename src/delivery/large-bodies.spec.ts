@@ -11,6 +11,7 @@ const delivery = (notificationId: string): HandedOut => ({
   attempts: 0,
   failures: 0,
   replays: 0,
+  isReleased: false,
   expiresAt: null,
   body: null,
 });

@@ -30,6 +30,7 @@ const large = (nr: number): HandedOut => ({
   attempts: 0,
   failures: 0,
   replays: 0,
+  isReleased: false,
   expiresAt: null,
   body: null,
 });

@@ -35,6 +35,8 @@ export interface Delivery extends DeliveryKey {
   replays: number;
   /** Milliseconds since 1970, by the ledger's clock, from when on it is not worth sending; null: always worth it. */
   expiresAt: number | null;
+  /** It was held, and was given leave to go now: by its endpoint's window, as a probe, or by its subscription's rate. */
+  isReleased: boolean;
 }
 
 /** A text above this size, in bytes, is not in the queue's message: a worker reads it from the ledger. */
@@ -45,8 +47,6 @@ export const mostInHand = 10_000;
 
 /** A delivery with the bytes to send; null where they are too many for a message and are read when they are needed. */
 export interface HandedOut extends Delivery {
-  /** It was held, and was given leave to go now: by its endpoint's window, as a probe, or by its subscription's rate. */
-  isReleased: boolean;
   /** Several deliveries of a notification share it. */
   body: Buffer | null;
 }

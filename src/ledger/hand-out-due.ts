@@ -3,7 +3,7 @@ import { statement } from '../infra/postgres/statement.js';
 import { keyOf, longestInlineBody, sameDelivery, type HandedOut, type KeyRow } from './delivery.js';
 
 export interface HandedOutTogether {
-  /** `isSlow`: it failed or was held before. */
+  /** `isSlow`: it failed or was held before, and travels apart from first attempts. */
   deliveries: (HandedOut & { isSlow: boolean })[];
   /** At least the version any of them was matched with. */
   catalogueVersion: number;
@@ -21,9 +21,9 @@ export const handOutDueItems = statement(
   'hand-out-due',
   `
     WITH due AS MATERIALIZED (
-      SELECT notification_id, subscription_id, state = 'held' OR failures > 0 AS is_slow
+      SELECT notification_id, subscription_id, held_for IS NOT NULL OR failures > 0 AS is_slow
       FROM delivery
-      WHERE state IN ('waiting', 'held') AND next_at <= now()
+      WHERE state = 'waiting' AND next_at <= now()
       ORDER BY next_at LIMIT $limit FOR UPDATE SKIP LOCKED
     ),
     handed_out AS (
@@ -32,6 +32,7 @@ export const handOutDueItems = statement(
       FROM due
       WHERE ${sameDelivery('due')}
       RETURNING d.notification_id, d.subscription_id, d.generation, d.attempts, d.failures, d.replays, due.is_slow,
+        d.held_for IS NOT NULL AS is_released,
         (extract(epoch FROM d.expires_at) * 1000)::bigint AS expires_ms
     )
     SELECT h.*, n.body,
@@ -44,7 +45,7 @@ export const handOutDueItems = statement(
 
 export const findDue = statement(
   'any-due',
-  `SELECT EXISTS (SELECT FROM delivery WHERE state IN ('waiting', 'held') AND next_at <= now()) AS yes`,
+  `SELECT EXISTS (SELECT FROM delivery WHERE state = 'waiting' AND next_at <= now()) AS yes`,
 );
 
 /** Whether anything is due. */
@@ -59,6 +60,7 @@ interface HandedOutRow extends KeyRow {
   failures: number;
   replays: number;
   is_slow: boolean;
+  is_released: boolean;
   expires_ms: string | null;
   body: string | null;
   catalogue_version: string;
@@ -85,6 +87,7 @@ export async function handOutDue(
       replays: row.replays,
       expiresAt: row.expires_ms === null ? null : Number(row.expires_ms),
       isSlow: row.is_slow,
+      isReleased: row.is_released,
       body: row.body === null ? null : Buffer.from(row.body),
     })),
     catalogueVersion: Number(rows[0]?.catalogue_version ?? 0),

@@ -1,5 +1,6 @@
 import { Module, type OnModuleInit } from '@nestjs/common';
 import { SendingClaims } from './claim-sending.service.js';
+import { Holds } from './hold.service.js';
 import { DeliveriesInHand } from './keep-in-hand.service.js';
 import { PartitionKeeper } from './partition-keeper.service.js';
 import { Settlements } from './settle.service.js';
@@ -9,8 +10,8 @@ import { Settlements } from './settle.service.js';
  * other one a function. Every promise resolves after the commit.
  */
 @Module({
-  providers: [PartitionKeeper, SendingClaims, DeliveriesInHand, Settlements],
-  exports: [PartitionKeeper, SendingClaims, DeliveriesInHand, Settlements],
+  providers: [PartitionKeeper, SendingClaims, DeliveriesInHand, Holds, Settlements],
+  exports: [PartitionKeeper, SendingClaims, DeliveriesInHand, Holds, Settlements],
 })
 export class LedgerModule implements OnModuleInit {
   constructor(private readonly partitions: PartitionKeeper) {}

@@ -80,6 +80,7 @@ export const settleResults = perDay(
         failures = d.failures + CASE WHEN r.number IS NOT NULL AND r.state <> 'delivered' THEN 1 ELSE 0 END,
         next_at = now() + r.delay_ms * interval '1 ms',
         process = NULL,
+        held_for = NULL,
         last_status = CASE WHEN r.number IS NULL THEN d.last_status ELSE r.status END,
         last_error = CASE WHEN r.number IS NULL THEN d.last_error ELSE r.error END,
         ended_at = CASE WHEN r.delay_ms IS NULL THEN now() END

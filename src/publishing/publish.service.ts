@@ -186,6 +186,7 @@ function deliveriesOf({ id, body, subscriptionIds, expiresAt }: Accepted): Hande
     attempts: 0,
     failures: 0,
     replays: 0,
+    isReleased: false,
     expiresAt,
     body: inlineBody,
   }));

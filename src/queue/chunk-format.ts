@@ -7,9 +7,9 @@ import type { Chunk } from './chunk.js';
  * be escaped on one side and read again on the other. The head:
  *
  * [catalogueVersion, queuedAt, [[notificationId, length of its bytes or null]…],
- *  [[nr of the notification, subscriptionId, generation, attempts, failures, replays, expiresAt]…]]
+ *  [[nr of the notification, subscriptionId, generation, attempts, failures, replays, expiresAt, 1 if it was released, else 0]…]]
  */
-const formatVersion = 2;
+const formatVersion = 3;
 const headStart = 5;
 
 type Head = [
@@ -24,6 +24,7 @@ type Head = [
     failures: number,
     replays: number,
     expiresAt: number | null,
+    isReleased: 0 | 1,
   ][],
 ];
 
@@ -32,13 +33,15 @@ export function encodeChunk({ catalogueVersion, queuedAt, deliveries }: Chunk): 
   const bodies: Buffer[] = [];
   let previousId = '';
   for (const delivery of deliveries) {
-    const { notificationId, subscriptionId, generation, attempts, failures, replays, expiresAt, body } = delivery;
+    const { notificationId, subscriptionId, generation, attempts, failures, replays, expiresAt, isReleased, body } =
+      delivery;
     if (notificationId !== previousId) {
       previousId = notificationId;
       head[2].push([notificationId, body && body.length]);
       if (body) bodies.push(body);
     }
-    head[3].push([head[2].length - 1, subscriptionId, generation, attempts, failures, replays, expiresAt]);
+    const nr = head[2].length - 1;
+    head[3].push([nr, subscriptionId, generation, attempts, failures, replays, expiresAt, isReleased ? 1 : 0]);
   }
   const text = JSON.stringify(head);
   const start = Buffer.allocUnsafe(headStart + Buffer.byteLength(text));
@@ -69,12 +72,13 @@ export function decodeChunk(message: Buffer): Chunk {
   });
   if (at !== message.length) throw new UnreadableChunk('it is longer than its head says');
   const deliveries = rows.map((row): HandedOut => {
-    const [nr, subscriptionId, generation, attempts, failures, replays, expiresAt] = row;
+    const [nr, subscriptionId, generation, attempts, failures, replays, expiresAt, released] = row;
     const notification = notifications[nr];
     if (!notification) throw new UnreadableChunk(`delivery of notification number ${nr}, which is not there`);
     const notificationId = notification[0];
     const body = bodies[nr]!;
-    return { notificationId, subscriptionId, generation, attempts, failures, replays, expiresAt, body };
+    const isReleased = released === 1;
+    return { notificationId, subscriptionId, generation, attempts, failures, replays, expiresAt, isReleased, body };
   });
   return { catalogueVersion, queuedAt, deliveries };
 }
@@ -106,11 +110,12 @@ const isNotification = (row: unknown): boolean =>
 
 const isDelivery = (row: unknown): boolean =>
   Array.isArray(row) &&
-  row.length === 7 &&
+  row.length === 8 &&
   isCount(row[0]) &&
   isUuid(row[1]) &&
   row.slice(2, 6).every(isInt) &&
-  (row[6] === null || Number.isFinite(row[6]));
+  (row[6] === null || Number.isFinite(row[6])) &&
+  (row[7] === 0 || row[7] === 1);
 
 const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
 

@@ -1,6 +1,6 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
-import type { DeliveryGuarantee, SubscribedChannel } from './subscription.js';
+import type { DeliveryGuarantee, Ordering, SubscribedChannel } from './subscription.js';
 
 export interface SubscriptionRow {
   id: string;
@@ -10,6 +10,11 @@ export interface SubscriptionRow {
   channels: SubscribedChannel[];
   delivery_guarantee: DeliveryGuarantee | null;
   disabled_at: Date | null;
+  paused_at: Date | null;
+  timeout_seconds: number | null;
+  max_concurrency: number | null;
+  rate_per_second: number | null;
+  ordering: Ordering;
   is_deleted: boolean;
   /** Seconds since 1970, to the microsecond. */
   created_at: number;
@@ -20,6 +25,7 @@ export interface SubscriptionRow {
 export const changedSubscriptionsPage = statement(
   'subscriptions-changed-since',
   `SELECT id, owner_client_id, callback_url, auth, channels, delivery_guarantee, disabled_at,
+   paused_at, timeout_seconds, max_concurrency, rate_per_second, ordering,
    deleted_at IS NOT NULL AS is_deleted, extract(epoch FROM created_at)::float8 AS created_at, version
    FROM subscription WHERE (version, id) > ($after_version, $after_id) AND (deleted_at IS NULL OR $known::bigint > 0)
    ORDER BY version, id LIMIT $limit`,

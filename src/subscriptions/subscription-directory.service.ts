@@ -50,17 +50,23 @@ export class SubscriptionDirectory implements CatalogueDirectory {
   }
 
   private keep(row: SubscriptionRow): void {
-    const {
+    const { id, channels } = row;
+    this.byId.set(id, {
       id,
-      owner_client_id: ownerClientId,
-      callback_url: callbackUrl,
-      auth,
+      ownerClientId: row.owner_client_id,
+      callbackUrl: row.callback_url,
+      auth: row.auth,
       channels,
-      created_at: createdAt,
-    } = row;
-    const { delivery_guarantee: deliveryGuarantee, disabled_at: disabledAt } = row;
-    this.byId.set(id, { id, ownerClientId, callbackUrl, auth, channels, deliveryGuarantee, disabledAt, createdAt });
-    if (disabledAt) return;
+      deliveryGuarantee: row.delivery_guarantee,
+      disabledAt: row.disabled_at,
+      pausedAt: row.paused_at,
+      timeoutSeconds: row.timeout_seconds,
+      maxConcurrency: row.max_concurrency,
+      ratePerSecond: row.rate_per_second,
+      ordering: row.ordering,
+      createdAt: row.created_at,
+    });
+    if (row.disabled_at) return;
     for (const name of new Set(channels.map(({ channel }) => channel))) {
       const index = this.byChannel.get(name) ?? new ChannelSubscribers();
       this.byChannel.set(name, index);

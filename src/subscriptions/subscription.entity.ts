@@ -1,5 +1,5 @@
 import { Column, CreateDateColumn, Entity, PrimaryColumn } from 'typeorm';
-import type { DeliveryGuarantee, SubscribedChannel } from './subscription.js';
+import type { DeliveryGuarantee, Ordering, SubscribedChannel } from './subscription.js';
 
 @Entity('subscription')
 export class SubscriptionEntity {
@@ -23,6 +23,21 @@ export class SubscriptionEntity {
 
   @Column('timestamptz', { name: 'disabled_at', nullable: true })
   disabledAt: Date | null;
+
+  @Column('timestamptz', { name: 'paused_at', nullable: true })
+  pausedAt: Date | null;
+
+  @Column('float8', { name: 'timeout_seconds', nullable: true })
+  timeoutSeconds: number | null;
+
+  @Column('int', { name: 'max_concurrency', nullable: true })
+  maxConcurrency: number | null;
+
+  @Column('float8', { name: 'rate_per_second', nullable: true })
+  ratePerSecond: number | null;
+
+  @Column('text')
+  ordering: Ordering;
 
   @Column('bigint')
   version: string | number;

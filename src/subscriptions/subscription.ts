@@ -8,6 +8,10 @@ export interface SubscribedChannel {
 export const deliveryGuarantees = ['at-least-once', 'at-most-once'] as const;
 export type DeliveryGuarantee = (typeof deliveryGuarantees)[number];
 
+/** `per-object`: a later notification about the same object is sent only when the earlier one is delivered or dead. */
+export const orderings = ['none', 'per-object'] as const;
+export type Ordering = (typeof orderings)[number];
+
 /** A subscription, as every process keeps it in memory. */
 export interface Subscription {
   readonly id: string;
@@ -21,4 +25,13 @@ export interface Subscription {
   readonly deliveryGuarantee: DeliveryGuarantee | null;
   /** When its receiver answered 410 Gone: nothing is sent from then on, until it is enabled again. */
   readonly disabledAt: Date | null;
+  /** When an operator paused it: its deliveries are held from then on. */
+  readonly pausedAt: Date | null;
+  /** Seconds one call may take in all; null: NOTIFICATION_REQUESTS_TIMEOUT. */
+  readonly timeoutSeconds: number | null;
+  /** Calls that each worker may have open at once; null: as many as its endpoint gets. */
+  readonly maxConcurrency: number | null;
+  /** Calls a second, over all workers together; null: no limit. */
+  readonly ratePerSecond: number | null;
+  readonly ordering: Ordering;
 }

@@ -38,7 +38,7 @@ export class SubscriptionsService {
     // v4, not v7: clients find the base of a resource URL with a pattern that fits v4 only (docs/decisions/0011).
     const id = randomUUID();
     await this.catalogue.change((manager, version) =>
-      manager.insert(SubscriptionEntity, { ...input, id, ownerClientId, version }),
+      manager.insert(SubscriptionEntity, { ...input, id, ownerClientId, ordering: 'none', version }),
     );
     return this.known(id);
   }

@@ -12,7 +12,15 @@ import { TcpProxy } from '../support/tcp-proxy.js';
 let counter = 0;
 
 function chunk(): Chunk {
-  const delivery = { generation: 1, attempts: 0, failures: 0, replays: 0, expiresAt: null, body: Buffer.from('{}') };
+  const delivery = {
+    generation: 1,
+    attempts: 0,
+    failures: 0,
+    replays: 0,
+    expiresAt: null,
+    isReleased: false,
+    body: Buffer.from('{}'),
+  };
   return {
     catalogueVersion: 1,
     queuedAt: ++counter,

@@ -43,6 +43,7 @@ function chunk(): Chunk {
     attempts: 0,
     failures: 0,
     replays: 0,
+    isReleased: false,
     expiresAt: null,
     body: Buffer.from('{"π":"€"}'),
   };

@@ -51,6 +51,11 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
       channels: [],
       deliveryGuarantee: 'at-least-once',
       disabledAt: null,
+      pausedAt: null,
+      timeoutSeconds: null,
+      maxConcurrency: null,
+      ratePerSecond: null,
+      ordering: 'none',
     };
     calls = 0;
     // One call a delivery; the test decides its outcome.

@@ -149,6 +149,7 @@ describe('with much in every state, the cost of a statement is that of its own w
       attempts: 0,
       failures: 0,
       replays: 0,
+      isReleased: false,
       expiresAt: null,
     };
     const given = handedOut.bind([delivery]);

@@ -89,6 +89,7 @@ export class TestLedger {
       attempts: 0,
       failures: 0,
       replays: 0,
+      isReleased: false,
       expiresAt: null,
     }));
   }

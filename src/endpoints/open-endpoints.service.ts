@@ -1,0 +1,86 @@
+import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
+import { Postgres } from '../infra/postgres/postgres.js';
+import { readBacklogs } from '../ledger/held-subscriptions.js';
+import {
+  claimProbe,
+  closeEndpoint,
+  openEndpoint,
+  readOpenEndpoints,
+  type OpenEndpoint,
+} from '../ledger/open-endpoints.js';
+import { OperationalEvents } from '../operational-events/operational-events.service.js';
+import { originOf } from './origin.js';
+
+const pollIntervalMs = 1000;
+/** From the opening to the first probe; twice as long to each next one. */
+const firstProbeMs = 1000;
+const longestProbeMs = 60_000;
+
+/**
+ * The endpoints whose circuit breaker is open, and the subscriptions with a backlog, as the ledger has them: read each second by every
+ * process. What a process does not know yet costs a delivery a way through the queue, and nothing else.
+ */
+@Injectable()
+export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy {
+  private readonly logger = new Logger(OpenEndpoints.name);
+  private byAddress: ReadonlyMap<string, OpenEndpoint> = new Map();
+  private backlogs: ReadonlySet<string> = new Set();
+  private poll: NodeJS.Timeout | undefined;
+
+  constructor(
+    private readonly postgres: Postgres,
+    private readonly events: OperationalEvents,
+  ) {}
+
+  async onApplicationBootstrap(): Promise<void> {
+    await this.refresh();
+    this.poll = setInterval(() => {
+      this.refresh().catch((error: unknown) => this.logger.warn({ event: 'endpoints.refresh-failed', error }));
+    }, pollIntervalMs).unref();
+  }
+
+  onModuleDestroy(): void {
+    clearInterval(this.poll);
+  }
+
+  async refresh(): Promise<void> {
+    const [open, backlogs] = await Promise.all([readOpenEndpoints(this.postgres), readBacklogs(this.postgres)]);
+    this.byAddress = new Map(open.map((endpoint) => [endpoint.address, endpoint]));
+    this.backlogs = backlogs;
+  }
+
+  /** The open endpoint that this callback URL leads to: its origin, or the URL alone. */
+  of(callbackUrl: string): OpenEndpoint | undefined {
+    if (this.byAddress.size === 0) return undefined; // nearly always, and on the hot path
+    return this.byAddress.get(originOf(callbackUrl)) ?? this.byAddress.get(callbackUrl);
+  }
+
+  list(): OpenEndpoint[] {
+    return [...this.byAddress.values()];
+  }
+
+  /** Whether deliveries of it are held because more arrived than its endpoint could take: later ones queue up behind those. */
+  hasBacklog(subscriptionId: string): boolean {
+    return this.backlogs.has(subscriptionId);
+  }
+
+  async open(address: string, reason: string, failures: number): Promise<void> {
+    const isNew = await openEndpoint(this.postgres, { address, reason, failures }, firstProbeMs);
+    await this.refresh();
+    if (isNew) this.events.report({ event: 'endpoint.opened', address, reason, failures });
+  }
+
+  /** @returns whether it was open */
+  async close(address: string, by: 'probe' | 'operator'): Promise<boolean> {
+    const openMs = await closeEndpoint(this.postgres, address);
+    await this.refresh();
+    if (openMs === undefined) return false;
+    this.events.report({ event: 'endpoint.closed', address, openMs: Math.round(openMs), by });
+    return true;
+  }
+
+  /** The right to release one delivery as a probe; given to one process, when a probe is due. */
+  claimProbe({ address }: OpenEndpoint): Promise<boolean> {
+    return claimProbe(this.postgres, address, { firstMs: firstProbeMs, longestMs: longestProbeMs });
+  }
+}

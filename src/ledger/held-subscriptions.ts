@@ -1,0 +1,127 @@
+import type { Postgres } from '../infra/postgres/postgres.js';
+import { statement } from '../infra/postgres/statement.js';
+
+/*
+ * The table `held_subscription`: one row for each subscription that has deliveries held (but for their order), or may have. Whoever
+ * holds one makes sure that the row is there, in the same statement, so no delivery can be held and forgotten.
+ */
+
+/** A subscription that a dispatcher looks at now. */
+export interface Look {
+  subscriptionId: string;
+  window: number;
+  isBacklog: boolean;
+  /** Calls that its rate allowed and that were not used, when it was reckoned last, and the seconds since then. */
+  rateCredit: number;
+  secondsSinceCredit: number;
+}
+
+export const claimLooksItems = statement(
+  'claim-looks',
+  `UPDATE held_subscription s SET look_at = now() + $claim_ms * interval '1 ms'
+   FROM (
+     SELECT subscription_id, extract(epoch FROM now() - credited_at)::float8 AS since FROM held_subscription
+     WHERE look_at <= now() ORDER BY look_at LIMIT $limit FOR UPDATE SKIP LOCKED
+   ) claimed
+   WHERE s.subscription_id = claimed.subscription_id
+   RETURNING s.subscription_id, s.release_window, s.is_backlog, s.rate_credit, claimed.since`,
+);
+
+/** Longer than a look takes. A dispatcher that dies in it leaves its looks to others from then on. */
+const claimMs = 5000;
+
+/** Claims the looks that are due, some of them if there are many: no other dispatcher makes them meanwhile. */
+export async function claimLooks(postgres: Postgres, limit: number): Promise<Look[]> {
+  const rows = await postgres.query<{
+    subscription_id: string;
+    release_window: number;
+    is_backlog: boolean;
+    rate_credit: number;
+    since: number;
+  }>(claimLooksItems, { claim_ms: claimMs, limit });
+  return rows.map((row) => ({
+    subscriptionId: row.subscription_id,
+    window: row.release_window,
+    isBacklog: row.is_backlog,
+    rateCredit: row.rate_credit,
+    secondsSinceCredit: row.since,
+  }));
+}
+
+/** What a look came to. */
+export interface LookedAt {
+  subscriptionId: string;
+  /** Null: it stays, and what a worker halved meanwhile is not overwritten. */
+  window: number | null;
+  isBacklog: boolean;
+  /** Credit that is left; null: it was not reckoned. */
+  rateCredit: number | null;
+  nextLookInMs: number;
+}
+
+export const endLookItem = statement(
+  'end-look',
+  `UPDATE held_subscription SET
+     release_window = CASE WHEN shrunk_at > now() - interval '1 s' THEN release_window
+       ELSE coalesce($release_window::int, release_window) END,
+     is_backlog = $is_backlog,
+     rate_credit = coalesce($rate_credit::float8, rate_credit),
+     credited_at = CASE WHEN $rate_credit::float8 IS NULL THEN credited_at ELSE look_at - $claim_ms * interval '1 ms' END,
+     look_at = now() + $next_ms * interval '1 ms'
+   WHERE subscription_id = $subscription`,
+);
+
+export async function endLook(postgres: Postgres, looked: LookedAt): Promise<void> {
+  await postgres.query(endLookItem, {
+    subscription: looked.subscriptionId,
+    release_window: looked.window,
+    is_backlog: looked.isBacklog,
+    rate_credit: looked.rateCredit,
+    claim_ms: claimMs,
+    next_ms: looked.nextLookInMs,
+  });
+}
+
+// Whoever holds one refreshes held_at every few seconds, in the transaction that holds it. So nothing can be on its way into the
+// ledger unseen, unless a transaction lasts longer than this.
+export const forgetItem = statement(
+  'forget-held-subscription',
+  `DELETE FROM held_subscription
+   WHERE subscription_id = $subscription AND held_at < now() - $idle_ms * interval '1 ms'
+     AND (SELECT d.subscription_id FROM delivery d
+          WHERE d.subscription_id = $subscription AND d.state = 'held' AND d.held_for <> 'order' LIMIT 1) IS NULL`,
+);
+
+/** Forgets it if nothing was held for so long, and nothing is. */
+export async function forgetHeldSubscription(
+  postgres: Postgres,
+  subscriptionId: string,
+  idleMs: number,
+): Promise<void> {
+  await postgres.query(forgetItem, { subscription: subscriptionId, idle_ms: idleMs });
+}
+
+const lookNowItem = statement(
+  'look-now',
+  `INSERT INTO held_subscription (subscription_id) VALUES ($subscription)
+   ON CONFLICT (subscription_id) DO UPDATE SET look_at = now()`,
+);
+
+/** Has a dispatcher look at it at once: its settings have changed. */
+export async function lookNow(postgres: Postgres, subscriptionId: string): Promise<void> {
+  await postgres.query(lookNowItem, { subscription: subscriptionId });
+}
+
+/** More subscriptions than this with a backlog are not known to the api: their new deliveries are held by a worker instead. */
+const mostBacklogs = 10_000;
+
+export const readBacklogsItems = statement(
+  'read-backlogs',
+  'SELECT subscription_id FROM held_subscription WHERE is_backlog LIMIT $limit',
+);
+
+/** The subscriptions of which more arrived than their endpoints could take. */
+export async function readBacklogs(postgres: Postgres): Promise<Set<string>> {
+  const rows = await postgres.query<{ subscription_id: string }>(readBacklogsItems, { limit: mostBacklogs });
+  return new Set(rows.map((row) => row.subscription_id));
+}

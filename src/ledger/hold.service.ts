@@ -1,0 +1,74 @@
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { Batcher } from '../infra/batcher.js';
+import { Postgres } from '../infra/postgres/postgres.js';
+import { rowsOf } from '../infra/postgres/statement.js';
+import { mostInHand, notificationIdOf, stillHandedOut, type Delivery, type HeldReason } from './delivery.js';
+import { onEachDay, perDay } from './per-day.js';
+import { smallestWindow } from './release-window.js';
+
+interface Hold extends Delivery {
+  reason: HeldReason;
+}
+
+const rows = rowsOf<Hold>('item', {
+  notification_id: ['uuid', (item) => item.notificationId],
+  subscription_id: ['uuid', (item) => item.subscriptionId],
+  generation: ['int', (item) => item.generation],
+  reason: ['text', (item) => item.reason],
+  is_released: ['bool', (item) => item.isReleased],
+});
+
+/*
+ * One that was released and found no room shows that too many are released at once: the window of its subscription is halved, at
+ * most once a second, since all that were released too early come back together. In the order of the subscriptions, so that two batches
+ * wait for each other instead of deadlocking.
+ */
+export const holdItems = perDay(
+  'hold',
+  (of) => `
+    WITH held AS (
+      UPDATE ${of('delivery')} d SET
+        state = 'held', held_for = item.reason::held_reason, next_at = NULL, queued_at = NULL, process = NULL
+      FROM ${rows.from} WHERE ${stillHandedOut}
+      RETURNING d.subscription_id, item.reason, item.is_released
+    )
+    INSERT INTO held_subscription AS s (subscription_id, is_backlog, shrunk_at)
+    SELECT subscription_id, bool_or(reason = 'endpoint-busy'), max(now()) FILTER (WHERE reason = 'endpoint-busy' AND is_released)
+    FROM held WHERE reason <> 'order'
+    GROUP BY subscription_id ORDER BY subscription_id
+    ON CONFLICT (subscription_id) DO UPDATE SET
+      held_at = now(),
+      is_backlog = s.is_backlog OR EXCLUDED.is_backlog,
+      release_window = CASE WHEN EXCLUDED.shrunk_at > coalesce(s.shrunk_at, '-infinity') + interval '1 s'
+        THEN GREATEST(${smallestWindow}, s.release_window / 2) ELSE s.release_window END,
+      shrunk_at = CASE WHEN EXCLUDED.shrunk_at > coalesce(s.shrunk_at, '-infinity') + interval '1 s'
+        THEN EXCLUDED.shrunk_at ELSE s.shrunk_at END`,
+);
+
+/** Gives deliveries that may not be sent now back to the ledger, until a dispatcher releases them. Costs no attempt. */
+@Injectable()
+export class Holds implements OnApplicationShutdown {
+  private readonly batcher = new Batcher<Hold, void>((batch) => this.holdTogether(batch), {
+    maxItems: 512,
+    lingerMs: 5,
+    // A refusal is repeated by the worker, which has the delivery in hand.
+    room: { items: mostInHand },
+    turnWithinMs: 30_000,
+  });
+
+  constructor(private readonly postgres: Postgres) {}
+
+  /** Resolves after the commit. Does nothing to a delivery that is no longer queued in this generation. */
+  hold(delivery: Delivery, reason: HeldReason): Promise<void> {
+    return this.batcher.add({ ...delivery, reason });
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.batcher.drain();
+  }
+
+  private async holdTogether(batch: Hold[]): Promise<void[]> {
+    await onEachDay(batch, notificationIdOf, (day, items) => this.postgres.query(holdItems(day), rows.bind(items)));
+    return batch.map(() => undefined);
+  }
+}

@@ -1,0 +1,94 @@
+import type { Postgres } from '../infra/postgres/postgres.js';
+import { statement } from '../infra/postgres/statement.js';
+
+/** An endpoint whose circuit breaker is open. */
+export interface OpenEndpoint {
+  /** Its origin, or its callback URL. */
+  address: string;
+  openedAt: Date;
+  reason: string;
+  /** Calls that failed one after the other before it was opened. */
+  failures: number;
+  /** Calls made since to find out whether it has recovered. */
+  probes: number;
+  nextProbeAt: Date;
+  /** Milliseconds until the next probe, by Postgres' clock; negative when it is due. */
+  probeInMs: number;
+}
+
+/** More than these are not read: the deliveries of the others are tried by the workers, a few at a time. */
+const mostOpen = 10_000;
+
+export const readOpenItems = statement(
+  'read-open-endpoints',
+  `SELECT address, opened_at, reason, failures, probes, next_probe_at,
+     (extract(epoch FROM next_probe_at - now()) * 1000)::float8 AS probe_in_ms
+   FROM endpoint LIMIT $limit`,
+);
+
+export async function readOpenEndpoints(postgres: Postgres): Promise<OpenEndpoint[]> {
+  const rows = await postgres.query<{
+    address: string;
+    opened_at: Date;
+    reason: string;
+    failures: number;
+    probes: number;
+    next_probe_at: Date;
+    probe_in_ms: number;
+  }>(readOpenItems, { limit: mostOpen });
+  return rows.map((row) => ({
+    address: row.address,
+    openedAt: row.opened_at,
+    reason: row.reason,
+    failures: row.failures,
+    probes: row.probes,
+    nextProbeAt: row.next_probe_at,
+    probeInMs: row.probe_in_ms,
+  }));
+}
+
+const openItem = statement(
+  'open-endpoint',
+  `INSERT INTO endpoint (address, reason, failures, next_probe_at)
+   VALUES ($address, $reason, $failures, now() + $probe_ms * interval '1 ms')
+   ON CONFLICT (address) DO NOTHING`,
+);
+
+/** @returns whether this call opened it; false: it was open already */
+export async function openEndpoint(
+  postgres: Postgres,
+  { address, reason, failures }: { address: string; reason: string; failures: number },
+  probeInMs: number,
+): Promise<boolean> {
+  return (await postgres.affected(openItem, { address, reason, failures, probe_ms: probeInMs })) > 0;
+}
+
+const closeItem = statement(
+  'close-endpoint',
+  `DELETE FROM endpoint WHERE address = $address
+   RETURNING (extract(epoch FROM now() - opened_at) * 1000)::float8 AS open_ms`,
+);
+
+/** @returns for how many milliseconds it was open; undefined: it was not */
+export async function closeEndpoint(postgres: Postgres, address: string): Promise<number | undefined> {
+  const [row] = await postgres.query<{ open_ms: number }>(closeItem, { address });
+  return row?.open_ms;
+}
+
+/** One of several processes that try gets it; the next probe is due later by as much as it takes to find out. */
+const claimProbeItem = statement(
+  'claim-probe',
+  `UPDATE endpoint SET
+     probes = probes + 1,
+     next_probe_at = now() + LEAST($longest_ms::float8, $first_ms::float8 * 2 ^ LEAST(probes + 1, 20)) * interval '1 ms'
+   WHERE address = $address AND next_probe_at <= now()`,
+);
+
+/** @returns true for one process each time that a probe is due */
+export async function claimProbe(
+  postgres: Postgres,
+  address: string,
+  { firstMs, longestMs }: { firstMs: number; longestMs: number },
+): Promise<boolean> {
+  return (await postgres.affected(claimProbeItem, { address, first_ms: firstMs, longest_ms: longestMs })) > 0;
+}
