@@ -55,6 +55,10 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy {
     return this.byAddress.get(originOf(callbackUrl)) ?? this.byAddress.get(callbackUrl);
   }
 
+  get isAnyOpen(): boolean {
+    return this.byAddress.size > 0;
+  }
+
   list(): OpenEndpoint[] {
     return [...this.byAddress.values()];
   }

@@ -176,6 +176,7 @@ export function newNotification(subscriptions = 1, body = '{}'): Accepted {
     publisher: 'tester',
     body,
     subscriptionIds: Array.from({ length: subscriptions }, () => randomUUID()),
+    heldFor: new Map(),
     request: null,
     content: null,
     notBefore: null,
