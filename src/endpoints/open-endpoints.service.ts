@@ -12,9 +12,11 @@ import { OperationalEvents } from '../operational-events/operational-events.serv
 import { originOf } from './origin.js';
 
 const pollIntervalMs = 1000;
-/** From the opening to the first probe; twice as long to each next one. */
-const firstProbeMs = 1000;
-const longestProbeMs = 60_000;
+/**
+ * A tenth of the time that the endpoint has been open: so its recovery is noticed after a tenth of its outage, and one that is down
+ * for hours is called once a minute.
+ */
+const probePauses = { shortestMs: 1000, longestMs: 60_000, fraction: 10 };
 
 /**
  * The endpoints whose circuit breaker is open, and the subscriptions with a backlog, as the ledger has them: read each second by every
@@ -69,7 +71,7 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   async open(address: string, reason: string, failures: number): Promise<void> {
-    const isNew = await openEndpoint(this.postgres, { address, reason, failures }, firstProbeMs);
+    const isNew = await openEndpoint(this.postgres, { address, reason, failures }, probePauses.shortestMs);
     await this.refresh();
     if (isNew) this.events.report({ event: 'endpoint.opened', address, reason, failures });
   }
@@ -85,6 +87,6 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy {
 
   /** The right to release one delivery as a probe; given to one process, when a probe is due. */
   claimProbe({ address }: OpenEndpoint): Promise<boolean> {
-    return claimProbe(this.postgres, address, { firstMs: firstProbeMs, longestMs: longestProbeMs });
+    return claimProbe(this.postgres, address, probePauses);
   }
 }
