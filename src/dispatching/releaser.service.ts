@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { releasedCounted } from '../endpoints/endpoints.counters.js';
 import { OpenEndpoints } from '../endpoints/open-endpoints.service.js';
 import { planRelease, type ReleasePlan } from '../endpoints/plan-release.js';
 import { Postgres } from '../infra/postgres/postgres.js';
@@ -76,6 +77,7 @@ export class Releaser {
     const { subscriptionId, window } = look;
     const { deliveries, outstanding } = await this.release(subscriptionId, window, plan.limit);
     const count = deliveries.length;
+    releasedCounted.inc({ as: 'flow' }, count);
     const isEmpty = count < Math.min(plan.limit, window - outstanding);
     await endLook(this.postgres, {
       subscriptionId,
@@ -91,6 +93,7 @@ export class Releaser {
   /** Beside the window: what it still has outstanding hangs at the endpoint that is probed. */
   private async releaseOne({ subscriptionId, window }: Look): Promise<number> {
     const { deliveries } = await this.release(subscriptionId, window * 2 + 1, 1);
+    releasedCounted.inc({ as: 'probe' }, deliveries.length);
     return deliveries.length;
   }
 

@@ -9,6 +9,7 @@ import {
   type OpenEndpoint,
 } from '../ledger/open-endpoints.js';
 import { OperationalEvents } from '../operational-events/operational-events.service.js';
+import { openGauge } from './endpoints.counters.js';
 import { originOf } from './origin.js';
 
 const pollIntervalMs = 1000;
@@ -49,6 +50,7 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy {
     const [open, backlogs] = await Promise.all([readOpenEndpoints(this.postgres), readBacklogs(this.postgres)]);
     this.byAddress = new Map(open.map((endpoint) => [endpoint.address, endpoint]));
     this.backlogs = backlogs;
+    openGauge.set(open.length);
   }
 
   /** The open endpoint that this callback URL leads to: its origin, or the URL alone. */
