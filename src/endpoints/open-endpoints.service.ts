@@ -64,8 +64,9 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy {
     return this.backlogs.has(subscriptionId);
   }
 
-  async open(address: string, reason: string, failures: number): Promise<void> {
-    const isNew = await openEndpoint(this.postgres, { address, reason, failures }, firstProbeMs);
+  /** @param probeInMs until the first probe; of an endpoint that is open already, until the next one at the earliest */
+  async open(address: string, reason: string, failures: number, probeInMs = firstProbeMs): Promise<void> {
+    const isNew = await openEndpoint(this.postgres, { address, reason, failures }, probeInMs);
     await this.refresh();
     if (isNew) this.events.report({ event: 'endpoint.opened', address, reason, failures });
   }

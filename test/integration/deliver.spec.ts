@@ -1,5 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
+import { Admission } from '../../src/endpoints/admission.service.js';
+import { HoldRule } from '../../src/endpoints/hold-rule.service.js';
+import type { OpenEndpoints } from '../../src/endpoints/open-endpoints.service.js';
+import { DeliveryRecords } from '../../src/delivery/delivery-records.service.js';
+import type { OpenEndpoint } from '../../src/ledger/open-endpoints.js';
+import { OperationalEvents, type OperationalEvent } from '../../src/operational-events/operational-events.service.js';
 import { Decider } from '../../src/delivery/decider.service.js';
 import { DeliverService } from '../../src/delivery/deliver.service.js';
 import { filteredCounted } from '../../src/delivery/delivery.counters.js';
@@ -28,6 +34,10 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
   let subscription: Subscription | undefined;
   let outcome: Outcome;
   let calls: number;
+  /** The open endpoint that the callback URL leads to. */
+  let open: OpenEndpoint | undefined;
+  let mayProbe: boolean;
+  let reported: OperationalEvent[];
   let deliver: DeliverService;
 
   beforeAll(async () => {
@@ -58,24 +68,29 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
       ordering: 'none',
     };
     calls = 0;
+    reported = [];
+    const events = new OperationalEvents();
+    jest.spyOn(events, 'report').mockImplementation((event) => void reported.push(event));
     // One call a delivery; the test decides its outcome.
     const send = async () => {
       calls += 1;
       return { kind: 'answered', status: 200, retryAfter: undefined, durationMs: 1, excerpt: '' };
     };
     const nothing = {} as never;
-    const decider = new Decider(nothing, nothing, test.heartbeat, nothing);
+    open = undefined;
+    mayProbe = false;
+    const openEndpoints = { of: () => open, claimProbe: () => Promise.resolve(mayProbe) } as unknown as OpenEndpoints;
+    const decider = new Decider(nothing, nothing, test.heartbeat, nothing, openEndpoints);
     jest.spyOn(decider, 'decide').mockImplementation(() => Promise.resolve(outcome));
     deliver = new DeliverService(
       test.config,
       systemClock,
       { find: () => subscription } as unknown as SubscriptionsService,
       new Idempotency(opened.stores[0], { processId: opened.living } as typeof test.heartbeat),
-      test.claims,
+      new Admission(test.config, new HoldRule(openEndpoints), openEndpoints, test.heartbeat, systemClock),
       { send } as unknown as Sender,
       decider,
-      test.settlements,
-      test.inHand,
+      new DeliveryRecords(systemClock, test.settlements, test.holds, test.claims, test.inHand, nothing, events),
     );
   });
   afterEach(async () => {
@@ -84,7 +99,10 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
   });
 
   const run = (delivery: Delivery) =>
-    deliver.deliver({ ...delivery, body: Buffer.from('{}') }, new AbortController().signal);
+    deliver.deliver(
+      { ...delivery, body: Buffer.from('{}') },
+      { bodies: {} as never, onBegun: () => {}, stopping: new AbortController().signal },
+    );
 
   /** It is sent, with that outcome, which never reaches the ledger; then it is handed out again. */
   async function runUnheard(sent: Outcome): Promise<Delivery> {
