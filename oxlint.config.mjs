@@ -21,7 +21,7 @@ export const arrows = {
   nrc: ['auth', 'openapi', 'infra'],
   channels: ['nrc', 'auth', 'catalogue', 'openapi', 'infra', 'config'],
   subscriptions: ['channels', 'nrc', 'auth', 'ledger', 'catalogue', 'openapi', 'infra', 'config'],
-  endpoints: ['subscriptions', 'ledger', 'operational-events', 'infra'],
+  endpoints: ['subscriptions', 'ledger', 'liveness', 'operational-events', 'infra', 'config'],
   'retry-policy': ['subscriptions', 'auth', 'catalogue', 'openapi', 'infra'],
   publishing: [
     'endpoints',
@@ -40,6 +40,7 @@ export const arrows = {
   ],
   delivery: [
     'endpoints',
+    'operational-events',
     'retry-policy',
     'subscriptions',
     'idempotency',
