@@ -20,7 +20,7 @@ export const arrows = {
   auth: ['idempotency', 'ledger', 'catalogue', 'liveness', 'openapi', 'infra', 'config'],
   nrc: ['auth', 'openapi', 'infra'],
   channels: ['nrc', 'auth', 'catalogue', 'openapi', 'infra', 'config'],
-  subscriptions: ['channels', 'nrc', 'auth', 'ledger', 'catalogue', 'openapi', 'infra', 'config'],
+  subscriptions: ['channels', 'nrc', 'auth', 'ledger', 'catalogue', 'operational-events', 'openapi', 'infra', 'config'],
   endpoints: ['subscriptions', 'ledger', 'operational-events', 'infra'],
   'retry-policy': ['subscriptions', 'auth', 'catalogue', 'openapi', 'infra'],
   publishing: [

@@ -6,6 +6,7 @@ import { SendingClaims } from '../ledger/claim-sending.service.js';
 import type { Delivery } from '../ledger/delivery.js';
 import { DeliveriesInHand } from '../ledger/keep-in-hand.service.js';
 import { Settlements, type Outcome } from '../ledger/settle.service.js';
+import { callTimeoutMs } from '../subscriptions/call-timeout.js';
 import { guaranteeOf } from '../subscriptions/delivery-guarantee.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
@@ -127,10 +128,11 @@ export class DeliverService {
     throw stopping.reason;
   }
 
-  private async claim({ delivery, window, stopping }: Task): Promise<boolean> {
+  private async claim({ delivery, subscription, window, stopping }: Task): Promise<boolean> {
+    const timeoutMs = callTimeoutMs(subscription, this.settings);
     let isClaimed = false;
     try {
-      isClaimed = await untilItWorks(() => this.claims.claim(delivery), this.clock, stopping);
+      isClaimed = await untilItWorks(() => this.claims.claim(delivery, timeoutMs), this.clock, stopping);
     } finally {
       if (!isClaimed) window.leave('none', 0);
     }
@@ -148,7 +150,10 @@ export class DeliverService {
       this.logger.log({ event: 'delivery.filtered', ...keyOf(delivery) });
       return this.settle(delivery, fromSeal(key.outcome), 'queued', stopping);
     }
-    const leaseMs = this.settings.NOTIFICATION_REQUESTS_TIMEOUT * 1000 + lockedSlackMs;
+    // The subscription may be gone by now, or have another time than when the holder began: a lease that ends too early finds the
+    // delivery locked once more.
+    const subscription = this.subscriptions.find(delivery.subscriptionId);
+    const leaseMs = callTimeoutMs(subscription ?? { timeoutSeconds: null }, this.settings) + lockedSlackMs;
     await untilItWorks(() => this.inHand.leaveToHolder(delivery, leaseMs), this.clock, stopping);
   }
 
@@ -167,7 +172,6 @@ export class DeliverService {
   private async disable(subscriptionId: string): Promise<void> {
     try {
       await this.subscriptions.disable(subscriptionId);
-      this.logger.warn({ event: 'subscription.disabled', subscriptionId });
     } catch (error) {
       // Its next delivery will be answered 410 as well.
       this.logger.warn({ event: 'subscription.disable-failed', subscriptionId, error });

@@ -79,6 +79,7 @@ async function play(guarantee: DeliveryGuarantee): Promise<{ frames: string[]; s
     auth: '',
     ownerClientId: 'owner',
     deliveryGuarantee: guarantee,
+    timeoutSeconds: null,
   };
   const heartbeat = { processId: 'process', ledgerNow: () => Date.now() } as unknown as Heartbeat;
   const reporter = new AttemptReporter(new InProcessAttemptStates(), heartbeat, config);
@@ -95,7 +96,7 @@ async function play(guarantee: DeliveryGuarantee): Promise<{ frames: string[]; s
       { find: () => subscription as Subscription } as unknown as SubscriptionsService,
       new Idempotency(store, heartbeat),
       claims,
-      new Sender(client, reporter),
+      new Sender(client, reporter, config),
       new Decider(
         { refresh: () => Promise.resolve() } as never,
         { for: () => defaultRetryPolicy } as never,

@@ -1,5 +1,6 @@
 import type { Logger } from '@nestjs/common';
 import type { Postgres } from '../infra/postgres/postgres.js';
+import { dropHeld, forgetDrop, readDrops } from '../ledger/drop-held.js';
 import { endDeliveries, forgetEnding, readEndings } from '../ledger/end-of-subscription.js';
 import { endSending } from '../ledger/end-sending.js';
 import { freeAfterLease } from '../ledger/free-after-lease.js';
@@ -64,6 +65,19 @@ export function recoveryRules(postgres: Postgres, position: QueuePosition, logge
           }
           if (endings.length < subscriptionsTogether) return total;
         }
+      },
+    },
+    {
+      // An operator had a paused subscription drop what it held.
+      name: 'held-dropped',
+      run: async (stopping) => {
+        let total = 0;
+        for (const drop of await readDrops(postgres, subscriptionsTogether)) {
+          total += await inBatches((limit) => dropHeld(postgres, drop, limit), stopping);
+          if (stopping.aborted) break;
+          await forgetDrop(postgres, drop);
+        }
+        return total;
       },
     },
     {

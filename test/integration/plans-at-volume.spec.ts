@@ -5,7 +5,7 @@ import { readSettings } from '../../src/config/settings.js';
 import { attempts, exceeds, one, page, rangeEnd } from '../../src/deliveries/find-deliveries.js';
 import { preferIndexes, Postgres } from '../../src/infra/postgres/postgres.js';
 import { valuesOf, type Statement, type Values } from '../../src/infra/postgres/statement.js';
-import { claimItems } from '../../src/ledger/claim-sending.service.js';
+import { claimItems, claims } from '../../src/ledger/claim-sending.service.js';
 import { cancelOne } from '../../src/ledger/cancel.js';
 import { deliveryStates, handedOut, type DeliveryState } from '../../src/ledger/delivery.js';
 import { endItems as endOfSubscription } from '../../src/ledger/end-of-subscription.js';
@@ -157,7 +157,7 @@ describe('with much in every state, the cost of a statement is that of its own w
     const day = dayOfId(delivery.notificationId);
     const statements: [Statement, Values][] = [
       [settleResults(day), results.bind([delivered(delivery)])],
-      [claimItems(day), { ...given, limit_ms: 1000, process: 'alive' }],
+      [claimItems(day), { ...claims.bind([{ ...delivery, timeoutMs: 1000 }]), process: 'alive' }],
       [keepItems(day), { ...given, lease_ms: 1000, process: 'alive' }],
       [leaveItems(day), { ...given, lease_ms: 1000, process: 'alive' }],
       [putBackItems(day), { ...given, delay_ms: 1000 }],

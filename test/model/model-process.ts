@@ -17,6 +17,7 @@ import { DeliveriesInHand } from '../../src/ledger/keep-in-hand.service.js';
 import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
 import { Settlements } from '../../src/ledger/settle.service.js';
 import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
+import { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
 import { PublishService } from '../../src/publishing/publish.service.js';
 import type { Publication } from '../../src/publishing/publication.js';
 import { InProcessDeliveryQueue } from '../../src/queue/delivery-queue.in-process.js';
@@ -65,7 +66,7 @@ export class ModelProcess {
     const heartbeat = new Heartbeat(postgres, config, clock);
     const catalogue = new Catalogue(postgres);
     const directory = new SubscriptionDirectory(catalogue, postgres);
-    const subscriptions = new SubscriptionsService(catalogue, directory);
+    const subscriptions = new SubscriptionsService(catalogue, directory, postgres, new OperationalEvents());
     const policies = new RetryPolicies(postgres, catalogue);
     const queue = broker
       ? new ModelQueue(broker, number)
@@ -80,8 +81,8 @@ export class ModelProcess {
       clock,
       subscriptions,
       new Idempotency(new PostgresIdempotencyStore(postgres), heartbeat),
-      new SendingClaims(postgres, heartbeat, config),
-      new Sender(webhooks, reporter),
+      new SendingClaims(postgres, heartbeat),
+      new Sender(webhooks, reporter, config),
       new Decider(catalogue, policies, heartbeat, reporter),
       new Settlements(postgres),
       inHand,
