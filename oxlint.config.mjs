@@ -21,7 +21,7 @@ export const arrows = {
   nrc: ['auth', 'openapi', 'infra'],
   channels: ['nrc', 'auth', 'catalogue', 'openapi', 'infra', 'config'],
   subscriptions: ['channels', 'nrc', 'auth', 'ledger', 'catalogue', 'operational-events', 'openapi', 'infra', 'config'],
-  endpoints: ['subscriptions', 'ledger', 'operational-events', 'infra'],
+  endpoints: ['subscriptions', 'auth', 'ledger', 'operational-events', 'openapi', 'infra'],
   'retry-policy': ['subscriptions', 'auth', 'catalogue', 'openapi', 'infra'],
   publishing: [
     'endpoints',

@@ -1,6 +1,13 @@
 import { Module } from '@nestjs/common';
+import { SubscriptionsModule } from '../subscriptions/subscriptions.module.js';
+import { EndpointsController } from './endpoints.controller.js';
 import { HoldRule } from './hold-rule.service.js';
 import { OpenEndpoints } from './open-endpoints.service.js';
 
-@Module({ providers: [OpenEndpoints, HoldRule], exports: [OpenEndpoints, HoldRule] })
+@Module({
+  imports: [SubscriptionsModule],
+  controllers: [EndpointsController],
+  providers: [OpenEndpoints, HoldRule],
+  exports: [OpenEndpoints, HoldRule],
+})
 export class EndpointsModule {}
