@@ -8,6 +8,7 @@ import { valuesOf, type Statement, type Values } from '../../src/infra/postgres/
 import { claimItems, claims } from '../../src/ledger/claim-sending.service.js';
 import { cancelOne } from '../../src/ledger/cancel.js';
 import { deliveryStates, handedOut, type DeliveryState } from '../../src/ledger/delivery.js';
+import { dropItems, forgetDropItem, newestHeldItem } from '../../src/ledger/drop-held.js';
 import { endItems as endOfSubscription } from '../../src/ledger/end-of-subscription.js';
 import { endItems as endSending } from '../../src/ledger/end-sending.js';
 import { freeItems as freeAfterLease } from '../../src/ledger/free-after-lease.js';
@@ -18,6 +19,7 @@ import { keepItems, leaveItems } from '../../src/ledger/keep-in-hand.service.js'
 import { createPartition, dayOfId, partitionsBetween } from '../../src/ledger/partitions.js';
 import { putBackItems } from '../../src/ledger/put-back.js';
 import { findBodies } from '../../src/ledger/read-bodies.js';
+import { readHeldItems } from '../../src/ledger/read-held.js';
 import { retryOne } from '../../src/ledger/retry-now.js';
 import { results, settleResults } from '../../src/ledger/settle.service.js';
 import { findState } from '../../src/ledger/state-of.js';
@@ -29,6 +31,7 @@ import { delivered } from '../support/ledger.js';
 const dayMs = 86_400_000;
 /** A subscription that is being ended, and has no delivery that waits. */
 const ending = randomUUID();
+const newestId = 'ffffffff-ffff-7fff-bfff-ffffffffffff';
 /** Of each state. A million take minutes to write; `npm run volume` has those. */
 const rows = 10_000;
 /**
@@ -62,6 +65,7 @@ describe('with much in every state, the cost of a statement is that of its own w
        VALUES ('alive', '{}', now() + interval '1 hour'), ('dead', '{}', now() - interval '1 hour')`,
     );
     await admin.query(`INSERT INTO subscription_ending VALUES ($1, 'cancelled', 1)`, [ending]);
+    await admin.query('INSERT INTO held_drop VALUES ($1, $2)', [ending, newestId]);
     // UUIDs of version 7 in the order of a day, all of today.
     await admin.query(
       `INSERT INTO notification (id, channel, publisher, body)
@@ -129,6 +133,10 @@ describe('with much in every state, the cost of a statement is that of its own w
     [freeQueuedBefore, { before_ms: Date.now() - dayMs, limit: 1000 }],
     [findQueued, { ms: dayMs }],
     [endOfSubscription, { subscription: ending, version: 1, limit: 1000 }],
+    [newestHeldItem, { subscription: ending }],
+    [readHeldItems, { subscription: ending, limit: 10_000 }],
+    [dropItems, { subscription: ending, up_to: newestId, limit: 1000 }],
+    [forgetDropItem, { subscription: ending, up_to: newestId }],
     [sweepProcesses, {}],
   ];
 
@@ -206,7 +214,7 @@ describe('with much in every state, the cost of a statement is that of its own w
       delivery_due: ['any-due', 'hand-out-due'],
       delivery_queued: ['free-queued-before', 'any-queued-for', 'free-after-lease'],
       delivery_process: ['free-of-dead-processes'],
-      delivery_unsent: ['end-of-subscription'],
+      delivery_unsent: ['end-of-subscription', 'read-held', 'drop-held', 'forget-held-drop'],
     };
     for (const [index, names] of Object.entries(byIndex)) {
       await hot.query('BEGIN');
