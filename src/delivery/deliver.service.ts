@@ -6,6 +6,7 @@ import { Idempotency, type Acquired, type IdempotentOperation } from '../idempot
 import { Clock } from '../infra/clock.js';
 import type { Delivery, HandedOut } from '../ledger/delivery.js';
 import type { Outcome } from '../ledger/settle.service.js';
+import { callTimeoutMs } from '../subscriptions/call-timeout.js';
 import { guaranteeOf } from '../subscriptions/delivery-guarantee.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
@@ -117,7 +118,8 @@ export class DeliverService {
 
   /** claim → send → leave → decide → settle. The claim is committed before the call, and given once: no other call will follow. */
   private async atMostOnce({ delivery, subscription, place, stopping }: Task): Promise<void> {
-    if (!(await this.records.claim(delivery, stopping))) return;
+    const timeoutMs = callTimeoutMs(subscription, this.settings);
+    if (!(await this.records.claim(delivery, timeoutMs, stopping))) return;
     this.admission.begin(place);
     const response = await this.sender.send(delivery, subscription);
     this.admission.leave(place, verdictOn(response, this.clock.now()), response.durationMs, delivery);
@@ -149,7 +151,10 @@ export class DeliverService {
       this.logger.log({ event: 'delivery.filtered', notificationId, subscriptionId, generation });
       return this.records.settle(delivery, fromSeal(key.outcome), 'queued', stopping);
     }
-    const leaseMs = this.settings.NOTIFICATION_REQUESTS_TIMEOUT * 1000 + lockedSlackMs;
+    // The subscription may be gone by now, or have another time than when the holder began: a lease that ends too early finds the
+    // delivery locked once more.
+    const subscription = this.subscriptions.find(delivery.subscriptionId);
+    const leaseMs = callTimeoutMs(subscription ?? { timeoutSeconds: null }, this.settings) + lockedSlackMs;
     await this.records.leaveToHolder(delivery, leaseMs, stopping);
   }
 

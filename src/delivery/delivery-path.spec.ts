@@ -83,6 +83,7 @@ async function play(guarantee: DeliveryGuarantee): Promise<{ frames: string[]; s
     auth: '',
     ownerClientId: 'owner',
     deliveryGuarantee: guarantee,
+    timeoutSeconds: null,
     maxConcurrency: null,
     ratePerSecond: null,
   };
@@ -104,7 +105,7 @@ async function play(guarantee: DeliveryGuarantee): Promise<{ frames: string[]; s
       { find: () => subscription as Subscription } as unknown as SubscriptionsService,
       new Idempotency(store, heartbeat),
       admission,
-      new Sender(client, reporter),
+      new Sender(client, reporter, config),
       new Decider(
         { refresh: () => Promise.resolve() } as never,
         { for: () => defaultRetryPolicy } as never,

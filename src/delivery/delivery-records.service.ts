@@ -44,9 +44,12 @@ export class DeliveryRecords {
     await untilItWorks(() => this.holds.hold(delivery, reason), this.clock, stopping);
   }
 
-  /** @returns false: it was settled, handed out again, cancelled, or claimed before */
-  claim(delivery: Delivery, stopping: AbortSignal): Promise<boolean> {
-    return untilItWorks(() => this.claims.claim(delivery), this.clock, stopping);
+  /**
+   * @param timeoutMs that its call may take
+   * @returns false: it was settled, handed out again, cancelled, or claimed before
+   */
+  claim(delivery: Delivery, timeoutMs: number, stopping: AbortSignal): Promise<boolean> {
+    return untilItWorks(() => this.claims.claim(delivery, timeoutMs), this.clock, stopping);
   }
 
   /** Another message of it is being sent; it is handed out again unless settled in `leaseMs`. */
@@ -57,7 +60,6 @@ export class DeliveryRecords {
   private async disable(subscriptionId: string): Promise<void> {
     try {
       await this.subscriptions.disable(subscriptionId);
-      this.events.report({ event: 'subscription.disabled', subscriptionId });
     } catch (error) {
       // Its next delivery will be answered 410 as well.
       this.logger.warn({ event: 'subscription.disable-failed', subscriptionId, error });

@@ -75,7 +75,8 @@ export class ModelProcess {
     const heartbeat = new Heartbeat(postgres, config, clock);
     const catalogue = new Catalogue(postgres);
     const directory = new SubscriptionDirectory(catalogue, postgres);
-    const subscriptions = new SubscriptionsService(catalogue, directory);
+    const events = new OperationalEvents();
+    const subscriptions = new SubscriptionsService(catalogue, directory, postgres, events);
     const policies = new RetryPolicies(postgres, catalogue);
     const queue = broker
       ? new ModelQueue(broker, number)
@@ -85,11 +86,10 @@ export class ModelProcess {
     const webhooks = new ModelWebhookClient(receiver, number);
     const reporter = new AttemptReporter(new InProcessAttemptStates(), heartbeat, config);
     const inHand = new DeliveriesInHand(postgres, heartbeat, config);
-    const events = new OperationalEvents();
     this.openEndpoints = new OpenEndpoints(postgres, events);
     const holdRule = new HoldRule(this.openEndpoints);
     this.admission = new Admission(config, holdRule, this.openEndpoints, heartbeat, clock);
-    const claims = new SendingClaims(postgres, heartbeat, config);
+    const claims = new SendingClaims(postgres, heartbeat);
     const settlements = new Settlements(postgres);
     const holds = new Holds(postgres);
     const records = new DeliveryRecords(clock, settlements, holds, claims, inHand, subscriptions, events);
@@ -99,7 +99,7 @@ export class ModelProcess {
       subscriptions,
       new Idempotency(new PostgresIdempotencyStore(postgres), heartbeat),
       this.admission,
-      new Sender(webhooks, reporter),
+      new Sender(webhooks, reporter, config),
       new Decider(catalogue, policies, heartbeat, reporter, this.openEndpoints),
       records,
     );

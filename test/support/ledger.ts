@@ -44,8 +44,7 @@ export class TestLedger {
     readonly heartbeat: Heartbeat,
   ) {
     this.settlements = new Settlements(postgres);
-    this.holds = new Holds(postgres);
-    this.claims = new SendingClaims(postgres, heartbeat, config);
+    this.claims = new SendingClaims(postgres, heartbeat);
     this.inHand = new DeliveriesInHand(postgres, heartbeat, config);
     this.holds = new Holds(postgres);
   }
