@@ -325,7 +325,6 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
         generation: 2,
         failures: 1,
         replays: 0,
-        isReleased: false,
         attempts: 1,
       });
       expect((await handOutDue(test.postgres, 10, null)).deliveries).toMatchObject([{ generation: 3, failures: 1 }]);
