@@ -311,7 +311,9 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
       'held-dropped': async () => {
         const { subscriptionId } = await endingSubscription(2000, 'held');
         await test.sql(`DELETE FROM subscription_ending; UPDATE delivery SET held_for = 'paused'`);
-        await inTransaction((manager) => noteDrop(manager, subscriptionId, 'ffffffff-ffff-7fff-bfff-ffffffffffff'));
+        await test.postgres.dataSource.transaction((manager) =>
+          noteDrop(manager, subscriptionId, 'ffffffff-ffff-7fff-bfff-ffffffffffff'),
+        );
       },
       'held-expired': async () => {
         await test.accept(2000);
