@@ -162,6 +162,17 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
     expect(row.due_in_ms).toBeLessThan(test.config.settings.NOTIFICATION_REQUESTS_TIMEOUT * 1000 + 10_000);
   });
 
+  it('leaves a delivery to the worker that is sending it for as long as the call may take', async () => {
+    subscription = { ...subscription!, timeoutSeconds: 45 };
+    const [delivery] = await test.accept();
+    await test.keepInHand([delivery!], test.heartbeat.processId);
+    await opened.stores[1].acquire(lockOf(delivery!));
+    await run(delivery!);
+    const { due_in_ms: dueInMs } = (await test.row(delivery!))!;
+    expect(dueInMs).toBeGreaterThan(test.config.settings.NOTIFICATION_REQUESTS_TIMEOUT * 1000 + 10_000);
+    expect(dueInMs).toBeLessThanOrEqual(51_000);
+  });
+
   const lockOf = ({ notificationId, subscriptionId }: Delivery) => ({
     key: `i9y:delivery:${notificationId}:${subscriptionId}`,
     token: `${opened.living}/another call`,

@@ -8,6 +8,7 @@ import { ChunkLoader } from '../../src/delivery/chunk-loader.service.js';
 import { Dispatcher } from '../../src/dispatching/dispatcher.service.js';
 import { systemClock, type Clock } from '../../src/infra/clock.js';
 import type { Delivery } from '../../src/ledger/delivery.js';
+import { findNewestHeld, noteDrop } from '../../src/ledger/drop-held.js';
 import {
   endDeliveries,
   forgetEnding,
@@ -307,6 +308,17 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
         await test.sql(`UPDATE delivery SET state = 'sending', queued_at = NULL, next_at = now()`);
       },
       'subscription-ended': async () => void (await endingSubscription(2000)),
+      'held-dropped': async () => {
+        const subscriptionId = randomUUID();
+        const ids = Array.from({ length: 2000 }, () => uuidv7());
+        await test.sql(
+          `INSERT INTO delivery (notification_id, subscription_id, state, held_for)
+           SELECT id, $2, 'held', 'paused' FROM unnest($1::uuid[]) AS n (id)`,
+          [ids, subscriptionId],
+        );
+        const newest = await findNewestHeld(test.postgres, subscriptionId);
+        await test.postgres.dataSource.transaction((manager) => noteDrop(manager, subscriptionId, newest!));
+      },
       'queue-is-new': async () => {
         await test.age(await test.accept(2000), hourMs);
         await recordQueueCreation(test.postgres, Date.now());
