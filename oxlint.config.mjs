@@ -21,7 +21,7 @@ export const arrows = {
   nrc: ['auth', 'openapi', 'infra'],
   channels: ['nrc', 'auth', 'catalogue', 'openapi', 'infra', 'config'],
   subscriptions: ['channels', 'nrc', 'auth', 'ledger', 'catalogue', 'operational-events', 'openapi', 'infra', 'config'],
-  endpoints: ['subscriptions', 'auth', 'ledger', 'operational-events', 'openapi', 'infra'],
+  endpoints: ['subscriptions', 'auth', 'ledger', 'liveness', 'operational-events', 'openapi', 'infra', 'config'],
   'retry-policy': ['subscriptions', 'auth', 'catalogue', 'openapi', 'infra'],
   publishing: [
     'endpoints',
@@ -40,6 +40,7 @@ export const arrows = {
   ],
   delivery: [
     'endpoints',
+    'operational-events',
     'retry-policy',
     'subscriptions',
     'idempotency',
@@ -51,7 +52,18 @@ export const arrows = {
     'config',
   ],
   deliveries: ['delivery', 'auth', 'ledger', 'openapi', 'infra'],
-  dispatching: ['endpoints', 'subscriptions', 'idempotency', 'queue', 'ledger', 'liveness', 'infra', 'config'],
+  dispatching: [
+    'endpoints',
+    'retry-policy',
+    'subscriptions',
+    'catalogue',
+    'idempotency',
+    'queue',
+    'ledger',
+    'liveness',
+    'infra',
+    'config',
+  ],
   health: ['idempotency', 'queue', 'liveness', 'openapi', 'infra', 'config'],
 };
 

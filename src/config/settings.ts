@@ -114,11 +114,18 @@ export const settingsSchema = z
       ),
     MAX_IN_FLIGHT: wholeNumber(1, 10_000)
       .default(512)
-      .describe('Calls to receivers that one worker has open at once; further work stays in the queue.'),
+      .describe(
+        'Deliveries that one worker sends at once; a quarter of these places is for all endpoints together that have not answered well lately. Further work waits in memory or in the queue.',
+      ),
     MAX_IN_FLIGHT_PER_ENDPOINT: wholeNumber(1, 10_000)
       .default(128)
       .describe(
-        'Most of these calls that one endpoint (callback URL) may have; further work goes back to the ledger. Divided by `PROCESSES`, with at least one for each.',
+        'Most of these calls that one callback URL may have; further work waits in memory, and beyond that in the ledger. Divided by `PROCESSES`, with at least one for each.',
+      ),
+    CIRCUIT_BREAKER_FAILURES: wholeNumber(1, 1000)
+      .default(5)
+      .describe(
+        'Deliveries that fail one after the other within 30 s before an endpoint is parked: what is for it is held until a probe succeeds. No answer counts for its origin (scheme, host and port), 429 and 5xx for its URL. Each worker counts for itself.',
       ),
     TEST_CALLBACK_AUTH: z
       .stringbool()

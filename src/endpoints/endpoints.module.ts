@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { SubscriptionsModule } from '../subscriptions/subscriptions.module.js';
+import { Admission } from './admission.service.js';
 import { EndpointsController } from './endpoints.controller.js';
 import { HoldRule } from './hold-rule.service.js';
 import { OpenEndpoints } from './open-endpoints.service.js';
@@ -7,7 +8,7 @@ import { OpenEndpoints } from './open-endpoints.service.js';
 @Module({
   imports: [SubscriptionsModule],
   controllers: [EndpointsController],
-  providers: [OpenEndpoints, HoldRule],
-  exports: [OpenEndpoints, HoldRule],
+  providers: [OpenEndpoints, HoldRule, Admission],
+  exports: [OpenEndpoints, HoldRule, Admission],
 })
 export class EndpointsModule {}

@@ -319,6 +319,12 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
         const newest = await findNewestHeld(test.postgres, subscriptionId);
         await test.postgres.dataSource.transaction((manager) => noteDrop(manager, subscriptionId, newest!));
       },
+      'held-expired': async () => {
+        await test.accept(2000);
+        await test.sql(
+          `UPDATE delivery SET state = 'held', held_for = 'paused', queued_at = NULL, expires_at = now() - interval '1 s'`,
+        );
+      },
       'queue-is-new': async () => {
         await test.age(await test.accept(2000), hourMs);
         await recordQueueCreation(test.postgres, Date.now());

@@ -14,7 +14,7 @@ import { putBack } from '../../src/ledger/put-back.js';
 import { retryNow } from '../../src/ledger/retry-now.js';
 import type { Delivery } from '../../src/ledger/delivery.js';
 import { unknownCounted } from '../../src/ledger/ledger.counters.js';
-import { attemptNumber, delivered, ended, held, retried, TestLedger } from '../support/ledger.js';
+import { attemptNumber, delivered, ended, retried, TestLedger } from '../support/ledger.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
 
 Logger.overrideLogger(false);
@@ -106,7 +106,7 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
   it('is not touched by other messages that find the same delivery queued', async () => {
     const delivery = await accept();
     expect(await claim(delivery)).toBe(true);
-    await test.settlements.settle(held(delivery));
+    await test.holds.hold(delivery, 'endpoint-busy');
     await test.settlements.settle(retried(delivery, 0));
     for (const state of ['failed', 'expired', 'cancelled'] as const)
       await test.settlements.settle(ended(delivery, state));
@@ -124,12 +124,11 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
     expect((await handOutDue(test.postgres, 100, null)).deliveries).toEqual([]);
   });
 
-  it.each(['waiting', 'held', 'failed', 'unknown'] as const)('ends with what its process says: %s', async (state) => {
+  it.each(['waiting', 'failed', 'unknown'] as const)('ends with what its process says: %s', async (state) => {
     const delivery = await accept();
     await claim(delivery);
     const attempt = attemptNumber(1);
-    if (state === 'held') await test.settlements.settle({ ...held(delivery), from: 'sending' });
-    else if (state === 'waiting') await test.settlements.settle({ ...retried(delivery, 0), from: 'sending' });
+    if (state === 'waiting') await test.settlements.settle({ ...retried(delivery, 0), from: 'sending' });
     else await test.settlements.settle({ ...delivery, from: 'sending', state, attempt });
     expect(await test.row(delivery)).toMatchObject({
       state,

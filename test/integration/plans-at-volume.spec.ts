@@ -14,12 +14,16 @@ import { endItems as endSending } from '../../src/ledger/end-sending.js';
 import { freeItems as freeAfterLease } from '../../src/ledger/free-after-lease.js';
 import { freeItems as freeOfDeadProcesses } from '../../src/ledger/free-of-dead-processes.js';
 import { findQueued, freeItems as freeQueuedBefore } from '../../src/ledger/free-queued-before.js';
+import { freeExpiredItems, freeTooLongItems } from '../../src/ledger/free-held.js';
+import { claimLooksItems, forgetItem } from '../../src/ledger/held-subscriptions.js';
+import { holdItems, holds } from '../../src/ledger/hold.service.js';
 import { findDue, handOutDueItems } from '../../src/ledger/hand-out-due.js';
 import { keepItems, leaveItems } from '../../src/ledger/keep-in-hand.service.js';
 import { createPartition, dayOfId, partitionsBetween } from '../../src/ledger/partitions.js';
 import { putBackItems } from '../../src/ledger/put-back.js';
 import { findBodies } from '../../src/ledger/read-bodies.js';
 import { readHeldItems } from '../../src/ledger/read-held.js';
+import { releaseItems } from '../../src/ledger/release.js';
 import { retryOne } from '../../src/ledger/retry-now.js';
 import { results, settleResults } from '../../src/ledger/settle.service.js';
 import { findState } from '../../src/ledger/state-of.js';
@@ -32,6 +36,8 @@ const dayMs = 86_400_000;
 /** A subscription that is being ended, and has no delivery that waits. */
 const ending = randomUUID();
 const newestId = 'ffffffff-ffff-7fff-bfff-ffffffffffff';
+/** A subscription of which much is held for its order, and nothing else. */
+const ordered = randomUUID();
 /** Of each state. A million take minutes to write; `npm run volume` has those. */
 const rows = 10_000;
 /**
@@ -74,12 +80,22 @@ describe('with much in every state, the cost of a statement is that of its own w
        FROM generate_series(1, ${rows}) AS n`,
     );
     await admin.query(
-      `INSERT INTO delivery (notification_id, subscription_id, state, next_at, queued_at, process)
+      `INSERT INTO delivery (notification_id, subscription_id, state, held_for, next_at, queued_at, process, expires_at)
        SELECT id, ('00000000-0000-4000-8000-' || lpad(to_hex(nr * 1000 + abs(hashtext(id::text)) % 100), 12, '0'))::uuid, state,
-         CASE WHEN state IN ('waiting', 'held', 'sending') THEN now() + interval '1 day' END,
-         CASE WHEN state = 'queued' THEN now() END, CASE WHEN state IN ('queued', 'sending') THEN 'alive' END
+         CASE WHEN state = 'held' THEN 'endpoint-parked'::held_reason END,
+         CASE WHEN state IN ('waiting', 'sending') THEN now() + interval '1 day' END,
+         CASE WHEN state = 'queued' THEN now() END, CASE WHEN state IN ('queued', 'sending') THEN 'alive' END,
+         CASE WHEN state = 'held' THEN now() + interval '1 day' END
        FROM notification CROSS JOIN unnest(enum_range(NULL::delivery_state)) WITH ORDINALITY AS s (state, nr)
        ORDER BY id`,
+    );
+    await admin.query(
+      `INSERT INTO delivery (notification_id, subscription_id, state, held_for) SELECT id, $1, 'held', 'order' FROM notification`,
+      [ordered],
+    );
+    await admin.query(
+      `INSERT INTO held_subscription (subscription_id, look_at) SELECT gen_random_uuid(), now() + interval '1 day'
+       FROM generate_series(1, ${rows})`,
     );
     await admin.query('ANALYZE');
     await hot.query(preferIndexes);
@@ -137,6 +153,11 @@ describe('with much in every state, the cost of a statement is that of its own w
     [readHeldItems, { subscription: ending, limit: 10_000 }],
     [dropItems, { subscription: ending, up_to: newestId, limit: 1000 }],
     [forgetDropItem, { subscription: ending, up_to: newestId }],
+    [releaseItems, { subscription: ordered, release_window: 16, limit: 16, process: null, longest_body: 8192 }],
+    [freeExpiredItems, { limit: 1000 }],
+    [freeTooLongItems, { subscription: ordered, before: 'ffffffff-ffff-ffff-ffff-ffffffffffff', limit: 1000 }],
+    [forgetItem, { subscription: ordered, idle_ms: 60_000 }],
+    [claimLooksItems, { claim_ms: 5000, limit: 64 }],
     [sweepProcesses, {}],
   ];
 
@@ -164,6 +185,7 @@ describe('with much in every state, the cost of a statement is that of its own w
     const key = { notification: delivery.notificationId, subscription };
     const day = dayOfId(delivery.notificationId);
     const statements: [Statement, Values][] = [
+      [holdItems(day), holds.bind([{ ...delivery, reason: 'endpoint-busy' }])],
       [settleResults(day), results.bind([delivered(delivery)])],
       [claimItems(day), { ...claims.bind([{ ...delivery, timeoutMs: 1000 }]), process: 'alive' }],
       [keepItems(day), { ...given, lease_ms: 1000, process: 'alive' }],
@@ -215,6 +237,9 @@ describe('with much in every state, the cost of a statement is that of its own w
       delivery_queued: ['free-queued-before', 'any-queued-for', 'free-after-lease'],
       delivery_process: ['free-of-dead-processes'],
       delivery_unsent: ['end-of-subscription', 'read-held', 'drop-held', 'forget-held-drop'],
+      delivery_held: ['release', 'free-held-too-long'],
+      delivery_released: ['release'],
+      delivery_held_expiry: ['free-held-expired'],
     };
     for (const [index, names] of Object.entries(byIndex)) {
       await hot.query('BEGIN');
