@@ -109,6 +109,7 @@ describe('what a paused subscription gets', () => {
     await become([held], 'held');
     await act(paused, 'resume');
     await become([held], 'delivered');
+    expect(receivedBy(paused)).toEqual([held]);
   });
 
   it('is dropped when an operator says so, and what is accepted after that is kept', async () => {
