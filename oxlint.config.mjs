@@ -56,6 +56,7 @@ export const arrows = {
     'endpoints',
     'retry-policy',
     'subscriptions',
+    'catalogue',
     'idempotency',
     'queue',
     'ledger',

@@ -41,6 +41,8 @@ export class CreateLedger1763625600001 implements MigrationInterface {
         next_at         timestamptz,
         -- held: why. It stays while the delivery is on its way after its release, so that those can be counted; then null
         held_for        held_reason,
+        -- held: since when
+        held_since      timestamptz,
         -- when it is no longer worth sending; null: always
         expires_at      timestamptz,
         -- queued: when it was handed to the queue; null once it is in a process' hand and the queue has forgotten it

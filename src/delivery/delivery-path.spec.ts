@@ -111,7 +111,6 @@ async function play(guarantee: DeliveryGuarantee): Promise<{ frames: string[]; s
         { for: () => defaultRetryPolicy } as never,
         heartbeat,
         reporter,
-        noneOpen,
       ),
       new DeliveryRecords(systemClock, { settle } as unknown as Settlements, none, claims, inHand, none, none),
     );

@@ -31,7 +31,7 @@ export class DeliveryRecords {
     await untilItWorks(() => this.settlements.settle(settlement), this.clock, stopping);
     const { state, attempt } = outcome;
     if (state === 'failed' || state === 'expired' || state === 'unknown') {
-      const reason = attempt?.error ?? outcome.reason ?? null;
+      const reason = attempt?.error ?? null;
       this.events.report({ event: 'delivery.dead', notificationId, subscriptionId, state, reason });
     }
     // 410: nothing more should ever be sent there (Standard Webhooks; RFC 9110 §15.5.11).

@@ -69,11 +69,6 @@ export function recoveryRules(postgres: Postgres, position: QueuePosition, logge
       },
     },
     {
-      // It was held until it was no longer worth sending. A worker ends it.
-      name: 'held-expired',
-      run: (stopping) => inBatches((limit) => freeHeldExpired(postgres, limit), stopping),
-    },
-    {
       // An operator had a paused subscription drop what it held.
       name: 'held-dropped',
       run: async (stopping) => {
@@ -85,6 +80,11 @@ export function recoveryRules(postgres: Postgres, position: QueuePosition, logge
         }
         return total;
       },
+    },
+    {
+      // It was held until it was no longer worth sending. A worker ends it.
+      name: 'held-expired',
+      run: (stopping) => inBatches((limit) => freeHeldExpired(postgres, limit), stopping),
     },
     {
       // The broker lost its queues. The new ones hold nothing that was handed out before the process that created them said so;

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { Catalogue } from '../catalogue/catalogue.service.js';
 import { releasedCounted } from '../endpoints/endpoints.metrics.js';
 import { OpenEndpoints } from '../endpoints/open-endpoints.service.js';
 import { planRelease, type ReleasePlan } from '../endpoints/plan-release.js';
@@ -10,7 +11,8 @@ import { firstWindow, nextWindow } from '../ledger/release-window.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { Enqueuer } from '../queue/enqueuer.service.js';
 import { RetryPolicies } from '../retry-policy/retry-policies.service.js';
-import { longestParkedSeconds } from '../retry-policy/retry-schedule.js';
+import { formatDuration, longestParkedSeconds } from '../retry-policy/retry-schedule.js';
+import type { Subscription } from '../subscriptions/subscription.js';
 import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
 import { inBatches } from './recovery-rules.js';
 
@@ -32,6 +34,7 @@ export class Releaser {
     private readonly openEndpoints: OpenEndpoints,
     private readonly retryPolicies: RetryPolicies,
     private readonly heartbeat: Heartbeat,
+    private readonly catalogue: Catalogue,
   ) {}
 
   /** Makes all looks that are due. @returns how many deliveries were released */
@@ -39,6 +42,8 @@ export class Releaser {
     let total = 0;
     while (this.enqueuer.isAccepting && !stopping.aborted) {
       const looks = await claimLooks(this.postgres, looksTogether);
+      // One that was just resumed in another process would be looked at as paused, and not soon again.
+      if (looks[0]) await this.catalogue.reach(looks[0].catalogueVersion);
       const released = await Promise.all(looks.map((look) => this.look(look)));
       total += released.reduce((sum, count) => sum + count, 0);
       if (looks.length < looksTogether) break;
@@ -47,17 +52,27 @@ export class Releaser {
   }
 
   /**
-   * Deliveries of parked endpoints that have waited for as long as their retry policy would have gone on trying are due: a worker
-   * ends them as failed.
+   * Deliveries of parked endpoints that were held for as long as their retry policy would have gone on trying are no longer worth
+   * sending: they are due, and a worker ends them as expired.
    */
   async freeHeldTooLong(stopping: AbortSignal): Promise<number> {
     let total = 0;
-    for (const { id, callbackUrl } of this.openEndpoints.isAnyOpen ? await this.subscriptions.list() : []) {
-      if (!this.openEndpoints.of(callbackUrl)) continue;
-      const acceptedBefore = this.heartbeat.ledgerNow() - longestParkedSeconds(this.retryPolicies.for(id)) * 1000;
-      total += await inBatches((limit) => freeHeldTooLong(this.postgres, id, acceptedBefore, limit), stopping);
+    for (const { id: subscriptionId, callbackUrl, pausedAt } of await this.parkable()) {
+      const endpoint = this.openEndpoints.of(callbackUrl);
+      if (pausedAt || !endpoint) continue;
+      const longestSeconds = longestParkedSeconds(this.retryPolicies.for(subscriptionId));
+      const heldBefore = this.heartbeat.ledgerNow() - longestSeconds * 1000;
+      const { address, openedAt, reason: why } = endpoint;
+      const reason = `held for ${formatDuration(longestSeconds)}: its endpoint ${address} is parked since ${openedAt.toISOString()}: ${why}`;
+      const tooLong = { subscriptionId, heldBefore, reason };
+      total += await inBatches((limit) => freeHeldTooLong(this.postgres, tooLong, limit), stopping);
     }
     return total;
+  }
+
+  /** Nearly always no endpoint is open, and there may be a hundred thousand subscriptions. */
+  private async parkable(): Promise<Subscription[]> {
+    return this.openEndpoints.isAnyOpen ? this.subscriptions.list() : [];
   }
 
   private async look(look: Look): Promise<number> {

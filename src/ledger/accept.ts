@@ -199,9 +199,10 @@ const insertOnTerms = statement(
   ),
   deliveries AS (
     INSERT INTO delivery
-      (notification_id, subscription_id, state, held_for, next_at, queued_at, process, expires_at, ended_at)
+      (notification_id, subscription_id, state, held_for, held_since, next_at, queued_at, process, expires_at, ended_at)
     SELECT id, subscription_id, state,
       CASE WHEN state = 'held' THEN held_for END,
+      CASE WHEN state = 'held' THEN now() END,
       CASE WHEN state = 'waiting' THEN GREATEST(not_before, now() + coalesce($delay_ms, 0) * interval '1 ms') END,
       CASE WHEN state = 'queued' THEN now() END,
       CASE WHEN state = 'queued' THEN $process END,

@@ -8,7 +8,7 @@ export const cancelOne = perDay(
   'cancel',
   (
     of,
-  ) => `UPDATE ${of('delivery')} d SET state = 'cancelled', next_at = NULL, process = NULL, generation = d.generation + 1, ended_at = now()
+  ) => `UPDATE ${of('delivery')} d SET state = 'cancelled', held_for = NULL, next_at = NULL, process = NULL, generation = d.generation + 1, ended_at = now()
    WHERE d.notification_id = $notification AND d.subscription_id = $subscription
      AND d.state IN ('queued', 'waiting', 'held', 'sending')`,
 );

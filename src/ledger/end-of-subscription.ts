@@ -54,7 +54,7 @@ export async function readEndings(postgres: Postgres, limit: number): Promise<No
 export const endItems = statement(
   'end-of-subscription',
   `UPDATE delivery d SET
-     state = ended.state, next_at = NULL, process = NULL, generation = d.generation + 1, ended_at = now(),
+     state = ended.state, held_for = NULL, next_at = NULL, process = NULL, generation = d.generation + 1, ended_at = now(),
      last_error = CASE WHEN ended.state = 'failed' THEN 'the subscription was disabled: its receiver answered 410 Gone'
        ELSE d.last_error END
    FROM (

@@ -7,7 +7,7 @@ import { unknownCounted } from './ledger.counters.js';
 export const endItems = statement(
   'end-sending',
   `UPDATE delivery d SET
-     state = 'unknown', next_at = NULL, process = NULL, ended_at = now(),
+     state = 'unknown', held_for = NULL, next_at = NULL, process = NULL, ended_at = now(),
      last_error = 'the worker ended, or could not report, after it had the right to send'
    FROM (
      SELECT notification_id, subscription_id FROM delivery

@@ -24,28 +24,35 @@ export async function freeHeldExpired(postgres: Postgres, limit: number): Promis
 
 export const freeTooLongItems = statement(
   'free-held-too-long',
-  `UPDATE delivery d SET state = 'waiting', next_at = now()
+  `UPDATE delivery d SET state = 'waiting', next_at = now(), expires_at = now(), last_error = $reason
    FROM (
      SELECT notification_id, subscription_id FROM delivery
-     WHERE subscription_id = $subscription AND state = 'held' AND held_for <> 'order' AND notification_id < $before
+     WHERE subscription_id = $subscription AND state = 'held' AND held_for <> 'order'
+       AND notification_id < $before AND held_since < to_timestamp($before_ms::float8 / 1000)
      ORDER BY notification_id LIMIT $limit FOR UPDATE SKIP LOCKED
    ) freed
    WHERE ${sameDelivery('freed')}`,
 );
 
 /**
- * Those of a subscription that were accepted before that time are due at once.
- * @param acceptedBefore milliseconds since 1970, by Postgres' clock
+ * Those of a subscription that have been held since before that time, without a call, are no longer worth sending, and due at once. A
+ * delivery is not accepted after it was held, so by its id the index leads to them.
+ * @param heldBefore milliseconds since 1970, by Postgres' clock
+ * @param reason for the operator who finds them expired
  * @returns how many
  */
 export async function freeHeldTooLong(
   postgres: Postgres,
-  subscriptionId: string,
-  acceptedBefore: number,
+  { subscriptionId, heldBefore, reason }: { subscriptionId: string; heldBefore: number; reason: string },
   limit: number,
 ): Promise<number> {
-  const values = { subscription: subscriptionId, before: firstIdAt(acceptedBefore), limit };
-  return postgres.affected(freeTooLongItems, values);
+  return postgres.affected(freeTooLongItems, {
+    subscription: subscriptionId,
+    before: firstIdAt(heldBefore),
+    before_ms: heldBefore,
+    reason,
+    limit,
+  });
 }
 
 /** The smallest UUIDv7 of that millisecond. */

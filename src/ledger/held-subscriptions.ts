@@ -15,6 +15,8 @@ export interface Look {
   /** Calls that its rate allowed and that were not used, when it was reckoned last, and the seconds since then. */
   rateCredit: number;
   secondsSinceCredit: number;
+  /** At least the version of the settings for which it is looked at (lookNow). */
+  catalogueVersion: number;
 }
 
 export const claimLooksItems = statement(
@@ -25,7 +27,8 @@ export const claimLooksItems = statement(
      WHERE look_at <= now() ORDER BY look_at LIMIT $limit FOR UPDATE SKIP LOCKED
    ) claimed
    WHERE s.subscription_id = claimed.subscription_id
-   RETURNING s.subscription_id, s.release_window, s.is_backlog, s.rate_credit, claimed.since`,
+   RETURNING s.subscription_id, s.release_window, s.is_backlog, s.rate_credit, claimed.since,
+     (SELECT version FROM catalogue) AS catalogue_version`,
 );
 
 /** Longer than a look takes. A dispatcher that dies in it leaves its looks to others from then on. */
@@ -39,6 +42,7 @@ export async function claimLooks(postgres: Postgres, limit: number): Promise<Loo
     is_backlog: boolean;
     rate_credit: number;
     since: number;
+    catalogue_version: string;
   }>(claimLooksItems, { claim_ms: claimMs, limit });
   return rows.map((row) => ({
     subscriptionId: row.subscription_id,
@@ -46,6 +50,7 @@ export async function claimLooks(postgres: Postgres, limit: number): Promise<Loo
     isBacklog: row.is_backlog,
     rateCredit: row.rate_credit,
     secondsSinceCredit: row.since,
+    catalogueVersion: Number(row.catalogue_version),
   }));
 }
 

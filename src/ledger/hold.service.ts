@@ -28,7 +28,7 @@ export const holdItems = perDay(
   (of) => `
     WITH held AS (
       UPDATE ${of('delivery')} d SET
-        state = 'held', held_for = item.reason::held_reason, next_at = NULL, queued_at = NULL, process = NULL
+        state = 'held', held_for = item.reason::held_reason, held_since = now(), next_at = NULL, queued_at = NULL, process = NULL
       FROM ${holds.from} WHERE ${stillHandedOut}
       RETURNING d.subscription_id, item.reason, item.is_released
     )

@@ -34,7 +34,8 @@ export const releaseItems = statement(
     FROM outstanding LEFT JOIN released r ON true LEFT JOIN LATERAL (
       SELECT CASE WHEN octet_length(body) <= $longest_body THEN body END AS body
       FROM notification WHERE id = r.notification_id OFFSET 0
-    ) n ON true`,
+    ) n ON true
+    ORDER BY r.notification_id`,
 );
 
 export interface Released {

@@ -8,7 +8,7 @@ import { ChunkLoader } from '../../src/delivery/chunk-loader.service.js';
 import { Dispatcher } from '../../src/dispatching/dispatcher.service.js';
 import { systemClock, type Clock } from '../../src/infra/clock.js';
 import type { Delivery } from '../../src/ledger/delivery.js';
-import { noteDrop } from '../../src/ledger/drop-held.js';
+import { findNewestHeld, noteDrop } from '../../src/ledger/drop-held.js';
 import {
   endDeliveries,
   forgetEnding,
@@ -309,11 +309,15 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
       },
       'subscription-ended': async () => void (await endingSubscription(2000)),
       'held-dropped': async () => {
-        const { subscriptionId } = await endingSubscription(2000, 'held');
-        await test.sql(`DELETE FROM subscription_ending; UPDATE delivery SET held_for = 'paused'`);
-        await test.postgres.dataSource.transaction((manager) =>
-          noteDrop(manager, subscriptionId, 'ffffffff-ffff-7fff-bfff-ffffffffffff'),
+        const subscriptionId = randomUUID();
+        const ids = Array.from({ length: 2000 }, () => uuidv7());
+        await test.sql(
+          `INSERT INTO delivery (notification_id, subscription_id, state, held_for)
+           SELECT id, $2, 'held', 'paused' FROM unnest($1::uuid[]) AS n (id)`,
+          [ids, subscriptionId],
         );
+        const newest = await findNewestHeld(test.postgres, subscriptionId);
+        await test.postgres.dataSource.transaction((manager) => noteDrop(manager, subscriptionId, newest!));
       },
       'held-expired': async () => {
         await test.accept(2000);

@@ -46,7 +46,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     for (const lane of lanes) void queue.consume(lane, 1000, keep);
     const enqueuer = new Enqueuer(queue, test.postgres, test.heartbeat);
     const policies = new RetryPolicies(test.postgres, catalogue);
-    return new Releaser(test.postgres, enqueuer, subscriptions, openEndpoints, policies, test.heartbeat);
+    return new Releaser(test.postgres, enqueuer, subscriptions, openEndpoints, policies, test.heartbeat, catalogue);
   };
 
   beforeAll(async () => {
@@ -54,13 +54,9 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     test = await TestLedger.open(prepared.settings);
     await test.heartbeat.onApplicationBootstrap();
     catalogue = new Catalogue(test.postgres);
-    subscriptions = new SubscriptionsService(
-      catalogue,
-      new SubscriptionDirectory(catalogue, test.postgres),
-      test.postgres,
-      new OperationalEvents(),
-    );
-    openEndpoints = new OpenEndpoints(test.postgres, new OperationalEvents());
+    const [directory, events] = [new SubscriptionDirectory(catalogue, test.postgres), new OperationalEvents()];
+    subscriptions = new SubscriptionsService(catalogue, directory, test.postgres, events);
+    openEndpoints = new OpenEndpoints(test.postgres, events);
     releaser = newReleaser();
   });
   beforeEach(async () => {
@@ -217,8 +213,8 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
       `UPDATE subscription SET paused_at = NULL, version = (SELECT version FROM catalogue) WHERE id = $1`,
       [paused],
     );
-    await catalogue.refresh();
-    await lookNow(test.postgres.dataSource.manager, paused);
+    // In another process: this one has not read it yet.
+    await test.postgres.dataSource.transaction((manager) => lookNow(manager, paused));
     expect(await releaser.releaseHeld(running)).toBe(5);
     expect(enqueued.map(({ notificationId }) => notificationId).toSorted()).toEqual(
       deliveries.map(({ notificationId }) => notificationId),
@@ -304,8 +300,12 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     await openEndpoints.open(url, 'HTTP 503', 5);
     expect(await releaser.freeHeldTooLong(running)).toBe(0);
     const now = await test.now();
-    expect(await freeHeldTooLong(test.postgres, subscription, now - hourMs, 10)).toBe(0);
-    expect(await freeHeldTooLong(test.postgres, subscription, now + hourMs, 2)).toBe(2);
+    const tooLong = { subscriptionId: subscription, heldBefore: now + hourMs, reason: 'held for long' };
+    expect(await freeHeldTooLong(test.postgres, { ...tooLong, heldBefore: now - hourMs }, 10)).toBe(0);
+    expect(await freeHeldTooLong(test.postgres, tooLong, 2)).toBe(2);
     expect(await states(deliveries)).toEqual(['waiting', 'waiting', 'held']);
+    expect(
+      await test.sql(`SELECT expires_at <= now() AS expired, last_error FROM delivery WHERE state = 'waiting'`),
+    ).toEqual(Array.from({ length: 2 }, () => ({ expired: true, last_error: 'held for long' })));
   });
 });

@@ -162,6 +162,16 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
     expect(await test.state(delivery)).toBe('delivered');
   });
 
+  it('lasts as long as the call may take, which differs from subscription to subscription', async () => {
+    const [hasty, patient] = [await accept(), await accept()];
+    await Promise.all([test.claims.claim(hasty, 1000), test.claims.claim(patient, 300_000)]);
+    await test.age([hasty, patient], 60_000);
+    expect(await endSending(test.postgres, 100)).toHaveLength(1);
+    expect([await test.state(hasty), await test.state(patient)]).toEqual(['unknown', 'sending']);
+    await test.age([patient], 300_000);
+    expect(await endSending(test.postgres, 100)).toHaveLength(1);
+  });
+
   it('is counted as unknown once, by the dispatcher or by its process', async () => {
     const before = await unknown();
     const late = await accept();

@@ -84,16 +84,6 @@ describe.each(stacks)('settling on the $name stack', (stack) => {
     expect(await test.attempts(delivery)).toEqual([]);
   });
 
-  it('keeps why a delivery ended that was not sent', async () => {
-    const delivery = await accept();
-    await settle({ ...ended(delivery), attempt: null, reason: 'its endpoint was parked' });
-    expect(await test.row(delivery)).toMatchObject({
-      state: 'failed',
-      attempts: 0,
-      last_error: 'its endpoint was parked',
-    });
-  });
-
   it('changes no row when a result is written twice', async () => {
     const [success, failure] = [await accept(), await accept()];
     for (let times = 0; times < 3; times++) {

@@ -22,8 +22,8 @@ import { keepItems, leaveItems } from '../../src/ledger/keep-in-hand.service.js'
 import { createPartition, dayOfId, partitionsBetween } from '../../src/ledger/partitions.js';
 import { putBackItems } from '../../src/ledger/put-back.js';
 import { findBodies } from '../../src/ledger/read-bodies.js';
-import { releaseItems } from '../../src/ledger/release.js';
 import { readHeldItems } from '../../src/ledger/read-held.js';
+import { releaseItems } from '../../src/ledger/release.js';
 import { retryOne } from '../../src/ledger/retry-now.js';
 import { results, settleResults } from '../../src/ledger/settle.service.js';
 import { findState } from '../../src/ledger/state-of.js';
@@ -33,11 +33,12 @@ import { createDatabase, type TestDatabase } from '../support/database.js';
 import { delivered } from '../support/ledger.js';
 
 const dayMs = 86_400_000;
+const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 /** A subscription that is being ended, and has no delivery that waits. */
 const ending = randomUUID();
+const newestId = 'ffffffff-ffff-7fff-bfff-ffffffffffff';
 /** A subscription of which much is held for its order, and nothing else. */
 const ordered = randomUUID();
-const newestId = 'ffffffff-ffff-7fff-bfff-ffffffffffff';
 /** Of each state. A million take minutes to write; `npm run volume` has those. */
 const rows = 10_000;
 /**
@@ -149,15 +150,18 @@ describe('with much in every state, the cost of a statement is that of its own w
     [freeQueuedBefore, { before_ms: Date.now() - dayMs, limit: 1000 }],
     [findQueued, { ms: dayMs }],
     [endOfSubscription, { subscription: ending, version: 1, limit: 1000 }],
-    [releaseItems, { subscription: ordered, release_window: 16, limit: 16, process: null, longest_body: 8192 }],
-    [freeExpiredItems, { limit: 1000 }],
-    [freeTooLongItems, { subscription: ordered, before: 'ffffffff-ffff-ffff-ffff-ffffffffffff', limit: 1000 }],
-    [forgetItem, { subscription: ordered, idle_ms: 60_000 }],
-    [claimLooksItems, { claim_ms: 5000, limit: 64 }],
     [newestHeldItem, { subscription: ending }],
     [readHeldItems, { subscription: ending, limit: 10_000 }],
     [dropItems, { subscription: ending, up_to: newestId, limit: 1000 }],
     [forgetDropItem, { subscription: ending, up_to: newestId }],
+    [releaseItems, { subscription: ordered, release_window: 16, limit: 16, process: null, longest_body: 8192 }],
+    [freeExpiredItems, { limit: 1000 }],
+    [
+      freeTooLongItems,
+      { subscription: ordered, before: lastId, before_ms: Date.now() + dayMs, reason: '', limit: 1000 },
+    ],
+    [forgetItem, { subscription: ordered, idle_ms: 60_000 }],
+    [claimLooksItems, { claim_ms: 5000, limit: 64 }],
     [sweepProcesses, {}],
   ];
 

@@ -22,8 +22,8 @@ import { Holds } from '../../src/ledger/hold.service.js';
 import { DeliveriesInHand } from '../../src/ledger/keep-in-hand.service.js';
 import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
 import { Settlements } from '../../src/ledger/settle.service.js';
-import { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
 import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
+import { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
 import { PublishService } from '../../src/publishing/publish.service.js';
 import type { Publication } from '../../src/publishing/publication.js';
 import { InProcessDeliveryQueue } from '../../src/queue/delivery-queue.in-process.js';
@@ -100,7 +100,7 @@ export class ModelProcess {
       new Idempotency(new PostgresIdempotencyStore(postgres), heartbeat),
       this.admission,
       new Sender(webhooks, reporter, config),
-      new Decider(catalogue, policies, heartbeat, reporter, this.openEndpoints),
+      new Decider(catalogue, policies, heartbeat, reporter),
       records,
     );
     const loader = new ChunkLoader(catalogue, postgres, heartbeat);
@@ -120,7 +120,7 @@ export class ModelProcess {
       heartbeat,
       config,
     );
-    this.releaser = new Releaser(postgres, enqueuer, subscriptions, this.openEndpoints, policies, heartbeat);
+    this.releaser = new Releaser(postgres, enqueuer, subscriptions, this.openEndpoints, policies, heartbeat, catalogue);
   }
 
   static async start(number: number, around: Surroundings): Promise<ModelProcess> {
