@@ -31,6 +31,10 @@ const commaSeparated = z.string().transform((value) =>
     .filter((part) => part !== ''),
 );
 
+const statuses = commaSeparated
+  .pipe(z.array(z.string().regex(/^[345]\d\d$/, { error: 'must be HTTP statuses from 300 to 599' })).min(1))
+  .transform((texts) => texts.map(Number));
+
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -109,7 +113,7 @@ export const settingsSchema = z
       .min(0.1)
       .max(300)
       .default(10)
-      .describe('Seconds one call to a receiver may take in all: connect, headers and body.'),
+      .describe('Seconds one call to a receiver may take: connecting, sending, and the headers of the answer.'),
     MAX_IN_FLIGHT: wholeNumber(1, 10_000)
       .default(512)
       .describe('Calls to receivers that one worker has open at once; further work stays in the queue.'),
@@ -117,6 +121,11 @@ export const settingsSchema = z
       .default(128)
       .describe(
         'Most of these calls that one endpoint (callback URL) may have; further work goes back to the ledger. Divided by `PROCESSES`, with at least one for each.',
+      ),
+    FINAL_STATUSES: statuses
+      .default([410, 415])
+      .describe(
+        'HTTP statuses, comma-separated, after which a delivery is not tried again. 410 also disables its subscription, unless it is left out here.',
       ),
     TEST_CALLBACK_AUTH: z
       .stringbool()

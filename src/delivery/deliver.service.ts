@@ -83,7 +83,7 @@ export class DeliverService {
     try {
       let outcome = await this.enter(task);
       if (!outcome) {
-        const response = await this.sender.send(delivery, subscription);
+        const response = await this.sender.send(delivery, subscription, 'at-least-once');
         window.leave(verdictOn(response), response.durationMs);
         outcome = await this.decider.decide(delivery, 'at-least-once', response);
       }
@@ -100,7 +100,7 @@ export class DeliverService {
     const held = await this.enter(task);
     if (held) return this.settle(delivery, held, 'queued', stopping);
     if (!(await this.claim(task))) return; // it was settled, handed out again, cancelled, or claimed before
-    const response = await this.sender.send(delivery, subscription);
+    const response = await this.sender.send(delivery, subscription, 'at-most-once');
     window.leave(verdictOn(response), response.durationMs);
     const outcome = await this.decider.decide(delivery, 'at-most-once', response);
     await this.settle(delivery, outcome, 'sending', stopping);
@@ -161,7 +161,7 @@ export class DeliverService {
     const settlement = { ...keyOf(delivery), from, ...outcome };
     await untilItWorks(() => this.settlements.settle(settlement), this.clock, stopping);
     // 410: nothing more should ever be sent there (Standard Webhooks; RFC 9110 §15.5.11).
-    if (outcome.attempt?.status === 410) await this.disable(delivery.subscriptionId);
+    if (this.decider.isGone(outcome)) await this.disable(delivery.subscriptionId);
   }
 
   private async disable(subscriptionId: string): Promise<void> {

@@ -22,6 +22,7 @@ import { Semaphore } from './semaphore.js';
 import { Sender } from './sender.service.js';
 import { WebhookClient } from './webhook-client.js';
 import { Worker } from './worker.service.js';
+import { answered } from '../../test/support/responses.js';
 
 Logger.overrideLogger(false);
 
@@ -62,13 +63,7 @@ async function play(guarantee: DeliveryGuarantee): Promise<{ frames: string[]; s
     post = () => {
       frames = framesHere();
       steps.push('post');
-      return Promise.resolve({
-        kind: 'answered' as const,
-        status: 204,
-        retryAfter: undefined,
-        durationMs: 1,
-        excerpt: '',
-      });
+      return Promise.resolve(answered(204));
     };
     abandonAll = () => {};
     close = () => Promise.resolve();
@@ -94,12 +89,13 @@ async function play(guarantee: DeliveryGuarantee): Promise<{ frames: string[]; s
       { find: () => subscription as Subscription } as unknown as SubscriptionsService,
       new Idempotency(store, heartbeat),
       claims,
-      new Sender(client, reporter),
+      new Sender(client, reporter, config),
       new Decider(
         { refresh: () => Promise.resolve() } as never,
         { for: () => defaultRetryPolicy } as never,
         heartbeat,
         reporter,
+        config,
       ),
       { settle } as unknown as Settlements,
       inHand,

@@ -10,3 +10,9 @@ export const filteredCounted = new Counter({
   name: 'heraut_deliveries_filtered_total',
   help: 'Messages of the queue that were not sent because their delivery had ended before: filtered by idempotency.',
 });
+
+export const callsSentAgain = new Counter({
+  name: 'heraut_calls_sent_again_total',
+  help: 'Calls that were sent again at once on a new connection, without using up an attempt, by what was lost.',
+  labelNames: ['lost'],
+});

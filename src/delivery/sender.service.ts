@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import type { Subscription } from '../subscriptions/subscription.js';
+import { Config } from '../config/config.module.js';
+import type { DeliveryGuarantee, Subscription } from '../subscriptions/subscription.js';
 import { AttemptReporter } from './attempt-reporter.service.js';
 import type { Loaded } from './chunk-loader.service.js';
 import { userAgent } from './user-agent.js';
@@ -8,15 +9,21 @@ import { WebhookClient, type WebhookResponse } from './webhook-client.js';
 /** One call to a receiver. */
 @Injectable()
 export class Sender {
+  private readonly timeoutMs: number;
+
   constructor(
     private readonly webhooks: WebhookClient,
     private readonly reporter: AttemptReporter,
-  ) {}
+    { settings }: Config,
+  ) {
+    this.timeoutMs = settings.NOTIFICATION_REQUESTS_TIMEOUT * 1000;
+  }
 
   /** Never rejects: what receivers do is a response. */
-  send(delivery: Loaded, { callbackUrl, auth }: Subscription): Promise<WebhookResponse> {
+  send(delivery: Loaded, { callbackUrl, auth }: Subscription, guarantee: DeliveryGuarantee): Promise<WebhookResponse> {
     const number = delivery.attempts + 1;
-    this.reporter.started(delivery, number);
+    const { timeoutMs } = this;
+    this.reporter.started(delivery, number, timeoutMs);
     return this.webhooks.post({
       url: callbackUrl,
       headers: {
@@ -28,6 +35,8 @@ export class Sender {
         'webhook-attempt': String(number),
       },
       body: delivery.body,
+      timeoutMs,
+      mayRepeat: guarantee === 'at-least-once',
     });
   }
 }

@@ -14,6 +14,7 @@ import type { Subscription } from '../../src/subscriptions/subscription.js';
 import type { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import { storeAdapters, type OpenStore } from '../support/idempotency-stores.js';
 import { attemptNumber, TestLedger } from '../support/ledger.js';
+import { answered } from '../support/responses.js';
 import { real, type PreparedStack } from '../support/stacks.js';
 
 const minuteMs = 60_000;
@@ -56,10 +57,10 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
     // One call a delivery; the test decides its outcome.
     const send = async () => {
       calls += 1;
-      return { kind: 'answered', status: 200, retryAfter: undefined, durationMs: 1, excerpt: '' };
+      return answered(200);
     };
     const nothing = {} as never;
-    const decider = new Decider(nothing, nothing, test.heartbeat, nothing);
+    const decider = new Decider(nothing, nothing, test.heartbeat, nothing, test.config);
     jest.spyOn(decider, 'decide').mockImplementation(() => Promise.resolve(outcome));
     deliver = new DeliverService(
       test.config,

@@ -81,8 +81,8 @@ export class ModelProcess {
       subscriptions,
       new Idempotency(new PostgresIdempotencyStore(postgres), heartbeat),
       new SendingClaims(postgres, heartbeat, config),
-      new Sender(webhooks, reporter),
-      new Decider(catalogue, policies, heartbeat, reporter),
+      new Sender(webhooks, reporter, config),
+      new Decider(catalogue, policies, heartbeat, reporter, config),
       new Settlements(postgres),
       inHand,
     );
