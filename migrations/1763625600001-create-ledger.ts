@@ -137,6 +137,11 @@ export class CreateLedger1763625600001 implements MigrationInterface {
         duration_ms     int NOT NULL,
         status          int,
         error           text,
+        -- null: over a connection that was kept open
+        connect_ms      int,
+        first_byte_ms   int,
+        -- of an attempt that was no success: the address called, headers of the answer, the beginning of its body
+        details         json,
         -- a result written twice stays one attempt: the answer to the first write was lost, or a repeated message found its seal
         PRIMARY KEY (notification_id, subscription_id, number, started_at)
       ) PARTITION BY RANGE (notification_id);

@@ -43,6 +43,7 @@ describe('settings', () => {
       TEST_CALLBACK_AUTH: 'false',
       TRUST_FORWARDED_HEADERS: 'true',
       CALLBACK_ALLOWED_NETWORKS: '10.0.0.0/8, fd00::/8',
+      FINAL_STATUSES: '410, 422',
     });
     expect(settings).toMatchObject({
       ...withUrls,
@@ -53,6 +54,7 @@ describe('settings', () => {
       TEST_CALLBACK_AUTH: false,
       TRUST_FORWARDED_HEADERS: true,
       CALLBACK_ALLOWED_NETWORKS: ['10.0.0.0/8', 'fd00::/8'],
+      FINAL_STATUSES: [410, 422],
     });
   });
 
@@ -85,6 +87,10 @@ describe('settings', () => {
     ['NOTIFICATION_REQUESTS_TIMEOUT', '0'],
     ['TIME_LEEWAY', '-5'],
     ['CALLBACK_NETWORKS', 'private'],
+    ['FINAL_STATUSES', ','],
+    ['FINAL_STATUSES', '410,gone'],
+    ['FINAL_STATUSES', '200'],
+    ['FINAL_STATUSES', '600'],
   ])('refuse %s=%s', (name, value) => {
     expect(refusal({ [name]: value })).toContain(`  ${name}`);
   });

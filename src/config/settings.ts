@@ -31,6 +31,10 @@ const commaSeparated = z.string().transform((value) =>
     .filter((part) => part !== ''),
 );
 
+const statuses = commaSeparated
+  .pipe(z.array(z.string().regex(/^[345]\d\d$/, { error: 'must be HTTP statuses from 300 to 599' })).min(1))
+  .transform((texts) => texts.map(Number));
+
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -110,7 +114,7 @@ export const settingsSchema = z
       .max(300)
       .default(10)
       .describe(
-        'Seconds one call to a receiver may take in all: connect, headers and body. A subscription may have a time of its own.',
+        'Seconds one call to a receiver may take: connecting, sending, and the headers of the answer. A subscription may have a time of its own.',
       ),
     MAX_IN_FLIGHT: wholeNumber(1, 10_000)
       .default(512)
@@ -126,6 +130,11 @@ export const settingsSchema = z
       .default(5)
       .describe(
         'Deliveries that fail one after the other within 30 s before an endpoint is parked: what is for it is held until a probe succeeds. No answer counts for its origin (scheme, host and port), 429 and 5xx for its URL. Each worker counts for itself.',
+      ),
+    FINAL_STATUSES: statuses
+      .default([410, 415])
+      .describe(
+        'HTTP statuses, comma-separated, after which a delivery is not tried again. 410 also disables its subscription, unless it is left out here.',
       ),
     TEST_CALLBACK_AUTH: z
       .stringbool()

@@ -53,7 +53,7 @@ export class DeliveriesController {
   @Get(':notificationId/:subscriptionId')
   @AdminOperation({
     id: 'delivery_read',
-    summary: 'One delivery with every attempt and the present state of its retries.',
+    summary: 'One delivery with every attempt, what its receiver answered, and what it does at this moment.',
     status: 200,
     answer: deliveryWithAttemptsOutput,
     problems: unknownDelivery,

@@ -32,9 +32,26 @@ const attemptOutput = z.strictObject({
   number: z.int().describe('Counts from 1.'),
   generation: z.int(),
   startedAt: time(),
-  durationMs: z.int(),
-  status: z.int().nullable(),
+  durationMs: z.int().describe('Until it was known what came of it: of a 2xx, until its headers were complete.'),
+  connectMs: z
+    .int()
+    .nullable()
+    .describe('What connecting took, with name lookup and TLS; null: an open connection was used, or none came about.'),
+  firstByteMs: z.int().nullable().describe('From the start to the first byte of the answer; null: not one came.'),
+  status: z.int().nullable().describe('HTTP status; null: there was no answer.'),
   error: z.string().nullable(),
+  address: z
+    .string()
+    .nullable()
+    .describe('IP address and port that were called. Like the two below it is kept of attempts that were no success.'),
+  responseHeaders: z
+    .record(z.string(), z.string())
+    .nullable()
+    .describe('Of the answer, the headers that help to find out why; null: there was no answer.'),
+  responseBody: z
+    .string()
+    .nullable()
+    .describe('The first 4 KB of the body, as far as they came within a second; null: there was no answer.'),
 });
 
 export const deliveryWithAttemptsOutput = z
@@ -47,11 +64,12 @@ export const deliveryWithAttemptsOutput = z
         status: z.enum(['sending', 'waiting']),
         lastStatus: z.int().nullable(),
         lastError: z.string().nullable(),
+        startedAt: time().nullable().describe('When the call was begun; null while it waits.'),
         nextAttemptAt: time().nullable(),
       })
       .nullable()
       .describe(
-        'The present state of its retries; null: it is not being retried, or this is its first attempt, or the live state is lost.',
+        'What it does at this moment; null: nothing, or its first call was begun less than a second ago, or the live state is lost.',
       ),
   })
   .meta({ id: 'DeliveryWithAttempts' });
@@ -98,7 +116,17 @@ export function deliveryWithAttemptsToShow(
 ): z.output<typeof deliveryWithAttemptsOutput> {
   return {
     ...deliveryToShow(delivery),
-    attempts: attempts.map((attempt) => ({ ...attempt, startedAt: attempt.startedAt.toISOString() })),
+    attempts: attempts.map(attemptToShow),
     live: live ?? null,
+  };
+}
+
+function attemptToShow({ details, startedAt, ...attempt }: KnownAttempt): z.output<typeof attemptOutput> {
+  return {
+    ...attempt,
+    startedAt: startedAt.toISOString(),
+    address: details?.address ?? null,
+    responseHeaders: details?.headers ?? null,
+    responseBody: details?.body ?? null,
   };
 }

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Postgres } from '../infra/postgres/postgres.js';
 import type { DeliveryKey, DeliveryState, HeldReason } from '../ledger/delivery.js';
+import type { Attempt, AttemptDetails } from '../ledger/settle.service.js';
 import * as statements from './find-deliveries.js';
 
 export interface KnownDelivery extends DeliveryKey {
@@ -23,14 +24,9 @@ export interface KnownDelivery extends DeliveryKey {
   endedAt: Date | null;
 }
 
-export interface KnownAttempt {
-  /** Counts from 1. */
-  number: number;
+export interface KnownAttempt extends Omit<Attempt, 'startedAt'> {
   generation: number;
   startedAt: Date;
-  durationMs: number;
-  status: number | null;
-  error: string | null;
 }
 
 /** Of the rows of a range, as many whole rows can be read and sorted in the time that it takes to search the range. */
@@ -72,8 +68,11 @@ export class DeliveryReader {
       generation: row.generation,
       startedAt: row.started_at,
       durationMs: row.duration_ms,
+      connectMs: row.connect_ms,
+      firstByteMs: row.first_byte_ms,
       status: row.status,
       error: row.error,
+      details: row.details,
     }));
   }
 
@@ -124,8 +123,11 @@ interface AttemptRow {
   generation: number;
   started_at: Date;
   duration_ms: number;
+  connect_ms: number | null;
+  first_byte_ms: number | null;
   status: number | null;
   error: string | null;
+  details: AttemptDetails | null;
 }
 
 function toDelivery(row: DeliveryRow): KnownDelivery {

@@ -103,7 +103,7 @@ export function one(key: DeliveryKey): { text: string; values: unknown[] } {
 }
 
 export const attempts = `
-  SELECT number, generation, started_at, duration_ms, status, error FROM attempt
+  SELECT number, generation, started_at, duration_ms, connect_ms, first_byte_ms, status, error, details FROM attempt
   WHERE notification_id = $1 AND subscription_id = $2 ORDER BY number, generation`;
 
 // The LIMIT keeps the planner from joining the other way round, which would read all notifications.

@@ -1,20 +1,37 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { Config } from '../config/config.module.js';
 import type { Delivery } from '../ledger/delivery.js';
 import type { Outcome } from '../ledger/settle.service.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import type { DeliveryGuarantee } from '../subscriptions/subscription.js';
-import { AttemptStates } from './attempt-states.js';
+import { AttemptStates, type AttemptState } from './attempt-states.js';
 import { attemptsCounted } from './delivery.counters.js';
 
 /** How long after the end of its call the live state of a delivery is kept, for what comes in between. */
 const slackMs = 6000;
 
-/** Tells operators of attempts, as they happen: in the log, in the counters, and in the live state of what is retried. */
+/**
+ * A first attempt gets a live state when its call has been open for this long. Most are over within milliseconds, before anybody
+ * could look, and one more write to Redis for each would cost a worker a tenth of its CPU.
+ */
+const shownAfterMs = 1000;
+
+interface OpenCall {
+  /** Milliseconds since 1970, by the ledger's clock. */
+  startedAt: number;
+  timeoutMs: number;
+}
+
+/** Tells operators of attempts, as they happen: in the log, in the counters, and in the live state. */
 @Injectable()
-export class AttemptReporter {
+export class AttemptReporter implements OnModuleDestroy {
   private readonly logger = new Logger('Delivery');
   private readonly leaseMs: number;
+  /** First attempts that are not shown yet, in the order of their starts. */
+  private readonly young = new Map<Delivery, OpenCall>();
+  /** First attempts whose live state says that they are being sent. */
+  private readonly shown = new Set<Delivery>();
+  private readonly sweep: NodeJS.Timeout;
 
   constructor(
     private readonly attemptStates: AttemptStates,
@@ -22,25 +39,26 @@ export class AttemptReporter {
     { settings }: Config,
   ) {
     this.leaseMs = settings.DELIVERY_LEASE_MS;
+    this.sweep = setInterval(() => this.showLong(), shownAfterMs / 4).unref();
   }
 
-  /** Before the call. First attempts are too many, and over too soon, to be worth a live state. */
+  onModuleDestroy(): void {
+    clearInterval(this.sweep);
+  }
+
+  /** Before the call. */
   started(delivery: Delivery, number: number, timeoutMs: number): void {
-    if (number === 1) return;
-    const state = {
-      attempt: number,
-      status: 'sending',
-      lastStatus: null,
-      lastError: null,
-      nextAttemptAt: null,
-    } as const;
-    this.attemptStates.put(delivery, state, timeoutMs + slackMs);
+    const call = { startedAt: this.heartbeat.ledgerNow(), timeoutMs };
+    if (number === 1) this.young.set(delivery, call);
+    else this.show(delivery, number, call);
   }
 
   /** After the call, and what it came to. */
   ended(delivery: Delivery, guarantee: DeliveryGuarantee, outcome: Outcome): void {
     attemptsCounted.inc({ guarantee, outcome: outcome.state });
     this.log(delivery, outcome);
+    this.young.delete(delivery);
+    const wasShown = this.shown.delete(delivery) || delivery.attempts > 0;
     if (outcome.state === 'waiting' && outcome.attempt) {
       const { number, status, error } = outcome.attempt;
       const nextAttemptAt = new Date(this.heartbeat.ledgerNow() + outcome.delayMs).toISOString();
@@ -49,15 +67,38 @@ export class AttemptReporter {
         status: 'waiting',
         lastStatus: status,
         lastError: error,
+        startedAt: null,
         nextAttemptAt,
       } as const;
       this.attemptStates.put(delivery, state, outcome.delayMs + this.leaseMs);
-    } else if (delivery.attempts > 0) this.attemptStates.remove(delivery);
+    } else if (wasShown) this.attemptStates.remove(delivery);
+  }
+
+  private showLong(): void {
+    const latest = this.heartbeat.ledgerNow() - shownAfterMs;
+    for (const [delivery, call] of this.young) {
+      if (call.startedAt > latest) return;
+      this.young.delete(delivery);
+      this.shown.add(delivery);
+      this.show(delivery, 1, call);
+    }
+  }
+
+  private show(delivery: Delivery, attempt: number, { startedAt, timeoutMs }: OpenCall): void {
+    const state: AttemptState = {
+      attempt,
+      status: 'sending',
+      lastStatus: null,
+      lastError: null,
+      startedAt: new Date(startedAt).toISOString(),
+      nextAttemptAt: null,
+    };
+    this.attemptStates.put(delivery, state, timeoutMs + slackMs);
   }
 
   private log({ notificationId, subscriptionId }: Delivery, { state, attempt }: Outcome): void {
     if (!attempt) return;
-    const { number, durationMs, status, error } = attempt;
+    const { number, durationMs, status, error, details } = attempt;
     const event = {
       event: 'delivery.attempted',
       notificationId,
@@ -68,6 +109,6 @@ export class AttemptReporter {
       outcome: state,
     };
     if (state === 'delivered') this.logger.log(event);
-    else this.logger.warn({ ...event, reason: error });
+    else this.logger.warn({ ...event, reason: error, address: details?.address ?? null });
   }
 }

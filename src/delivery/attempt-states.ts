@@ -1,17 +1,19 @@
 import type { DeliveryKey } from '../ledger/delivery.js';
 
-/** Where a delivery that is being retried stands at this moment. */
+/** Where a delivery stands at this moment that is being sent, or waits to be sent again. */
 export interface AttemptState {
   /** Counts from 1. */
   attempt: number;
   status: 'sending' | 'waiting';
   lastStatus: number | null;
   lastError: string | null;
+  /** When its call was begun: RFC 3339, UTC; null while it waits. */
+  startedAt: string | null;
   /** RFC 3339, UTC; null while it is being sent. */
   nextAttemptAt: string | null;
 }
 
-/** The live view of deliveries that failed at least once. The ledger has it for good; this may be lost at any time. */
+/** The live view of deliveries that failed at least once, or whose first call takes long. The ledger has it for good; this may be lost at any time. */
 export abstract class AttemptStates {
   /** Never waits and never throws: what cannot be remembered is still in the ledger. */
   abstract put(key: DeliveryKey, state: AttemptState, keepMs: number): void;

@@ -2,25 +2,10 @@ import { describe, expect, it } from '@jest/globals';
 import { defaultRetryPolicy } from '../retry-policy/retry-schedule.js';
 import { decideOutcome, type Circumstances } from './decide-outcome.js';
 import type { WebhookResponse } from './webhook-client.js';
+import { abandoned, answered, unanswered } from '../../test/support/responses.js';
 
 const now = Date.parse('2026-11-20T12:00:00Z');
 const policy = defaultRetryPolicy;
-
-function answered(
-  status: number,
-  { retryAfter, excerpt = '' }: { retryAfter?: string; excerpt?: string } = {},
-): WebhookResponse {
-  return { kind: 'answered', status, retryAfter, durationMs: 12, excerpt };
-}
-
-const unanswered = (reason: string, wasSent = true): WebhookResponse => ({
-  kind: 'unanswered',
-  reason,
-  durationMs: 12,
-  wasSent,
-});
-
-const abandoned = (wasSent: boolean): WebhookResponse => ({ kind: 'abandoned', durationMs: 12, wasSent });
 
 const usual: Circumstances = {
   guarantee: 'at-least-once',
@@ -28,6 +13,7 @@ const usual: Circumstances = {
   startedAt: now - 12,
   failures: 0,
   policy,
+  finalStatuses: new Set([410, 415]),
   expiresAt: null,
   nowMs: now,
   random: 0,
@@ -36,14 +22,23 @@ const decide = (response: WebhookResponse, failures = 0) => decideOutcome(respon
 
 describe('what comes of an attempt', () => {
   it.each([200, 201, 202, 204, 206, 299])('%i is delivered', (status) => {
-    expect(decide(answered(status, { excerpt: 'thanks' }))).toEqual({
+    expect(decide(answered(status, { connectMs: 3, firstByteMs: 9, address: '192.0.2.1:80' }))).toEqual({
       state: 'delivered',
-      attempt: { number: 3, startedAt: now - 12, durationMs: 12, status, error: null },
+      attempt: {
+        number: 3,
+        startedAt: now - 12,
+        durationMs: 12,
+        connectMs: 3,
+        firstByteMs: 9,
+        status,
+        error: null,
+        details: null,
+      },
     });
   });
 
   it.each([300, 301, 302, 307, 308, 400, 401, 404, 408, 429, 500, 502, 503, 504, 599])('%i is retried', (status) => {
-    expect(decide(answered(status))).toEqual({
+    expect(decide(answered(status))).toMatchObject({
       state: 'waiting',
       delayMs: 25_000,
       attempt: { number: 3, startedAt: now - 12, durationMs: 12, status, error: `HTTP ${status}` },
@@ -57,8 +52,14 @@ describe('what comes of an attempt', () => {
     });
   });
 
-  it('410 is final, however many retries are left', () => {
-    expect(decide(answered(410))).toMatchObject({ state: 'failed', attempt: { status: 410 } });
+  it.each([410, 415])('%i is final, however many retries are left', (status) => {
+    expect(decide(answered(status))).toMatchObject({ state: 'failed', attempt: { status } });
+  });
+
+  it('final is what the installation says', () => {
+    const decideWith = (status: number) =>
+      decideOutcome(answered(status), { ...usual, finalStatuses: new Set([422]) }).state;
+    expect([410, 415, 422].map(decideWith)).toEqual(['waiting', 'waiting', 'failed']);
   });
 
   it('a failure after the last retry is final, and not before', () => {
@@ -86,45 +87,55 @@ describe('what comes of an attempt', () => {
   });
 
   it.each([
-    ['later than the schedule', '120', 120_000],
-    ['earlier than the schedule', '3', 25_000],
-    ['at once', '0', 25_000],
-    ['with a date', 'Fri, 20 Nov 2026 12:05:00 GMT', 300_000],
-    ['with a date that is over', 'Fri, 20 Nov 2026 11:00:00 GMT', 25_000],
-    ['in words', 'tomorrow', 25_000],
-    ['with a negative number', '-60', 25_000],
-    ['for more than a day', '90000', 86_400_000],
-    ['for three centuries', '9999999999', 86_400_000],
-    ['for longer than a number can say', '9'.repeat(400), 86_400_000],
-    ['on a day that is far away', 'Fri, 20 Nov 2099 12:00:00 GMT', 86_400_000],
-  ])('a Retry-After %s is honoured within reason, never sooner than the schedule', (_asked, retryAfter, delayMs) => {
-    for (const status of [429, 503, 302]) expect(decide(answered(status, { retryAfter }))).toMatchObject({ delayMs });
+    ['later than the schedule', 120_000, 120_000],
+    ['earlier than the schedule', 3000, 25_000],
+    ['at once', 0, 25_000],
+    ['nothing', null, 25_000],
+  ])('what the receiver asks (%s) is honoured, never sooner than the schedule', (_asked, askedMs, delayMs) => {
+    for (const status of [429, 503, 302])
+      expect(decide(answered(status, { askedDelayMs: askedMs }))).toMatchObject({ delayMs });
   });
 
   it('a Retry-After does not give a retry that the policy does not', () => {
-    expect(decide(answered(503, { retryAfter: '1' }), policy.maxRetries)).toMatchObject({ state: 'failed' });
+    expect(decide(answered(503, { askedDelayMs: 1000 }), policy.maxRetries)).toMatchObject({ state: 'failed' });
   });
 
-  it('the beginning of the answer is kept with a failure', () => {
-    expect(decide(answered(500, { excerpt: '<h1>Oops</h1>' }))).toMatchObject({
-      attempt: { error: 'HTTP 500: <h1>Oops</h1>' },
+  it('of a failure the answer is kept, and in its error the beginning of the body', () => {
+    const body = `<h1>Oops</h1>${'x'.repeat(4000)}`;
+    const headers = { server: 'nginx', 'retry-after': '5' };
+    expect(decide(answered(500, { headers, body, address: '[::1]:443' })).attempt).toMatchObject({
+      error: `HTTP 500: ${body.slice(0, 500)}`,
+      details: { address: '[::1]:443', headers, body },
     });
   });
 
+  it('of a call without an answer the address is kept, if there was one', () => {
+    const { attempt } = decide({ ...unanswered('ECONNRESET'), address: '192.0.2.1:80' });
+    expect(attempt?.details).toEqual({ address: '192.0.2.1:80', headers: null, body: null });
+    expect(decide(unanswered('ENOTFOUND', false)).attempt?.details).toBeNull();
+  });
+
   it('a NUL character, which Postgres cannot store, is left out of what is kept', () => {
-    expect(decide(answered(500, { excerpt: 'a\0b\0' }))).toMatchObject({ attempt: { error: 'HTTP 500: ab' } });
+    const failed = decide(answered(500, { headers: { server: 'n\0x' }, body: 'a\0b\0' }));
+    expect(failed.attempt).toMatchObject({
+      error: 'HTTP 500: ab',
+      details: { headers: { server: 'nx' }, body: 'ab' },
+    });
     expect(decide(unanswered('\0no\0'))).toMatchObject({ attempt: { error: 'no' } });
   });
 
   it('half a character, which Postgres cannot store, is left out of what is kept', () => {
-    expect(decide(answered(410, { excerpt: 'a\ud83d' }))).toMatchObject({ attempt: { error: 'HTTP 410: a\ufffd' } });
+    const body = `${'x'.repeat(499)}😀`;
+    expect(decide(answered(500, { body }))).toMatchObject({
+      attempt: { error: `HTTP 500: ${'x'.repeat(499)}\ufffd`, details: { body } },
+    });
+    expect(decide(answered(500, { body: 'a\ud83d' }))).toMatchObject({ attempt: { details: { body: 'a\ufffd' } } });
     const cutInTheMiddle = unanswered(`${'x'.repeat(999)}😀`);
     expect(decide(cutInTheMiddle)).toMatchObject({ attempt: { error: `${'x'.repeat(999)}\ufffd` } });
   });
 
-  it('a long text is cut to 1000 characters', () => {
-    const outcome = decide(unanswered('x'.repeat(5000)));
-    expect(outcome).toMatchObject({ attempt: { error: 'x'.repeat(1000) } });
+  it('a long reason is cut to 1000 characters', () => {
+    expect(decide(unanswered('x'.repeat(5000)))).toMatchObject({ attempt: { error: 'x'.repeat(1000) } });
   });
 });
 
@@ -141,7 +152,7 @@ describe('what comes of an attempt that may be the only one', () => {
   });
 
   it('is unknown when it was sent and nobody learnt what came of it', () => {
-    expect(decideOnce(unanswered('no complete answer within 10 s'))).toMatchObject({ state: 'unknown' });
+    expect(decideOnce(unanswered('no answer within 10 s'))).toMatchObject({ state: 'unknown' });
     expect(decideOnce(abandoned(true))).toMatchObject({ state: 'unknown' });
   });
 

@@ -1,12 +1,11 @@
-import type { Attempt, Outcome } from '../ledger/settle.service.js';
+import type { Attempt, AttemptDetails, Outcome } from '../ledger/settle.service.js';
 import { delaySeconds, type RetryPolicy } from '../retry-policy/retry-schedule.js';
 import type { DeliveryGuarantee } from '../subscriptions/subscription.js';
-import { parseRetryAfter } from './retry-after.js';
 import type { WebhookResponse } from './webhook-client.js';
 
-/** A receiver may not ask for more: 24 hours. */
-const maxRetryAfterMs = 86_400_000;
 const maxErrorCharacters = 1000;
+/** Of the body; what is kept of it beyond that is in the details of the attempt. */
+const maxExcerptCharacters = 500;
 
 export interface Circumstances {
   guarantee: DeliveryGuarantee;
@@ -17,6 +16,8 @@ export interface Circumstances {
   /** Failed attempts before this one that count for the schedule. */
   failures: number;
   policy: RetryPolicy;
+  /** HTTP statuses after which it is not tried again. */
+  finalStatuses: ReadonlySet<number>;
   /** Milliseconds since 1970, by the ledger's clock; null: it is worth sending for ever. */
   expiresAt: number | null;
   nowMs: number;
@@ -32,9 +33,8 @@ const isAmbiguous = (response: WebhookResponse): boolean => response.kind !== 'a
 
 /** The outcome of a delivery after one attempt. */
 export function decideOutcome(response: WebhookResponse, circumstances: Circumstances): Outcome {
-  const { guarantee, number, startedAt, failures, policy, expiresAt, nowMs, random } = circumstances;
-  const status = response.kind === 'answered' ? response.status : null;
-  const attempt: Attempt = { number, startedAt, durationMs: response.durationMs, status, error: errorOf(response) };
+  const { guarantee, failures, policy, finalStatuses, expiresAt, nowMs, random } = circumstances;
+  const attempt = attemptOf(response, circumstances);
   if (isSuccess(response)) return { state: 'delivered', attempt };
   if (guarantee === 'at-most-once') {
     if (isAmbiguous(response)) return { state: 'unknown', attempt };
@@ -43,38 +43,49 @@ export function decideOutcome(response: WebhookResponse, circumstances: Circumst
   }
   // Our own doing: another process sends it, and the receiver's failures do not count it.
   if (response.kind === 'abandoned') return { state: 'waiting', attempt: null, delayMs: 0 };
-  // 410: the receiver says it is gone for good (Standard Webhooks; RFC 9110 §15.5.11).
-  if (status === 410 || failures >= policy.maxRetries) return { state: 'failed', attempt };
+  const isFinal = attempt.status !== null && finalStatuses.has(attempt.status);
+  if (isFinal || failures >= policy.maxRetries) return { state: 'failed', attempt };
   const backoffMs = delaySeconds(policy, failures, random) * 1000;
-  const askedMs = response.kind === 'answered' ? askedDelayMs(response.retryAfter, nowMs) : 0;
-  const delayMs = Math.max(backoffMs, askedMs);
+  // Never earlier than asked.
+  const askedMs = response.kind === 'answered' ? response.askedDelayMs : null;
+  const delayMs = Math.max(backoffMs, askedMs ?? 0);
   if (expiresAt !== null && nowMs + delayMs >= expiresAt) return { state: 'expired', attempt };
   return { state: 'waiting', attempt, delayMs };
 }
 
-/** Never earlier than asked, within reason. */
-function askedDelayMs(retryAfter: string | undefined, nowMs: number): number {
-  if (retryAfter === undefined) return 0;
-  return Math.min(maxRetryAfterMs, parseRetryAfter(retryAfter, nowMs) ?? 0);
+function attemptOf(response: WebhookResponse, { number, startedAt }: Circumstances): Attempt {
+  const { durationMs, connectMs, firstByteMs } = response;
+  return {
+    number,
+    startedAt,
+    durationMs,
+    connectMs,
+    firstByteMs,
+    status: response.kind === 'answered' ? response.status : null,
+    error: errorOf(response),
+    details: isSuccess(response) ? null : detailsOf(response),
+  };
+}
+
+/** Nobody asks what a receiver said that took its delivery; of any other one, everything. */
+function detailsOf(response: WebhookResponse): AttemptDetails | null {
+  const { address } = response;
+  if (response.kind !== 'answered') return address === null ? null : { address, headers: null, body: null };
+  const { headers, body } = response;
+  const storable = Object.entries(headers).map(([name, value]) => [name, storableText(value)]);
+  return { address, headers: Object.fromEntries(storable) as Record<string, string>, body: storableText(body) };
 }
 
 function errorOf(response: WebhookResponse): string | null {
   if (response.kind === 'abandoned') return 'the worker stopped before the answer came';
-  if (response.kind === 'answered') {
-    return response.status < 300
-      ? null
-      : textOf(`HTTP ${response.status}${response.excerpt && `: ${response.excerpt}`}`);
-  }
-  return textOf(response.reason);
+  if (isSuccess(response)) return null;
+  if (response.kind === 'unanswered') return storableText(response.reason.slice(0, maxErrorCharacters));
+  const excerpt = response.body.slice(0, maxExcerptCharacters);
+  return storableText(`HTTP ${response.status}${excerpt && `: ${excerpt}`}`);
 }
 
 /**
  * Postgres stores neither a NUL character nor half of a surrogate pair, which a cut may leave; a receiver could send one
  * to keep its failures out of the ledger.
  */
-function textOf(text: string): string {
-  return text
-    .replaceAll('\0', '')
-    .slice(0, maxErrorCharacters)
-    .replaceAll(/\p{Surrogate}/gu, '\ufffd');
-}
+const storableText = (text: string): string => text.replaceAll('\0', '').replaceAll(/\p{Surrogate}/gu, '\ufffd');

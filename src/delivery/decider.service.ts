@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Catalogue } from '../catalogue/catalogue.service.js';
+import { Config } from '../config/config.module.js';
 import type { Delivery } from '../ledger/delivery.js';
 import type { Outcome } from '../ledger/settle.service.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
@@ -12,12 +13,17 @@ import type { WebhookResponse } from './webhook-client.js';
 /** Gathers the circumstances of an attempt for the pure rules of decide-outcome.ts, and reports what they decide. */
 @Injectable()
 export class Decider {
+  private readonly finalStatuses: ReadonlySet<number>;
+
   constructor(
     private readonly catalogue: Catalogue,
     private readonly retryPolicies: RetryPolicies,
     private readonly heartbeat: Heartbeat,
     private readonly reporter: AttemptReporter,
-  ) {}
+    { settings }: Config,
+  ) {
+    this.finalStatuses = new Set(settings.FINAL_STATUSES);
+  }
 
   /** The outcome of a delivery that must not be sent any more; undefined: it may be sent. */
   endingOf({ expiresAt }: Delivery, subscription: Subscription): Outcome | undefined {
@@ -37,6 +43,7 @@ export class Decider {
       startedAt,
       failures: delivery.failures,
       policy: this.retryPolicies.for(delivery.subscriptionId),
+      finalStatuses: this.finalStatuses,
       expiresAt: delivery.expiresAt,
       nowMs: this.heartbeat.ledgerNow(),
       random: Math.random(),

@@ -106,8 +106,8 @@ export class DeliverService {
     try {
       stopping.throwIfAborted();
       this.admission.begin(place);
-      const response = await this.sender.send(delivery, subscription);
-      this.admission.leave(place, verdictOn(response, this.clock.now()), response.durationMs, delivery);
+      const response = await this.sender.send(delivery, subscription, 'at-least-once');
+      this.admission.leave(place, verdictOn(response), response.durationMs, delivery);
       const outcome = await this.decider.decide(delivery, 'at-least-once', response);
       await (isSealed(outcome) ? key.lock.seal(toSeal(outcome), this.sealMs(subscription)) : key.lock.release());
       await this.records.settle(delivery, outcome, 'queued', stopping);
@@ -121,8 +121,8 @@ export class DeliverService {
     const timeoutMs = callTimeoutMs(subscription, this.settings);
     if (!(await this.records.claim(delivery, timeoutMs, stopping))) return;
     this.admission.begin(place);
-    const response = await this.sender.send(delivery, subscription);
-    this.admission.leave(place, verdictOn(response, this.clock.now()), response.durationMs, delivery);
+    const response = await this.sender.send(delivery, subscription, 'at-most-once');
+    this.admission.leave(place, verdictOn(response), response.durationMs, delivery);
     const outcome = await this.decider.decide(delivery, 'at-most-once', response);
     await this.records.settle(delivery, outcome, 'sending', stopping);
   }

@@ -26,6 +26,7 @@ import { Semaphore } from './semaphore.js';
 import { Sender } from './sender.service.js';
 import { WebhookClient } from './webhook-client.js';
 import { Worker } from './worker.service.js';
+import { answered } from '../../test/support/responses.js';
 
 Logger.overrideLogger(false);
 
@@ -67,13 +68,7 @@ async function play(guarantee: DeliveryGuarantee): Promise<{ frames: string[]; s
     post = () => {
       frames = framesHere();
       steps.push('post');
-      return Promise.resolve({
-        kind: 'answered' as const,
-        status: 204,
-        retryAfter: undefined,
-        durationMs: 1,
-        excerpt: '',
-      });
+      return Promise.resolve(answered(204));
     };
     abandonAll = () => {};
     close = () => Promise.resolve();
@@ -111,8 +106,9 @@ async function play(guarantee: DeliveryGuarantee): Promise<{ frames: string[]; s
         { for: () => defaultRetryPolicy } as never,
         heartbeat,
         reporter,
+        config,
       ),
-      new DeliveryRecords(systemClock, { settle } as unknown as Settlements, none, claims, inHand, none, none),
+      new DeliveryRecords(systemClock, { settle } as unknown as Settlements, none, claims, inHand, none, none, config),
     );
     const queue = new InProcessDeliveryQueue('process', 10);
     const bodies = new LargeBodies(new Map(), new Semaphore(1), () => Promise.resolve(undefined));

@@ -1,4 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { Config } from '../config/config.module.js';
 import { Clock } from '../infra/clock.js';
 import { SendingClaims } from '../ledger/claim-sending.service.js';
 import type { Delivery, HeldReason } from '../ledger/delivery.js';
@@ -14,6 +15,7 @@ import { untilItWorks } from './until-it-works.js';
 @Injectable()
 export class DeliveryRecords {
   private readonly logger = new Logger('Delivery');
+  private readonly goneIsFinal: boolean;
 
   constructor(
     private readonly clock: Clock,
@@ -23,7 +25,10 @@ export class DeliveryRecords {
     private readonly inHand: DeliveriesInHand,
     private readonly subscriptions: SubscriptionsService,
     private readonly events: OperationalEvents,
-  ) {}
+    { settings }: Config,
+  ) {
+    this.goneIsFinal = settings.FINAL_STATUSES.includes(410);
+  }
 
   async settle(delivery: Delivery, outcome: Outcome, from: 'queued' | 'sending', stopping: AbortSignal): Promise<void> {
     const { notificationId, subscriptionId, generation } = delivery;
@@ -35,7 +40,7 @@ export class DeliveryRecords {
       this.events.report({ event: 'delivery.dead', notificationId, subscriptionId, state, reason });
     }
     // 410: nothing more should ever be sent there (Standard Webhooks; RFC 9110 §15.5.11).
-    if (attempt?.status === 410) await this.disable(subscriptionId);
+    if (attempt?.status === 410 && this.goneIsFinal) await this.disable(subscriptionId);
   }
 
   /** It may not be sent now: a dispatcher releases it. */

@@ -16,3 +16,9 @@ export const heldCounted = new Counter({
   help: 'Deliveries that a worker gave back to the ledger because they could not be sent now, by reason.',
   labelNames: ['reason'],
 });
+
+export const callsSentAgain = new Counter({
+  name: 'heraut_calls_sent_again_total',
+  help: 'Calls that were sent again at once on a new connection, without using up an attempt, by what was lost.',
+  labelNames: ['lost'],
+});

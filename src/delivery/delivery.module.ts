@@ -15,7 +15,7 @@ import { DeliveryRecords } from './delivery-records.service.js';
 import { DeliverService } from './deliver.service.js';
 import { Sender } from './sender.service.js';
 import { WebhookClient } from './webhook-client.js';
-import { UndiciWebhookClient } from './webhook-client.undici.js';
+import { HttpWebhookClient } from './webhook-client.http.js';
 import { Worker } from './worker.service.js';
 
 /** The sending path: what a process with the role `worker` does. */
@@ -41,7 +41,7 @@ import { Worker } from './worker.service.js';
     {
       provide: WebhookClient,
       inject: [Config],
-      useFactory: ({ settings }: Config): WebhookClient => new UndiciWebhookClient(settings),
+      useFactory: ({ settings }: Config): WebhookClient => new HttpWebhookClient(settings),
     },
   ],
 })

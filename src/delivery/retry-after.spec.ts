@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { parseRetryAfter } from './retry-after.js';
+import { askedDelayMs, parseRetryAfter } from './retry-after.js';
 
 const now = Date.parse('2015-10-21T07:26:00Z');
 const parse = (value: string) => parseRetryAfter(value, now);
@@ -70,5 +70,32 @@ describe('Retry-After', () => {
     '１２０',
   ])('%j is ignored', (value) => {
     expect(parse(value)).toBeUndefined();
+  });
+});
+
+describe('what a receiver asks to wait', () => {
+  const asked = (retryAfter: string | undefined, date?: string) =>
+    askedDelayMs({ 'retry-after': retryAfter, date }, now);
+
+  it('is nothing where it says nothing, or nothing that can be read', () => {
+    expect([asked(undefined), asked('tomorrow'), asked('-60')]).toEqual([null, null, null]);
+  });
+
+  it('is at most a day', () => {
+    for (const value of ['90000', '9999999999', '9'.repeat(400), 'Fri, 20 Nov 2099 12:00:00 GMT'])
+      expect(asked(value)).toBe(86_400_000);
+  });
+
+  it('is the first of several', () => {
+    expect(askedDelayMs({ 'retry-after': ['5', '9'] as unknown as string }, now)).toBe(5000);
+  });
+
+  it('goes by the clock of the receiver, where its answer shows that', () => {
+    const inTwoMinutes = 'Wed, 21 Oct 2015 07:28:00 GMT';
+    expect(asked(inTwoMinutes)).toBe(120_000);
+    expect(asked(inTwoMinutes, 'Wed, 21 Oct 2015 07:27:00 GMT')).toBe(60_000);
+    expect(asked(inTwoMinutes, 'Wed, 21 Oct 2015 08:00:00 GMT')).toBe(0);
+    expect(asked(inTwoMinutes, 'noon')).toBe(120_000);
+    expect(asked('7', 'Wed, 21 Oct 2015 08:00:00 GMT')).toBe(7000);
   });
 });

@@ -2,7 +2,16 @@ import { describe, expect, it } from '@jest/globals';
 import type { Outcome } from '../ledger/settle.service.js';
 import { fromSeal, toSeal } from './sealed-outcome.js';
 
-const attempt = { number: 1, startedAt: 1_763_625_600_000, durationMs: 3, status: 204, error: null };
+const attempt = {
+  number: 1,
+  startedAt: 1_763_625_600_000,
+  durationMs: 3,
+  connectMs: null,
+  firstByteMs: null,
+  status: 204,
+  error: null,
+  details: null,
+};
 type Sealable = Outcome & { state: 'delivered' | 'failed' };
 
 describe('a sealed outcome', () => {
@@ -19,6 +28,13 @@ describe('a sealed outcome', () => {
   it('has whole milliseconds, as the ledger has', () => {
     const seal = toSeal({ state: 'delivered', attempt: { ...attempt, durationMs: 2.718 } });
     expect(fromSeal(seal).attempt?.durationMs).toBe(3);
+  });
+
+  it('leaves out what the ledger has beside the result: where the call went and what it was answered', () => {
+    const details = { address: '192.0.2.1:80', headers: {}, body: 'x'.repeat(4096) };
+    const failed = { ...attempt, connectMs: 1, firstByteMs: 2, status: 410, details };
+    const seal = toSeal({ state: 'failed', attempt: failed });
+    expect(fromSeal(seal)).toEqual({ state: 'failed', attempt: { ...attempt, status: 410 } });
   });
 
   it('of a success fits into what Redis stores beside the header of a value: 44 characters, with the two of the store', () => {

@@ -16,8 +16,12 @@ export function toSeal({ state, attempt }: Outcome & { state: Final }): SealedOu
   return error === null ? (seal.slice(0, 5) as SealedOutcome) : seal;
 }
 
-/** The ledger keeps whole milliseconds, so nothing that it would keep is lost. */
+/**
+ * The ledger keeps whole milliseconds. What else it would keep of the attempt is not in the seal: it is lost where a worker died
+ * between seal and ledger.
+ */
 export function fromSeal([state, number, startedAt, durationMs, status = null, error = null]: SealedOutcome): Outcome {
   if (number === undefined || startedAt === undefined || durationMs === undefined) return { state, attempt: null };
-  return { state, attempt: { number, startedAt, durationMs, status, error } };
+  const attempt = { number, startedAt, durationMs, connectMs: null, firstByteMs: null, status, error, details: null };
+  return { state, attempt };
 }

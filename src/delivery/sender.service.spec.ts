@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { readSettings } from '../config/settings.js';
+import type { Heartbeat } from '../liveness/heartbeat.service.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import { AttemptReporter } from './attempt-reporter.service.js';
 import type { AttemptStates } from './attempt-states.js';
@@ -19,7 +20,8 @@ describe('a call to a receiver', () => {
       const requests: WebhookRequest[] = [];
       const kept: number[] = [];
       const states = { put: (_key: unknown, _state: unknown, keepMs: number) => void kept.push(keepMs) };
-      const reporter = new AttemptReporter(states as unknown as AttemptStates, {} as never, config);
+      const heartbeat = { ledgerNow: () => 0 } as unknown as Heartbeat;
+      const reporter = new AttemptReporter(states as unknown as AttemptStates, heartbeat, config);
       const client = { post: (request: WebhookRequest) => void requests.push(request) } as unknown as WebhookClient;
       const delivery = {
         notificationId: '0199c4b4-0000-7000-8000-000000000001',
@@ -33,10 +35,11 @@ describe('a call to a receiver', () => {
         body: Buffer.from('{}'),
       };
       const subscription = { callbackUrl: 'http://receiver/', auth: '', timeoutSeconds } as Subscription;
-      void new Sender(client, reporter, config).send(delivery, subscription);
+      void new Sender(client, reporter, config).send(delivery, subscription, 'at-least-once');
       expect(requests.map((request) => request.timeoutMs)).toEqual([timeoutMs]);
       expect(kept).toHaveLength(1);
       expect(kept[0]).toBeGreaterThan(timeoutMs);
+      reporter.onModuleDestroy();
     },
   );
 });

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Config } from '../config/config.module.js';
 import { callTimeoutMs } from '../subscriptions/call-timeout.js';
-import type { Subscription } from '../subscriptions/subscription.js';
+import type { DeliveryGuarantee, Subscription } from '../subscriptions/subscription.js';
 import { AttemptReporter } from './attempt-reporter.service.js';
 import type { Loaded } from './chunk-loader.service.js';
 import { userAgent } from './user-agent.js';
@@ -10,6 +10,8 @@ import { WebhookClient, type WebhookResponse } from './webhook-client.js';
 /** One call to a receiver. */
 @Injectable()
 export class Sender {
+  private readonly timeoutMs: number;
+
   constructor(
     private readonly webhooks: WebhookClient,
     private readonly reporter: AttemptReporter,
@@ -17,7 +19,7 @@ export class Sender {
   ) {}
 
   /** Never rejects: what receivers do is a response. */
-  send(delivery: Loaded, subscription: Subscription): Promise<WebhookResponse> {
+  send(delivery: Loaded, subscription: Subscription, guarantee: DeliveryGuarantee): Promise<WebhookResponse> {
     const number = delivery.attempts + 1;
     const timeoutMs = callTimeoutMs(subscription, this.config.settings);
     this.reporter.started(delivery, number, timeoutMs);
@@ -33,6 +35,7 @@ export class Sender {
       },
       body: delivery.body,
       timeoutMs,
+      mayRepeat: guarantee === 'at-least-once',
     });
   }
 }

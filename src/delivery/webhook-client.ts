@@ -3,21 +3,50 @@ export interface WebhookRequest {
   headers: Record<string, string>;
   /** The bytes to send, exactly. */
   body: Buffer;
-  /** Of the whole call: connecting, sending, and the answer. */
+  /** Of the whole call: connecting, sending, and the head of the answer. */
   timeoutMs: number;
+  /**
+   * Whether the receiver may see it twice: then it may go out over a connection that was kept open, and is sent again at
+   * once if that turns out to be closed. If it may not, the call gets a new connection, so that a loss is never our own doing.
+   */
+  mayRepeat: boolean;
+}
+
+/** What is known of a call, whatever came of it. */
+export interface CallFacts {
+  /** Until it was known what came of it: of a 2xx, until the head of the answer was complete. */
+  durationMs: number;
+  /** What connecting took, name lookup and TLS included; null: a connection that was kept open was used, or none came about. */
+  connectMs: number | null;
+  /** From the start of the call to the first byte of an answer; null: not one came. */
+  firstByteMs: number | null;
+  /** The IP address and the port that were called, an IPv6 address in brackets; null: none was. */
+  address: string | null;
+}
+
+export interface Answered extends CallFacts {
+  kind: 'answered';
+  /** 200 to 999. */
+  status: number;
+  /** Those headers that help to find out why a call failed; none of a 2xx. */
+  headers: Record<string, string>;
+  /** The first 4 KB of the body as text, as far as it came within a second; empty of a 2xx. */
+  body: string;
+  /** What the receiver asks to wait with a `Retry-After` that can be read, at most a day; null: it asks nothing. */
+  askedDelayMs: number | null;
 }
 
 export type WebhookResponse =
-  | { kind: 'answered'; status: number; retryAfter: string | undefined; durationMs: number; excerpt: string }
+  | Answered
   /**
    * No usable answer: `reason` says what happened in words an operator understands. `wasSent`: false only when certainly
    * no byte of the request left, so that the receiver cannot have seen it.
    */
-  | { kind: 'unanswered'; reason: string; durationMs: number; wasSent: boolean }
+  | (CallFacts & { kind: 'unanswered'; reason: string; wasSent: boolean })
   /** We gave up ourselves, because this process is stopping: no fault of the receiver. */
-  | { kind: 'abandoned'; durationMs: number; wasSent: boolean };
+  | (CallFacts & { kind: 'abandoned'; wasSent: boolean });
 
-/** Calls receivers. One call is one request: no redirect is followed, nothing is repeated. */
+/** Calls receivers. No redirect is followed. */
 export abstract class WebhookClient {
   /** Never rejects: all that a receiver can do is an answer or the lack of one. Time and memory per call are bounded. */
   abstract post(request: WebhookRequest): Promise<WebhookResponse>;

@@ -13,11 +13,27 @@ export interface Attempt {
   number: number;
   /** Milliseconds since 1970. */
   startedAt: number;
+  /** Until it was known what came of it. */
   durationMs: number;
+  /** What connecting took; null: an open connection was used, or none came about. */
+  connectMs: number | null;
+  /** From its start to the first byte of an answer; null: not one came. */
+  firstByteMs: number | null;
   /** HTTP status, null when there was no answer. */
   status: number | null;
-  /** Why there was no usable answer. */
+  /** Why it was no success. */
   error: string | null;
+  /** Of an attempt that was no success, what helps to find out why. */
+  details: AttemptDetails | null;
+}
+
+export interface AttemptDetails {
+  /** `IP:port` that was called; null: it did not come to that. */
+  address: string | null;
+  /** Of the answer, those that help; null: there was none. */
+  headers: Record<string, string> | null;
+  /** The beginning of the answer's body; null: there was no answer. */
+  body: string | null;
 }
 
 /** The next state of a delivery, and the call that decided it. `attempt` is null where no call counts. */
@@ -49,7 +65,13 @@ export const results = rowsOf<Settlement>('result', {
   duration_ms: ['int', ({ attempt }) => attempt && Math.round(attempt.durationMs)],
   status: ['int', ({ attempt }) => attempt?.status ?? null],
   error: ['text', ({ attempt }) => attempt?.error ?? null],
+  connect_ms: ['int', ({ attempt }) => wholeMs(attempt?.connectMs)],
+  first_byte_ms: ['int', ({ attempt }) => wholeMs(attempt?.firstByteMs)],
+  details: ['text', ({ attempt }) => (attempt?.details ? JSON.stringify(attempt.details) : null)],
 });
+
+const wholeMs = (ms: number | null | undefined): number | null =>
+  ms === null || ms === undefined ? null : Math.round(ms);
 
 /**
  * Writes results: the state where generation and former state still fit (a success always: delivered is delivered), and the
@@ -62,12 +84,15 @@ export const settleResults = perDay(
   (of) => `
     WITH result AS (
       SELECT notification_id, subscription_id, generation, from_state::delivery_state, state::delivery_state, delay_ms,
-        number, to_timestamp(started_ms / 1000) AS started_at, duration_ms, status, error
+        number, to_timestamp(started_ms / 1000) AS started_at, duration_ms, status, error,
+        connect_ms, first_byte_ms, details::json
       FROM ${results.from}
     ),
     attempts AS (
-      INSERT INTO ${of('attempt')} (notification_id, subscription_id, generation, number, started_at, duration_ms, status, error)
-      SELECT notification_id, subscription_id, generation, number, started_at, duration_ms, status, error
+      INSERT INTO ${of('attempt')} (notification_id, subscription_id, generation, number, started_at, duration_ms, status, error,
+        connect_ms, first_byte_ms, details)
+      SELECT notification_id, subscription_id, generation, number, started_at, duration_ms, status, error,
+        connect_ms, first_byte_ms, details
       FROM result WHERE number IS NOT NULL
       ON CONFLICT DO NOTHING
     ),

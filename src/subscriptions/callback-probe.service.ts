@@ -1,5 +1,6 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
-import { Agent, request } from 'undici';
+import * as http from 'node:http';
+import * as https from 'node:https';
 import { Config } from '../config/config.module.js';
 import { UnavailableProblem, ValidationProblem, wholeInput } from '../infra/http/problem.js';
 import { AddressRefused, RefusedAddresses } from '../infra/http/refused-addresses.js';
@@ -68,23 +69,38 @@ export class CallbackProbe implements OnModuleDestroy {
 
   private async post(url: URL, auth?: string): Promise<ProbeAnswer> {
     if (this.refusedAddresses.isRefusedHost(url.hostname)) return { trouble: new AddressRefused(url.hostname).message };
-    const agent = new Agent({ connect: { timeout: this.timeouts.connectMs, lookup: this.refusedAddresses.lookup } });
     try {
-      const { statusCode } = await request(url, {
-        dispatcher: agent,
-        method: 'POST',
-        headers: { 'content-type': 'application/json', ...(auth === undefined ? {} : { authorization: auth }) },
-        body: probeBody,
-        signal: AbortSignal.any([this.closing.signal, AbortSignal.timeout(this.timeouts.overallMs)]),
-      });
-      return { status: statusCode };
+      return { status: await this.statusOf(url, auth) };
     } catch (error) {
       if (this.closing.signal.aborted) throw new UnavailableProblem('This server is stopping.', 1, error);
       return { trouble: describe(error as Error) };
-    } finally {
-      // Only the status counts: the body, however long, is not read.
-      await agent.destroy();
     }
+  }
+
+  /** By Node's own client, which skips informational (1xx) responses, as the calls with notifications do. */
+  private statusOf({ protocol, hostname, port, pathname, search }: URL, auth?: string): Promise<number> {
+    const { connectMs, overallMs } = this.timeouts;
+    return new Promise((resolve, reject) => {
+      const call = (protocol === 'https:' ? https : http).request({
+        hostname: hostname.replace(/^\[|\]$/g, ''),
+        port,
+        path: pathname + search,
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...(auth === undefined ? {} : { authorization: auth }) },
+        agent: false,
+        lookup: this.refusedAddresses.lookup,
+        signal: AbortSignal.any([this.closing.signal, AbortSignal.timeout(overallMs)]),
+      });
+      const tooLong = setTimeout(() => call.destroy(Object.assign(new Error(), { code: 'ETIMEDOUT' })), connectMs);
+      call.on('socket', (socket) => socket.once('connect', () => clearTimeout(tooLong)));
+      call.on('close', () => clearTimeout(tooLong));
+      call.on('error', reject);
+      call.on('response', ({ statusCode = 0 }) => {
+        resolve(statusCode);
+        call.destroy(); // only the status counts: the body, however long, is not read
+      });
+      call.end(probeBody);
+    });
   }
 }
 
@@ -92,9 +108,10 @@ const refused = (name: string, code: string, trouble: string) =>
   new ValidationProblem([{ name, code, reason: `The callback ${trouble}.` }]);
 
 function describe(error: Error & { code?: string }): string {
-  const { name, code = '', message } = error;
+  const { name, code = '', message, cause } = error;
   if (error instanceof AddressRefused) return `is refused: ${message}`;
-  if (name === 'TimeoutError' || code.includes('TIMEOUT') || code === 'ETIMEDOUT') return 'does not answer in time';
+  const isLate = name === 'AbortError' && (cause as Error | undefined)?.name === 'TimeoutError';
+  if (isLate || code.includes('TIMEOUT') || code === 'ETIMEDOUT') return 'does not answer in time';
   if (/CERT|TLS|SSL|SELF_SIGNED|EPROTO|UNABLE_TO/.test(code)) return `fails at TLS: ${code}`;
   return `cannot be reached: ${code || message}`;
 }

@@ -39,9 +39,17 @@ const waiting: AttemptState = {
   status: 'waiting',
   lastStatus: 503,
   lastError: 'HTTP 503: "no" 😀',
+  startedAt: null,
   nextAttemptAt: '2026-11-20T12:00:25.000Z',
 };
-const sending: AttemptState = { attempt: 4, status: 'sending', lastStatus: null, lastError: null, nextAttemptAt: null };
+const sending: AttemptState = {
+  attempt: 4,
+  status: 'sending',
+  lastStatus: null,
+  lastError: null,
+  startedAt: '2026-11-20T12:00:25.100Z',
+  nextAttemptAt: null,
+};
 
 describe.each(adapters)('the live attempt states, $name', (adapter) => {
   let states: AttemptStates;

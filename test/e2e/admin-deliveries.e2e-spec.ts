@@ -84,14 +84,25 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
       nextAttemptAt: null,
       lastStatus: 204,
       lastError: null,
-      attempts: [{ number: 1, status: 204, error: null }],
+      attempts: [
+        {
+          number: 1,
+          durationMs: expect.any(Number),
+          firstByteMs: expect.any(Number),
+          status: 204,
+          error: null,
+          address: null,
+          responseHeaders: null,
+          responseBody: null,
+        },
+      ],
       live: null,
     });
     expect(Date.parse(delivery.endedAt)).toBeGreaterThanOrEqual(Date.parse(delivery.acceptedAt));
   });
 
   it('shows a failed attempt, when the next one is due, and the live state while it waits', async () => {
-    receiver.next(answer(503, {}, 'closed for lunch'));
+    receiver.next(answer(503, { server: 'kitchen', 'set-cookie': 'a=b' }, 'closed for lunch'));
     const notificationId = await publish();
     const delivery = await becomes(notificationId, 'waiting');
     expect(delivery).toMatchObject({
@@ -100,8 +111,17 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
       lastStatus: 503,
       lastError: expect.stringContaining('closed for lunch'),
       endedAt: null,
-      attempts: [{ number: 1, status: 503 }],
+      attempts: [
+        {
+          number: 1,
+          status: 503,
+          address: new URL(receiver.url).host,
+          responseHeaders: { date: expect.any(String), server: 'kitchen' },
+          responseBody: 'closed for lunch',
+        },
+      ],
     });
+    expect(delivery.attempts[0]).not.toMatchObject({ responseHeaders: { 'set-cookie': expect.anything() } });
     const live = await eventually(async () => (await admin.get(pathOf(notificationId))).json.live, 'the live state');
     expect(live).toMatchObject({ attempt: 1, status: 'waiting', lastStatus: 503 });
     // The first delay is 25 s, from a time between the attempt and now, by the ledger's clock. What the process knows of it
@@ -211,6 +231,14 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
     await admin.api.delete(`/abonnement/${subscriptionId}`);
     await becomes(notificationId, 'cancelled');
     expect((await admin.get(pathOf(notificationId))).json.endedAt).not.toBeNull();
+  });
+
+  it('shows a first attempt while its call is open', async () => {
+    receiver.next(hang);
+    const notificationId = await publish();
+    const live = await eventually(async () => (await admin.get(pathOf(notificationId))).json.live, 'the live state');
+    expect(live).toMatchObject({ attempt: 1, status: 'sending', lastStatus: null, nextAttemptAt: null });
+    expect(Math.abs(Date.parse(live.startedAt!) - Date.now())).toBeLessThan(60_000);
   });
 
   it('lists page after page, by notification, subscription and state', async () => {

@@ -171,11 +171,11 @@ describe.each(stacks)('a delivery that fails on the $name stack', (stack) => {
     expect(await heraut.becomes('failed', id, subscription)).toMatchObject({ attemptCount: 2 });
   });
 
-  it('is a dead letter at once when the receiver says 410', async () => {
+  it.each([415, 410])('is a dead letter at once when the receiver says %i', async (status) => {
     await heraut.setRetryPolicy(forLong);
-    receiver.next(answer(410, {}, 'gone fishing'));
+    receiver.next(answer(status, {}, 'gone fishing'));
     const { id } = await heraut.publish(channel);
-    expect(await heraut.becomes('failed', id, subscription)).toMatchObject({ attemptCount: 1, lastStatus: 410 });
+    expect(await heraut.becomes('failed', id, subscription)).toMatchObject({ attemptCount: 1, lastStatus: status });
   });
 
   it('ends with its subscription', async () => {

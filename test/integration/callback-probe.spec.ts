@@ -10,6 +10,19 @@ class HurriedProbe extends CallbackProbe {
 
 const config = { settings: readSettings({}) };
 
+describe('a callback that sends an informational response first', () => {
+  it('is judged by its answer', async () => {
+    const receiver = await Receiver.start();
+    receiver.always((request, response) => {
+      response.writeContinue();
+      response.writeHead(request.headers.authorization ? 204 : 401).end();
+    });
+    const request = { callbackUrl: receiver.url, auth: 'x', isUrlNew: true };
+    await expect(new CallbackProbe(config).prove(request)).resolves.toBeUndefined();
+    await receiver.stop();
+  });
+});
+
 describe('a slow callback', () => {
   let receiver: Receiver;
 

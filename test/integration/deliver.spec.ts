@@ -22,6 +22,7 @@ import type { Subscription } from '../../src/subscriptions/subscription.js';
 import type { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import { storeAdapters, type OpenStore } from '../support/idempotency-stores.js';
 import { attemptNumber, TestLedger } from '../support/ledger.js';
+import { answered } from '../support/responses.js';
 import { real, type PreparedStack } from '../support/stacks.js';
 
 const minuteMs = 60_000;
@@ -76,14 +77,14 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
     // One call a delivery; the test decides its outcome.
     const send = async () => {
       calls += 1;
-      return { kind: 'answered', status: 200, retryAfter: undefined, durationMs: 1, excerpt: '' };
+      return answered(200);
     };
     const nothing = {} as never;
     const policies = { for: () => defaultRetryPolicy } as unknown as RetryPolicies;
     open = undefined;
     mayProbe = false;
     const openEndpoints = { of: () => open, claimProbe: () => Promise.resolve(mayProbe) } as unknown as OpenEndpoints;
-    const decider = new Decider(nothing, policies, test.heartbeat, nothing);
+    const decider = new Decider(nothing, policies, test.heartbeat, nothing, test.config);
     jest.spyOn(decider, 'decide').mockImplementation(() => Promise.resolve(outcome));
     deliver = new DeliverService(
       test.config,
@@ -93,7 +94,16 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
       new Admission(test.config, new HoldRule(openEndpoints), openEndpoints, test.heartbeat, systemClock),
       { send } as unknown as Sender,
       decider,
-      new DeliveryRecords(systemClock, test.settlements, test.holds, test.claims, test.inHand, nothing, events),
+      new DeliveryRecords(
+        systemClock,
+        test.settlements,
+        test.holds,
+        test.claims,
+        test.inHand,
+        nothing,
+        events,
+        test.config,
+      ),
     );
   });
   afterEach(async () => {

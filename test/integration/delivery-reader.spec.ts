@@ -143,10 +143,13 @@ describe.each(stacks)('the list of deliveries on the $name stack', (stack) => {
 
   it('shows the attempts of a delivery in their order', async () => {
     const key = { notificationId: notificationId(0, 1), subscriptionId: first };
+    const details = { address: '192.0.2.1:80', headers: { server: 'nginx' }, body: 'no' };
     await postgres.dataSource.query(
-      `INSERT INTO attempt (notification_id, subscription_id, generation, number, started_at, duration_ms, status, error)
-       VALUES ($1, $2, 3, 2, '2026-11-20 10:00:25Z', 12, NULL, 'timeout'), ($1, $2, 1, 1, '2026-11-20 10:00Z', 7, 503, NULL)`,
-      [key.notificationId, key.subscriptionId],
+      `INSERT INTO attempt (notification_id, subscription_id, generation, number, started_at, duration_ms, connect_ms,
+         first_byte_ms, status, error, details)
+       VALUES ($1, $2, 3, 2, '2026-11-20 10:00:25Z', 12, NULL, NULL, NULL, 'timeout', NULL),
+         ($1, $2, 1, 1, '2026-11-20 10:00Z', 7, 2, 6, 503, NULL, $3)`,
+      [key.notificationId, key.subscriptionId, JSON.stringify(details)],
     );
     expect(await reader.attemptsOf(key)).toEqual([
       {
@@ -154,16 +157,22 @@ describe.each(stacks)('the list of deliveries on the $name stack', (stack) => {
         generation: 1,
         startedAt: new Date('2026-11-20T10:00:00Z'),
         durationMs: 7,
+        connectMs: 2,
+        firstByteMs: 6,
         status: 503,
         error: null,
+        details,
       },
       {
         number: 2,
         generation: 3,
         startedAt: new Date('2026-11-20T10:00:25Z'),
         durationMs: 12,
+        connectMs: null,
+        firstByteMs: null,
         status: null,
         error: 'timeout',
+        details: null,
       },
     ]);
   });

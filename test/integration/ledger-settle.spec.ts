@@ -50,8 +50,27 @@ describe.each(stacks)('settling on the $name stack', (stack) => {
       due_in_ms: null,
     });
     expect(await test.attempts(delivery)).toEqual([
-      { number: 1, generation: 1, started_at: new Date(1_763_625_601_000), duration_ms: 12, status: 204, error: null },
+      {
+        number: 1,
+        generation: 1,
+        started_at: new Date(1_763_625_601_000),
+        duration_ms: 12,
+        connect_ms: 3,
+        first_byte_ms: 12,
+        status: 204,
+        error: null,
+        details: null,
+      },
     ]);
+  });
+
+  it('keeps with a failed attempt what the receiver answered, whatever that was', async () => {
+    const delivery = await accept();
+    const headers = { server: 'n"g\\inx', location: '/é' };
+    const details = { address: '[::1]:443', headers, body: '{"title": "💥 \\u0000"}\n'.repeat(100) };
+    const attempt = attemptNumber(1, { connectMs: null, firstByteMs: null, details });
+    await settle({ ...retried(delivery), attempt });
+    expect(await test.attempts(delivery)).toMatchObject([{ connect_ms: null, first_byte_ms: null, details }]);
   });
 
   it('lets a delivery that failed wait as long as it should', async () => {

@@ -255,7 +255,14 @@ describe('while Redis cannot be used', () => {
     const states = new RedisAttemptStates(clients[0]!);
     const key = { notificationId: randomUUID(), subscriptionId: randomUUID() };
     const get = () => states.get(key.notificationId, key.subscriptionId);
-    const state = { attempt: 2, status: 'sending', lastStatus: null, lastError: null, nextAttemptAt: null } as const;
+    const state = {
+      attempt: 2,
+      status: 'sending',
+      lastStatus: null,
+      lastError: null,
+      startedAt: null,
+      nextAttemptAt: null,
+    } as const;
     states.put(key, state, hour);
     await eventually(get);
     await clients[0]!.config('SET', 'maxmemory', '1');

@@ -92,7 +92,7 @@ export class ModelProcess {
     const claims = new SendingClaims(postgres, heartbeat);
     const settlements = new Settlements(postgres);
     const holds = new Holds(postgres);
-    const records = new DeliveryRecords(clock, settlements, holds, claims, inHand, subscriptions, events);
+    const records = new DeliveryRecords(clock, settlements, holds, claims, inHand, subscriptions, events, config);
     const deliver = new DeliverService(
       config,
       clock,
@@ -100,7 +100,7 @@ export class ModelProcess {
       new Idempotency(new PostgresIdempotencyStore(postgres), heartbeat),
       this.admission,
       new Sender(webhooks, reporter, config),
-      new Decider(catalogue, policies, heartbeat, reporter),
+      new Decider(catalogue, policies, heartbeat, reporter, config),
       records,
     );
     const loader = new ChunkLoader(catalogue, postgres, heartbeat);

@@ -1,4 +1,5 @@
 import { WebhookClient, type WebhookRequest, type WebhookResponse } from '../../src/delivery/webhook-client.js';
+import { abandoned, answered, unanswered } from '../support/responses.js';
 
 /** The next event of a call, at the receiver or in the network before it. */
 export type CallEvent = 'refuse' | 'send' | 'arrive' | 'lose' | 'vanish' | 200 | 410 | 500;
@@ -60,7 +61,7 @@ export class ModelReceiver {
     const told = call.tell ? 'told' : 'not told';
     switch (event) {
       case 'refuse':
-        if (call.wire === 'here') this.tell(call, unanswered(false));
+        if (call.wire === 'here') this.tell(call, unanswered('ECONNRESET', false));
         break;
       case 'send':
         if (call.wire === 'here') call.wire = 'sent';
@@ -69,11 +70,11 @@ export class ModelReceiver {
         this.arrive(call);
         break;
       case 'lose': // the caller's time is up, or its connection broke; what is on its way may still arrive
-        this.tell(call, unanswered(call.wire !== 'here'));
+        this.tell(call, unanswered('ECONNRESET', call.wire !== 'here'));
         break;
       case 'vanish': // on its way, and never to arrive
         if (call.wire === 'here') call.wire = 'sent';
-        this.tell(call, unanswered(true));
+        this.tell(call, unanswered('ECONNRESET', true));
         this.forget(call);
         break;
       default:
@@ -87,7 +88,7 @@ export class ModelReceiver {
   abandonAll(process: number): void {
     for (const call of [...this.calls]) {
       if (call.process !== process || !call.tell) continue;
-      call.tell({ kind: 'abandoned', durationMs: 1, wasSent: call.wire !== 'here' });
+      call.tell(abandoned(call.wire !== 'here'));
       call.tell = undefined;
       if (call.wire !== 'sent') this.forget(call);
     }
@@ -113,7 +114,7 @@ export class ModelReceiver {
       if (call.tell) tally.heardBy.push(call.process);
     }
     if (status === 410) tally.gone++;
-    call.tell?.({ kind: 'answered', status, retryAfter: undefined, durationMs: 1, excerpt: '' });
+    call.tell?.(answered(status));
     call.tell = undefined;
   }
 
@@ -127,13 +128,6 @@ export class ModelReceiver {
     this.calls = this.calls.filter((other) => other !== call);
   }
 }
-
-const unanswered = (wasSent: boolean): WebhookResponse => ({
-  kind: 'unanswered',
-  reason: 'ECONNRESET',
-  durationMs: 1,
-  wasSent,
-});
 
 /** The receivers as one process reaches them. */
 export class ModelWebhookClient extends WebhookClient {

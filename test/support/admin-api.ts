@@ -27,7 +27,7 @@ export interface AdminBody {
   endedAt: string;
   nextAttemptAt: string;
   attempts: { attempt: number; delaySeconds: number; elapsedSeconds: number; elapsed: string; startedAt: string }[];
-  live: { nextAttemptAt: string } | null;
+  live: { startedAt: string | null; nextAttemptAt: string } | null;
   deliveries: { notificationId: string; subscriptionId: string; state: string }[];
   nextCursor: string | null;
 }

@@ -113,7 +113,7 @@ export class TestLedger {
 
   async attempts({ notificationId, subscriptionId }: DeliveryKey): Promise<Record<string, unknown>[]> {
     return this.sql(
-      `SELECT number, generation, started_at, duration_ms, status, error FROM attempt
+      `SELECT number, generation, started_at, duration_ms, connect_ms, first_byte_ms, status, error, details FROM attempt
        WHERE notification_id = $1 AND subscription_id = $2 ORDER BY number, started_at`,
       [notificationId, subscriptionId],
     );
@@ -193,8 +193,11 @@ export function attemptNumber(number: number, parts: Partial<Attempt> = {}): Att
     number,
     startedAt: 1_763_625_600_000 + number * 1000,
     durationMs: 12.4,
+    connectMs: 3.2,
+    firstByteMs: 11.6,
     status: 503,
     error: 'HTTP 503',
+    details: null,
     ...parts,
   };
 }

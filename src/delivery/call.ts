@@ -1,0 +1,197 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { askedDelayMs } from './retry-after.js';
+import type { Connection } from './connection.js';
+import { helpfulHeaders } from './helpful-headers.js';
+import type { CallFacts, WebhookResponse } from './webhook-client.js';
+
+/** Kept of the body of an answer that is no success: what an operator wants to read first. */
+const keptBytes = 4096;
+/** The rest of a body is read only so that the connection can be used again. One that is longer is not worth that. */
+const readBytes = 262_144;
+/** Nor is one that takes longer than this after the head. */
+const bodyWithinMs = 1000;
+/** Bodies that are read on after the answer was told, at most: each keeps a connection busy that no window counts. */
+const mostReadOn = 64;
+
+/** The calls of a process that are not over. */
+export class OpenCalls {
+  private readonly calls = new Set<Call>();
+  private readOn = 0;
+
+  open(timeoutMs: number, resolve: (response: WebhookResponse) => void): Call {
+    const call = new Call(timeoutMs, resolve, this);
+    this.calls.add(call);
+    return call;
+  }
+
+  /** The answer of a call was told. @returns whether the rest of its body may be read */
+  tellEarly(): boolean {
+    this.readOn++;
+    return this.readOn <= mostReadOn;
+  }
+
+  close(call: Call, wasToldEarly: boolean): void {
+    this.calls.delete(call);
+    if (wasToldEarly) this.readOn--;
+  }
+
+  endOverdue(): void {
+    const now = performance.now();
+    for (const call of this.calls) if (call.deadline <= now) call.endOverdue();
+  }
+
+  abandonAll(): void {
+    for (const call of [...this.calls]) call.abandon();
+  }
+}
+
+/**
+ * One call, whichever connection carries it: waiting → sent → answered → over. The answer of a 2xx is told when its head is
+ * there, whatever its body does; any other one when as much of the body is there as is kept, or when no more can be had.
+ * From then on what comes is read and thrown away, within bounds.
+ */
+export class Call {
+  /** On the clock of `performance.now`; moves when the head of the answer is there. */
+  deadline: number;
+  /** Nothing of it matters any more. */
+  isOver = false;
+  private readonly startedAt = performance.now();
+  private connection: Connection | undefined;
+  private connectMs: number | null = null;
+  private firstByteMs: number | null = null;
+  private wasSent = false;
+  private isTold = false;
+  private wasToldEarly = false;
+  /** 0: there is no answer. */
+  private status = 0;
+  private headers: IncomingHttpHeaders = {};
+  private readonly kept: Buffer[] = [];
+  private received = 0;
+  private cut: () => void = () => {};
+
+  constructor(
+    private readonly timeoutMs: number,
+    private readonly resolve: (response: WebhookResponse) => void,
+    private readonly open: OpenCalls,
+  ) {
+    this.deadline = this.startedAt + timeoutMs;
+  }
+
+  get hasFirstByte(): boolean {
+    return this.firstByteMs !== null;
+  }
+
+  /** Which connection is to carry it, and how to end that when the call is over early. */
+  carriedBy(connection: Connection, cut: () => void): void {
+    this.connection = connection;
+    this.cut = cut;
+  }
+
+  /** The request is written right after this. `isKept`: over a connection that carried others before. */
+  begin(isKept: boolean, cut: () => void): void {
+    this.wasSent = true;
+    this.connectMs = isKept ? null : (this.connection?.connectMs ?? null);
+    this.firstByteMs = null;
+    this.cut = cut;
+  }
+
+  firstByte(): void {
+    this.firstByteMs ??= this.elapsed();
+  }
+
+  /** Not of an informational (1xx) response. */
+  head(status: number, headers: IncomingHttpHeaders): void {
+    if (this.isOver) return;
+    this.firstByte();
+    this.status = status;
+    if (isSuccess(status)) return this.tellEarly();
+    this.headers = headers;
+    this.deadline = Math.min(this.deadline, performance.now() + bodyWithinMs);
+  }
+
+  data(chunk: Buffer): void {
+    if (this.isOver) return;
+    if (!this.isTold) {
+      // A copy: the chunk is a view of all that was read with it.
+      this.kept.push(Buffer.from(chunk.subarray(0, keptBytes - this.received)));
+      if (this.received + chunk.length >= keptBytes) this.tellEarly();
+    }
+    this.received += chunk.length;
+    if (this.received > readBytes) this.end();
+  }
+
+  /** The answer is complete. */
+  complete(): void {
+    if (!this.isOver) this.close();
+  }
+
+  /** The connection was lost, or what came is no HTTP. After the head that changes nothing. */
+  fail(reason: string): void {
+    if (this.isOver) return;
+    if (this.status === 0) this.tell({ kind: 'unanswered', reason, wasSent: this.wasSent, ...this.facts() });
+    this.close();
+  }
+
+  endOverdue(): void {
+    if (this.status === 0) this.fail(`no answer within ${this.timeoutMs / 1000} s`);
+    this.end();
+  }
+
+  abandon(): void {
+    if (this.status === 0) this.tell({ kind: 'abandoned', wasSent: this.wasSent, ...this.facts() });
+    this.end();
+  }
+
+  private tellEarly(): void {
+    this.tellAnswer();
+    this.wasToldEarly = true;
+    this.deadline = performance.now() + bodyWithinMs;
+    if (!this.open.tellEarly()) this.end();
+  }
+
+  private end(): void {
+    this.close();
+    this.cut();
+  }
+
+  private close(): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    if (this.status !== 0) this.tellAnswer();
+    this.open.close(this, this.wasToldEarly);
+  }
+
+  private tellAnswer(): void {
+    if (this.isTold) return;
+    const { status, headers, kept } = this;
+    this.tell({
+      kind: 'answered',
+      status,
+      headers: isSuccess(status) ? {} : helpfulHeaders(headers),
+      body: kept.length === 0 ? '' : textOf(kept),
+      askedDelayMs: isSuccess(status) ? null : askedDelayMs(headers, Date.now()),
+      ...this.facts(),
+    });
+  }
+
+  private tell(response: WebhookResponse): void {
+    this.isTold = true;
+    this.resolve(response);
+  }
+
+  private facts(): CallFacts {
+    const { connectMs, firstByteMs } = this;
+    return { durationMs: this.elapsed(), connectMs, firstByteMs, address: this.connection?.address ?? null };
+  }
+
+  private elapsed(): number {
+    return performance.now() - this.startedAt;
+  }
+}
+
+const isSuccess = (status: number): boolean => status >= 200 && status < 300;
+
+/** Half a character at the end, which the cut may leave, is left out. */
+function textOf(chunks: Buffer[]): string {
+  return new TextDecoder().decode(Buffer.concat(chunks), { stream: true });
+}

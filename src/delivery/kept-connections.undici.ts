@@ -1,0 +1,124 @@
+import { Agent, Client, Pool, type buildConnector, type Dispatcher } from 'undici';
+import type { Call } from './call.js';
+import { Connection } from './connection.js';
+import { describeError } from './describe-error.js';
+import type { Target } from './target.js';
+import type { WebhookRequest } from './webhook-client.js';
+
+/**
+ * Why the answer could not be had this way, although it may be had on a connection of the call's own. `closed`: the connection
+ * had been kept open after another call, and was closed before a byte of an answer came. `informational`: before its answer
+ * the receiver sent a `100 Continue`, which undici takes for an error (in 7.30, client-h1.js).
+ */
+export type Lost = 'closed' | 'informational';
+
+/** Calls over connections that stay open for the next one. */
+export class KeptConnections {
+  private readonly agent: Agent;
+
+  constructor(connector: buildConnector.connector) {
+    const connectionTo = (origin: URL, options: object) =>
+      new KeptConnection(origin, options, new Connection(connector));
+    this.agent = new Agent({
+      // As many connections as there are calls: windows and MAX_IN_FLIGHT bound them, and no call waits behind another.
+      connections: null,
+      pipelining: 1,
+      // Each call has a deadline of its own, for all of it.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      connect: connector,
+      factory: (origin, options) => new Pool(origin, { ...options, factory: connectionTo }),
+    });
+  }
+
+  /** @param onLost says that the answer of the call is lost; otherwise the call itself is told what becomes of it */
+  send(call: Call, { origin, path }: Target, request: WebhookRequest, onLost: (lost: Lost) => void): void {
+    const handler = new Handler(call, onLost);
+    const { headers, body } = request;
+    const options: CallOptions = { origin, path, method: 'POST', headers, body, handler };
+    try {
+      this.agent.dispatch(options, handler);
+    } catch (error) {
+      call.fail(describeError(error as Error)); // e.g. a header value HTTP does not allow
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.agent.destroy();
+  }
+}
+
+interface CallOptions extends Agent.DispatchOptions {
+  handler: Handler;
+}
+
+/** undici tells a handler nothing of the connection, so the connection tells it. */
+class KeptConnection extends Client {
+  constructor(
+    origin: URL,
+    options: object,
+    private readonly connection: Connection,
+  ) {
+    super(origin, { ...options, connect: connection.connect });
+  }
+
+  override dispatch(options: CallOptions, handler: Dispatcher.DispatchHandler): boolean {
+    options.handler.carriedBy(this.connection);
+    return super.dispatch(options, handler);
+  }
+}
+
+class Handler implements Dispatcher.DispatchHandler {
+  private connection: Connection | undefined;
+  private isKept = false;
+
+  constructor(
+    private readonly call: Call,
+    private readonly onLost: (lost: Lost) => void,
+  ) {}
+
+  carriedBy(connection: Connection): void {
+    this.connection = connection;
+    this.call.carriedBy(connection, () => connection.stopConnecting());
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    // Its time was up before there was a connection: nothing may leave any more.
+    if (this.call.isOver) return controller.abort(new Error('the call is over'));
+    const connection = this.connection!;
+    this.isKept = connection.calls++ > 0;
+    // Not by an abort of the request: after that undici connects once more, for nothing.
+    this.call.begin(this.isKept, () => connection.cut());
+  }
+
+  onResponseStarted(): void {
+    this.call.firstByte();
+  }
+
+  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: Parameters<Call['head']>[1]): void {
+    if (status >= 200) this.call.head(status, headers);
+  }
+
+  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.call.data(chunk);
+  }
+
+  onResponseEnd(): void {
+    this.call.complete();
+  }
+
+  onResponseError(_: Dispatcher.DispatchController, error: Error): void {
+    if (this.call.isOver) return;
+    const lost = this.lostBy(error);
+    if (lost) this.onLost(lost);
+    else this.call.fail(describeError(error));
+  }
+
+  private lostBy(error: Error & { code?: unknown }): Lost | undefined {
+    if (error.code === 'UND_ERR_SOCKET' && error.message === 'bad response') return 'informational';
+    const isClosed = typeof error.code === 'string' && closed.has(error.code);
+    return this.isKept && isClosed && !this.call.hasFirstByte ? 'closed' : undefined;
+  }
+}
+
+const closed: ReadonlySet<string> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);

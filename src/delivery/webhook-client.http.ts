@@ -1,0 +1,78 @@
+import { LRUCache } from 'lru-cache';
+import { buildConnector } from 'undici';
+import type { Settings } from '../config/settings.js';
+import { RefusedAddresses } from '../infra/http/refused-addresses.js';
+import { OpenCalls, type Call } from './call.js';
+import { callsSentAgain } from './delivery.counters.js';
+import { KeptConnections, type Lost } from './kept-connections.undici.js';
+import { sendOnOwnConnection } from './own-connection.node-http.js';
+import { targetOf, type Target } from './target.js';
+import { WebhookClient, type WebhookRequest, type WebhookResponse } from './webhook-client.js';
+
+const sweepIntervalMs = 50;
+
+/**
+ * Two ways to a receiver (docs/decisions/0027): over connections that are kept open, which costs a quarter, and on one of
+ * the call's own. The second is for calls that may not arrive twice, for receivers that the first cannot understand, and for
+ * what was lost on a kept connection.
+ */
+export class HttpWebhookClient extends WebhookClient {
+  private readonly refusedAddresses: RefusedAddresses;
+  private readonly connector: buildConnector.connector;
+  private readonly kept: KeptConnections;
+  private readonly calls = new OpenCalls();
+  private readonly targets = new LRUCache<string, Target & { isRefused: boolean }>({ max: 10_000 });
+  /** Origins that send informational responses which undici cannot skip. */
+  private readonly informing = new LRUCache<string, true>({ max: 10_000 });
+  private readonly sweep: NodeJS.Timeout;
+
+  constructor(settings: Settings) {
+    super();
+    this.refusedAddresses = new RefusedAddresses(settings);
+    // Without a time limit: a call that is over gives up the connection that is being made for it.
+    this.connector = buildConnector({ timeout: 0, lookup: this.refusedAddresses.lookup });
+    this.kept = new KeptConnections(this.connector);
+    // Not before what lies in the sockets is read: to a process that stood still, an answer given in time must not be late.
+    this.sweep = setInterval(() => setImmediate(() => this.calls.endOverdue()), sweepIntervalMs).unref();
+  }
+
+  post(request: WebhookRequest): Promise<WebhookResponse> {
+    const target = this.targetOf(request.url);
+    return new Promise((resolve) => {
+      const call = this.calls.open(request.timeoutMs, resolve);
+      if (!target) call.fail('the callback URL is not valid');
+      else if (target.isRefused) call.fail('the address is not one callbacks may use');
+      else this.send(call, target, request);
+    });
+  }
+
+  abandonAll(): void {
+    this.calls.abandonAll();
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.sweep);
+    this.calls.abandonAll(); // those of whose answer the rest is still read
+    await this.kept.close();
+  }
+
+  private send(call: Call, target: Target, request: WebhookRequest): void {
+    const sendAlone = () => sendOnOwnConnection(call, target, request, this.connector);
+    if (!request.mayRepeat || this.informing.has(target.origin)) return sendAlone();
+    this.kept.send(call, target, request, (lost: Lost) => {
+      if (lost === 'informational') this.informing.set(target.origin, true);
+      callsSentAgain.inc({ lost });
+      sendAlone();
+    });
+  }
+
+  private targetOf(url: string): (Target & { isRefused: boolean }) | undefined {
+    const known = this.targets.get(url);
+    if (known) return known;
+    const target = targetOf(url);
+    if (!target) return undefined;
+    const made = { ...target, isRefused: this.refusedAddresses.isRefusedHost(target.hostname) };
+    this.targets.set(url, made);
+    return made;
+  }
+}

@@ -1,0 +1,23 @@
+import type { Answered, CallFacts, WebhookResponse } from '../../src/delivery/webhook-client.js';
+
+const facts: CallFacts = { durationMs: 12, connectMs: null, firstByteMs: null, address: null };
+
+/** What a webhook client tells of a call, for tests that make no call. */
+export const answered = (status: number, parts: Partial<Answered> = {}): Answered => ({
+  kind: 'answered',
+  status,
+  headers: {},
+  body: '',
+  askedDelayMs: null,
+  ...facts,
+  ...parts,
+});
+
+export const unanswered = (reason: string, wasSent = true): WebhookResponse => ({
+  kind: 'unanswered',
+  reason,
+  wasSent,
+  ...facts,
+});
+
+export const abandoned = (wasSent: boolean): WebhookResponse => ({ kind: 'abandoned', wasSent, ...facts });
