@@ -16,6 +16,7 @@ import { EndpointWindows, verdictOn, type EndpointWindow } from './endpoint-wind
 import { sealMsOf } from './seal-lifetime.js';
 import { fromSeal, toSeal, type SealedOutcome } from './sealed-outcome.js';
 import { Sender } from './sender.service.js';
+import { Turns } from './turns.service.js';
 import { untilItWorks } from './until-it-works.js';
 
 /** A message that finds its delivery locked leaves it alone for the time limit of a call, and this much longer. */
@@ -52,6 +53,7 @@ export class DeliverService {
     private readonly decider: Decider,
     private readonly settlements: Settlements,
     private readonly inHand: DeliveriesInHand,
+    private readonly turns: Turns,
   ) {
     this.settings = settings;
     this.atLeastOnceCustomers = new Set(settings.AT_LEAST_ONCE_SENDING_CUSTOMERS);
@@ -160,6 +162,8 @@ export class DeliverService {
   ): Promise<void> {
     const settlement = { ...keyOf(delivery), from, ...outcome };
     await untilItWorks(() => this.settlements.settle(settlement), this.clock, stopping);
+    if (isEnd(outcome) && this.subscriptions.find(delivery.subscriptionId)?.ordering === 'per-object')
+      this.turns.passOn(delivery);
     // 410: nothing more should ever be sent there (Standard Webhooks; RFC 9110 §15.5.11).
     if (outcome.attempt?.status === 410) await this.disable(delivery.subscriptionId);
   }
@@ -182,6 +186,8 @@ export class DeliverService {
 /** After these no worker may call the receiver again. An ending without a call is not sealed: an operator may retry it. */
 const isSealed = (outcome: Outcome): outcome is Outcome & { state: 'delivered' | 'failed' } =>
   outcome.state === 'delivered' || outcome.state === 'failed';
+
+const isEnd = ({ state }: Outcome): boolean => state !== 'waiting' && state !== 'held';
 
 const keyOf = ({ notificationId, subscriptionId, generation }: Delivery) => ({
   notificationId,

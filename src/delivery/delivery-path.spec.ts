@@ -104,6 +104,7 @@ async function play(guarantee: DeliveryGuarantee): Promise<{ frames: string[]; s
       ),
       { settle } as unknown as Settlements,
       inHand,
+      {} as never,
     );
     const queue = new InProcessDeliveryQueue('process', 10);
     const bodies = new LargeBodies(new Map(), new Semaphore(1), () => Promise.resolve(undefined));

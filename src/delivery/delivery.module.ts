@@ -12,6 +12,7 @@ import { ChunkLoader } from './chunk-loader.service.js';
 import { Decider } from './decider.service.js';
 import { DeliverService } from './deliver.service.js';
 import { Sender } from './sender.service.js';
+import { Turns } from './turns.service.js';
 import { WebhookClient } from './webhook-client.js';
 import { UndiciWebhookClient } from './webhook-client.undici.js';
 import { Worker } from './worker.service.js';
@@ -25,6 +26,7 @@ import { Worker } from './worker.service.js';
     AttemptReporter,
     Sender,
     Decider,
+    Turns,
     DeliverService,
     Worker,
     {

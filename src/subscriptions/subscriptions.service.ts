@@ -3,10 +3,11 @@ import { randomUUID } from 'node:crypto';
 import { IsNull } from 'typeorm';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { NotFoundProblem } from '../infra/http/problem.js';
+import { noteOrderEnding, withdrawOrderEnding } from '../ledger/end-of-order.js';
 import { noteEnding, withdrawEnding } from '../ledger/end-of-subscription.js';
 import { SubscriptionDirectory } from './subscription-directory.service.js';
 import { SubscriptionEntity } from './subscription.entity.js';
-import type { DeliveryGuarantee, Subscription } from './subscription.js';
+import type { DeliveryGuarantee, Ordering, Subscription } from './subscription.js';
 
 export type SubscriptionInput = Pick<Subscription, 'callbackUrl' | 'auth' | 'channels' | 'deliveryGuarantee'>;
 
@@ -54,6 +55,15 @@ export class SubscriptionsService {
   /** @throws {NotFoundProblem} */
   async setGuarantee(id: string, deliveryGuarantee: DeliveryGuarantee | null): Promise<Subscription> {
     return this.write(id, { deliveryGuarantee });
+  }
+
+  /**
+   * With `per-object` it counts for notifications accepted from then on: those on their way are not waited for. With `none` what
+   * is in line goes within seconds.
+   * @throws {NotFoundProblem}
+   */
+  async setOrdering(id: string, ordering: Ordering): Promise<Subscription> {
+    return this.write(id, { ordering });
   }
 
   /** @throws {NotFoundProblem} */
@@ -108,6 +118,8 @@ export class SubscriptionsService {
       );
       if (affected === 0) throw notFound();
       if (changes.disabledAt === null) await withdrawEnding(manager, id);
+      if (changes.ordering === 'none') await noteOrderEnding(manager, id, version);
+      else if (changes.ordering) await withdrawOrderEnding(manager, id);
     });
     return this.known(id);
   }

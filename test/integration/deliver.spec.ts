@@ -76,6 +76,7 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
       decider,
       test.settlements,
       test.inHand,
+      nothing,
     );
   });
   afterEach(async () => {

@@ -46,6 +46,7 @@ describe.each(stacks)('replacing a scheduled notification on the $name stack', (
     notBefore: inAMinute(),
     expiresAt: null,
     subscriptionIds: [randomUUID()],
+    inOrder: null,
     ...more,
   });
 

@@ -6,6 +6,7 @@ import { ChunkLoader } from '../../src/delivery/chunk-loader.service.js';
 import { Decider } from '../../src/delivery/decider.service.js';
 import { DeliverService } from '../../src/delivery/deliver.service.js';
 import { Sender } from '../../src/delivery/sender.service.js';
+import { Turns } from '../../src/delivery/turns.service.js';
 import { Worker } from '../../src/delivery/worker.service.js';
 import { Dispatcher } from '../../src/dispatching/dispatcher.service.js';
 import { PostgresIdempotencyStore } from '../../src/idempotency/idempotency-store.postgres.js';
@@ -85,6 +86,7 @@ export class ModelProcess {
       new Decider(catalogue, policies, heartbeat, reporter),
       new Settlements(postgres),
       inHand,
+      new Turns(postgres, enqueuer),
     );
     const loader = new ChunkLoader(catalogue, postgres, heartbeat);
     const partitions = new PartitionKeeper(around.postgres);

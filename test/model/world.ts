@@ -201,6 +201,7 @@ export class World {
     process.publish({
       channel: 'cases',
       characteristics: new Map(),
+      hoofdObject: 'https://objects.example/1',
       body: '{}',
       publisher: 'publisher',
       terms: {

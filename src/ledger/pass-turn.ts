@@ -1,0 +1,191 @@
+import type { Postgres } from '../infra/postgres/postgres.js';
+import { rowsOf, statement } from '../infra/postgres/statement.js';
+import { bindHandOut, type HandOut } from './accept.js';
+import {
+  keyOf,
+  longestInlineBody,
+  notificationIdOf,
+  sameDelivery,
+  type DeliveryKey,
+  type HandedOut,
+  type KeyRow,
+} from './delivery.js';
+import { sameTurn } from './line-up.js';
+import { onEachDay, perDay } from './per-day.js';
+
+/*
+ * A delivery that ends keeps the turn of its object (line-up.ts) until the turn is passed on: `turn_nr` stays 0, however it ended.
+ * Its worker passes it on at once; a rule of the dispatcher finds what was left, by an index of just those.
+ *
+ * Each statement is a transaction of its own, so that no process that stops between two of them keeps a row locked, which
+ * publishers of the same object wait for. Any of them may be the last: what it leaves is found again.
+ */
+
+const keys = rowsOf<DeliveryKey>('item', {
+  notification_id: ['uuid', (key) => key.notificationId],
+  subscription_id: ['uuid', (key) => key.subscriptionId],
+});
+
+/**
+ * Gives up the turns behind which nobody has lined up: nearly all. The row of the turn is locked, so `lined_up` is what it is now,
+ * not what it was when the statement began. Returns the others, which are to be passed on. `coalesce` keeps the planner from
+ * the index of what was left; see `stillHandedOut`.
+ */
+export const endTurnItems = perDay(
+  'end-turns',
+  (of) => `
+    WITH ended AS MATERIALIZED (
+      SELECT d.notification_id, d.subscription_id, d.object_key
+      FROM ${keys.from} JOIN ${of('delivery')} d ON ${sameDelivery('item')}
+        AND coalesce(d.turn_nr, 1) = 0 AND d.ended_at IS NOT NULL
+      FOR UPDATE OF d SKIP LOCKED
+    ),
+    turns AS MATERIALIZED (
+      SELECT t.notification_id, t.subscription_id, t.object_key, t.lined_up
+      FROM ended JOIN turn t ON ${sameTurn('ended')} AND t.notification_id = ended.notification_id
+      ORDER BY t.subscription_id, t.object_key FOR UPDATE OF t
+    ),
+    given_up AS (DELETE FROM turn t USING turns WHERE turns.lined_up = 0 AND ${sameTurn('turns')}),
+    over AS (
+      UPDATE ${of('delivery')} d SET turn_nr = NULL FROM ended
+      WHERE ${sameDelivery('ended')} AND (ended.notification_id, ended.subscription_id) NOT IN (
+        SELECT notification_id, subscription_id FROM turns WHERE lined_up > 0
+      )
+    )
+    SELECT notification_id, subscription_id, object_key, lined_up FROM turns WHERE lined_up > 0`,
+);
+
+interface TurnRow extends KeyRow {
+  object_key: string;
+  lined_up: number;
+}
+
+const turns = rowsOf<TurnRow>('item', {
+  notification_id: ['uuid', (row) => row.notification_id],
+  subscription_id: ['uuid', (row) => row.subscription_id],
+  object_key: ['uuid', (row) => row.object_key],
+  lined_up: ['int', (row) => row.lined_up],
+});
+
+/**
+ * Passes each turn to the first in line, which is handed out. Where none is found, the turn is given up, but only if nobody has lined
+ * up since `lined_up` was read, before this statement began: one who has may not be seen by it. The first that is seen is the
+ * right one all the same: what was accepted before that was published is seen as well.
+ */
+export const passTurnItems = statement(
+  'pass-turns',
+  `
+    WITH mine AS MATERIALIZED (
+      SELECT t.subscription_id, t.object_key, t.lined_up = item.lined_up AS is_certain
+      FROM ${turns.from} JOIN turn t ON ${sameTurn('item')} AND t.notification_id = item.notification_id
+      ORDER BY t.subscription_id, t.object_key FOR UPDATE OF t
+    ),
+    next AS MATERIALIZED (
+      SELECT mine.subscription_id, mine.object_key, mine.is_certain, first.notification_id
+      FROM mine LEFT JOIN LATERAL (
+        SELECT d.notification_id FROM delivery d
+        WHERE d.subscription_id = mine.subscription_id AND d.object_key = mine.object_key
+          AND d.state = 'held' AND d.held_for = 'order'
+        ORDER BY d.turn_nr LIMIT 1 FOR UPDATE
+      ) first ON true
+    ),
+    given_up AS (
+      DELETE FROM turn t USING next WHERE next.notification_id IS NULL AND next.is_certain AND ${sameTurn('next')}
+    ),
+    passed AS (
+      UPDATE turn t SET notification_id = next.notification_id FROM next
+      WHERE next.notification_id IS NOT NULL AND ${sameTurn('next')}
+    ),
+    handed_out AS (
+      UPDATE delivery d SET
+        state = $state::delivery_state, held_for = NULL, turn_nr = 0,
+        generation = d.generation + CASE WHEN $state::text = 'queued' THEN 1 ELSE 0 END,
+        next_at = now() + $delay_ms * interval '1 ms',
+        queued_at = CASE WHEN $state::text = 'queued' THEN now() END,
+        process = $process
+      FROM next WHERE ${sameDelivery('next')}
+      RETURNING d.notification_id, d.subscription_id, d.generation, d.attempts, d.failures, d.replays,
+        (extract(epoch FROM d.expires_at) * 1000)::bigint AS expires_ms
+    )
+    SELECT h.*, n.body,
+      (SELECT version FROM catalogue) AS catalogue_version, (extract(epoch FROM now()) * 1000)::bigint AS now_ms
+    FROM handed_out h CROSS JOIN LATERAL (
+      SELECT CASE WHEN octet_length(body) <= $longest_body THEN body END AS body
+      FROM notification WHERE id = h.notification_id OFFSET 0
+    ) n`,
+);
+
+interface PassedRow extends KeyRow {
+  generation: number;
+  attempts: number;
+  failures: number;
+  replays: number;
+  expires_ms: string | null;
+  body: string | null;
+  catalogue_version: string;
+  now_ms: string;
+}
+
+/** The deliveries that have got the turn. */
+export interface PassedOn {
+  deliveries: HandedOut[];
+  /** At least the version any of them was matched with. */
+  catalogueVersion: number;
+  /** Milliseconds since 1970, by Postgres' clock. */
+  queuedAt: number;
+}
+
+/**
+ * Passes on the turns of those deliveries that have ended; does nothing for the others.
+ * @param handOut what becomes of those that get the turn: queued, they are for the caller to publish
+ */
+export async function passTurns(
+  postgres: Postgres,
+  ended: readonly DeliveryKey[],
+  handOut: HandOut,
+): Promise<PassedOn> {
+  const passedOn: PassedOn = { deliveries: [], catalogueVersion: 0, queuedAt: 0 };
+  for (let left = ended; left.length > 0;) {
+    const awaited = await onEachDay(left, notificationIdOf, (day, items) =>
+      postgres.query<TurnRow>(endTurnItems(day), keys.bind(items)),
+    );
+    if (awaited.length > 0) {
+      const rows = await postgres.query<PassedRow>(passTurnItems, {
+        ...turns.bind(awaited),
+        ...bindHandOut(handOut),
+        longest_body: longestInlineBody,
+      });
+      for (const row of rows) {
+        passedOn.deliveries.push(toHandedOut(row));
+        passedOn.catalogueVersion = Number(row.catalogue_version);
+        passedOn.queuedAt ||= Number(row.now_ms);
+      }
+    }
+    left = awaited.map(keyOf);
+  }
+  return passedOn;
+}
+
+const toHandedOut = (row: PassedRow): HandedOut => ({
+  ...keyOf(row),
+  generation: row.generation,
+  attempts: row.attempts,
+  failures: row.failures,
+  replays: row.replays,
+  expiresAt: row.expires_ms === null ? null : Number(row.expires_ms),
+  isReleased: false,
+  body: row.body === null ? null : Buffer.from(row.body),
+});
+
+export const findLeftItems = statement(
+  'find-turns-left',
+  `SELECT notification_id, subscription_id FROM delivery
+   WHERE turn_nr = 0 AND ended_at IS NOT NULL AND ended_at <= now() - $for_ms * interval '1 ms'
+   ORDER BY ended_at LIMIT $limit`,
+);
+
+/** Deliveries that ended that long ago, and whose turn was not passed on. */
+export async function findTurnsLeft(postgres: Postgres, forMs: number, limit: number): Promise<DeliveryKey[]> {
+  const rows = await postgres.query<KeyRow>(findLeftItems, { for_ms: forMs, limit });
+  return rows.map(keyOf);
+}
