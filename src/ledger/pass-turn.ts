@@ -21,7 +21,7 @@ import { onEachDay, perDay } from './per-day.js';
  * publishers of the same object wait for. Any of them may be the last: what it leaves is found again.
  */
 
-const keys = rowsOf<DeliveryKey>('item', {
+export const endedDeliveries = rowsOf<DeliveryKey>('item', {
   notification_id: ['uuid', (key) => key.notificationId],
   subscription_id: ['uuid', (key) => key.subscriptionId],
 });
@@ -29,21 +29,22 @@ const keys = rowsOf<DeliveryKey>('item', {
 /**
  * Gives up the turns behind which nobody has lined up: nearly all. The row of the turn is locked, so `lined_up` is what it is now,
  * not what it was when the statement began. Returns the others, which are to be passed on. `coalesce` keeps the planner from
- * the index of what was left; see `stillHandedOut`.
+ * the index of what was left; see `stillHandedOut`. Each turn is looked up, and locked, in a subquery of its own: a join may read
+ * the whole table of turns. In the order of the key, as those who line up lock them.
  */
 export const endTurnItems = perDay(
   'end-turns',
   (of) => `
     WITH ended AS MATERIALIZED (
       SELECT d.notification_id, d.subscription_id, d.object_key
-      FROM ${keys.from} JOIN ${of('delivery')} d ON ${sameDelivery('item')}
+      FROM ${endedDeliveries.from} JOIN ${of('delivery')} d ON ${sameDelivery('item')}
         AND coalesce(d.turn_nr, 1) = 0 AND d.ended_at IS NOT NULL
       FOR UPDATE OF d SKIP LOCKED
     ),
     turns AS MATERIALIZED (
-      SELECT t.notification_id, t.subscription_id, t.object_key, t.lined_up
-      FROM ended JOIN turn t ON ${sameTurn('ended')} AND t.notification_id = ended.notification_id
-      ORDER BY t.subscription_id, t.object_key FOR UPDATE OF t
+      SELECT t.* FROM (SELECT * FROM ended ORDER BY subscription_id, object_key) AS ended CROSS JOIN LATERAL (
+        SELECT * FROM turn t WHERE ${sameTurn('ended')} AND t.notification_id = ended.notification_id FOR UPDATE
+      ) t
     ),
     given_up AS (DELETE FROM turn t USING turns WHERE turns.lined_up = 0 AND ${sameTurn('turns')}),
     over AS (
@@ -60,7 +61,7 @@ interface TurnRow extends KeyRow {
   lined_up: number;
 }
 
-const turns = rowsOf<TurnRow>('item', {
+export const awaitedTurns = rowsOf<TurnRow>('item', {
   notification_id: ['uuid', (row) => row.notification_id],
   subscription_id: ['uuid', (row) => row.subscription_id],
   object_key: ['uuid', (row) => row.object_key],
@@ -77,8 +78,9 @@ export const passTurnItems = statement(
   `
     WITH mine AS MATERIALIZED (
       SELECT t.subscription_id, t.object_key, t.lined_up = item.lined_up AS is_certain
-      FROM ${turns.from} JOIN turn t ON ${sameTurn('item')} AND t.notification_id = item.notification_id
-      ORDER BY t.subscription_id, t.object_key FOR UPDATE OF t
+      FROM (SELECT * FROM ${awaitedTurns.from} ORDER BY subscription_id, object_key) AS item CROSS JOIN LATERAL (
+        SELECT * FROM turn t WHERE ${sameTurn('item')} AND t.notification_id = item.notification_id FOR UPDATE
+      ) t
     ),
     next AS MATERIALIZED (
       SELECT mine.subscription_id, mine.object_key, mine.is_certain, first.notification_id
@@ -147,11 +149,11 @@ export async function passTurns(
   const passedOn: PassedOn = { deliveries: [], catalogueVersion: 0, queuedAt: 0 };
   for (let left = ended; left.length > 0;) {
     const awaited = await onEachDay(left, notificationIdOf, (day, items) =>
-      postgres.query<TurnRow>(endTurnItems(day), keys.bind(items)),
+      postgres.query<TurnRow>(endTurnItems(day), endedDeliveries.bind(items)),
     );
     if (awaited.length > 0) {
       const rows = await postgres.query<PassedRow>(passTurnItems, {
-        ...turns.bind(awaited),
+        ...awaitedTurns.bind(awaited),
         ...bindHandOut(handOut),
         longest_body: longestInlineBody,
       });

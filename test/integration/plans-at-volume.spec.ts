@@ -8,6 +8,7 @@ import { valuesOf, type Statement, type Values } from '../../src/infra/postgres/
 import { claimItems } from '../../src/ledger/claim-sending.service.js';
 import { cancelOne } from '../../src/ledger/cancel.js';
 import { deliveryStates, handedOut, type DeliveryState } from '../../src/ledger/delivery.js';
+import { findOrderEndings, freeLineItems } from '../../src/ledger/end-of-order.js';
 import { endItems as endOfSubscription } from '../../src/ledger/end-of-subscription.js';
 import { endItems as endSending } from '../../src/ledger/end-sending.js';
 import { freeItems as freeAfterLease } from '../../src/ledger/free-after-lease.js';
@@ -15,7 +16,15 @@ import { freeItems as freeOfDeadProcesses } from '../../src/ledger/free-of-dead-
 import { findQueued, freeItems as freeQueuedBefore } from '../../src/ledger/free-queued-before.js';
 import { findDue, handOutDueItems } from '../../src/ledger/hand-out-due.js';
 import { keepItems, leaveItems } from '../../src/ledger/keep-in-hand.service.js';
+import { lineUpItems } from '../../src/ledger/line-up.js';
 import { createPartition, dayOfId, partitionsBetween } from '../../src/ledger/partitions.js';
+import {
+  awaitedTurns,
+  endedDeliveries,
+  endTurnItems,
+  findLeftItems,
+  passTurnItems,
+} from '../../src/ledger/pass-turn.js';
 import { putBackItems } from '../../src/ledger/put-back.js';
 import { findBodies } from '../../src/ledger/read-bodies.js';
 import { retryOne } from '../../src/ledger/retry-now.js';
@@ -29,6 +38,8 @@ import { delivered } from '../support/ledger.js';
 const dayMs = 86_400_000;
 /** A subscription that is being ended, and has no delivery that waits. */
 const ending = randomUUID();
+/** A subscription that keeps order by object. */
+const ordered = randomUUID();
 /** Of each state. A million take minutes to write; `npm run volume` has those. */
 const rows = 10_000;
 /**
@@ -77,6 +88,15 @@ describe('with much in every state, the cost of a statement is that of its own w
        FROM notification CROSS JOIN unnest(enum_range(NULL::delivery_state)) WITH ORDINALITY AS s (state, nr)
        ORDER BY id`,
     );
+    // As many objects, each with one that waits for its next attempt and has the turn, and one in line behind it.
+    await admin.query(
+      `INSERT INTO delivery (notification_id, subscription_id, state, held_for, next_at, object_key, turn_nr)
+       SELECT id, $1::uuid, 'held'::delivery_state, 'order'::held_reason, NULL, id, 1 FROM notification
+       UNION ALL SELECT id, $2::uuid, 'waiting', NULL, now() + interval '1 day', id, 0 FROM notification`,
+      [ordered, randomUUID()],
+    );
+    await admin.query('INSERT INTO turn SELECT $1::uuid, id, id, 1 FROM notification', [ordered]);
+    await admin.query(`INSERT INTO order_ending VALUES ($1, 1)`, [ending]);
     await admin.query('ANALYZE');
     await hot.query(preferIndexes);
     await hot.query('SET plan_cache_mode = force_generic_plan');
@@ -129,6 +149,10 @@ describe('with much in every state, the cost of a statement is that of its own w
     [freeQueuedBefore, { before_ms: Date.now() - dayMs, limit: 1000 }],
     [findQueued, { ms: dayMs }],
     [endOfSubscription, { subscription: ending, version: 1, limit: 1000 }],
+    [findLeftItems, { for_ms: 0, limit: 1000 }],
+    [lineUpItems, { limit: 512 }],
+    [findOrderEndings, { limit: 100 }],
+    [freeLineItems, { subscription: ending, version: 1, limit: 1000 }],
     [sweepProcesses, {}],
   ];
 
@@ -154,6 +178,7 @@ describe('with much in every state, the cost of a statement is that of its own w
     };
     const given = handedOut.bind([delivery]);
     const key = { notification: delivery.notificationId, subscription };
+    const turn = { notification_id: ids.queued, subscription_id: ordered, object_key: ids.queued, lined_up: 1 };
     const day = dayOfId(delivery.notificationId);
     const statements: [Statement, Values][] = [
       [settleResults(day), results.bind([delivered(delivery)])],
@@ -166,6 +191,11 @@ describe('with much in every state, the cost of a statement is that of its own w
       [cancelOne(day), key],
       [retryOne(day), key],
       [findState(day), key],
+      [endTurnItems(day), endedDeliveries.bind([delivery])],
+      [
+        passTurnItems,
+        { ...awaitedTurns.bind([turn]), state: 'queued', delay_ms: null, process: null, longest_body: 8192 },
+      ],
     ];
     for (const [statement, values] of statements)
       expect([statement.name, (await explained(hot, statement.text, valuesOf(statement, values))) < mostPages]).toEqual(
@@ -207,6 +237,7 @@ describe('with much in every state, the cost of a statement is that of its own w
       delivery_queued: ['free-queued-before', 'any-queued-for', 'free-after-lease'],
       delivery_process: ['free-of-dead-processes'],
       delivery_unsent: ['end-of-subscription'],
+      delivery_turn_left: ['find-turns-left'],
     };
     for (const [index, names] of Object.entries(byIndex)) {
       await hot.query('BEGIN');
