@@ -234,6 +234,10 @@ const insertOnTerms = statement(
       CASE WHEN state = 'expired' THEN now() END
     FROM placed
   ),
+  in_line AS (
+    INSERT INTO in_line (subscription_id, object_key, turn_nr, notification_id)
+    SELECT subscription_id, object_key, turn_nr, id FROM placed WHERE turn_nr > 0
+  ),
   holding AS (
     INSERT INTO held_subscription AS s (subscription_id)
     SELECT DISTINCT subscription_id FROM placed

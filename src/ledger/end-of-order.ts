@@ -2,6 +2,7 @@ import type { EntityManager } from 'typeorm';
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import { sameDelivery } from './delivery.js';
+import { samePlace } from './line-up.js';
 
 /*
  * A subscription that keeps order no more may have much in line. As when it ends (end-of-subscription.ts), the transaction that
@@ -42,14 +43,15 @@ export async function readOrderEndings(postgres: Postgres, limit: number): Promi
 // Looks whether the order is still to end in the same snapshot: see end-of-subscription.ts. The order is that of the index.
 export const freeLineItems = statement(
   'free-line',
-  `UPDATE delivery d SET state = 'waiting', held_for = NULL, next_at = now(), object_key = NULL, turn_nr = NULL
-   FROM (
-     SELECT notification_id, subscription_id FROM delivery
+  `WITH freed AS MATERIALIZED (
+     SELECT notification_id, subscription_id, object_key, turn_nr FROM delivery
      WHERE subscription_id = $subscription AND state = 'held' AND held_for = 'order'
        AND EXISTS (SELECT FROM order_ending WHERE subscription_id = $subscription AND version = $version)
      ORDER BY object_key, turn_nr LIMIT $limit FOR UPDATE OF delivery SKIP LOCKED
-   ) freed
-   WHERE ${sameDelivery('freed')}`,
+   ),
+   gone AS (DELETE FROM in_line l USING freed WHERE ${samePlace('freed')})
+   UPDATE delivery d SET state = 'waiting', held_for = NULL, next_at = now(), object_key = NULL, turn_nr = NULL
+   FROM freed WHERE ${sameDelivery('freed')}`,
 );
 
 /** Some of the deliveries in line are due at once. @returns how many */

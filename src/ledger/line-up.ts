@@ -4,8 +4,8 @@ import { sameDelivery } from './delivery.js';
 
 /*
  * Order by object (docs/decisions/0028). Of the deliveries of a subscription that are about one object, one has the turn: a row of the
- * table `turn`. The others are held, in line by `turn_nr`, until the turn is passed on (pass-turn.ts). A delivery lines up when
- * it is accepted or, scheduled or retried by an operator, when it is due.
+ * table `turn`. The others are held, in line by `turn_nr` (table `in_line`), until the turn is passed on (pass-turn.ts). A delivery
+ * lines up when it is accepted or, scheduled or retried by an operator, when it is due.
  */
 
 /** What a subscription that keeps order by object asks of a notification. */
@@ -19,6 +19,10 @@ export interface InOrder {
 /** Of the rows `t` of `turn`, the one of the object of a row of `other`, by its primary key: see `sameDelivery`. */
 export const sameTurn = (other: string): string =>
   `t.subscription_id = ANY (ARRAY[${other}.subscription_id]) AND t.object_key = ${other}.object_key`;
+
+/** Of the rows `l` of `in_line`, the one of a row of `other`, by its primary key. */
+export const samePlace = (other: string): string =>
+  `l.subscription_id = ANY (ARRAY[${other}.subscription_id]) AND l.object_key = ${other}.object_key AND l.turn_nr = ${other}.turn_nr`;
 
 /**
  * Common table expressions: of the deliveries in `source` (notification_id, subscription_id, object_key, nr), those in
@@ -59,11 +63,15 @@ export const lineUpItems = statement(
   numbered AS MATERIALIZED (SELECT *, row_number() OVER (ORDER BY next_at, notification_id) AS nr FROM due),
   ${liningUp('numbered')},
   placed AS MATERIALIZED (
-    SELECT notification_id, subscription_id, CASE WHEN is_behind THEN ${nextPlace} ELSE 0 END AS turn_nr
+    SELECT notification_id, subscription_id, object_key, CASE WHEN is_behind THEN ${nextPlace} ELSE 0 END AS turn_nr
     FROM (
       SELECT *, (notification_id, subscription_id) IN (SELECT notification_id, subscription_id FROM behind) AS is_behind
       FROM numbered ORDER BY nr
     ) AS ordered
+  ),
+  in_line AS (
+    INSERT INTO in_line (subscription_id, object_key, turn_nr, notification_id)
+    SELECT subscription_id, object_key, turn_nr, notification_id FROM placed WHERE turn_nr > 0
   )
   UPDATE delivery d SET
     turn_nr = placed.turn_nr,

@@ -10,8 +10,8 @@ import {
   type HandedOut,
   type KeyRow,
 } from './delivery.js';
-import { sameTurn } from './line-up.js';
-import { onEachDay, perDay } from './per-day.js';
+import { samePlace, sameTurn } from './line-up.js';
+import { onDay, onEachDay, perDay } from './per-day.js';
 
 /*
  * A delivery that ends keeps the turn of its object (line-up.ts) until the turn is passed on: `turn_nr` stays 0, however it ended.
@@ -68,53 +68,89 @@ export const awaitedTurns = rowsOf<TurnRow>('item', {
   lined_up: ['int', (row) => row.lined_up],
 });
 
-/**
- * Passes each turn to the first in line, which is handed out. Where none is found, the turn is given up, but only if nobody has lined
- * up since `lined_up` was read, before this statement began: one who has may not be seen by it. The first that is seen is the
- * right one all the same: what was accepted before that was published is seen as well.
- */
-export const passTurnItems = statement(
-  'pass-turns',
-  `
-    WITH mine AS MATERIALIZED (
-      SELECT t.subscription_id, t.object_key, t.lined_up = item.lined_up AS is_certain
-      FROM (SELECT * FROM ${awaitedTurns.from} ORDER BY subscription_id, object_key) AS item CROSS JOIN LATERAL (
+/** Looks up and locks the turns of `item`, as far as they still are with the delivery that ended; see `endTurnItems`. */
+const lockedTurns = (items: string): string => `
+      FROM (SELECT * FROM ${items} ORDER BY subscription_id, object_key) AS item CROSS JOIN LATERAL (
         SELECT * FROM turn t WHERE ${sameTurn('item')} AND t.notification_id = item.notification_id FOR UPDATE
-      ) t
-    ),
+      ) t`;
+
+/**
+ * Finds the first in line of each object. Where there is none, the turn is given up, but only if nobody has lined up since
+ * `lined_up` was read, before this statement began: one who has may not be seen by it. The first that is seen is the right
+ * one all the same: what was accepted before that was published is seen as well.
+ */
+export const findNextItems = statement(
+  'first-in-line',
+  `
+    WITH mine AS MATERIALIZED (SELECT t.*, t.lined_up = item.lined_up AS is_certain ${lockedTurns(awaitedTurns.from)}),
     next AS MATERIALIZED (
-      SELECT mine.subscription_id, mine.object_key, mine.is_certain, first.notification_id
-      FROM mine LEFT JOIN LATERAL (
-        SELECT d.notification_id FROM delivery d
-        WHERE d.subscription_id = mine.subscription_id AND d.object_key = mine.object_key
-          AND d.state = 'held' AND d.held_for = 'order'
-        ORDER BY d.turn_nr LIMIT 1 FOR UPDATE
+      SELECT mine.*, first.notification_id AS next_id, first.turn_nr FROM mine LEFT JOIN LATERAL (
+        SELECT l.notification_id, l.turn_nr FROM in_line l
+        WHERE l.subscription_id = mine.subscription_id AND l.object_key = mine.object_key ORDER BY l.turn_nr LIMIT 1
       ) first ON true
     ),
-    given_up AS (
-      DELETE FROM turn t USING next WHERE next.notification_id IS NULL AND next.is_certain AND ${sameTurn('next')}
-    ),
-    passed AS (
-      UPDATE turn t SET notification_id = next.notification_id FROM next
-      WHERE next.notification_id IS NOT NULL AND ${sameTurn('next')}
+    given_up AS (DELETE FROM turn t USING next WHERE next.next_id IS NULL AND next.is_certain AND ${sameTurn('next')})
+    SELECT notification_id, subscription_id, object_key, next_id, turn_nr FROM next WHERE next_id IS NOT NULL`,
+);
+
+interface NextRow extends KeyRow {
+  object_key: string;
+  /** The notification whose delivery comes next. */
+  next_id: string;
+  turn_nr: string;
+}
+
+export const nextInLine = rowsOf<NextRow>('item', {
+  notification_id: ['uuid', (row) => row.notification_id],
+  subscription_id: ['uuid', (row) => row.subscription_id],
+  object_key: ['uuid', (row) => row.object_key],
+  next_id: ['uuid', (row) => row.next_id],
+  turn_nr: ['bigint', (row) => row.turn_nr],
+});
+
+/**
+ * Passes each turn to the delivery that was found to be next, which is handed out. One that is no longer in line (cancelled, or
+ * ended with its subscription) never is again in that place, so its row goes, and the next one is looked for.
+ */
+export const passTurnItems = perDay(
+  'pass-turns',
+  (of) => `
+    WITH mine AS MATERIALIZED (
+      SELECT t.subscription_id, t.object_key, item.next_id AS notification_id, item.turn_nr ${lockedTurns(nextInLine.from)}
     ),
     handed_out AS (
-      UPDATE delivery d SET
+      UPDATE ${of('delivery')} d SET
         state = $state::delivery_state, held_for = NULL, turn_nr = 0,
         generation = d.generation + CASE WHEN $state::text = 'queued' THEN 1 ELSE 0 END,
         next_at = now() + $delay_ms * interval '1 ms',
         queued_at = CASE WHEN $state::text = 'queued' THEN now() END,
         process = $process
-      FROM next WHERE ${sameDelivery('next')}
-      RETURNING d.notification_id, d.subscription_id, d.generation, d.attempts, d.failures, d.replays,
+      FROM mine
+      WHERE ${sameDelivery('mine')} AND d.state::text = 'held' AND d.held_for = 'order' AND d.turn_nr = mine.turn_nr
+      RETURNING d.notification_id, d.subscription_id, d.object_key, mine.turn_nr, d.generation, d.attempts, d.failures, d.replays,
         (extract(epoch FROM d.expires_at) * 1000)::bigint AS expires_ms
+    ),
+    passed AS (UPDATE turn t SET notification_id = h.notification_id FROM handed_out h WHERE ${sameTurn('h')}),
+    out_of_line AS (
+      DELETE FROM in_line l USING mine WHERE ${samePlace('mine')} AND (
+        (mine.notification_id, mine.subscription_id) IN (SELECT notification_id, subscription_id FROM handed_out)
+        OR NOT EXISTS (
+          SELECT FROM ${of('delivery')} d
+          WHERE ${sameDelivery('mine')} AND d.state::text = 'held' AND d.held_for = 'order' AND d.turn_nr = mine.turn_nr
+        )
+      )
     )
     SELECT h.*, n.body,
       (SELECT version FROM catalogue) AS catalogue_version, (extract(epoch FROM now()) * 1000)::bigint AS now_ms
     FROM handed_out h CROSS JOIN LATERAL (
       SELECT CASE WHEN octet_length(body) <= $longest_body THEN body END AS body
-      FROM notification WHERE id = h.notification_id OFFSET 0
+      FROM ${of('notification')} WHERE id = h.notification_id OFFSET 0
     ) n`,
+);
+
+export const leaveLineItems = statement(
+  'leave-line',
+  `DELETE FROM in_line l USING ${nextInLine.from} WHERE ${samePlace('item')}`,
 );
 
 interface PassedRow extends KeyRow {
@@ -151,21 +187,30 @@ export async function passTurns(
     const awaited = await onEachDay(left, notificationIdOf, (day, items) =>
       postgres.query<TurnRow>(endTurnItems(day), endedDeliveries.bind(items)),
     );
-    if (awaited.length > 0) {
-      const rows = await postgres.query<PassedRow>(passTurnItems, {
-        ...awaitedTurns.bind(awaited),
-        ...bindHandOut(handOut),
-        longest_body: longestInlineBody,
-      });
-      for (const row of rows) {
-        passedOn.deliveries.push(toHandedOut(row));
-        passedOn.catalogueVersion = Number(row.catalogue_version);
-        passedOn.queuedAt ||= Number(row.now_ms);
-      }
+    for (const row of await passToNext(postgres, awaited, handOut)) {
+      passedOn.deliveries.push(toHandedOut(row));
+      passedOn.catalogueVersion = Number(row.catalogue_version);
+      passedOn.queuedAt ||= Number(row.now_ms);
     }
     left = awaited.map(keyOf);
   }
   return passedOn;
+}
+
+async function passToNext(postgres: Postgres, awaited: readonly TurnRow[], handOut: HandOut): Promise<PassedRow[]> {
+  if (awaited.length === 0) return [];
+  const next = await postgres.query<NextRow>(findNextItems, awaitedTurns.bind(awaited));
+  return onEachDay(
+    next,
+    (row) => row.next_id,
+    async (day, rows) => {
+      const values = { ...nextInLine.bind(rows), ...bindHandOut(handOut), longest_body: longestInlineBody };
+      const passed = await onDay<PassedRow[] | 'dropped'>(postgres.query(passTurnItems(day), values), 'dropped');
+      if (passed !== 'dropped') return passed;
+      await postgres.query(leaveLineItems, nextInLine.bind(rows));
+      return [];
+    },
+  );
 }
 
 const toHandedOut = (row: PassedRow): HandedOut => ({

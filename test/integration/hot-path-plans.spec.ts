@@ -13,7 +13,7 @@ import { findDue, handOutDueItems } from '../../src/ledger/hand-out-due.js';
 import { keepItems, leaveItems } from '../../src/ledger/keep-in-hand.service.js';
 import { lineUpItems } from '../../src/ledger/line-up.js';
 import { createPartition, dayOfId, partitionsBetween } from '../../src/ledger/partitions.js';
-import { endTurnItems, findLeftItems, passTurnItems } from '../../src/ledger/pass-turn.js';
+import { endTurnItems, findLeftItems, findNextItems, passTurnItems } from '../../src/ledger/pass-turn.js';
 import { putBackItems } from '../../src/ledger/put-back.js';
 import { settleResults } from '../../src/ledger/settle.service.js';
 import { findStillQueued } from '../../src/ledger/still-queued.js';
@@ -190,7 +190,8 @@ describe('a statement about deliveries', () => {
     it.each(tables)('finds turns, and who is next, by the indexes of those, when the table %s', async (_, prepare) => {
       await prepare();
       const found: Record<string, string[]> = {};
-      for (const { name, text } of [lineUpItems, endTurnItems(dayOfId(uuidv7())), passTurnItems]) {
+      const day = dayOfId(uuidv7());
+      for (const { name, text } of [lineUpItems, endTurnItems(day), findNextItems, passTurnItems(day)]) {
         const plan = await genericPlan(text);
         found[name] = [...scansOf('delivery', plan), ...scansOf('turn', plan)].map(wayOf).filter(isFirst);
       }

@@ -23,6 +23,8 @@ import {
   endedDeliveries,
   endTurnItems,
   findLeftItems,
+  findNextItems,
+  nextInLine,
   passTurnItems,
 } from '../../src/ledger/pass-turn.js';
 import { putBackItems } from '../../src/ledger/put-back.js';
@@ -96,6 +98,7 @@ describe('with much in every state, the cost of a statement is that of its own w
       [ordered, randomUUID()],
     );
     await admin.query('INSERT INTO turn SELECT $1::uuid, id, id, 1 FROM notification', [ordered]);
+    await admin.query('INSERT INTO in_line SELECT $1::uuid, id, 1, id FROM notification', [ordered]);
     await admin.query(`INSERT INTO order_ending VALUES ($1, 1)`, [ending]);
     await admin.query('ANALYZE');
     await hot.query(preferIndexes);
@@ -192,9 +195,16 @@ describe('with much in every state, the cost of a statement is that of its own w
       [retryOne(day), key],
       [findState(day), key],
       [endTurnItems(day), endedDeliveries.bind([delivery])],
+      [findNextItems, awaitedTurns.bind([turn])],
       [
-        passTurnItems,
-        { ...awaitedTurns.bind([turn]), state: 'queued', delay_ms: null, process: null, longest_body: 8192 },
+        passTurnItems(day),
+        {
+          ...nextInLine.bind([{ ...turn, next_id: ids.queued, turn_nr: '1' }]),
+          state: 'queued',
+          delay_ms: null,
+          process: null,
+          longest_body: 8192,
+        },
       ],
     ];
     for (const [statement, values] of statements)
