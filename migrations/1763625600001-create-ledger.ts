@@ -159,6 +159,13 @@ export class CreateLedger1763625600001 implements MigrationInterface {
         version         bigint NOT NULL
       );
 
+      -- What paused subscriptions held when an operator had them drop it, and a rule of the dispatcher is still to cancel.
+      CREATE TABLE held_drop (
+        subscription_id uuid PRIMARY KEY,
+        -- notification_id of the newest of them
+        up_to           uuid NOT NULL
+      );
+
       CREATE TABLE attempt (
         notification_id uuid NOT NULL,
         subscription_id uuid NOT NULL,
@@ -193,7 +200,7 @@ export class CreateLedger1763625600001 implements MigrationInterface {
 
   async down(queryRunner: QueryRunner): Promise<void> {
     await queryRunner.query(
-      `DROP TABLE once_key, subscription_ending, order_ending, in_line, turn, endpoint, held_subscription, attempt, delivery, notification;
+      `DROP TABLE once_key, held_drop, subscription_ending, order_ending, in_line, turn, endpoint, held_subscription, attempt, delivery, notification;
        DROP SEQUENCE turn_nr; DROP TYPE delivery_state, held_reason`,
     );
   }

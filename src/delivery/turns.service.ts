@@ -6,6 +6,7 @@ import { mostInHand, type DeliveryKey, type HandedOut } from '../ledger/delivery
 import { passTurns } from '../ledger/pass-turn.js';
 import { lanes } from '../queue/delivery-queue.js';
 import { Enqueuer } from '../queue/enqueuer.service.js';
+import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
 
 /** Passes on the turns of deliveries that have ended in this worker, and publishes those that get them. */
 @Injectable()
@@ -19,12 +20,17 @@ export class Turns implements OnApplicationShutdown {
   });
 
   constructor(
+    private readonly subscriptions: SubscriptionsService,
     private readonly postgres: Postgres,
     private readonly enqueuer: Enqueuer,
   ) {}
 
-  /** Returns at once. What cannot be passed on now is left to a rule of the dispatcher. */
+  /**
+   * Returns at once; does nothing where the subscription keeps no order. What cannot be passed on now is left to a rule of the
+   * dispatcher.
+   */
   passOn(ended: DeliveryKey): void {
+    if (this.subscriptions.find(ended.subscriptionId)?.ordering !== 'per-object') return;
     this.batcher.add(ended).catch((error: unknown) => {
       const { notificationId, subscriptionId } = ended;
       this.logger.warn({ event: 'delivery.turn-not-passed', notificationId, subscriptionId, error });

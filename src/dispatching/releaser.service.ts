@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { releasedCounted } from '../endpoints/endpoints.metrics.js';
 import { OpenEndpoints } from '../endpoints/open-endpoints.service.js';
 import { planRelease, type ReleasePlan } from '../endpoints/plan-release.js';
 import { Postgres } from '../infra/postgres/postgres.js';
@@ -9,7 +10,7 @@ import { firstWindow, nextWindow } from '../ledger/release-window.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { Enqueuer } from '../queue/enqueuer.service.js';
 import { RetryPolicies } from '../retry-policy/retry-policies.service.js';
-import { spanSeconds } from '../retry-policy/retry-schedule.js';
+import { longestParkedSeconds } from '../retry-policy/retry-schedule.js';
 import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
 import { inBatches } from './recovery-rules.js';
 
@@ -53,7 +54,7 @@ export class Releaser {
     let total = 0;
     for (const { id, callbackUrl } of this.openEndpoints.isAnyOpen ? await this.subscriptions.list() : []) {
       if (!this.openEndpoints.of(callbackUrl)) continue;
-      const acceptedBefore = this.heartbeat.ledgerNow() - spanSeconds(this.retryPolicies.for(id)) * 1000;
+      const acceptedBefore = this.heartbeat.ledgerNow() - longestParkedSeconds(this.retryPolicies.for(id)) * 1000;
       total += await inBatches((limit) => freeHeldTooLong(this.postgres, id, acceptedBefore, limit), stopping);
     }
     return total;
@@ -76,6 +77,7 @@ export class Releaser {
     const { subscriptionId, window } = look;
     const { deliveries, outstanding } = await this.release(subscriptionId, window, plan.limit);
     const count = deliveries.length;
+    releasedCounted.inc({ as: 'flow' }, count);
     const isEmpty = count < Math.min(plan.limit, window - outstanding);
     await endLook(this.postgres, {
       subscriptionId,
@@ -91,6 +93,7 @@ export class Releaser {
   /** Beside the window: what it still has outstanding hangs at the endpoint that is probed. */
   private async releaseOne({ subscriptionId, window }: Look): Promise<number> {
     const { deliveries } = await this.release(subscriptionId, window * 2 + 1, 1);
+    releasedCounted.inc({ as: 'probe' }, deliveries.length);
     return deliveries.length;
   }
 

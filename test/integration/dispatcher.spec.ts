@@ -307,6 +307,12 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
         await test.sql(`UPDATE delivery SET state = 'sending', queued_at = NULL, next_at = now()`);
       },
       'subscription-ended': async () => void (await endingSubscription(2000)),
+      'held-expired': async () => {
+        await test.accept(2000);
+        await test.sql(
+          `UPDATE delivery SET state = 'held', held_for = 'paused', queued_at = NULL, expires_at = now() - interval '1 s'`,
+        );
+      },
       'queue-is-new': async () => {
         await test.age(await test.accept(2000), hourMs);
         await recordQueueCreation(test.postgres, Date.now());
@@ -355,7 +361,7 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
 
     it('leaves to the workers what is queued or being sent', async () => {
       const [queued, sending] = await test.accept(2);
-      await test.claims.claim(sending!);
+      await test.claims.claim(sending!, 10_000);
       for (const { subscriptionId } of [queued!, sending!])
         await inTransaction((manager) => noteEnding(manager, subscriptionId, 'cancelled', 7));
       await process.recover();

@@ -157,7 +157,7 @@ describe.each(stacks)('order by object on the $name stack', (stack) => {
     [
       'unknown',
       async (delivery) => {
-        await test.claims.claim(delivery);
+        await test.claims.claim(delivery, 1000);
         await test.age([delivery], hourMs);
         await endSending(test.postgres, 10);
       },

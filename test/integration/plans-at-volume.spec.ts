@@ -5,15 +5,19 @@ import { readSettings } from '../../src/config/settings.js';
 import { attempts, exceeds, one, page, rangeEnd } from '../../src/deliveries/find-deliveries.js';
 import { preferIndexes, Postgres } from '../../src/infra/postgres/postgres.js';
 import { valuesOf, type Statement, type Values } from '../../src/infra/postgres/statement.js';
-import { claimItems } from '../../src/ledger/claim-sending.service.js';
+import { claimItems, claims } from '../../src/ledger/claim-sending.service.js';
 import { cancelOne } from '../../src/ledger/cancel.js';
 import { deliveryStates, handedOut, type DeliveryState } from '../../src/ledger/delivery.js';
 import { findOrderEndings, freeLineItems } from '../../src/ledger/end-of-order.js';
+import { dropItems, forgetDropItem, newestHeldItem } from '../../src/ledger/drop-held.js';
 import { endItems as endOfSubscription } from '../../src/ledger/end-of-subscription.js';
 import { endItems as endSending } from '../../src/ledger/end-sending.js';
 import { freeItems as freeAfterLease } from '../../src/ledger/free-after-lease.js';
 import { freeItems as freeOfDeadProcesses } from '../../src/ledger/free-of-dead-processes.js';
 import { findQueued, freeItems as freeQueuedBefore } from '../../src/ledger/free-queued-before.js';
+import { freeExpiredItems, freeTooLongItems } from '../../src/ledger/free-held.js';
+import { claimLooksItems, forgetItem } from '../../src/ledger/held-subscriptions.js';
+import { holdItems, holds } from '../../src/ledger/hold.service.js';
 import { findDue, handOutDueItems } from '../../src/ledger/hand-out-due.js';
 import { keepItems, leaveItems } from '../../src/ledger/keep-in-hand.service.js';
 import { lineUpItems } from '../../src/ledger/line-up.js';
@@ -29,6 +33,8 @@ import {
 } from '../../src/ledger/pass-turn.js';
 import { putBackItems } from '../../src/ledger/put-back.js';
 import { findBodies } from '../../src/ledger/read-bodies.js';
+import { releaseItems } from '../../src/ledger/release.js';
+import { readHeldItems } from '../../src/ledger/read-held.js';
 import { retryOne } from '../../src/ledger/retry-now.js';
 import { results, settleResults } from '../../src/ledger/settle.service.js';
 import { findState } from '../../src/ledger/state-of.js';
@@ -40,8 +46,9 @@ import { delivered } from '../support/ledger.js';
 const dayMs = 86_400_000;
 /** A subscription that is being ended, and has no delivery that waits. */
 const ending = randomUUID();
-/** A subscription that keeps order by object. */
+/** A subscription that keeps order by object: much is held for its order, and nothing else. */
 const ordered = randomUUID();
+const newestId = 'ffffffff-ffff-7fff-bfff-ffffffffffff';
 /** Of each state. A million take minutes to write; `npm run volume` has those. */
 const rows = 10_000;
 /**
@@ -75,6 +82,7 @@ describe('with much in every state, the cost of a statement is that of its own w
        VALUES ('alive', '{}', now() + interval '1 hour'), ('dead', '{}', now() - interval '1 hour')`,
     );
     await admin.query(`INSERT INTO subscription_ending VALUES ($1, 'cancelled', 1)`, [ending]);
+    await admin.query('INSERT INTO held_drop VALUES ($1, $2)', [ending, newestId]);
     // UUIDs of version 7 in the order of a day, all of today.
     await admin.query(
       `INSERT INTO notification (id, channel, publisher, body)
@@ -83,10 +91,12 @@ describe('with much in every state, the cost of a statement is that of its own w
        FROM generate_series(1, ${rows}) AS n`,
     );
     await admin.query(
-      `INSERT INTO delivery (notification_id, subscription_id, state, next_at, queued_at, process)
+      `INSERT INTO delivery (notification_id, subscription_id, state, held_for, next_at, queued_at, process, expires_at)
        SELECT id, ('00000000-0000-4000-8000-' || lpad(to_hex(nr * 1000 + abs(hashtext(id::text)) % 100), 12, '0'))::uuid, state,
-         CASE WHEN state IN ('waiting', 'held', 'sending') THEN now() + interval '1 day' END,
-         CASE WHEN state = 'queued' THEN now() END, CASE WHEN state IN ('queued', 'sending') THEN 'alive' END
+         CASE WHEN state = 'held' THEN 'endpoint-parked'::held_reason END,
+         CASE WHEN state IN ('waiting', 'sending') THEN now() + interval '1 day' END,
+         CASE WHEN state = 'queued' THEN now() END, CASE WHEN state IN ('queued', 'sending') THEN 'alive' END,
+         CASE WHEN state = 'held' THEN now() + interval '1 day' END
        FROM notification CROSS JOIN unnest(enum_range(NULL::delivery_state)) WITH ORDINALITY AS s (state, nr)
        ORDER BY id`,
     );
@@ -100,6 +110,10 @@ describe('with much in every state, the cost of a statement is that of its own w
     await admin.query('INSERT INTO turn SELECT $1::uuid, id, id, 1 FROM notification', [ordered]);
     await admin.query('INSERT INTO in_line SELECT $1::uuid, id, 1, id FROM notification', [ordered]);
     await admin.query(`INSERT INTO order_ending VALUES ($1, 1)`, [ending]);
+    await admin.query(
+      `INSERT INTO held_subscription (subscription_id, look_at) SELECT gen_random_uuid(), now() + interval '1 day'
+       FROM generate_series(1, ${rows})`,
+    );
     await admin.query('ANALYZE');
     await hot.query(preferIndexes);
     await hot.query('SET plan_cache_mode = force_generic_plan');
@@ -156,6 +170,15 @@ describe('with much in every state, the cost of a statement is that of its own w
     [lineUpItems, { limit: 512 }],
     [findOrderEndings, { limit: 100 }],
     [freeLineItems, { subscription: ending, version: 1, limit: 1000 }],
+    [releaseItems, { subscription: ordered, release_window: 16, limit: 16, process: null, longest_body: 8192 }],
+    [freeExpiredItems, { limit: 1000 }],
+    [freeTooLongItems, { subscription: ordered, before: 'ffffffff-ffff-ffff-ffff-ffffffffffff', limit: 1000 }],
+    [forgetItem, { subscription: ordered, idle_ms: 60_000 }],
+    [claimLooksItems, { claim_ms: 5000, limit: 64 }],
+    [newestHeldItem, { subscription: ending }],
+    [readHeldItems, { subscription: ending, limit: 10_000 }],
+    [dropItems, { subscription: ending, up_to: newestId, limit: 1000 }],
+    [forgetDropItem, { subscription: ending, up_to: newestId }],
     [sweepProcesses, {}],
   ];
 
@@ -184,8 +207,9 @@ describe('with much in every state, the cost of a statement is that of its own w
     const turn = { notification_id: ids.queued, subscription_id: ordered, object_key: ids.queued, lined_up: 1 };
     const day = dayOfId(delivery.notificationId);
     const statements: [Statement, Values][] = [
+      [holdItems(day), holds.bind([{ ...delivery, reason: 'endpoint-busy' }])],
       [settleResults(day), results.bind([delivered(delivery)])],
-      [claimItems(day), { ...given, limit_ms: 1000, process: 'alive' }],
+      [claimItems(day), { ...claims.bind([{ ...delivery, timeoutMs: 1000 }]), process: 'alive' }],
       [keepItems(day), { ...given, lease_ms: 1000, process: 'alive' }],
       [leaveItems(day), { ...given, lease_ms: 1000, process: 'alive' }],
       [putBackItems(day), { ...given, delay_ms: 1000 }],
@@ -246,7 +270,10 @@ describe('with much in every state, the cost of a statement is that of its own w
       delivery_due: ['any-due', 'hand-out-due'],
       delivery_queued: ['free-queued-before', 'any-queued-for', 'free-after-lease'],
       delivery_process: ['free-of-dead-processes'],
-      delivery_unsent: ['end-of-subscription'],
+      delivery_unsent: ['end-of-subscription', 'read-held', 'drop-held', 'forget-held-drop'],
+      delivery_held: ['release', 'free-held-too-long'],
+      delivery_released: ['release'],
+      delivery_held_expiry: ['free-held-expired'],
       delivery_turn_left: ['find-turns-left'],
     };
     for (const [index, names] of Object.entries(byIndex)) {

@@ -7,6 +7,7 @@ import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { SendingClaims } from '../../src/ledger/claim-sending.service.js';
 import type { Delivery, DeliveryKey } from '../../src/ledger/delivery.js';
+import { Holds } from '../../src/ledger/hold.service.js';
 import { DeliveriesInHand } from '../../src/ledger/keep-in-hand.service.js';
 import { accept, type Acceptance, type Accepted, type HandOut } from '../../src/ledger/accept.js';
 import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
@@ -34,6 +35,7 @@ export class TestLedger {
   readonly settlements: Settlements;
   readonly claims: SendingClaims;
   readonly inHand: DeliveriesInHand;
+  readonly holds: Holds;
 
   private constructor(
     readonly postgres: Postgres,
@@ -42,8 +44,9 @@ export class TestLedger {
     readonly heartbeat: Heartbeat,
   ) {
     this.settlements = new Settlements(postgres);
-    this.claims = new SendingClaims(postgres, heartbeat, config);
+    this.claims = new SendingClaims(postgres, heartbeat);
     this.inHand = new DeliveriesInHand(postgres, heartbeat, config);
+    this.holds = new Holds(postgres);
   }
 
   static async open(environment: Record<string, string>): Promise<TestLedger> {
@@ -159,7 +162,7 @@ export class TestLedger {
   /** Forgets all deliveries, and how far the workers were with them. Not TRUNCATE: with a partition a day that takes seconds. */
   async clear(): Promise<void> {
     await this.sql(
-      'DELETE FROM attempt; DELETE FROM delivery; DELETE FROM notification; DELETE FROM lane_progress; DELETE FROM queue_creation; DELETE FROM subscription_ending; DELETE FROM turn; DELETE FROM in_line; DELETE FROM order_ending',
+      'DELETE FROM attempt; DELETE FROM delivery; DELETE FROM notification; DELETE FROM lane_progress; DELETE FROM queue_creation; DELETE FROM subscription_ending; DELETE FROM held_subscription; DELETE FROM endpoint; DELETE FROM turn; DELETE FROM in_line; DELETE FROM order_ending',
     );
   }
 
@@ -208,13 +211,6 @@ export const retried = (delivery: Delivery, delayMs = 25_000, number = delivery.
   state: 'waiting' as const,
   delayMs,
   attempt: attemptNumber(number),
-});
-
-export const held = (delivery: Delivery, delayMs = 0) => ({
-  ...queued(delivery),
-  state: 'held' as const,
-  delayMs,
-  attempt: null,
 });
 
 export const ended = (delivery: Delivery, state: 'failed' | 'expired' | 'cancelled' = 'failed') => ({
