@@ -195,8 +195,12 @@ describe('a statement about deliveries', () => {
       const day = dayOfId(uuidv7());
       for (const { name, text } of [lineUpItems, endTurnItems(day), findNextItems, passTurnItems(day)]) {
         const plan = await genericPlan(text);
-        found[name] = [...scansOf('delivery', plan), ...scansOf('turn', plan)].map(wayOf).filter(isFirst);
+        found[name] = [...scansOf('delivery', plan), ...scansOf('turn', plan), ...scansOf('in_line', plan)]
+          .map(wayOf)
+          .filter(isFirst);
       }
+      const placeOf = (from: string) =>
+        `Index Scan in_line_pkey ((subscription_id = ANY (ARRAY[${from}.subscription_id])) AND (object_key = ${from}.object_key) AND (turn_nr = ${from}.turn_nr))`;
       const turnOf = (from: string) =>
         `Index Scan turn_pkey ((subscription_id = ANY (ARRAY[${from}.subscription_id])) AND (object_key = ${from}.object_key))`;
       const deliveryOf = (from: string) =>
@@ -204,13 +208,12 @@ describe('a statement about deliveries', () => {
       expect(found).toEqual({
         'line-up': ['Index Scan delivery_not_in_line (next_at <= now())', deliveryOf('placed')],
         'end-turns': [deliveryOf('item'), deliveryOf('ended_1'), turnOf('ended'), turnOf('turns_1')],
-        'pass-turns': [
-          'Index Scan delivery_in_line ((subscription_id = mine.subscription_id) AND (object_key = mine.object_key))',
-          deliveryOf('next_2'),
+        'first-in-line': [
           turnOf('item'),
-          turnOf('next'),
           turnOf('next_1'),
+          'Index Scan in_line_pkey ((subscription_id = mine.subscription_id) AND (object_key = mine.object_key))',
         ],
+        'pass-turns': [deliveryOf('mine'), deliveryOf('mine_1'), turnOf('item'), turnOf('h_1'), placeOf('mine_2')],
       });
     });
 
