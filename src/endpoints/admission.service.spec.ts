@@ -125,6 +125,16 @@ describe('admission', () => {
     expect([...opened.keys()]).toEqual([url]);
   });
 
+  it('leaves it parked when a call ends well that began before', async () => {
+    const before = (await enter()) as Place;
+    admission.begin(before);
+    await send(troubled(120_000));
+    admission.leave(before, well, 10, delivery());
+    expect(closed).toEqual([]);
+    expect(await send(well, delivery(true))).toBe('sent');
+    expect(closed).toEqual([url]);
+  });
+
   it('lets one released delivery at a time find out about a parked endpoint, and the next one a moment later', async () => {
     await sendMany(5, unanswered);
     const probe = await enter(delivery(true));

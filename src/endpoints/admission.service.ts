@@ -79,8 +79,10 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
     if (verdict.kind === 'well') this.breakers.succeeded(url);
     else this.failed(url, verdict.reason, delivery, verdict.askedDelayMs);
     const open = this.openEndpoints.of(url);
-    // An answer, be it an error, shows that the origin is well.
-    if (open && (verdict.kind === 'well' || open.address === origin.address)) this.close(open.address);
+    // Any answer shows that the origin is well. Of a URL only its probe counts: a call that began before it was parked may end well
+    // although it has asked meanwhile to be left alone.
+    const isProbe = verdict.kind === 'well' && place.probes === open?.address;
+    if (open && (isProbe || open.address === origin.address)) this.close(open.address);
   }
 
   /** The delivery is settled. */

@@ -51,7 +51,8 @@ describe.each(stacks)('a hostile receiver on the $name stack', (stack) => {
   }
 
   describe('alone', () => {
-    beforeAll(() => start({ NOTIFICATION_REQUESTS_TIMEOUT: '1' }));
+    // The receiver is the same in each case, and none of them may be kept from it by those before.
+    beforeAll(() => start({ NOTIFICATION_REQUESTS_TIMEOUT: '1', CIRCUIT_BREAKER_FAILURES: '1000' }));
 
     afterAll(() => heraut.end());
 
@@ -90,7 +91,16 @@ describe.each(stacks)('a hostile receiver on the $name stack', (stack) => {
 
   it('does not keep others from their deliveries, and uses bounded memory, also when there are many of its kind', async () => {
     // A hanging call lasts longer than the test: deliveries that arrive meanwhile did not wait for it.
-    await start({ NOTIFICATION_REQUESTS_TIMEOUT: '300', DELIVERY_LEASE_MS: '440000', ...measurable });
+    await start({
+      NOTIFICATION_REQUESTS_TIMEOUT: '300',
+      DELIVERY_LEASE_MS: '440000',
+      CIRCUIT_BREAKER_FAILURES: '1000',
+      MAX_IN_FLIGHT: '1024',
+      ...measurable,
+    });
+    // Each has an origin of its own, hence a window.
+    const others: Receiver[] = [];
+    const notifications = () => others.flatMap((other) => other.notifications);
     try {
       channel = await heraut.createChannel();
       const kinds: Record<string, Behaviour> = {
@@ -102,9 +112,13 @@ describe.each(stacks)('a hostile receiver on the $name stack', (stack) => {
         endlessHeaders,
       };
       for (const kind of Object.keys(kinds)) {
-        for (const number of [1, 2, 3, 4]) await heraut.subscribe({ channel, url: `${hostile.url}/${kind}/${number}` });
+        for (let number = 0; number < 4; number++) {
+          const other = await Receiver.start();
+          others.push(other);
+          await heraut.subscribe({ channel, url: `${other.url}/${kind}` });
+          other.always(kinds[kind]!);
+        }
       }
-      hostile.always((request, response) => kinds[request.path.split('/')[2] ?? '']?.(request, response));
       const friendly = await heraut.createChannel();
       await heraut.subscribe({ channel: friendly, url: healthy.url });
       const before = await liveMemory(heraut.processes);
@@ -118,17 +132,17 @@ describe.each(stacks)('a hostile receiver on the $name stack', (stack) => {
         expect(states.filter((state) => state === 'queued')).toHaveLength(2 * 4 * 8);
       };
       await eventually(async () => (await expectHeld(), true), 'those that do not hang to have failed');
-      expect(hostile.notifications.filter(({ path }) => isHeld(path))).toHaveLength(2 * 4 * 8);
+      expect(notifications().filter(({ path }) => isHeld(path))).toHaveLength(2 * 4 * 8);
 
       await heraut.publishMany(friendly, 101);
       await eventually(() => healthy.notifications.length === 101, 'all that is for the healthy one');
       await expectHeld(); // still at it
 
       // They would have sent 3200 MB. Most of it is never read, and nothing that was read is kept.
-      for (const bytes of hostile.answeredBytes) expect(bytes).toBeLessThan(50 * megabyte);
+      for (const bytes of others.flatMap((other) => other.answeredBytes)) expect(bytes).toBeLessThan(50 * megabyte);
       const kept = (await liveMemory(heraut.processes)) - before;
       expect(kept).toBeLessThan(4 * 8 * megabyte); // one each: as much as is read of an answer
-      await hostile.stop();
+      await Promise.all(others.map((other) => other.stop()));
       await eventually(
         async () => (await statesOf(bad)).every((state) => state === 'failed'),
         'every one of the others to have failed',
@@ -137,6 +151,7 @@ describe.each(stacks)('a hostile receiver on the $name stack', (stack) => {
       expect(healthy.notifications).toHaveLength(101);
     } finally {
       await heraut.end();
+      await Promise.all(others.map((other) => other.stop()));
     }
   });
 

@@ -8,6 +8,7 @@ import { ChunkLoader } from '../../src/delivery/chunk-loader.service.js';
 import { Dispatcher } from '../../src/dispatching/dispatcher.service.js';
 import { systemClock, type Clock } from '../../src/infra/clock.js';
 import type { Delivery } from '../../src/ledger/delivery.js';
+import { noteDrop } from '../../src/ledger/drop-held.js';
 import {
   endDeliveries,
   forgetEnding,
@@ -307,6 +308,13 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
         await test.sql(`UPDATE delivery SET state = 'sending', queued_at = NULL, next_at = now()`);
       },
       'subscription-ended': async () => void (await endingSubscription(2000)),
+      'held-dropped': async () => {
+        const { subscriptionId } = await endingSubscription(2000, 'held');
+        await test.sql(`DELETE FROM subscription_ending; UPDATE delivery SET held_for = 'paused'`);
+        await test.postgres.dataSource.transaction((manager) =>
+          noteDrop(manager, subscriptionId, 'ffffffff-ffff-7fff-bfff-ffffffffffff'),
+        );
+      },
       'held-expired': async () => {
         await test.accept(2000);
         await test.sql(
