@@ -49,7 +49,7 @@ export const liningUp = (source: string): string => `
     WHERE (notification_id, subscription_id) NOT IN (SELECT notification_id, subscription_id FROM turns)
   )`;
 
-/** Places in line rise with time: whoever was told that one was accepted gets a higher place for the next. */
+/** Places in line rise with time: a publisher that was told of one before it published the next gets a higher place for that. */
 export const nextPlace = "nextval('turn_nr')";
 
 export const lineUpItems = statement(
