@@ -118,9 +118,7 @@ async function hasUnfinished(runner: QueryRunner, partitions: Partition[]): Prom
   if (!deliveries) return false;
   // One look for each index of what is unfinished: together they would be served by none, and read the whole day.
   const looks = [
-    "state = 'waiting'",
-    "state = 'held' AND held_for <> 'order'",
-    "state = 'held' AND held_for = 'order'",
+    "state BETWEEN 'waiting' AND 'held' AND subscription_id IS NOT NULL", // as the index by subscription has it
     "state = 'queued'",
     "state = 'sending'",
     // Ended, but others about the same object still wait for its turn to be passed on.
