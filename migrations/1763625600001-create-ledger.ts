@@ -52,6 +52,10 @@ export class CreateLedger1763625600001 implements MigrationInterface {
         last_status     int,
         last_error      text,
         ended_at        timestamptz,
+        -- what its notification is about, where its subscription keeps order by object (table turn); null: it keeps none
+        object_key      uuid,
+        -- 0: it has the turn of its object, until that is passed on. Above: its place in line. Null: it is not in line
+        turn_nr         bigint,
         PRIMARY KEY (notification_id, subscription_id)
       ) PARTITION BY RANGE (notification_id);
       -- One index for each state that is not an end: each is only as large as the number of deliveries in that state, however
@@ -60,7 +64,16 @@ export class CreateLedger1763625600001 implements MigrationInterface {
       -- Held ones are released by subscription, oldest first; those that wait for their turn, by the end of the one before them.
       CREATE INDEX delivery_held ON delivery (subscription_id, notification_id)
         WHERE state = 'held' AND held_for <> 'order';
-      CREATE INDEX delivery_held_expiry ON delivery (expires_at) WHERE state = 'held' AND expires_at IS NOT NULL;
+      CREATE INDEX delivery_held_expiry ON delivery (expires_at)
+        WHERE state = 'held' AND held_for <> 'order' AND expires_at IS NOT NULL;
+      -- In line behind another one about the same object.
+      CREATE INDEX delivery_in_line ON delivery (subscription_id, object_key, turn_nr)
+        WHERE state = 'held' AND held_for = 'order';
+      -- Due, or to be due, and not in line yet: scheduled, or retried by an operator.
+      CREATE INDEX delivery_not_in_line ON delivery (next_at)
+        WHERE state = 'waiting' AND object_key IS NOT NULL AND turn_nr IS DISTINCT FROM 0;
+      -- Ended, and its turn was not passed on yet.
+      CREATE INDEX delivery_turn_left ON delivery (ended_at) WHERE turn_nr = 0 AND ended_at IS NOT NULL;
       -- Released and not yet settled: a subscription gets more when these are few.
       CREATE INDEX delivery_released ON delivery (subscription_id) WHERE state = 'queued' AND held_for IS NOT NULL;
       -- The same ones by subscription, which may be deleted or disabled with a million of them. The usual delivery, which is
@@ -109,6 +122,34 @@ export class CreateLedger1763625600001 implements MigrationInterface {
         -- calls that were made since to find out whether it has recovered
         probes      int NOT NULL DEFAULT 0,
         next_probe_at timestamptz NOT NULL
+      );
+
+      -- For a subscription that keeps order by object: the one delivery of each object that may be sent. Those behind it are held.
+      -- Whoever accepts one of the same object locks the row, and so waits for whoever passes the turn on.
+      CREATE TABLE turn (
+        subscription_id uuid NOT NULL,
+        object_key      uuid NOT NULL,
+        notification_id uuid NOT NULL,
+        -- how many have lined up behind it since there is this row: 0 means that nobody has
+        lined_up        int NOT NULL,
+        PRIMARY KEY (subscription_id, object_key)
+      ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+      CREATE SEQUENCE turn_nr;
+      -- Who comes next. Not partitioned, so that it is found without a look into each day; a row may outlive its delivery's being
+      -- in line, and is then passed over (src/ledger/pass-turn.ts).
+      CREATE TABLE in_line (
+        subscription_id uuid NOT NULL,
+        object_key      uuid NOT NULL,
+        turn_nr         bigint NOT NULL,
+        notification_id uuid NOT NULL,
+        PRIMARY KEY (subscription_id, object_key, turn_nr)
+      ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+
+      -- Subscriptions that keep order no more: a rule of the dispatcher is still to free what is in line for them.
+      CREATE TABLE order_ending (
+        subscription_id uuid PRIMARY KEY,
+        -- the catalogue version of the change
+        version         bigint NOT NULL
       );
 
       -- Subscriptions that were deleted or disabled, and whose waiting deliveries a rule of the dispatcher is still to end.
@@ -166,7 +207,8 @@ export class CreateLedger1763625600001 implements MigrationInterface {
 
   async down(queryRunner: QueryRunner): Promise<void> {
     await queryRunner.query(
-      'DROP TABLE once_key, held_drop, subscription_ending, endpoint, held_subscription, attempt, delivery, notification; DROP TYPE delivery_state, held_reason',
+      `DROP TABLE once_key, held_drop, subscription_ending, order_ending, in_line, turn, endpoint, held_subscription, attempt, delivery, notification;
+       DROP SEQUENCE turn_nr; DROP TYPE delivery_state, held_reason`,
     );
   }
 }

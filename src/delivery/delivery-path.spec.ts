@@ -25,6 +25,7 @@ import { DeliverService } from './deliver.service.js';
 import { Semaphore } from './semaphore.js';
 import { Sender } from './sender.service.js';
 import { WebhookClient } from './webhook-client.js';
+import type { Turns } from './turns.service.js';
 import { Worker } from './worker.service.js';
 import { answered } from '../../test/support/responses.js';
 
@@ -86,6 +87,7 @@ async function play(guarantee: DeliveryGuarantee): Promise<{ frames: string[]; s
   const reporter = new AttemptReporter(new InProcessAttemptStates(), heartbeat, config);
   const client = new Client();
   const none = {} as never;
+  const turns = { passOn: () => {} } as unknown as Turns;
   const noneOpen = { of: () => undefined } as unknown as OpenEndpoints;
   const admission = new Admission(config, new HoldRule(noneOpen), noneOpen, heartbeat, systemClock);
   const inHand = { keep: () => Promise.resolve() } as never;
@@ -108,7 +110,17 @@ async function play(guarantee: DeliveryGuarantee): Promise<{ frames: string[]; s
         reporter,
         config,
       ),
-      new DeliveryRecords(systemClock, { settle } as unknown as Settlements, none, claims, inHand, none, none, config),
+      new DeliveryRecords(
+        systemClock,
+        { settle } as unknown as Settlements,
+        none,
+        claims,
+        inHand,
+        none,
+        none,
+        turns,
+        config,
+      ),
     );
     const queue = new InProcessDeliveryQueue('process', 10);
     const bodies = new LargeBodies(new Map(), new Semaphore(1), () => Promise.resolve(undefined));

@@ -9,6 +9,7 @@ import { Settlements, type Outcome } from '../ledger/settle.service.js';
 import { OperationalEvents } from '../operational-events/operational-events.service.js';
 import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
 import { heldCounted } from './delivery.counters.js';
+import { Turns } from './turns.service.js';
 import { untilItWorks } from './until-it-works.js';
 
 /** What a worker writes to the ledger of one delivery, repeated until it works. */
@@ -25,6 +26,7 @@ export class DeliveryRecords {
     private readonly inHand: DeliveriesInHand,
     private readonly subscriptions: SubscriptionsService,
     private readonly events: OperationalEvents,
+    private readonly turns: Turns,
     { settings }: Config,
   ) {
     this.goneIsFinal = settings.FINAL_STATUSES.includes(410);
@@ -35,6 +37,7 @@ export class DeliveryRecords {
     const settlement = { notificationId, subscriptionId, generation, from, ...outcome };
     await untilItWorks(() => this.settlements.settle(settlement), this.clock, stopping);
     const { state, attempt } = outcome;
+    if (state !== 'waiting') this.turns.passOn(delivery);
     if (state === 'failed' || state === 'expired' || state === 'unknown') {
       const reason = attempt?.error ?? null;
       this.events.report({ event: 'delivery.dead', notificationId, subscriptionId, state, reason });

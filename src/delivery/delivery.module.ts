@@ -14,6 +14,7 @@ import { Decider } from './decider.service.js';
 import { DeliveryRecords } from './delivery-records.service.js';
 import { DeliverService } from './deliver.service.js';
 import { Sender } from './sender.service.js';
+import { Turns } from './turns.service.js';
 import { WebhookClient } from './webhook-client.js';
 import { HttpWebhookClient } from './webhook-client.http.js';
 import { Worker } from './worker.service.js';
@@ -36,6 +37,7 @@ import { Worker } from './worker.service.js';
     Sender,
     Decider,
     DeliveryRecords,
+    Turns,
     DeliverService,
     Worker,
     {

@@ -1,6 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { anyDue, handOutDue } from '../ledger/hand-out-due.js';
+import { lineUpDue } from '../ledger/line-up.js';
 import { lanes } from '../queue/delivery-queue.js';
 import { Enqueuer } from '../queue/enqueuer.service.js';
 import { QueuePosition } from '../queue/queue-position.service.js';
@@ -40,12 +41,13 @@ export class Dispatcher {
     let total = 0;
     // A full or absent queue leaves the work where it is safe. The look is far cheaper than a hand-out that finds nothing.
     while (this.enqueuer.isAccepting && !stopping.aborted && (await anyDue(this.postgres))) {
+      const linedUp = await lineUpDue(this.postgres, batchSize);
       const { deliveries, catalogueVersion, queuedAt } = await handOutDue(
         this.postgres,
         batchSize,
         this.enqueuer.process,
       );
-      if (deliveries.length === 0) break;
+      if (deliveries.length === 0 && linedUp < batchSize) break;
       const refused = await Promise.all(
         lanes.map((lane) => {
           const ofLane = deliveries.filter(({ isSlow }) => isSlow === (lane === 'slow'));

@@ -2,11 +2,13 @@ import type { Logger } from '@nestjs/common';
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { dropHeld, forgetDrop, readDrops } from '../ledger/drop-held.js';
 import { endDeliveries, forgetEnding, readEndings } from '../ledger/end-of-subscription.js';
+import { forgetOrderEnding, freeLine, readOrderEndings } from '../ledger/end-of-order.js';
 import { endSending } from '../ledger/end-sending.js';
 import { freeHeldExpired } from '../ledger/free-held.js';
 import { freeAfterLease } from '../ledger/free-after-lease.js';
 import { freeOfDeadProcesses } from '../ledger/free-of-dead-processes.js';
 import { anyQueuedFor, freeQueuedBefore } from '../ledger/free-queued-before.js';
+import { findTurnsLeft, passTurns } from '../ledger/pass-turn.js';
 import { readQueueCreation } from '../queue/progress-reports.js';
 import type { QueuePosition } from '../queue/queue-position.service.js';
 
@@ -14,6 +16,8 @@ import type { QueuePosition } from '../queue/queue-position.service.js';
 const batchSize = 1000;
 /** Subscriptions that are read together. */
 const subscriptionsTogether = 100;
+/** From the end of a delivery to its worker's passing its turn on. The end itself may have come from elsewhere. */
+const passingSlackMs = 500;
 /** From the commit of a hand-out to its publishing, at most. After that time a rule assumes that it was not published. */
 const publishingSlackMs = 5000;
 
@@ -55,18 +59,40 @@ export function recoveryRules(postgres: Postgres, position: QueuePosition, logge
     {
       // A subscription was deleted or disabled; the transaction that did so left its deliveries to this rule.
       name: 'subscription-ended',
-      run: async (stopping) => {
-        let total = 0;
-        for (;;) {
-          const endings = await readEndings(postgres, subscriptionsTogether);
-          for (const ending of endings) {
-            total += await inBatches((limit) => endDeliveries(postgres, ending, limit), stopping);
-            if (stopping.aborted) return total;
-            await forgetEnding(postgres, ending);
-          }
-          if (endings.length < subscriptionsTogether) return total;
-        }
-      },
+      run: (stopping) =>
+        untilNoneIsNoted(
+          (limit) => readEndings(postgres, limit),
+          async (ending) => {
+            const ended = await inBatches((limit) => endDeliveries(postgres, ending, limit), stopping);
+            if (!stopping.aborted) await forgetEnding(postgres, ending);
+            return ended;
+          },
+          stopping,
+        ),
+    },
+    {
+      // It ended without a worker, or the worker did not come to pass its turn on: others about the same object wait for that.
+      name: 'turn-not-passed',
+      run: (stopping) =>
+        inBatches(async (limit) => {
+          const left = await findTurnsLeft(postgres, passingSlackMs, limit);
+          await passTurns(postgres, left, { state: 'waiting', delayMs: 0 });
+          return left.length;
+        }, stopping),
+    },
+    {
+      // A subscription keeps order no more; what is in line for it goes.
+      name: 'order-ended',
+      run: (stopping) =>
+        untilNoneIsNoted(
+          (limit) => readOrderEndings(postgres, limit),
+          async (ending) => {
+            const freed = await inBatches((limit) => freeLine(postgres, ending, limit), stopping);
+            if (!stopping.aborted) await forgetOrderEnding(postgres, ending);
+            return freed;
+          },
+          stopping,
+        ),
     },
     {
       // An operator had a paused subscription drop what it held.
@@ -108,6 +134,23 @@ export function recoveryRules(postgres: Postgres, position: QueuePosition, logge
       },
     },
   ];
+}
+
+/** Deals with each of those that are noted, and are forgotten when they are dealt with. @returns how many deliveries it came to */
+async function untilNoneIsNoted<Noted>(
+  read: (limit: number) => Promise<Noted[]>,
+  dealWith: (noted: Noted) => Promise<number>,
+  stopping: AbortSignal,
+): Promise<number> {
+  let total = 0;
+  for (;;) {
+    const noted = await read(subscriptionsTogether);
+    for (const each of noted) {
+      total += await dealWith(each);
+      if (stopping.aborted) return total;
+    }
+    if (noted.length < subscriptionsTogether) return total;
+  }
 }
 
 /** Repeats a bounded statement while it finds as much as it may. */

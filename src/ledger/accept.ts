@@ -2,6 +2,7 @@ import type { Postgres, Query } from '../infra/postgres/postgres.js';
 import { rowsOf, statement, type Column, type Values } from '../infra/postgres/statement.js';
 import { decideRefused, type Refusal } from './decide-refused.js';
 import { expiredCounted } from './ledger.counters.js';
+import { liningUp, nextPlace, type InOrder } from './line-up.js';
 import {
   current,
   DeadlinePassed,
@@ -25,6 +26,8 @@ export interface Accepted {
   subscriptionIds: string[];
   /** Of these, the ones whose deliveries may not be sent now, and why. */
   heldFor: ReadonlyMap<string, HeldReason>;
+  /** Null: none of them keeps order. */
+  inOrder: InOrder | null;
   /** The publisher's key: under it the request is carried out once. */
   request: OnceKey | null;
   /** The channel's key of this content: under it the content is published once. */
@@ -42,7 +45,13 @@ export type HandOut =
 
 export type Verdict =
   /** Committed. `nobody`: it was too old already, its deliveries are recorded as expired. */
-  { kind: 'accepted'; handedTo: 'queue' | 'dispatcher' | 'nobody' } | Refusal;
+  | {
+      kind: 'accepted';
+      handedTo: 'queue' | 'dispatcher' | 'nobody';
+      /** Subscriptions whose deliveries are handed to nobody yet: they are in line behind others about the same object. */
+      inLine?: ReadonlySet<string>;
+    }
+  | Refusal;
 
 export interface Acceptance {
   /** The catalogue version found. Nothing was written unless it is the one that was asked for. */
@@ -75,11 +84,13 @@ const deliveries = rowsOf<Numbered<string>>('delivery', {
 interface PlannedDelivery {
   subscriptionId: string;
   heldFor: HeldReason | undefined;
+  objectKey: string | null;
 }
 const deliveriesOnTerms = rowsOf<Numbered<PlannedDelivery>>('delivery', {
   nr: ['int', (item) => item.nr],
   subscription_id: ['uuid', (item) => item.value.subscriptionId],
   held_for: ['text', (item) => item.value.heldFor ?? ''],
+  object_key: ['uuid', (item) => item.value.objectKey],
 });
 
 const keysAs = (alias: string) =>
@@ -103,6 +114,8 @@ interface InsertedOnTerms extends Found {
   duplicates: string[];
   expired: string[];
   scheduled: string[];
+  /** Deliveries in line: notification/subscription. */
+  in_line: string[];
 }
 
 /**
@@ -155,7 +168,7 @@ const reserve = (wanted: string) => `
  *
  * A delivery that may not be sent now is held at once, and its subscription's row is made or refreshed with it: then a
  * dispatcher releases it (held-subscriptions.ts). Refreshed every few seconds only, because a batch that writes the row waits for
- * others that do.
+ * others that do. One that keeps order lines up (line-up.ts), unless it is scheduled: then it does when it is due.
  */
 const insertOnTerms = statement(
   'accept-on-terms',
@@ -184,23 +197,36 @@ const insertOnTerms = statement(
     SELECT id, channel, publisher, body, nullif(not_before, '-infinity') FROM accepted
   ),
   planned AS MATERIALIZED (
-    SELECT (${notificationsOnTerms.array('id')})[nr] AS id, subscription_id, nullif(held_for, '')::held_reason AS held_for,
+    SELECT (${notificationsOnTerms.array('id')})[nr] AS id, nr, subscription_id, object_key,
+      nullif(held_for, '')::held_reason AS held_for,
       to_timestamp((${notificationsOnTerms.array('not_before_ms')})[nr] / 1000) AS not_before,
       to_timestamp((${notificationsOnTerms.array('expires_ms')})[nr] / 1000) AS expires_at
     FROM ${deliveriesOnTerms.from}
     WHERE ${mayWrite}
   ),
-  placed AS MATERIALIZED (
+  judged AS MATERIALIZED (
     SELECT *, CASE
         WHEN expires_at <= now() THEN 'expired' WHEN not_before > now() THEN 'waiting' WHEN held_for IS NOT NULL THEN 'held'
         ELSE $state
-      END::delivery_state AS state
+      END::delivery_state AS state,
+      object_key IS NOT NULL AND expires_at > now() AND not_before <= now() AS lines_up
     FROM planned WHERE id NOT IN (SELECT id FROM refused)
+  ),
+  ${liningUp('(SELECT id AS notification_id, subscription_id, object_key, nr FROM judged WHERE lines_up) AS lining_up')},
+  placed AS MATERIALIZED (
+    SELECT id, subscription_id, object_key, not_before, expires_at,
+      CASE WHEN is_behind THEN 'held' ELSE state END AS state,
+      CASE WHEN is_behind THEN 'order' ELSE held_for END AS held_for,
+      CASE WHEN is_behind THEN ${nextPlace} WHEN lines_up THEN 0 END AS turn_nr
+    FROM (
+      SELECT *, (id, subscription_id) IN (SELECT notification_id, subscription_id FROM behind) AS is_behind FROM judged
+    ) AS j
   ),
   deliveries AS (
     INSERT INTO delivery
-      (notification_id, subscription_id, state, held_for, held_since, next_at, queued_at, process, expires_at, ended_at)
-    SELECT id, subscription_id, state,
+      (notification_id, subscription_id, object_key, turn_nr, state, held_for, held_since, next_at, queued_at, process,
+        expires_at, ended_at)
+    SELECT id, subscription_id, object_key, turn_nr, state,
       CASE WHEN state = 'held' THEN held_for END,
       CASE WHEN state = 'held' THEN now() END,
       CASE WHEN state = 'waiting' THEN GREATEST(not_before, now() + coalesce($delay_ms, 0) * interval '1 ms') END,
@@ -209,6 +235,10 @@ const insertOnTerms = statement(
       nullif(expires_at, 'infinity'),
       CASE WHEN state = 'expired' THEN now() END
     FROM placed
+  ),
+  in_line AS (
+    INSERT INTO in_line (subscription_id, object_key, turn_nr, notification_id)
+    SELECT subscription_id, object_key, turn_nr, id FROM placed WHERE turn_nr > 0
   ),
   holding AS (
     INSERT INTO held_subscription AS s (subscription_id)
@@ -224,7 +254,8 @@ const insertOnTerms = statement(
     ARRAY(SELECT id FROM repeated)::text[] AS repeated,
     ARRAY(SELECT id FROM duplicate)::text[] AS duplicates,
     ARRAY(SELECT id FROM accepted WHERE expires_at <= now())::text[] AS expired,
-    ARRAY(SELECT id FROM accepted WHERE not_before > now())::text[] AS scheduled
+    ARRAY(SELECT id FROM accepted WHERE not_before > now())::text[] AS scheduled,
+    ARRAY(SELECT notification_id || '/' || subscription_id FROM behind) AS in_line
   FROM current`,
 );
 
@@ -256,8 +287,8 @@ export async function accept(
   return acceptance;
 }
 
-const isPlain = ({ request, content, notBefore, expiresAt, heldFor }: Accepted): boolean =>
-  !request && !content && notBefore === null && expiresAt === null && heldFor.size === 0;
+const isPlain = ({ request, content, notBefore, expiresAt, heldFor, inOrder }: Accepted): boolean =>
+  !request && !content && notBefore === null && expiresAt === null && heldFor.size === 0 && !inOrder;
 
 async function acceptWithoutTerms(
   postgres: Postgres,
@@ -302,12 +333,24 @@ async function acceptOnTerms(
   const isAllAccepted = repeated.length + duplicates.length === 0;
   const refused = isAllAccepted ? undefined : await decide(query, repeated, duplicates);
   const [expired, scheduled] = [new Set(row!.expired), new Set(row!.scheduled)];
+  const inLine = bySlash(row!.in_line);
   const verdicts = batch.map(({ id }): Verdict => {
     if (expired.has(id)) return { kind: 'accepted', handedTo: 'nobody' };
     const goesToQueue = handOut.state === 'queued' && !scheduled.has(id);
-    return refused?.get(id) ?? { kind: 'accepted', handedTo: goesToQueue ? 'queue' : 'dispatcher' };
+    const handedTo = goesToQueue ? 'queue' : 'dispatcher';
+    return refused?.get(id) ?? { kind: 'accepted', handedTo, inLine: inLine.get(id) };
   });
   return { ...answer, verdicts };
+}
+
+/** Of texts `one/other`, all the others by each one. */
+function bySlash(pairs: readonly string[]): Map<string, Set<string>> {
+  const found = new Map<string, Set<string>>();
+  for (const pair of pairs) {
+    const [one, other] = pair.split('/') as [string, string];
+    found.set(one, (found.get(one) ?? new Set()).add(other));
+  }
+  return found;
 }
 
 /**
@@ -337,15 +380,19 @@ function bindDeliveries(batch: readonly Accepted[]): Values {
 }
 
 function planned(batch: readonly Accepted[]): Numbered<PlannedDelivery>[] {
-  return batch.flatMap(({ subscriptionIds, heldFor }, index) =>
+  return batch.flatMap(({ subscriptionIds, heldFor, inOrder }, index) =>
     subscriptionIds.map((subscriptionId) => ({
       nr: index + 1,
-      value: { subscriptionId, heldFor: heldFor.get(subscriptionId) },
+      value: {
+        subscriptionId,
+        heldFor: heldFor.get(subscriptionId),
+        objectKey: inOrder?.subscriptionIds.has(subscriptionId) ? inOrder.objectKey : null,
+      },
     })),
   );
 }
 
-const bindHandOut = (handOut: HandOut): Values =>
+export const bindHandOut = (handOut: HandOut): Values =>
   handOut.state === 'queued'
     ? { state: 'queued', delay_ms: null, process: handOut.process }
     : { state: 'waiting', delay_ms: handOut.delayMs, process: null };

@@ -117,9 +117,13 @@ async function hasUnfinished(runner: QueryRunner, partitions: Partition[]): Prom
   const deliveries = partitions.find(({ table }) => table === 'delivery');
   if (!deliveries) return false;
   // One look for each index of what is unfinished: together they would be served by none, and read the whole day.
-  const looks = ["state = 'waiting'", "state = 'held'", "state = 'queued'", "state = 'sending'"].map(
-    (condition) => `EXISTS (SELECT FROM ${deliveries.name} WHERE ${condition})`,
-  );
+  const looks = [
+    "state BETWEEN 'waiting' AND 'held' AND subscription_id IS NOT NULL", // as the index by subscription has it
+    "state = 'queued'",
+    "state = 'sending'",
+    // Ended, but others about the same object still wait for its turn to be passed on.
+    'turn_nr = 0 AND ended_at IS NOT NULL',
+  ].map((condition) => `EXISTS (SELECT FROM ${deliveries.name} WHERE ${condition})`);
   const [found] = (await runner.query(`SELECT ${looks.join(' OR ')} AS yes`)) as [{ yes: boolean }];
   return found.yes;
 }

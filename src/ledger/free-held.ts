@@ -12,12 +12,12 @@ export const freeExpiredItems = statement(
   `UPDATE delivery d SET state = 'waiting', next_at = now()
    FROM (
      SELECT notification_id, subscription_id FROM delivery
-     WHERE state = 'held' AND expires_at <= now() LIMIT $limit FOR UPDATE SKIP LOCKED
+     WHERE state = 'held' AND held_for <> 'order' AND expires_at <= now() LIMIT $limit FOR UPDATE SKIP LOCKED
    ) freed
    WHERE ${sameDelivery('freed')}`,
 );
 
-/** Those that have become older than their channel allows are due at once. @returns how many */
+/** Those that have become older than their channel allows are due at once; those in line, when it is their turn. @returns how many */
 export async function freeHeldExpired(postgres: Postgres, limit: number): Promise<number> {
   return postgres.affected(freeExpiredItems, { limit });
 }

@@ -15,6 +15,8 @@ export interface HandedOutTogether {
  * Hands out what is due under a new generation, and brings the text along where it is short. Also what has become too old:
  * whether it was sent before, and only the ledger does not know, the worker can tell.
  *
+ * One that keeps order and is not in line yet is not handed out: see lineUpDue.
+ *
  * The text is looked up in a subquery of its own (OFFSET 0), not joined, for the reason that `sameDelivery` gives.
  */
 export const handOutDueItems = statement(
@@ -23,7 +25,7 @@ export const handOutDueItems = statement(
     WITH due AS MATERIALIZED (
       SELECT notification_id, subscription_id, held_for IS NOT NULL OR failures > 0 AS is_slow
       FROM delivery
-      WHERE state = 'waiting' AND next_at <= now()
+      WHERE state = 'waiting' AND next_at <= now() AND (object_key IS NULL OR turn_nr = 0)
       ORDER BY next_at LIMIT $limit FOR UPDATE SKIP LOCKED
     ),
     handed_out AS (

@@ -1,5 +1,6 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
+import type { InOrder } from './line-up.js';
 import type { OnceKey } from './once-key.js';
 import { dayOfId } from './partitions.js';
 import { onDay, perDay } from './per-day.js';
@@ -14,6 +15,8 @@ export interface Replacement {
   /** Milliseconds since 1970; null: always sent. */
   expiresAt: number | null;
   subscriptionIds: string[];
+  /** Null: none of them keeps order. */
+  inOrder: InOrder | null;
 }
 
 export type Replaced =
@@ -67,15 +70,16 @@ export const replace = perDay(
      UPDATE ${of('notification')} SET channel = $channel, body = $body, not_before = to_timestamp($not_before_ms::float8 / 1000)
      WHERE id = $id
    )
-   INSERT INTO ${of('delivery')} (notification_id, subscription_id, state, next_at, expires_at)
+   INSERT INTO ${of('delivery')} (notification_id, subscription_id, state, next_at, expires_at, object_key)
    SELECT $id, subscription_id, 'waiting', coalesce(to_timestamp($not_before_ms::float8 / 1000), now()),
-     to_timestamp($expires_ms::float8 / 1000)
+     to_timestamp($expires_ms::float8 / 1000),
+     CASE WHEN subscription_id = ANY ($in_order_ids::uuid[]) THEN $object_key::uuid END
    FROM unnest($subscription_ids::uuid[]) AS delivery (subscription_id)`,
 );
 
 /** Puts other content in the place of a scheduled notification, unless any of it was sent. */
 export function replaceScheduled(postgres: Postgres, version: number, replacement: Replacement): Promise<Replaced> {
-  const { request, channel, body, notBefore, expiresAt, subscriptionIds } = replacement;
+  const { request, channel, body, notBefore, expiresAt, subscriptionIds, inOrder } = replacement;
   const key = { application: request.application, operation: request.operation, key: request.key };
   return postgres.transaction(async (query): Promise<Replaced> => {
     const [reserved] = await query<{ result_id: string; is_duplicate: boolean }>(lockKey, key);
@@ -100,6 +104,8 @@ export function replaceScheduled(postgres: Postgres, version: number, replacemen
       not_before_ms: notBefore,
       expires_ms: expiresAt,
       subscription_ids: subscriptionIds,
+      in_order_ids: [...(inOrder?.subscriptionIds ?? [])],
+      object_key: inOrder?.objectKey ?? null,
     });
     return { kind: 'replaced', notificationId: id };
   });

@@ -4,7 +4,8 @@ import { dayOfId } from './partitions.js';
 import { onDay, perDay } from './per-day.js';
 import { stateOf } from './state-of.js';
 
-// A delivery that an operator retries is sent also when it has become too old: the operator wants it.
+// A delivery that an operator retries is sent also when it has become too old: the operator wants it. One that is in line behind
+// another one about the same object stays there, and one that has ended lines up anew, unless it still has the turn.
 export const retryOne = perDay(
   'retry-now',
   (of) => `
@@ -12,9 +13,11 @@ export const retryOne = perDay(
       state = 'waiting', next_at = now(), process = NULL, generation = d.generation + 1, ended_at = NULL,
       expires_at = CASE WHEN d.expires_at > now() THEN d.expires_at END,
       replays = d.replays + CASE WHEN d.state IN ('waiting', 'held') THEN 0 ELSE 1 END,
-      failures = CASE WHEN d.state IN ('waiting', 'held') THEN d.failures ELSE 0 END
+      failures = CASE WHEN d.state IN ('waiting', 'held') THEN d.failures ELSE 0 END,
+      turn_nr = CASE WHEN d.turn_nr = 0 THEN 0 END
     WHERE d.notification_id = $notification AND d.subscription_id = $subscription
-      AND d.state IN ('waiting', 'held', 'failed', 'expired', 'cancelled', 'unknown')`,
+      AND d.state IN ('waiting', 'held', 'failed', 'expired', 'cancelled', 'unknown')
+      AND NOT (d.state = 'held' AND d.held_for = 'order')`,
 );
 
 /** A delivery that waits is due now; one that ended without success starts a new series of attempts, with a new seal. */
@@ -23,6 +26,6 @@ export async function retryNow(postgres: Postgres, key: DeliveryKey): Promise<'r
   const changed = postgres.affected(retryOne(dayOfId(key.notificationId)), values);
   if ((await onDay(changed, 0)) > 0) return 'retried';
   const state = await stateOf(postgres, key);
-  // Queued or being sent: what was asked for is about to happen.
+  // Queued or being sent: what was asked for is about to happen. In line: it will, when it is its turn.
   return state === undefined ? 'not-found' : state === 'delivered' ? 'delivered' : 'retried';
 }

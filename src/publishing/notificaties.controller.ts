@@ -67,8 +67,8 @@ export class NotificatiesController {
         ? null
         : this.requestKey({ application: publisher, operation: 'publish', key }, notification, notBefore);
     const terms = termsOf(notification, { request: requestKey, notBefore });
-    const { channel, characteristics, body } = notification;
-    const publication = { channel: channel.name, characteristics, body, publisher, terms };
+    const { channel, characteristics, hoofdObject, body } = notification;
+    const publication = { channel: channel.name, characteristics, hoofdObject, body, publisher, terms };
     const published = await this.publishing.publish(publication);
     if (published.kind === 'mismatch') throw new IdempotencyKeyReused();
     return answer(reply, 201, published, body);
@@ -114,8 +114,8 @@ export class NotificatiesController {
     const requestKey = this.requestKey({ application: publisher, operation: 'put', key }, notification, notBefore);
     const isReplaceable = notBefore !== null && notBefore > this.heartbeat.ledgerNow();
     const terms = { ...termsOf(notification, { request: requestKey, notBefore, isReplaceable }), request: requestKey };
-    const { channel, characteristics, body } = notification;
-    const publication = { channel: channel.name, characteristics, body, publisher, terms };
+    const { channel, characteristics, hoofdObject, body } = notification;
+    const publication = { channel: channel.name, characteristics, hoofdObject, body, publisher, terms };
     const published = await this.publishing.publish(publication);
     if (published.kind !== 'mismatch') return answer(reply, published.kind === 'replayed' ? 200 : 201, published, body);
     const replaced = await this.replacing.replace(publication);

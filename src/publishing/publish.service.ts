@@ -13,6 +13,7 @@ import { PartitionKeeper } from '../ledger/partition-keeper.service.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { Enqueuer, refusedDelayMs } from '../queue/enqueuer.service.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
+import { inOrderOf } from './in-order.js';
 import { explainNotStored } from './not-stored.js';
 import { notificationIds } from './notification-ids.js';
 import type { Publication, Published } from './publication.js';
@@ -129,11 +130,12 @@ export class PublishService {
     }
   }
 
-  private match({ id, channel, publisher, body, characteristics, terms }: WithId): Accepted {
+  private match({ id, channel, publisher, body, characteristics, hoofdObject, terms }: WithId): Accepted {
     const subscriptionIds = this.subscriptions.match(channel, characteristics);
     const heldFor = this.heldFor(subscriptionIds);
+    const inOrder = inOrderOf(this.subscriptions, subscriptionIds, hoofdObject);
     const { request, content, notBefore, expiresAt } = terms;
-    return { id, channel, publisher, body, subscriptionIds, heldFor, request, content, notBefore, expiresAt };
+    return { id, channel, publisher, body, subscriptionIds, heldFor, inOrder, request, content, notBefore, expiresAt };
   }
 
   /** Those that may not be sent now. They are committed as held; nearly always there is none. */
@@ -154,7 +156,7 @@ export class PublishService {
   }
 
   private enqueue(accepted: readonly Accepted[], { version, queuedAt, verdicts }: Acceptance): void {
-    const forQueue = accepted.filter((_, nr) => isForQueue(verdicts[nr]!)).flatMap(deliveriesOf);
+    const forQueue = accepted.flatMap((item, nr) => deliveriesForQueue(item, verdicts[nr]!));
     if (forQueue.length > 0) void this.enqueuer.enqueue('due', forQueue, version, queuedAt);
   }
 
@@ -189,12 +191,16 @@ export class PublishService {
   }
 }
 
-const isForQueue = (verdict: Verdict): boolean => verdict.kind === 'accepted' && verdict.handedTo === 'queue';
-
-function deliveriesOf({ id, body, subscriptionIds, heldFor, expiresAt }: Accepted): HandedOut[] {
+function deliveriesForQueue(accepted: Accepted, verdict: Verdict): HandedOut[] {
+  if (verdict.kind !== 'accepted' || verdict.handedTo !== 'queue') return [];
+  const { id, body, subscriptionIds, heldFor, expiresAt } = accepted;
+  const { inLine } = verdict;
   const bytes = Buffer.from(body);
   const inlineBody = bytes.length <= longestInlineBody ? bytes : null;
-  const now = heldFor.size === 0 ? subscriptionIds : subscriptionIds.filter((each) => !heldFor.has(each));
+  const now =
+    heldFor.size === 0 && !inLine
+      ? subscriptionIds
+      : subscriptionIds.filter((each) => !heldFor.has(each) && !inLine?.has(each));
   return now.map((subscriptionId) => ({
     notificationId: id,
     subscriptionId,

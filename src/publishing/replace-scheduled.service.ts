@@ -4,6 +4,7 @@ import { Postgres } from '../infra/postgres/postgres.js';
 import type { OnceKey } from '../ledger/once-key.js';
 import { replaceScheduled, type Replaced } from '../ledger/replace-scheduled.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
+import { inOrderOf } from './in-order.js';
 import { explainNotStored } from './not-stored.js';
 import type { Publication, Terms } from './publication.js';
 import { publicationsCounted } from './publishing.counters.js';
@@ -49,12 +50,14 @@ export class ReplaceScheduledService {
     channel,
     body,
     characteristics,
+    hoofdObject,
     terms: { request, notBefore, expiresAt },
   }: ReplacingPublication) {
     for (;;) {
       const { version } = this.catalogue;
       const subscriptionIds = this.subscriptions.match(channel, characteristics);
-      const replacement = { request, channel, body, notBefore, expiresAt, subscriptionIds };
+      const inOrder = inOrderOf(this.subscriptions, subscriptionIds, hoofdObject);
+      const replacement = { request, channel, body, notBefore, expiresAt, subscriptionIds, inOrder };
       const replaced = await replaceScheduled(this.postgres, version, replacement);
       if (replaced.kind !== 'outdated') return { replaced, deliveries: subscriptionIds.length };
       await this.catalogue.reach(replaced.version);

@@ -16,6 +16,7 @@ interface Listed extends Subscription {
 export class SubscriptionDirectory implements CatalogueDirectory {
   private readonly byId = new Map<string, Listed>();
   private readonly byChannel = new Map<string, ChannelSubscribers>();
+  private readonly ordered = new Set<string>();
 
   constructor(
     catalogue: Catalogue,
@@ -38,6 +39,12 @@ export class SubscriptionDirectory implements CatalogueDirectory {
   /** The ids of the subscriptions that get a notification of this channel. `characteristics` are by canonical name. */
   match(channel: string, characteristics: ReadonlyMap<string, string>): string[] {
     return this.byChannel.get(channel)?.match(characteristics) ?? [];
+  }
+
+  /** Of these subscriptions, those that keep order by object. */
+  keepingOrder(ids: readonly string[]): ReadonlySet<string> {
+    if (this.ordered.size === 0) return this.ordered; // nearly always, and on the hot path
+    return new Set(ids.filter((id) => this.ordered.has(id)));
   }
 
   async refresh(known: number): Promise<void> {
@@ -66,6 +73,7 @@ export class SubscriptionDirectory implements CatalogueDirectory {
       ordering: row.ordering,
       createdAt: row.created_at,
     });
+    if (row.ordering === 'per-object') this.ordered.add(id);
     if (row.disabled_at) return;
     for (const name of new Set(channels.map(({ channel }) => channel))) {
       const index = this.byChannel.get(name) ?? new ChannelSubscribers();
@@ -81,5 +89,6 @@ export class SubscriptionDirectory implements CatalogueDirectory {
       if (index?.isEmpty) this.byChannel.delete(channel);
     }
     this.byId.delete(id);
+    this.ordered.delete(id);
   }
 }

@@ -5,6 +5,7 @@ import { Catalogue } from '../catalogue/catalogue.service.js';
 import { ConflictProblem, NotFoundProblem } from '../infra/http/problem.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { findNewestHeld, isDropping, noteDrop } from '../ledger/drop-held.js';
+import { noteOrderEnding, withdrawOrderEnding } from '../ledger/end-of-order.js';
 import { noteEnding, withdrawEnding } from '../ledger/end-of-subscription.js';
 import { lookNow } from '../ledger/held-subscriptions.js';
 import { OperationalEvents } from '../operational-events/operational-events.service.js';
@@ -72,11 +73,14 @@ export class SubscriptionsService {
   }
 
   /**
-   * An undefined field stays as it is.
+   * An undefined field stays as it is. `ordering` counts for notifications accepted from then on: with `per-object` those on their
+   * way are not waited for, with `none` what is in line goes within seconds.
    * @throws {NotFoundProblem}
    */
   async set(id: string, settings: Partial<SubscriptionSettings>): Promise<Subscription> {
-    await this.change(id, always, settings, async (manager) => {
+    await this.change(id, always, settings, async (manager, version) => {
+      if (settings.ordering === 'none') await noteOrderEnding(manager, id, version);
+      else if (settings.ordering) await withdrawOrderEnding(manager, id);
       // What is held for the rate it had goes on at the one that it has now.
       if (settings.ratePerSecond !== undefined) await lookNow(manager, id);
     });

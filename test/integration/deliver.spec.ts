@@ -10,6 +10,7 @@ import { Decider } from '../../src/delivery/decider.service.js';
 import { DeliverService } from '../../src/delivery/deliver.service.js';
 import { filteredCounted } from '../../src/delivery/delivery.counters.js';
 import type { Sender } from '../../src/delivery/sender.service.js';
+import type { Turns } from '../../src/delivery/turns.service.js';
 import { Idempotency } from '../../src/idempotency/idempotency.service.js';
 import { handOutDue } from '../../src/ledger/hand-out-due.js';
 import { putBack } from '../../src/ledger/put-back.js';
@@ -80,6 +81,7 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
       return answered(200);
     };
     const nothing = {} as never;
+    const turns = { passOn: () => {} } as unknown as Turns;
     const policies = { for: () => defaultRetryPolicy } as unknown as RetryPolicies;
     open = undefined;
     mayProbe = false;
@@ -102,6 +104,7 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
         test.inHand,
         nothing,
         events,
+        turns,
         test.config,
       ),
     );

@@ -330,6 +330,23 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
         await recordQueueCreation(test.postgres, Date.now());
       },
       'queue-lost-it': async () => test.age(await test.accept(2000), hourMs),
+      'turn-not-passed': async () => {
+        await test.accept(2000);
+        await test.sql(
+          `UPDATE delivery SET state = 'failed', queued_at = NULL, ended_at = now() - interval '1 minute',
+             object_key = gen_random_uuid(), turn_nr = 0`,
+        );
+        await test.sql(
+          'INSERT INTO turn SELECT subscription_id, object_key, notification_id, nr % 2 FROM (SELECT *, row_number() OVER () AS nr FROM delivery) AS d',
+        );
+      },
+      'order-ended': async () => {
+        const { subscriptionId } = await endingSubscription(2000, 'held');
+        await test.sql(
+          `UPDATE delivery SET held_for = 'order', next_at = NULL, object_key = gen_random_uuid(), turn_nr = nextval('turn_nr');
+           DELETE FROM subscription_ending; INSERT INTO order_ending VALUES ('${subscriptionId}', 7)`,
+        );
+      },
     };
     expect(process.dispatcher.rules.map(({ name }) => name).toSorted()).toEqual(Object.keys(backlogs).toSorted());
     for (const rule of process.dispatcher.rules) {

@@ -12,7 +12,9 @@ import { freeItems as freeOfDeadProcesses } from '../../src/ledger/free-of-dead-
 import { findQueued, freeItems as freeQueuedBefore } from '../../src/ledger/free-queued-before.js';
 import { findDue, handOutDueItems } from '../../src/ledger/hand-out-due.js';
 import { keepItems, leaveItems } from '../../src/ledger/keep-in-hand.service.js';
+import { lineUpItems } from '../../src/ledger/line-up.js';
 import { createPartition, dayOfId, partitionsBetween } from '../../src/ledger/partitions.js';
+import { endTurnItems, findLeftItems, findNextItems, passTurnItems } from '../../src/ledger/pass-turn.js';
 import { putBackItems } from '../../src/ledger/put-back.js';
 import { readHeldItems } from '../../src/ledger/read-held.js';
 import { settleResults } from '../../src/ledger/settle.service.js';
@@ -34,7 +36,16 @@ interface Explained {
 const dayMs = 86_400_000;
 
 /** The statements that look for work, rather than being given deliveries. */
-const finders = [handOutDueItems, findDue, freeOfDeadProcesses, freeAfterLease, freeQueuedBefore, findQueued, endItems];
+const finders = [
+  handOutDueItems,
+  findDue,
+  freeOfDeadProcesses,
+  freeAfterLease,
+  freeQueuedBefore,
+  findQueued,
+  endItems,
+  findLeftItems,
+];
 /** The statements that are given deliveries, each for the day of those. */
 const givens = [settleResults, findStillQueued, putBackItems, keepItems, leaveItems, claimItems];
 
@@ -174,6 +185,35 @@ describe('a statement about deliveries', () => {
         ],
         'any-queued-for': ["Index Only Scan delivery_queued (queued_at < (now() - ($1 * '00:00:00.001'::interval)))"],
         'end-sending': ['Index Scan delivery_sending', byKey('ended')],
+        'find-turns-left': ["Index Scan delivery_turn_left (ended_at <= (now() - ($1 * '00:00:00.001'::interval)))"],
+      });
+    });
+
+    it.each(tables)('finds turns, and who is next, by the indexes of those, when the table %s', async (_, prepare) => {
+      await prepare();
+      const found: Record<string, string[]> = {};
+      const day = dayOfId(uuidv7());
+      for (const { name, text } of [lineUpItems, endTurnItems(day), findNextItems, passTurnItems(day)]) {
+        const plan = await genericPlan(text);
+        found[name] = [...scansOf('delivery', plan), ...scansOf('turn', plan), ...scansOf('in_line', plan)]
+          .map(wayOf)
+          .filter(isFirst);
+      }
+      const placeOf = (from: string) =>
+        `Index Scan in_line_pkey ((subscription_id = ANY (ARRAY[${from}.subscription_id])) AND (object_key = ${from}.object_key) AND (turn_nr = ${from}.turn_nr))`;
+      const turnOf = (from: string) =>
+        `Index Scan turn_pkey ((subscription_id = ANY (ARRAY[${from}.subscription_id])) AND (object_key = ${from}.object_key))`;
+      const deliveryOf = (from: string) =>
+        `Index Scan delivery_pkey ((notification_id = ANY (ARRAY[${from}.notification_id])) AND (subscription_id = ${from}.subscription_id))`;
+      expect(found).toEqual({
+        'line-up': ['Index Scan delivery_not_in_line (next_at <= now())', deliveryOf('placed')],
+        'end-turns': [deliveryOf('item'), deliveryOf('ended_1'), turnOf('ended'), turnOf('turns_1')],
+        'first-in-line': [
+          turnOf('item'),
+          turnOf('next_1'),
+          'Index Scan in_line_pkey ((subscription_id = mine.subscription_id) AND (object_key = mine.object_key))',
+        ],
+        'pass-turns': [deliveryOf('mine'), deliveryOf('mine_1'), turnOf('item'), turnOf('h_1'), placeOf('mine_1')],
       });
     });
 
@@ -226,6 +266,8 @@ describe('a statement about deliveries', () => {
     return rows[0]!['QUERY PLAN'][0].Plan;
   }
 });
+
+const isFirst = (way: string, nr: number, ways: string[]): boolean => ways.indexOf(way) === nr;
 
 const nodesOf = (node: PlanNode): PlanNode[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)];
 

@@ -3,6 +3,7 @@ import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import type { Accepted, Verdict } from '../../src/ledger/accept.js';
+import { lineUpDue } from '../../src/ledger/line-up.js';
 import { replaceScheduled, type Replacement } from '../../src/ledger/replace-scheduled.js';
 import { newNotification, TestLedger } from '../support/ledger.js';
 import { contentKey, onTerms, requestKey } from '../support/once-keys.js';
@@ -46,6 +47,7 @@ describe.each(stacks)('replacing a scheduled notification on the $name stack', (
     notBefore: inAMinute(),
     expiresAt: null,
     subscriptionIds: [randomUUID()],
+    inOrder: null,
     ...more,
   });
 
@@ -71,6 +73,21 @@ describe.each(stacks)('replacing a scheduled notification on the $name stack', (
     )) as { id: string; body: string }[];
     return answer;
   }
+
+  it('has the new content line up when it is due, for those subscriptions that keep order', async () => {
+    const { key, id } = await scheduled();
+    const [ordered, other] = [randomUUID(), randomUUID()];
+    const inOrder = { objectKey: randomUUID(), subscriptionIds: new Set([ordered]) };
+    await replace(replacement(key, { subscriptionIds: [ordered, other], inOrder }));
+    await test.sql('UPDATE delivery SET next_at = now() WHERE notification_id = $1', [id]);
+    expect(await lineUpDue(test.postgres, 10)).toBe(1);
+    expect(await test.sql('SELECT subscription_id, notification_id FROM turn')).toEqual([
+      { subscription_id: ordered, notification_id: id },
+    ]);
+    expect(
+      await test.sql('SELECT turn_nr FROM delivery WHERE notification_id = $1 ORDER BY object_key NULLS LAST', [id]),
+    ).toEqual([{ turn_nr: '0' }, { turn_nr: null }]);
+  });
 
   it('replaces text, time and subscriptions', async () => {
     const { key, id } = await scheduled();

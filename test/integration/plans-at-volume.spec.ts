@@ -8,6 +8,7 @@ import { valuesOf, type Statement, type Values } from '../../src/infra/postgres/
 import { claimItems, claims } from '../../src/ledger/claim-sending.service.js';
 import { cancelOne } from '../../src/ledger/cancel.js';
 import { deliveryStates, handedOut, type DeliveryState } from '../../src/ledger/delivery.js';
+import { findOrderEndings, freeLineItems } from '../../src/ledger/end-of-order.js';
 import { dropItems, forgetDropItem, newestHeldItem } from '../../src/ledger/drop-held.js';
 import { endItems as endOfSubscription } from '../../src/ledger/end-of-subscription.js';
 import { endItems as endSending } from '../../src/ledger/end-sending.js';
@@ -19,7 +20,17 @@ import { claimLooksItems, forgetItem } from '../../src/ledger/held-subscriptions
 import { holdItems, holds } from '../../src/ledger/hold.service.js';
 import { findDue, handOutDueItems } from '../../src/ledger/hand-out-due.js';
 import { keepItems, leaveItems } from '../../src/ledger/keep-in-hand.service.js';
+import { lineUpItems } from '../../src/ledger/line-up.js';
 import { createPartition, dayOfId, partitionsBetween } from '../../src/ledger/partitions.js';
+import {
+  awaitedTurns,
+  endedDeliveries,
+  endTurnItems,
+  findLeftItems,
+  findNextItems,
+  nextInLine,
+  passTurnItems,
+} from '../../src/ledger/pass-turn.js';
 import { putBackItems } from '../../src/ledger/put-back.js';
 import { findBodies } from '../../src/ledger/read-bodies.js';
 import { readHeldItems } from '../../src/ledger/read-held.js';
@@ -37,7 +48,7 @@ const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 /** A subscription that is being ended, and has no delivery that waits. */
 const ending = randomUUID();
 const newestId = 'ffffffff-ffff-7fff-bfff-ffffffffffff';
-/** A subscription of which much is held for its order, and nothing else. */
+/** A subscription that keeps order by object: much is held for its order, and nothing else. */
 const ordered = randomUUID();
 /** Of each state. A million take minutes to write; `npm run volume` has those. */
 const rows = 10_000;
@@ -90,10 +101,16 @@ describe('with much in every state, the cost of a statement is that of its own w
        FROM notification CROSS JOIN unnest(enum_range(NULL::delivery_state)) WITH ORDINALITY AS s (state, nr)
        ORDER BY id`,
     );
+    // As many objects, each with one that waits for its next attempt and has the turn, and one in line behind it.
     await admin.query(
-      `INSERT INTO delivery (notification_id, subscription_id, state, held_for) SELECT id, $1, 'held', 'order' FROM notification`,
-      [ordered],
+      `INSERT INTO delivery (notification_id, subscription_id, state, held_for, next_at, object_key, turn_nr)
+       SELECT id, $1::uuid, 'held'::delivery_state, 'order'::held_reason, NULL, id, 1 FROM notification
+       UNION ALL SELECT id, $2::uuid, 'waiting', NULL, now() + interval '1 day', id, 0 FROM notification`,
+      [ordered, randomUUID()],
     );
+    await admin.query('INSERT INTO turn SELECT $1::uuid, id, id, 1 FROM notification', [ordered]);
+    await admin.query('INSERT INTO in_line SELECT $1::uuid, id, 1, id FROM notification', [ordered]);
+    await admin.query(`INSERT INTO order_ending VALUES ($1, 1)`, [ending]);
     await admin.query(
       `INSERT INTO held_subscription (subscription_id, look_at) SELECT gen_random_uuid(), now() + interval '1 day'
        FROM generate_series(1, ${rows})`,
@@ -150,6 +167,10 @@ describe('with much in every state, the cost of a statement is that of its own w
     [freeQueuedBefore, { before_ms: Date.now() - dayMs, limit: 1000 }],
     [findQueued, { ms: dayMs }],
     [endOfSubscription, { subscription: ending, version: 1, limit: 1000 }],
+    [findLeftItems, { for_ms: 0, limit: 1000 }],
+    [lineUpItems, { limit: 512 }],
+    [findOrderEndings, { limit: 100 }],
+    [freeLineItems, { subscription: ending, version: 1, limit: 1000 }],
     [newestHeldItem, { subscription: ending }],
     [readHeldItems, { subscription: ending, limit: 10_000 }],
     [dropItems, { subscription: ending, up_to: newestId, limit: 1000 }],
@@ -187,6 +208,7 @@ describe('with much in every state, the cost of a statement is that of its own w
     };
     const given = handedOut.bind([delivery]);
     const key = { notification: delivery.notificationId, subscription };
+    const turn = { notification_id: ids.queued, subscription_id: ordered, object_key: ids.queued, lined_up: 1 };
     const day = dayOfId(delivery.notificationId);
     const statements: [Statement, Values][] = [
       [holdItems(day), holds.bind([{ ...delivery, reason: 'endpoint-busy' }])],
@@ -200,6 +222,18 @@ describe('with much in every state, the cost of a statement is that of its own w
       [cancelOne(day), key],
       [retryOne(day), key],
       [findState(day), key],
+      [endTurnItems(day), endedDeliveries.bind([delivery])],
+      [findNextItems, awaitedTurns.bind([turn])],
+      [
+        passTurnItems(day),
+        {
+          ...nextInLine.bind([{ ...turn, next_id: ids.queued, turn_nr: '1' }]),
+          state: 'queued',
+          delay_ms: null,
+          process: null,
+          longest_body: 8192,
+        },
+      ],
     ];
     for (const [statement, values] of statements)
       expect([statement.name, (await explained(hot, statement.text, valuesOf(statement, values))) < mostPages]).toEqual(
@@ -244,6 +278,7 @@ describe('with much in every state, the cost of a statement is that of its own w
       delivery_held: ['release', 'free-held-too-long'],
       delivery_released: ['release'],
       delivery_held_expiry: ['free-held-expired'],
+      delivery_turn_left: ['find-turns-left'],
     };
     for (const [index, names] of Object.entries(byIndex)) {
       await hot.query('BEGIN');

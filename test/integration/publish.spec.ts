@@ -26,6 +26,7 @@ const dayMs = 86_400_000;
 const publication = (terms: Partial<Terms> = {}, body = '{}'): Publication => ({
   channel: 'cases',
   characteristics: new Map(),
+  hoofdObject: 'https://objects.example/1',
   body,
   publisher: 'tester',
   terms: { request: null, content: null, notBefore: null, expiresAt: null, ...terms },

@@ -7,6 +7,7 @@ import { Decider } from '../../src/delivery/decider.service.js';
 import { DeliveryRecords } from '../../src/delivery/delivery-records.service.js';
 import { DeliverService } from '../../src/delivery/deliver.service.js';
 import { Sender } from '../../src/delivery/sender.service.js';
+import { Turns } from '../../src/delivery/turns.service.js';
 import { Worker } from '../../src/delivery/worker.service.js';
 import { Dispatcher } from '../../src/dispatching/dispatcher.service.js';
 import { Releaser } from '../../src/dispatching/releaser.service.js';
@@ -92,7 +93,18 @@ export class ModelProcess {
     const claims = new SendingClaims(postgres, heartbeat);
     const settlements = new Settlements(postgres);
     const holds = new Holds(postgres);
-    const records = new DeliveryRecords(clock, settlements, holds, claims, inHand, subscriptions, events, config);
+    const turns = new Turns(subscriptions, postgres, enqueuer);
+    const records = new DeliveryRecords(
+      clock,
+      settlements,
+      holds,
+      claims,
+      inHand,
+      subscriptions,
+      events,
+      turns,
+      config,
+    );
     const deliver = new DeliverService(
       config,
       clock,

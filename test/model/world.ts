@@ -70,6 +70,8 @@ export class World {
       'process',
       'lane_progress',
       'queue_creation',
+      'turn',
+      'in_line',
       'subscription',
     ]) {
       await postgres.query(statement(`empty-${table}`, `DELETE FROM ${table}`));
@@ -203,6 +205,7 @@ export class World {
     process.publish({
       channel: 'cases',
       characteristics: new Map(),
+      hoofdObject: 'https://objects.example/1',
       body: '{}',
       publisher: 'publisher',
       terms: {

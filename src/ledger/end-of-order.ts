@@ -1,0 +1,70 @@
+import type { EntityManager } from 'typeorm';
+import type { Postgres } from '../infra/postgres/postgres.js';
+import { statement } from '../infra/postgres/statement.js';
+import { sameDelivery } from './delivery.js';
+import { samePlace } from './line-up.js';
+
+/*
+ * A subscription that keeps order no more may have much in line. As when it ends (end-of-subscription.ts), the transaction that
+ * changes it only notes that, and a rule of the dispatcher frees what is in line, in batches. What has the turn goes on; the few
+ * that line up at that very moment are passed the turn as before.
+ */
+
+/** Runs in the transaction that changes the subscription, which has that version of the catalogue. */
+export async function noteOrderEnding(manager: EntityManager, subscriptionId: string, version: number): Promise<void> {
+  await manager.query(
+    `INSERT INTO order_ending (subscription_id, version) VALUES ($1, $2)
+     ON CONFLICT (subscription_id) DO UPDATE SET version = EXCLUDED.version`,
+    [subscriptionId, version],
+  );
+}
+
+/** Runs in the transaction that has a subscription keep order: what is in line stays there. */
+export async function withdrawOrderEnding(manager: EntityManager, subscriptionId: string): Promise<void> {
+  await manager.query('DELETE FROM order_ending WHERE subscription_id = $1', [subscriptionId]);
+}
+
+export interface NotedOrderEnding {
+  subscriptionId: string;
+  version: string;
+}
+
+export const findOrderEndings = statement(
+  'orders-ending',
+  'SELECT subscription_id, version FROM order_ending ORDER BY subscription_id LIMIT $limit',
+);
+
+/** Subscriptions that keep order no more, and whose line is still to be freed; some of them if there are many. */
+export async function readOrderEndings(postgres: Postgres, limit: number): Promise<NotedOrderEnding[]> {
+  const rows = await postgres.query<{ subscription_id: string; version: string }>(findOrderEndings, { limit });
+  return rows.map((row) => ({ subscriptionId: row.subscription_id, version: row.version }));
+}
+
+// Looks whether the order is still to end in the same snapshot: see end-of-subscription.ts. The order is that of the index.
+export const freeLineItems = statement(
+  'free-line',
+  `WITH freed AS MATERIALIZED (
+     SELECT notification_id, subscription_id, object_key, turn_nr FROM delivery
+     WHERE subscription_id = $subscription AND state = 'held' AND held_for = 'order'
+       AND EXISTS (SELECT FROM order_ending WHERE subscription_id = $subscription AND version = $version)
+     ORDER BY object_key, turn_nr LIMIT $limit FOR UPDATE OF delivery SKIP LOCKED
+   ),
+   gone AS (DELETE FROM in_line l USING freed WHERE ${samePlace('freed')})
+   UPDATE delivery d SET state = 'waiting', held_for = NULL, next_at = now(), object_key = NULL, turn_nr = NULL
+   FROM freed WHERE ${sameDelivery('freed')}`,
+);
+
+/** Some of the deliveries in line are due at once. @returns how many */
+export async function freeLine(postgres: Postgres, ending: NotedOrderEnding, limit: number): Promise<number> {
+  return postgres.affected(freeLineItems, { subscription: ending.subscriptionId, version: ending.version, limit });
+}
+
+const forgetItem = statement(
+  'forget-order-ending',
+  'DELETE FROM order_ending WHERE subscription_id = $subscription AND version = $version',
+);
+
+/** All that was in line is freed. */
+export async function forgetOrderEnding(postgres: Postgres, ending: NotedOrderEnding): Promise<void> {
+  await postgres.query(forgetItem, { subscription: ending.subscriptionId, version: ending.version });
+}

@@ -1,0 +1,87 @@
+import type { Postgres } from '../infra/postgres/postgres.js';
+import { statement } from '../infra/postgres/statement.js';
+import { sameDelivery } from './delivery.js';
+
+/*
+ * Order by object (docs/decisions/0028). Of the deliveries of a subscription that are about one object, one has the turn: a row of the
+ * table `turn`. The others are held, in line by `turn_nr` (table `in_line`), until the turn is passed on (pass-turn.ts). A delivery
+ * lines up when it is accepted or, scheduled or retried by an operator, when it is due.
+ */
+
+/** What a subscription that keeps order by object asks of a notification. */
+export interface InOrder {
+  /** UUID that stands for the object. */
+  objectKey: string;
+  /** The subscriptions that keep order. */
+  subscriptionIds: ReadonlySet<string>;
+}
+
+/** Of the rows `t` of `turn`, the one of the object of a row of `other`, by its primary key: see `sameDelivery`. */
+export const sameTurn = (other: string): string =>
+  `t.subscription_id = ANY (ARRAY[${other}.subscription_id]) AND t.object_key = ${other}.object_key`;
+
+/** Of the rows `l` of `in_line`, the one of a row of `other`, by its primary key. */
+export const samePlace = (other: string): string =>
+  `l.subscription_id = ANY (ARRAY[${other}.subscription_id]) AND l.object_key = ${other}.object_key AND l.turn_nr = ${other}.turn_nr`;
+
+/**
+ * Common table expressions: of the deliveries in `source` (notification_id, subscription_id, object_key, nr), those in
+ * `behind` find the turn of their object taken. The first of each object takes it, or locks the row of whoever has it and counts
+ * itself there: so the turn is not given up behind the back of one that is being written. In the order of the key, so that
+ * two batches wait for each other instead of deadlocking.
+ */
+export const liningUp = (source: string): string => `
+  line AS MATERIALIZED (
+    SELECT notification_id, subscription_id, object_key,
+      row_number() OVER (PARTITION BY subscription_id, object_key ORDER BY nr) AS place,
+      count(*) OVER (PARTITION BY subscription_id, object_key) AS places
+    FROM ${source}
+  ),
+  turns AS (
+    INSERT INTO turn AS t (subscription_id, object_key, notification_id, lined_up)
+    SELECT subscription_id, object_key, notification_id, places - 1 FROM line
+    WHERE place = 1 ORDER BY subscription_id, object_key
+    ON CONFLICT (subscription_id, object_key) DO UPDATE SET lined_up = t.lined_up + 1
+    RETURNING t.notification_id, t.subscription_id
+  ),
+  behind AS MATERIALIZED (
+    SELECT notification_id, subscription_id FROM line
+    WHERE (notification_id, subscription_id) NOT IN (SELECT notification_id, subscription_id FROM turns)
+  )`;
+
+/** Places in line rise with time: a publisher that was told of one before it published the next gets a higher place for that. */
+export const nextPlace = "nextval('turn_nr')";
+
+export const lineUpItems = statement(
+  'line-up',
+  `
+  WITH due AS MATERIALIZED (
+    SELECT notification_id, subscription_id, object_key, next_at FROM delivery
+    WHERE state = 'waiting' AND object_key IS NOT NULL AND turn_nr IS DISTINCT FROM 0 AND next_at <= now()
+    ORDER BY next_at LIMIT $limit FOR UPDATE SKIP LOCKED
+  ),
+  numbered AS MATERIALIZED (SELECT *, row_number() OVER (ORDER BY next_at, notification_id) AS nr FROM due),
+  ${liningUp('numbered')},
+  placed AS MATERIALIZED (
+    SELECT notification_id, subscription_id, object_key, CASE WHEN is_behind THEN ${nextPlace} ELSE 0 END AS turn_nr
+    FROM (
+      SELECT *, (notification_id, subscription_id) IN (SELECT notification_id, subscription_id FROM behind) AS is_behind
+      FROM numbered ORDER BY nr
+    ) AS ordered
+  ),
+  in_line AS (
+    INSERT INTO in_line (subscription_id, object_key, turn_nr, notification_id)
+    SELECT subscription_id, object_key, turn_nr, notification_id FROM placed WHERE turn_nr > 0
+  )
+  UPDATE delivery d SET
+    turn_nr = placed.turn_nr,
+    state = CASE WHEN placed.turn_nr = 0 THEN 'waiting' ELSE 'held' END::delivery_state,
+    held_for = CASE WHEN placed.turn_nr = 0 THEN nullif(d.held_for, 'order') ELSE 'order' END,
+    next_at = CASE WHEN placed.turn_nr = 0 THEN d.next_at END
+  FROM placed WHERE ${sameDelivery('placed')}`,
+);
+
+/** Deliveries that are due and keep order take the turn of their object, or their place in line. @returns how many */
+export async function lineUpDue(postgres: Postgres, limit: number): Promise<number> {
+  return postgres.affected(lineUpItems, { limit });
+}

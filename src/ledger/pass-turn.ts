@@ -1,0 +1,238 @@
+import type { Postgres } from '../infra/postgres/postgres.js';
+import { rowsOf, statement } from '../infra/postgres/statement.js';
+import { bindHandOut, type HandOut } from './accept.js';
+import {
+  keyOf,
+  longestInlineBody,
+  notificationIdOf,
+  sameDelivery,
+  type DeliveryKey,
+  type HandedOut,
+  type KeyRow,
+} from './delivery.js';
+import { samePlace, sameTurn } from './line-up.js';
+import { onDay, onEachDay, perDay } from './per-day.js';
+
+/*
+ * A delivery that ends keeps the turn of its object (line-up.ts) until the turn is passed on: `turn_nr` stays 0, however it ended.
+ * Its worker passes it on at once; a rule of the dispatcher finds what was left, by an index of just those.
+ *
+ * Each statement is a transaction of its own, so that no process that stops between two of them keeps a row locked, which
+ * publishers of the same object wait for. Any of them may be the last: what it leaves is found again.
+ */
+
+export const endedDeliveries = rowsOf<DeliveryKey>('item', {
+  notification_id: ['uuid', (key) => key.notificationId],
+  subscription_id: ['uuid', (key) => key.subscriptionId],
+});
+
+/**
+ * Gives up the turns behind which nobody has lined up: nearly all. The row of the turn is locked, so `lined_up` is what it is now,
+ * not what it was when the statement began. Returns the others, which are to be passed on. `coalesce` keeps the planner from
+ * the index of what was left; see `stillHandedOut`. Each turn is looked up, and locked, in a subquery of its own: a join may read
+ * the whole table of turns. In the order of the key, as those who line up lock them.
+ */
+export const endTurnItems = perDay(
+  'end-turns',
+  (of) => `
+    WITH ended AS MATERIALIZED (
+      SELECT d.notification_id, d.subscription_id, d.object_key
+      FROM ${endedDeliveries.from} JOIN ${of('delivery')} d ON ${sameDelivery('item')}
+        AND coalesce(d.turn_nr, 1) = 0 AND d.ended_at IS NOT NULL
+      FOR UPDATE OF d SKIP LOCKED
+    ),
+    turns AS MATERIALIZED (
+      SELECT t.* FROM (SELECT * FROM ended ORDER BY subscription_id, object_key) AS ended CROSS JOIN LATERAL (
+        SELECT * FROM turn t WHERE ${sameTurn('ended')} AND t.notification_id = ended.notification_id FOR UPDATE
+      ) t
+    ),
+    given_up AS (DELETE FROM turn t USING turns WHERE turns.lined_up = 0 AND ${sameTurn('turns')}),
+    over AS (
+      UPDATE ${of('delivery')} d SET turn_nr = NULL FROM ended
+      WHERE ${sameDelivery('ended')} AND (ended.notification_id, ended.subscription_id) NOT IN (
+        SELECT notification_id, subscription_id FROM turns WHERE lined_up > 0
+      )
+    )
+    SELECT notification_id, subscription_id, object_key, lined_up FROM turns WHERE lined_up > 0`,
+);
+
+interface TurnRow extends KeyRow {
+  object_key: string;
+  lined_up: number;
+}
+
+export const awaitedTurns = rowsOf<TurnRow>('item', {
+  notification_id: ['uuid', (row) => row.notification_id],
+  subscription_id: ['uuid', (row) => row.subscription_id],
+  object_key: ['uuid', (row) => row.object_key],
+  lined_up: ['int', (row) => row.lined_up],
+});
+
+/** Looks up and locks the turns of `item`, as far as they still are with the delivery that ended; see `endTurnItems`. */
+const lockedTurns = (items: string): string => `
+      FROM (SELECT * FROM ${items} ORDER BY subscription_id, object_key) AS item CROSS JOIN LATERAL (
+        SELECT * FROM turn t WHERE ${sameTurn('item')} AND t.notification_id = item.notification_id FOR UPDATE
+      ) t`;
+
+/**
+ * Finds the first in line of each object. Where there is none, the turn is given up, but only if nobody has lined up since
+ * `lined_up` was read, before this statement began: one who has may not be seen by it. The first that is seen is the right
+ * one all the same: what was accepted before that was published is seen as well.
+ */
+export const findNextItems = statement(
+  'first-in-line',
+  `
+    WITH mine AS MATERIALIZED (SELECT t.*, t.lined_up = item.lined_up AS is_certain ${lockedTurns(awaitedTurns.from)}),
+    next AS MATERIALIZED (
+      SELECT mine.*, first.notification_id AS next_id, first.turn_nr FROM mine LEFT JOIN LATERAL (
+        SELECT l.notification_id, l.turn_nr FROM in_line l
+        WHERE l.subscription_id = mine.subscription_id AND l.object_key = mine.object_key ORDER BY l.turn_nr LIMIT 1
+      ) first ON true
+    ),
+    given_up AS (DELETE FROM turn t USING next WHERE next.next_id IS NULL AND next.is_certain AND ${sameTurn('next')})
+    SELECT notification_id, subscription_id, object_key, next_id, turn_nr FROM next WHERE next_id IS NOT NULL`,
+);
+
+interface NextRow extends KeyRow {
+  object_key: string;
+  /** The notification whose delivery comes next. */
+  next_id: string;
+  turn_nr: string;
+}
+
+export const nextInLine = rowsOf<NextRow>('item', {
+  notification_id: ['uuid', (row) => row.notification_id],
+  subscription_id: ['uuid', (row) => row.subscription_id],
+  object_key: ['uuid', (row) => row.object_key],
+  next_id: ['uuid', (row) => row.next_id],
+  turn_nr: ['bigint', (row) => row.turn_nr],
+});
+
+/**
+ * Passes each turn to the delivery that was found to be next, which is handed out. One that is no longer in line (cancelled, or
+ * ended with its subscription) never is again in that place, so its row goes, and the next one is looked for.
+ */
+export const passTurnItems = perDay(
+  'pass-turns',
+  (of) => `
+    WITH mine AS MATERIALIZED (
+      SELECT t.subscription_id, t.object_key, item.next_id AS notification_id, item.turn_nr ${lockedTurns(nextInLine.from)}
+    ),
+    handed_out AS (
+      UPDATE ${of('delivery')} d SET
+        state = $state::delivery_state, held_for = NULL, turn_nr = 0,
+        generation = d.generation + CASE WHEN $state::text = 'queued' THEN 1 ELSE 0 END,
+        next_at = now() + $delay_ms * interval '1 ms',
+        queued_at = CASE WHEN $state::text = 'queued' THEN now() END,
+        process = $process
+      FROM mine
+      WHERE ${sameDelivery('mine')} AND d.state::text = 'held' AND d.held_for = 'order' AND d.turn_nr = mine.turn_nr
+      RETURNING d.notification_id, d.subscription_id, d.object_key, mine.turn_nr, d.generation, d.attempts, d.failures, d.replays,
+        (extract(epoch FROM d.expires_at) * 1000)::bigint AS expires_ms
+    ),
+    passed AS (UPDATE turn t SET notification_id = h.notification_id FROM handed_out h WHERE ${sameTurn('h')}),
+    out_of_line AS (
+      DELETE FROM in_line l USING mine WHERE ${samePlace('mine')} AND (
+        (mine.notification_id, mine.subscription_id) IN (SELECT notification_id, subscription_id FROM handed_out)
+        OR NOT EXISTS (
+          SELECT FROM ${of('delivery')} d
+          WHERE ${sameDelivery('mine')} AND d.state::text = 'held' AND d.held_for = 'order' AND d.turn_nr = mine.turn_nr
+        )
+      )
+    )
+    SELECT h.*, n.body,
+      (SELECT version FROM catalogue) AS catalogue_version, (extract(epoch FROM now()) * 1000)::bigint AS now_ms
+    FROM handed_out h CROSS JOIN LATERAL (
+      SELECT CASE WHEN octet_length(body) <= $longest_body THEN body END AS body
+      FROM ${of('notification')} WHERE id = h.notification_id OFFSET 0
+    ) n`,
+);
+
+export const leaveLineItems = statement(
+  'leave-line',
+  `DELETE FROM in_line l USING ${nextInLine.from} WHERE ${samePlace('item')}`,
+);
+
+interface PassedRow extends KeyRow {
+  generation: number;
+  attempts: number;
+  failures: number;
+  replays: number;
+  expires_ms: string | null;
+  body: string | null;
+  catalogue_version: string;
+  now_ms: string;
+}
+
+/** The deliveries that have got the turn. */
+export interface PassedOn {
+  deliveries: HandedOut[];
+  /** At least the version any of them was matched with. */
+  catalogueVersion: number;
+  /** Milliseconds since 1970, by Postgres' clock. */
+  queuedAt: number;
+}
+
+/**
+ * Passes on the turns of those deliveries that have ended; does nothing for the others.
+ * @param handOut what becomes of those that get the turn: queued, they are for the caller to publish
+ */
+export async function passTurns(
+  postgres: Postgres,
+  ended: readonly DeliveryKey[],
+  handOut: HandOut,
+): Promise<PassedOn> {
+  const passedOn: PassedOn = { deliveries: [], catalogueVersion: 0, queuedAt: 0 };
+  for (let left = ended; left.length > 0;) {
+    const awaited = await onEachDay(left, notificationIdOf, (day, items) =>
+      postgres.query<TurnRow>(endTurnItems(day), endedDeliveries.bind(items)),
+    );
+    for (const row of await passToNext(postgres, awaited, handOut)) {
+      passedOn.deliveries.push(toHandedOut(row));
+      passedOn.catalogueVersion = Number(row.catalogue_version);
+      passedOn.queuedAt ||= Number(row.now_ms);
+    }
+    left = awaited.map(keyOf);
+  }
+  return passedOn;
+}
+
+async function passToNext(postgres: Postgres, awaited: readonly TurnRow[], handOut: HandOut): Promise<PassedRow[]> {
+  if (awaited.length === 0) return [];
+  const next = await postgres.query<NextRow>(findNextItems, awaitedTurns.bind(awaited));
+  return onEachDay(
+    next,
+    (row) => row.next_id,
+    async (day, rows) => {
+      const values = { ...nextInLine.bind(rows), ...bindHandOut(handOut), longest_body: longestInlineBody };
+      const passed = await onDay<PassedRow[] | 'dropped'>(postgres.query(passTurnItems(day), values), 'dropped');
+      if (passed !== 'dropped') return passed;
+      await postgres.query(leaveLineItems, nextInLine.bind(rows));
+      return [];
+    },
+  );
+}
+
+const toHandedOut = (row: PassedRow): HandedOut => ({
+  ...keyOf(row),
+  generation: row.generation,
+  attempts: row.attempts,
+  failures: row.failures,
+  replays: row.replays,
+  expiresAt: row.expires_ms === null ? null : Number(row.expires_ms),
+  isReleased: false,
+  body: row.body === null ? null : Buffer.from(row.body),
+});
+
+export const findLeftItems = statement(
+  'find-turns-left',
+  `SELECT notification_id, subscription_id FROM delivery
+   WHERE turn_nr = 0 AND ended_at IS NOT NULL AND ended_at <= now() - $for_ms * interval '1 ms'
+   ORDER BY ended_at LIMIT $limit`,
+);
+
+/** Deliveries that ended that long ago, and whose turn was not passed on. */
+export async function findTurnsLeft(postgres: Postgres, forMs: number, limit: number): Promise<DeliveryKey[]> {
+  const rows = await postgres.query<KeyRow>(findLeftItems, { for_ms: forMs, limit });
+  return rows.map(keyOf);
+}

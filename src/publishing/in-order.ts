@@ -1,0 +1,19 @@
+import { createHash } from 'node:crypto';
+import type { InOrder } from '../ledger/line-up.js';
+import type { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
+
+/** Which of these subscriptions keep the order of notifications about that object. @returns null where none does: nearly always */
+export function inOrderOf(
+  subscriptions: SubscriptionDirectory,
+  subscriptionIds: readonly string[],
+  hoofdObject: string,
+): InOrder | null {
+  const ordered = subscriptions.keepingOrder(subscriptionIds);
+  return ordered.size === 0 ? null : { objectKey: objectKeyOf(hoofdObject), subscriptionIds: ordered };
+}
+
+/** A UUID that stands for an object in the ledger: the same for the same `hoofdObject`, character by character. */
+function objectKeyOf(hoofdObject: string): string {
+  const hex = createHash('sha256').update(hoofdObject).digest('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`;
+}

@@ -1,0 +1,403 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
+import { v7 as uuidv7 } from 'uuid';
+import type { Accepted } from '../../src/ledger/accept.js';
+import { cancel } from '../../src/ledger/cancel.js';
+import type { Delivery, DeliveryKey, HandedOut } from '../../src/ledger/delivery.js';
+import {
+  forgetOrderEnding,
+  freeLine,
+  noteOrderEnding,
+  readOrderEndings,
+  withdrawOrderEnding,
+} from '../../src/ledger/end-of-order.js';
+import { endDeliveries, noteEnding, readEndings } from '../../src/ledger/end-of-subscription.js';
+import { endSending } from '../../src/ledger/end-sending.js';
+import { freeQueuedBefore } from '../../src/ledger/free-queued-before.js';
+import { handOutDue } from '../../src/ledger/hand-out-due.js';
+import { Holds } from '../../src/ledger/hold.service.js';
+import { lineUpDue } from '../../src/ledger/line-up.js';
+import { findTurnsLeft, passTurns } from '../../src/ledger/pass-turn.js';
+import { retryNow } from '../../src/ledger/retry-now.js';
+import { stillQueued } from '../../src/ledger/still-queued.js';
+import { delivered, ended, newNotification, retried, TestLedger, toBroker } from '../support/ledger.js';
+import { stacks, type PreparedStack } from '../support/stacks.js';
+
+const hourMs = 3_600_000;
+
+describe.each(stacks)('order by object on the $name stack', (stack) => {
+  let prepared: PreparedStack;
+  let test: TestLedger;
+  let subscriptionId: string;
+  let objects: Record<string, string>;
+
+  beforeAll(async () => {
+    prepared = await stack.prepare();
+    test = await TestLedger.open(prepared.settings);
+  });
+  afterEach(() => test.clear());
+  afterAll(async () => {
+    await test.close();
+    await prepared.release();
+  });
+  const anew = () => {
+    subscriptionId = randomUUID();
+    objects = {};
+  };
+
+  const about = (object: string, parts: Partial<Accepted> = {}): Accepted => ({
+    ...newNotification(),
+    subscriptionIds: [subscriptionId],
+    inOrder: {
+      objectKey: (objects[object] ??= randomUUID()),
+      subscriptionIds: new Set([subscriptionId]),
+    },
+    ...parts,
+  });
+
+  const asDelivery = ({ id }: Accepted): Delivery => ({
+    notificationId: id,
+    subscriptionId,
+    generation: 1,
+    attempts: 0,
+    failures: 0,
+    replays: 0,
+    isReleased: false,
+    expiresAt: null,
+  });
+
+  async function accept(object: string, parts: Partial<Accepted> = {}): Promise<Delivery> {
+    const item = about(object, parts);
+    await test.acceptAll([item]);
+    return asDelivery(item);
+  }
+
+  async function stateOf({ notificationId }: DeliveryKey): Promise<string> {
+    const [row] = await test.sql<{ state: string; held_for: string | null }>(
+      'SELECT state, held_for FROM delivery WHERE notification_id = $1 AND subscription_id = $2',
+      [notificationId, subscriptionId],
+    );
+    return row!.state === 'held' ? `held for ${row!.held_for}` : row!.state;
+  }
+  const statesOf = (...deliveries: DeliveryKey[]) => Promise.all(deliveries.map(stateOf));
+
+  const settle = (settlement: Parameters<typeof test.settlements.settle>[0]) => test.settlements.settle(settlement);
+  /** As a worker does. @returns the notifications that are handed out by it */
+  async function pass(...deliveries: DeliveryKey[]): Promise<string[]> {
+    const { deliveries: next } = await passTurns(test.postgres, deliveries, toBroker);
+    return next.map(({ notificationId }) => notificationId);
+  }
+  /** As the rule of the dispatcher does. */
+  async function passLeft(): Promise<number> {
+    const left = await findTurnsLeft(test.postgres, 0, 1000);
+    await passTurns(test.postgres, left, { state: 'waiting', delayMs: 0 });
+    return left.length;
+  }
+  const turns = () => test.sql<{ notification_id: string }>('SELECT notification_id FROM turn');
+
+  it('keeps a later one about the same object in line until the earlier one is delivered, and no other', async () => {
+    anew();
+    const first = await accept('a');
+    const second = await accept('a');
+    const other = await accept('b');
+    const [unordered] = await test.accept(1);
+    expect(await statesOf(first, second, other)).toEqual(['queued', 'held for order', 'queued']);
+    expect(await test.state(unordered!)).toBe('queued');
+    expect(await pass(first)).toEqual([]); // it has not ended
+    await settle(delivered(first));
+    expect(await statesOf(first, second)).toEqual(['delivered', 'held for order']);
+    expect(await pass(first)).toEqual([second.notificationId]);
+    expect(await test.row(second)).toMatchObject({ state: 'queued', generation: 2 });
+    await settle(delivered({ ...second, generation: 2 }));
+    expect(await pass(second, first)).toEqual([]);
+    expect(await turns()).toEqual([{ notification_id: other.notificationId }]);
+  });
+
+  it('says of those that are accepted together which are not to be handed out', async () => {
+    anew();
+    const items = [about('a'), about('b'), about('a'), about('a')];
+    const { verdicts } = await test.acceptAll(items);
+    const inLine = new Set([subscriptionId]);
+    const accepted = { kind: 'accepted', handedTo: 'queue' };
+    expect(verdicts).toEqual([accepted, accepted, { ...accepted, inLine }, { ...accepted, inLine }]);
+    const [first, , second, third] = items.map(asDelivery);
+    await settle(delivered(first!));
+    expect(await pass(first!)).toEqual([second!.notificationId]);
+    await settle(delivered({ ...second!, generation: 2 }));
+    expect(await pass(second!)).toEqual([third!.notificationId]);
+  });
+
+  it('goes by when they were accepted, not by their ids, which processes make by clocks of their own', async () => {
+    anew();
+    const ids = [9, 7, 8, 1].map((ms) => uuidv7({ msecs: Date.now() + ms }));
+    const inTurn: Delivery[] = [];
+    for (const id of ids) inTurn.push(await accept('a', { id }));
+    const sent = [ids[0]!];
+    for (const [nr, delivery] of inTurn.entries()) {
+      await settle(delivered({ ...delivery, generation: nr === 0 ? 1 : 2 }));
+      sent.push(...(await pass(delivery)));
+    }
+    expect(sent).toEqual(ids);
+  });
+
+  it('keeps the turn of one that failed and waits for its next attempt', async () => {
+    anew();
+    const [first, second] = [await accept('a'), await accept('a')];
+    await settle(retried(first, hourMs));
+    expect(await pass(first)).toEqual([]);
+    expect(await passLeft()).toBe(0);
+    expect(await statesOf(first, second)).toEqual(['waiting', 'held for order']);
+  });
+
+  const ends: [string, (delivery: Delivery) => Promise<unknown>][] = [
+    ['failed', (delivery) => settle(ended(delivery, 'failed'))],
+    ['expired', (delivery) => settle(ended(delivery, 'expired'))],
+    ['cancelled', (delivery) => cancel(test.postgres, delivery)],
+    [
+      'unknown',
+      async (delivery) => {
+        await test.claims.claim(delivery, 1000);
+        await test.age([delivery], hourMs);
+        await endSending(test.postgres, 10);
+      },
+    ],
+  ];
+  it.each(ends)('passes on the turn of one that is %s, also where only the dispatcher can know', async (state, end) => {
+    anew();
+    const [first, second, third] = [await accept('a'), await accept('a'), await accept('a')];
+    await end(first);
+    expect(await statesOf(first, second, third)).toEqual([state, 'held for order', 'held for order']);
+    expect(await passLeft()).toBe(1);
+    expect(await statesOf(second, third)).toEqual(['waiting', 'held for order']);
+    expect(await passLeft()).toBe(0);
+    const { deliveries } = await handOutDue(test.postgres, 10, null);
+    expect(deliveries).toMatchObject([{ notificationId: second.notificationId, isReleased: false }]);
+  });
+
+  it('passes over one that was cancelled in line', async () => {
+    anew();
+    const [first, second, third] = [await accept('a'), await accept('a'), await accept('a')];
+    await cancel(test.postgres, second);
+    expect(await passLeft()).toBe(0);
+    await settle(delivered(first));
+    expect(await pass(first)).toEqual([third.notificationId]);
+  });
+
+  it('gives the turn up where all that was in line has been cancelled', async () => {
+    anew();
+    const [first, second] = [await accept('a'), await accept('a')];
+    await cancel(test.postgres, second);
+    await settle(delivered(first));
+    expect(await pass(first)).toEqual([]);
+    expect(await turns()).toEqual([]);
+    expect(await stateOf(await accept('a'))).toBe('queued');
+  });
+
+  it('ends with its subscription, in line or not, and leaves nothing behind', async () => {
+    anew();
+    const [first, second] = [await accept('a'), await accept('a')];
+    await test.postgres.dataSource.transaction((manager) => noteEnding(manager, subscriptionId, 'cancelled', 7));
+    const [ending] = await readEndings(test.postgres, 10);
+    expect(await endDeliveries(test.postgres, ending!, 10)).toBe(1);
+    await settle(ended(first, 'cancelled'));
+    expect(await statesOf(first, second)).toEqual(['cancelled', 'cancelled']);
+    await passLeft();
+    expect(await turns()).toEqual([]);
+  });
+
+  it('has a dead one that an operator retries take its turn like a new one', async () => {
+    anew();
+    const dead = await accept('a');
+    await settle(ended(dead, 'failed'));
+    await pass(dead);
+    const [next, last] = [await accept('a'), await accept('a')];
+    await retryNow(test.postgres, dead);
+    expect((await handOutDue(test.postgres, 10, null)).deliveries).toEqual([]); // it is not in line yet
+    expect(await lineUpDue(test.postgres, 10)).toBe(1);
+    expect(await statesOf(next, last, dead)).toEqual(['queued', 'held for order', 'held for order']);
+    await settle(delivered(next));
+    expect(await pass(next)).toEqual([last.notificationId]);
+    await settle(delivered({ ...last, generation: 2 }));
+    expect(await pass(last)).toEqual([dead.notificationId]);
+  });
+
+  it('has a dead one that an operator retries go at once where nothing about its object is on its way', async () => {
+    anew();
+    const dead = await accept('a');
+    await settle(ended(dead, 'failed'));
+    await pass(dead);
+    await retryNow(test.postgres, dead);
+    await lineUpDue(test.postgres, 10);
+    const { deliveries } = await handOutDue(test.postgres, 10, null);
+    expect(deliveries).toMatchObject([{ notificationId: dead.notificationId, replays: 1 }]);
+    expect(await stateOf(await accept('a'))).toBe('held for order');
+  });
+
+  it('leaves the turn to a dead one that an operator retries before it was passed on', async () => {
+    anew();
+    const [first, second] = [await accept('a'), await accept('a')];
+    await settle(ended(first, 'failed'));
+    await retryNow(test.postgres, first);
+    expect(await pass(first)).toEqual([]);
+    expect(await lineUpDue(test.postgres, 10)).toBe(0);
+    expect((await handOutDue(test.postgres, 10, null)).deliveries).toHaveLength(1);
+    expect(await statesOf(first, second)).toEqual(['queued', 'held for order']);
+  });
+
+  it('has one that was cancelled in line go like any other when an operator retries it', async () => {
+    anew();
+    const [first, second] = [await accept('a'), await accept('a')];
+    await cancel(test.postgres, second);
+    await settle(delivered(first));
+    await pass(first);
+    await retryNow(test.postgres, second);
+    await lineUpDue(test.postgres, 10);
+    const { deliveries } = await handOutDue(test.postgres, 10, null);
+    expect(deliveries).toMatchObject([{ notificationId: second.notificationId, isReleased: false }]);
+  });
+
+  it('leaves in line one that an operator retries there', async () => {
+    anew();
+    const [, second] = [await accept('a'), await accept('a')];
+    expect(await retryNow(test.postgres, second)).toBe('retried');
+    expect(await stateOf(second)).toBe('held for order');
+  });
+
+  it('has a scheduled one line up when it is due: until then it keeps nothing waiting', async () => {
+    anew();
+    const scheduled = await accept('a', { notBefore: Date.now() + hourMs });
+    const now = await accept('a');
+    expect(await statesOf(scheduled, now)).toEqual(['waiting', 'queued']);
+    expect(await lineUpDue(test.postgres, 10)).toBe(0);
+    await test.age([scheduled], 2 * hourMs);
+    expect(await lineUpDue(test.postgres, 10)).toBe(1);
+    expect(await stateOf(scheduled)).toBe('held for order');
+    await settle(delivered(now));
+    expect(await pass(now)).toEqual([scheduled.notificationId]);
+  });
+
+  it('keeps the turn of one that is held for another reason', async () => {
+    anew();
+    const held = await accept('a', { heldFor: new Map([[subscriptionId, 'endpoint-parked']]) });
+    const behind = await accept('a');
+    const queued = await accept('b');
+    const behindQueued = await accept('b');
+    const holds = new Holds(test.postgres);
+    await holds.hold(queued, 'paused');
+    expect(await statesOf(held, behind, queued, behindQueued)).toEqual([
+      'held for endpoint-parked',
+      'held for order',
+      'held for paused',
+      'held for order',
+    ]);
+    expect(await passLeft()).toBe(0);
+  });
+
+  it('has no turn for one that is accepted too old', async () => {
+    anew();
+    const old = await accept('a', { expiresAt: Date.now() - hourMs });
+    expect(await statesOf(old, await accept('a'))).toEqual(['expired', 'queued']);
+  });
+
+  it('frees what is in line in batches when its subscription keeps order no more', async () => {
+    anew();
+    const items = Array.from({ length: 25 }, () => about('a'));
+    await test.acceptAll(items);
+    const note = (version: number) =>
+      test.postgres.dataSource.transaction((manager) => noteOrderEnding(manager, subscriptionId, version));
+    await note(7);
+    const [earlier] = await readOrderEndings(test.postgres, 10);
+    expect(await freeLine(test.postgres, earlier!, 10)).toBe(10);
+    await test.postgres.dataSource.transaction((manager) => withdrawOrderEnding(manager, subscriptionId));
+    expect(await freeLine(test.postgres, earlier!, 10)).toBe(0);
+    await note(8);
+    await forgetOrderEnding(test.postgres, earlier!); // not the later one
+    const [ending] = await readOrderEndings(test.postgres, 10);
+    expect(await freeLine(test.postgres, ending!, 100)).toBe(14);
+    await lineUpDue(test.postgres, 100);
+    expect((await handOutDue(test.postgres, 100, null)).deliveries).toHaveLength(24);
+    await settle(delivered(asDelivery(items[0]!)));
+    await passLeft();
+    expect(await turns()).toEqual([]);
+  });
+
+  it('is never broken by publishers, workers and dispatchers at the same time that stop anywhere', async () => {
+    anew();
+    const [publishers, each, objectNames] = [4, 12, ['a', 'b', 'c']];
+    const inFlight = new Map<string, string>();
+    const done = new Set<string>();
+    const objectOf = new Map<string, string>();
+    const placeOf = new Map<string, { publisher: number; nr: number }>();
+    const sent: string[] = [];
+    const broken: string[] = [];
+    const work: HandedOut[] = [];
+
+    const publish = async (publisher: number): Promise<void> => {
+      for (let nr = 0; nr < each; nr++) {
+        const object = objectNames[Math.floor(Math.random() * objectNames.length)]!;
+        const item = about(object);
+        objectOf.set(item.id, object);
+        placeOf.set(item.id, { publisher, nr });
+        const { verdicts } = await test.acceptAll([item, ...(nr % 5 === 0 ? [about(`${publisher}`)] : [])]);
+        const [verdict] = verdicts;
+        if (verdict!.kind === 'accepted' && !verdict!.inLine) work.push({ ...asDelivery(item), body: null });
+      }
+    };
+
+    /** As a worker does it, under its lock and with its seals. It may stop before each step. */
+    const send = async (delivery: HandedOut): Promise<void> => {
+      const { notificationId } = delivery;
+      const stops = () => Math.random() < 0.1;
+      if (stops() || (await stillQueued(test.postgres, [delivery])).deliveries.length === 0) return;
+      const object = objectOf.get(notificationId)!;
+      if (inFlight.get(object) === notificationId || done.has(notificationId)) return;
+      if (inFlight.has(object)) broken.push(`${notificationId} beside ${inFlight.get(object)}`);
+      inFlight.set(object, notificationId);
+      if (!sent.includes(notificationId)) sent.push(notificationId);
+      await pause(Math.random() * 3);
+      inFlight.delete(object);
+      done.add(notificationId);
+      await settle(delivered(delivery));
+      if (stops()) return;
+      const { deliveries } = await passTurns(test.postgres, [delivery], toBroker);
+      if (!stops()) work.push(...deliveries);
+    };
+
+    let isPublishing = true;
+    const isOver = () => !isPublishing && done.size === objectOf.size;
+    const worker = async (): Promise<void> => {
+      while (!isOver()) {
+        const delivery = work.shift();
+        await (delivery ? send(delivery) : pause(1));
+      }
+    };
+    const dispatcher = async (): Promise<void> => {
+      while (!isOver()) {
+        await passLeft();
+        // What a worker lost on its way; also what it still has, which it then finds handed out anew.
+        await freeQueuedBefore(test.postgres, (await test.now()) - 20, 100);
+        await lineUpDue(test.postgres, 100);
+        const { deliveries } = await handOutDue(test.postgres, 100, null);
+        work.push(...deliveries.filter(({ notificationId }) => objectOf.has(notificationId)));
+        await pause(5);
+      }
+    };
+    const publishing = Promise.all(Array.from({ length: publishers }, (_, nr) => publish(nr)));
+    await Promise.all([
+      publishing.then(() => (isPublishing = false)),
+      ...[0, 1, 2, 3].map(worker),
+      ...[0, 1].map(dispatcher),
+    ]);
+    expect(broken).toEqual([]);
+    expect(sent).toHaveLength(publishers * each);
+    for (const object of objectNames) {
+      for (let publisher = 0; publisher < publishers; publisher++) {
+        const numbers = sent
+          .filter((id) => objectOf.get(id) === object && placeOf.get(id)!.publisher === publisher)
+          .map((id) => placeOf.get(id)!.nr);
+        expect([object, publisher, numbers]).toEqual([object, publisher, numbers.toSorted((a, b) => a - b)]);
+      }
+    }
+  });
+});
