@@ -17,6 +17,7 @@ import { fileURLToPath } from 'node:url';
  * The calls that each file has handlers for.
  * @typedef {{
  *   'receiver.mjs': import('./receiver.mjs').ReceiverHandlers,
+ *   'odd-receivers.mjs': import('./odd-receivers.mjs').OddReceiversHandlers,
  *   'load.mjs': import('./load.mjs').LoadHandlers,
  *   '../faults/receiver.mjs': import('../faults/receiver.mjs').CheckingReceiver,
  *   '../faults/publisher.mjs': import('../faults/publisher.mjs').FaultsPublisher,
