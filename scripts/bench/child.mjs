@@ -59,7 +59,8 @@ export async function startChild(file) {
       new Promise((resolve, reject) => {
         lastCall += 1;
         open.set(lastCall, { resolve, reject });
-        child.send({ call: lastCall, name, parameter });
+        // Without a function for it, an error ends this process, and leaves everything that it was to end.
+        child.send({ call: lastCall, name, parameter }, (error) => error && reject(error));
       }),
     stop: async () => {
       if (child.exitCode !== null || child.signalCode !== null) return;
