@@ -51,7 +51,7 @@ export const arrows = {
     'config',
   ],
   deliveries: ['delivery', 'auth', 'ledger', 'openapi', 'infra'],
-  dispatching: ['endpoints', 'subscriptions', 'idempotency', 'queue', 'ledger', 'liveness', 'infra', 'config'],
+  dispatching: ['endpoints', 'retry-policy', 'subscriptions', 'idempotency', 'queue', 'ledger', 'liveness', 'infra', 'config'],
   health: ['idempotency', 'queue', 'liveness', 'openapi', 'infra', 'config'],
 };
 

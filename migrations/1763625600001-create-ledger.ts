@@ -58,6 +58,7 @@ export class CreateLedger1763625600001 implements MigrationInterface {
       -- Held ones are released by subscription, oldest first; those that wait for their turn, by the end of the one before them.
       CREATE INDEX delivery_held ON delivery (subscription_id, notification_id)
         WHERE state = 'held' AND held_for <> 'order';
+      CREATE INDEX delivery_held_expiry ON delivery (expires_at) WHERE state = 'held' AND expires_at IS NOT NULL;
       -- Released and not yet settled: a subscription gets more when these are few.
       CREATE INDEX delivery_released ON delivery (subscription_id) WHERE state = 'queued' AND held_for IS NOT NULL;
       -- The same ones by subscription, which may be deleted or disabled with a million of them. The usual delivery, which is

@@ -9,6 +9,7 @@ import { entities } from './create-heraut.js';
 import { DeliveryModule } from './delivery/delivery.module.js';
 import { Dispatcher } from './dispatching/dispatcher.service.js';
 import { DispatchingModule } from './dispatching/dispatching.module.js';
+import { Releaser } from './dispatching/releaser.service.js';
 import { Upkeep } from './dispatching/upkeep.service.js';
 import { ClockModule } from './infra/clock.module.js';
 import { JsonLogger } from './infra/logging/json-logger.js';
@@ -64,6 +65,7 @@ async function main(): Promise<void> {
     const dispatched = await dispatcher.handOutDue(stopping.signal, (soFar) =>
       logger.log({ event: 'dispatch.progress', dispatched: soFar }),
     );
+    await app.get(Releaser).releaseHeld(stopping.signal);
     if (queue.process !== null) await emptied(queue, stopping.signal);
     const failedTasks = [...failedRules, ...(await app.get(Upkeep).once(stopping.signal))];
     if (failedTasks.length > 0) process.exitCode = 1;

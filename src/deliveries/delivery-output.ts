@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { deliveryStates } from '../ledger/delivery.js';
+import { deliveryStates, heldReasons } from '../ledger/delivery.js';
 import type { DeliveryPage, KnownAttempt, KnownDelivery } from './delivery-reader.service.js';
 import type { AttemptState } from '../delivery/attempt-states.js';
 import { toCursor } from './delivery-cursor.js';
@@ -18,6 +18,10 @@ export const deliveryOutput = z
     failureCount: z.int().describe('Failed calls that count for the retry schedule; a replay starts again at 0.'),
     replayCount: z.int().describe('Times it was sent again after its end.'),
     nextAttemptAt: time().nullable().describe('When the next attempt is due, while the delivery waits for one.'),
+    heldFor: z
+      .literal([...heldReasons, null])
+      .meta({ type: 'string', nullable: true })
+      .describe('Why it is held, while it is. See docs/life-cycle.md.'),
     lastStatus: z.int().nullable().describe('HTTP status of the last attempt; null: there was no answer.'),
     lastError: z.string().nullable(),
     endedAt: time().nullable(),
@@ -76,6 +80,7 @@ export function deliveryToShow(delivery: KnownDelivery): DeliveryOutput {
     failureCount: delivery.failures,
     replayCount: delivery.replays,
     nextAttemptAt: delivery.nextAttemptAt?.toISOString() ?? null,
+    heldFor: delivery.heldFor,
     lastStatus: delivery.lastStatus,
     lastError: delivery.lastError,
     endedAt: delivery.endedAt?.toISOString() ?? null,

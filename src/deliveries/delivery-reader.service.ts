@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Postgres } from '../infra/postgres/postgres.js';
-import type { DeliveryKey, DeliveryState } from '../ledger/delivery.js';
+import type { DeliveryKey, DeliveryState, HeldReason } from '../ledger/delivery.js';
 import * as statements from './find-deliveries.js';
 
 export interface KnownDelivery extends DeliveryKey {
@@ -16,6 +16,8 @@ export interface KnownDelivery extends DeliveryKey {
   replays: number;
   /** Only while it waits. */
   nextAttemptAt: Date | null;
+  /** Only while it is held. */
+  heldFor: HeldReason | null;
   lastStatus: number | null;
   lastError: string | null;
   endedAt: Date | null;
@@ -111,6 +113,7 @@ interface DeliveryRow {
   failures: number;
   replays: number;
   next_attempt_at: Date | null;
+  held_for: HeldReason | null;
   last_status: number | null;
   last_error: string | null;
   ended_at: Date | null;
@@ -137,6 +140,7 @@ function toDelivery(row: DeliveryRow): KnownDelivery {
     failures: row.failures,
     replays: row.replays,
     nextAttemptAt: row.next_attempt_at,
+    heldFor: row.held_for,
     lastStatus: row.last_status,
     lastError: row.last_error,
     endedAt: row.ended_at,

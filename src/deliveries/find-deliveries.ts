@@ -18,11 +18,10 @@ export type Route =
   | 'scan';
 
 const deadStates: ReadonlySet<DeliveryState> = new Set(['failed', 'expired', 'unknown']);
-const unsent = { condition: "state IN ('waiting', 'held')", order: 'next_at' };
 /** The indexes of deliveries that somebody works on, by state: what is in them, and in what order. */
 const workIndexes: Partial<Record<DeliveryState, { condition: string; order: string }>> = {
-  waiting: unsent,
-  held: unsent,
+  waiting: { condition: "state = 'waiting'", order: 'next_at' },
+  held: { condition: "state = 'held' AND held_for <> 'order'", order: 'subscription_id, notification_id' },
   queued: { condition: "state = 'queued'", order: 'queued_at' },
   sending: { condition: "state = 'sending'", order: 'next_at' },
 };
@@ -31,9 +30,8 @@ export function routeOf({ notificationId, subscriptionId, state }: DeliveryFilte
   if (notificationId !== undefined) return 'index';
   if (state === undefined) return subscriptionId === undefined ? 'index' : 'scan';
   if (deadStates.has(state)) return 'index';
-  const work = workIndexes[state];
-  if (work === unsent && subscriptionId !== undefined) return 'index';
-  return work ? 'few' : 'scan';
+  if ((state === 'waiting' || state === 'held') && subscriptionId !== undefined) return 'index';
+  return workIndexes[state] ? 'few' : 'scan';
 }
 
 /** The first rows of the index of a state that somebody works on. The order keeps the planner to that index. */
@@ -111,7 +109,8 @@ export const attempts = `
 // The LIMIT keeps the planner from joining the other way round, which would read all notifications.
 const details = `
   SELECT page.notification_id, page.subscription_id, page.state, page.generation, page.attempts, page.failures,
-    page.replays, CASE WHEN page.state IN ('waiting', 'held') THEN page.next_at END AS next_attempt_at,
+    page.replays, CASE WHEN page.state = 'waiting' THEN page.next_at END AS next_attempt_at,
+    CASE WHEN page.state = 'held' THEN page.held_for END AS held_for,
     page.last_status, page.last_error, page.ended_at, n.channel, n.accepted_at
   FROM page CROSS JOIN LATERAL (SELECT channel, accepted_at FROM notification WHERE id = page.notification_id LIMIT 1) n`;
 

@@ -2,6 +2,7 @@ import type { Logger } from '@nestjs/common';
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { endDeliveries, forgetEnding, readEndings } from '../ledger/end-of-subscription.js';
 import { endSending } from '../ledger/end-sending.js';
+import { freeHeldExpired } from '../ledger/free-held.js';
 import { freeAfterLease } from '../ledger/free-after-lease.js';
 import { freeOfDeadProcesses } from '../ledger/free-of-dead-processes.js';
 import { anyQueuedFor, freeQueuedBefore } from '../ledger/free-queued-before.js';
@@ -67,6 +68,11 @@ export function recoveryRules(postgres: Postgres, position: QueuePosition, logge
       },
     },
     {
+      // It was held until it was no longer worth sending. A worker ends it.
+      name: 'held-expired',
+      run: (stopping) => inBatches((limit) => freeHeldExpired(postgres, limit), stopping),
+    },
+    {
       // The broker lost its queues. The new ones hold nothing that was handed out before the process that created them said so;
       // where another process was faster, the second message is superfluous and is filtered.
       name: 'queue-is-new',
@@ -91,7 +97,7 @@ export function recoveryRules(postgres: Postgres, position: QueuePosition, logge
 }
 
 /** Repeats a bounded statement while it finds as much as it may. */
-async function inBatches(statement: (limit: number) => Promise<number>, stopping: AbortSignal): Promise<number> {
+export async function inBatches(statement: (limit: number) => Promise<number>, stopping: AbortSignal): Promise<number> {
   let total = 0;
   for (;;) {
     const count = await statement(batchSize);

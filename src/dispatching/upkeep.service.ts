@@ -7,6 +7,7 @@ import { sweepOnceKeys } from '../ledger/once-key.js';
 import { PartitionKeeper } from '../ledger/partition-keeper.service.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { sweepProgress } from '../queue/progress-reports.js';
+import { Releaser } from './releaser.service.js';
 
 const minuteMs = 60_000;
 const hourMs = 3_600_000;
@@ -31,12 +32,14 @@ export class Upkeep {
     heartbeat: Heartbeat,
     partitions: PartitionKeeper,
     idempotency: IdempotencyStore,
+    releaser: Releaser,
   ) {
     const { RETENTION_DAYS: days } = settings;
     this.tasks = [
       { name: 'sweep-locks', everyMs: minuteMs, run: (stopping) => idempotency.sweep(stopping) },
       { name: 'sweep-keys', everyMs: minuteMs, run: (stopping) => sweepOnceKeys(postgres, stopping) },
       { name: 'sweep-processes', everyMs: minuteMs, run: () => heartbeat.sweep() },
+      { name: 'held-too-long', everyMs: minuteMs, run: (stopping) => releaser.freeHeldTooLong(stopping) },
       { name: 'sweep-progress', everyMs: minuteMs, run: () => sweepProgress(postgres) },
       { name: 'vacuum', everyMs: 5 * minuteMs, run: () => partitions.vacuumEmbedded() },
       { name: 'make-partitions', everyMs: hourMs, run: () => partitions.makeAhead() },

@@ -9,12 +9,15 @@ import {
   type OpenEndpoint,
 } from '../ledger/open-endpoints.js';
 import { OperationalEvents } from '../operational-events/operational-events.service.js';
+import { openGauge } from './endpoints.counters.js';
 import { originOf } from './origin.js';
 
 const pollIntervalMs = 1000;
-/** From the opening to the first probe; twice as long to each next one. */
-const firstProbeMs = 1000;
-const longestProbeMs = 60_000;
+/**
+ * A tenth of the time that the endpoint has been open: so its recovery is noticed after a tenth of its outage, and one that is down
+ * for hours is called once a minute.
+ */
+const probePauses = { shortestMs: 1000, longestMs: 60_000, fraction: 10 };
 
 /**
  * The endpoints whose circuit breaker is open, and the subscriptions with a backlog, as the ledger has them: read each second by every
@@ -47,12 +50,17 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy {
     const [open, backlogs] = await Promise.all([readOpenEndpoints(this.postgres), readBacklogs(this.postgres)]);
     this.byAddress = new Map(open.map((endpoint) => [endpoint.address, endpoint]));
     this.backlogs = backlogs;
+    openGauge.set(open.length);
   }
 
   /** The open endpoint that this callback URL leads to: its origin, or the URL alone. */
   of(callbackUrl: string): OpenEndpoint | undefined {
     if (this.byAddress.size === 0) return undefined; // nearly always, and on the hot path
     return this.byAddress.get(originOf(callbackUrl)) ?? this.byAddress.get(callbackUrl);
+  }
+
+  get isAnyOpen(): boolean {
+    return this.byAddress.size > 0;
   }
 
   list(): OpenEndpoint[] {
@@ -65,7 +73,7 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   async open(address: string, reason: string, failures: number): Promise<void> {
-    const isNew = await openEndpoint(this.postgres, { address, reason, failures }, firstProbeMs);
+    const isNew = await openEndpoint(this.postgres, { address, reason, failures }, probePauses.shortestMs);
     await this.refresh();
     if (isNew) this.events.report({ event: 'endpoint.opened', address, reason, failures });
   }
@@ -81,6 +89,6 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy {
 
   /** The right to release one delivery as a probe; given to one process, when a probe is due. */
   claimProbe({ address }: OpenEndpoint): Promise<boolean> {
-    return claimProbe(this.postgres, address, { firstMs: firstProbeMs, longestMs: longestProbeMs });
+    return claimProbe(this.postgres, address, probePauses);
   }
 }

@@ -13,6 +13,7 @@ import {
   type Found,
 } from './may-write.js';
 import { numbered, type Numbered } from './numbered.js';
+import type { HeldReason } from './delivery.js';
 import type { OnceKey } from './once-key.js';
 
 /** A notification as it is accepted, with the subscriptions that get it. */
@@ -22,6 +23,8 @@ export interface Accepted {
   publisher: string;
   body: string;
   subscriptionIds: string[];
+  /** Of these, the ones whose deliveries may not be sent now, and why. */
+  heldFor: ReadonlyMap<string, HeldReason>;
   /** The publisher's key: under it the request is carried out once. */
   request: OnceKey | null;
   /** The channel's key of this content: under it the content is published once. */
@@ -69,6 +72,16 @@ const deliveries = rowsOf<Numbered<string>>('delivery', {
   subscription_id: ['uuid', (item) => item.value],
 });
 
+interface PlannedDelivery {
+  subscriptionId: string;
+  heldFor: HeldReason | undefined;
+}
+const deliveriesOnTerms = rowsOf<Numbered<PlannedDelivery>>('delivery', {
+  nr: ['int', (item) => item.nr],
+  subscription_id: ['uuid', (item) => item.value.subscriptionId],
+  held_for: ['text', (item) => item.value.heldFor ?? ''],
+});
+
 const keysAs = (alias: string) =>
   rowsOf<Numbered<OnceKey>>(alias, {
     nr: ['int', (item) => item.nr],
@@ -80,6 +93,9 @@ const keysAs = (alias: string) =>
   });
 const requests = keysAs('request');
 const contents = keysAs('content');
+
+/** `held_at` is kept as exact as this, to spare writes; see forgetHeldSubscription. */
+const refreshSeconds = 5;
 
 /** Ids of the notifications that were refused, or are not for the queue now. */
 interface InsertedOnTerms extends Found {
@@ -136,6 +152,10 @@ const reserve = (wanted: string) => `
  * if the batch had been accepted one by one, in order.
  *
  * A join would compare every row with every other (see `preferIndexes`): hence subscripts, and NOT IN, which hashes.
+ *
+ * A delivery that may not be sent now is held at once, and its subscription's row is made or refreshed with it: then a
+ * dispatcher releases it (held-subscriptions.ts). Refreshed every few seconds only, because a batch that writes the row waits for
+ * others that do.
  */
 const insertOnTerms = statement(
   'accept-on-terms',
@@ -164,22 +184,40 @@ const insertOnTerms = statement(
     SELECT id, channel, publisher, body, nullif(not_before, '-infinity') FROM accepted
   ),
   planned AS MATERIALIZED (
-    SELECT (${notificationsOnTerms.array('id')})[nr] AS id, subscription_id,
+    SELECT (${notificationsOnTerms.array('id')})[nr] AS id, subscription_id, nullif(held_for, '')::held_reason AS held_for,
       to_timestamp((${notificationsOnTerms.array('not_before_ms')})[nr] / 1000) AS not_before,
       to_timestamp((${notificationsOnTerms.array('expires_ms')})[nr] / 1000) AS expires_at
-    FROM ${deliveries.from}
+    FROM ${deliveriesOnTerms.from}
     WHERE ${mayWrite}
   ),
-  deliveries AS (
-    INSERT INTO delivery (notification_id, subscription_id, state, next_at, queued_at, process, expires_at, ended_at)
-    SELECT id, subscription_id,
-      CASE WHEN expires_at <= now() THEN 'expired' WHEN not_before > now() THEN 'waiting' ELSE $state::delivery_state END,
-      CASE WHEN expires_at <= now() THEN NULL WHEN not_before > now() THEN not_before ELSE now() + $delay_ms * interval '1 ms' END,
-      CASE WHEN expires_at > now() AND not_before <= now() AND $state::text = 'queued' THEN now() END,
-      CASE WHEN expires_at > now() AND not_before <= now() THEN $process END,
-      nullif(expires_at, 'infinity'),
-      CASE WHEN expires_at <= now() THEN now() END
+  placed AS MATERIALIZED (
+    SELECT *, CASE
+        WHEN expires_at <= now() THEN 'expired' WHEN not_before > now() THEN 'waiting' WHEN held_for IS NOT NULL THEN 'held'
+        ELSE $state
+      END::delivery_state AS state
     FROM planned WHERE id NOT IN (SELECT id FROM refused)
+  ),
+  deliveries AS (
+    INSERT INTO delivery
+      (notification_id, subscription_id, state, held_for, next_at, queued_at, process, expires_at, ended_at)
+    SELECT id, subscription_id, state,
+      CASE WHEN state = 'held' THEN held_for END,
+      CASE WHEN state = 'waiting' THEN GREATEST(not_before, now() + coalesce($delay_ms, 0) * interval '1 ms') END,
+      CASE WHEN state = 'queued' THEN now() END,
+      CASE WHEN state = 'queued' THEN $process END,
+      nullif(expires_at, 'infinity'),
+      CASE WHEN state = 'expired' THEN now() END
+    FROM placed
+  ),
+  holding AS (
+    INSERT INTO held_subscription AS s (subscription_id)
+    SELECT DISTINCT subscription_id FROM placed
+    WHERE state = 'held' AND held_for <> 'order' AND NOT EXISTS (
+      SELECT FROM held_subscription h
+      WHERE h.subscription_id = placed.subscription_id AND h.held_at > now() - interval '${refreshSeconds} s'
+    )
+    ORDER BY subscription_id
+    ON CONFLICT (subscription_id) DO UPDATE SET held_at = now()
   )
   SELECT ${found},
     ARRAY(SELECT id FROM repeated)::text[] AS repeated,
@@ -217,8 +255,8 @@ export async function accept(
   return acceptance;
 }
 
-const isPlain = ({ request, content, notBefore, expiresAt }: Accepted): boolean =>
-  !request && !content && notBefore === null && expiresAt === null;
+const isPlain = ({ request, content, notBefore, expiresAt, heldFor }: Accepted): boolean =>
+  !request && !content && notBefore === null && expiresAt === null && heldFor.size === 0;
 
 async function acceptWithoutTerms(
   postgres: Postgres,
@@ -254,7 +292,7 @@ async function acceptOnTerms(
     ...notificationsOnTerms.bind(batch),
     ...requests.bind(numbered(batch, ({ request }) => request)),
     ...contents.bind(numbered(batch, ({ content }) => content)),
-    ...bindDeliveries(batch),
+    ...deliveriesOnTerms.bind(planned(batch)),
     ...bindHandOut(handOut),
   });
   const answer = readFound(row!);
@@ -295,6 +333,15 @@ function bindDeliveries(batch: readonly Accepted[]): Values {
     for (const value of subscriptionIds) wanted.push({ nr: index + 1, value });
   });
   return deliveries.bind(wanted);
+}
+
+function planned(batch: readonly Accepted[]): Numbered<PlannedDelivery>[] {
+  return batch.flatMap(({ subscriptionIds, heldFor }, index) =>
+    subscriptionIds.map((subscriptionId) => ({
+      nr: index + 1,
+      value: { subscriptionId, heldFor: heldFor.get(subscriptionId) },
+    })),
+  );
 }
 
 const bindHandOut = (handOut: HandOut): Values =>

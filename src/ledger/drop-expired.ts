@@ -117,7 +117,7 @@ async function hasUnfinished(runner: QueryRunner, partitions: Partition[]): Prom
   const deliveries = partitions.find(({ table }) => table === 'delivery');
   if (!deliveries) return false;
   // One look for each index of what is unfinished: together they would be served by none, and read the whole day.
-  const looks = ["state IN ('waiting', 'held')", "state = 'queued'", "state = 'sending'"].map(
+  const looks = ["state = 'waiting'", "state = 'held'", "state = 'queued'", "state = 'sending'"].map(
     (condition) => `EXISTS (SELECT FROM ${deliveries.name} WHERE ${condition})`,
   );
   const [found] = (await runner.query(`SELECT ${looks.join(' OR ')} AS yes`)) as [{ yes: boolean }];

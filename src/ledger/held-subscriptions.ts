@@ -51,8 +51,7 @@ export async function claimLooks(postgres: Postgres, limit: number): Promise<Loo
 /** What a look came to. */
 export interface LookedAt {
   subscriptionId: string;
-  /** Null: it stays, and what a worker halved meanwhile is not overwritten. */
-  window: number | null;
+  window: number;
   isBacklog: boolean;
   /** Credit that is left; null: it was not reckoned. */
   rateCredit: number | null;
@@ -62,8 +61,8 @@ export interface LookedAt {
 export const endLookItem = statement(
   'end-look',
   `UPDATE held_subscription SET
-     release_window = CASE WHEN shrunk_at > now() - interval '1 s' THEN release_window
-       ELSE coalesce($release_window::int, release_window) END,
+     release_window = CASE WHEN shrunk_at > now() - interval '1 s' THEN LEAST(release_window, $release_window)
+       ELSE $release_window END,
      is_backlog = $is_backlog,
      rate_credit = coalesce($rate_credit::float8, rate_credit),
      credited_at = CASE WHEN $rate_credit::float8 IS NULL THEN credited_at ELSE look_at - $claim_ms * interval '1 ms' END,

@@ -10,7 +10,7 @@ interface Hold extends Delivery {
   reason: HeldReason;
 }
 
-const rows = rowsOf<Hold>('item', {
+export const holds = rowsOf<Hold>('item', {
   notification_id: ['uuid', (item) => item.notificationId],
   subscription_id: ['uuid', (item) => item.subscriptionId],
   generation: ['int', (item) => item.generation],
@@ -29,7 +29,7 @@ export const holdItems = perDay(
     WITH held AS (
       UPDATE ${of('delivery')} d SET
         state = 'held', held_for = item.reason::held_reason, next_at = NULL, queued_at = NULL, process = NULL
-      FROM ${rows.from} WHERE ${stillHandedOut}
+      FROM ${holds.from} WHERE ${stillHandedOut}
       RETURNING d.subscription_id, item.reason, item.is_released
     )
     INSERT INTO held_subscription AS s (subscription_id, is_backlog, shrunk_at)
@@ -68,7 +68,7 @@ export class Holds implements OnApplicationShutdown {
   }
 
   private async holdTogether(batch: Hold[]): Promise<void[]> {
-    await onEachDay(batch, notificationIdOf, (day, items) => this.postgres.query(holdItems(day), rows.bind(items)));
+    await onEachDay(batch, notificationIdOf, (day, items) => this.postgres.query(holdItems(day), holds.bind(items)));
     return batch.map(() => undefined);
   }
 }

@@ -75,20 +75,30 @@ export async function closeEndpoint(postgres: Postgres, address: string): Promis
   return row?.open_ms;
 }
 
-/** One of several processes that try gets it; the next probe is due later by as much as it takes to find out. */
+/** One of several processes that try gets it. */
 const claimProbeItem = statement(
   'claim-probe',
   `UPDATE endpoint SET
      probes = probes + 1,
-     next_probe_at = now() + LEAST($longest_ms::float8, $first_ms::float8 * 2 ^ LEAST(probes + 1, 20)) * interval '1 ms'
+     next_probe_at = now() + GREATEST(
+       $shortest_ms * interval '1 ms', LEAST($longest_ms * interval '1 ms', (now() - opened_at) / $fraction::float8)
+     )
    WHERE address = $address AND next_probe_at <= now()`,
 );
+
+/** The time from one probe to the next: a fraction of the time that the endpoint has been open, within bounds. */
+export interface ProbePauses {
+  shortestMs: number;
+  longestMs: number;
+  fraction: number;
+}
 
 /** @returns true for one process each time that a probe is due */
 export async function claimProbe(
   postgres: Postgres,
   address: string,
-  { firstMs, longestMs }: { firstMs: number; longestMs: number },
+  { shortestMs, longestMs, fraction }: ProbePauses,
 ): Promise<boolean> {
-  return (await postgres.affected(claimProbeItem, { address, first_ms: firstMs, longest_ms: longestMs })) > 0;
+  const values = { address, shortest_ms: shortestMs, longest_ms: longestMs, fraction };
+  return (await postgres.affected(claimProbeItem, values)) > 0;
 }

@@ -13,7 +13,7 @@ export const releaseItems = statement(
       SELECT count(*)::int AS count FROM (
         SELECT FROM delivery
         WHERE subscription_id = $subscription AND state = 'queued' AND held_for IS NOT NULL LIMIT $release_window
-      ) AS some
+      ) AS counted
     ),
     oldest AS MATERIALIZED (
       SELECT notification_id, subscription_id FROM delivery

@@ -1,12 +1,13 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { Config } from '../config/config.module.js';
+import { HoldRule } from '../endpoints/hold-rule.service.js';
 import { RequestsUnderWay } from '../idempotency/idempotency-key.js';
 import { Batcher } from '../infra/batcher.js';
 import { isDataError } from '../infra/postgres/postgres-errors.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { accept, type Acceptance, type Accepted, type HandOut, type Verdict } from '../ledger/accept.js';
-import { longestInlineBody, type HandedOut } from '../ledger/delivery.js';
+import { longestInlineBody, type HandedOut, type HeldReason } from '../ledger/delivery.js';
 import type { Deadline } from '../ledger/may-write.js';
 import { PartitionKeeper } from '../ledger/partition-keeper.service.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
@@ -22,6 +23,8 @@ import { publishingLimits, type PublishingLimits } from './publishing-limits.js'
 interface WithId extends Publication {
   id: string;
 }
+
+const none: ReadonlyMap<string, HeldReason> = new Map();
 
 type Undecided = Verdict & { kind: 'undecided' };
 
@@ -50,6 +53,7 @@ export class PublishService {
   constructor(
     private readonly catalogue: Catalogue,
     private readonly subscriptions: SubscriptionDirectory,
+    private readonly holdRule: HoldRule,
     private readonly postgres: Postgres,
     private readonly partitions: PartitionKeeper,
     private readonly enqueuer: Enqueuer,
@@ -127,8 +131,19 @@ export class PublishService {
 
   private match({ id, channel, publisher, body, characteristics, terms }: WithId): Accepted {
     const subscriptionIds = this.subscriptions.match(channel, characteristics);
+    const heldFor = this.heldFor(subscriptionIds);
     const { request, content, notBefore, expiresAt } = terms;
-    return { id, channel, publisher, body, subscriptionIds, request, content, notBefore, expiresAt };
+    return { id, channel, publisher, body, subscriptionIds, heldFor, request, content, notBefore, expiresAt };
+  }
+
+  /** Those that may not be sent now. They are committed as held; nearly always there is none. */
+  private heldFor(subscriptionIds: readonly string[]): ReadonlyMap<string, HeldReason> {
+    let heldFor: Map<string, HeldReason> | undefined;
+    for (const id of subscriptionIds) {
+      const reason = this.holdRule.onAcceptance(this.subscriptions.find(id)!);
+      if (reason) (heldFor ??= new Map()).set(id, reason);
+    }
+    return heldFor ?? none;
   }
 
   /** To the queue. While it would refuse, deliveries wait for the dispatcher instead. */
@@ -176,10 +191,11 @@ export class PublishService {
 
 const isForQueue = (verdict: Verdict): boolean => verdict.kind === 'accepted' && verdict.handedTo === 'queue';
 
-function deliveriesOf({ id, body, subscriptionIds, expiresAt }: Accepted): HandedOut[] {
+function deliveriesOf({ id, body, subscriptionIds, heldFor, expiresAt }: Accepted): HandedOut[] {
   const bytes = Buffer.from(body);
   const inlineBody = bytes.length <= longestInlineBody ? bytes : null;
-  return subscriptionIds.map((subscriptionId) => ({
+  const now = heldFor.size === 0 ? subscriptionIds : subscriptionIds.filter((each) => !heldFor.has(each));
+  return now.map((subscriptionId) => ({
     notificationId: id,
     subscriptionId,
     generation: 1,

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { ChannelsModule } from '../channels/channels.module.js';
+import { EndpointsModule } from '../endpoints/endpoints.module.js';
 import { LedgerModule } from '../ledger/ledger.module.js';
 import { QueueModule } from '../queue/queue.module.js';
 import { SubscriptionsModule } from '../subscriptions/subscriptions.module.js';
@@ -8,7 +9,7 @@ import { PublishService } from './publish.service.js';
 import { ReplaceScheduledService } from './replace-scheduled.service.js';
 
 @Module({
-  imports: [ChannelsModule, SubscriptionsModule, LedgerModule, QueueModule],
+  imports: [EndpointsModule, ChannelsModule, SubscriptionsModule, LedgerModule, QueueModule],
   controllers: [NotificatiesController],
   providers: [PublishService, ReplaceScheduledService],
 })

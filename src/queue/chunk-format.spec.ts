@@ -64,8 +64,8 @@ describe('a chunk as a message', () => {
 
   describe('is refused', () => {
     const id = uuidv7();
-    const valid = [1, 0, [[id, 2]], [[0, subscriptionId, 1, 0, 0, 0, null]]];
-    const message = (head: unknown, body = '{}', version = 2) => {
+    const valid = [1, 0, [[id, 2]], [[0, subscriptionId, 1, 0, 0, 0, null, 0]]];
+    const message = (head: unknown, body = '{}', version = 3) => {
       const bytes = Buffer.from(typeof head === 'string' ? head : JSON.stringify(head));
       const start = Buffer.from([version, 0, 0, 0, 0]);
       start.writeUInt32BE(bytes.length, 1);
@@ -79,24 +79,25 @@ describe('a chunk as a message', () => {
     it.each<[string, Buffer]>([
       ['nothing', Buffer.alloc(0)],
       ['a text', Buffer.from('hello, this is no chunk')],
-      ['bytes', Buffer.from([2, 0xff, 0xff, 0xff, 0xff, 1])],
+      ['bytes', Buffer.from([3, 0xff, 0xff, 0xff, 0xff, 1])],
       ['another version of the format', message(valid, '{}', 1)],
       ['a head that is no JSON', message('no')],
       ['a head that is no list', message('null')],
       ['a head that is too long', message([...valid, 'more'])],
       ['a negative version of the catalogue', message([-1, ...valid.slice(1)])],
-      ['a delivery of no notification', message([1, 0, [], [[0, subscriptionId, 1, 0, 0, 0, null]]], '')],
+      ['a delivery of no notification', message([1, 0, [], [[0, subscriptionId, 1, 0, 0, 0, null, 0]]], '')],
       [
         'a delivery of a notification before the first',
-        message([1, 0, [[id, 2]], [[-1, subscriptionId, 1, 0, 0, 0, null]]]),
+        message([1, 0, [[id, 2]], [[-1, subscriptionId, 1, 0, 0, 0, null, 0]]]),
       ],
+      ['a delivery with a mark that is none', message([1, 0, [[id, 2]], [[0, subscriptionId, 1, 0, 0, 0, null, 2]]])],
       ['a delivery that is too short', message([1, 0, [[id, 2]], [[0, subscriptionId, 1]]])],
       ...[2, 3, 4, 5].map((column): [string, Buffer] => [
         `a number that the ledger cannot have, in column ${column}`,
-        message([1, 0, [[id, 2]], [[0, subscriptionId, 1, 0, 0, 0, null].with(column, 2 ** 31)]]),
+        message([1, 0, [[id, 2]], [[0, subscriptionId, 1, 0, 0, 0, null, 0].with(column, 2 ** 31)]]),
       ]),
-      ['an id that is none', message([1, 0, [['n', 2]], [[0, subscriptionId, 1, 0, 0, 0, null]]])],
-      ['a text as its own length', message([1, 0, [[id, '2']], [[0, subscriptionId, 1, 0, 0, 0, null]]])],
+      ['an id that is none', message([1, 0, [['n', 2]], [[0, subscriptionId, 1, 0, 0, 0, null, 0]]])],
+      ['a text as its own length', message([1, 0, [[id, '2']], [[0, subscriptionId, 1, 0, 0, 0, null, 0]]])],
       ['too few bytes', message(valid, '{')],
       ['too many bytes', message(valid, '{}}')],
     ])('for %s', (_what, bytes) => {

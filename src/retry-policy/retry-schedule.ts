@@ -75,6 +75,9 @@ export function planAttempts(policy: RetryPolicy): PlannedAttempt[] {
   return planned;
 }
 
+/** Seconds from the first attempt of a delivery that never succeeds to its last one, jitter left out. */
+export const spanSeconds = (policy: RetryPolicy): number => planAttempts(policy).at(-1)!.elapsedSeconds;
+
 const units = [
   { name: 'd', milliseconds: 86_400_000 },
   { name: 'h', milliseconds: 3_600_000 },

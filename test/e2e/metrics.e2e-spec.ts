@@ -36,6 +36,8 @@ describe('/metrics', () => {
       'heraut_deliveries_filtered_total',
       'heraut_deliveries_expired_total',
       'heraut_deliveries_unknown_total',
+      'heraut_endpoints_open',
+      'heraut_deliveries_released_total',
       'heraut_idempotency_total',
       'heraut_requests_refused_total',
       'heraut_publications_not_stored_total',

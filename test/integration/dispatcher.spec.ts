@@ -307,6 +307,12 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
         await test.sql(`UPDATE delivery SET state = 'sending', queued_at = NULL, next_at = now()`);
       },
       'subscription-ended': async () => void (await endingSubscription(2000)),
+      'held-expired': async () => {
+        await test.accept(2000);
+        await test.sql(
+          `UPDATE delivery SET state = 'held', held_for = 'paused', queued_at = NULL, expires_at = now() - interval '1 s'`,
+        );
+      },
       'queue-is-new': async () => {
         await test.age(await test.accept(2000), hourMs);
         await recordQueueCreation(test.postgres, Date.now());

@@ -12,7 +12,7 @@ import { readBodies } from '../../src/ledger/read-bodies.js';
 import { retryNow } from '../../src/ledger/retry-now.js';
 import { stillQueued } from '../../src/ledger/still-queued.js';
 import { longestInlineBody, type Delivery } from '../../src/ledger/delivery.js';
-import { delivered, ended, held as isHeld, retried, TestLedger } from '../support/ledger.js';
+import { delivered, ended, retried, TestLedger } from '../support/ledger.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
 
 Logger.overrideLogger(false);
@@ -96,8 +96,9 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
     it('is told apart: first attempts, and what failed or found no room before', async () => {
       const [fresh, failed, held] = [await waiting(), [await accept()], [await accept()]].map(([each]) => each!);
       await test.settlements.settle(retried(failed!, 0));
-      await test.settlements.settle(isHeld(held!));
-      await test.age([failed!, held!], 1000);
+      await test.holds.hold(held!, 'endpoint-busy');
+      await retryNow(test.postgres, held!);
+      await test.age([failed!], 1000);
       const slow = new Map(
         (await handOutDue(test.postgres, 10, null)).deliveries.map((each) => [each.notificationId, each.isSlow]),
       );
@@ -324,7 +325,6 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
         generation: 2,
         failures: 1,
         replays: 0,
-        isReleased: false,
         attempts: 1,
       });
       expect((await handOutDue(test.postgres, 10, null)).deliveries).toMatchObject([{ generation: 3, failures: 1 }]);

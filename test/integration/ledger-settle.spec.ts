@@ -43,7 +43,6 @@ describe.each(stacks)('settling on the $name stack', (stack) => {
       attempts: 1,
       failures: 0,
       replays: 0,
-      isReleased: false,
       process: null,
       last_status: 204,
       last_error: null,

@@ -13,11 +13,15 @@ import { endItems as endSending } from '../../src/ledger/end-sending.js';
 import { freeItems as freeAfterLease } from '../../src/ledger/free-after-lease.js';
 import { freeItems as freeOfDeadProcesses } from '../../src/ledger/free-of-dead-processes.js';
 import { findQueued, freeItems as freeQueuedBefore } from '../../src/ledger/free-queued-before.js';
+import { freeExpiredItems, freeTooLongItems } from '../../src/ledger/free-held.js';
+import { claimLooksItems, forgetItem } from '../../src/ledger/held-subscriptions.js';
+import { holdItems, holds } from '../../src/ledger/hold.service.js';
 import { findDue, handOutDueItems } from '../../src/ledger/hand-out-due.js';
 import { keepItems, leaveItems } from '../../src/ledger/keep-in-hand.service.js';
 import { createPartition, dayOfId, partitionsBetween } from '../../src/ledger/partitions.js';
 import { putBackItems } from '../../src/ledger/put-back.js';
 import { findBodies } from '../../src/ledger/read-bodies.js';
+import { releaseItems } from '../../src/ledger/release.js';
 import { retryOne } from '../../src/ledger/retry-now.js';
 import { results, settleResults } from '../../src/ledger/settle.service.js';
 import { findState } from '../../src/ledger/state-of.js';
@@ -29,6 +33,8 @@ import { delivered } from '../support/ledger.js';
 const dayMs = 86_400_000;
 /** A subscription that is being ended, and has no delivery that waits. */
 const ending = randomUUID();
+/** A subscription of which much is held for its order, and nothing else. */
+const ordered = randomUUID();
 /** Of each state. A million take minutes to write; `npm run volume` has those. */
 const rows = 10_000;
 /**
@@ -70,12 +76,22 @@ describe('with much in every state, the cost of a statement is that of its own w
        FROM generate_series(1, ${rows}) AS n`,
     );
     await admin.query(
-      `INSERT INTO delivery (notification_id, subscription_id, state, next_at, queued_at, process)
+      `INSERT INTO delivery (notification_id, subscription_id, state, held_for, next_at, queued_at, process, expires_at)
        SELECT id, ('00000000-0000-4000-8000-' || lpad(to_hex(nr * 1000 + abs(hashtext(id::text)) % 100), 12, '0'))::uuid, state,
-         CASE WHEN state IN ('waiting', 'held', 'sending') THEN now() + interval '1 day' END,
-         CASE WHEN state = 'queued' THEN now() END, CASE WHEN state IN ('queued', 'sending') THEN 'alive' END
+         CASE WHEN state = 'held' THEN 'endpoint-parked'::held_reason END,
+         CASE WHEN state IN ('waiting', 'sending') THEN now() + interval '1 day' END,
+         CASE WHEN state = 'queued' THEN now() END, CASE WHEN state IN ('queued', 'sending') THEN 'alive' END,
+         CASE WHEN state = 'held' THEN now() + interval '1 day' END
        FROM notification CROSS JOIN unnest(enum_range(NULL::delivery_state)) WITH ORDINALITY AS s (state, nr)
        ORDER BY id`,
+    );
+    await admin.query(
+      `INSERT INTO delivery (notification_id, subscription_id, state, held_for) SELECT id, $1, 'held', 'order' FROM notification`,
+      [ordered],
+    );
+    await admin.query(
+      `INSERT INTO held_subscription (subscription_id, look_at) SELECT gen_random_uuid(), now() + interval '1 day'
+       FROM generate_series(1, ${rows})`,
     );
     await admin.query('ANALYZE');
     await hot.query(preferIndexes);
@@ -129,6 +145,11 @@ describe('with much in every state, the cost of a statement is that of its own w
     [freeQueuedBefore, { before_ms: Date.now() - dayMs, limit: 1000 }],
     [findQueued, { ms: dayMs }],
     [endOfSubscription, { subscription: ending, version: 1, limit: 1000 }],
+    [releaseItems, { subscription: ordered, release_window: 16, limit: 16, process: null, longest_body: 8192 }],
+    [freeExpiredItems, { limit: 1000 }],
+    [freeTooLongItems, { subscription: ordered, before: 'ffffffff-ffff-ffff-ffff-ffffffffffff', limit: 1000 }],
+    [forgetItem, { subscription: ordered, idle_ms: 60_000 }],
+    [claimLooksItems, { claim_ms: 5000, limit: 64 }],
     [sweepProcesses, {}],
   ];
 
@@ -156,6 +177,7 @@ describe('with much in every state, the cost of a statement is that of its own w
     const key = { notification: delivery.notificationId, subscription };
     const day = dayOfId(delivery.notificationId);
     const statements: [Statement, Values][] = [
+      [holdItems(day), holds.bind([{ ...delivery, reason: 'endpoint-busy' }])],
       [settleResults(day), results.bind([delivered(delivery)])],
       [claimItems(day), { ...given, limit_ms: 1000, process: 'alive' }],
       [keepItems(day), { ...given, lease_ms: 1000, process: 'alive' }],
@@ -207,6 +229,9 @@ describe('with much in every state, the cost of a statement is that of its own w
       delivery_queued: ['free-queued-before', 'any-queued-for', 'free-after-lease'],
       delivery_process: ['free-of-dead-processes'],
       delivery_unsent: ['end-of-subscription'],
+      delivery_held: ['release', 'free-held-too-long'],
+      delivery_released: ['release'],
+      delivery_held_expiry: ['free-held-expired'],
     };
     for (const [index, names] of Object.entries(byIndex)) {
       await hot.query('BEGIN');

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
+import { HoldRule } from '../../src/endpoints/hold-rule.service.js';
+import { OpenEndpoints } from '../../src/endpoints/open-endpoints.service.js';
 import { systemClock, type Clock } from '../../src/infra/clock.js';
 import { UnavailableProblem } from '../../src/infra/http/problem.js';
 import type { Postgres } from '../../src/infra/postgres/postgres.js';
@@ -10,6 +12,7 @@ import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
 import { timeOfId } from '../../src/ledger/partitions.js';
 import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
 import type { Publication, Terms } from '../../src/publishing/publication.js';
+import { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
 import { PublishService } from '../../src/publishing/publish.service.js';
 import type { Enqueuer } from '../../src/queue/enqueuer.service.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
@@ -60,8 +63,18 @@ describe('publishing', () => {
     const partitions = new PartitionKeeper(test.postgres);
     const directory = new SubscriptionDirectory(catalogue, test.postgres);
     const { config } = test;
+    const holdRule = new HoldRule(new OpenEndpoints(test.postgres, new OperationalEvents()));
     publishingWith = (heartbeat) =>
-      new PublishService(catalogue, directory, watched, partitions, enqueuer as unknown as Enqueuer, heartbeat, config);
+      new PublishService(
+        catalogue,
+        directory,
+        holdRule,
+        watched,
+        partitions,
+        enqueuer as unknown as Enqueuer,
+        heartbeat,
+        config,
+      );
     publishing = publishingWith(test.heartbeat);
     await test.sql(
       `INSERT INTO subscription (id, owner_client_id, callback_url, auth, channels, version)

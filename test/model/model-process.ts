@@ -8,6 +8,9 @@ import { DeliverService } from '../../src/delivery/deliver.service.js';
 import { Sender } from '../../src/delivery/sender.service.js';
 import { Worker } from '../../src/delivery/worker.service.js';
 import { Dispatcher } from '../../src/dispatching/dispatcher.service.js';
+import { Releaser } from '../../src/dispatching/releaser.service.js';
+import { HoldRule } from '../../src/endpoints/hold-rule.service.js';
+import { OpenEndpoints } from '../../src/endpoints/open-endpoints.service.js';
 import { PostgresIdempotencyStore } from '../../src/idempotency/idempotency-store.postgres.js';
 import { Idempotency } from '../../src/idempotency/idempotency.service.js';
 import type { Clock } from '../../src/infra/clock.js';
@@ -17,6 +20,7 @@ import { DeliveriesInHand } from '../../src/ledger/keep-in-hand.service.js';
 import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
 import { Settlements } from '../../src/ledger/settle.service.js';
 import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
+import { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
 import { PublishService } from '../../src/publishing/publish.service.js';
 import type { Publication } from '../../src/publishing/publication.js';
 import { InProcessDeliveryQueue } from '../../src/queue/delivery-queue.in-process.js';
@@ -50,6 +54,8 @@ export class ModelProcess {
   private readonly heartbeat: Heartbeat;
   private readonly publishing: PublishService;
   private readonly dispatcher: Dispatcher;
+  private readonly releaser: Releaser;
+  private readonly openEndpoints: OpenEndpoints;
   private readonly progress: QueueProgress;
   private readonly worker: Worker;
   private readonly stopping = new AbortController();
@@ -93,7 +99,19 @@ export class ModelProcess {
     this.progress = new QueueProgress(postgres, heartbeat);
     this.worker = new Worker(config, clock, queue, this.progress, loader, deliver, inHand, webhooks);
     this.dispatcher = new Dispatcher(postgres, enqueuer, position);
-    this.publishing = new PublishService(catalogue, directory, postgres, partitions, enqueuer, heartbeat, config);
+    this.openEndpoints = new OpenEndpoints(postgres, new OperationalEvents());
+    const holdRule = new HoldRule(this.openEndpoints);
+    this.publishing = new PublishService(
+      catalogue,
+      directory,
+      holdRule,
+      postgres,
+      partitions,
+      enqueuer,
+      heartbeat,
+      config,
+    );
+    this.releaser = new Releaser(postgres, enqueuer, subscriptions, this.openEndpoints, policies, heartbeat);
   }
 
   static async start(number: number, around: Surroundings): Promise<ModelProcess> {

@@ -7,6 +7,7 @@ import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { SendingClaims } from '../../src/ledger/claim-sending.service.js';
 import type { Delivery, DeliveryKey } from '../../src/ledger/delivery.js';
+import { Holds } from '../../src/ledger/hold.service.js';
 import { DeliveriesInHand } from '../../src/ledger/keep-in-hand.service.js';
 import { accept, type Acceptance, type Accepted, type HandOut } from '../../src/ledger/accept.js';
 import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
@@ -34,6 +35,7 @@ export class TestLedger {
   readonly settlements: Settlements;
   readonly claims: SendingClaims;
   readonly inHand: DeliveriesInHand;
+  readonly holds: Holds;
 
   private constructor(
     readonly postgres: Postgres,
@@ -44,6 +46,7 @@ export class TestLedger {
     this.settlements = new Settlements(postgres);
     this.claims = new SendingClaims(postgres, heartbeat, config);
     this.inHand = new DeliveriesInHand(postgres, heartbeat, config);
+    this.holds = new Holds(postgres);
   }
 
   static async open(environment: Record<string, string>): Promise<TestLedger> {
@@ -159,7 +162,7 @@ export class TestLedger {
   /** Forgets all deliveries, and how far the workers were with them. Not TRUNCATE: with a partition a day that takes seconds. */
   async clear(): Promise<void> {
     await this.sql(
-      'DELETE FROM attempt; DELETE FROM delivery; DELETE FROM notification; DELETE FROM lane_progress; DELETE FROM queue_creation; DELETE FROM subscription_ending',
+      'DELETE FROM attempt; DELETE FROM delivery; DELETE FROM notification; DELETE FROM lane_progress; DELETE FROM queue_creation; DELETE FROM subscription_ending; DELETE FROM held_subscription; DELETE FROM endpoint',
     );
   }
 
@@ -176,6 +179,7 @@ export function newNotification(subscriptions = 1, body = '{}'): Accepted {
     publisher: 'tester',
     body,
     subscriptionIds: Array.from({ length: subscriptions }, () => randomUUID()),
+    heldFor: new Map(),
     request: null,
     content: null,
     notBefore: null,

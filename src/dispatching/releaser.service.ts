@@ -1,0 +1,106 @@
+import { Injectable } from '@nestjs/common';
+import { releasedCounted } from '../endpoints/endpoints.counters.js';
+import { OpenEndpoints } from '../endpoints/open-endpoints.service.js';
+import { planRelease, type ReleasePlan } from '../endpoints/plan-release.js';
+import { Postgres } from '../infra/postgres/postgres.js';
+import { claimLooks, endLook, forgetHeldSubscription, type Look } from '../ledger/held-subscriptions.js';
+import { freeHeldTooLong } from '../ledger/free-held.js';
+import { release } from '../ledger/release.js';
+import { firstWindow, nextWindow } from '../ledger/release-window.js';
+import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { Enqueuer } from '../queue/enqueuer.service.js';
+import { RetryPolicies } from '../retry-policy/retry-policies.service.js';
+import { spanSeconds } from '../retry-policy/retry-schedule.js';
+import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
+import { inBatches } from './recovery-rules.js';
+
+/** Subscriptions that are looked at together. */
+const looksTogether = 64;
+/** Nothing can have been held unseen for this long: no statement may take a tenth of it (see `forgetHeldSubscription`). */
+const forgetAfterMs = 60_000;
+
+/**
+ * Releases held deliveries, oldest first: as many as the endpoint has shown it can take, as the rate of the subscription allows, or
+ * one as a probe of an endpoint in trouble. Any number of processes may run it: each subscription is looked at by one at a time.
+ */
+@Injectable()
+export class Releaser {
+  constructor(
+    private readonly postgres: Postgres,
+    private readonly enqueuer: Enqueuer,
+    private readonly subscriptions: SubscriptionsService,
+    private readonly openEndpoints: OpenEndpoints,
+    private readonly retryPolicies: RetryPolicies,
+    private readonly heartbeat: Heartbeat,
+  ) {}
+
+  /** Makes all looks that are due. @returns how many deliveries were released */
+  async releaseHeld(stopping: AbortSignal): Promise<number> {
+    let total = 0;
+    while (this.enqueuer.isAccepting && !stopping.aborted) {
+      const looks = await claimLooks(this.postgres, looksTogether);
+      const released = await Promise.all(looks.map((look) => this.look(look)));
+      total += released.reduce((sum, count) => sum + count, 0);
+      if (looks.length < looksTogether) break;
+    }
+    return total;
+  }
+
+  /**
+   * Deliveries of parked endpoints that have waited for as long as their retry policy would have gone on trying are due: a worker
+   * ends them as failed.
+   */
+  async freeHeldTooLong(stopping: AbortSignal): Promise<number> {
+    let total = 0;
+    for (const { id, callbackUrl } of this.openEndpoints.isAnyOpen ? await this.subscriptions.list() : []) {
+      if (!this.openEndpoints.of(callbackUrl)) continue;
+      const acceptedBefore = this.heartbeat.ledgerNow() - spanSeconds(this.retryPolicies.for(id)) * 1000;
+      total += await inBatches((limit) => freeHeldTooLong(this.postgres, id, acceptedBefore, limit), stopping);
+    }
+    return total;
+  }
+
+  private async look(look: Look): Promise<number> {
+    const subscription = this.subscriptions.find(look.subscriptionId);
+    const endpoint = subscription && this.openEndpoints.of(subscription.callbackUrl);
+    const plan = planRelease(look, subscription, endpoint);
+    const isProbing = plan.kind === 'probe' && (await this.openEndpoints.claimProbe(plan.endpoint));
+    if (plan.kind === 'release') return this.releaseSome(look, plan);
+    const count = isProbing ? await this.releaseOne(look) : 0;
+    // When it is closed or resumed, it starts slowly.
+    await endLook(this.postgres, { ...look, window: firstWindow, rateCredit: null, nextLookInMs: plan.nextLookInMs });
+    if (!isProbing) await forgetHeldSubscription(this.postgres, look.subscriptionId, forgetAfterMs);
+    return count;
+  }
+
+  private async releaseSome(look: Look, plan: ReleasePlan & { kind: 'release' }): Promise<number> {
+    const { subscriptionId, window } = look;
+    const { deliveries, outstanding } = await this.release(subscriptionId, window, plan.limit);
+    const count = deliveries.length;
+    releasedCounted.inc({ as: 'flow' }, count);
+    const isEmpty = count < Math.min(plan.limit, window - outstanding);
+    await endLook(this.postgres, {
+      subscriptionId,
+      window: nextWindow(window, outstanding, count),
+      isBacklog: look.isBacklog && !isEmpty,
+      rateCredit: plan.rateCredit === null ? null : plan.rateCredit - count,
+      nextLookInMs: plan.nextLookInMs,
+    });
+    if (count === 0) await forgetHeldSubscription(this.postgres, subscriptionId, forgetAfterMs);
+    return count;
+  }
+
+  /** Beside the window: what it still has outstanding hangs at the endpoint that is probed. */
+  private async releaseOne({ subscriptionId, window }: Look): Promise<number> {
+    const { deliveries } = await this.release(subscriptionId, window * 2 + 1, 1);
+    releasedCounted.inc({ as: 'probe' }, deliveries.length);
+    return deliveries.length;
+  }
+
+  private async release(subscriptionId: string, window: number, limit: number) {
+    const released = await release(this.postgres, { subscriptionId, window, limit }, this.enqueuer.process);
+    const { deliveries, catalogueVersion, queuedAt } = released;
+    if (deliveries.length > 0) await this.enqueuer.enqueue('slow', deliveries, catalogueVersion, queuedAt);
+    return released;
+  }
+}

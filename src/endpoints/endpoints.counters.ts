@@ -1,0 +1,13 @@
+import { Counter, Gauge } from 'prom-client';
+
+export const openGauge = new Gauge({
+  name: 'heraut_endpoints_open',
+  help: 'Endpoints whose circuit breaker is open, as this process knows them; of several processes the largest.',
+  aggregator: 'max',
+});
+
+export const releasedCounted = new Counter({
+  name: 'heraut_deliveries_released_total',
+  help: 'Held deliveries that were released: as probes of a parked endpoint, or as fast as endpoint and rate allow.',
+  labelNames: ['as'],
+});

@@ -1,0 +1,55 @@
+import type { Postgres } from '../infra/postgres/postgres.js';
+import { statement } from '../infra/postgres/statement.js';
+import { sameDelivery } from './delivery.js';
+
+/*
+ * Held deliveries that are too old to go on waiting. They become due, and the worker that gets them ends them: only that way is
+ * their seal asked whether they were sent before, and the ledger only does not know.
+ */
+
+export const freeExpiredItems = statement(
+  'free-held-expired',
+  `UPDATE delivery d SET state = 'waiting', next_at = now()
+   FROM (
+     SELECT notification_id, subscription_id FROM delivery
+     WHERE state = 'held' AND expires_at <= now() LIMIT $limit FOR UPDATE SKIP LOCKED
+   ) freed
+   WHERE ${sameDelivery('freed')}`,
+);
+
+/** Those that have become older than their channel allows are due at once. @returns how many */
+export async function freeHeldExpired(postgres: Postgres, limit: number): Promise<number> {
+  return postgres.affected(freeExpiredItems, { limit });
+}
+
+export const freeTooLongItems = statement(
+  'free-held-too-long',
+  `UPDATE delivery d SET state = 'waiting', next_at = now()
+   FROM (
+     SELECT notification_id, subscription_id FROM delivery
+     WHERE subscription_id = $subscription AND state = 'held' AND held_for <> 'order' AND notification_id < $before
+     ORDER BY notification_id LIMIT $limit FOR UPDATE SKIP LOCKED
+   ) freed
+   WHERE ${sameDelivery('freed')}`,
+);
+
+/**
+ * Those of a subscription that were accepted before that time are due at once.
+ * @param acceptedBefore milliseconds since 1970, by Postgres' clock
+ * @returns how many
+ */
+export async function freeHeldTooLong(
+  postgres: Postgres,
+  subscriptionId: string,
+  acceptedBefore: number,
+  limit: number,
+): Promise<number> {
+  const values = { subscription: subscriptionId, before: firstIdAt(acceptedBefore), limit };
+  return postgres.affected(freeTooLongItems, values);
+}
+
+/** The smallest UUIDv7 of that millisecond. */
+function firstIdAt(ms: number): string {
+  const hex = Math.max(0, Math.floor(ms)).toString(16).padStart(12, '0');
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
+}

@@ -1,0 +1,306 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { randomUUID } from 'node:crypto';
+import { v7 as uuidv7 } from 'uuid';
+import { Catalogue } from '../../src/catalogue/catalogue.service.js';
+import { Releaser } from '../../src/dispatching/releaser.service.js';
+import { OpenEndpoints } from '../../src/endpoints/open-endpoints.service.js';
+import type { Delivery, HeldReason } from '../../src/ledger/delivery.js';
+import { freeHeldExpired, freeHeldTooLong } from '../../src/ledger/free-held.js';
+import { forgetHeldSubscription, lookNow, readBacklogs } from '../../src/ledger/held-subscriptions.js';
+import { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
+import type { Chunk } from '../../src/queue/chunk.js';
+import { lanes } from '../../src/queue/delivery-queue.js';
+import { InProcessDeliveryQueue } from '../../src/queue/delivery-queue.in-process.js';
+import { Enqueuer } from '../../src/queue/enqueuer.service.js';
+import { RetryPolicies } from '../../src/retry-policy/retry-policies.service.js';
+import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
+import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
+import { delivered, newNotification, TestLedger } from '../support/ledger.js';
+import { embedded, real, type PreparedStack } from '../support/stacks.js';
+
+Logger.overrideLogger(false);
+
+const running = new AbortController().signal;
+const hourMs = 3_600_000;
+const url = 'http://receiver.example/hook';
+const firstWindow = 16;
+
+describe.each([embedded, real])('deliveries that are held, on the $name stack', (stack) => {
+  let prepared: PreparedStack;
+  let test: TestLedger;
+  let catalogue: Catalogue;
+  let subscriptions: SubscriptionsService;
+  let openEndpoints: OpenEndpoints;
+  let releaser: Releaser;
+  let enqueued: Delivery[];
+  let subscription: string;
+
+  /** A releaser with a queue that keeps what it is given in `enqueued`. */
+  const newReleaser = () => {
+    const queue = new InProcessDeliveryQueue(test.heartbeat.processId, 100_000);
+    const keep = ({ chunk }: { chunk: Chunk }) => {
+      enqueued.push(...chunk.deliveries);
+      return Promise.resolve();
+    };
+    for (const lane of lanes) void queue.consume(lane, 1000, keep);
+    const enqueuer = new Enqueuer(queue, test.postgres, test.heartbeat);
+    const policies = new RetryPolicies(test.postgres, catalogue);
+    return new Releaser(test.postgres, enqueuer, subscriptions, openEndpoints, policies, test.heartbeat);
+  };
+
+  beforeAll(async () => {
+    prepared = await stack.prepare();
+    test = await TestLedger.open(prepared.settings);
+    await test.heartbeat.onApplicationBootstrap();
+    catalogue = new Catalogue(test.postgres);
+    subscriptions = new SubscriptionsService(catalogue, new SubscriptionDirectory(catalogue, test.postgres));
+    openEndpoints = new OpenEndpoints(test.postgres, new OperationalEvents());
+    releaser = newReleaser();
+  });
+  beforeEach(async () => {
+    await test.clear();
+    await openEndpoints.refresh();
+    enqueued = [];
+    subscription = await newSubscription();
+  });
+  afterAll(async () => {
+    await test.heartbeat.stop();
+    await test.close();
+    await prepared.release();
+  });
+
+  async function newSubscription(columns: Record<string, unknown> = {}): Promise<string> {
+    const id = randomUUID();
+    await test.sql('UPDATE catalogue SET version = version + 1');
+    await test.sql(
+      `INSERT INTO subscription (id, owner_client_id, callback_url, auth, channels, version, paused_at, rate_per_second)
+       VALUES ($1, 'owner', $2, '', '[]', (SELECT version FROM catalogue), $3, $4)`,
+      [id, url, columns.pausedAt ?? null, columns.ratePerSecond ?? null],
+    );
+    await catalogue.refresh();
+    return id;
+  }
+
+  /** Accepts that many notifications for the subscription, one after the other. @returns their deliveries, oldest first */
+  async function accept(count: number, heldFor?: HeldReason, to = subscription): Promise<Delivery[]> {
+    const now = await test.now();
+    const batch = Array.from({ length: count }, (_, nr) => ({
+      ...newNotification(0),
+      id: uuidv7({ msecs: now - count + nr }),
+      subscriptionIds: [to],
+      heldFor: new Map(heldFor ? [[to, heldFor]] : []),
+    }));
+    await test.acceptAll(batch);
+    return batch.map(({ id }) => ({
+      notificationId: id,
+      subscriptionId: to,
+      generation: 1,
+      attempts: 0,
+      failures: 0,
+      replays: 0,
+      expiresAt: null,
+      isReleased: false,
+    }));
+  }
+
+  const states = async (deliveries: Delivery[]) => Promise.all(deliveries.map((each) => test.state(each)));
+  const count = (list: (string | undefined)[], state: string) => list.filter((each) => each === state).length;
+  const row = async (id = subscription) =>
+    (
+      await test.sql<{ release_window: number; is_backlog: boolean }>(
+        'SELECT release_window, is_backlog FROM held_subscription WHERE subscription_id = $1',
+        [id],
+      )
+    )[0];
+  const look = async () => {
+    await test.sql('UPDATE held_subscription SET look_at = now()');
+    return releaser.releaseHeld(running);
+  };
+  const settleAll = async () => {
+    await Promise.all(enqueued.splice(0).map((each) => test.settlements.settle(delivered(each))));
+  };
+
+  it('are committed as held by the statement that accepts them, and the others of their notification are not', async () => {
+    const other = randomUUID();
+    const item = { ...newNotification(0), subscriptionIds: [subscription, other] };
+    const { verdicts } = await test.acceptAll([{ ...item, heldFor: new Map([[subscription, 'endpoint-parked']]) }]);
+    expect(verdicts).toEqual([{ kind: 'accepted', handedTo: 'queue' }]);
+    expect(
+      await test.sql(
+        'SELECT subscription_id, state, held_for, next_at, queued_at IS NULL AS out FROM delivery ORDER BY state',
+      ),
+    ).toEqual([
+      { subscription_id: other, state: 'queued', held_for: null, next_at: null, out: false },
+      { subscription_id: subscription, state: 'held', held_for: 'endpoint-parked', next_at: null, out: true },
+    ]);
+    expect(await row()).toEqual({ release_window: firstWindow, is_backlog: false });
+    expect(await row(other)).toBeUndefined();
+  });
+
+  it('wait for their time first where they are scheduled, and are expired where they are too old', async () => {
+    const heldFor = new Map<string, HeldReason>([[subscription, 'paused']]);
+    const item = () => ({ ...newNotification(0), subscriptionIds: [subscription], heldFor });
+    const [later, old] = [
+      { ...item(), notBefore: Date.now() + hourMs },
+      { ...item(), expiresAt: Date.now() - hourMs },
+    ];
+    await test.acceptAll([later, old]);
+    const held = await test.sql('SELECT state, held_for FROM delivery ORDER BY state');
+    expect(held).toEqual([
+      { state: 'waiting', held_for: null },
+      { state: 'expired', held_for: null },
+    ]);
+    expect(await row()).toBeUndefined();
+  });
+
+  it('are held by a worker only in the generation that it has', async () => {
+    const [first, second] = await accept(2);
+    await Promise.all([
+      test.holds.hold(first!, 'endpoint-busy'),
+      test.holds.hold({ ...second!, generation: 2 }, 'endpoint-busy'),
+    ]);
+    expect(await states([first!, second!])).toEqual(['held', 'queued']);
+    expect(await row()).toEqual({ release_window: firstWindow, is_backlog: true });
+    expect(await readBacklogs(test.postgres)).toEqual(new Set([subscription]));
+  });
+
+  it('are released oldest first, as many as the window has room for, which doubles while they are settled', async () => {
+    const deliveries = await accept(100, 'endpoint-parked');
+    expect(await look()).toBe(firstWindow);
+    expect(enqueued.map(({ notificationId }) => notificationId).toSorted()).toEqual(
+      deliveries.slice(0, firstWindow).map(({ notificationId }) => notificationId),
+    );
+    expect(enqueued.every(({ isReleased, generation }) => isReleased && generation === 2)).toBe(true);
+    const window = 2 * firstWindow;
+    expect(await row()).toMatchObject({ release_window: window });
+    expect(await look()).toBe(window - firstWindow); // none is settled yet: the rest of the window, and it grows no more
+    expect(await look()).toBe(0);
+    expect(await row()).toMatchObject({ release_window: window });
+    await settleAll();
+    expect(await look()).toBe(window);
+    expect(await row()).toMatchObject({ release_window: 2 * window });
+    await settleAll();
+    expect(await look()).toBe(100 - 2 * window);
+    await settleAll();
+    expect(count(await states(deliveries), 'delivered')).toBe(100);
+    expect(await test.sql('SELECT FROM delivery WHERE held_for IS NOT NULL')).toEqual([]);
+  });
+
+  it('that find no room a second time halve the window, once for all that come back together', async () => {
+    await accept(40, 'endpoint-parked');
+    await look();
+    await settleAll();
+    await look();
+    await Promise.all(enqueued.splice(0).map((each) => test.holds.hold(each, 'endpoint-busy')));
+    expect(await row()).toEqual({ release_window: firstWindow, is_backlog: true });
+  });
+
+  it('of a subscription with a backlog are one no longer when the last was released', async () => {
+    const [one] = await accept(1);
+    await test.holds.hold(one!, 'endpoint-busy');
+    await look();
+    expect(await row()).toMatchObject({ is_backlog: false });
+  });
+
+  it('of a paused subscription stay, and go out oldest first when it is resumed', async () => {
+    const paused = await newSubscription({ pausedAt: new Date() });
+    const deliveries = await accept(5, 'paused', paused);
+    expect(await look()).toBe(0);
+    await test.sql('UPDATE catalogue SET version = version + 1');
+    await test.sql(
+      `UPDATE subscription SET paused_at = NULL, version = (SELECT version FROM catalogue) WHERE id = $1`,
+      [paused],
+    );
+    await catalogue.refresh();
+    await lookNow(test.postgres, paused);
+    expect(await releaser.releaseHeld(running)).toBe(5);
+    expect(enqueued.map(({ notificationId }) => notificationId).toSorted()).toEqual(
+      deliveries.map(({ notificationId }) => notificationId),
+    );
+  });
+
+  it('of a subscription with a rate are released as fast as that, with what it earned since the last look', async () => {
+    const limited = await newSubscription({ ratePerSecond: 20 });
+    await accept(100, 'rate', limited);
+    const earn = (seconds: number) =>
+      test.sql(`UPDATE held_subscription SET credited_at = now() - $1 * interval '1 s', rate_credit = 0`, [seconds]);
+    await earn(0.3);
+    expect(await look()).toBeGreaterThanOrEqual(6);
+    await settleAll();
+    await earn(3600); // no more at once than half a second's worth
+    expect(await look()).toBe(10);
+  });
+
+  it('of a parked endpoint go one at a time, as probes, whoever looks; and with its window when it is closed', async () => {
+    await accept(10, 'endpoint-parked');
+    await openEndpoints.open(new URL(url).origin, 'no answer', 5);
+    expect(await look()).toBe(0); // not due yet
+    const due = () => test.sql('UPDATE endpoint SET next_probe_at = now()').then(() => openEndpoints.refresh());
+    await due();
+    await test.sql('UPDATE held_subscription SET look_at = now()');
+    const both = await Promise.all([releaser.releaseHeld(running), newReleaser().releaseHeld(running)]);
+    expect(both.toSorted()).toEqual([0, 1]);
+    expect(await look()).toBe(0);
+    await due();
+    expect(await look()).toBe(1);
+    await openEndpoints.close(new URL(url).origin, 'probe');
+    expect(await look()).toBe(8);
+  });
+
+  it('probe an endpoint less often the longer it is open', async () => {
+    await accept(1, 'endpoint-parked');
+    await openEndpoints.open(url, 'HTTP 503', 5);
+    const pauses: number[] = [];
+    for (const openSeconds of [0, 5, 30, 100, 600, 86_400]) {
+      await test.sql(`UPDATE endpoint SET next_probe_at = now(), opened_at = now() - $1 * interval '1 s'`, [
+        openSeconds,
+      ]);
+      await openEndpoints.refresh();
+      expect(await openEndpoints.claimProbe(openEndpoints.of(url)!)).toBe(true);
+      const [{ seconds }] = (await test.sql<{ seconds: number }>(
+        'SELECT round(extract(epoch FROM next_probe_at - now()))::int AS seconds FROM endpoint',
+      )) as [{ seconds: number }];
+      pauses.push(seconds);
+    }
+    expect(pauses).toEqual([1, 1, 3, 10, 60, 60]);
+  });
+
+  it('are not forgotten while one is held, and their subscription’s row goes long after the last', async () => {
+    const [one] = await accept(1, 'endpoint-parked');
+    const age = () => test.sql(`UPDATE held_subscription SET held_at = now() - interval '1 hour'`);
+    await age();
+    await forgetHeldSubscription(test.postgres, subscription, 60_000);
+    expect(await row()).toBeDefined();
+    await look();
+    expect(enqueued).toHaveLength(1);
+    await test.settlements.settle(delivered({ ...one!, generation: 2 }));
+    await test.sql('UPDATE held_subscription SET held_at = now()');
+    await forgetHeldSubscription(test.postgres, subscription, 60_000);
+    expect(await row()).toBeDefined();
+    await age();
+    await forgetHeldSubscription(test.postgres, subscription, 60_000);
+    expect(await row()).toBeUndefined();
+  });
+
+  it('are due when they are no longer worth sending, and a worker ends them', async () => {
+    const item = { ...newNotification(0), subscriptionIds: [subscription], expiresAt: Date.now() + hourMs };
+    await test.acceptAll([{ ...item, heldFor: new Map([[subscription, 'paused']]) }]);
+    expect(await freeHeldExpired(test.postgres, 10)).toBe(0);
+    await test.sql(`UPDATE delivery SET expires_at = now() - interval '1 s'`);
+    expect(await freeHeldExpired(test.postgres, 10)).toBe(1);
+    expect(await test.sql('SELECT state, next_at <= now() AS due FROM delivery')).toEqual([
+      { state: 'waiting', due: true },
+    ]);
+  });
+
+  it('of a parked endpoint are due once they have waited for as long as their retry policy tries', async () => {
+    const deliveries = await accept(3, 'endpoint-parked');
+    await openEndpoints.open(url, 'HTTP 503', 5);
+    expect(await releaser.freeHeldTooLong(running)).toBe(0);
+    const now = await test.now();
+    expect(await freeHeldTooLong(test.postgres, subscription, now - hourMs, 10)).toBe(0);
+    expect(await freeHeldTooLong(test.postgres, subscription, now + hourMs, 2)).toBe(2);
+    expect(await states(deliveries)).toEqual(['waiting', 'waiting', 'held']);
+  });
+});
