@@ -77,15 +77,12 @@ export class IsolationMeasurements {
     const measured = [];
     for (const row of rows.filter(({ kind }) => kinds.includes(kind))) {
       const { kind, endpoints } = row;
-      this.log(`isolation: ${endpoints} ${kind} …`);
       const figures =
         kind === 'burst'
           ? await this.#besideBurst(row, { seconds, closedLoopPerSecond })
           : await this.#besideTrouble(row, seconds);
       measured.push({ kind, endpoints, ...figures, machineSeconds: figures.held / closedLoopPerSecond });
-      const p95 = `${figures.undisturbedP95Ms.toFixed(1)} → ${figures.besideP95Ms.toFixed(1)}`;
-      const after = figures.secondsUntilAllDelivered.toFixed(1);
-      this.log(`isolation: p95 ${p95} ms; ${figures.held} that were held delivered after ${after} s`);
+      this.log(`isolation: ${figures.held} delivered after ${figures.secondsUntilAllDelivered.toFixed(1)} s`);
     }
     return measured;
   }
@@ -200,7 +197,9 @@ export class IsolationMeasurements {
       this.#publish(`${endpoints} ${kind}`, second, ofOthers),
     ]);
     await this.#untilArrived(healthy);
-    return { healthy, others, latencyMs: await this.#latencies(healthy) };
+    const latencyMs = await this.#latencies(healthy);
+    this.log(`isolation: beside ${endpoints} ${kind}, p95 is ${p95Of(latencyMs).toFixed(1)} ms`);
+    return { healthy, others, latencyMs };
   }
 
   /**
