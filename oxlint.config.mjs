@@ -20,8 +20,8 @@ export const arrows = {
   auth: ['idempotency', 'ledger', 'catalogue', 'liveness', 'openapi', 'infra', 'config'],
   nrc: ['auth', 'openapi', 'infra'],
   channels: ['nrc', 'auth', 'catalogue', 'openapi', 'infra', 'config'],
-  subscriptions: ['channels', 'nrc', 'auth', 'ledger', 'catalogue', 'openapi', 'infra', 'config'],
-  endpoints: ['subscriptions', 'ledger', 'operational-events', 'infra'],
+  subscriptions: ['channels', 'nrc', 'auth', 'ledger', 'catalogue', 'operational-events', 'openapi', 'infra', 'config'],
+  endpoints: ['subscriptions', 'auth', 'ledger', 'liveness', 'operational-events', 'openapi', 'infra', 'config'],
   'retry-policy': ['subscriptions', 'auth', 'catalogue', 'openapi', 'infra'],
   publishing: [
     'endpoints',
@@ -40,6 +40,7 @@ export const arrows = {
   ],
   delivery: [
     'endpoints',
+    'operational-events',
     'retry-policy',
     'subscriptions',
     'idempotency',
@@ -51,7 +52,17 @@ export const arrows = {
     'config',
   ],
   deliveries: ['delivery', 'auth', 'ledger', 'openapi', 'infra'],
-  dispatching: ['endpoints', 'retry-policy', 'subscriptions', 'idempotency', 'queue', 'ledger', 'liveness', 'infra', 'config'],
+  dispatching: [
+    'endpoints',
+    'retry-policy',
+    'subscriptions',
+    'idempotency',
+    'queue',
+    'ledger',
+    'liveness',
+    'infra',
+    'config',
+  ],
   health: ['idempotency', 'queue', 'liveness', 'openapi', 'infra', 'config'],
 };
 

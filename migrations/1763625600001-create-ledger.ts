@@ -118,6 +118,13 @@ export class CreateLedger1763625600001 implements MigrationInterface {
         version         bigint NOT NULL
       );
 
+      -- What paused subscriptions held when an operator had them drop it, and a rule of the dispatcher is still to cancel.
+      CREATE TABLE held_drop (
+        subscription_id uuid PRIMARY KEY,
+        -- notification_id of the newest of them
+        up_to           uuid NOT NULL
+      );
+
       CREATE TABLE attempt (
         notification_id uuid NOT NULL,
         subscription_id uuid NOT NULL,
@@ -152,7 +159,7 @@ export class CreateLedger1763625600001 implements MigrationInterface {
 
   async down(queryRunner: QueryRunner): Promise<void> {
     await queryRunner.query(
-      'DROP TABLE once_key, subscription_ending, endpoint, held_subscription, attempt, delivery, notification; DROP TYPE delivery_state, held_reason',
+      'DROP TABLE once_key, held_drop, subscription_ending, endpoint, held_subscription, attempt, delivery, notification; DROP TYPE delivery_state, held_reason',
     );
   }
 }

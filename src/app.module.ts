@@ -7,6 +7,7 @@ import type { Settings } from './config/settings.js';
 import { DeliveriesModule } from './deliveries/deliveries.module.js';
 import { DeliveryModule } from './delivery/delivery.module.js';
 import { DispatchingModule } from './dispatching/dispatching.module.js';
+import { EndpointsModule } from './endpoints/endpoints.module.js';
 import { HealthModule } from './health/health.module.js';
 import { ClockModule } from './infra/clock.module.js';
 import { PostgresModule } from './infra/postgres/postgres.module.js';
@@ -35,6 +36,7 @@ export class AppModule {
         AuthModule,
         ChannelsModule,
         SubscriptionsModule,
+        EndpointsModule,
         RetryPolicyModule,
         PublishingModule,
         ...(settings.ROLES.includes('worker') ? [DeliveryModule] : []),

@@ -109,14 +109,23 @@ export const settingsSchema = z
       .min(0.1)
       .max(300)
       .default(10)
-      .describe('Seconds one call to a receiver may take in all: connect, headers and body.'),
+      .describe(
+        'Seconds one call to a receiver may take in all: connect, headers and body. A subscription may have a time of its own.',
+      ),
     MAX_IN_FLIGHT: wholeNumber(1, 10_000)
       .default(512)
-      .describe('Calls to receivers that one worker has open at once; further work stays in the queue.'),
+      .describe(
+        'Deliveries that one worker sends at once; a quarter of these places is for all endpoints together that have not answered well lately. Further work waits in memory or in the queue.',
+      ),
     MAX_IN_FLIGHT_PER_ENDPOINT: wholeNumber(1, 10_000)
       .default(128)
       .describe(
-        'Most of these calls that one endpoint (callback URL) may have; further work goes back to the ledger. Divided by `PROCESSES`, with at least one for each.',
+        'Most of these calls that one callback URL may have; further work waits in memory, and beyond that in the ledger. Divided by `PROCESSES`, with at least one for each.',
+      ),
+    CIRCUIT_BREAKER_FAILURES: wholeNumber(1, 1000)
+      .default(5)
+      .describe(
+        'Deliveries that fail one after the other within 30 s before an endpoint is parked: what is for it is held until a probe succeeds. No answer counts for its origin (scheme, host and port), 429 and 5xx for its URL. Each worker counts for itself.',
       ),
     TEST_CALLBACK_AUTH: z
       .stringbool()
@@ -156,7 +165,7 @@ export const settingsSchema = z
     DELIVERY_LEASE_MS: wholeNumber(2000, 86_400_000)
       .default(180_000)
       .describe(
-        'Milliseconds after which a delivery that a worker has in hand, and has not settled, is handed out again. Must exceed lock + request timeout + 10 s.',
+        'Milliseconds after which a delivery that a worker has in hand, and has not settled, is handed out again. Must exceed lock + request timeout + 10 s, which limits the timeout of a subscription too.',
       ),
     DISPATCH_INTERVAL_MS: wholeNumber(10, 60_000)
       .default(250)
@@ -182,9 +191,9 @@ export const settingsSchema = z
       .describe('Least severe log event written. Events are JSON, one a line, on standard output.'),
   })
   .superRefine((settings, context) => {
-    const slackMs = 10_000;
-    const shortest = settings.TTL_LOCK_TIME_LIMIT_MS + settings.NOTIFICATION_REQUESTS_TIMEOUT * 1000 + slackMs;
-    if (settings.DELIVERY_LEASE_MS <= shortest) {
+    const timeoutMs = settings.NOTIFICATION_REQUESTS_TIMEOUT * 1000;
+    if (timeoutMs >= callMsBound(settings)) {
+      const shortest = settings.TTL_LOCK_TIME_LIMIT_MS + timeoutMs + leaseSlackMs;
       context.addIssue({
         code: 'custom',
         path: ['DELIVERY_LEASE_MS'],
@@ -222,6 +231,16 @@ export const settingsSchema = z
   });
 
 export type Settings = z.output<typeof settingsSchema>;
+
+/** Between the end of a lock, or of a call, and the end of the lease. */
+const leaseSlackMs = 10_000;
+
+/**
+ * A call takes less than so many milliseconds: the lease of its delivery outlasts a lock that was left behind and the call, or the
+ * delivery could be sent twice.
+ */
+export const callMsBound = (settings: { DELIVERY_LEASE_MS: number; TTL_LOCK_TIME_LIMIT_MS: number }): number =>
+  settings.DELIVERY_LEASE_MS - settings.TTL_LOCK_TIME_LIMIT_MS - leaseSlackMs;
 
 export class InvalidSettings extends Error {}
 

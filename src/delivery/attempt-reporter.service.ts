@@ -14,7 +14,6 @@ const slackMs = 6000;
 @Injectable()
 export class AttemptReporter {
   private readonly logger = new Logger('Delivery');
-  private readonly requestTimeoutMs: number;
   private readonly leaseMs: number;
 
   constructor(
@@ -22,12 +21,11 @@ export class AttemptReporter {
     private readonly heartbeat: Heartbeat,
     { settings }: Config,
   ) {
-    this.requestTimeoutMs = settings.NOTIFICATION_REQUESTS_TIMEOUT * 1000;
     this.leaseMs = settings.DELIVERY_LEASE_MS;
   }
 
   /** Before the call. First attempts are too many, and over too soon, to be worth a live state. */
-  started(delivery: Delivery, number: number): void {
+  started(delivery: Delivery, number: number, timeoutMs: number): void {
     if (number === 1) return;
     const state = {
       attempt: number,
@@ -36,7 +34,7 @@ export class AttemptReporter {
       lastError: null,
       nextAttemptAt: null,
     } as const;
-    this.attemptStates.put(delivery, state, this.requestTimeoutMs + slackMs);
+    this.attemptStates.put(delivery, state, timeoutMs + slackMs);
   }
 
   /** After the call, and what it came to. */

@@ -1,9 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { Catalogue } from '../catalogue/catalogue.service.js';
+import { OpenEndpoints } from '../endpoints/open-endpoints.service.js';
 import type { Delivery } from '../ledger/delivery.js';
+import { timeOfId } from '../ledger/partitions.js';
 import type { Outcome } from '../ledger/settle.service.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { RetryPolicies } from '../retry-policy/retry-policies.service.js';
+import { longestParkedSeconds } from '../retry-policy/retry-schedule.js';
 import type { DeliveryGuarantee, Subscription } from '../subscriptions/subscription.js';
 import { AttemptReporter } from './attempt-reporter.service.js';
 import { decideOutcome, isSuccess } from './decide-outcome.js';
@@ -17,13 +20,31 @@ export class Decider {
     private readonly retryPolicies: RetryPolicies,
     private readonly heartbeat: Heartbeat,
     private readonly reporter: AttemptReporter,
+    private readonly openEndpoints: OpenEndpoints,
   ) {}
 
   /** The outcome of a delivery that must not be sent any more; undefined: it may be sent. */
-  endingOf({ expiresAt }: Delivery, subscription: Subscription): Outcome | undefined {
+  endingOf(delivery: Delivery, subscription: Subscription): Outcome | undefined {
     if (subscription.disabledAt) return { state: 'failed', attempt: null };
+    const { expiresAt } = delivery;
     const isExpired = expiresAt !== null && this.heartbeat.ledgerNow() >= expiresAt;
-    return isExpired ? { state: 'expired', attempt: null } : undefined;
+    if (isExpired) return { state: 'expired', attempt: null };
+    return this.parkedTooLong(delivery, subscription);
+  }
+
+  /** Its endpoint is parked, and its retry policy would not have gone on trying for so long. */
+  private parkedTooLong(
+    { notificationId, subscriptionId }: Delivery,
+    { callbackUrl }: Subscription,
+  ): Outcome | undefined {
+    const endpoint = this.openEndpoints.of(callbackUrl);
+    if (!endpoint) return undefined;
+    const ageMs = this.heartbeat.ledgerNow() - timeOfId(notificationId);
+    const longestMs = longestParkedSeconds(this.retryPolicies.for(subscriptionId)) * 1000;
+    if (ageMs <= longestMs) return undefined;
+    const { address, openedAt, reason } = endpoint;
+    const since = openedAt.toISOString();
+    return { state: 'failed', attempt: null, reason: `its endpoint ${address} is parked since ${since}: ${reason}` };
   }
 
   async decide(delivery: Delivery, guarantee: DeliveryGuarantee, response: WebhookResponse): Promise<Outcome> {

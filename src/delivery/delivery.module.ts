@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { Config } from '../config/config.module.js';
+import { EndpointsModule } from '../endpoints/endpoints.module.js';
 import { IdempotencyModule } from '../idempotency/idempotency.module.js';
 import { LedgerModule } from '../ledger/ledger.module.js';
 import { QueueModule } from '../queue/queue.module.js';
@@ -10,6 +11,7 @@ import { AttemptReporter } from './attempt-reporter.service.js';
 import { AttemptStatesModule } from './attempt-states.module.js';
 import { ChunkLoader } from './chunk-loader.service.js';
 import { Decider } from './decider.service.js';
+import { DeliveryRecords } from './delivery-records.service.js';
 import { DeliverService } from './deliver.service.js';
 import { Sender } from './sender.service.js';
 import { WebhookClient } from './webhook-client.js';
@@ -18,13 +20,22 @@ import { Worker } from './worker.service.js';
 
 /** The sending path: what a process with the role `worker` does. */
 @Module({
-  imports: [LedgerModule, QueueModule, IdempotencyModule, SubscriptionsModule, RetryPolicyModule, AttemptStatesModule],
+  imports: [
+    EndpointsModule,
+    LedgerModule,
+    QueueModule,
+    IdempotencyModule,
+    SubscriptionsModule,
+    RetryPolicyModule,
+    AttemptStatesModule,
+  ],
   providers: [
     QueueProgress,
     ChunkLoader,
     AttemptReporter,
     Sender,
     Decider,
+    DeliveryRecords,
     DeliverService,
     Worker,
     {

@@ -1,4 +1,6 @@
 import { Injectable } from '@nestjs/common';
+import { Config } from '../config/config.module.js';
+import { callTimeoutMs } from '../subscriptions/call-timeout.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import { AttemptReporter } from './attempt-reporter.service.js';
 import type { Loaded } from './chunk-loader.service.js';
@@ -11,23 +13,26 @@ export class Sender {
   constructor(
     private readonly webhooks: WebhookClient,
     private readonly reporter: AttemptReporter,
+    private readonly config: Config,
   ) {}
 
   /** Never rejects: what receivers do is a response. */
-  send(delivery: Loaded, { callbackUrl, auth }: Subscription): Promise<WebhookResponse> {
+  send(delivery: Loaded, subscription: Subscription): Promise<WebhookResponse> {
     const number = delivery.attempts + 1;
-    this.reporter.started(delivery, number);
+    const timeoutMs = callTimeoutMs(subscription, this.config.settings);
+    this.reporter.started(delivery, number, timeoutMs);
     return this.webhooks.post({
-      url: callbackUrl,
+      url: subscription.callbackUrl,
       headers: {
         'content-type': 'application/json',
         accept: '*/*',
         'user-agent': userAgent,
-        authorization: auth,
+        authorization: subscription.auth,
         'webhook-id': delivery.notificationId,
         'webhook-attempt': String(number),
       },
       body: delivery.body,
+      timeoutMs,
     });
   }
 }

@@ -3,6 +3,8 @@ export interface WebhookRequest {
   headers: Record<string, string>;
   /** The bytes to send, exactly. */
   body: Buffer;
+  /** Of the whole call: connecting, sending, and the answer. */
+  timeoutMs: number;
 }
 
 export type WebhookResponse =

@@ -23,22 +23,19 @@ interface Target {
  */
 export class UndiciWebhookClient extends WebhookClient {
   private readonly agent: Agent;
-  private readonly timeoutMs: number;
   private readonly refusedAddresses: RefusedAddresses;
   private readonly targets = new LRUCache<string, Target>({ max: 10_000 });
-  /** In order of their deadlines, since every call has the same time. */
   private readonly calls = new Set<Call>();
   private readonly sweep: NodeJS.Timeout;
 
   constructor(settings: Settings) {
     super();
-    this.timeoutMs = settings.NOTIFICATION_REQUESTS_TIMEOUT * 1000;
     this.refusedAddresses = new RefusedAddresses(settings);
     this.agent = new Agent({
       // As many connections as there are calls: windows and MAX_IN_FLIGHT bound them, and no call waits behind another.
       connections: null,
       pipelining: 1,
-      connect: { timeout: this.timeoutMs, lookup: this.refusedAddresses.lookup },
+      connect: { timeout: settings.NOTIFICATION_REQUESTS_TIMEOUT * 1000, lookup: this.refusedAddresses.lookup },
       headersTimeout: 0,
       bodyTimeout: 0,
     });
@@ -53,7 +50,7 @@ export class UndiciWebhookClient extends WebhookClient {
       return Promise.resolve({ kind: 'unanswered', reason, durationMs: 0, wasSent: false });
     }
     return new Promise((resolve) => {
-      const call = new Call(this.timeoutMs, (response) => {
+      const call = new Call(request.timeoutMs, (response) => {
         this.calls.delete(call);
         resolve(response);
       });
@@ -92,10 +89,10 @@ export class UndiciWebhookClient extends WebhookClient {
   private endOverdue(): void {
     const now = performance.now();
     for (const call of this.calls) {
-      if (call.deadline > now) return;
+      if (call.deadline > now) continue;
       call.end({
         kind: 'unanswered',
-        reason: `no complete answer within ${this.timeoutMs / 1000} s`,
+        reason: `no complete answer within ${call.timeoutMs / 1000} s`,
         durationMs: now - call.startedAt,
         wasSent: call.wasSent,
       });
@@ -114,7 +111,7 @@ class Call implements Dispatcher.DispatchHandler {
   private excerpt = '';
 
   constructor(
-    timeoutMs: number,
+    readonly timeoutMs: number,
     private readonly resolve: (response: WebhookResponse) => void,
   ) {
     this.deadline = this.startedAt + timeoutMs;

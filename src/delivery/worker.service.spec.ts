@@ -1,17 +1,26 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
-import { readSettings } from '../config/settings.js';
 import { systemClock } from '../infra/clock.js';
+import { readSettings } from '../config/settings.js';
+import { Admission } from '../endpoints/admission.service.js';
+import { HoldRule } from '../endpoints/hold-rule.service.js';
+import type { OpenEndpoints } from '../endpoints/open-endpoints.service.js';
+import type { Idempotency } from '../idempotency/idempotency.service.js';
 import type { HandedOut } from '../ledger/delivery.js';
 import type { DeliveriesInHand } from '../ledger/keep-in-hand.service.js';
+import type { Heartbeat } from '../liveness/heartbeat.service.js';
 import type { Chunk } from '../queue/chunk.js';
 import type { Lane } from '../queue/delivery-queue.js';
 import { InProcessDeliveryQueue } from '../queue/delivery-queue.in-process.js';
 import type { QueueProgress } from '../queue/queue-progress.service.js';
 import { LargeBodies } from './large-bodies.js';
 import type { ChunkLoader, Loaded, LoadedChunk } from './chunk-loader.service.js';
-import type { DeliverService } from './deliver.service.js';
+import type { Decider } from './decider.service.js';
+import { DeliverService } from './deliver.service.js';
+import type { DeliveryRecords } from './delivery-records.service.js';
 import { Semaphore } from './semaphore.js';
+import type { Sender } from './sender.service.js';
+import type { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
 import type { WebhookClient } from './webhook-client.js';
 import { Stopping } from './until-it-works.js';
 import { Worker } from './worker.service.js';
@@ -37,22 +46,40 @@ const large = (nr: number): HandedOut => ({
 
 interface Parts {
   load: (chunk: Chunk) => Promise<LoadedChunk>;
-  deliver?: (delivery: Loaded, stopping: AbortSignal) => Promise<void>;
+  send?: (delivery: Loaded) => Promise<void>;
+  abandon?: () => void;
   finish?: (lane: Lane, queuedAt: number) => void;
 }
 
 /** A worker on a queue of its own, of which the test plays the loader and the sender. */
-async function start({ load, deliver = () => Promise.resolve(), finish = () => {} }: Parts) {
+async function start({ load, send = () => Promise.resolve(), abandon = () => {}, finish = () => {} }: Parts) {
+  const config = { settings: readSettings({}) };
+  const noneOpen = { of: () => undefined } as unknown as OpenEndpoints;
+  const admission = new Admission(config, new HoldRule(noneOpen), noneOpen, {} as Heartbeat, systemClock);
+  const done = () => Promise.resolve();
+  const lock = { seal: done, release: done };
+  const response = { kind: 'abandoned', durationMs: 0, wasSent: false };
+  const subscription = { callbackUrl: 'http://receiver/', maxConcurrency: null, ratePerSecond: null };
+  const deliver = new DeliverService(
+    config,
+    systemClock,
+    { find: () => subscription } as unknown as SubscriptionsService,
+    { operation: () => ({ acquire: () => Promise.resolve({ kind: 'acquired', lock }) }) } as unknown as Idempotency,
+    admission,
+    { send: (delivery: Loaded) => send(delivery).then(() => response) } as unknown as Sender,
+    { endingOf: () => undefined, decide: () => Promise.resolve({ state: 'waiting' }) } as unknown as Decider,
+    { settle: done } as unknown as DeliveryRecords,
+  );
   const queue = new InProcessDeliveryQueue('process', 1000);
   const worker = new Worker(
-    { settings: readSettings({}) },
     systemClock,
     queue,
     { take: () => {}, finish } as unknown as QueueProgress,
     { load } as unknown as ChunkLoader,
-    { deliver } as unknown as DeliverService,
+    deliver,
+    admission,
     { keep: () => Promise.resolve() } as unknown as DeliveriesInHand,
-    { abandonAll: () => {}, close: () => Promise.resolve() } as unknown as WebhookClient,
+    { abandonAll: abandon, close: () => Promise.resolve() } as unknown as WebhookClient,
   );
   await worker.onApplicationBootstrap();
   return { worker, queue };
@@ -78,7 +105,7 @@ describe('a worker', () => {
     const { worker, queue } = await start({
       load: ({ deliveries }) =>
         Promise.resolve({ deliveries, bodies: new LargeBodies(sizesOf(deliveries), memory, read) }),
-      deliver: async ({ notificationId, body }) => {
+      send: async ({ notificationId, body }) => {
         await settled();
         sent.push(`${notificationId}: ${body.length}`);
         inMemory--;
@@ -101,15 +128,17 @@ describe('a worker', () => {
     let arrive!: (text: Buffer) => void;
     const reading = new Promise<Buffer>((resolve) => (arrive = resolve));
     const sent: string[] = [];
+    let abandon!: () => void;
     const { worker, queue } = await start({
       load: ({ deliveries }) => {
         const readNext = () => (++read === 2 ? reading : Promise.resolve(Buffer.alloc(size)));
         return Promise.resolve({ deliveries, bodies: new LargeBodies(sizesOf(deliveries), memory, readNext) });
       },
-      deliver: ({ notificationId }, stopping) => {
+      send: ({ notificationId }) => {
         sent.push(notificationId);
-        return new Promise((_, reject) => stopping.addEventListener('abort', () => reject(new Stopping())));
+        return new Promise((_, reject) => (abandon = () => reject(new Stopping())));
       },
+      abandon: () => abandon(),
     });
     const deliveries = Array.from({ length: deliveriesEach }, (_, nr) => large(nr));
     await queue.publish('due', { catalogueVersion: 0, queuedAt: 0, deliveries });

@@ -1,20 +1,18 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { setMaxListeners } from 'node:events';
-import { Config } from '../config/config.module.js';
+import { Admission } from '../endpoints/admission.service.js';
 import { Clock } from '../infra/clock.js';
 import type { HandedOut } from '../ledger/delivery.js';
 import { DeliveriesInHand } from '../ledger/keep-in-hand.service.js';
 import type { Chunk } from '../queue/chunk.js';
 import { DeliveryQueue, lanes, type Consumption, type Lane, type Taken } from '../queue/delivery-queue.js';
 import { QueueProgress } from '../queue/queue-progress.service.js';
-import type { LargeBodies } from './large-bodies.js';
 import { ChunkLoader, type LoadedChunk } from './chunk-loader.service.js';
-import { DeliverService } from './deliver.service.js';
-import { Semaphore } from './semaphore.js';
+import { DeliverService, type Surroundings } from './deliver.service.js';
 import { Stopping, untilItWorks } from './until-it-works.js';
 import { WebhookClient } from './webhook-client.js';
 
-/** Unacknowledged chunks per lane, at most. Fewer of the slow lane, so that they do not use up all permits. */
+/** Unacknowledged chunks per lane, at most. Fewer of the slow lane, so that first attempts find room in memory. */
 const prefetch: Record<Lane, number> = { due: 64, slow: 16 };
 /**
  * A chunk is acknowledged this long after the first of its deliveries began, at the latest. From then on a lease covers each
@@ -29,21 +27,19 @@ const drainMs = 11_000;
 @Injectable()
 export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger = new Logger(Worker.name);
-  private readonly permits: Semaphore;
   private readonly stopping = new AbortController();
   private consumptions: Consumption[] = [];
 
   constructor(
-    { settings }: Config,
     private readonly clock: Clock,
     private readonly queue: DeliveryQueue,
     private readonly progress: QueueProgress,
     private readonly loader: ChunkLoader,
     private readonly deliverService: DeliverService,
+    private readonly admission: Admission,
     private readonly inHand: DeliveriesInHand,
     private readonly webhooks: WebhookClient,
   ) {
-    this.permits = new Semaphore(settings.MAX_IN_FLIGHT);
     // All deliveries of a worker listen to this one signal: hundreds of listeners are no leak here.
     setMaxListeners(0, this.stopping.signal);
   }
@@ -58,10 +54,11 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
   async onModuleDestroy(): Promise<void> {
     const abandon = setTimeout(() => {
       this.stopping.abort(new Stopping());
+      this.admission.turnAllAway();
       this.webhooks.abandonAll();
     }, drainMs);
     await Promise.all(this.consumptions.map((consumption) => consumption.stop()));
-    await this.permits.drained();
+    await this.admission.drained();
     clearTimeout(abandon);
     this.stopping.abort(new Stopping());
     await this.webhooks.close();
@@ -100,7 +97,8 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
     return new Promise((resolve) => {
       let detaching: NodeJS.Timeout | undefined;
       const onBegun = () => (detaching ??= setTimeout(resolve, detachAfterMs));
-      const all = Promise.all(deliveries.map((delivery) => this.deliver(delivery, bodies, onBegun, onSettled)));
+      const surroundings = { bodies, onBegun, stopping: this.stopping.signal };
+      const all = Promise.all(deliveries.map((delivery) => this.deliver(delivery, surroundings, onSettled)));
       void all.finally(() => {
         clearTimeout(detaching);
         resolve();
@@ -110,29 +108,16 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
 
   private async deliver(
     delivery: HandedOut,
-    bodies: LargeBodies,
-    onBegun: () => void,
+    surroundings: Surroundings,
     onSettled: (delivery: HandedOut) => void,
   ): Promise<void> {
-    const { signal } = this.stopping;
-    await this.permits.acquire();
-    let borrowed: Buffer | undefined;
     try {
-      signal.throwIfAborted();
-      onBegun();
-      if (delivery.body === null) {
-        borrowed = await untilItWorks(() => bodies.borrow(delivery, signal), this.clock, signal);
-        signal.throwIfAborted();
-      }
-      const body = delivery.body ?? borrowed;
-      if (body) await this.deliverService.deliver({ ...delivery, body }, signal); // else past its retention
+      surroundings.stopping.throwIfAborted();
+      await this.deliverService.deliver(delivery, surroundings);
       onSettled(delivery);
     } catch (error) {
       if (error instanceof Stopping) return; // a recovery rule finds it
       this.logger.error({ event: 'delivery.broken', notificationId: delivery.notificationId, error });
-    } finally {
-      if (borrowed) bodies.giveBack(delivery);
-      this.permits.release();
     }
   }
 }

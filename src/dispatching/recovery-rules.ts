@@ -1,5 +1,6 @@
 import type { Logger } from '@nestjs/common';
 import type { Postgres } from '../infra/postgres/postgres.js';
+import { dropHeld, forgetDrop, readDrops } from '../ledger/drop-held.js';
 import { endDeliveries, forgetEnding, readEndings } from '../ledger/end-of-subscription.js';
 import { endSending } from '../ledger/end-sending.js';
 import { freeHeldExpired } from '../ledger/free-held.js';
@@ -71,6 +72,19 @@ export function recoveryRules(postgres: Postgres, position: QueuePosition, logge
       // It was held until it was no longer worth sending. A worker ends it.
       name: 'held-expired',
       run: (stopping) => inBatches((limit) => freeHeldExpired(postgres, limit), stopping),
+    },
+    {
+      // An operator had a paused subscription drop what it held.
+      name: 'held-dropped',
+      run: async (stopping) => {
+        let total = 0;
+        for (const drop of await readDrops(postgres, subscriptionsTogether)) {
+          total += await inBatches((limit) => dropHeld(postgres, drop, limit), stopping);
+          if (stopping.aborted) break;
+          await forgetDrop(postgres, drop);
+        }
+        return total;
+      },
     },
     {
       // The broker lost its queues. The new ones hold nothing that was handed out before the process that created them said so;

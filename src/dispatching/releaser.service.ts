@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { releasedCounted } from '../endpoints/endpoints.counters.js';
+import { releasedCounted } from '../endpoints/endpoints.metrics.js';
 import { OpenEndpoints } from '../endpoints/open-endpoints.service.js';
 import { planRelease, type ReleasePlan } from '../endpoints/plan-release.js';
 import { Postgres } from '../infra/postgres/postgres.js';
@@ -10,7 +10,7 @@ import { firstWindow, nextWindow } from '../ledger/release-window.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { Enqueuer } from '../queue/enqueuer.service.js';
 import { RetryPolicies } from '../retry-policy/retry-policies.service.js';
-import { spanSeconds } from '../retry-policy/retry-schedule.js';
+import { longestParkedSeconds } from '../retry-policy/retry-schedule.js';
 import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
 import { inBatches } from './recovery-rules.js';
 
@@ -54,7 +54,7 @@ export class Releaser {
     let total = 0;
     for (const { id, callbackUrl } of this.openEndpoints.isAnyOpen ? await this.subscriptions.list() : []) {
       if (!this.openEndpoints.of(callbackUrl)) continue;
-      const acceptedBefore = this.heartbeat.ledgerNow() - spanSeconds(this.retryPolicies.for(id)) * 1000;
+      const acceptedBefore = this.heartbeat.ledgerNow() - longestParkedSeconds(this.retryPolicies.for(id)) * 1000;
       total += await inBatches((limit) => freeHeldTooLong(this.postgres, id, acceptedBefore, limit), stopping);
     }
     return total;

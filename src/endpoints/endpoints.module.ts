@@ -1,6 +1,14 @@
 import { Module } from '@nestjs/common';
+import { SubscriptionsModule } from '../subscriptions/subscriptions.module.js';
+import { Admission } from './admission.service.js';
+import { EndpointsController } from './endpoints.controller.js';
 import { HoldRule } from './hold-rule.service.js';
 import { OpenEndpoints } from './open-endpoints.service.js';
 
-@Module({ providers: [OpenEndpoints, HoldRule], exports: [OpenEndpoints, HoldRule] })
+@Module({
+  imports: [SubscriptionsModule],
+  controllers: [EndpointsController],
+  providers: [OpenEndpoints, HoldRule, Admission],
+  exports: [OpenEndpoints, HoldRule, Admission],
+})
 export class EndpointsModule {}

@@ -9,7 +9,7 @@ import {
   type OpenEndpoint,
 } from '../ledger/open-endpoints.js';
 import { OperationalEvents } from '../operational-events/operational-events.service.js';
-import { openGauge } from './endpoints.counters.js';
+import { openGauge } from './endpoints.metrics.js';
 import { originOf } from './origin.js';
 
 const pollIntervalMs = 1000;
@@ -72,8 +72,9 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy {
     return this.backlogs.has(subscriptionId);
   }
 
-  async open(address: string, reason: string, failures: number): Promise<void> {
-    const isNew = await openEndpoint(this.postgres, { address, reason, failures }, probePauses.shortestMs);
+  /** @param probeInMs until the first probe; of an endpoint that is open already, until the next one at the earliest */
+  async open(address: string, reason: string, failures: number, probeInMs = probePauses.shortestMs): Promise<void> {
+    const isNew = await openEndpoint(this.postgres, { address, reason, failures }, probeInMs);
     await this.refresh();
     if (isNew) this.events.report({ event: 'endpoint.opened', address, reason, failures });
   }

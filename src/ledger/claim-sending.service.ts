@@ -1,12 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import { Config } from '../config/config.module.js';
 import { Batcher } from '../infra/batcher.js';
 import { Postgres } from '../infra/postgres/postgres.js';
+import { rowsOf } from '../infra/postgres/statement.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import {
   generationOf,
   generationsIn,
-  handedOut,
   mostInHand,
   notificationIdOf,
   stillHandedOut,
@@ -19,13 +18,25 @@ import { onDay, onEachDay, perDay } from './per-day.js';
 /** For the way from the claim to the call and from the answer to the ledger, before an outcome counts as never learnt. */
 const slackMs = 15_000;
 
+interface Claim extends Delivery {
+  /** Of the call that is claimed. */
+  timeoutMs: number;
+}
+
+export const claims = rowsOf<Claim>('item', {
+  notification_id: ['uuid', (claim) => claim.notificationId],
+  subscription_id: ['uuid', (claim) => claim.subscriptionId],
+  generation: ['int', (claim) => claim.generation],
+  limit_ms: ['float8', (claim) => claim.timeoutMs + slackMs],
+});
+
 /** Committed before the call: Heraut never sends these again by itself. */
 export const claimItems = perDay(
   'claim-sending',
   (
     of,
-  ) => `UPDATE ${of('delivery')} d SET state = 'sending', next_at = now() + $limit_ms * interval '1 ms', process = $process
-   FROM ${handedOut.from} WHERE ${stillHandedOut}
+  ) => `UPDATE ${of('delivery')} d SET state = 'sending', next_at = now() + item.limit_ms * interval '1 ms', process = $process
+   FROM ${claims.from} WHERE ${stillHandedOut}
    RETURNING d.notification_id, d.subscription_id, d.generation`,
 );
 
@@ -37,8 +48,7 @@ class NotClaimed {
 /** The right to send at-most-once deliveries, given once for each of their generations. */
 @Injectable()
 export class SendingClaims {
-  private readonly limitMs: number;
-  private readonly batcher = new Batcher<Delivery, boolean | NotClaimed>((batch) => this.claimTogether(batch), {
+  private readonly batcher = new Batcher<Claim, boolean | NotClaimed>((batch) => this.claimTogether(batch), {
     maxItems: 256,
     lingerMs: 1,
     // A claim that is refused was not made: the worker, which has the delivery in hand, asks again.
@@ -49,20 +59,21 @@ export class SendingClaims {
   constructor(
     private readonly postgres: Postgres,
     private readonly heartbeat: Heartbeat,
-    { settings }: Config,
-  ) {
-    this.limitMs = settings.NOTIFICATION_REQUESTS_TIMEOUT * 1000 + slackMs;
-  }
+  ) {}
 
-  /** Resolves after the commit. @returns true at most once for each generation of a delivery */
-  async claim(delivery: Delivery): Promise<boolean> {
-    const answer = await this.batcher.add(delivery);
+  /**
+   * Resolves after the commit.
+   * @param timeoutMs of the call
+   * @returns true at most once for each generation of a delivery
+   */
+  async claim(delivery: Delivery, timeoutMs: number): Promise<boolean> {
+    const answer = await this.batcher.add({ ...delivery, timeoutMs });
     if (answer instanceof NotClaimed) throw answer.cause;
     return answer;
   }
 
   /** A claim that was granted must be heard of, or it is lost: a day that fails takes no other one with it. */
-  private async claimTogether(batch: Delivery[]): Promise<(boolean | NotClaimed)[]> {
+  private async claimTogether(batch: Claim[]): Promise<(boolean | NotClaimed)[]> {
     const failed = new Map<number, NotClaimed>();
     const rows = await onEachDay(batch, notificationIdOf, async (day, items) => {
       try {
@@ -81,10 +92,9 @@ export class SendingClaims {
     );
   }
 
-  private claimOfDay(day: number, items: Delivery[]): Promise<(KeyRow & { generation: number })[]> {
+  private claimOfDay(day: number, items: Claim[]): Promise<(KeyRow & { generation: number })[]> {
     return this.postgres.query(claimItems(day), {
-      ...handedOut.bind(items),
-      limit_ms: this.limitMs,
+      ...claims.bind(items),
       process: this.heartbeat.processId,
     });
   }

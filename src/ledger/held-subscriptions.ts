@@ -1,3 +1,4 @@
+import type { EntityManager } from 'typeorm';
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 
@@ -58,6 +59,7 @@ export interface LookedAt {
   nextLookInMs: number;
 }
 
+// A look that is due already stays due: meanwhile the settings of the subscription have changed (lookNow).
 export const endLookItem = statement(
   'end-look',
   `UPDATE held_subscription SET
@@ -65,8 +67,9 @@ export const endLookItem = statement(
        ELSE $release_window END,
      is_backlog = $is_backlog,
      rate_credit = coalesce($rate_credit::float8, rate_credit),
-     credited_at = CASE WHEN $rate_credit::float8 IS NULL THEN credited_at ELSE look_at - $claim_ms * interval '1 ms' END,
-     look_at = now() + $next_ms * interval '1 ms'
+     credited_at = CASE WHEN $rate_credit::float8 IS NULL THEN credited_at
+       WHEN look_at > now() THEN look_at - $claim_ms * interval '1 ms' ELSE now() END,
+     look_at = CASE WHEN look_at > now() THEN now() + $next_ms * interval '1 ms' ELSE look_at END
    WHERE subscription_id = $subscription`,
 );
 
@@ -100,15 +103,13 @@ export async function forgetHeldSubscription(
   await postgres.query(forgetItem, { subscription: subscriptionId, idle_ms: idleMs });
 }
 
-const lookNowItem = statement(
-  'look-now',
-  `INSERT INTO held_subscription (subscription_id) VALUES ($subscription)
-   ON CONFLICT (subscription_id) DO UPDATE SET look_at = now()`,
-);
-
-/** Has a dispatcher look at it at once: its settings have changed. */
-export async function lookNow(postgres: Postgres, subscriptionId: string): Promise<void> {
-  await postgres.query(lookNowItem, { subscription: subscriptionId });
+/** Runs in the transaction that changes the settings of a subscription: a dispatcher looks at it as soon as that is committed. */
+export async function lookNow(manager: EntityManager, subscriptionId: string): Promise<void> {
+  await manager.query(
+    `INSERT INTO held_subscription (subscription_id) VALUES ($1)
+     ON CONFLICT (subscription_id) DO UPDATE SET look_at = now()`,
+    [subscriptionId],
+  );
 }
 
 /** More subscriptions than this with a backlog are not known to the api: their new deliveries are held by a worker instead. */

@@ -51,16 +51,18 @@ const openItem = statement(
   'open-endpoint',
   `INSERT INTO endpoint (address, reason, failures, next_probe_at)
    VALUES ($address, $reason, $failures, now() + $probe_ms * interval '1 ms')
-   ON CONFLICT (address) DO NOTHING`,
+   ON CONFLICT (address) DO UPDATE SET next_probe_at = GREATEST(endpoint.next_probe_at, EXCLUDED.next_probe_at)
+   RETURNING xmax = 0 AS is_new`,
 );
 
-/** @returns whether this call opened it; false: it was open already */
+/** @returns whether this call opened it; false: it was open already, and is not probed sooner than that */
 export async function openEndpoint(
   postgres: Postgres,
   { address, reason, failures }: { address: string; reason: string; failures: number },
   probeInMs: number,
 ): Promise<boolean> {
-  return (await postgres.affected(openItem, { address, reason, failures, probe_ms: probeInMs })) > 0;
+  const [row] = await postgres.query<{ is_new: boolean }>(openItem, { address, reason, failures, probe_ms: probeInMs });
+  return row!.is_new;
 }
 
 const closeItem = statement(

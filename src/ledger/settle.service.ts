@@ -20,17 +20,15 @@ export interface Attempt {
   error: string | null;
 }
 
-/** The next state of a delivery, and the call that decided it. `attempt` is null where no call counts. */
+/** The next state of a delivery, and the call that decided it. `attempt` is null where no call counts; `reason`: why it ended then. */
 export type Outcome =
   /**
    * The end, in each case. `failed`: refused for good, or no attempt is left. `expired`: no longer worth sending.
    * `cancelled`: the subscription is gone. `unknown`: at most once, and it cannot be told whether the one call arrived.
    */
-  | { state: 'delivered' | 'failed' | 'expired' | 'cancelled' | 'unknown'; attempt: Attempt | null }
+  | { state: 'delivered' | 'failed' | 'expired' | 'cancelled' | 'unknown'; attempt: Attempt | null; reason?: string }
   /** For its next attempt. Without `attempt`: our own stop ended the call, which costs the receiver none. */
-  | { state: 'waiting'; attempt: Attempt | null; delayMs: number }
-  /** Its endpoint had no room. */
-  | { state: 'held'; attempt: null; delayMs: number };
+  | { state: 'waiting'; attempt: Attempt | null; delayMs: number };
 
 /** An outcome for the ledger. `delayMs` counts from when the ledger writes it. */
 export type Settlement = DeliveryKey & {
@@ -50,7 +48,7 @@ export const results = rowsOf<Settlement>('result', {
   started_ms: ['float8', ({ attempt }) => attempt && attempt.startedAt],
   duration_ms: ['int', ({ attempt }) => attempt && Math.round(attempt.durationMs)],
   status: ['int', ({ attempt }) => attempt?.status ?? null],
-  error: ['text', ({ attempt }) => attempt?.error ?? null],
+  error: ['text', (item) => (item.attempt ? item.attempt.error : 'reason' in item ? item.reason : null)],
 });
 
 /**
@@ -82,7 +80,7 @@ export const settleResults = perDay(
         process = NULL,
         held_for = NULL,
         last_status = CASE WHEN r.number IS NULL THEN d.last_status ELSE r.status END,
-        last_error = CASE WHEN r.number IS NULL THEN d.last_error ELSE r.error END,
+        last_error = CASE WHEN r.number IS NULL THEN coalesce(r.error, d.last_error) ELSE r.error END,
         ended_at = CASE WHEN r.delay_ms IS NULL THEN now() END
       FROM result r
       WHERE ${sameDelivery('r')}

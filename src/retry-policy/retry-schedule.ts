@@ -78,6 +78,12 @@ export function planAttempts(policy: RetryPolicy): PlannedAttempt[] {
 /** Seconds from the first attempt of a delivery that never succeeds to its last one, jitter left out. */
 export const spanSeconds = (policy: RetryPolicy): number => planAttempts(policy).at(-1)!.elapsedSeconds;
 
+/** A policy with few retries says little about how long its deliveries are worth waiting for. */
+const leastParkedSeconds = 3600;
+
+/** Seconds after its acceptance that a delivery is given up because its endpoint is parked: when its last attempt would have failed. */
+export const longestParkedSeconds = (policy: RetryPolicy): number => Math.max(leastParkedSeconds, spanSeconds(policy));
+
 const units = [
   { name: 'd', milliseconds: 86_400_000 },
   { name: 'h', milliseconds: 3_600_000 },

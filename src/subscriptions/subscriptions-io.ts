@@ -1,14 +1,43 @@
 import { z } from 'zod';
-import { deliveryGuarantees, type DeliveryGuarantee, type Subscription } from './subscription.js';
+import { heldReasons } from '../ledger/delivery.js';
+import type { Held } from '../ledger/read-held.js';
+import { deliveryGuarantees, orderings, type DeliveryGuarantee, type Subscription } from './subscription.js';
 
 /** Null is one of the values, and not only `nullable`: OpenAPI 3.0 wants both where there is an `enum`. */
 const guaranteeOrNull = () => z.literal([...deliveryGuarantees, null]).meta({ type: 'string', nullable: true });
+
+const settings = {
+  timeoutSeconds: z
+    .number()
+    .min(0.1)
+    .max(300)
+    .nullable()
+    .describe('Seconds one call may take in all. null: as NOTIFICATION_REQUESTS_TIMEOUT says.'),
+  maxConcurrency: z
+    .int()
+    .min(1)
+    .max(10_000)
+    .nullable()
+    .describe('Calls that each worker may have open at once. null: as many as its endpoint gets.'),
+  ratePerSecond: z
+    .number()
+    .min(0.001)
+    .max(100_000)
+    .nullable()
+    .describe('Calls a second, over all workers together. null: no limit.'),
+  ordering: z
+    .enum(orderings)
+    .describe(
+      '`per-object`: a notification is sent only when the earlier ones with the same `hoofdObject` have arrived or are dead letters.',
+    ),
+};
 
 export const subscriptionChangesInput = z
   .strictObject({
     deliveryGuarantee: guaranteeOrNull().describe(
       'null: the guarantee of its owner (setting AT_LEAST_ONCE_SENDING_CUSTOMERS).',
     ),
+    ...settings,
   })
   .partial()
   .meta({ id: 'SubscriptionChanges' });
@@ -25,12 +54,38 @@ export const subscriptionOutput = z
       'The guarantee that was set for it; null: none, so its owner’s counts.',
     ),
     effectiveGuarantee: z.enum(deliveryGuarantees).describe('The guarantee that its deliveries get.'),
+    ...settings,
     disabledAt: z.iso
       .datetime()
       .nullable()
       .describe('When its receiver answered 410 Gone; nothing is sent since then. null: it is enabled.'),
+    pausedAt: z.iso
+      .datetime()
+      .nullable()
+      .describe('When an operator paused it; its deliveries are held since then. null: it is not paused.'),
   })
   .meta({ id: 'Subscription' });
+
+/** More than these are not counted. */
+export const mostHeldCounted = 10_000;
+
+export const subscriptionWithHeldOutput = subscriptionOutput
+  .extend({
+    held: z
+      .strictObject({
+        count: z.int().max(mostHeldCounted).describe(`Deliveries; ${mostHeldCounted} means: at least as many.`),
+        byReason: z
+          .partialRecord(z.enum(heldReasons), z.int().min(1))
+          .describe('Why, of those that were counted, which are the oldest. See docs/life-cycle.md.'),
+        oldestAt: z.iso
+          .datetime()
+          .nullable()
+          .describe('When the oldest of these notifications was accepted. null: nothing is held.'),
+        isDropping: z.boolean().describe('What it held is being dropped; until that is done it cannot be resumed.'),
+      })
+      .describe('What is held for it.'),
+  })
+  .meta({ id: 'SubscriptionWithHeld' });
 
 export const subscriptionListOutput = z
   .strictObject({ subscriptions: z.array(subscriptionOutput) })
@@ -38,9 +93,11 @@ export const subscriptionListOutput = z
 
 /** Without `auth`, which is the receiver's secret. */
 export function subscriptionToShow(
-  { id, ownerClientId, callbackUrl, channels, deliveryGuarantee, disabledAt }: Subscription,
+  subscription: Subscription,
   effectiveGuarantee: DeliveryGuarantee,
 ): z.output<typeof subscriptionOutput> {
+  const { id, ownerClientId, callbackUrl, channels, deliveryGuarantee, disabledAt, pausedAt } = subscription;
+  const { timeoutSeconds, maxConcurrency, ratePerSecond, ordering } = subscription;
   return {
     id,
     ownerClientId,
@@ -48,6 +105,16 @@ export function subscriptionToShow(
     channels: channels.map(({ channel, filters }) => ({ channel, filters: { ...filters } })),
     deliveryGuarantee,
     effectiveGuarantee,
+    timeoutSeconds,
+    maxConcurrency,
+    ratePerSecond,
+    ordering,
     disabledAt: disabledAt?.toISOString() ?? null,
+    pausedAt: pausedAt?.toISOString() ?? null,
   };
 }
+
+export const heldToShow = ({ oldestAt, ...held }: Held): z.output<typeof subscriptionWithHeldOutput>['held'] => ({
+  ...held,
+  oldestAt: oldestAt?.toISOString() ?? null,
+});

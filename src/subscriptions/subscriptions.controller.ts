@@ -1,4 +1,4 @@
-import { Body, Controller, Get, Logger, Param, Patch, Post } from '@nestjs/common';
+import { Body, Controller, Get, Param, Patch, Post } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import type { z } from 'zod';
 import { RequireSuperuser } from '../auth/auth.decorators.js';
@@ -6,17 +6,24 @@ import { Config } from '../config/config.module.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
+import { Postgres } from '../infra/postgres/postgres.js';
+import { readHeld } from '../ledger/read-held.js';
+import { checkTimeout } from './call-timeout.js';
 import { guaranteeOf } from './delivery-guarantee.js';
 import type { Subscription } from './subscription.js';
 import {
+  heldToShow,
+  mostHeldCounted,
   subscriptionChangesInput,
-  subscriptionToShow,
   subscriptionListOutput,
   subscriptionOutput,
+  subscriptionToShow,
+  subscriptionWithHeldOutput,
 } from './subscriptions-io.js';
 import { SubscriptionsService } from './subscriptions.service.js';
 
 type Shown = z.output<typeof subscriptionOutput>;
+type ShownWithHeld = z.output<typeof subscriptionWithHeldOutput>;
 
 const unknownSubscription = { 404: 'There is no such subscription.' };
 
@@ -26,14 +33,14 @@ const unknownSubscription = { 404: 'There is no such subscription.' };
 @RequireSuperuser()
 @Controller('admin/v1/subscriptions')
 export class SubscriptionsController {
-  private readonly logger = new Logger(SubscriptionsController.name);
   private readonly atLeastOnceCustomers: ReadonlySet<string>;
 
   constructor(
     private readonly subscriptions: SubscriptionsService,
-    { settings }: Config,
+    private readonly postgres: Postgres,
+    private readonly config: Config,
   ) {
-    this.atLeastOnceCustomers = new Set(settings.AT_LEAST_ONCE_SENDING_CUSTOMERS);
+    this.atLeastOnceCustomers = new Set(config.settings.AT_LEAST_ONCE_SENDING_CUSTOMERS);
   }
 
   @Get()
@@ -50,30 +57,31 @@ export class SubscriptionsController {
   @Get(':subscriptionId')
   @AdminOperation({
     id: 'subscription_read',
-    summary: 'One subscription.',
+    summary: 'One subscription, with what is held for it.',
     status: 200,
-    answer: subscriptionOutput,
+    answer: subscriptionWithHeldOutput,
     problems: unknownSubscription,
   })
-  async read(@Param('subscriptionId', ResourceId) subscriptionId: string): Promise<Shown> {
-    return this.show(await this.subscriptions.get(subscriptionId));
+  async read(@Param('subscriptionId', ResourceId) subscriptionId: string): Promise<ShownWithHeld> {
+    return this.showWithHeld(await this.subscriptions.get(subscriptionId));
   }
 
   @Patch(':subscriptionId')
   @AdminOperation({
     id: 'subscription_change',
-    summary: 'Says how often its deliveries may be sent.',
-    description: 'Counts for every delivery that is sent from now on. A disabled subscription stays disabled.',
+    summary: 'Says how its deliveries are sent: how often, how fast, in what order.',
+    description:
+      'A field left out stays as it is. Counts for every delivery that is sent from now on. A disabled or paused subscription stays so.',
     body: subscriptionChangesInput,
     status: 200,
     answer: subscriptionOutput,
     problems: unknownSubscription,
   })
   async change(@Param('subscriptionId', ResourceId) subscriptionId: string, @Body() body: unknown): Promise<Shown> {
-    const { deliveryGuarantee } = checkInput(subscriptionChangesInput, body);
-    const subscription = await this.subscriptions.get(subscriptionId);
-    if (deliveryGuarantee === undefined) return this.show(subscription);
-    return this.show(await this.subscriptions.setGuarantee(subscriptionId, deliveryGuarantee));
+    const changes = checkInput(subscriptionChangesInput, body);
+    if (typeof changes.timeoutSeconds === 'number') checkTimeout(changes.timeoutSeconds, this.config.settings);
+    if (Object.keys(changes).length === 0) return this.show(await this.subscriptions.get(subscriptionId));
+    return this.show(await this.subscriptions.set(subscriptionId, changes));
   }
 
   @Post(':subscriptionId/enable')
@@ -87,13 +95,56 @@ export class SubscriptionsController {
     problems: unknownSubscription,
   })
   async enable(@Param('subscriptionId', ResourceId) subscriptionId: string): Promise<Shown> {
-    const subscription = await this.subscriptions.get(subscriptionId);
-    if (!subscription.disabledAt) return this.show(subscription);
-    this.logger.log({ event: 'subscription.enabled', subscriptionId });
     return this.show(await this.subscriptions.enable(subscriptionId));
+  }
+
+  @Post(':subscriptionId/pause')
+  @AdminOperation({
+    id: 'subscription_pause',
+    summary: 'Holds its deliveries, those of new notifications too.',
+    description:
+      'Calls that are open go on. One that is paused already stays as it is. Deliveries can become too old meanwhile, or be cancelled.',
+    status: 200,
+    answer: subscriptionOutput,
+    problems: unknownSubscription,
+  })
+  async pause(@Param('subscriptionId', ResourceId) subscriptionId: string): Promise<Shown> {
+    return this.show(await this.subscriptions.pause(subscriptionId));
+  }
+
+  @Post(':subscriptionId/resume')
+  @AdminOperation({
+    id: 'subscription_resume',
+    summary: 'Sends what is held for it, the oldest first, at the pace of its endpoint.',
+    description: 'One that is not paused stays as it is.',
+    status: 200,
+    answer: subscriptionOutput,
+    problems: { ...unknownSubscription, 409: '`subscription-dropping`: what it held is still being dropped.' },
+  })
+  async resume(@Param('subscriptionId', ResourceId) subscriptionId: string): Promise<Shown> {
+    return this.show(await this.subscriptions.resume(subscriptionId));
+  }
+
+  @Post(':subscriptionId/drop-held')
+  @AdminOperation({
+    id: 'subscription_drop_held',
+    summary: 'Cancels what is held for a paused subscription at this moment.',
+    description:
+      'Within seconds, longer where a million is held: `held.isDropping` says whether it goes on. What is accepted later is held as before.',
+    status: 202,
+    answer: subscriptionWithHeldOutput,
+    problems: { ...unknownSubscription, 409: '`subscription-not-paused`: pause it first.' },
+  })
+  async dropHeld(@Param('subscriptionId', ResourceId) subscriptionId: string): Promise<ShownWithHeld> {
+    return this.showWithHeld(await this.subscriptions.dropHeld(subscriptionId));
   }
 
   private show(subscription: Subscription): Shown {
     return subscriptionToShow(subscription, guaranteeOf(subscription, this.atLeastOnceCustomers));
+  }
+
+  private async showWithHeld(subscription: Subscription): Promise<ShownWithHeld> {
+    const held = await readHeld(this.postgres, subscription.id, mostHeldCounted);
+    return { ...this.show(subscription), held: heldToShow(held) };
   }
 }

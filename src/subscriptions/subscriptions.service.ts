@@ -1,14 +1,24 @@
 import { Injectable } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
-import { IsNull } from 'typeorm';
+import { IsNull, Not, type EntityManager } from 'typeorm';
 import { Catalogue } from '../catalogue/catalogue.service.js';
-import { NotFoundProblem } from '../infra/http/problem.js';
+import { ConflictProblem, NotFoundProblem } from '../infra/http/problem.js';
+import { Postgres } from '../infra/postgres/postgres.js';
+import { findNewestHeld, isDropping, noteDrop } from '../ledger/drop-held.js';
 import { noteEnding, withdrawEnding } from '../ledger/end-of-subscription.js';
+import { lookNow } from '../ledger/held-subscriptions.js';
+import { OperationalEvents } from '../operational-events/operational-events.service.js';
 import { SubscriptionDirectory } from './subscription-directory.service.js';
 import { SubscriptionEntity } from './subscription.entity.js';
-import type { DeliveryGuarantee, Subscription } from './subscription.js';
+import type { Subscription } from './subscription.js';
 
+/** What a subscriber says of it. */
 export type SubscriptionInput = Pick<Subscription, 'callbackUrl' | 'auth' | 'channels' | 'deliveryGuarantee'>;
+/** What an operator may set. */
+export type SubscriptionSettings = Pick<
+  Subscription,
+  'deliveryGuarantee' | 'timeoutSeconds' | 'maxConcurrency' | 'ratePerSecond' | 'ordering'
+>;
 
 /** Reads from memory, after loading the changes of other processes: a subscription that was answered with 201 is found. */
 @Injectable()
@@ -16,6 +26,8 @@ export class SubscriptionsService {
   constructor(
     private readonly catalogue: Catalogue,
     private readonly directory: SubscriptionDirectory,
+    private readonly postgres: Postgres,
+    private readonly events: OperationalEvents,
   ) {}
 
   async list(): Promise<Subscription[]> {
@@ -31,7 +43,9 @@ export class SubscriptionsService {
   /** @throws {NotFoundProblem} */
   async get(id: string): Promise<Subscription> {
     await this.catalogue.refresh();
-    return this.known(id);
+    const subscription = this.directory.find(id);
+    if (!subscription) throw notFound();
+    return subscription;
   }
 
   async create(ownerClientId: string, input: SubscriptionInput): Promise<Subscription> {
@@ -40,46 +54,96 @@ export class SubscriptionsService {
     await this.catalogue.change((manager, version) =>
       manager.insert(SubscriptionEntity, { ...input, id, ownerClientId, ordering: 'none', version }),
     );
-    return this.known(id);
+    return this.get(id);
   }
 
   /**
-   * An undefined field stays as it is. A disabled subscription is enabled: its callback was proved anew.
+   * An undefined field stays as it is, and so does what an operator set. A disabled subscription is enabled: its callback was
+   * proved anew.
    * @throws {NotFoundProblem}
    */
   async update(id: string, changes: Partial<SubscriptionInput>): Promise<Subscription> {
-    return this.write(id, { ...changes, disabledAt: null });
+    const before = await this.change(id, always, { ...changes, disabledAt: null }, (manager) =>
+      withdrawEnding(manager, id),
+    );
+    if (!before) throw notFound();
+    if (isDisabled(before)) this.events.report({ event: 'subscription.enabled', subscriptionId: id });
+    return this.get(id);
   }
 
-  /** @throws {NotFoundProblem} */
-  async setGuarantee(id: string, deliveryGuarantee: DeliveryGuarantee | null): Promise<Subscription> {
-    return this.write(id, { deliveryGuarantee });
+  /**
+   * An undefined field stays as it is.
+   * @throws {NotFoundProblem}
+   */
+  async set(id: string, settings: Partial<SubscriptionSettings>): Promise<Subscription> {
+    await this.change(id, always, settings, async (manager) => {
+      // What is held for the rate it had goes on at the one that it has now.
+      if (settings.ratePerSecond !== undefined) await lookNow(manager, id);
+    });
+    return this.get(id);
   }
 
   /** @throws {NotFoundProblem} */
   async enable(id: string): Promise<Subscription> {
-    return this.write(id, { disabledAt: null });
+    const before = await this.change(id, isDisabled, { disabledAt: null }, (manager) => withdrawEnding(manager, id));
+    if (before) this.events.report({ event: 'subscription.enabled', subscriptionId: id });
+    return this.get(id);
   }
 
   /**
    * Nothing more is sent until it is enabled. Deliveries that have not ended fail, those that wait within seconds; what has not
-   * failed when it is enabled again is sent. Does nothing the second time.
+   * failed when it is enabled again is sent. Does nothing the second time: all open calls to a receiver may answer 410 together.
    */
   async disable(id: string): Promise<void> {
-    try {
-      await this.catalogue.change(async (manager, version) => {
-        const { affected } = await manager.update(
-          SubscriptionEntity,
-          { id, deletedAt: IsNull(), disabledAt: IsNull() },
-          { disabledAt: new Date(), version },
-        );
-        if (affected === 0) throw new NothingToDisable();
-        await noteEnding(manager, id, 'failed', version);
+    const before = await this.change(id, isEnabled, { disabledAt: new Date() }, (manager, version) =>
+      noteEnding(manager, id, 'failed', version),
+    );
+    if (before) this.events.report({ event: 'subscription.disabled', subscriptionId: id });
+  }
+
+  /**
+   * Its deliveries are held from now on, new ones too; calls that are open go on. Independent of whether it is disabled.
+   * @throws {NotFoundProblem}
+   */
+  async pause(id: string): Promise<Subscription> {
+    const before = await this.change(id, isRunning, { pausedAt: new Date() }, (manager) => lookNow(manager, id));
+    if (before) this.events.report({ event: 'subscription.paused', subscriptionId: id });
+    return this.get(id);
+  }
+
+  /**
+   * What is held goes out, the oldest first.
+   * @throws {NotFoundProblem}
+   * @throws {ConflictProblem} while what it held is being dropped
+   */
+  async resume(id: string): Promise<Subscription> {
+    const before = await this.change(id, isPaused, { pausedAt: null }, async (manager) => {
+      if (await isDropping(manager, id)) throw stillDropping();
+      await lookNow(manager, id);
+    });
+    if (before) this.events.report({ event: 'subscription.resumed', subscriptionId: id });
+    return this.get(id);
+  }
+
+  /**
+   * Has the deliveries cancelled that are held for a paused subscription at this moment, within seconds. Those that are accepted
+   * later are held as before.
+   * @throws {NotFoundProblem}
+   * @throws {ConflictProblem} unless it is paused
+   */
+  async dropHeld(id: string): Promise<Subscription> {
+    const subscription = await this.get(id);
+    if (!isPaused(subscription)) throw notPaused();
+    const newest = await findNewestHeld(this.postgres, id);
+    if (newest !== undefined)
+      await this.postgres.dataSource.transaction(async (manager) => {
+        // The lock makes a resumption wait, which then finds the drop.
+        const where = { id, deletedAt: IsNull(), pausedAt: Not(IsNull()) };
+        const paused = await manager.findOne(SubscriptionEntity, { where, lock: { mode: 'pessimistic_read' } });
+        if (!paused) throw notPaused();
+        await noteDrop(manager, id, newest);
       });
-    } catch (error) {
-      // All open calls to a receiver may answer 410 together. The rollback keeps each of them from raising the version again.
-      if (!(error instanceof NothingToDisable)) throw error;
-    }
+    return subscription;
   }
 
   /**
@@ -88,37 +152,50 @@ export class SubscriptionsService {
    * @throws {NotFoundProblem}
    */
   async remove(id: string): Promise<void> {
-    await this.catalogue.change(async (manager, version) => {
-      const { affected } = await manager.update(
-        SubscriptionEntity,
-        { id, deletedAt: IsNull() },
-        { deletedAt: new Date(), version },
-      );
-      if (affected === 0) throw notFound();
-      await noteEnding(manager, id, 'cancelled', version);
-    });
+    const before = await this.change(id, always, { deletedAt: new Date() }, (manager, version) =>
+      noteEnding(manager, id, 'cancelled', version),
+    );
+    if (!before) throw notFound();
   }
 
-  private async write(id: string, changes: Partial<SubscriptionEntity>): Promise<Subscription> {
-    await this.catalogue.change(async (manager, version) => {
-      const { affected } = await manager.update(
-        SubscriptionEntity,
-        { id, deletedAt: IsNull() },
-        { ...changes, version },
-      );
-      if (affected === 0) throw notFound();
-      if (changes.disabledAt === null) await withdrawEnding(manager, id);
-    });
-    return this.known(id);
-  }
-
-  private known(id: string): Subscription {
-    const subscription = this.directory.find(id);
-    if (!subscription) throw notFound();
-    return subscription;
+  /**
+   * @param isToChange whether it is changed, as it is now: no other change of the catalogue is under way
+   * @param also runs in the same transaction, after the change
+   * @returns what it was before; undefined: it does not exist, or was not to be changed
+   */
+  private async change(
+    id: string,
+    isToChange: (subscription: SubscriptionEntity) => boolean,
+    changes: Partial<SubscriptionEntity>,
+    also?: (manager: EntityManager, version: number) => Promise<void>,
+  ): Promise<SubscriptionEntity | undefined> {
+    try {
+      return await this.catalogue.change(async (manager, version) => {
+        const before = await manager.findOneBy(SubscriptionEntity, { id, deletedAt: IsNull() });
+        if (!before || !isToChange(before)) throw new NothingToChange();
+        await manager.update(SubscriptionEntity, { id }, { ...changes, version });
+        await also?.(manager, version);
+        return before;
+      });
+    } catch (error) {
+      // The rollback keeps a call that changes nothing from raising the version.
+      if (error instanceof NothingToChange) return undefined;
+      throw error;
+    }
   }
 }
 
-class NothingToDisable extends Error {}
+class NothingToChange extends Error {}
+
+type Marks = Pick<Subscription, 'disabledAt' | 'pausedAt'>;
+const always = () => true;
+const isDisabled = ({ disabledAt }: Marks): boolean => disabledAt !== null;
+const isEnabled = ({ disabledAt }: Marks): boolean => disabledAt === null;
+const isPaused = ({ pausedAt }: Marks): boolean => pausedAt !== null;
+const isRunning = ({ pausedAt }: Marks): boolean => pausedAt === null;
 
 const notFound = () => new NotFoundProblem('There is no such abonnement.');
+const notPaused = () =>
+  new ConflictProblem('subscription-not-paused', 'Only what a paused subscription holds is dropped.');
+const stillDropping = () =>
+  new ConflictProblem('subscription-dropping', 'What it held is still being dropped; resume it in a few seconds.');

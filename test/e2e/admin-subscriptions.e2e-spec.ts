@@ -1,18 +1,25 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
+import { v7 as uuidv7 } from 'uuid';
+import { Catalogue } from '../../src/catalogue/catalogue.service.js';
+import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { AdminApi } from '../support/admin-api.js';
 import { signToken } from '../support/tokens.js';
 import { eventually } from '../support/eventually.js';
 import { answer, hang, protectedReceiver, Receiver } from '../support/receiver.js';
 
 const path = '/admin/v1/subscriptions';
+const actions = ['enable', 'pause', 'resume', 'drop-held'];
 
 let admin: AdminApi;
 let receiver: Receiver;
 
 beforeAll(async () => {
   [admin, receiver] = await Promise.all([
-    AdminApi.start({ AT_LEAST_ONCE_SENDING_CUSTOMERS: 'superuser,listed', NOTIFICATION_REQUESTS_TIMEOUT: '0.5' }),
+    AdminApi.start({
+      AT_LEAST_ONCE_SENDING_CUSTOMERS: 'superuser,listed',
+      NOTIFICATION_REQUESTS_TIMEOUT: '0.5',
+    }),
     Receiver.start(),
   ]);
 });
@@ -62,11 +69,18 @@ describe('subscriptions, as an operator sees them', () => {
       channels: [{ channel: naam, filters: { kind: 'permit' } }],
       deliveryGuarantee: null,
       effectiveGuarantee: 'at-least-once',
+      timeoutSeconds: null,
+      maxConcurrency: null,
+      ratePerSecond: null,
+      ordering: 'none',
       disabledAt: null,
+      pausedAt: null,
+      held: { count: 0, byReason: {}, oldestAt: null, isDropping: false },
     });
     expect(text).not.toContain('secret-of-the-receiver');
     const list = await admin.get(path);
-    expect(list.json.subscriptions).toContainEqual(json);
+    const { held: _, ...listed } = json;
+    expect(list.json.subscriptions).toContainEqual(listed);
     expect(list.text).not.toContain('secret-of-the-receiver');
   });
 
@@ -75,7 +89,7 @@ describe('subscriptions, as an operator sees them', () => {
     await admin.api.delete(`/abonnement/${id}`);
     expect((await admin.get(`${path}/${id}`)).status).toBe(404);
     expect((await admin.patch(`${path}/${id}`, { deliveryGuarantee: null })).status).toBe(404);
-    expect((await admin.post(`${path}/${id}/enable`)).status).toBe(404);
+    for (const action of actions) expect((await admin.post(`${path}/${id}/${action}`)).status).toBe(404);
     expect((await admin.get(path)).json.subscriptions.map((subscription) => subscription.id)).not.toContain(id);
   });
 
@@ -84,18 +98,154 @@ describe('subscriptions, as an operator sees them', () => {
     const token = await admin.api.tokenWith('notificaties.consumeren');
     expect((await admin.get(path, { token })).status).toBe(403);
     expect((await admin.patch(`${path}/${id}`, {}, { token })).status).toBe(403);
-    expect((await admin.post(`${path}/${id}/enable`, undefined, { token })).status).toBe(403);
+    for (const action of actions)
+      expect((await admin.post(`${path}/${id}/${action}`, undefined, { token })).status).toBe(403);
   });
 
   it.each<[object, string]>([
     [{ deliveryGuarantee: 'exactly-once' }, 'deliveryGuarantee invalid_choice'],
     [{ deliveryGuarantee: 1 }, 'deliveryGuarantee invalid_choice'],
     [{ callbackUrl: 'http://elsewhere/' }, 'callbackUrl unknown'],
+    [{ pausedAt: '2026-11-01T10:00:00Z' }, 'pausedAt unknown'],
+    [{ timeoutSeconds: 0.05 }, 'timeoutSeconds min_value'],
+    [{ timeoutSeconds: 301 }, 'timeoutSeconds max_value'],
+    [{ timeoutSeconds: 60 }, 'timeoutSeconds exceeds-lease'],
+    [{ timeoutSeconds: '5' }, 'timeoutSeconds invalid'],
+    [{ maxConcurrency: 0 }, 'maxConcurrency min_value'],
+    [{ maxConcurrency: 10_001 }, 'maxConcurrency max_value'],
+    [{ maxConcurrency: 1.5 }, 'maxConcurrency invalid'],
+    [{ ratePerSecond: 0 }, 'ratePerSecond min_value'],
+    [{ ratePerSecond: -1 }, 'ratePerSecond min_value'],
+    [{ ratePerSecond: 100_001 }, 'ratePerSecond max_value'],
+    [{ ordering: 'per-channel' }, 'ordering invalid_choice'],
+    [{ ordering: null }, 'ordering null'],
   ])('refuse %j', async (changes, refusal) => {
     const { id } = await subscribe();
     const { status, json } = await admin.patch(`${path}/${id}`, changes);
     expect(status).toBe(400);
     expect(json.invalidParams.map(({ name, code }) => `${name} ${code}`)).toEqual([refusal]);
+  });
+});
+
+describe('the settings of a subscription', () => {
+  const settings = { timeoutSeconds: 2.5, maxConcurrency: 3, ratePerSecond: 0.5, ordering: 'per-object' };
+  const none = { timeoutSeconds: null, maxConcurrency: null, ratePerSecond: null, ordering: 'none' };
+
+  it('are set together, and one that is left out stays as it is', async () => {
+    const { id } = await subscribe();
+    const before = admin.api.app.get(Catalogue).version;
+    const all = { ...settings, deliveryGuarantee: 'at-most-once' };
+    expect((await admin.patch(`${path}/${id}`, all)).json).toMatchObject(all);
+    expect(admin.api.app.get(Catalogue).version).toBe(before + 1);
+    await admin.patch(`${path}/${id}`, {});
+    await admin.patch(`${path}/${id}`, { maxConcurrency: 10_000 });
+    expect((await admin.get(`${path}/${id}`)).json).toMatchObject({ ...all, maxConcurrency: 10_000 });
+    expect((await admin.patch(`${path}/${id}`, none)).json).toMatchObject({
+      ...none,
+      deliveryGuarantee: 'at-most-once',
+    });
+  });
+
+  it('change nothing where one of them is refused', async () => {
+    const { id } = await subscribe();
+    expect((await admin.patch(`${path}/${id}`, { maxConcurrency: 3, ratePerSecond: 0 })).status).toBe(400);
+    expect((await admin.patch(`${path}/${id}`, { maxConcurrency: 3, timeoutSeconds: 60 })).status).toBe(400);
+    expect((await admin.get(`${path}/${id}`)).json).toMatchObject(none);
+  });
+
+  it('are neither shown nor reset by the Notificaties API', async () => {
+    const { id, naam } = await subscribe();
+    const shown = Object.keys((await admin.api.get(`/abonnement/${id}`)).json);
+    await admin.patch(`${path}/${id}`, settings);
+    await admin.post(`${path}/${id}/pause`);
+    const body = {
+      callbackUrl: receiver.url,
+      auth: 'Bearer another',
+      kanalen: [{ naam, filters: { kind: 'permit' } }],
+    };
+    for (const answer of [
+      await admin.api.put(`/abonnement/${id}`, body),
+      await admin.api.patch(`/abonnement/${id}`, { auth: 'Bearer of-the-receiver' }),
+      // As any other field that is not of the standard: ignored.
+      await admin.api.patch(`/abonnement/${id}`, { ...none, pausedAt: null }),
+      await admin.api.get(`/abonnement/${id}`),
+    ])
+      expect([answer.status, Object.keys(answer.json)]).toEqual([200, shown]);
+    expect((await admin.get(`${path}/${id}`)).json).toMatchObject({ ...settings, pausedAt: expect.any(String) });
+  });
+
+  it('give a call the time that the subscription allows, whatever other calls have', async () => {
+    const [patient, hasty] = [await subscribe(), await subscribe()];
+    await admin.patch(`${path}/${patient.id}`, { timeoutSeconds: 20 });
+    await admin.patch(`${path}/${hasty.id}`, { timeoutSeconds: 0.2 });
+    const held: (() => void)[] = [];
+    receiver.always((_request, response) => void held.push(() => response.writeHead(204).end()));
+    const late = await publish(patient);
+    await eventually(() => held.length > 0, 'the call that waits');
+    const ended = await publish(hasty);
+    await becomes(ended, 'waiting');
+    expect((await deliveriesOf(ended))[0]).toMatchObject({ lastError: expect.stringContaining('0.2 s') });
+    expect((await deliveriesOf(late))[0]).toMatchObject({ state: 'queued' });
+    held[0]!();
+    await becomes(late, 'delivered');
+  });
+});
+
+describe('a paused subscription', () => {
+  const sql = <R>(text: string, values: unknown[]): Promise<R[]> =>
+    admin.api.app.get(Postgres).dataSource.query(text, values);
+  const reported = (id: string) =>
+    admin.api.logged.filter(({ subscriptionId }) => subscriptionId === id).map(({ event }) => event);
+
+  it('is paused and resumed by an operator, as often as they like', async () => {
+    const { id } = await subscribe();
+    const [paused, again] = [await admin.post(`${path}/${id}/pause`), await admin.post(`${path}/${id}/pause`)];
+    expect(paused.json).toMatchObject({ id, pausedAt: expect.any(String) });
+    expect(again.json).toEqual(paused.json);
+    expect((await admin.get(`${path}/${id}`)).json).toMatchObject(paused.json);
+    const [resumed, twice] = [await admin.post(`${path}/${id}/resume`), await admin.post(`${path}/${id}/resume`)];
+    expect(resumed.json).toEqual({ ...paused.json, pausedAt: null });
+    expect(twice.json).toEqual(resumed.json);
+    expect(reported(id)).toEqual(['subscription.paused', 'subscription.resumed']);
+  });
+
+  it('drops what it holds when an operator says so, and only then', async () => {
+    const subscribed = await subscribe();
+    const { id } = subscribed;
+    expect((await admin.post(`${path}/${id}/drop-held`)).json.code).toBe('subscription-not-paused');
+    receiver.always(answer(503));
+    const [dropped, kept] = [await publish(subscribed), await publish(subscribed)];
+    await Promise.all([becomes(dropped, 'waiting'), becomes(kept, 'waiting')]);
+    await admin.post(`${path}/${id}/pause`);
+    const hold = (notificationId: string) =>
+      sql(`UPDATE delivery SET state = 'held', held_for = 'paused', next_at = NULL WHERE notification_id = $1`, [
+        notificationId,
+      ]);
+    await hold(dropped);
+    expect((await admin.get(`${path}/${id}`)).json.held).toMatchObject({ count: 1, byReason: { paused: 1 } });
+    const answered = await admin.post(`${path}/${id}/drop-held`);
+    expect(answered).toMatchObject({ status: 202, json: { id, held: { isDropping: true } } });
+    await becomes(dropped, 'cancelled');
+    await eventually(async () => (await admin.post(`${path}/${id}/resume`)).status === 200, 'it to be resumed');
+    expect((await deliveriesOf(kept))[0]).toMatchObject({ state: 'waiting' });
+  });
+
+  it('is not resumed while it drops', async () => {
+    const { id } = await subscribe();
+    await admin.post(`${path}/${id}/pause`);
+    const newest = uuidv7();
+    // What is locked is dropped later.
+    await admin.api.app.get(Postgres).dataSource.transaction(async (manager) => {
+      await sql(
+        `INSERT INTO delivery (notification_id, subscription_id, state, held_for) VALUES ($1, $2, 'held', 'paused')`,
+        [newest, id],
+      );
+      await manager.query('SELECT FROM delivery WHERE notification_id = $1 FOR UPDATE', [newest]);
+      await admin.post(`${path}/${id}/drop-held`);
+      const { status, json } = await admin.post(`${path}/${id}/resume`);
+      expect([status, json.code]).toEqual([409, 'subscription-dropping']);
+    });
+    await eventually(async () => (await admin.post(`${path}/${id}/resume`)).status === 200, 'it to be resumed');
   });
 });
 
@@ -185,6 +335,8 @@ describe('a receiver that says it is gone', () => {
     );
     const { json } = await admin.get(`${path}/${subscribed.id}`);
     expect(json.disabledAt).not.toBeNull();
+    const reported = admin.api.logged.filter(({ subscriptionId }) => subscriptionId === subscribed.id);
+    expect(reported.filter(({ event }) => event === 'subscription.disabled')).toHaveLength(1);
     receiver.always(protectedReceiver);
   });
 
@@ -192,6 +344,8 @@ describe('a receiver that says it is gone', () => {
     const gone = await goneReceiver();
     expect((await admin.post(`${path}/${gone.id}/enable`)).json).toMatchObject({ id: gone.id, disabledAt: null });
     expect((await admin.post(`${path}/${gone.id}/enable`)).status).toBe(200);
+    const enabled = admin.api.logged.filter(({ event }) => event === 'subscription.enabled');
+    expect(enabled.filter(({ subscriptionId }) => subscriptionId === gone.id)).toHaveLength(1);
     await becomes(await publish(gone), 'delivered');
     await admin.post(`/admin/v1/deliveries/${gone.waiting}/${gone.id}/retry`);
     await becomes(gone.waiting, 'delivered');

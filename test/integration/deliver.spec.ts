@@ -1,5 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
+import { Admission } from '../../src/endpoints/admission.service.js';
+import { HoldRule } from '../../src/endpoints/hold-rule.service.js';
+import type { OpenEndpoints } from '../../src/endpoints/open-endpoints.service.js';
+import { DeliveryRecords } from '../../src/delivery/delivery-records.service.js';
+import type { OpenEndpoint } from '../../src/ledger/open-endpoints.js';
+import { OperationalEvents, type OperationalEvent } from '../../src/operational-events/operational-events.service.js';
 import { Decider } from '../../src/delivery/decider.service.js';
 import { DeliverService } from '../../src/delivery/deliver.service.js';
 import { filteredCounted } from '../../src/delivery/delivery.counters.js';
@@ -8,6 +14,8 @@ import { Idempotency } from '../../src/idempotency/idempotency.service.js';
 import { handOutDue } from '../../src/ledger/hand-out-due.js';
 import { putBack } from '../../src/ledger/put-back.js';
 import type { Delivery } from '../../src/ledger/delivery.js';
+import { defaultRetryPolicy } from '../../src/retry-policy/retry-schedule.js';
+import type { RetryPolicies } from '../../src/retry-policy/retry-policies.service.js';
 import { systemClock } from '../../src/infra/clock.js';
 import type { Outcome } from '../../src/ledger/settle.service.js';
 import type { Subscription } from '../../src/subscriptions/subscription.js';
@@ -28,6 +36,10 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
   let subscription: Subscription | undefined;
   let outcome: Outcome;
   let calls: number;
+  /** The open endpoint that the callback URL leads to. */
+  let open: OpenEndpoint | undefined;
+  let mayProbe: boolean;
+  let reported: OperationalEvent[];
   let deliver: DeliverService;
 
   beforeAll(async () => {
@@ -58,24 +70,30 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
       ordering: 'none',
     };
     calls = 0;
+    reported = [];
+    const events = new OperationalEvents();
+    jest.spyOn(events, 'report').mockImplementation((event) => void reported.push(event));
     // One call a delivery; the test decides its outcome.
     const send = async () => {
       calls += 1;
       return { kind: 'answered', status: 200, retryAfter: undefined, durationMs: 1, excerpt: '' };
     };
     const nothing = {} as never;
-    const decider = new Decider(nothing, nothing, test.heartbeat, nothing);
+    const policies = { for: () => defaultRetryPolicy } as unknown as RetryPolicies;
+    open = undefined;
+    mayProbe = false;
+    const openEndpoints = { of: () => open, claimProbe: () => Promise.resolve(mayProbe) } as unknown as OpenEndpoints;
+    const decider = new Decider(nothing, policies, test.heartbeat, nothing, openEndpoints);
     jest.spyOn(decider, 'decide').mockImplementation(() => Promise.resolve(outcome));
     deliver = new DeliverService(
       test.config,
       systemClock,
       { find: () => subscription } as unknown as SubscriptionsService,
       new Idempotency(opened.stores[0], { processId: opened.living } as typeof test.heartbeat),
-      test.claims,
+      new Admission(test.config, new HoldRule(openEndpoints), openEndpoints, test.heartbeat, systemClock),
       { send } as unknown as Sender,
       decider,
-      test.settlements,
-      test.inHand,
+      new DeliveryRecords(systemClock, test.settlements, test.holds, test.claims, test.inHand, nothing, events),
     );
   });
   afterEach(async () => {
@@ -84,7 +102,10 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
   });
 
   const run = (delivery: Delivery) =>
-    deliver.deliver({ ...delivery, body: Buffer.from('{}') }, new AbortController().signal);
+    deliver.deliver(
+      { ...delivery, body: Buffer.from('{}') },
+      { bodies: {} as never, onBegun: () => {}, stopping: new AbortController().signal },
+    );
 
   /** It is sent, with that outcome, which never reaches the ledger; then it is handed out again. */
   async function runUnheard(sent: Outcome): Promise<Delivery> {
@@ -160,6 +181,83 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
     const row = (await test.row(delivery!))!;
     expect(row).toMatchObject({ state: 'queued', process: test.heartbeat.processId });
     expect(row.due_in_ms).toBeLessThan(test.config.settings.NOTIFICATION_REQUESTS_TIMEOUT * 1000 + 10_000);
+  });
+
+  describe('to a parked endpoint', () => {
+    const parked = (nextProbeInMs: number): OpenEndpoint => ({
+      address: 'http://receiver',
+      openedAt: new Date('2026-11-22T12:00:00Z'),
+      reason: 'ECONNREFUSED',
+      failures: 5,
+      probes: 0,
+      nextProbeAt: new Date(Date.now() + nextProbeInMs),
+      probeInMs: nextProbeInMs,
+    });
+    const dayLater = () => jest.spyOn(test.heartbeat, 'ledgerNow').mockReturnValue(Date.now() + 24 * 60 * minuteMs);
+    beforeEach(() => {
+      open = parked(minuteMs);
+      outcome = delivered;
+    });
+
+    it('is held, at no cost of an attempt', async () => {
+      const [delivery] = await test.accept();
+      await run(delivery!);
+      expect(calls).toBe(0);
+      expect(await test.row(delivery!)).toMatchObject({ state: 'held', attempts: 0, due_in_ms: null });
+    });
+
+    it('is sent when it was released: it is the probe', async () => {
+      const [delivery] = await test.accept();
+      await run({ ...delivery!, isReleased: true });
+      expect([calls, await test.state(delivery!)]).toEqual([1, 'delivered']);
+    });
+
+    it('is sent when a probe is due, so that a delivery that is alone keeps its schedule; once', async () => {
+      const [first, second] = await test.accept(2);
+      open = parked(-1);
+      mayProbe = true;
+      await run(first!);
+      await run(second!);
+      expect(calls).toBe(1);
+      expect([await test.state(first!), await test.state(second!)]).toEqual(['delivered', 'held']);
+    });
+
+    it('ends as failed when it is older than the whole span of its retry policy, and says why', async () => {
+      const [delivery] = await test.accept();
+      dayLater();
+      await run(delivery!);
+      const reason = 'its endpoint http://receiver is parked since 2026-11-22T12:00:00.000Z: ECONNREFUSED';
+      expect(calls).toBe(0);
+      expect(await test.row(delivery!)).toMatchObject({ state: 'failed', attempts: 0, last_error: reason });
+      const { notificationId, subscriptionId } = delivery!;
+      expect(reported).toEqual([{ event: 'delivery.dead', notificationId, subscriptionId, state: 'failed', reason }]);
+    });
+
+    it('is sent whatever its age, when the endpoint is closed', async () => {
+      const [delivery] = await test.accept();
+      open = undefined;
+      dayLater();
+      await run(delivery!);
+      expect(await test.state(delivery!)).toBe('delivered');
+    });
+  });
+
+  it('holds the delivery of a subscription that is paused', async () => {
+    const [delivery] = await test.accept();
+    subscription = { ...subscription!, pausedAt: new Date() };
+    await run(delivery!);
+    expect(calls).toBe(0);
+    expect(await test.state(delivery!)).toBe('held');
+  });
+
+  it('reports a delivery that died, and none that is tried again', async () => {
+    const [first, second] = await test.accept(2);
+    outcome = retry;
+    await run(first!);
+    expect(reported).toEqual([]);
+    outcome = failed;
+    await run(second!);
+    expect(reported).toMatchObject([{ event: 'delivery.dead', state: 'failed', reason: 'HTTP 503' }]);
   });
 
   const lockOf = ({ notificationId, subscriptionId }: Delivery) => ({

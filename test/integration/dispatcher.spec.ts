@@ -344,7 +344,7 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
 
     it('leaves to the workers what is queued or being sent', async () => {
       const [queued, sending] = await test.accept(2);
-      await test.claims.claim(sending!);
+      await test.claims.claim(sending!, 10_000);
       for (const { subscriptionId } of [queued!, sending!])
         await inTransaction((manager) => noteEnding(manager, subscriptionId, 'cancelled', 7));
       await process.recover();

@@ -54,7 +54,12 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     test = await TestLedger.open(prepared.settings);
     await test.heartbeat.onApplicationBootstrap();
     catalogue = new Catalogue(test.postgres);
-    subscriptions = new SubscriptionsService(catalogue, new SubscriptionDirectory(catalogue, test.postgres));
+    subscriptions = new SubscriptionsService(
+      catalogue,
+      new SubscriptionDirectory(catalogue, test.postgres),
+      test.postgres,
+      new OperationalEvents(),
+    );
     openEndpoints = new OpenEndpoints(test.postgres, new OperationalEvents());
     releaser = newReleaser();
   });
@@ -213,7 +218,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
       [paused],
     );
     await catalogue.refresh();
-    await lookNow(test.postgres, paused);
+    await lookNow(test.postgres.dataSource.manager, paused);
     expect(await releaser.releaseHeld(running)).toBe(5);
     expect(enqueued.map(({ notificationId }) => notificationId).toSorted()).toEqual(
       deliveries.map(({ notificationId }) => notificationId),

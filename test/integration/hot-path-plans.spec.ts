@@ -4,6 +4,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { readSettings } from '../../src/config/settings.js';
 import { preferIndexes, Postgres } from '../../src/infra/postgres/postgres.js';
 import { claimItems } from '../../src/ledger/claim-sending.service.js';
+import { dropItems, forgetDropItem, newestHeldItem } from '../../src/ledger/drop-held.js';
 import { endItems as endOfSubscription } from '../../src/ledger/end-of-subscription.js';
 import { endItems } from '../../src/ledger/end-sending.js';
 import { freeItems as freeAfterLease } from '../../src/ledger/free-after-lease.js';
@@ -13,6 +14,7 @@ import { findDue, handOutDueItems } from '../../src/ledger/hand-out-due.js';
 import { keepItems, leaveItems } from '../../src/ledger/keep-in-hand.service.js';
 import { createPartition, dayOfId, partitionsBetween } from '../../src/ledger/partitions.js';
 import { putBackItems } from '../../src/ledger/put-back.js';
+import { readHeldItems } from '../../src/ledger/read-held.js';
 import { settleResults } from '../../src/ledger/settle.service.js';
 import { findStillQueued } from '../../src/ledger/still-queued.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
@@ -185,6 +187,21 @@ describe('a statement about deliveries', () => {
         expect(found).toBe(
           "Index Scan delivery_unsent ((subscription_id = $1) AND (state >= 'waiting'::delivery_state) AND (state <= 'held'::delivery_state))",
         );
+        const newestId = "'ffffffff-ffff-7fff-bfff-ffffffffffff'"; // NULL would leave no partition to look at
+        for (const [{ name, text }, ...values] of [
+          [dropItems, 'NULL', newestId, 'NULL'],
+          [forgetDropItem, 'NULL', newestId],
+          [newestHeldItem, 'NULL'],
+          [readHeldItems, 'NULL', 'NULL'],
+        ] as const) {
+          const [way] = scansOf('delivery', await genericPlan(text, values)).map(wayOf);
+          expect([name, way]).toEqual([
+            name,
+            expect.stringMatching(
+              /^Index (Only )?Scan delivery_unsent \(\(subscription_id = \$1\) AND \(state = 'held'::delivery_state\)( AND .*)?\)$/,
+            ),
+          ]);
+        }
       },
     );
   });
@@ -198,11 +215,12 @@ describe('a statement about deliveries', () => {
   const wayOf = (node: PlanNode): string =>
     [node['Node Type'], indexOf(node), ...(node['Index Cond'] ? [node['Index Cond']] : [])].join(' ');
 
-  async function genericPlan(text: string): Promise<PlanNode> {
+  /** @param values in SQL, for a statement whose plan depends on whether they are NULL */
+  async function genericPlan(text: string, values?: readonly string[]): Promise<PlanNode> {
     await client.query(`PREPARE explained AS ${text}`);
     const count = Math.max(0, ...[...text.matchAll(/\$(\d+)/g)].map(([, number]) => Number(number)));
     const { rows } = await client.query<Explained>(
-      `EXPLAIN (FORMAT JSON) EXECUTE explained ${count === 0 ? '' : `(${Array<string>(count).fill('NULL').join()})`}`,
+      `EXPLAIN (FORMAT JSON) EXECUTE explained ${count === 0 ? '' : `(${(values ?? Array<string>(count).fill('NULL')).join()})`}`,
     );
     await client.query('DEALLOCATE explained');
     return rows[0]!['QUERY PLAN'][0].Plan;

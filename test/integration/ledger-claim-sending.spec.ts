@@ -14,10 +14,11 @@ import { putBack } from '../../src/ledger/put-back.js';
 import { retryNow } from '../../src/ledger/retry-now.js';
 import type { Delivery } from '../../src/ledger/delivery.js';
 import { unknownCounted } from '../../src/ledger/ledger.counters.js';
-import { attemptNumber, delivered, ended, held, retried, TestLedger } from '../support/ledger.js';
+import { attemptNumber, delivered, ended, retried, TestLedger } from '../support/ledger.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
 
 Logger.overrideLogger(false);
+const timeoutMs = 10_000;
 
 describe.each(stacks)('the right to send, given once, on the $name stack', (stack) => {
   let prepared: PreparedStack;
@@ -47,13 +48,14 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
       [test.heartbeat.processId, interval],
     );
   };
+  const claim = (delivery: Delivery) => test.claims.claim(delivery, timeoutMs);
   const accept = async (): Promise<Delivery> => (await test.accept())[0]!;
 
   it('goes to one of many that ask for it at the same time', async () => {
     const delivery = await accept();
-    const answers = await Promise.all(Array.from({ length: 50 }, () => test.claims.claim(delivery)));
+    const answers = await Promise.all(Array.from({ length: 50 }, () => claim(delivery)));
     expect(answers.filter((isMine) => isMine)).toHaveLength(1);
-    expect(await test.claims.claim(delivery)).toBe(false);
+    expect(await claim(delivery)).toBe(false);
     expect(await test.row(delivery)).toMatchObject({
       state: 'sending',
       process: test.heartbeat.processId,
@@ -74,8 +76,8 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
             : test.postgres.query(one, values),
       },
     }) as Postgres;
-    const claims = new SendingClaims(broken, test.heartbeat, test.config);
-    const answers = await Promise.allSettled([today, tomorrow, dropped].map((each) => claims.claim(each)));
+    const claims = new SendingClaims(broken, test.heartbeat);
+    const answers = await Promise.allSettled([today, tomorrow, dropped].map((each) => claims.claim(each, timeoutMs)));
     expect(answers).toEqual([
       { status: 'fulfilled', value: true },
       { status: 'rejected', reason: new Error('the connection broke') },
@@ -88,7 +90,7 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
     await putBack(test.postgres, [old], 0);
     await handOutDue(test.postgres, 10, null);
     const current = { ...old, generation: 2 };
-    expect(await Promise.all([old, current, old].map((each) => test.claims.claim(each)))).toEqual([false, true, false]);
+    expect(await Promise.all([old, current, old].map((each) => claim(each)))).toEqual([false, true, false]);
   });
 
   it.each(['waiting', 'held', 'cancelled', 'failed', 'expired', 'unknown', 'delivered'])(
@@ -96,15 +98,15 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
     async (state) => {
       const delivery = await accept();
       await test.sql('UPDATE delivery SET state = $1 WHERE notification_id = $2', [state, delivery.notificationId]);
-      expect(await test.claims.claim(delivery)).toBe(false);
+      expect(await claim(delivery)).toBe(false);
       expect(await test.state(delivery)).toBe(state);
     },
   );
 
   it('is not touched by other messages that find the same delivery queued', async () => {
     const delivery = await accept();
-    expect(await test.claims.claim(delivery)).toBe(true);
-    await test.settlements.settle(held(delivery));
+    expect(await claim(delivery)).toBe(true);
+    await test.holds.hold(delivery, 'endpoint-busy');
     await test.settlements.settle(retried(delivery, 0));
     for (const state of ['failed', 'expired', 'cancelled'] as const)
       await test.settlements.settle(ended(delivery, state));
@@ -122,12 +124,11 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
     expect((await handOutDue(test.postgres, 100, null)).deliveries).toEqual([]);
   });
 
-  it.each(['waiting', 'held', 'failed', 'unknown'] as const)('ends with what its process says: %s', async (state) => {
+  it.each(['waiting', 'failed', 'unknown'] as const)('ends with what its process says: %s', async (state) => {
     const delivery = await accept();
-    await test.claims.claim(delivery);
+    await claim(delivery);
     const attempt = attemptNumber(1);
-    if (state === 'held') await test.settlements.settle({ ...held(delivery), from: 'sending' });
-    else if (state === 'waiting') await test.settlements.settle({ ...retried(delivery, 0), from: 'sending' });
+    if (state === 'waiting') await test.settlements.settle({ ...retried(delivery, 0), from: 'sending' });
     else await test.settlements.settle({ ...delivery, from: 'sending', state, attempt });
     expect(await test.row(delivery)).toMatchObject({
       state,
@@ -144,7 +145,7 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
 
   it('becomes unknown when its time is over, and delivered if a success is told all the same', async () => {
     const delivery = await accept();
-    await test.claims.claim(delivery);
+    await claim(delivery);
     expect(await endSending(test.postgres, 100)).toEqual([]);
     await test.age([delivery], 3_600_000);
     const { notificationId, subscriptionId } = delivery;
@@ -164,13 +165,13 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
   it('is counted as unknown once, by the dispatcher or by its process', async () => {
     const before = await unknown();
     const late = await accept();
-    await test.claims.claim(late);
+    await claim(late);
     await test.age([late], 3_600_000);
     await endSending(test.postgres, 100);
     await test.settlements.settle({ ...late, state: 'unknown', attempt: attemptNumber(1), from: 'sending' as const });
     expect(await unknown()).toBe(before + 1);
     const reported = await accept();
-    await test.claims.claim(reported);
+    await claim(reported);
     await test.settlements.settle({
       ...reported,
       state: 'unknown',
@@ -182,7 +183,7 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
 
   it('becomes unknown when its process is no more', async () => {
     const delivery = await accept();
-    await test.claims.claim(delivery);
+    await claim(delivery);
     await live('-1 ms');
     // As after an outage of Postgres: nobody could show signs of life.
     expect(await endSending(test.postgres, 100)).toEqual([]);
@@ -193,13 +194,13 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
 
   it('is given once more when an operator has an unknown delivery sent again', async () => {
     const delivery = await accept();
-    await test.claims.claim(delivery);
+    await claim(delivery);
     await test.age([delivery], 3_600_000);
     await endSending(test.postgres, 100);
     expect(await retryNow(test.postgres, delivery)).toBe('retried');
     const { deliveries } = await handOutDue(test.postgres, 10, null);
     expect(deliveries).toMatchObject([{ replays: 1, failures: 0 }]);
-    expect(await test.claims.claim(delivery)).toBe(false);
-    expect(await test.claims.claim(deliveries[0]!)).toBe(true);
+    expect(await claim(delivery)).toBe(false);
+    expect(await claim(deliveries[0]!)).toBe(true);
   });
 });

@@ -6,7 +6,7 @@ import { cancel } from '../../src/ledger/cancel.js';
 import { handOutDue } from '../../src/ledger/hand-out-due.js';
 import type { Delivery } from '../../src/ledger/delivery.js';
 import type { Settlement } from '../../src/ledger/settle.service.js';
-import { attemptNumber, delivered, ended, held, retried, TestLedger } from '../support/ledger.js';
+import { attemptNumber, delivered, ended, retried, TestLedger } from '../support/ledger.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
 
 Logger.overrideLogger(false);
@@ -79,9 +79,19 @@ describe.each(stacks)('settling on the $name stack', (stack) => {
 
   it('counts nothing for a delivery that was not sent', async () => {
     const delivery = await accept();
-    await settle(held(delivery, 500));
+    await test.holds.hold(delivery, 'endpoint-busy');
     expect(await test.row(delivery)).toMatchObject({ state: 'held', attempts: 0, failures: 0, last_status: null });
     expect(await test.attempts(delivery)).toEqual([]);
+  });
+
+  it('keeps why a delivery ended that was not sent', async () => {
+    const delivery = await accept();
+    await settle({ ...ended(delivery), attempt: null, reason: 'its endpoint was parked' });
+    expect(await test.row(delivery)).toMatchObject({
+      state: 'failed',
+      attempts: 0,
+      last_error: 'its endpoint was parked',
+    });
   });
 
   it('changes no row when a result is written twice', async () => {
@@ -163,7 +173,7 @@ describe.each(stacks)('settling on the $name stack', (stack) => {
     const delivery = await accept();
     await settle(ended(delivery, state));
     await settle(retried(delivery, 0, 2));
-    await settle({ ...delivery, from: 'queued', state: 'held', delayMs: 0, attempt: null });
+    await test.holds.hold(delivery, 'endpoint-busy');
     expect(await test.row(delivery)).toMatchObject({ state, has_ended: true, due_in_ms: null });
   });
 

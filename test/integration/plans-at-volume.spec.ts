@@ -5,9 +5,10 @@ import { readSettings } from '../../src/config/settings.js';
 import { attempts, exceeds, one, page, rangeEnd } from '../../src/deliveries/find-deliveries.js';
 import { preferIndexes, Postgres } from '../../src/infra/postgres/postgres.js';
 import { valuesOf, type Statement, type Values } from '../../src/infra/postgres/statement.js';
-import { claimItems } from '../../src/ledger/claim-sending.service.js';
+import { claimItems, claims } from '../../src/ledger/claim-sending.service.js';
 import { cancelOne } from '../../src/ledger/cancel.js';
 import { deliveryStates, handedOut, type DeliveryState } from '../../src/ledger/delivery.js';
+import { dropItems, forgetDropItem, newestHeldItem } from '../../src/ledger/drop-held.js';
 import { endItems as endOfSubscription } from '../../src/ledger/end-of-subscription.js';
 import { endItems as endSending } from '../../src/ledger/end-sending.js';
 import { freeItems as freeAfterLease } from '../../src/ledger/free-after-lease.js';
@@ -22,6 +23,7 @@ import { createPartition, dayOfId, partitionsBetween } from '../../src/ledger/pa
 import { putBackItems } from '../../src/ledger/put-back.js';
 import { findBodies } from '../../src/ledger/read-bodies.js';
 import { releaseItems } from '../../src/ledger/release.js';
+import { readHeldItems } from '../../src/ledger/read-held.js';
 import { retryOne } from '../../src/ledger/retry-now.js';
 import { results, settleResults } from '../../src/ledger/settle.service.js';
 import { findState } from '../../src/ledger/state-of.js';
@@ -35,6 +37,7 @@ const dayMs = 86_400_000;
 const ending = randomUUID();
 /** A subscription of which much is held for its order, and nothing else. */
 const ordered = randomUUID();
+const newestId = 'ffffffff-ffff-7fff-bfff-ffffffffffff';
 /** Of each state. A million take minutes to write; `npm run volume` has those. */
 const rows = 10_000;
 /**
@@ -68,6 +71,7 @@ describe('with much in every state, the cost of a statement is that of its own w
        VALUES ('alive', '{}', now() + interval '1 hour'), ('dead', '{}', now() - interval '1 hour')`,
     );
     await admin.query(`INSERT INTO subscription_ending VALUES ($1, 'cancelled', 1)`, [ending]);
+    await admin.query('INSERT INTO held_drop VALUES ($1, $2)', [ending, newestId]);
     // UUIDs of version 7 in the order of a day, all of today.
     await admin.query(
       `INSERT INTO notification (id, channel, publisher, body)
@@ -150,6 +154,10 @@ describe('with much in every state, the cost of a statement is that of its own w
     [freeTooLongItems, { subscription: ordered, before: 'ffffffff-ffff-ffff-ffff-ffffffffffff', limit: 1000 }],
     [forgetItem, { subscription: ordered, idle_ms: 60_000 }],
     [claimLooksItems, { claim_ms: 5000, limit: 64 }],
+    [newestHeldItem, { subscription: ending }],
+    [readHeldItems, { subscription: ending, limit: 10_000 }],
+    [dropItems, { subscription: ending, up_to: newestId, limit: 1000 }],
+    [forgetDropItem, { subscription: ending, up_to: newestId }],
     [sweepProcesses, {}],
   ];
 
@@ -179,7 +187,7 @@ describe('with much in every state, the cost of a statement is that of its own w
     const statements: [Statement, Values][] = [
       [holdItems(day), holds.bind([{ ...delivery, reason: 'endpoint-busy' }])],
       [settleResults(day), results.bind([delivered(delivery)])],
-      [claimItems(day), { ...given, limit_ms: 1000, process: 'alive' }],
+      [claimItems(day), { ...claims.bind([{ ...delivery, timeoutMs: 1000 }]), process: 'alive' }],
       [keepItems(day), { ...given, lease_ms: 1000, process: 'alive' }],
       [leaveItems(day), { ...given, lease_ms: 1000, process: 'alive' }],
       [putBackItems(day), { ...given, delay_ms: 1000 }],
@@ -228,7 +236,7 @@ describe('with much in every state, the cost of a statement is that of its own w
       delivery_due: ['any-due', 'hand-out-due'],
       delivery_queued: ['free-queued-before', 'any-queued-for', 'free-after-lease'],
       delivery_process: ['free-of-dead-processes'],
-      delivery_unsent: ['end-of-subscription'],
+      delivery_unsent: ['end-of-subscription', 'read-held', 'drop-held', 'forget-held-drop'],
       delivery_held: ['release', 'free-held-too-long'],
       delivery_released: ['release'],
       delivery_held_expiry: ['free-held-expired'],

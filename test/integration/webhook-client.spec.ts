@@ -52,6 +52,7 @@ describe('a call to a receiver', () => {
   let receiver: Receiver;
   let raw: RawReceiver | undefined;
   let client: UndiciWebhookClient;
+  let timeoutMs: number;
 
   beforeEach(async () => {
     receiver = await Receiver.start();
@@ -66,7 +67,9 @@ describe('a call to a receiver', () => {
   });
 
   function newClient(settings: Record<string, string> = {}): UndiciWebhookClient {
-    return new UndiciWebhookClient(readSettings({ NOTIFICATION_REQUESTS_TIMEOUT: '20', ...settings }));
+    const read = readSettings({ NOTIFICATION_REQUESTS_TIMEOUT: '20', ...settings });
+    timeoutMs = read.NOTIFICATION_REQUESTS_TIMEOUT * 1000;
+    return new UndiciWebhookClient(read);
   }
 
   async function useClient(settings: Record<string, string>): Promise<void> {
@@ -75,7 +78,8 @@ describe('a call to a receiver', () => {
   }
 
   function request(parts: Partial<WebhookRequest> = {}): WebhookRequest {
-    return { url: receiver.url, headers: { 'content-type': 'application/json' }, body: Buffer.from('{}'), ...parts };
+    const [headers, body] = [{ 'content-type': 'application/json' }, Buffer.from('{}')];
+    return { url: receiver.url, headers, body, timeoutMs, ...parts };
   }
 
   async function postRaw(text: string): Promise<WebhookResponse> {
@@ -94,7 +98,7 @@ describe('a call to a receiver', () => {
       'webhook-attempt': '3',
     };
     const url = `${receiver.url}/deep%20path/;x=1?a=b&c=%26#fragment`;
-    const response = await client.post({ url, headers, body });
+    const response = await client.post({ url, headers, body, timeoutMs });
     expect(response).toEqual({
       kind: 'answered',
       status: 204,

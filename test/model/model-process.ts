@@ -4,11 +4,13 @@ import { AttemptReporter } from '../../src/delivery/attempt-reporter.service.js'
 import { InProcessAttemptStates } from '../../src/delivery/attempt-states.in-process.js';
 import { ChunkLoader } from '../../src/delivery/chunk-loader.service.js';
 import { Decider } from '../../src/delivery/decider.service.js';
+import { DeliveryRecords } from '../../src/delivery/delivery-records.service.js';
 import { DeliverService } from '../../src/delivery/deliver.service.js';
 import { Sender } from '../../src/delivery/sender.service.js';
 import { Worker } from '../../src/delivery/worker.service.js';
 import { Dispatcher } from '../../src/dispatching/dispatcher.service.js';
 import { Releaser } from '../../src/dispatching/releaser.service.js';
+import { Admission } from '../../src/endpoints/admission.service.js';
 import { HoldRule } from '../../src/endpoints/hold-rule.service.js';
 import { OpenEndpoints } from '../../src/endpoints/open-endpoints.service.js';
 import { PostgresIdempotencyStore } from '../../src/idempotency/idempotency-store.postgres.js';
@@ -16,11 +18,12 @@ import { Idempotency } from '../../src/idempotency/idempotency.service.js';
 import type { Clock } from '../../src/infra/clock.js';
 import type { Postgres } from '../../src/infra/postgres/postgres.js';
 import { SendingClaims } from '../../src/ledger/claim-sending.service.js';
+import { Holds } from '../../src/ledger/hold.service.js';
 import { DeliveriesInHand } from '../../src/ledger/keep-in-hand.service.js';
 import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
 import { Settlements } from '../../src/ledger/settle.service.js';
-import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
 import { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
+import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
 import { PublishService } from '../../src/publishing/publish.service.js';
 import type { Publication } from '../../src/publishing/publication.js';
 import { InProcessDeliveryQueue } from '../../src/queue/delivery-queue.in-process.js';
@@ -55,9 +58,10 @@ export class ModelProcess {
   private readonly publishing: PublishService;
   private readonly dispatcher: Dispatcher;
   private readonly releaser: Releaser;
-  private readonly openEndpoints: OpenEndpoints;
   private readonly progress: QueueProgress;
   private readonly worker: Worker;
+  private readonly openEndpoints: OpenEndpoints;
+  private readonly admission: Admission;
   private readonly stopping = new AbortController();
   private readonly running = new Set<string>();
 
@@ -71,7 +75,8 @@ export class ModelProcess {
     const heartbeat = new Heartbeat(postgres, config, clock);
     const catalogue = new Catalogue(postgres);
     const directory = new SubscriptionDirectory(catalogue, postgres);
-    const subscriptions = new SubscriptionsService(catalogue, directory);
+    const events = new OperationalEvents();
+    const subscriptions = new SubscriptionsService(catalogue, directory, postgres, events);
     const policies = new RetryPolicies(postgres, catalogue);
     const queue = broker
       ? new ModelQueue(broker, number)
@@ -81,26 +86,30 @@ export class ModelProcess {
     const webhooks = new ModelWebhookClient(receiver, number);
     const reporter = new AttemptReporter(new InProcessAttemptStates(), heartbeat, config);
     const inHand = new DeliveriesInHand(postgres, heartbeat, config);
+    this.openEndpoints = new OpenEndpoints(postgres, events);
+    const holdRule = new HoldRule(this.openEndpoints);
+    this.admission = new Admission(config, holdRule, this.openEndpoints, heartbeat, clock);
+    const claims = new SendingClaims(postgres, heartbeat);
+    const settlements = new Settlements(postgres);
+    const holds = new Holds(postgres);
+    const records = new DeliveryRecords(clock, settlements, holds, claims, inHand, subscriptions, events);
     const deliver = new DeliverService(
       config,
       clock,
       subscriptions,
       new Idempotency(new PostgresIdempotencyStore(postgres), heartbeat),
-      new SendingClaims(postgres, heartbeat, config),
-      new Sender(webhooks, reporter),
-      new Decider(catalogue, policies, heartbeat, reporter),
-      new Settlements(postgres),
-      inHand,
+      this.admission,
+      new Sender(webhooks, reporter, config),
+      new Decider(catalogue, policies, heartbeat, reporter, this.openEndpoints),
+      records,
     );
     const loader = new ChunkLoader(catalogue, postgres, heartbeat);
     const partitions = new PartitionKeeper(around.postgres);
     this.catalogue = catalogue;
     this.heartbeat = heartbeat;
     this.progress = new QueueProgress(postgres, heartbeat);
-    this.worker = new Worker(config, clock, queue, this.progress, loader, deliver, inHand, webhooks);
+    this.worker = new Worker(clock, queue, this.progress, loader, deliver, this.admission, inHand, webhooks);
     this.dispatcher = new Dispatcher(postgres, enqueuer, position);
-    this.openEndpoints = new OpenEndpoints(postgres, new OperationalEvents());
-    const holdRule = new HoldRule(this.openEndpoints);
     this.publishing = new PublishService(
       catalogue,
       directory,
@@ -119,6 +128,7 @@ export class ModelProcess {
     await process.heartbeat.onApplicationBootstrap();
     await process.catalogue.refresh();
     process.progress.onApplicationBootstrap();
+    process.admission.onApplicationBootstrap();
     await process.worker.onApplicationBootstrap();
     return process;
   }
@@ -170,6 +180,7 @@ export class ModelProcess {
   kill(): void {
     const { gates, receiver, broker } = this.around;
     this.state = 'ended';
+    this.admission.onModuleDestroy();
     gates.close(this.number);
     receiver.end(this.number);
     broker?.end(this.number);

@@ -5,6 +5,7 @@ import { statement } from '../../src/infra/postgres/statement.js';
 import { cancel } from '../../src/ledger/cancel.js';
 import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
 import { retryNow } from '../../src/ledger/retry-now.js';
+import { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
 import { RetryPolicies } from '../../src/retry-policy/retry-policies.service.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
@@ -45,7 +46,8 @@ export class World {
     const broker = hasBroker ? new ModelBroker(gates) : undefined;
     this.around = { postgres, settings, clock: time, gates, receiver, broker };
     const catalogue = new Catalogue(postgres);
-    const subscriptions = new SubscriptionsService(catalogue, new SubscriptionDirectory(catalogue, postgres));
+    const directory = new SubscriptionDirectory(catalogue, postgres);
+    const subscriptions = new SubscriptionsService(catalogue, directory, postgres, new OperationalEvents());
     const policies = new RetryPolicies(postgres, catalogue);
     this.operator = { subscriptions, policies };
     this.judge = new Judge(postgres, receiver, time, this.story);

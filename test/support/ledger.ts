@@ -44,7 +44,7 @@ export class TestLedger {
     readonly heartbeat: Heartbeat,
   ) {
     this.settlements = new Settlements(postgres);
-    this.claims = new SendingClaims(postgres, heartbeat, config);
+    this.claims = new SendingClaims(postgres, heartbeat);
     this.inHand = new DeliveriesInHand(postgres, heartbeat, config);
     this.holds = new Holds(postgres);
   }
@@ -210,13 +210,6 @@ export const retried = (delivery: Delivery, delayMs = 25_000, number = delivery.
   state: 'waiting' as const,
   delayMs,
   attempt: attemptNumber(number),
-});
-
-export const held = (delivery: Delivery, delayMs = 0) => ({
-  ...queued(delivery),
-  state: 'held' as const,
-  delayMs,
-  attempt: null,
 });
 
 export const ended = (delivery: Delivery, state: 'failed' | 'expired' | 'cancelled' = 'failed') => ({

@@ -11,3 +11,8 @@ export const releasedCounted = new Counter({
   help: 'Held deliveries that were released: as probes of a parked endpoint, or as fast as endpoint and rate allow.',
   labelNames: ['as'],
 });
+
+export const inLineGauge = new Gauge({
+  name: 'heraut_deliveries_in_line',
+  help: 'Deliveries that wait in the memory of a worker until their endpoint has room, or the worker a place.',
+});

@@ -1,0 +1,68 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { Clock } from '../infra/clock.js';
+import { SendingClaims } from '../ledger/claim-sending.service.js';
+import type { Delivery, HeldReason } from '../ledger/delivery.js';
+import { Holds } from '../ledger/hold.service.js';
+import { DeliveriesInHand } from '../ledger/keep-in-hand.service.js';
+import { Settlements, type Outcome } from '../ledger/settle.service.js';
+import { OperationalEvents } from '../operational-events/operational-events.service.js';
+import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
+import { heldCounted } from './delivery.counters.js';
+import { untilItWorks } from './until-it-works.js';
+
+/** What a worker writes to the ledger of one delivery, repeated until it works. */
+@Injectable()
+export class DeliveryRecords {
+  private readonly logger = new Logger('Delivery');
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly settlements: Settlements,
+    private readonly holds: Holds,
+    private readonly claims: SendingClaims,
+    private readonly inHand: DeliveriesInHand,
+    private readonly subscriptions: SubscriptionsService,
+    private readonly events: OperationalEvents,
+  ) {}
+
+  async settle(delivery: Delivery, outcome: Outcome, from: 'queued' | 'sending', stopping: AbortSignal): Promise<void> {
+    const { notificationId, subscriptionId, generation } = delivery;
+    const settlement = { notificationId, subscriptionId, generation, from, ...outcome };
+    await untilItWorks(() => this.settlements.settle(settlement), this.clock, stopping);
+    const { state, attempt } = outcome;
+    if (state === 'failed' || state === 'expired' || state === 'unknown') {
+      const reason = attempt?.error ?? outcome.reason ?? null;
+      this.events.report({ event: 'delivery.dead', notificationId, subscriptionId, state, reason });
+    }
+    // 410: nothing more should ever be sent there (Standard Webhooks; RFC 9110 §15.5.11).
+    if (attempt?.status === 410) await this.disable(subscriptionId);
+  }
+
+  /** It may not be sent now: a dispatcher releases it. */
+  async hold(delivery: Delivery, reason: HeldReason, stopping: AbortSignal): Promise<void> {
+    heldCounted.inc({ reason });
+    await untilItWorks(() => this.holds.hold(delivery, reason), this.clock, stopping);
+  }
+
+  /**
+   * @param timeoutMs that its call may take
+   * @returns false: it was settled, handed out again, cancelled, or claimed before
+   */
+  claim(delivery: Delivery, timeoutMs: number, stopping: AbortSignal): Promise<boolean> {
+    return untilItWorks(() => this.claims.claim(delivery, timeoutMs), this.clock, stopping);
+  }
+
+  /** Another message of it is being sent; it is handed out again unless settled in `leaseMs`. */
+  leaveToHolder(delivery: Delivery, leaseMs: number, stopping: AbortSignal): Promise<void> {
+    return untilItWorks(() => this.inHand.leaveToHolder(delivery, leaseMs), this.clock, stopping);
+  }
+
+  private async disable(subscriptionId: string): Promise<void> {
+    try {
+      await this.subscriptions.disable(subscriptionId);
+    } catch (error) {
+      // Its next delivery will be answered 410 as well.
+      this.logger.warn({ event: 'subscription.disable-failed', subscriptionId, error });
+    }
+  }
+}

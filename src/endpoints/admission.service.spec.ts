@@ -1,0 +1,176 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { readSettings } from '../config/settings.js';
+import type { Clock } from '../infra/clock.js';
+import type { Delivery, HeldReason } from '../ledger/delivery.js';
+import type { OpenEndpoint } from '../ledger/open-endpoints.js';
+import type { Heartbeat } from '../liveness/heartbeat.service.js';
+import type { Subscription } from '../subscriptions/subscription.js';
+import { Admission } from './admission.service.js';
+import { HoldRule } from './hold-rule.service.js';
+import type { OpenEndpoints } from './open-endpoints.service.js';
+import { originOf } from './origin.js';
+import type { Place } from './room.js';
+import { well, type Verdict } from './verdict.js';
+
+Logger.overrideLogger(false);
+
+const unanswered: Verdict = { kind: 'unanswered', reason: 'ECONNRESET' };
+const troubled = (askedDelayMs?: number): Verdict => ({ kind: 'troubled', reason: 'HTTP 503', askedDelayMs });
+const url = 'http://receiver/hook';
+const origin = 'http://receiver';
+
+describe('admission', () => {
+  let nowMs: number;
+  let opened: Map<string, unknown[]>;
+  let closed: string[];
+  let failing: Error | undefined;
+  let openEndpoints: OpenEndpoints;
+  let admission: Admission;
+  let count: number;
+
+  beforeEach(() => {
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
+    nowMs = 0;
+    count = 0;
+    opened = new Map();
+    closed = [];
+    failing = undefined;
+    openEndpoints = {
+      of: (callbackUrl: string) => {
+        const address = [originOf(callbackUrl), callbackUrl].find((each) => opened.has(each));
+        return address === undefined ? undefined : ({ address, nextProbeAt: new Date(1e15) } as OpenEndpoint);
+      },
+      open: (address: string, ...rest: unknown[]) => {
+        if (failing) return Promise.reject(failing);
+        opened.set(address, rest);
+        return Promise.resolve();
+      },
+      close: (address: string) => {
+        opened.delete(address);
+        closed.push(address);
+        return Promise.resolve(true);
+      },
+    } as unknown as OpenEndpoints;
+    const heartbeat = { ledgerNow: () => nowMs } as unknown as Heartbeat;
+    const clock = { now: () => nowMs } as Clock;
+    admission = new Admission(
+      { settings: readSettings({}) },
+      new HoldRule(openEndpoints),
+      openEndpoints,
+      heartbeat,
+      clock,
+    );
+    admission.onApplicationBootstrap();
+  });
+  afterEach(() => {
+    admission.onModuleDestroy();
+    jest.useRealTimers();
+  });
+
+  const delivery = (isReleased = false) =>
+    ({ notificationId: String(++count), subscriptionId: 's', isReleased }) as Delivery;
+  const enter = (each = delivery(), callbackUrl = url) =>
+    admission.enter(each, {
+      id: 's',
+      callbackUrl,
+      maxConcurrency: null,
+      pausedAt: null,
+      ratePerSecond: null,
+    } as Subscription);
+  /** Sends one, with that end. */
+  async function send(verdict: Verdict, each = delivery(), callbackUrl = url): Promise<HeldReason | 'sent'> {
+    const place = await enter(each, callbackUrl);
+    if (typeof place === 'string') return place;
+    admission.begin(place);
+    admission.leave(place, verdict, 10, each);
+    admission.giveBack(place);
+    await new Promise((resolve) => setImmediate(resolve));
+    return 'sent';
+  }
+  async function sendMany(times: number, verdict: Verdict): Promise<void> {
+    for (let nr = 0; nr < times; nr++) await send(verdict);
+  }
+
+  it('parks the origin when as many deliveries in a row are not answered as the setting says', async () => {
+    await sendMany(4, unanswered);
+    expect(opened.size).toBe(0);
+    await send(unanswered);
+    expect([...opened]).toEqual([[origin, ['ECONNRESET', 5, undefined]]]);
+    expect(await send(well)).toBe('endpoint-parked');
+  });
+
+  it('parks the URL alone when it answers with errors, and its origin stays open to others', async () => {
+    await sendMany(5, troubled());
+    expect([...opened.keys()]).toEqual([url]);
+    expect(await send(well, delivery(), `${origin}/other`)).toBe('sent');
+  });
+
+  it('counts an error that was answered as a sign of life of the origin', async () => {
+    await sendMany(4, unanswered);
+    await send(troubled());
+    await sendMany(4, unanswered);
+    expect(opened.size).toBe(0);
+  });
+
+  it('counts nothing that was no call, or that we ended', async () => {
+    await sendMany(10, { kind: 'none' });
+    expect(opened.size).toBe(0);
+  });
+
+  it('parks an endpoint that asks for it, for that long', async () => {
+    await send(troubled(120_000));
+    expect([...opened]).toEqual([[url, ['HTTP 503', 1, 120_000]]]);
+    await send(troubled(0), delivery(), `${origin}/now`);
+    expect([...opened.keys()]).toEqual([url]);
+  });
+
+  it('lets one released delivery at a time find out about a parked endpoint, and the next one a moment later', async () => {
+    await sendMany(5, unanswered);
+    const probe = await enter(delivery(true));
+    expect(typeof probe).toBe('object');
+    expect(await enter(delivery(true))).toBe('endpoint-parked');
+    admission.giveBack(probe as Place);
+    expect(await enter(delivery(true))).toBe('endpoint-parked');
+    nowMs += 500;
+    expect(typeof (await enter(delivery(true)))).toBe('object');
+  });
+
+  it('closes it again when a call goes well', async () => {
+    await sendMany(5, unanswered);
+    expect(await send(well, delivery(true))).toBe('sent');
+    expect(closed).toEqual([origin]);
+    expect(await send(well)).toBe('sent');
+  });
+
+  it('closes the origin, not the URL, when the answer to a probe is an error', async () => {
+    await sendMany(5, unanswered);
+    await send(troubled(), delivery(true));
+    expect(closed).toEqual([origin]);
+    await sendMany(5, troubled());
+    nowMs += 1000;
+    await send(troubled(), delivery(true));
+    expect([...opened.keys()]).toEqual([url]);
+  });
+
+  it('parks an endpoint that hangs before the first call times out, and holds what waits for it', async () => {
+    for (let nr = 0; nr < 8; nr++) admission.begin((await enter()) as Place);
+    const waiting: unknown[] = [];
+    for (let ms = 0; ms < 2100; ms += 50) {
+      nowMs += 50;
+      void Promise.resolve(enter()).then((answer) => waiting.push(answer));
+      await jest.advanceTimersByTimeAsync(50);
+    }
+    expect([...opened.keys()]).toEqual([origin]);
+    expect(new Set(waiting)).toEqual(new Set(['endpoint-busy', 'endpoint-parked']));
+    expect(waiting).toHaveLength(2100 / 50);
+  });
+
+  it('tries again to park an endpoint when that could not be written', async () => {
+    failing = new Error('no connection');
+    await sendMany(5, unanswered);
+    failing = undefined;
+    await send(unanswered);
+    expect([...opened.keys()]).toEqual([origin]);
+  });
+});

@@ -1,0 +1,169 @@
+import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
+import { Config } from '../config/config.module.js';
+import { Clock } from '../infra/clock.js';
+import type { Delivery, DeliveryKey, HeldReason } from '../ledger/delivery.js';
+import type { OpenEndpoint } from '../ledger/open-endpoints.js';
+import { Heartbeat } from '../liveness/heartbeat.service.js';
+import type { Subscription } from '../subscriptions/subscription.js';
+import { CircuitBreakers } from './circuit-breaker.js';
+import { inLineGauge } from './endpoints.metrics.js';
+import { HoldRule } from './hold-rule.service.js';
+import { OpenEndpoints } from './open-endpoints.service.js';
+import type { Place } from './room.js';
+import { Rooms } from './rooms.js';
+import type { Verdict } from './verdict.js';
+
+const tickMs = 50;
+/** Between two probes of an endpoint by one worker: deliveries that were released before it opened come all at once. */
+const betweenProbesMs = 500;
+
+/**
+ * Says of each delivery whether a worker may send it now, and judges endpoints by what comes of the calls: the circuit breakers
+ * open and close by that alone.
+ */
+@Injectable()
+export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
+  private readonly logger = new Logger(Admission.name);
+  private readonly rooms: Rooms;
+  private readonly breakers: CircuitBreakers;
+  /** Endpoints that are being opened or closed. */
+  private readonly changing = new Set<string>();
+  /** Of open endpoints: when the last probe ended; Infinity while one is under way. */
+  private readonly probedAt = new Map<string, number>();
+  private ticking: NodeJS.Timeout | undefined;
+
+  constructor(
+    { settings }: Config,
+    private readonly holdRule: HoldRule,
+    private readonly openEndpoints: OpenEndpoints,
+    private readonly heartbeat: Heartbeat,
+    private readonly clock: Clock,
+  ) {
+    const now = () => clock.now();
+    this.rooms = new Rooms({ places: settings.MAX_IN_FLIGHT, perUrl: settings.MAX_IN_FLIGHT_PER_ENDPOINT, now });
+    this.breakers = new CircuitBreakers(settings.CIRCUIT_BREAKER_FAILURES, now);
+  }
+
+  onApplicationBootstrap(): void {
+    this.ticking = setInterval(() => this.tick(), tickMs).unref();
+  }
+
+  onModuleDestroy(): void {
+    clearInterval(this.ticking);
+  }
+
+  /**
+   * Gives a delivery room at its endpoint, and a place in the worker; a promise where it has to wait for them.
+   * @returns why it is held, where it gets none
+   */
+  enter(delivery: Delivery, subscription: Subscription): Place | HeldReason | Promise<Place | HeldReason> {
+    const reason = this.holdRule.beforeCall(subscription, delivery.isReleased);
+    const open = this.openEndpoints.of(subscription.callbackUrl);
+    if (reason === 'endpoint-parked' && open) return this.probeIfDue(subscription, open);
+    if (reason) return reason;
+    return open ? this.probe(subscription, open.address) : this.rooms.enter(subscription);
+  }
+
+  /** The call begins now. */
+  begin(place: Place): void {
+    this.rooms.begin(place);
+  }
+
+  /** The call of that delivery has ended. */
+  leave(place: Place, verdict: Verdict, durationMs: number, delivery: DeliveryKey): void {
+    this.rooms.leave(place, verdict, durationMs);
+    const { url, origin } = place.room;
+    if (verdict.kind === 'none') return;
+    if (verdict.kind === 'unanswered') return this.failed(origin.address, verdict.reason, delivery);
+    this.breakers.succeeded(origin.address);
+    if (verdict.kind === 'well') this.breakers.succeeded(url);
+    else this.failed(url, verdict.reason, delivery, verdict.askedDelayMs);
+    const open = this.openEndpoints.of(url);
+    // An answer, be it an error, shows that the origin is well.
+    if (open && (verdict.kind === 'well' || open.address === origin.address)) this.close(open.address);
+  }
+
+  /** The delivery is settled. */
+  giveBack(place: Place): void {
+    this.rooms.giveBack(place);
+    if (place.probes !== undefined) this.probedAt.set(place.probes, this.clock.now());
+  }
+
+  /** The worker stops: deliveries that wait are told so. */
+  turnAllAway(): void {
+    this.rooms.turnAway('endpoint-busy');
+  }
+
+  /** Resolves when every place has been given back. */
+  drained(): Promise<void> {
+    return this.rooms.drained();
+  }
+
+  private tick(): void {
+    for (const { address, calls } of this.rooms.tick()) {
+      const reason = `none of ${calls} calls was answered, and the last answer came more than 2 s ago`;
+      if (!this.openEndpoints.of(address)) this.open(address, reason, calls);
+    }
+    inLineGauge.set(this.rooms.inLine);
+    for (const address of this.probedAt.keys()) if (!this.isProbed(address)) this.probedAt.delete(address);
+  }
+
+  private isProbed(address: string): boolean {
+    return this.clock.now() - (this.probedAt.get(address) ?? -Infinity) < betweenProbesMs;
+  }
+
+  /** A delivery that is due when a probe is due too is the probe: one that is alone keeps its schedule. */
+  private async probeIfDue(subscription: Subscription, open: OpenEndpoint): Promise<Place | HeldReason> {
+    if (this.isProbed(open.address) || open.nextProbeAt.getTime() > this.heartbeat.ledgerNow())
+      return 'endpoint-parked';
+    try {
+      if (!(await this.openEndpoints.claimProbe(open))) return 'endpoint-parked';
+    } catch (error) {
+      this.logger.warn({ event: 'endpoint.probe-failed', address: open.address, error });
+      return 'endpoint-parked';
+    }
+    return this.probe(subscription, open.address);
+  }
+
+  /** One at a time. */
+  private async probe(subscription: Subscription, address: string): Promise<Place | HeldReason> {
+    if (this.isProbed(address)) return 'endpoint-parked';
+    this.probedAt.set(address, Infinity);
+    const place = await this.rooms.enter(subscription);
+    if (typeof place === 'string') {
+      this.probedAt.delete(address);
+      return 'endpoint-parked';
+    }
+    place.probes = address;
+    return place;
+  }
+
+  private failed(address: string, reason: string, delivery: DeliveryKey, askedDelayMs = 0): void {
+    const failures = this.breakers.failed(address, `${delivery.notificationId}/${delivery.subscriptionId}`);
+    if (askedDelayMs > 0) this.open(address, reason, failures ?? 1, askedDelayMs);
+    else if (failures !== undefined && !this.openEndpoints.of(address)) this.open(address, reason, failures);
+  }
+
+  private open(address: string, reason: string, failures: number, firstProbeInMs?: number): void {
+    this.change(address, async () => {
+      await this.openEndpoints.open(address, reason, failures, firstProbeInMs);
+      this.rooms.turnAway('endpoint-parked', address);
+    });
+  }
+
+  private close(address: string): void {
+    this.change(address, async () => {
+      await this.openEndpoints.close(address, 'probe');
+      this.rooms.startSlowly(address);
+    });
+  }
+
+  /** What cannot be written now is written after the next call that says the same. */
+  private change(address: string, write: () => Promise<void>): void {
+    if (this.changing.has(address)) return;
+    this.changing.add(address);
+    write()
+      .catch((error: unknown) => this.logger.warn({ event: 'endpoint.change-failed', address, error }))
+      .finally(() => this.changing.delete(address));
+  }
+}

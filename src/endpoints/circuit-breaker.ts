@@ -1,0 +1,55 @@
+/** What failed longer ago is no traffic to protect others from. */
+const lateMs = 30_000;
+/** More addresses than these are looked through for those whose failures are long ago. */
+const fewAddresses = 1000;
+
+interface Series {
+  /** Calls that failed since the last success. */
+  calls: number;
+  /** When which delivery failed last, the latest at the end; one for each delivery, and not more than it takes to open. */
+  failed: { delivery: string; at: number }[];
+}
+
+/**
+ * Circuit breakers, by address of the endpoint: each counts the failures since the last success. One opens when as many deliveries as the
+ * threshold says failed one after the other within half a minute. Deliveries, not calls: one that is alone may be repeated as
+ * often and as soon as its retry policy says, and there is nobody to protect.
+ */
+export class CircuitBreakers {
+  private readonly series = new Map<string, Series>();
+
+  /**
+   * @param threshold deliveries that fail in a row
+   * @param now milliseconds, monotonic
+   */
+  constructor(
+    private readonly threshold: number,
+    private readonly now: () => number,
+  ) {}
+
+  /** @returns after how many failed calls the endpoint is to be opened; undefined: it stays as it is */
+  failed(address: string, delivery: string): number | undefined {
+    const now = this.now();
+    let series = this.series.get(address);
+    if (!series) {
+      if (this.series.size >= fewAddresses) this.forgetOld(now);
+      this.series.set(address, (series = { calls: 0, failed: [] }));
+    }
+    series.calls++;
+    series.failed = series.failed.filter((each) => each.delivery !== delivery && now - each.at < lateMs);
+    series.failed.push({ delivery, at: now });
+    if (series.failed.length < this.threshold) return undefined;
+    series.failed.splice(0, series.failed.length - this.threshold);
+    return series.calls;
+  }
+
+  succeeded(address: string): void {
+    if (this.series.size > 0) this.series.delete(address); // on the hot path nearly always none has failed
+  }
+
+  private forgetOld(now: number): void {
+    for (const [address, { failed }] of this.series) {
+      if (failed.every(({ at }) => now - at >= lateMs)) this.series.delete(address);
+    }
+  }
+}

@@ -1,0 +1,51 @@
+import { Body, Controller, Get, Post } from '@nestjs/common';
+import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import type { z } from 'zod';
+import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { checkInput } from '../infra/http/check-input.js';
+import { NotFoundProblem } from '../infra/http/problem.js';
+import { AdminOperation } from '../openapi/admin-operation.js';
+import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
+import { endpointListOutput, endpointResetInput, endpointsToShow } from './endpoints-io.js';
+import { OpenEndpoints } from './open-endpoints.service.js';
+
+@ApiTags('endpoints')
+@ApiBearerAuth()
+@RequireSuperuser()
+@Controller('admin/v1/endpoints')
+export class EndpointsController {
+  constructor(
+    private readonly openEndpoints: OpenEndpoints,
+    private readonly subscriptions: SubscriptionsService,
+  ) {}
+
+  @Get()
+  @AdminOperation({
+    id: 'endpoint_list',
+    summary: 'The endpoints whose circuit breaker is open, the one that has been so longest first.',
+    description: 'At most 10,000. Every other endpoint gets its deliveries.',
+    status: 200,
+    answer: endpointListOutput,
+  })
+  async list(): Promise<z.output<typeof endpointListOutput>> {
+    const [subscriptions] = await Promise.all([this.subscriptions.list(), this.openEndpoints.refresh()]);
+    return endpointsToShow(this.openEndpoints.list(), subscriptions);
+  }
+
+  // With the address in the body: a URL within the path is changed by many a proxy.
+  @Post('reset')
+  @AdminOperation({
+    id: 'endpoint_reset',
+    summary: 'Closes the circuit breaker of an endpoint: what is held for it goes out again, slowly at first.',
+    description:
+      'It opens again if calls go on failing. Not needed after a recovery: probes find that out within a minute.',
+    body: endpointResetInput,
+    status: 204,
+    problems: { 404: 'The circuit breaker of this address is not open.' },
+  })
+  async reset(@Body() body: unknown): Promise<void> {
+    const { address } = checkInput(endpointResetInput, body);
+    if (!(await this.openEndpoints.close(address, 'operator')))
+      throw new NotFoundProblem('The circuit breaker of this address is not open.');
+  }
+}

@@ -1,0 +1,74 @@
+import { originOf } from './origin.js';
+import { Origin, provenMs, Room } from './room.js';
+
+/** Where a delivery goes: of its subscription. */
+export interface Destination {
+  id: string;
+  callbackUrl: string;
+  maxConcurrency: number | null;
+}
+
+/** More than this many are looked through for those that are no longer used. */
+const fewRooms = 1000;
+
+/** The endpoints that this worker has calls for, or had lately. */
+export class KnownRooms {
+  private readonly rooms = new Map<string, Room>();
+  private readonly origins = new Map<string, Origin>();
+  private sweptAt = 0;
+
+  /**
+   * @param perUrl calls to one callback URL, at most
+   * @param perOrigin to all callback URLs of an origin together
+   */
+  constructor(
+    private readonly perUrl: number,
+    private readonly perOrigin: number,
+  ) {}
+
+  of({ id, callbackUrl, maxConcurrency }: Destination, now: number): Room {
+    const key = maxConcurrency === null ? callbackUrl : `${id} ${callbackUrl}`;
+    const most = maxConcurrency === null ? this.perUrl : Math.min(this.perUrl, maxConcurrency);
+    let room = this.rooms.get(key);
+    // With another limit it is another room. The calls that are open in the former one end by themselves.
+    if (room?.most !== most) {
+      room = new Room(callbackUrl, this.originOf(callbackUrl), most);
+      this.rooms.set(key, room);
+    }
+    room.askedAt = now;
+    return room;
+  }
+
+  /** Those of an endpoint. */
+  at(address: string): Room[] {
+    return [...this.rooms.values()].filter((room) => leadsTo(room, address));
+  }
+
+  /** An endpoint that is not used for so long that it has to prove itself anew is forgotten. */
+  sweep(now: number): void {
+    if (this.rooms.size <= fewRooms || now - this.sweptAt < provenMs) return;
+    this.sweptAt = now;
+    const used = new Set<Origin>();
+    for (const [key, room] of this.rooms) {
+      if (room.isIdle && now - room.askedAt > provenMs) this.rooms.delete(key);
+      else used.add(room.origin);
+    }
+    for (const [address, origin] of this.origins) {
+      if (!used.has(origin) && origin.window.open === 0) this.origins.delete(address);
+    }
+  }
+
+  private originOf(callbackUrl: string): Origin {
+    const address = originOf(callbackUrl);
+    let origin = this.origins.get(address);
+    if (!origin) {
+      origin = new Origin(address, this.perOrigin);
+      this.origins.set(address, origin);
+    }
+    return origin;
+  }
+}
+
+/** Whether deliveries of the room go to the endpoint with that address: an origin, or a callback URL. */
+export const leadsTo = ({ url, origin }: Room, address: string): boolean =>
+  url === address || origin.address === address;

@@ -1,0 +1,141 @@
+import type { HeldReason } from '../ledger/delivery.js';
+import { Window } from './window.js';
+
+/** Calls of a URL at first. */
+const firstLimit = 8;
+/** Of an origin, which may have many URLs. */
+const firstLimitOfOrigin = 32;
+/** An endpoint is proven for this long after a call that went well. */
+export const provenMs = 60_000;
+export const shortestOverdueMs = 250;
+/** A call is overdue when it takes this many times as long as the calls before it. */
+const overdueFactor = 4;
+const bucketMs = 1000;
+
+/** A delivery in line. */
+export interface Waiting {
+  /** Milliseconds, monotonic. */
+  since: number;
+  resolve: (answer: Place | HeldReason) => void;
+}
+
+/** Scheme, host and port. What hangs is a host, so all its URLs share a window. */
+export class Origin {
+  readonly window: Window;
+  /** Its rooms with deliveries in line, in turns. */
+  readonly withLine = new Set<Room>();
+  /** Calls under way. */
+  calling = 0;
+  /** Since when it has answered nothing, although calls were under way; undefined: none is. */
+  silentSince: number | undefined;
+
+  constructor(
+    readonly address: string,
+    most: number,
+  ) {
+    this.window = new Window(firstLimitOfOrigin, most);
+  }
+}
+
+/** What an endpoint may have of a worker: one for each callback URL, and for each subscription that has a limit of its own. */
+export class Room {
+  readonly window: Window;
+  readonly line: Waiting[] = [];
+  /** Calls under way; fewer than places, of which some wait for a lock. */
+  calling = 0;
+  /** Of these, those that take far longer than usual. */
+  overdue = 0;
+  /** It completes calls well, and none of its open ones is overdue. */
+  isProven = false;
+  /** The last call that says anything of it went badly. */
+  isTroubled = false;
+  /** When a delivery asked for it last. */
+  askedAt = 0;
+  private lastWellAt = -Infinity;
+  private meanMs: number | undefined;
+  /** Calls that ended well in the present second, and in the one before. */
+  private completed = 0;
+  private completedBefore = 0;
+  private bucketStart = 0;
+
+  constructor(
+    readonly url: string,
+    readonly origin: Origin,
+    readonly most: number,
+  ) {
+    this.window = new Window(firstLimit, most);
+  }
+
+  get isIdle(): boolean {
+    return this.window.open === 0 && this.line.length === 0;
+  }
+
+  get hasRoom(): boolean {
+    return this.window.hasRoom && this.origin.window.hasRoom;
+  }
+
+  /** Whether its own open calls, or those of its origin, leave no room: not those that wait for a lock of ours. */
+  get isBusy(): boolean {
+    return this.calling >= this.window.limit || this.origin.calling >= this.origin.window.limit;
+  }
+
+  get overdueMs(): number {
+    return Math.max(shortestOverdueMs, overdueFactor * (this.meanMs ?? 0));
+  }
+
+  deservesProven(now: number): boolean {
+    return this.overdue === 0 && now - this.lastWellAt <= provenMs;
+  }
+
+  /** Calls that ended well within a second, of late: a receiver that hangs completes nothing, however fast it was. */
+  pace(now: number): number {
+    this.advanceBucket(now);
+    return Math.max(this.completed, this.completedBefore);
+  }
+
+  wentWell(now: number, durationMs: number): void {
+    this.window.widen();
+    this.took(durationMs);
+    this.lastWellAt = now;
+    this.isTroubled = false;
+    this.advanceBucket(now);
+    this.completed++;
+  }
+
+  wentBadly(durationMs: number): void {
+    this.window.halve();
+    this.took(durationMs);
+    this.lastWellAt = -Infinity;
+    this.isTroubled = true;
+  }
+
+  startSlowly(): void {
+    this.window.startSlowly();
+    this.origin.window.startSlowly();
+  }
+
+  private took(durationMs: number): void {
+    this.meanMs = this.meanMs === undefined ? durationMs : this.meanMs + (durationMs - this.meanMs) / 8;
+  }
+
+  private advanceBucket(now: number): void {
+    const ageMs = now - this.bucketStart;
+    if (ageMs < bucketMs) return;
+    this.completedBefore = ageMs < 2 * bucketMs ? this.completed : 0;
+    this.completed = 0;
+    this.bucketStart = now;
+  }
+}
+
+/** Of a delivery that is being sent: its room at the endpoint, until the answer, and its place in the worker, until it is settled. */
+export class Place {
+  /** When its call began; undefined before. */
+  begunAt: number | undefined;
+  isOverdue = false;
+  hasRoom = true;
+  isGivenBack = false;
+  /** The address of the open endpoint that its call finds out about. */
+  probes: string | undefined;
+
+  constructor(readonly room: Room) {}
+}

@@ -1,0 +1,295 @@
+import type { HeldReason } from '../ledger/delivery.js';
+import { KnownRooms, leadsTo, type Destination } from './known-rooms.js';
+import { Place, shortestOverdueMs, type Origin, type Room } from './room.js';
+import { none, type Verdict } from './verdict.js';
+
+/** In line, for each call that may be open: a burst to a quick endpoint is through before anything is held. */
+const inLinePerCall = 16;
+/** In line for an endpoint of which nothing bad is known, at least: its window has yet to widen. */
+const inLineOfHarmless = 1024;
+/** In all lines; more than the chunks that a worker takes before it acknowledges the first of them. */
+const inAllLines = 8192;
+/** After this time a delivery is held, unless the endpoint is about to get to it. */
+const patienceMs = 250;
+/** An endpoint will complete as many calls in a second as it did lately; what is this near in line waits on. */
+const worthWaitingSeconds = 2;
+/** No other endpoint was asked for in this time: what waits keeps nobody waiting, and holding it would only cost. */
+const aloneMs = 1000;
+/** Calls are overdue and nothing was answered for this long: the endpoint hangs, and need not be waited for until a timeout. */
+const hangingMs = 2000;
+/** Of a worker's places, for all endpoints together that are not proven. */
+const unprovenPart = 4;
+
+export interface RoomsOptions {
+  /** Of the worker: its places. */
+  places: number;
+  /** Calls of one callback URL, at most. */
+  perUrl: number;
+  /** Milliseconds, monotonic. */
+  now: () => number;
+}
+
+/** An origin that answers nothing, with deliveries waiting for it. */
+export interface Hanging {
+  address: string;
+  calls: number;
+}
+
+/**
+ * Room before place (docs/decisions/0025): a delivery gets one of the worker's places only when its endpoint has room for a call. What
+ * finds none waits in memory, in the line of its endpoint. Origins take turns for places that become free, and within an origin
+ * its URLs. Endpoints that are not proven have a quarter of the places, all together.
+ */
+export class Rooms {
+  private readonly known: KnownRooms;
+  private readonly withLine = new Set<Room>();
+  /** Origins whose turn comes when a place is free, the next one first. */
+  private readonly ready = new Set<Origin>();
+  /** Origins with room for a call of an unproven endpoint, for which the unproven have no place. */
+  private readonly short = new Set<Origin>();
+  /** Calls under way, the oldest first. */
+  private readonly calls = new Set<Place>();
+  private readonly unprovenPlaces: number;
+  private readonly idle: (() => void)[] = [];
+  private readonly now: () => number;
+  private free: number;
+  /** Places of endpoints that are not proven. */
+  private unproven = 0;
+  private waiting = 0;
+  private lastAsked: Room | undefined;
+  private changedAt = -Infinity;
+
+  constructor(private readonly options: RoomsOptions) {
+    this.now = options.now;
+    this.free = options.places;
+    this.known = new KnownRooms(options.perUrl, Math.max(options.perUrl, Math.ceil(options.places / 2)));
+    this.unprovenPlaces = Math.max(1, Math.floor(options.places / unprovenPart));
+  }
+
+  /** Deliveries in line. */
+  get inLine(): number {
+    return this.waiting;
+  }
+
+  /** @returns why the delivery is held, where there is no room; a promise: it waits in line */
+  enter(destination: Destination): Place | HeldReason | Promise<Place | HeldReason> {
+    const now = this.now();
+    const room = this.known.of(destination, now);
+    if (room !== this.lastAsked) {
+      this.lastAsked = room;
+      this.changedAt = now;
+    }
+    this.judge(room, now);
+    if (this.free > 0 && room.line.length === 0 && room.hasRoom && this.hasShare(room)) return this.take(room, now);
+    if (this.isLineFull(room, now)) return 'endpoint-busy';
+    return new Promise((resolve) => {
+      room.line.push({ since: now, resolve });
+      this.waiting++;
+      this.withLine.add(room);
+      room.origin.withLine.add(room);
+      this.ready.add(room.origin);
+      this.serve();
+    });
+  }
+
+  /** The call begins now. */
+  begin(place: Place): void {
+    const { room } = place;
+    place.begunAt = this.now();
+    this.calls.add(place);
+    room.calling++;
+    room.origin.calling++;
+    room.origin.silentSince ??= place.begunAt;
+  }
+
+  /** The call has ended, or there will be none: its endpoint has room for another one. */
+  leave(place: Place, verdict: Verdict, durationMs: number): void {
+    if (!place.hasRoom) return;
+    place.hasRoom = false;
+    const { room } = place;
+    const { origin } = room;
+    const now = this.now();
+    const unprovenBefore = this.unproven;
+    room.window.leave();
+    origin.window.leave();
+    if (!room.isProven) this.unproven--;
+    if (place.begunAt !== undefined) {
+      this.calls.delete(place);
+      room.calling--;
+      origin.calling--;
+      if (place.isOverdue) room.overdue--;
+    }
+    const isAnswered = verdict.kind === 'well' || verdict.kind === 'troubled';
+    if (verdict.kind === 'well') room.wentWell(now, durationMs);
+    else if (verdict.kind !== 'none') room.wentBadly(durationMs);
+    if (isAnswered) origin.window.widen();
+    else if (verdict.kind === 'unanswered') origin.window.halve();
+    if (origin.calling === 0) origin.silentSince = undefined;
+    else if (isAnswered) origin.silentSince = now;
+    this.judge(room, now);
+    if (this.unproven < unprovenBefore) this.endShortage();
+    if (origin.withLine.size > 0) {
+      this.short.delete(origin);
+      this.ready.add(origin);
+    }
+    this.serve();
+  }
+
+  /** The delivery is settled. */
+  giveBack(place: Place): void {
+    if (place.isGivenBack) return;
+    place.isGivenBack = true;
+    this.free++;
+    this.leave(place, none, 0);
+    this.serve();
+    if (this.free === this.options.places) for (const resolve of this.idle.splice(0)) resolve();
+  }
+
+  /** To be called several times a second. @returns the origins that have been found to hang */
+  tick(): Hanging[] {
+    const now = this.now();
+    for (const place of this.calls) {
+      const { room } = place;
+      const ageMs = now - place.begunAt!;
+      if (ageMs < shortestOverdueMs) break;
+      if (place.isOverdue || ageMs < room.overdueMs) continue;
+      place.isOverdue = true;
+      room.overdue++;
+      this.judge(room, now);
+    }
+    const hanging = this.findHanging(now);
+    for (const room of this.withLine) this.giveUp(room, now);
+    this.known.sweep(now);
+    return hanging;
+  }
+
+  /** Holds all that waits in the lines of an endpoint; without an address, in all. */
+  turnAway(reason: HeldReason, address?: string): void {
+    for (const room of [...this.withLine]) {
+      if (address === undefined || leadsTo(room, address)) this.answer(room, room.line.splice(0), reason);
+    }
+  }
+
+  /** It has recovered: its window is again as at first. */
+  startSlowly(address: string): void {
+    for (const room of this.known.at(address)) room.startSlowly();
+    this.serveAll();
+  }
+
+  /** Resolves when every place has been given back. */
+  async drained(): Promise<void> {
+    if (this.free < this.options.places) await new Promise<void>((resolve) => this.idle.push(resolve));
+  }
+
+  private take(room: Room, now: number): Place {
+    this.free--;
+    room.window.enter(now);
+    room.origin.window.enter(now);
+    if (!room.isProven) this.unproven++;
+    return new Place(room);
+  }
+
+  /** The places of an endpoint that is no longer proven, or is again, count from now on as what they are. */
+  private judge(room: Room, now: number): void {
+    const isProven = room.deservesProven(now);
+    if (isProven === room.isProven) return;
+    room.isProven = isProven;
+    this.unproven += isProven ? -room.window.open : room.window.open;
+  }
+
+  /** Where calls are overdue, half of the share is left to endpoints that are merely unknown. */
+  private hasShare(room: Room): boolean {
+    if (room.isProven) return true;
+    return this.unproven < (room.overdue > 0 ? this.unprovenPlaces / 2 : this.unprovenPlaces);
+  }
+
+  private isLineFull(room: Room, now: number): boolean {
+    const { length } = room.line;
+    if (this.waiting >= inAllLines) return true;
+    if (room.overdue > 0 || room.isTroubled || !this.hasShare(room)) return length >= room.window.limit * inLinePerCall;
+    return length >= Math.max(inLineOfHarmless, room.window.limit * inLinePerCall) && !this.isAlone(now);
+  }
+
+  private isAlone(now: number): boolean {
+    return now - this.changedAt > aloneMs;
+  }
+
+  /** Gives free places to those that wait, origin by origin. */
+  private serve(): void {
+    while (this.free > 0) {
+      const origin = this.ready.values().next().value;
+      if (!origin) return;
+      this.ready.delete(origin);
+      const room = this.nextOf(origin);
+      if (!room) continue; // it comes back when one of its calls ends
+      const [first] = room.line.splice(0, 1);
+      this.withdraw(room, 1);
+      first!.resolve(this.take(room, this.now()));
+      if (origin.withLine.size > 0) this.ready.add(origin);
+    }
+  }
+
+  private serveAll(): void {
+    for (const { origin } of this.withLine) this.ready.add(origin);
+    this.short.clear();
+    this.serve();
+  }
+
+  /** The room of an origin whose turn it is; it then comes last. */
+  private nextOf(origin: Origin): Room | undefined {
+    let isShort = false;
+    if (!origin.window.hasRoom) return undefined;
+    for (const room of origin.withLine) {
+      if (!room.window.hasRoom) continue;
+      if (!this.hasShare(room)) {
+        isShort = true;
+        continue;
+      }
+      origin.withLine.delete(room);
+      origin.withLine.add(room);
+      return room;
+    }
+    if (isShort) this.short.add(origin);
+    return undefined;
+  }
+
+  private endShortage(): void {
+    for (const origin of this.short) this.ready.add(origin);
+    this.short.clear();
+  }
+
+  /** Those that have waited for too long, and that the endpoint will not get to soon. A full worker is not its fault. */
+  private giveUp(room: Room, now: number): void {
+    if (!room.isBusy && this.hasShare(room)) return;
+    const pace = room.pace(now);
+    if (pace > 0 && this.isAlone(now)) return;
+    const young = room.line.findIndex(({ since }) => now - since < patienceMs);
+    const old = young === -1 ? room.line.length : young;
+    const soon = pace * worthWaitingSeconds;
+    if (old > soon) this.answer(room, room.line.splice(soon, old - soon), 'endpoint-busy');
+  }
+
+  private answer(room: Room, held: Room['line'], reason: HeldReason): void {
+    this.withdraw(room, held.length);
+    for (const { resolve } of held) resolve(reason);
+  }
+
+  /** That many have left its line. */
+  private withdraw(room: Room, count: number): void {
+    this.waiting -= count;
+    if (room.line.length > 0) return;
+    this.withLine.delete(room);
+    room.origin.withLine.delete(room);
+    if (room.origin.withLine.size > 0) return;
+    this.ready.delete(room.origin);
+    this.short.delete(room.origin);
+  }
+
+  private findHanging(now: number): Hanging[] {
+    const found = new Set<Origin>();
+    for (const { overdue, origin } of this.withLine) {
+      if (overdue > 0 && origin.silentSince !== undefined && now - origin.silentSince >= hangingMs) found.add(origin);
+    }
+    return [...found].map(({ address, calling }) => ({ address, calls: calling }));
+  }
+}

@@ -1,0 +1,13 @@
+/** What one call says of its endpoint. Only HTTP behaviour counts; our own waits say nothing. */
+export type Verdict =
+  /** Answered, with anything but 429 or 5xx. */
+  | { kind: 'well' }
+  /** 429 or 5xx: the URL is in trouble, and its origin is well. `askedDelayMs`: of a `Retry-After` on 429 or 503. */
+  | { kind: 'troubled'; reason: string; askedDelayMs: number | undefined }
+  /** Timeout, refused, reset, or nonsense: the origin is in trouble. */
+  | { kind: 'unanswered'; reason: string }
+  /** There was no call, or we ended it ourselves. */
+  | { kind: 'none' };
+
+export const well: Verdict = { kind: 'well' };
+export const none: Verdict = { kind: 'none' };

@@ -1,0 +1,82 @@
+import type { EntityManager } from 'typeorm';
+import type { Postgres } from '../infra/postgres/postgres.js';
+import { statement } from '../infra/postgres/statement.js';
+import { sameDelivery } from './delivery.js';
+
+/*
+ * A paused subscription may hold a million deliveries. An operator who has it drop them only notes which: those up to the newest one
+ * that is held at that moment. A rule of the dispatcher cancels them, in batches. Until then it is not resumed, so none of them is
+ * released meanwhile.
+ */
+
+export const newestHeldItem = statement(
+  'newest-held',
+  `SELECT notification_id FROM delivery WHERE subscription_id = $subscription AND state = 'held'
+   ORDER BY notification_id DESC LIMIT 1`,
+);
+
+/** @returns its notification id; undefined: nothing is held for the subscription */
+export async function findNewestHeld(postgres: Postgres, subscriptionId: string): Promise<string | undefined> {
+  const [row] = await postgres.query<{ notification_id: string }>(newestHeldItem, { subscription: subscriptionId });
+  return row?.notification_id;
+}
+
+/** Runs in a transaction that keeps the subscription paused. @param upTo notification id of the newest delivery to drop */
+export async function noteDrop(manager: EntityManager, subscriptionId: string, upTo: string): Promise<void> {
+  await manager.query(
+    `INSERT INTO held_drop AS h (subscription_id, up_to) VALUES ($1, $2)
+     ON CONFLICT (subscription_id) DO UPDATE SET up_to = GREATEST(h.up_to, EXCLUDED.up_to)`,
+    [subscriptionId, upTo],
+  );
+}
+
+/** Whether what it held is still being dropped. Runs in the transaction that resumes it. */
+export async function isDropping(manager: EntityManager, subscriptionId: string): Promise<boolean> {
+  const rows: unknown[] = await manager.query('SELECT FROM held_drop WHERE subscription_id = $1', [subscriptionId]);
+  return rows.length > 0;
+}
+
+/** What is to be dropped of a subscription. */
+export interface NotedDrop {
+  subscriptionId: string;
+  upTo: string;
+}
+
+export const findDrops = statement('held-drops', 'SELECT subscription_id, up_to FROM held_drop LIMIT $limit');
+
+/** What is still to be dropped, some of it if there are many. */
+export async function readDrops(postgres: Postgres, limit: number): Promise<NotedDrop[]> {
+  const rows = await postgres.query<{ subscription_id: string; up_to: string }>(findDrops, { limit });
+  return rows.map((row) => ({ subscriptionId: row.subscription_id, upTo: row.up_to }));
+}
+
+// Looks in the same snapshot whether it is still to be dropped: what an operator has sent again afterwards may be held again.
+export const dropItems = statement(
+  'drop-held',
+  `UPDATE delivery d SET
+     state = 'cancelled', held_for = NULL, next_at = NULL, process = NULL, generation = d.generation + 1, ended_at = now()
+   FROM (
+     SELECT notification_id, subscription_id FROM delivery
+     WHERE subscription_id = $subscription AND state = 'held' AND notification_id <= $up_to
+       AND EXISTS (SELECT FROM held_drop WHERE subscription_id = $subscription)
+     LIMIT $limit FOR UPDATE OF delivery SKIP LOCKED
+   ) dropped
+   WHERE ${sameDelivery('dropped')}`,
+);
+
+/** Cancels some of them. @returns how many */
+export async function dropHeld(postgres: Postgres, drop: NotedDrop, limit: number): Promise<number> {
+  return postgres.affected(dropItems, { subscription: drop.subscriptionId, up_to: drop.upTo, limit });
+}
+
+export const forgetDropItem = statement(
+  'forget-held-drop',
+  `DELETE FROM held_drop WHERE subscription_id = $subscription AND up_to = $up_to
+     AND (SELECT notification_id FROM delivery
+          WHERE subscription_id = $subscription AND state = 'held' AND notification_id <= $up_to LIMIT 1) IS NULL`,
+);
+
+/** It is done, unless one of them was locked and passed over, or more are to be dropped by now. */
+export async function forgetDrop(postgres: Postgres, drop: NotedDrop): Promise<void> {
+  await postgres.query(forgetDropItem, { subscription: drop.subscriptionId, up_to: drop.upTo });
+}

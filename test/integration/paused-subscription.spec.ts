@@ -1,0 +1,261 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { randomUUID } from 'node:crypto';
+import { v7 as uuidv7 } from 'uuid';
+import { Catalogue } from '../../src/catalogue/catalogue.service.js';
+import { readSettings } from '../../src/config/settings.js';
+import { recoveryRules } from '../../src/dispatching/recovery-rules.js';
+import { ConflictProblem, NotFoundProblem } from '../../src/infra/http/problem.js';
+import { Postgres } from '../../src/infra/postgres/postgres.js';
+import { dropHeld, forgetDrop, readDrops } from '../../src/ledger/drop-held.js';
+import { claimLooks, endLook, type Look } from '../../src/ledger/held-subscriptions.js';
+import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
+import { readHeld } from '../../src/ledger/read-held.js';
+import type { OperationalEvent, OperationalEvents } from '../../src/operational-events/operational-events.service.js';
+import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
+import { SubscriptionEntity } from '../../src/subscriptions/subscription.entity.js';
+import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
+import { stacks, type PreparedStack } from '../support/stacks.js';
+
+Logger.overrideLogger(false);
+const running = new AbortController().signal;
+
+describe.each(stacks)('a paused subscription on the $name stack', (stack) => {
+  let prepared: PreparedStack;
+  let postgres: Postgres;
+  let catalogue: Catalogue;
+  let subscriptions: SubscriptionsService;
+  let events: OperationalEvent[];
+  let id: string;
+
+  beforeAll(async () => {
+    prepared = await stack.prepare();
+    postgres = await Postgres.open(readSettings(prepared.settings), [SubscriptionEntity]);
+    await postgres.migrate();
+    await new PartitionKeeper(postgres).makeAhead();
+    catalogue = new Catalogue(postgres);
+    subscriptions = new SubscriptionsService(catalogue, new SubscriptionDirectory(catalogue, postgres), postgres, {
+      report: (event: OperationalEvent) => void events.push(event),
+    } as OperationalEvents);
+  });
+  beforeEach(async () => {
+    events = [];
+    id = await subscribe();
+  });
+  afterEach(() =>
+    sql('DELETE FROM delivery; DELETE FROM held_subscription; DELETE FROM held_drop; DELETE FROM subscription_ending'),
+  );
+  afterAll(async () => {
+    await postgres.close();
+    await prepared.release();
+  });
+
+  const sql = <R>(text: string, values: unknown[] = []): Promise<R[]> => postgres.dataSource.query(text, values);
+
+  async function subscribe(): Promise<string> {
+    const input = { callbackUrl: 'http://receiver/', auth: '', channels: [], deliveryGuarantee: null };
+    return (await subscriptions.create('owner', input)).id;
+  }
+
+  /** Deliveries that are held for it, of notifications that are accepted now. */
+  async function hold(count: number, { of = id, reason = 'paused' } = {}): Promise<string[]> {
+    const ids = Array.from({ length: count }, () => uuidv7());
+    await sql(
+      `INSERT INTO delivery (notification_id, subscription_id, state, held_for)
+       SELECT notification_id, $2, 'held', $3::held_reason FROM unnest($1::uuid[]) AS n (notification_id)`,
+      [ids, of, reason],
+    );
+    return ids;
+  }
+
+  /** State → how many. */
+  async function statesOf(subscriptionId = id): Promise<Record<string, number>> {
+    const rows = await sql<{ state: string; count: number }>(
+      'SELECT state, count(*)::int AS count FROM delivery WHERE subscription_id = $1 GROUP BY state',
+      [subscriptionId],
+    );
+    return Object.fromEntries(rows.map(({ state, count }) => [state, count]));
+  }
+
+  function apply(name: string): Promise<number> {
+    const rules = recoveryRules(postgres, undefined as never, new Logger());
+    return rules.find((rule) => rule.name === name)!.run(running);
+  }
+
+  const isLookDue = async () => (await claimLooks(postgres, 10)).some(({ subscriptionId }) => subscriptionId === id);
+  const nextLookLater = (look: Look) => endLook(postgres, { ...look, rateCredit: null, nextLookInMs: 60_000 });
+
+  it('is paused and resumed once, however often it is asked, and each is reported', async () => {
+    const { pausedAt } = await subscriptions.pause(id);
+    expect(pausedAt).toBeInstanceOf(Date);
+    const version = catalogue.version;
+    expect((await subscriptions.pause(id)).pausedAt).toEqual(pausedAt);
+    expect(catalogue.version).toBe(version);
+    expect((await subscriptions.resume(id)).pausedAt).toBeNull();
+    expect((await subscriptions.resume(id)).pausedAt).toBeNull();
+    expect(catalogue.version).toBe(version + 1);
+    await Promise.all(Array.from({ length: 5 }, () => subscriptions.pause(id)));
+    expect(events).toEqual(
+      ['paused', 'resumed', 'paused'].map((what) => ({ event: `subscription.${what}`, subscriptionId: id })),
+    );
+  });
+
+  it('is looked at by a dispatcher at once when it is paused, resumed, or gets another rate', async () => {
+    for (const change of [
+      () => subscriptions.pause(id),
+      () => subscriptions.resume(id),
+      () => subscriptions.set(id, { ratePerSecond: 5 }),
+      () => subscriptions.set(id, { ratePerSecond: null }),
+    ]) {
+      await change();
+      const [look] = await claimLooks(postgres, 10);
+      expect(look).toMatchObject({ subscriptionId: id });
+      await nextLookLater(look!);
+      expect(await isLookDue()).toBe(false);
+    }
+    await subscriptions.set(id, { maxConcurrency: 5 });
+    expect(await isLookDue()).toBe(false);
+  });
+
+  it('is looked at once more when it is resumed while a dispatcher looks at it', async () => {
+    await subscriptions.pause(id);
+    const [look] = await claimLooks(postgres, 10);
+    await subscriptions.resume(id);
+    await nextLookLater(look!);
+    expect(await isLookDue()).toBe(true);
+  });
+
+  it('drops what it holds at that moment, in batches, and nothing else', async () => {
+    await subscriptions.pause(id);
+    const other = await subscribe();
+    await hold(3, { of: other });
+    await hold(1500);
+    await hold(700, { reason: 'order' });
+    await sql(`UPDATE delivery SET state = 'waiting', next_at = now() + interval '1 h', held_for = NULL
+      WHERE (notification_id, subscription_id) IN
+        (SELECT notification_id, subscription_id FROM delivery WHERE subscription_id = '${id}' LIMIT 10)`);
+    await subscriptions.dropHeld(id);
+    const later = await hold(5);
+    expect(await readHeld(postgres, id, 10_000)).toMatchObject({ count: 2195, isDropping: true });
+    expect(await apply('held-dropped')).toBe(2190);
+    expect(await statesOf()).toEqual({ cancelled: 2190, waiting: 10, held: 5 });
+    expect(await statesOf(other)).toEqual({ held: 3 });
+    const left = await sql<{ notification_id: string }>(
+      `SELECT notification_id FROM delivery WHERE state = 'held' AND subscription_id = $1`,
+      [id],
+    );
+    expect(left.map((row) => row.notification_id).toSorted()).toEqual(later.toSorted());
+    expect(await readHeld(postgres, id, 10_000)).toMatchObject({ count: 5, isDropping: false });
+    expect(await apply('held-dropped')).toBe(0);
+  });
+
+  it('drops more when it is asked again before it has finished', async () => {
+    await subscriptions.pause(id);
+    await hold(2);
+    await subscriptions.dropHeld(id);
+    const [first] = await readDrops(postgres, 10);
+    await hold(2);
+    await subscriptions.dropHeld(id);
+    expect(await dropHeld(postgres, first!, 10)).toBe(2);
+    await forgetDrop(postgres, first!); // not for the later request
+    expect(await apply('held-dropped')).toBe(2);
+    expect(await readDrops(postgres, 10)).toEqual([]);
+  });
+
+  it('is not resumed before what it drops is dropped', async () => {
+    await subscriptions.pause(id);
+    await hold(1);
+    await subscriptions.dropHeld(id);
+    await expect(subscriptions.resume(id)).rejects.toMatchObject({ code: 'subscription-dropping', status: 409 });
+    expect((await subscriptions.get(id)).pausedAt).not.toBeNull();
+    await apply('held-dropped');
+    expect((await subscriptions.resume(id)).pausedAt).toBeNull();
+  });
+
+  it('drops nothing where nothing is held, and nothing unless it is paused', async () => {
+    await hold(1);
+    await expect(subscriptions.dropHeld(id)).rejects.toThrow(ConflictProblem);
+    await sql('DELETE FROM delivery');
+    await subscriptions.pause(id);
+    await subscriptions.dropHeld(id);
+    expect(await readDrops(postgres, 10)).toEqual([]);
+    expect((await subscriptions.resume(id)).pausedAt).toBeNull();
+  });
+
+  it('does not cancel what an operator has sent again after it was dropped', async () => {
+    await subscriptions.pause(id);
+    await hold(1);
+    await subscriptions.dropHeld(id);
+    const [drop] = await readDrops(postgres, 10);
+    await apply('held-dropped');
+    await sql(`UPDATE delivery SET state = 'held', held_for = 'paused'`);
+    expect(await dropHeld(postgres, drop!, 10)).toBe(0);
+  });
+
+  it('keeps nobody waiting while it drops, and drops later what was locked', async () => {
+    if (postgres.isEmbedded) return; // one connection: nobody can wait for another
+    await subscriptions.pause(id);
+    const [locked] = await hold(10);
+    await subscriptions.dropHeld(id);
+    await postgres.dataSource.transaction(async (manager) => {
+      await manager.query('SELECT FROM delivery WHERE notification_id = $1 FOR UPDATE', [locked]);
+      expect(await apply('held-dropped')).toBe(9);
+    });
+    expect(await apply('held-dropped')).toBe(1);
+    expect(await readDrops(postgres, 10)).toEqual([]);
+  });
+
+  it('loses what it holds when it is disabled or deleted', async () => {
+    for (const [end, state] of [
+      [() => subscriptions.disable(id), 'failed'],
+      [() => subscriptions.remove(id), 'cancelled'],
+    ] as const) {
+      id = await subscribe();
+      await subscriptions.pause(id);
+      await hold(2);
+      await end();
+      await apply('subscription-ended');
+      expect(await statesOf()).toEqual({ [state]: 2 });
+    }
+    for (const act of ['pause', 'resume', 'dropHeld', 'enable'] as const)
+      await expect(subscriptions[act](id)).rejects.toThrow(NotFoundProblem);
+  });
+
+  it('stays paused when it is disabled and enabled, by an operator or by its subscriber', async () => {
+    await subscriptions.pause(id);
+    await subscriptions.set(id, { ratePerSecond: 2, ordering: 'per-object', timeoutSeconds: 3, maxConcurrency: 4 });
+    for (const enable of [() => subscriptions.enable(id), () => subscriptions.update(id, { auth: 'new' })]) {
+      events = [];
+      await subscriptions.disable(id);
+      await subscriptions.disable(id);
+      await hold(1);
+      expect(await enable()).toMatchObject({
+        disabledAt: null,
+        pausedAt: expect.any(Date),
+        ratePerSecond: 2,
+        ordering: 'per-object',
+        timeoutSeconds: 3,
+        maxConcurrency: 4,
+      });
+      await enable();
+      expect(events.map(({ event }) => event)).toEqual(['subscription.disabled', 'subscription.enabled']);
+    }
+    // What had not failed by then is still held.
+    await apply('subscription-ended');
+    expect(await statesOf()).toEqual({ held: 2 });
+  });
+
+  it('says how much is held for it, why, and since when', async () => {
+    expect(await readHeld(postgres, id, 10)).toEqual({ count: 0, byReason: {}, oldestAt: null, isDropping: false });
+    const [oldest] = await hold(1, { reason: 'endpoint-busy' });
+    await hold(2);
+    expect(await readHeld(postgres, id, 10)).toEqual({
+      count: 3,
+      byReason: { 'endpoint-busy': 1, paused: 2 },
+      oldestAt: new Date(Number.parseInt(oldest!.replaceAll('-', '').slice(0, 12), 16)),
+      isDropping: false,
+    });
+    expect(await readHeld(postgres, id, 2)).toMatchObject({ count: 2, byReason: { 'endpoint-busy': 1, paused: 1 } });
+    expect((await readHeld(postgres, randomUUID(), 2)).count).toBe(0);
+  });
+});
