@@ -9,7 +9,7 @@ import { measureLimit } from './faults/calibration.mjs';
 import { readOptions } from './faults/options.mjs';
 import { toJson, toTable } from './faults/report.mjs';
 import { FaultyServers } from './faults/servers.mjs';
-import { playScenario } from './faults/stage.mjs';
+import { playScenario } from './faults/play.mjs';
 import { startGuardian } from './private-servers.mjs';
 import { buildWhenNeeded, installWhenNeeded, requireNode } from './ready-to-run.mjs';
 

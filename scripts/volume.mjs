@@ -1,6 +1,6 @@
 // `npm run volume`: what a month of data and a bad day cost, against an empty ledger. docs/performance.md says how.
 import { writeFileSync } from 'node:fs';
-import { finishMeasuring, startMeasuringPlace } from './bench/measuring-place.mjs';
+import { finishMeasuring, startMeasuringPlace, startOddReceivers } from './bench/measuring-place.mjs';
 import { runCommand } from './command.mjs';
 import { compare } from './volume/compare.mjs';
 import { Database } from './volume/database.mjs';
@@ -31,11 +31,18 @@ await runCommand(async ({ log, onEnd }) => {
   await measurements.subscribe();
   await measurements.warmUp(warmUpSeconds);
   const statementLog = new StatementLog(database);
+  const parts = {
+    database,
+    statementLog,
+    measurements,
+    startOddReceivers: () => startOddReceivers({ log, onEnd }),
+    log,
+  };
   /** @type {import('./volume/compare.mjs').Comparison[]} */
   const comparisons = [];
   for (const each of cases) {
     const rows = Math.ceil(each.rows * share);
-    comparisons.push(await compare(each, { rows, pairs, seconds }, { database, statementLog, measurements, log }));
+    comparisons.push(await compare(each, { rows, pairs, seconds }, parts));
   }
   const wrong = await finishMeasuring(place, log);
   await database.close();

@@ -17,6 +17,7 @@ import { fileURLToPath } from 'node:url';
  * The calls that each file has handlers for.
  * @typedef {{
  *   'receiver.mjs': import('./receiver.mjs').ReceiverHandlers,
+ *   'odd-receivers.mjs': import('./odd-receivers.mjs').OddReceiversHandlers,
  *   'load.mjs': import('./load.mjs').LoadHandlers,
  *   '../faults/receiver.mjs': import('../faults/receiver.mjs').CheckingReceiver,
  *   '../faults/publisher.mjs': import('../faults/publisher.mjs').FaultsPublisher,
@@ -58,7 +59,8 @@ export async function startChild(file) {
       new Promise((resolve, reject) => {
         lastCall += 1;
         open.set(lastCall, { resolve, reject });
-        child.send({ call: lastCall, name, parameter });
+        // Without a function for it, an error ends this process, and leaves everything that it was to end.
+        child.send({ call: lastCall, name, parameter }, (error) => error && reject(error));
       }),
     stop: async () => {
       if (child.exitCode !== null || child.signalCode !== null) return;

@@ -14,11 +14,22 @@ const superuser = { clientId: 'bench', secret: 'for this benchmark only' };
 /** @typedef {{ level: string, event: string, times: number }} Trouble */
 
 /**
+ * @typedef {object} Wish a subscription to be
+ * @property {string} channel
+ * @property {string} callbackUrl
+ * @property {Record<string, string>} [filters]
+ * @property {string} [guarantee] otherwise that of the installation
+ */
+
+/**
  * @typedef {object} Installation
  * @property {string} url of the API
  * @property {string} token
  * @property {Partial<Record<Part, number>>} pids of the parts it has; embedded and with `processes`, `api` is all of Heraut
- * @property {(channel: string, callbackUrls: string[]) => Promise<void>} subscribe makes the channel as well
+ * @property {(channel: string) => Promise<void>} createChannel
+ * @property {(wish: Wish) => Promise<string>} subscribe gives the URL of the subscription
+ * @property {(url: string) => Promise<void>} unsubscribe
+ * @property {(policy: Record<string, number>) => Promise<void>} setRetryPolicy of every subscription
  * @property {() => Promise<Trouble[]>} troubles the events logged as a warning or worse
  * @property {() => Promise<void>} stop
  */
@@ -108,13 +119,21 @@ export async function startInstallation({
     url,
     token,
     pids,
-    subscribe: async (channel, callbackUrls) => {
-      await post(`${url}/api/v1/kanaal`, token, { naam: channel, filters });
-      for (const callbackUrl of callbackUrls) {
-        const kanalen = [{ naam: channel }];
-        const abonnement = { callbackUrl, auth: 'Bearer bench', kanalen, deliveryGuarantee: guarantee };
-        await post(`${url}/api/v1/abonnement`, token, abonnement);
-      }
+    createChannel: async (channel) => {
+      await call(token, 'POST', `${url}/api/v1/kanaal`, { naam: channel, filters });
+    },
+    subscribe: async (wish) => {
+      const kanalen = [{ naam: wish.channel, filters: wish.filters ?? {} }];
+      const deliveryGuarantee = wish.guarantee ?? guarantee;
+      const abonnement = { callbackUrl: wish.callbackUrl, auth: 'Bearer bench', kanalen, deliveryGuarantee };
+      const created = JSON.parse(await call(token, 'POST', `${url}/api/v1/abonnement`, abonnement));
+      return created.url;
+    },
+    unsubscribe: async (subscription) => {
+      await call(token, 'DELETE', subscription);
+    },
+    setRetryPolicy: async (policy) => {
+      await call(token, 'PUT', `${url}/admin/v1/retry-policy`, policy);
     },
     troubles: () => countTroubles(herauts.map((heraut) => heraut.logFile)),
     stop: async () => {
@@ -124,15 +143,18 @@ export async function startInstallation({
 }
 
 /**
- * @param {string} url
  * @param {string} token
- * @param {object} body
+ * @param {'POST' | 'PUT' | 'DELETE'} method
+ * @param {string} url
+ * @param {object} [body]
+ * @returns {Promise<string>}
  */
-async function post(url, token, body) {
-  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
+async function call(token, method, url, body) {
+  const headers = { authorization: `Bearer ${token}`, ...(body && { 'content-type': 'application/json' }) };
+  const response = await fetch(url, { method, headers, ...(body && { body: JSON.stringify(body) }) });
   const text = await response.text();
-  if (response.status !== 201) throw new Error(`POST ${url} answered ${response.status}: ${text}`);
+  if (!response.ok) throw new Error(`${method} ${url} answered ${response.status}: ${text}`);
+  return text;
 }
 
 /** @param {string[]} logFiles */

@@ -15,6 +15,7 @@ import { notificationWriter } from './notification.mjs';
  * @property {boolean} isReceiver whether it gets the same as a receiver of Heraut: a webhook-id of its own each time
  * @property {string} channel
  * @property {number} run
+ * @property {number} [turns] of how many objects the notifications are, in turn
  */
 
 /**
@@ -97,7 +98,7 @@ class Sender {
    */
   constructor(target, count, connections) {
     this.target = target;
-    this.write = notificationWriter(target.channel, target.run);
+    this.write = notificationWriter(target.channel, target.run, target.turns);
     this.pool = new Pool(target.origin, { connections, pipelining: 1, headersTimeout: 60_000, bodyTimeout: 60_000 });
     /** @type {Published} */
     this.published = {

@@ -9,6 +9,7 @@ import { startInstallation } from './installation.mjs';
 import { filters } from './notification.mjs';
 import { requireProc } from './processes.mjs';
 import { describeMachine } from './report.mjs';
+import { Runs } from './runs.mjs';
 import { Measurements } from './scenarios.mjs';
 
 /**
@@ -51,7 +52,22 @@ export async function startMeasuringPlace(
   const load = await startChild('load.mjs');
   onEnd(load.stop);
   const receiverUrl = await receiver.call('listen', undefined);
-  return { machine, installation, measurements: new Measurements({ installation, receiver, load, receiverUrl, log }) };
+  const runs = new Runs();
+  const measurements = new Measurements({ runs, installation, receiver, load, receiverUrl, log });
+  return { machine, installation, measurements };
+}
+
+/**
+ * Receivers in trouble.
+ * @param {import('../command.mjs').Run} run
+ */
+export async function startOddReceivers({ onEnd }) {
+  const odd = await startChild('odd-receivers.mjs');
+  onEnd(() => {
+    process.kill(odd.pid, 'SIGCONT'); // a frozen process does not end
+    return odd.stop();
+  });
+  return odd;
 }
 
 /**
@@ -61,7 +77,7 @@ export async function startMeasuringPlace(
  * @returns {Promise<string[]>} what is wrong with the deliveries, in sentences
  */
 export async function finishMeasuring({ installation, measurements }, log) {
-  const wrong = await measurements.findWrong();
+  const wrong = await measurements.runs.findWrong();
   await installation.stop(); // its logs are complete then
   for (const { level, event, times } of await installation.troubles()) log(`logged ${times} times: ${level} ${event}`);
   return wrong;

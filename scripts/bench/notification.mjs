@@ -9,7 +9,7 @@ const tailLength = widths.run + 1 + widths.number + 1 + widths.micros;
 /** The bytes after the tail: `"}`. */
 const closing = 2;
 
-export const channels = { single: 'bench', many: 'bench-fan-out' };
+export const channels = { single: 'bench', many: 'bench-fan-out', others: 'bench-others' };
 export const filters = ['bronorganisatie', 'zaaktype', 'vertrouwelijkheidaanduiding', 'toelichting'];
 
 /**
@@ -19,23 +19,32 @@ export const filters = ['bronorganisatie', 'zaaktype', 'vertrouwelijkheidaanduid
  * @property {number} sentMs on the shared clock
  */
 
+/** Of the end of `hoofdObject`, and of `bronorganisatie`. */
+const turnDigits = 9;
+const object = '6fe2d9a3-0f4c-4e59-a5a8-2f3000000000';
+const beforeOrganization = '"bronorganisatie":"';
+
+/** The `bronorganisatie` of a notification. @param {number} turn from 0 */
+export const organizationOf = (turn) => String(turn).padStart(turnDigits, '0');
+
 /**
  * Gives a function that writes the notifications of one run.
  * @param {string} channel
  * @param {number} run
+ * @param {number} turns different objects and organizations that they are of, in turn: number `n` of number `n % turns`
  * @returns {(number: number, sentMs: number) => Buffer}
  */
-export function notificationWriter(channel, run) {
+export function notificationWriter(channel, run, turns = 1) {
   const textWith = (/** @type {string} */ padding) =>
     JSON.stringify({
       kanaal: channel,
-      hoofdObject: 'https://zaken.example.com/zaken/api/v1/zaken/6fe2d9a3-0f4c-4e59-a5a8-2f3ff5c8ed0f',
+      hoofdObject: `https://zaken.example.com/zaken/api/v1/zaken/${object}`,
       resource: 'status',
       resourceUrl: 'https://zaken.example.com/zaken/api/v1/statussen/1e1b2cbd-3d5c-4c6b-9d0a-0dbe3c0f1d63',
       actie: 'create',
       aanmaakdatum: '2026-01-01T12:00:00.123456Z',
       kenmerken: {
-        bronorganisatie: '000000000',
+        bronorganisatie: organizationOf(0),
         zaaktype: 'https://catalogi.example.com/api/v1/zaaktypen/d06f86e0-1c3a-49cf-b5cd-01c079cf8147',
         vertrouwelijkheidaanduiding: 'openbaar',
         toelichting: padding,
@@ -44,11 +53,17 @@ export function notificationWriter(channel, run) {
     });
   const template = Buffer.from(textWith('x'.repeat(notificationBytes - textWith('').length)));
   const at = template.length - closing - tailLength;
+  const objectAt = template.indexOf(object) + object.length - turnDigits;
+  const organizationAt = template.indexOf(beforeOrganization) + beforeOrganization.length;
   writeDigits(template, at, widths.run, run);
   template.write('-', at + widths.run);
   template.write('-', at + widths.run + 1 + widths.number);
   return (number, sentMs) => {
     const notification = Buffer.from(template);
+    if (turns > 1) {
+      writeDigits(notification, objectAt, turnDigits, number % turns);
+      writeDigits(notification, organizationAt, turnDigits, number % turns);
+    }
     writeDigits(notification, at + widths.run + 1, widths.number, number);
     writeDigits(notification, at + widths.run + widths.number + 2, widths.micros, Math.round(sentMs * 1000));
     return notification;

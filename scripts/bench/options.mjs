@@ -1,7 +1,8 @@
 import { parseArgs } from 'node:util';
 import { oneOf, readCommandLine, refuse, wholeNumber } from '../command-line.mjs';
+import { kinds } from './odd-endpoints.mjs';
 
-export const scenarios = /** @type {const} */ (['closed-loop', 'open-loop', 'fan-out']);
+export const scenarios = /** @type {const} */ (['closed-loop', 'open-loop', 'fan-out', 'isolation']);
 /** @typedef {typeof scenarios[number]} Scenario */
 
 const guarantees = /** @type {const} */ (['at-least-once', 'at-most-once']);
@@ -15,6 +16,8 @@ const usage = `npm run bench -- [options]
   --seconds N     how long each loop publishes (20)
   --count N       at most this many notifications in the closed loop (100000)
   --only NAME     ${scenarios.join(' | ')}; may be repeated
+  --beside KIND   of the isolation only this: ${kinds.join(' | ')};
+                  may be repeated
   --soak MINUTES  instead of all that: a steady open loop for so long, with memory and latency of every minute
   --json FILE     write the result to FILE as well
   --cpu-prof DIR  write a CPU profile of each process of Heraut there when it stops
@@ -28,6 +31,7 @@ const usage = `npm run bench -- [options]
  * @property {number} seconds
  * @property {number} count
  * @property {readonly Scenario[]} only
+ * @property {readonly import('./odd-endpoints.mjs').Kind[]} beside
  * @property {number | undefined} soak minutes
  * @property {string | undefined} json
  * @property {string | undefined} cpuProf
@@ -44,6 +48,7 @@ export function readOptions() {
         seconds: { type: 'string', default: '20' },
         count: { type: 'string', default: '100000' },
         only: { type: 'string', multiple: true },
+        beside: { type: 'string', multiple: true },
         soak: { type: 'string' },
         json: { type: 'string' },
         'cpu-prof': { type: 'string' },
@@ -51,7 +56,6 @@ export function readOptions() {
       },
     }),
   );
-  if (values.only && values.json) refuse(usage, '--json needs all scenarios, so it does not go with --only.');
   if (values.only && values.soak) refuse(usage, '--soak measures nothing else, so it does not go with --only.');
   if (values.processes && values.embedded)
     refuse(usage, '--embedded is one process, so it does not go with --processes.');
@@ -65,6 +69,7 @@ export function readOptions() {
     seconds: wholeNumber(usage, 'seconds', values.seconds, 1, 60),
     count: wholeNumber(usage, 'count', values.count, 100, 1_000_000),
     only: values.only?.map((name) => oneOf(usage, 'only', name, scenarios, String)) ?? scenarios,
+    beside: values.beside?.map((name) => oneOf(usage, 'beside', name, kinds, String)) ?? kinds,
     soak: values.soak === undefined ? undefined : wholeNumber(usage, 'soak', values.soak, 1, 10_000),
     json: values.json,
     cpuProf: values['cpu-prof'],

@@ -1,15 +1,16 @@
-/** @typedef {import('./scenarios.mjs').Run} Run */
-/** @typedef {import('./receiver.mjs').Arrivals} Arrivals */
+/** @typedef {Pick<import('./runs.mjs').Run, 'name' | 'published' | 'mayRepeat'>} Run */
+/** @typedef {import('./arrivals.mjs').Arrivals} Arrivals */
 
 const shown = 5;
 
 /**
- * Compares the deliveries that arrived with the notifications accepted: each once, under the id the publisher was told.
+ * Compares the deliveries that arrived with the notifications accepted: each once (or more often, if it may be repeated), under
+ * the id the publisher was told.
  * @param {Run} run
  * @param {Arrivals} arrivals
  * @returns {string[]} what is wrong, in sentences
  */
-export function reckon({ name, subscriptions, published }, { times, ids }) {
+export function reckon({ name, published, mayRepeat = false }, { subscriptions, times, ids }) {
   /** @type {string[]} */
   const missing = [];
   /** @type {string[]} */
@@ -25,7 +26,7 @@ export function reckon({ name, subscriptions, published }, { times, ids }) {
     const who = `${accepted || `number ${number}`} for subscription ${index % subscriptions}`;
     if (accepted !== '' && count === 0) missing.push(who);
     if (accepted === '' && count > 0) unasked.push(who);
-    if (count > 1) doubled.push(`${who} (${count} times)`);
+    if (count > 1 && !mayRepeat) doubled.push(`${who} (${count} times)`);
     if (accepted !== '' && count > 0 && ids[index] !== accepted) renamed.push(`${who} as ${ids[index]}`);
   }
   const refused = published.ids.filter((id) => id === '').length;
@@ -47,4 +48,13 @@ function sentence(name, what, which) {
   if (which.length === 0) return [];
   const more = which.length > shown ? ', …' : '';
   return [`${name}: ${which.length} ${what}: ${which.slice(0, shown).join(', ')}${more}`];
+}
+
+/**
+ * @param {import('./load.mjs').Published} published
+ * @param {Arrivals} arrivals
+ * @returns {number} accepted deliveries that did not arrive
+ */
+export function countLost({ ids }, { subscriptions, times }) {
+  return times.filter((count, index) => count === 0 && (ids[Math.floor(index / subscriptions)] ?? '') !== '').length;
 }

@@ -3,7 +3,7 @@ import { cpus, release, totalmem } from 'node:os';
 import { join } from 'node:path';
 
 /** @typedef {import('./scenarios.mjs').Measurements} Measurements */
-/** @typedef {import('./scenarios.mjs').Percentiles} Percentiles */
+/** @typedef {import('./percentiles.mjs').Percentiles} Percentiles */
 /** @typedef {Awaited<ReturnType<Measurements['closedLoop']>>} ClosedLoop */
 /** @typedef {Awaited<ReturnType<Measurements['openLoop']>>} OpenLoop */
 /** @typedef {Awaited<ReturnType<Measurements['fanOut']>>} FanOut */
@@ -17,7 +17,12 @@ import { join } from 'node:path';
  * @property {string | undefined} processes
  */
 
-/** @typedef {{ toTable: (setting: Setting) => string, toJson: (setting: Setting) => unknown }} Report */
+/**
+ * @typedef {object} Report
+ * @property {(setting: Setting) => string} toTable
+ * @property {(setting: Setting) => unknown} toJson
+ * @property {string[]} missedGoals in sentences
+ */
 
 /**
  * @typedef {object} Figures

@@ -1,56 +1,35 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { channels } from './notification.mjs';
+import { percentiles } from './percentiles.mjs';
 import { rssMegabytes, cpuMicrosOfMachine, cpuMicrosOfTree } from './processes.mjs';
-import { reckon } from './reckoning.mjs';
 
 /** @typedef {import('./child.mjs').Child<import('./receiver.mjs').ReceiverHandlers>} Receiver */
 /** @typedef {import('./child.mjs').Child<import('./load.mjs').LoadHandlers>} Load */
 /** @typedef {import('./load.mjs').Published} Published */
-/** @typedef {import('./receiver.mjs').Arrivals} Arrivals */
+/** @typedef {import('./arrivals.mjs').Arrivals} Arrivals */
+/** @typedef {import('./runs.mjs').Runs} Runs */
 /** @typedef {import('./installation.mjs').Installation} Installation */
 /** @typedef {import('./installation.mjs').Part} Part */
 
-/**
- * One measurement: the published notifications, and the number of subscriptions.
- * @typedef {object} Run
- * @property {number} run
- * @property {string} name
- * @property {number} subscriptions
- * @property {Published} published
- */
-
-/** @typedef {{ p50: number, p95: number, p99: number }} Percentiles */
-
 const publishers = 128;
-/** After this long without a delivery, those that are missing will not come any more. */
-const stalledAfterMs = 30_000;
-/** After this the benchmark ends, even if deliveries still come. */
-const longestWaitMs = 120_000;
-/** A delivery that comes twice may do so a little later. */
-const latecomersMs = 2000;
 /** Results are written, logs flushed and memory tidied up a little after the last delivery; it is part of its price. */
 const aftermathMs = 1000;
 /** Until then code is still being compiled and memory still grows to its working size. */
 const warmUpNotifications = 40_000;
 export const fanOutSubscriptions = 100;
 
-/** Measures, and remembers every notification until it is reckoned. */
 export class Measurements {
-  /** Those not reckoned yet. @type {Run[]} */
-  #runs = [];
-  #lastRun = 0;
-  /** What is wrong with those that were reckoned, in sentences. @type {string[]} */
-  #wrong = [];
-
   /**
    * @param {object} parts
+   * @param {Runs} parts.runs
    * @param {Installation} parts.installation
    * @param {Receiver} parts.receiver
    * @param {Load} parts.load
    * @param {string} parts.receiverUrl
    * @param {(line: string) => void} parts.log
    */
-  constructor({ installation, receiver, load, receiverUrl, log }) {
+  constructor({ runs, installation, receiver, load, receiverUrl, log }) {
+    this.runs = runs;
     this.installation = installation;
     this.receiver = receiver;
     this.load = load;
@@ -59,9 +38,13 @@ export class Measurements {
   }
 
   async subscribe() {
-    const callbackUrls = Array.from({ length: fanOutSubscriptions }, (_, number) => `${this.receiverUrl}/${number}`);
-    await this.installation.subscribe(channels.single, callbackUrls.slice(0, 1));
-    await this.installation.subscribe(channels.many, callbackUrls);
+    const { installation, receiverUrl } = this;
+    await installation.createChannel(channels.single);
+    await installation.subscribe({ channel: channels.single, callbackUrl: `${receiverUrl}/0` });
+    await installation.createChannel(channels.many);
+    for (let number = 0; number < fanOutSubscriptions; number++) {
+      await installation.subscribe({ channel: channels.many, callbackUrl: `${receiverUrl}/${number}` });
+    }
   }
 
   /** @param {number} seconds */
@@ -142,29 +125,6 @@ export class Measurements {
     return { api: api ? rssMegabytes(api) : 0, worker: worker ? rssMegabytes(worker) : 0 };
   }
 
-  /**
-   * Compares what was accepted with what arrived, and forgets both, here and in the receiver: a measurement that lasts for hours
-   * needs no more memory than one of minutes. A delivery that comes later fits no measurement, and is counted as that.
-   * @param {{ except: number }} how the last so many measurements are kept: a delivery that comes twice may do so a little later
-   */
-  async reckon({ except }) {
-    for (const run of this.#runs.splice(0, Math.max(0, this.#runs.length - except))) {
-      this.#wrong.push(...reckon(run, await this.#arrivals(run.run)));
-      await this.receiver.call('forget', run.run);
-    }
-  }
-
-  /**
-   * After the last measurement.
-   * @returns {Promise<string[]>} what is wrong with all of them, in sentences
-   */
-  async findWrong() {
-    await sleep(latecomersMs);
-    await this.reckon({ except: 0 });
-    const strange = await this.receiver.call('strange', undefined);
-    return strange > 0 ? [...this.#wrong, `${strange} calls to the receiver fit no measurement`] : this.#wrong;
-  }
-
   #cpu() {
     const pids = { ...this.installation.pids, load: this.load.pid, receiver: this.receiver.pid };
     return { parts: mapValues(pids, (pid) => cpuMicrosOfTree(pid)), machine: cpuMicrosOfMachine() };
@@ -185,44 +145,18 @@ export class Measurements {
     name,
     { seconds, count, ratePerSecond, isRaw = false, channel = channels.single, together = publishers },
   ) {
-    const run = ++this.#lastRun;
+    const { runs, receiver } = this;
     const subscriptions = channel === channels.many ? fanOutSubscriptions : 1;
-    await this.receiver.call('begin', { run, notifications: count, subscriptions });
-    const target = isRaw ? this.#receiverAsTarget(run) : this.#apiAsTarget(run, channel);
+    const run = await runs.begin(receiver, { notifications: count, subscriptions });
+    const target = isRaw ? this.#receiverAsTarget(run) : apiAsTarget(this.installation, { run, channel });
     const publishing = ratePerSecond
       ? this.load.call('openLoop', { target, ratePerSecond, seconds })
       : this.load.call('closedLoop', { target, publishers: together, seconds, count });
     const published = await this.#reporting(name, run, publishing);
     const expected = published.ids.filter((id) => id !== '').length * subscriptions;
-    await this.#reporting(name, run, this.#arrived(run, expected));
-    this.#runs.push({ run, name, subscriptions, published });
-    const arrivals = await this.#arrivals(run);
-    return { published, arrivals };
-  }
-
-  /**
-   * @param {number} run
-   * @param {number} expected
-   */
-  async #arrived(run, expected) {
-    let last = -1;
-    const giveUpMs = performance.now() + longestWaitMs;
-    for (let sinceMs = performance.now(); performance.now() < giveUpMs; await sleep(50)) {
-      const { different } = await this.receiver.call('progress', run);
-      if (different >= expected) return;
-      if (different > last) [last, sinceMs] = [different, performance.now()];
-      if (performance.now() - sinceMs > stalledAfterMs) return;
-    }
-  }
-
-  /**
-   * @param {number} run
-   * @returns {Promise<Arrivals>}
-   */
-  async #arrivals(run) {
-    const arrivals = await this.receiver.call('arrivals', run);
-    if (!arrivals) throw new Error(`The receiver knows nothing of run ${run}.`);
-    return arrivals;
+    await this.#reporting(name, run, runs.untilArrived(receiver, run, expected));
+    runs.keep({ run, name, receiver, published });
+    return { published, arrivals: await runs.arrivals(receiver, run) };
   }
 
   /**
@@ -245,17 +179,6 @@ export class Measurements {
 
   /**
    * @param {number} run
-   * @param {string} channel
-   * @returns {import('./load.mjs').Target}
-   */
-  #apiAsTarget(run, channel) {
-    const { url, token } = this.installation;
-    const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` };
-    return { origin: url, path: '/api/v1/notificaties', headers, status: 201, isReceiver: false, channel, run };
-  }
-
-  /**
-   * @param {number} run
    * @returns {import('./load.mjs').Target}
    */
   #receiverAsTarget(run) {
@@ -271,22 +194,30 @@ export class Measurements {
 }
 
 /**
+ * @param {Installation} installation
+ * @param {{ run: number, channel: string, turns?: number, headers?: Record<string, string> }} how `headers`: beside the usual ones
+ * @returns {import('./load.mjs').Target}
+ */
+export function apiAsTarget({ url, token }, { run, channel, turns, headers }) {
+  return {
+    origin: url,
+    path: '/api/v1/notificaties',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${token}`, ...headers },
+    status: 201,
+    isReceiver: false,
+    channel,
+    run,
+    turns,
+  };
+}
+
+/**
  * From the first publication to the last arrival.
  * @param {Published} published
  * @param {Arrivals} arrivals
  */
 function rateOf(published, arrivals) {
   return (arrivals.different * 1000) / (arrivals.lastMs - published.startedMs);
-}
-
-/**
- * @param {Float64Array} values
- * @returns {Percentiles}
- */
-function percentiles(values) {
-  const sorted = values.toSorted();
-  const at = (/** @type {number} */ share) => sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? NaN;
-  return { p50: at(0.5), p95: at(0.95), p99: at(0.99) };
 }
 
 /**

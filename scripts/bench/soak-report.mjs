@@ -12,7 +12,7 @@ import { fewestMinutes, growthOf, settlingMinutes } from './soak.mjs';
 export function toSoakTable({ soaked, ...setting }) {
   const { ratePerSecond, minutes } = soaked;
   const processes = processesOf(setting);
-  const ms = (/** @type {import('./scenarios.mjs').Percentiles} */ { p50, p95, p99 }) =>
+  const ms = (/** @type {import('./percentiles.mjs').Percentiles} */ { p50, p95, p99 }) =>
     [p50, p95, p99].map((value) => value.toFixed(1).padStart(7)).join('');
   const lines = minutes.map(({ minute, publishToReceiveMs, acceptedMs, rss }) => [
     String(minute).padStart(6),

@@ -1,6 +1,6 @@
 // A steady load for as long as one likes: what grows with time shows here.
 
-/** @typedef {import('./scenarios.mjs').Percentiles} Percentiles */
+/** @typedef {import('./percentiles.mjs').Percentiles} Percentiles */
 
 /**
  * @typedef {object} Minute
@@ -43,7 +43,7 @@ export async function soak(measurements, { minutes, log }) {
     const samples = [measurements.rss()];
     const sampling = setInterval(() => samples.push(measurements.rss()), sampleMs);
     const figures = await measurements.openLoop({ ratePerSecond, seconds: 60 }).finally(() => clearInterval(sampling));
-    await measurements.reckon({ except: 1 });
+    await measurements.runs.reckon({ except: 1 });
     const rss = {
       api: median(samples.map(({ api }) => api)),
       worker: median(samples.map(({ worker }) => worker)),

@@ -1,4 +1,4 @@
-import { playScenario } from './stage.mjs';
+import { playScenario } from './play.mjs';
 
 /** Enough to keep the machine busy. */
 const publishers = 96;

@@ -135,7 +135,7 @@ export class Cluster {
 
   /**
    * One request to the first API.
-   * @param {'POST' | 'PUT'} method
+   * @param {'POST' | 'PUT' | 'PATCH'} method
    * @param {string} path
    * @param {object} body
    */

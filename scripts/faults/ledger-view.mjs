@@ -42,6 +42,18 @@ export class LedgerView {
     return row.again;
   }
 
+  /** The endpoints whose circuit breaker is open. @returns {Promise<string[]>} */
+  async openEndpoints() {
+    const rows = await this.#query('SELECT address FROM endpoint ORDER BY address');
+    return rows.map(({ address }) => address);
+  }
+
+  /** Calls that were made, as far as the ledger knows. @returns {Promise<number>} */
+  async attempts() {
+    const [row] = await this.#query('SELECT count(*)::int AS count FROM attempt');
+    return row.count;
+  }
+
   /** Where deliveries are locked, or are about to be. @returns {Promise<'redis' | 'postgres'>} */
   async locksAreIn() {
     const outages = await this.#query('SELECT FROM redis_outage WHERE ends_at > now()');

@@ -19,7 +19,7 @@ const usage = `npm run faults -- [options]
  * @property {number} seed
  * @property {number | undefined} rate
  * @property {import('./stage.mjs').Scenario[]} scenarios
- * @property {import('./scenarios.mjs').Pace} pace
+ * @property {import('./pace.mjs').Pace} pace
  * @property {string | undefined} json
  * @property {string | undefined} logs
  */

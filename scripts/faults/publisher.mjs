@@ -12,6 +12,7 @@ import { notificationWriter } from '../bench/notification.mjs';
  * @property {string} token
  * @property {string} channel
  * @property {number} run
+ * @property {number} objects that the notifications are about: number `n` about object `n % objects`
  */
 
 /**
@@ -48,7 +49,7 @@ class Publisher {
   /** @param {Target} target */
   constructor(target) {
     this.target = target;
-    this.write = notificationWriter(target.channel, target.run);
+    this.write = notificationWriter(target.channel, target.run, target.objects);
     this.pools = target.origins.map(
       (origin) => new Pool(origin, { connections: connectionsPerApi, pipelining: 1, connect: { timeout: patienceMs } }),
     );
@@ -62,6 +63,20 @@ class Publisher {
         const wanted = ((sharedNowMs() - startedMs) * ratePerSecond) / 1000;
         for (; due < wanted; due++) if (this.open.size < maxOpen) void this.add();
         await sleep(5);
+      }
+    })();
+  }
+
+  /**
+   * One about each object at a time: the next round begins when all of the one before are accepted.
+   * @param {number} ratePerSecond
+   */
+  publishInOrder(ratePerSecond) {
+    const { objects } = this.target;
+    this.loop = (async () => {
+      for (let dueMs = sharedNowMs(); !this.stopping; dueMs += (objects * 1000) / ratePerSecond) {
+        await sleep(Math.max(0, dueMs - sharedNowMs()));
+        await Promise.all(Array.from({ length: objects }, () => this.add()));
       }
     })();
   }
@@ -124,8 +139,8 @@ class Publisher {
   /** @returns {Promise<Published>} */
   async finish() {
     this.stopping = true;
-    await this.loop;
     const giveUp = setTimeout(() => (this.givingUp = true), 60_000);
+    await this.loop;
     await Promise.all(this.open);
     clearTimeout(giveUp);
     await Promise.all(this.pools.map((pool) => pool.destroy()));
@@ -174,6 +189,9 @@ const handlers = {
 
   /** Until `finish`. @param {number} ratePerSecond */
   steadily: (ratePerSecond) => current().publishSteadily(ratePerSecond),
+
+  /** Until `finish`, and never two about the same object at the same time. @param {number} ratePerSecond at most */
+  inOrder: (ratePerSecond) => current().publishInOrder(ratePerSecond),
 
   /**
    * Each publisher sends its next notification when the one before was accepted. Resolves when all are.

@@ -14,15 +14,20 @@ import { readTail } from '../bench/notification.mjs';
  * @property {Float64Array} firstMs when it did first, on the shared clock
  * @property {string[]} ids its webhook-id
  * @property {number[]} renamed numbers that came under more than one webhook-id
+ * @property {number[]} overtaken numbers that came only after a later one about the same object
  */
 
-/** @typedef {{ times: number, firstMs: number, id: string, otherId: boolean }} Arrival */
+/** @typedef {{ times: number, firstMs: number, id: string, otherId: boolean, overtaken: boolean }} Arrival */
 
 /** An answer sent less than this before the receiver dies may not arrive. */
 const lostAnswersMs = 50;
 
 /** Of the present scenario, by subscription and number of the notification. @type {Map<number, Arrival>[]} */
 let subscriptions = [];
+/** The latest number about each object, by subscription. @type {Map<number, number>[]} */
+let latest = [];
+/** Number `n` is about object `n % objects`. */
+let objects = 1;
 let run = -1;
 let strange = 0;
 let lastMs = 0;
@@ -76,11 +81,25 @@ function note(subscription, id, body) {
   }
   lastMs = now;
   const arrival = arrivals.get(tail.number);
-  if (!arrival) arrivals.set(tail.number, { times: 1, firstMs: now, id, otherId: false });
-  else {
+  if (!arrival) {
+    const overtaken = isOvertaken(subscription, tail.number);
+    arrivals.set(tail.number, { times: 1, firstMs: now, id, otherId: false, overtaken });
+  } else {
     arrival.times += 1;
     if (arrival.id !== id) arrival.otherId = true;
   }
+}
+
+/**
+ * A receiver knows a repetition by its webhook-id, so only the first arrival of each counts.
+ * @param {number} subscription
+ * @param {number} number
+ */
+function isOvertaken(subscription, number) {
+  const ofSubscription = (latest[subscription] ??= new Map());
+  const before = ofSubscription.get(number % objects) ?? -1;
+  ofSubscription.set(number % objects, Math.max(before, number));
+  return number < before;
 }
 
 async function listen() {
@@ -94,10 +113,12 @@ const handlers = {
   /** @returns {Promise<string>} the URL it listens on */
   listen,
 
-  /** @param {{ run: number, subscriptions: number, answerAfterMs: number }} scenario */
+  /** @param {{ run: number, subscriptions: number, answerAfterMs: number, objects: number }} scenario */
   begin: (scenario) => {
     run = scenario.run;
     answerAfterMs = scenario.answerAfterMs;
+    objects = scenario.objects;
+    latest = [];
     subscriptions = Array.from({ length: scenario.subscriptions }, () => new Map());
     open = subscriptions.map(() => 0);
     answeredMs = subscriptions.map(() => []);
@@ -138,6 +159,7 @@ function toArrays(arrivals) {
     firstMs: Float64Array.from(all, ({ firstMs }) => firstMs),
     ids: all.map(({ id }) => id),
     renamed: [...arrivals].filter(([, { otherId }]) => otherId).map(([number]) => number),
+    overtaken: [...arrivals].filter(([, { overtaken }]) => overtaken).map(([number]) => number),
   };
 }
 

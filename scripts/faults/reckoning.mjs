@@ -31,9 +31,10 @@
  * @param {Map<string, LedgerEntry>} facts.ledger by notification
  * @param {Fault[]} facts.faults
  * @param {number} facts.allowedDuplicates at least once; at most once there are none
+ * @param {boolean} [facts.isInOrder] those about the same object must come in order
  * @returns {Reckoning}
  */
-export function reckon({ strategy, published, arrivals, ledger, faults, allowedDuplicates }) {
+export function reckon({ strategy, published, arrivals, ledger, faults, allowedDuplicates, isInOrder = false }) {
   const arrived = new Map(Array.from(arrivals.numbers, (number, index) => [number, index]));
   const count = { accepted: 0, delivered: 0, lost: 0, unknown: 0, failed: 0, unknownArrived: 0 };
   let longestRecoveryMs = 0;
@@ -41,6 +42,7 @@ export function reckon({ strategy, published, arrivals, ledger, faults, allowedD
   const lost = [];
   /** @type {string[]} */
   const renamed = arrivals.renamed.map((number) => `number ${number}`);
+  const overtaken = arrivals.overtaken.map((number) => `number ${number}`);
   published.ids.forEach((id, number) => {
     if (id === '') return;
     count.accepted += 1;
@@ -65,6 +67,7 @@ export function reckon({ strategy, published, arrivals, ledger, faults, allowedD
   const wrong = [
     ...sentence('were lost', lost),
     ...sentence('came under a webhook-id other than their own', renamed),
+    ...(isInOrder ? sentence('came after a later one about the same object', overtaken) : []),
     ...(duplicates > allowed ? [`${strategy}: ${duplicates} duplicates, at most ${allowed} are explained`] : []),
   ];
   return { strategy, ...count, duplicates, allowedDuplicates: allowed, longestRecoveryMs, wrong };

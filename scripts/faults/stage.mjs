@@ -2,17 +2,14 @@
 // the parts that can be broken.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sharedNowMs } from '../bench/clock.mjs';
-import { filters } from '../bench/notification.mjs';
-import { Cluster } from './cluster.mjs';
 import { countKeys, countLocked } from './locks.mjs';
-import { LedgerView } from './ledger-view.mjs';
-import { PostgresProxy } from './postgres-proxy.mjs';
-import { Random } from './random.mjs';
-import { reckon } from './reckoning.mjs';
 
 /** @typedef {import('../bench/child.mjs').Child<import('./receiver.mjs').CheckingReceiver>} Receiver */
 /** @typedef {import('../bench/child.mjs').Child<import('./publisher.mjs').FaultsPublisher>} Publisher */
-/** @typedef {import('./cluster.mjs').Member} Member */
+/** @typedef {import('./cluster.mjs').Cluster} Cluster */
+/** @typedef {import('./ledger-view.mjs').LedgerView} LedgerView */
+/** @typedef {import('./postgres-proxy.mjs').PostgresProxy} PostgresProxy */
+/** @typedef {import('./random.mjs').Random} Random */
 /** @typedef {import('./cluster.mjs').Role} Role */
 /** @typedef {import('./reckoning.mjs').Reckoning} Reckoning */
 
@@ -24,8 +21,11 @@ import { reckon } from './reckoning.mjs';
  * @property {boolean} [viaProxy] Heraut reaches Postgres by way of `stage.proxy`
  * @property {number} [answerAfterMs] the receiver's time for an answer
  * @property {number} [quietWithinMs] how long after the end it may take until every delivery is over
+ * @property {number} [mostPerSecond] notifications
+ * @property {number} [objects] that the notifications are about; then the subscriptions ask for order per object
  * @property {(stage: Stage) => void} [prepare] before anything starts
  * @property {(stage: Stage) => Promise<void>} [breakThings] while the publisher publishes; everything is healed afterwards
+ * @property {(stage: Stage) => Promise<void>} [afterwards] when every delivery is over
  * @property {(stage: Stage) => Promise<void>} [play] in place of the steady load, for those that publish in their own way
  */
 
@@ -42,7 +42,7 @@ import { reckon } from './reckoning.mjs';
  * @property {(line: string) => void} tellGuardian
  * @property {number} seed
  * @property {number} ratePerSecond
- * @property {import('./scenarios.mjs').Pace} pace
+ * @property {import('./pace.mjs').Pace} pace
  * @property {(line: string) => void} log
  */
 
@@ -56,21 +56,6 @@ import { reckon } from './reckoning.mjs';
  * @property {string[]} wrong sentences; none where everything is as promised
  */
 
-/** @type {import('./reckoning.mjs').Strategy[]} */
-const strategies = ['at-least-once', 'at-most-once'];
-const channel = 'faults';
-/**
- * As short as the checks at start allow, so that everything that ends by itself does so within seconds. A recovery by the end
- * of a lease lasts as long as the lease: with the defaults three minutes.
- */
-const hurriedSettings = {
-  TTL_LOCK_TIME_LIMIT_MS: '3000',
-  NOTIFICATION_REQUESTS_TIMEOUT: '4',
-  DELIVERY_LEASE_MS: '18000',
-  LOG_LEVEL: 'info',
-};
-/** Outlasts every scenario: with it, a delivery that fails for good is a loss. */
-const patientPolicy = { maxRetries: 100, backoffFactor: 0.5, baseFactor: 2, maxDelaySeconds: 5, jitter: 0 };
 /** After the last arrival, for a second one of the same. */
 const latecomersMs = 2000;
 
@@ -130,6 +115,25 @@ export class Stage {
   async noteLocked() {
     const isInRedis = (await this.ledger.locksAreIn()) === 'redis';
     this.inFlight += isInRedis ? await countLocked(this.#redisUrl) : (await this.ledger.lockedAndSealed()).locked;
+  }
+
+  /** The receiver goes down, and comes back after `work`. @param {() => Promise<void>} work */
+  async whileReceiverIsDown(work) {
+    await this.whileBroken(async () => {
+      this.inFlight += (await this.receiver.call('down', undefined))[0] ?? 0;
+      await work();
+      await this.receiver.call('up', undefined);
+    });
+  }
+
+  /** @param {string} event */
+  async hasLogged(event) {
+    return (await this.cluster.readLogs()).events.has(event);
+  }
+
+  /** Until the circuit breaker of the receiver is open. */
+  async untilParked() {
+    await this.#until('the endpoint to be parked', async () => (await this.ledger.openEndpoints()).length > 0);
   }
 
   /** Until deliveries are locked and sealed in Postgres. */
@@ -192,132 +196,4 @@ export class Stage {
       await sleep(250);
     }
   }
-}
-
-/**
- * @param {Scenario} scenario
- * @param {Environment} environment
- * @returns {Promise<Result>}
- */
-export async function playScenario(scenario, environment) {
-  const { settings, directory, tellGuardian, receiver, publisher, run, seed, log } = environment;
-  const proxy = new PostgresProxy(/** @type {string} */ (settings.DATABASE_URL));
-  await proxy.start();
-  const cluster = await Cluster.create({
-    counts: environment.counts,
-    settings: {
-      ...settings,
-      ...(scenario.viaProxy ? { DATABASE_URL: proxy.url } : {}),
-      ...hurriedSettings,
-      ...scenario.settings,
-    },
-    directory,
-    tellGuardian,
-  });
-  const ledger = new LedgerView(/** @type {string} */ (settings.DATABASE_URL));
-  const stage = new Stage(environment, cluster, proxy, ledger, new Random(seed, scenario.name));
-  try {
-    scenario.prepare?.(stage);
-    await cluster.start();
-    const { answerAfterMs = 10 } = scenario;
-    await receiver.call('begin', { run, subscriptions: strategies.length, answerAfterMs });
-    stage.subscriptionIds = await subscribe(cluster, environment.receiverUrl);
-    const origins = cluster.of('api').map((member) => member.url);
-    await publisher.call('begin', { origins, token: cluster.token, channel, run });
-    const startedMs = sharedNowMs();
-
-    if (scenario.play) await scenario.play(stage);
-    else await playUnderLoad(scenario, stage);
-
-    const crashed = await cluster.heal();
-    const published = await publisher.call('finish', undefined);
-    await stage.untilQuiet(scenario.quietWithinMs ?? 120_000);
-
-    const { arrivals, strange } = await receiver.call('result', undefined);
-    const { lastMs } = await receiver.call('progress', undefined);
-    const { events, output } = await cluster.readLogs();
-    log(
-      `${scenario.name}: ${[...events]
-        .filter(([event]) => isTelling(event))
-        .map(([event, times]) => `${event} ${times}`)
-        .join(', ')}`,
-    );
-    const reckonings = [];
-    for (const [index, strategy] of strategies.entries()) {
-      reckonings.push(
-        reckon({
-          strategy,
-          published,
-          arrivals: /** @type {import('./receiver.mjs').Arrivals} */ (arrivals[index]),
-          ledger: await ledger.deliveriesOf(/** @type {string} */ (stage.subscriptionIds[index])),
-          faults: stage.faults,
-          allowedDuplicates: stage.inFlight,
-        }),
-      );
-    }
-    const arrivedInAll = arrivals.reduce((sum, { numbers }) => sum + numbers.length, 0);
-    return {
-      name: scenario.name,
-      reckonings,
-      handedOutAgain: await ledger.handedOutAgain(),
-      repeatedPublications: published.repeated,
-      deliveriesPerSecond: (arrivedInAll * 1000) / (lastMs - startedMs),
-      wrong: [
-        ...stage.wrong,
-        ...crashed.map((name) => `${name} ended by itself`),
-        ...output.slice(0, 5).map((line) => `printed by ${line}`),
-        ...published.refused.map((answer) => `a publication was refused: ${answer}`),
-        ...(published.ids.includes('') ? ['a publication was not accepted within a minute of the end'] : []),
-        ...(strange > 0 ? [`${strange} calls were none of this scenario's`] : []),
-        ...((events.get('delivery.broken') ?? 0) > 0
-          ? ['a delivery broke on a bug: see delivery.broken in the logs']
-          : []),
-        ...reckonings.flatMap(({ wrong }) => wrong),
-      ],
-    };
-  } finally {
-    await cluster.end();
-    await proxy.stop();
-  }
-}
-
-/** Whether an event shows how Heraut handled a fault. @param {string} event */
-const isTelling = (event) =>
-  /^(delivery\.(filtered|unknown|postponed|broken)|idempotency\.|queue\.|dispatcher\.|notification\.(replayed|not-committed))/.test(
-    event,
-  );
-
-/**
- * @param {Scenario} scenario
- * @param {Stage} stage
- */
-async function playUnderLoad(scenario, stage) {
-  const { publisher, environment } = stage;
-  await publisher.call('steadily', environment.ratePerSecond);
-  await stage.pause(1500, 2500);
-  await scenario.breakThings?.(stage);
-  await stage.pause(1500, 2500);
-}
-
-/**
- * @param {Cluster} cluster
- * @param {string} receiverUrl
- * @returns {Promise<string[]>} the subscriptions' ids, one for each strategy
- */
-async function subscribe(cluster, receiverUrl) {
-  await cluster.call('PUT', '/admin/v1/retry-policy', patientPolicy);
-  await cluster.call('POST', '/api/v1/kanaal', { naam: channel, filters });
-  const ids = [];
-  for (const [index, deliveryGuarantee] of strategies.entries()) {
-    const created = /** @type {{ url: string }} */ (
-      await cluster.call('POST', '/api/v1/abonnement', {
-        callbackUrl: `${receiverUrl}/${index}`,
-        auth: 'Bearer faults',
-        kanalen: [{ naam: channel }],
-        deliveryGuarantee,
-      })
-    );
-    ids.push(created.url.slice(created.url.lastIndexOf('/') + 1));
-  }
-  return ids;
 }

@@ -8,6 +8,7 @@
  * @property {string} subscription
  * @property {Record<string, string>} columns of `delivery`
  * @property {Record<string, string> | undefined} attempt columns of the `attempt` of each; undefined: none was made
+ * @property {string} [nextLook] SQL: when a dispatcher looks for what it may release of the subscription; undefined: nothing is held
  */
 
 /**
@@ -16,12 +17,14 @@
  * @property {string} what is there, for the table
  * @property {number} rows at full scale
  * @property {Deliveries} [deliveries] undefined: subscriptions that match nothing
+ * @property {number} [arrivingPerSecond] new ones, for a subscription of a dead endpoint, which is the one of the deliveries
  */
 
 const everyone = 'subscriptions[1 + n % cardinality(subscriptions)]';
 const oneReceiver = 'subscriptions[1]';
+const inADay = "now() + interval '1 day'";
 /** Spread over an hour, so that they do not become due together. */
-const tomorrow = "now() + interval '1 day' + n % 3600 * interval '1 s'";
+const tomorrow = `${inADay} + n % 3600 * interval '1 s'`;
 const soonAfter = "published + interval '20 ms'";
 
 /** @type {readonly VolumeCase[]} */
@@ -55,9 +58,23 @@ export const volumeCases = [
     deliveries: {
       days: 1,
       subscription: oneReceiver,
-      columns: { state: "'held'", next_at: tomorrow },
+      columns: { state: "'held'", held_for: "'endpoint-busy'" },
       attempt: undefined,
+      nextLook: inADay, // or they would be released: the receiver is well
     },
+  },
+  {
+    name: 'parked',
+    what: 'held deliveries, for a dead receiver that gets 200 more a second',
+    rows: 500_000,
+    deliveries: {
+      days: 1,
+      subscription: oneReceiver,
+      columns: { state: "'held'", held_for: "'endpoint-parked'" },
+      attempt: undefined,
+      nextLook: 'now()',
+    },
+    arrivingPerSecond: 200,
   },
   {
     name: 'dead-letters',

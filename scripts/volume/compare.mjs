@@ -2,7 +2,8 @@ import { statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { totalCpu } from '../bench/report.mjs';
 import { channels, filters } from '../bench/notification.mjs';
-import { emptyLedger, FilledDays } from './filled-days.mjs';
+import { DeadEndpoint } from './dead-endpoint.mjs';
+import { emptyLedger, FilledDays, idleSubscriptions } from './filled-days.mjs';
 import { addDeleted, setThere } from './idle-subscriptions.mjs';
 
 /** @typedef {import('./cases.mjs').VolumeCase} VolumeCase */
@@ -28,6 +29,8 @@ import { addDeleted, setThere } from './idle-subscriptions.mjs';
 
 /** After a change of the tables each statement is planned anew, and memory is cold. */
 const settlingSeconds = 2;
+/** Of a measurement, beside the two loops. */
+const furtherSeconds = 3;
 const mostPerSecond = 20_000;
 /** Its tables with their indexes, and the server's log of changes. */
 const bytesPerRow = 650;
@@ -41,14 +44,22 @@ const bytesBesides = 2e9;
  * @param {import('./database.mjs').Database} place.database
  * @param {import('./statement-log.mjs').StatementLog} place.statementLog
  * @param {import('../bench/scenarios.mjs').Measurements} place.measurements
+ * @param {() => Promise<import('../bench/odd-endpoints.mjs').OddReceivers>} place.startOddReceivers
  * @param {(line: string) => void} place.log
  * @returns {Promise<Comparison>}
  */
-export async function compare({ name, what, deliveries }, { rows, pairs, seconds }, place) {
-  const { database, log } = place;
+export async function compare(volumeCase, { rows, pairs, seconds }, place) {
+  const { name, what, deliveries, arrivingPerSecond } = volumeCase;
+  const { database, measurements, log } = place;
   requireDisk(rows);
   log(`${name}: ${rows.toLocaleString('en')} ${what} …`);
-  const volume = deliveries ? await fillDays(rows, deliveries, place) : await addSubscriptions(name, rows, database);
+  const dead = arrivingPerSecond
+    ? await DeadEndpoint.create(database, measurements, await place.startOddReceivers())
+    : undefined;
+  const ids = dead ? [dead.subscriptionId] : await idleSubscriptions(database);
+  const volume = deliveries
+    ? await fillDays(rows, { deliveries, ids }, place)
+    : await addSubscriptions(name, rows, database);
   /** @type {Comparison} */
   const comparison = { name, what, rows, empty: [], full: [] };
   for (let pair = 1; pair <= pairs; pair++) {
@@ -57,9 +68,16 @@ export async function compare({ name, what, deliveries }, { rows, pairs, seconds
     comparison.empty.push(await measure(seconds, place));
     log(`${name}: ${pair} of ${pairs}, beside them`);
     await volume.enter();
-    comparison.full.push(await measure(seconds, place));
+    const arriving = dead?.publish({
+      ratePerSecond: arrivingPerSecond ?? 0,
+      seconds: settlingSeconds + seconds + furtherSeconds,
+    });
+    const [loop, arrived] = await Promise.all([measure(seconds, place), arriving]);
+    comparison.full.push(loop);
+    if (dead) log(`${name}: ${arrived} more were published for it; ${await dead.held()} are held`);
     await volume.leave();
   }
+  await dead?.remove();
   await volume.remove();
   return comparison;
 }
@@ -76,20 +94,34 @@ async function measure(seconds, { database, statementLog, measurements }) {
   const from = await statementLog.end();
   const figures = await measurements.closedLoop({ seconds, count: seconds * mostPerSecond });
   const statements = await statementLog.since(from);
-  await measurements.reckon({ except: 1 });
+  await measurements.runs.reckon({ except: 1 });
   return { deliveriesPerSecond: figures.deliveriesPerSecond, cpuMicrosPerDelivery: totalCpu(figures), statements };
 }
 
 /**
  * @param {number} rows
- * @param {import('./cases.mjs').Deliveries} deliveries
+ * @param {{ deliveries: import('./cases.mjs').Deliveries, ids: string[] }} what `ids`: of the subscriptions
  * @param {Parameters<typeof compare>[2]} place
  * @returns {Promise<Volume>}
  */
-async function fillDays(rows, deliveries, { database, log }) {
+async function fillDays(rows, { deliveries, ids }, { database, log }) {
+  const { nextLook } = deliveries;
   const days = new FilledDays(database, log);
-  await days.fill(rows, deliveries);
-  return { enter: () => days.exchange(), leave: () => days.exchange(), remove: () => days.drop() };
+  await days.fill(rows, deliveries, ids);
+  return {
+    enter: async () => {
+      await days.exchange();
+      if (nextLook) {
+        const row = `INSERT INTO held_subscription (subscription_id, look_at) VALUES ($1, ${nextLook})`;
+        await database.query(row, ids.slice(0, 1));
+      }
+    },
+    leave: async () => {
+      await days.exchange();
+      await database.query('DELETE FROM held_subscription');
+    },
+    remove: () => days.drop(),
+  };
 }
 
 /**

@@ -12,7 +12,7 @@ import { projectDirectory } from '../ready-to-run.mjs';
 const tables = /** @type {const} */ (['notification', 'delivery', 'attempt']);
 const idOf = { notification: 'id', delivery: 'notification_id', attempt: 'notification_id' };
 const dayMs = 86_400_000;
-/** Of the subscriptions that the rows are for: real ones, which the measurements leave alone. */
+/** Its subscriptions are real ones, which the measurements leave alone. */
 const channel = channels.many;
 /** Short: bodies are never read again unless a delivery is sent, and ten million of 1 KiB would fill the disk. */
 const body = JSON.stringify({ kanaal: channel, resource: 'status', actie: 'create' });
@@ -43,8 +43,9 @@ export class FilledDays {
    * Writes the rows aside; the running ledger does not see them.
    * @param {number} rows
    * @param {Deliveries} deliveries
+   * @param {string[]} ids of the subscriptions that they are for
    */
-  async fill(rows, deliveries) {
+  async fill(rows, deliveries, ids) {
     const { createPartition, partitionsBetween, timeOfId } = await ledgerPartitions();
     const startedAt = performance.now();
     const [{ now }] = await this.database.query('SELECT (extract(epoch FROM now()) * 1000)::float8 AS now');
@@ -54,10 +55,6 @@ export class FilledDays {
       await this.database.change(['SET LOCAL search_path = aside, public', createPartition(partition)]);
       await this.database.change(setAside(partition));
     }
-    const [{ ids }] = await this.database.query(
-      "SELECT array_agg(id::text ORDER BY id) AS ids FROM subscription WHERE channels->0->>'channel' = $1",
-      [channel],
-    );
     let filled = 0;
     await Promise.all(
       this.#partitions.map(async (partition) => {
@@ -102,11 +99,25 @@ export class FilledDays {
 }
 
 /**
+ * @param {Database} database
+ * @returns {Promise<string[]>} ids
+ */
+export async function idleSubscriptions(database) {
+  const [{ ids }] = await database.query(
+    "SELECT array_agg(id::text ORDER BY id) AS ids FROM subscription WHERE channels->0->>'channel' = $1",
+    [channel],
+  );
+  return ids;
+}
+
+/**
  * Removes everything from the running ledger; nothing may be under way.
  * @param {Database} database
  */
 export async function emptyLedger(database) {
-  await database.change([`TRUNCATE ${[...tables, 'once_key'].map((table) => `public.${table}`).join(', ')}`]);
+  await database.change([
+    `TRUNCATE ${[...tables, 'once_key', 'held_subscription'].map((table) => `public.${table}`).join(', ')}`,
+  ]);
 }
 
 /**

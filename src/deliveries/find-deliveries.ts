@@ -19,11 +19,14 @@ export type Route =
 
 const deadStates: ReadonlySet<DeliveryState> = new Set(['failed', 'expired', 'unknown']);
 /** The indexes of deliveries that somebody works on, by state: what is in them, and in what order. */
-const workIndexes: Partial<Record<DeliveryState, { condition: string; order: string }>> = {
-  waiting: { condition: "state = 'waiting'", order: 'next_at' },
-  held: { condition: "state = 'held' AND held_for <> 'order'", order: 'subscription_id, notification_id' },
-  queued: { condition: "state = 'queued'", order: 'queued_at' },
-  sending: { condition: "state = 'sending'", order: 'next_at' },
+const workIndexes: Partial<Record<DeliveryState, { condition: string; order: string }[]>> = {
+  waiting: [{ condition: "state = 'waiting'", order: 'next_at' }],
+  held: [
+    { condition: "state = 'held' AND held_for <> 'order'", order: 'subscription_id, notification_id' },
+    { condition: "state = 'held' AND held_for = 'order'", order: 'subscription_id, object_key, turn_nr' },
+  ],
+  queued: [{ condition: "state = 'queued'", order: 'queued_at' }],
+  sending: [{ condition: "state = 'sending'", order: 'next_at' }],
 };
 
 export function routeOf({ notificationId, subscriptionId, state }: DeliveryFilter): Route {
@@ -34,10 +37,12 @@ export function routeOf({ notificationId, subscriptionId, state }: DeliveryFilte
   return workIndexes[state] ? 'few' : 'scan';
 }
 
-/** The first rows of the index of a state that somebody works on. The order keeps the planner to that index. */
+/** The first rows of each index of a state that somebody works on. The order keeps the planner to that index. */
 function fromWorkIndex(state: DeliveryState, columns: string, rows: number): string {
-  const { condition, order } = workIndexes[state]!;
-  return `(SELECT ${columns} FROM delivery WHERE ${condition} ORDER BY ${order} LIMIT ${rows})`;
+  const looks = workIndexes[state]!.map(
+    ({ condition, order }) => `(SELECT ${columns} FROM delivery WHERE ${condition} ORDER BY ${order} LIMIT ${rows})`,
+  );
+  return `(${looks.join(' UNION ALL ')})`;
 }
 
 /** Whether the index of that state has more than so many rows. */

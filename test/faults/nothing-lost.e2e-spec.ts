@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import { startChild, type Child } from '../../scripts/bench/child.mjs';
 import type { FaultsPublisher } from '../../scripts/faults/publisher.mjs';
 import type { CheckingReceiver } from '../../scripts/faults/receiver.mjs';
+import { playScenario } from '../../scripts/faults/play.mjs';
 import { scenarios } from '../../scripts/faults/scenarios.mjs';
-import { playScenario, type Result } from '../../scripts/faults/stage.mjs';
+import type { Result } from '../../scripts/faults/stage.mjs';
 import { startGuardian } from '../../scripts/private-servers.mjs';
 import { real } from '../support/stacks.js';
 

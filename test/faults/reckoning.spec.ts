@@ -9,9 +9,11 @@ interface Fact {
   arrived?: number[];
   /** The webhook-id it came under, when it was not its own. */
   as?: string;
+  /** It came after a later one about the same object. */
+  overtaken?: boolean;
 }
 
-function reckonOf(strategy: Strategy, facts: Fact[], allowedDuplicates = 0): Reckoning {
+function reckonOf(strategy: Strategy, facts: Fact[], allowedDuplicates = 0, isInOrder = false): Reckoning {
   const idOf = (number: number) => `id-${number}`;
   const arrived = facts.flatMap((fact, number) => (fact.arrived ? [{ ...fact, arrived: fact.arrived, number }] : []));
   return reckon({
@@ -28,10 +30,12 @@ function reckonOf(strategy: Strategy, facts: Fact[], allowedDuplicates = 0): Rec
       firstMs: Float64Array.from(arrived, (fact) => 1000 + fact.arrived[0]!),
       ids: arrived.map(({ number, as }) => as ?? idOf(number)),
       renamed: [],
+      overtaken: arrived.filter(({ overtaken }) => overtaken).map(({ number }) => number),
     },
     ledger: new Map(facts.flatMap(({ state }, number) => (state ? [[idOf(number), { state, generation: 1 }]] : []))),
     faults: [{ fromMs: 1100, toMs: 1500 }],
     allowedDuplicates,
+    isInOrder,
   });
 }
 
@@ -78,6 +82,14 @@ describe('the reckoning of the fault suite', () => {
   it('finds deliveries that came under another webhook-id', () => {
     const reckoning = reckonOf('at-least-once', [{ state: 'delivered', arrived: [5], as: 'id-7' }]);
     expect(reckoning.wrong).toEqual(['at-least-once: 1 came under a webhook-id other than their own: id-0 as id-7']);
+  });
+
+  it('finds, where order was asked for, deliveries that came after a later one about the same object', () => {
+    const facts = [{ state: 'delivered', arrived: [90], overtaken: true }, { arrived: [5] }];
+    expect(reckonOf('at-least-once', facts, 0, true).wrong).toEqual([
+      'at-least-once: 1 came after a later one about the same object: number 0',
+    ]);
+    expect(reckonOf('at-least-once', facts).wrong).toEqual([]);
   });
 
   it('does not count the time in which something was broken', () => {

@@ -1,9 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startChild, type Child } from '../../scripts/bench/child.mjs';
 import { notificationWriter } from '../../scripts/bench/notification.mjs';
+import { isolationToJson, missedIsolation } from '../../scripts/bench/isolation-report.mjs';
+import { thirdsOf, type Isolation } from '../../scripts/bench/isolation.mjs';
+import type { Behaviour, OddReceiversHandlers } from '../../scripts/bench/odd-receivers.mjs';
 import type { ReceiverHandlers } from '../../scripts/bench/receiver.mjs';
-import { reckon } from '../../scripts/bench/reckoning.mjs';
+import { countLost, reckon } from '../../scripts/bench/reckoning.mjs';
 import { growthOf } from '../../scripts/bench/soak.mjs';
+import { eventually } from '../support/eventually.js';
 
 const ids = ['id-of-0', 'id-of-1'];
 const subscriptions = 2;
@@ -96,6 +100,34 @@ describe('the benchmark', () => {
     });
   });
 
+  it('takes the worst third of the time for the ratio, and says which goals are missed', () => {
+    const row: Isolation = {
+      kind: 'hanging',
+      endpoints: 20,
+      undisturbedP95Ms: 10,
+      besideP95Ms: 12,
+      thirdsP95Ms: thirdsOf(Float64Array.from({ length: 30 }, (_, number) => (number < 10 ? 30 : 5))),
+      lost: 0,
+      calls: 64,
+      repeated: 0,
+      held: 8000,
+      secondsUntilAllDelivered: 5,
+      machineSeconds: 2,
+    };
+    expect(isolationToJson([row])).toEqual([
+      expect.objectContaining({ kind: 'hanging', worstThirdP95Ms: 30, ratio: 3, thirdsP95Ms: [30, 5, 5] }),
+    ]);
+    expect(missedIsolation([row], { embedded: false })).toEqual([
+      '20 hanging: the worst third is 3.00 (goal: at most 1.5)',
+      '20 hanging: 8000 deliveries took 5 s (goal: at most 4 s)',
+    ]);
+    const well = { ...row, thirdsP95Ms: [20, 5, 5], secondsUntilAllDelivered: 4 };
+    expect(missedIsolation([well], { embedded: true })).toEqual([]);
+    expect(missedIsolation([well], { embedded: false })).toHaveLength(1);
+    // Nothing came at all.
+    expect(missedIsolation([{ ...well, thirdsP95Ms: [Infinity, 5, 5] }], { embedded: true })).toHaveLength(1);
+  });
+
   async function begin(): Promise<number> {
     lastRun += 1;
     await receiver.call('begin', { run: lastRun, notifications: ids.length, subscriptions });
@@ -122,6 +154,75 @@ describe('the benchmark', () => {
   async function complaints(run: number, accepted = ids, troubles: string[] = []): Promise<string[]> {
     const arrivals = await receiver.call('arrivals', run);
     const published = { startedMs: 0, ids: accepted, acceptedMs: new Float64Array(), troubles };
-    return reckon({ run, name: 'test', subscriptions, published }, arrivals!);
+    return reckon({ name: 'test', published }, arrivals!);
+  }
+});
+
+describe('the receivers in trouble', () => {
+  let odd: Child<OddReceiversHandlers>;
+  const endpoints = 2;
+
+  beforeAll(async () => {
+    odd = await startChild('odd-receivers.mjs');
+  });
+
+  afterAll(() => odd.stop());
+
+  it.each<Behaviour>(['reset', 'fail', 'away'])(
+    'count a call only when it was answered well: %s',
+    async (behaviour) => {
+      const urls = await open(behaviour);
+      expect(await post(urls, 0)).not.toBe(204);
+      await odd.call('behave', 'well');
+      expect(await odd.call('progress', 1)).toMatchObject({ different: 0, calls: behaviour === 'away' ? 0 : 1 });
+      expect(await post(urls, 0)).toBe(204);
+      expect(await odd.call('progress', 1)).toMatchObject({ different: 1 });
+      expect(countLost(published, (await odd.call('arrivals', 1))!)).toBe(1);
+    },
+  );
+
+  it('let calls hang, and answer those that still do when they are well again', async () => {
+    const urls = await open('hang');
+    const answer = post(urls, 1);
+    await eventually(async () => (await odd.call('progress', 1)).calls === 1);
+    await odd.call('behave', 'well');
+    expect(await answer).toBe(204);
+    expect(await odd.call('progress', 1)).toMatchObject({ different: 1 });
+  });
+
+  it('count what was repeated apart where that may be', async () => {
+    const urls = await open('well');
+    for (const number of [0, 1, 1]) expect(await post(urls, number)).toBe(204);
+    const arrivals = (await odd.call('arrivals', 1))!;
+    expect(reckon({ name: 'test', published, mayRepeat: true }, arrivals)).toEqual([]);
+    expect(reckon({ name: 'test', published }, arrivals)).toHaveLength(1);
+  });
+
+  it('take the notifications that are for them in turn', async () => {
+    const [first, second] = await open('well');
+    const before = await odd.call('strange', undefined);
+    expect(await post([second!, first!], 0, 1)).toBe(204);
+    expect(await odd.call('strange', undefined)).toBe(before + 1);
+    expect(await odd.call('progress', 1)).toMatchObject({ different: 0 });
+  });
+
+  const published = { startedMs: 0, ids, acceptedMs: new Float64Array(), troubles: [] };
+
+  async function open(behaviour: Behaviour): Promise<string[]> {
+    const urls = await odd.call('open', { origins: endpoints });
+    await odd.call('begin', { run: 1, notifications: ids.length, subscriptions: 1, turns: endpoints });
+    await odd.call('behave', behaviour);
+    return urls;
+  }
+
+  /** @returns the status; undefined when there was no answer */
+  async function post(urls: string[], number: number, path = number % endpoints): Promise<number | undefined> {
+    const body = new Uint8Array(notificationWriter('bench', 1, endpoints)(number, 0));
+    const headers = { authorization: 'Bearer bench', 'webhook-id': ids[number]! };
+    const url = `${urls[number % endpoints]}/${path}`;
+    return fetch(url, { method: 'POST', body, headers }).then(
+      (response) => response.status,
+      () => undefined,
+    );
   }
 });

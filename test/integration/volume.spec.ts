@@ -3,7 +3,7 @@ import { Logger } from '@nestjs/common';
 import { volumeCases } from '../../scripts/volume/cases.mjs';
 import type { Comparison, Loop } from '../../scripts/volume/compare.mjs';
 import { Database } from '../../scripts/volume/database.mjs';
-import { emptyLedger, FilledDays } from '../../scripts/volume/filled-days.mjs';
+import { emptyLedger, FilledDays, idleSubscriptions } from '../../scripts/volume/filled-days.mjs';
 import { addDeleted, setThere } from '../../scripts/volume/idle-subscriptions.mjs';
 import { missedGoals, toJson } from '../../scripts/volume/report.mjs';
 import { readStatements } from '../../scripts/volume/statement-log.mjs';
@@ -45,7 +45,7 @@ describe('the benchmark of volume', () => {
       it('exchanges the running ledger for a filled one, and back', async () => {
         const [own] = await test.accept();
         const days = new FilledDays(database, () => {});
-        await days.fill(rows, deliveries);
+        await days.fill(rows, deliveries, await idleSubscriptions(database));
         expect(await counts()).toEqual({ notification: 1, delivery: 1, attempt: 0 });
 
         await days.exchange();

@@ -1,0 +1,68 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { killOneByOne, killTogether } from './kills.mjs';
+import { paceOf, roundsOf } from './pace.mjs';
+
+/** @typedef {import('./stage.mjs').Scenario} Scenario */
+/** @typedef {import('./stage.mjs').Stage} Stage */
+/** @typedef {import('./cluster.mjs').Role} Role */
+
+const shiftedClock = fileURLToPath(new URL('shifted-clock.mjs', import.meta.url));
+
+/** @type {Scenario[]} */
+export const processes = [
+  { name: 'api-killed', breakThings: (stage) => killOneByOne(stage, 'api') },
+  { name: 'worker-killed', breakThings: (stage) => killOneByOne(stage, 'worker') },
+  { name: 'dispatcher-killed', breakThings: (stage) => killOneByOne(stage, 'dispatcher') },
+  {
+    name: 'all-killed',
+    breakThings: async (stage) => {
+      for (const _ of roundsOf(stage)) await killTogether(stage, stage.cluster.of());
+    },
+  },
+  {
+    name: 'rolling-restart',
+    breakThings: async (stage) => {
+      for (const member of stage.cluster.of()) {
+        await member.stop();
+        await member.start();
+      }
+    },
+  },
+  {
+    name: 'worker-frozen',
+    breakThings: async (stage) => {
+      const worker = stage.random.oneOf(stage.cluster.of('worker'));
+      await stage.whileBroken(async () => {
+        worker.freeze();
+        await stage.noteLocked();
+        await sleep(paceOf(stage).frozenMs);
+        worker.thaw();
+      });
+    },
+  },
+  {
+    name: 'worker-clock-off',
+    prepare: (stage) => shiftClocks(stage, 'worker', [5, -7]),
+    breakThings: (stage) => killOneByOne(stage, 'worker'),
+  },
+  {
+    // By hours, and by more than the partitions that are made ahead: the id of a notification must not come from that clock.
+    name: 'api-clock-off',
+    prepare: (stage) => shiftClocks(stage, 'api', [30 * 24 * 60, -5 * 60]),
+    breakThings: (stage) => killOneByOne(stage, 'api'),
+  },
+];
+
+/**
+ * Gives the processes of a role clocks that are wrong, as on machines that are not synchronized.
+ * @param {Stage} stage
+ * @param {Role} role
+ * @param {number[]} minutes by how much; for more processes than these again from the first
+ */
+function shiftClocks(stage, role, minutes) {
+  for (const [nr, member] of stage.cluster.of(role).entries()) {
+    member.nodeOptions = ['--import', shiftedClock];
+    member.settings.CLOCK_OFFSET_MS = String(Number(minutes[nr % minutes.length]) * 60_000);
+  }
+}
