@@ -7,7 +7,7 @@ try {
   requireNode();
   installWhenNeeded(console.error);
   await buildWhenNeeded(console.error);
-  const program = join(projectDirectory, 'dist/src/dispatch-once.js');
+  const program = join(projectDirectory, 'dist/dispatch-once.js');
   const { status } = spawnSync(process.execPath, [program, ...process.argv.slice(2)], { stdio: 'inherit' });
   process.exitCode = status ?? 1;
 } catch (error) {

@@ -31,7 +31,7 @@ const readyWithinMs = 60_000;
 export function startHeraut({ name, directory, settings, nodeOptions = [] }) {
   const logFile = join(directory, `${name}.log`);
   const output = openSync(logFile, 'a');
-  const child = spawn(process.execPath, [...nodeOptions, join(projectDirectory, 'dist/src/main.js')], {
+  const child = spawn(process.execPath, [...nodeOptions, join(projectDirectory, 'dist/main.js')], {
     env: { PATH: process.env.PATH, ...settings },
     stdio: ['ignore', output, output],
     detached: true, // a Ctrl-C at the terminal is for the script that started it

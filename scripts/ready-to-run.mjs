@@ -9,7 +9,15 @@ export const projectDirectory = fileURLToPath(new URL('..', import.meta.url));
 const inProject = (/** @type {string} */ path) => join(projectDirectory, path);
 
 /** Everything `dist` is made of. */
-const sources = ['src', 'migrations', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json', 'nest-cli.json'];
+const sources = [
+  'src',
+  'migrations',
+  'package-lock.json',
+  'tsconfig.json',
+  'tsconfig.build.json',
+  'nest-cli.json',
+  'scripts/bundle.mjs',
+];
 const buildStamp = inProject('dist/.built-from');
 const buildLock = inProject('node_modules/.heraut-build');
 
@@ -57,6 +65,7 @@ export async function buildWhenNeeded(log) {
     if (isBuilt()) return;
     log('building …');
     run(process.execPath, [inProject('node_modules/@nestjs/cli/bin/nest.js'), 'build']);
+    run(process.execPath, [inProject('scripts/bundle.mjs')]);
     writeFileSync(buildStamp, hashOfSources());
   } finally {
     rmSync(buildLock, { force: true });

@@ -28,7 +28,7 @@ async function run() {
   const url = `http://${!HOST || HOST === '0.0.0.0' || HOST === '::' ? '127.0.0.1' : HOST}:${port}`;
   const isDemo = !DATABASE_URL;
   const receiver = isDemo ? await startReceiver(8001, show) : undefined;
-  const server = spawn(process.execPath, [join(projectDirectory, 'dist/src/main.js'), ...process.argv.slice(2)], {
+  const server = spawn(process.execPath, [join(projectDirectory, 'dist/main.js'), ...process.argv.slice(2)], {
     stdio: 'inherit',
     // On real servers it uses every core; the embedded database takes one process, whatever this says.
     env: { ...process.env, PORT: String(port), PROCESSES: PROCESSES || 'auto' },

@@ -1,6 +1,4 @@
 import { createRequire } from 'node:module';
 
-/** The version in package.json, which is three folders above dist/src/infra and two above src/infra. */
-export const { version } = createRequire(import.meta.url)(
-  import.meta.url.includes('/dist/') ? '../../../package.json' : '../../package.json',
-) as { version: string };
+/** The version in package.json, wherever the build has put this file. */
+export const { version } = createRequire(import.meta.url)('#package.json') as { version: string };

@@ -1,7 +1,7 @@
 import type { INestApplication } from '@nestjs/common';
 import { SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
 import { isDeepStrictEqual } from 'node:util';
-import { namedSchemas } from './describe-operation.js';
+import { describeOperations, namedSchemas } from './describe-operation.js';
 import type { NamedSchema } from './schema.js';
 
 type Paths = OpenAPIObject['paths'];
@@ -28,6 +28,7 @@ const unnamed = { openapi: openApiVersion, info: { title: '', version: '' } };
 
 /** The document of each API, from one scan of all controllers. */
 export function describeApis(app: INestApplication, apis: readonly DescribedApi[]): OpenAPIObject[] {
+  describeOperations();
   const everything = SwaggerModule.createDocument(app, unnamed, { autoTagControllers: false }).paths;
   const bases = apis.map(({ base }) => base).toSorted((one, other) => other.length - one.length);
   const baseOf = (path: string) => bases.find((base) => base === '' || path.startsWith(`${base}/`));

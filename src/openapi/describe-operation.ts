@@ -31,9 +31,28 @@ export interface OperationDescription {
 /** Under this key an operation carries the schemas it names, until the document is put together (describe-apis.ts). */
 export const namedSchemas = 'x-named-schemas';
 
-/** Writes one operation into the OpenAPI document; all of it comes from the zod schemas beside the handler. */
+/** Operations that are not written into the metadata of their handler yet. */
+let undescribed: (() => void)[] = [];
+
+/**
+ * The status of a handler, and its part of the OpenAPI document, which comes from the zod schemas beside the handler: it is
+ * written by `describeOperations`, as to convert all schemas takes longer than all else that is done when the files are loaded.
+ */
 export function describeOperation(operation: OperationDescription): MethodDecorator {
-  const { id, summary, description, path, query, headers, body, status, answers, answerSide = 'output' } = operation;
+  return (target, key, descriptor) => {
+    HttpCode(operation.status)(target, key, descriptor);
+    undescribed.push(() => asDecorator(operation)(target, key, descriptor));
+  };
+}
+
+/** Has to be called before the metadata of handlers is read for a document. */
+export function describeOperations(): void {
+  for (const describe of undescribed) describe();
+  undescribed = [];
+}
+
+function asDecorator(operation: OperationDescription): MethodDecorator {
+  const { id, summary, description, path, query, headers, body, answers, answerSide = 'output' } = operation;
   const named: NamedSchema = {};
   const convert = (schema: z.ZodType, side: Side) => {
     const converted = openApiSchema(schema, side);
@@ -41,7 +60,6 @@ export function describeOperation(operation: OperationDescription): MethodDecora
     return converted.schema;
   };
   const decorators = [
-    HttpCode(status),
     ApiOperation({ operationId: id, summary, description }),
     ...fieldsOf(path).map((field) => ApiParam(field)),
     ...fieldsOf(query).map((field) => ApiQuery(field)),

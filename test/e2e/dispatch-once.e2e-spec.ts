@@ -9,7 +9,7 @@ import { Installation, type Published } from '../support/installation.js';
 import { answer, arrival, Receiver } from '../support/receiver.js';
 import { embedded, real, type PreparedStack, type Stack } from '../support/stacks.js';
 
-const program = fileURLToPath(new URL('../../dist/src/dispatch-once.js', import.meta.url));
+const program = fileURLToPath(new URL('../../dist/dispatch-once.js', import.meta.url));
 
 interface Ended {
   status: number | null;

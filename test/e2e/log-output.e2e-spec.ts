@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, constants, openSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -7,8 +7,10 @@ import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
 import { eventually } from '../support/eventually.js';
 
+const dist = fileURLToPath(new URL('../../dist/', import.meta.url));
 const logger = new URL('../../dist/src/infra/logging/json-logger.js', import.meta.url).href;
 /** Far more than may wait: 40 MB. */
 const lines = 40_000;
@@ -87,5 +89,15 @@ describe('the log, when the reader of its pipe stops', () => {
     const [status] = (await once(child, 'exit')) as [number];
     expect(status).toBe(7);
     closeSync(pipe);
+  });
+});
+
+describe('the stack trace of an error', () => {
+  it.each(['main.js', 'dispatch-once.js'])('names files and lines of src, not of the bundle (%s)', (name) => {
+    const { stderr } = spawnSync(process.execPath, [join(dist, name), '--once'], {
+      env: { DATA_DIR: '/dev/null/no-directory' },
+      encoding: 'utf8',
+    });
+    expect(stderr).toMatch(/ at lockDirectory \(.*\/src\/infra\/postgres\/directory-lock\.ts:\d+:\d+\)/);
   });
 });

@@ -7,7 +7,7 @@ import { Receiver } from '../support/receiver.js';
 import { HerautProcess } from '../support/spawn-heraut.js';
 import { real, stacks, type PreparedStack, type Stack } from '../support/stacks.js';
 
-const dispatchProgram = fileURLToPath(new URL('../../dist/src/dispatch-once.js', import.meta.url));
+const dispatchProgram = fileURLToPath(new URL('../../dist/dispatch-once.js', import.meta.url));
 
 let prepared: PreparedStack;
 let receiver: Receiver;

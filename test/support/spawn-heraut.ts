@@ -7,7 +7,7 @@ import { freePort } from '../../scripts/private-servers/private-server.mjs';
 import { eventually } from './eventually.js';
 import { signToken } from './tokens.js';
 
-const program = fileURLToPath(new URL('../../dist/src/main.js', import.meta.url));
+const program = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
 export const superuser = { clientId: 'test-superuser', secret: 'a secret for tests only' };
 
@@ -56,7 +56,7 @@ export class HerautProcess {
 
   static async start({ settings, until = 'ready' }: SpawnOptions): Promise<HerautProcess> {
     if (!existsSync(program))
-      throw new Error('dist/src/main.js is not there: run `npm test`, or `npm run build` before Jest.');
+      throw new Error('dist/main.js is not there: run `npm test`, or `npm run build` before Jest.');
     const port = settings.PORT ?? String(await freePort());
     const heraut = new HerautProcess(`http://127.0.0.1:${port}`, {
       SUPERUSER_CLIENT_ID: superuser.clientId,

@@ -1,8 +1,7 @@
 import { Global, Module, type DynamicModule, type OnApplicationShutdown } from '@nestjs/common';
-import { TypeOrmModule } from '@nestjs/typeorm';
 import { Postgres } from './postgres.js';
 
-/** The opened database as `Postgres` (hot path) and as TypeORM's `DataSource` (the rest). */
+/** The opened database. */
 @Global()
 @Module({})
 export class PostgresModule implements OnApplicationShutdown {
@@ -11,12 +10,6 @@ export class PostgresModule implements OnApplicationShutdown {
   static with(postgres: Postgres): DynamicModule {
     return {
       module: PostgresModule,
-      imports: [
-        TypeOrmModule.forRootAsync({
-          useFactory: () => postgres.dataSource.options,
-          dataSourceFactory: () => Promise.resolve(postgres.dataSource),
-        }),
-      ],
       providers: [{ provide: Postgres, useValue: postgres }],
       exports: [Postgres],
     };
