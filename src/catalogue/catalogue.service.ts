@@ -2,6 +2,7 @@ import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy }
 import type { EntityManager } from 'typeorm';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { retryDeadlocks } from '../infra/postgres/retry-deadlocks.js';
+import { SharedRuns } from '../infra/shared-runs.js';
 import { statement } from '../infra/postgres/statement.js';
 
 /** One kind of entry of the catalogue, kept in memory: channels, subscriptions, applications, the retry policy. */
@@ -26,8 +27,7 @@ export class Catalogue implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger = new Logger(Catalogue.name);
   private readonly directories: CatalogueDirectory[] = [];
   private known = 0;
-  private running: Promise<void> | undefined;
-  private next: Promise<void> | undefined;
+  private readonly looks = new SharedRuns(() => this.look());
   private poll: NodeJS.Timeout | undefined;
 
   constructor(private readonly postgres: Postgres) {}
@@ -54,18 +54,7 @@ export class Catalogue implements OnApplicationBootstrap, OnModuleDestroy {
 
   /** Resolves when everything committed before the call is in memory. Calls that arrive together share one read. */
   refresh(): Promise<void> {
-    if (!this.running) {
-      this.running = this.look().finally(() => (this.running = undefined));
-      return this.running;
-    }
-    // The read under way may have read the version before the caller's change was committed.
-    this.next ??= this.running
-      .catch(() => {})
-      .then(() => {
-        this.next = undefined;
-        return this.refresh();
-      });
-    return this.next;
+    return this.looks.request();
   }
 
   /** Resolves when `version` is in memory. */

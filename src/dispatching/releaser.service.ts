@@ -4,7 +4,7 @@ import { releasedCounted } from '../endpoints/endpoints.metrics.js';
 import { OpenEndpoints } from '../endpoints/open-endpoints.service.js';
 import { planRelease, type ReleasePlan } from '../endpoints/plan-release.js';
 import { Postgres } from '../infra/postgres/postgres.js';
-import { claimLooks, endLook, forgetHeldSubscription, type Look } from '../ledger/held-subscriptions.js';
+import { claimLooks, endLook, forgetHeldSubscription, leaveLooks, type Look } from '../ledger/held-subscriptions.js';
 import { freeHeldTooLong } from '../ledger/free-held.js';
 import { release } from '../ledger/release.js';
 import { firstWindow, nextWindow } from '../ledger/release-window.js';
@@ -44,7 +44,16 @@ export class Releaser {
       const looks = await claimLooks(this.postgres, looksTogether);
       // One that was just resumed in another process would be looked at as paused, and not soon again.
       if (looks[0]) await this.catalogue.reach(looks[0].catalogueVersion);
-      const released = await Promise.all(looks.map((look) => this.look(look)));
+      // One that was just closed would wait for the next look.
+      if (this.openEndpoints.isAnyOpen && looks.length > 0) await this.openEndpoints.refresh();
+      const planned = looks.map((look) => ({ look, plan: this.plan(look) }));
+      const parked = planned.filter(({ plan }) => plan.kind === 'parked');
+      if (parked.length > 0)
+        await this.leaveParked(
+          parked.map(({ look }) => look),
+          parked[0]!.plan.nextLookInMs,
+        );
+      const released = await Promise.all(planned.map(({ look, plan }) => this.look(look, plan)));
       total += released.reduce((sum, count) => sum + count, 0);
       if (looks.length < looksTogether) break;
     }
@@ -75,16 +84,30 @@ export class Releaser {
     return this.openEndpoints.isAnyOpen ? this.subscriptions.list() : [];
   }
 
-  private async look(look: Look): Promise<number> {
+  private plan(look: Look): ReleasePlan {
     const subscription = this.subscriptions.find(look.subscriptionId);
     const endpoint = subscription && this.openEndpoints.of(subscription.callbackUrl);
-    const plan = planRelease(look, subscription, endpoint);
-    const isProbing = plan.kind === 'probe' && (await this.openEndpoints.claimProbe(plan.endpoint));
+    return planRelease(look, subscription, endpoint, this.heartbeat.ledgerNow());
+  }
+
+  /** Many endpoints may be parked for long, with many subscriptions each: one statement for all of them. */
+  private leaveParked(looks: readonly Look[], nextLookInMs: number): Promise<void> {
+    return leaveLooks(
+      this.postgres,
+      looks.map(({ subscriptionId }) => subscriptionId),
+      { window: firstWindow, nextLookInMs },
+    );
+  }
+
+  /** @returns how many deliveries were released */
+  private async look(look: Look, plan: ReleasePlan): Promise<number> {
+    if (plan.kind === 'parked') return 0;
     if (plan.kind === 'release') return this.releaseSome(look, plan);
+    const isProbing = plan.kind === 'probe' && (await this.openEndpoints.claimProbe(plan.endpoint));
     const count = isProbing ? await this.releaseOne(look) : 0;
     // When it is closed or resumed, it starts slowly.
     await endLook(this.postgres, { ...look, window: firstWindow, rateCredit: null, nextLookInMs: plan.nextLookInMs });
-    if (!isProbing) await forgetHeldSubscription(this.postgres, look.subscriptionId, forgetAfterMs);
+    if (plan.kind === 'paused') await forgetHeldSubscription(this.postgres, look.subscriptionId, forgetAfterMs);
     return count;
   }
 

@@ -1,5 +1,6 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { Postgres } from '../infra/postgres/postgres.js';
+import { SharedRuns } from '../infra/shared-runs.js';
 import { readBacklogs } from '../ledger/held-subscriptions.js';
 import {
   claimProbe,
@@ -28,6 +29,7 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger = new Logger(OpenEndpoints.name);
   private byAddress: ReadonlyMap<string, OpenEndpoint> = new Map();
   private backlogs: ReadonlySet<string> = new Set();
+  private readonly reads = new SharedRuns(() => this.read());
   private poll: NodeJS.Timeout | undefined;
 
   constructor(
@@ -46,11 +48,9 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy {
     clearInterval(this.poll);
   }
 
-  async refresh(): Promise<void> {
-    const [open, backlogs] = await Promise.all([readOpenEndpoints(this.postgres), readBacklogs(this.postgres)]);
-    this.byAddress = new Map(open.map((endpoint) => [endpoint.address, endpoint]));
-    this.backlogs = backlogs;
-    openGauge.set(open.length);
+  /** Resolves when all that was committed before the call is known. Calls that arrive together share one read. */
+  refresh(): Promise<void> {
+    return this.reads.request();
   }
 
   /** The open endpoint that this callback URL leads to: its origin, or the URL alone. */
@@ -91,5 +91,12 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy {
   /** The right to release one delivery as a probe; given to one process, when a probe is due. */
   claimProbe({ address }: OpenEndpoint): Promise<boolean> {
     return claimProbe(this.postgres, address, probePauses);
+  }
+
+  private async read(): Promise<void> {
+    const [open, backlogs] = await Promise.all([readOpenEndpoints(this.postgres), readBacklogs(this.postgres)]);
+    this.byAddress = new Map(open.map((endpoint) => [endpoint.address, endpoint]));
+    this.backlogs = backlogs;
+    openGauge.set(open.length);
   }
 }

@@ -4,17 +4,22 @@ import type { Subscription } from '../subscriptions/subscription.js';
 
 /** What a dispatcher does when it looks at a subscription with held deliveries. */
 export type ReleasePlan =
-  /** Nothing is released before somebody resumes it, or before that look. */
-  | { kind: 'wait'; nextLookInMs: number }
-  /** Its endpoint is parked, and a probe may be due: one delivery, if no other process releases it. */
+  /** Nothing is released: an operator has paused it, or it was deleted and its held deliveries are being ended. */
+  | { kind: 'paused'; nextLookInMs: number }
+  /** Nothing is released before its endpoint is probed or closed. */
+  | { kind: 'parked'; nextLookInMs: number }
+  /** Its endpoint is parked, and a probe is due: one delivery, if no other process releases it. */
   | { kind: 'probe'; endpoint: OpenEndpoint; nextLookInMs: number }
   /** As many as its window has room for, and at most `limit`. `rateCredit`: what its rate allows now; null: it has none. */
   | { kind: 'release'; limit: number; rateCredit: number | null; nextLookInMs: number };
 
 /** While deliveries are released. Also how long one may wait that a rate lets go at once. */
 const releasingMs = 250;
-/** A parked endpoint closes when a worker says so, and a subscription is resumed by an operator, who looks on. */
-const waitingMs = 1000;
+/** A worker closes the endpoint, and does not know which subscriptions wait for that. */
+const parkedMs = 500;
+/** A slow rate. */
+const longestMs = 1000;
+/** Resuming has it looked at. */
 const pausedMs = 10_000;
 /** Seconds of its rate that may go out at once: more than lies between two looks, and little enough to keep the rate. */
 const burstSeconds = 0.5;
@@ -22,14 +27,19 @@ const burstSeconds = 0.5;
 /**
  * @param subscription undefined: it was deleted, and its held deliveries are being ended
  * @param endpoint the open one that it leads to; undefined: none is
+ * @param nowMs milliseconds since 1970, by Postgres' clock
  */
 export function planRelease(
   look: Look,
   subscription: Subscription | undefined,
   endpoint: OpenEndpoint | undefined,
+  nowMs: number,
 ): ReleasePlan {
-  if (!subscription || subscription.pausedAt) return { kind: 'wait', nextLookInMs: pausedMs };
-  if (endpoint) return { kind: 'probe', endpoint, nextLookInMs: waitingMs };
+  if (!subscription || subscription.pausedAt) return { kind: 'paused', nextLookInMs: pausedMs };
+  if (endpoint) {
+    const isDue = endpoint.nextProbeAt.getTime() <= nowMs;
+    return isDue ? { kind: 'probe', endpoint, nextLookInMs: parkedMs } : { kind: 'parked', nextLookInMs: parkedMs };
+  }
   const rate = subscription.ratePerSecond;
   if (rate === null) return { kind: 'release', limit: look.window, rateCredit: null, nextLookInMs: releasingMs };
   const rateCredit = Math.min(look.rateCredit + rate * look.secondsSinceCredit, Math.max(1, rate * burstSeconds));
@@ -38,6 +48,6 @@ export function planRelease(
     limit: Math.floor(rateCredit),
     rateCredit,
     // A slow rate need not be looked at four times a second: when it has earned one whole call.
-    nextLookInMs: Math.max(releasingMs, Math.min(waitingMs, ((1 - (rateCredit % 1)) / rate) * 1000)),
+    nextLookInMs: Math.max(releasingMs, Math.min(longestMs, ((1 - (rateCredit % 1)) / rate) * 1000)),
   };
 }

@@ -89,6 +89,24 @@ export async function endLook(postgres: Postgres, looked: LookedAt): Promise<voi
   });
 }
 
+export const leaveLooksItems = statement(
+  'leave-looks',
+  `UPDATE held_subscription SET
+     release_window = $release_window,
+     look_at = CASE WHEN look_at > now() THEN now() + $next_ms * interval '1 ms' ELSE look_at END
+   WHERE subscription_id = ANY ($subscriptions::uuid[])`,
+);
+
+/** Looks that came to nothing, because the endpoints of all these are parked. */
+export async function leaveLooks(
+  postgres: Postgres,
+  subscriptionIds: readonly string[],
+  { window, nextLookInMs }: Pick<LookedAt, 'window' | 'nextLookInMs'>,
+): Promise<void> {
+  const values = { subscriptions: subscriptionIds, release_window: window, next_ms: nextLookInMs };
+  await postgres.query(leaveLooksItems, values);
+}
+
 // Whoever holds one refreshes held_at every few seconds, in the transaction that holds it. So nothing can be on its way into the
 // ledger unseen, unless a transaction lasts longer than this.
 export const forgetItem = statement(
