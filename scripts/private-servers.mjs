@@ -31,9 +31,12 @@ const rabbitmqConf = new URL('../rabbitmq.conf', import.meta.url).pathname;
  * Starts a PostgreSQL, a RabbitMQ and a Redis of our own on free loopback ports, with their data in a temporary directory.
  * However this process ends, they end with it.
  * @param {(line: string) => void} [log]
+ * @param {object} [options]
+ * @param {boolean} [options.fsync] false: PostgreSQL does not wait for the disk. What it wrote survives its own crash all the same,
+ *   only not that of the machine: for tests, not for measurements
  * @returns {Promise<PrivateServers>}
  */
-export async function startPrivateServers(log = () => {}) {
+export async function startPrivateServers(log = () => {}, { fsync = true } = {}) {
   const programs = findOrInstallPrograms(log);
   const guardian = startGuardian();
   if (!programs) {
@@ -51,7 +54,12 @@ export async function startPrivateServers(log = () => {}) {
   chmodSync(directory, 0o755); // PostgreSQL runs as another user when we are root
   guardian.tell(`d ${directory}`);
   const place = (/** @type {string} */ name) => ({ directory: join(directory, name), tellGuardian: guardian.tell });
-  const database = postgres({ ...place('postgres'), binaries: programs.postgresBinaries, port: await freePort() });
+  const database = postgres({
+    ...place('postgres'),
+    binaries: programs.postgresBinaries,
+    port: await freePort(),
+    fsync,
+  });
   const cache = redis({ ...place('redis'), program: programs.redisServer, port: await freePort() });
   const { broker, portMapper, rabbitmqctl } = await rabbitmq({
     ...place('rabbitmq'),

@@ -38,7 +38,7 @@ try {
   await buildWhenNeeded(log);
   const { startPrivateServers } = await import('./private-servers.mjs');
   log('starting private PostgreSQL, RabbitMQ and Redis …');
-  const servers = await startPrivateServers(log);
+  const servers = await startPrivateServers(log, { fsync: false });
   stopServers = servers.stop;
   if (!interrupted) await runJest(servers.environment);
 } catch (error) {

@@ -8,9 +8,10 @@ import { PrivateServer } from './private-server.mjs';
  * @param {string} place.binaries directory of `postgres` and `initdb`
  * @param {string} place.directory
  * @param {number} place.port
+ * @param {boolean} place.fsync
  * @param {(line: string) => void} place.tellGuardian
  */
-export function postgres({ binaries, directory, port, tellGuardian }) {
+export function postgres({ binaries, directory, port, fsync, tellGuardian }) {
   const data = join(directory, 'data');
   const owner = unprivilegedUser();
   mkdirSync(directory, { recursive: true });
@@ -50,6 +51,7 @@ export function postgres({ binaries, directory, port, tellGuardian }) {
       unix_socket_directories: "''",
       // Parallel test workers, each with several processes under test.
       max_connections: 400,
+      fsync: fsync ? 'on' : 'off',
     };
     const lines = Object.entries(settings).map(([name, value]) => `${name} = ${value}\n`);
     appendFileSync(join(data, 'postgresql.conf'), lines.join(''));
