@@ -99,6 +99,8 @@ export class CreateLedger1763625600001 implements MigrationInterface {
         -- how many may be released and not yet settled (src/ledger/release-window.ts), and when it was last halved
         release_window  int NOT NULL DEFAULT 16,
         shrunk_at       timestamptz,
+        -- how many there were after the last look
+        outstanding     int NOT NULL DEFAULT 0,
         -- more arrived than its endpoint could take: new ones are held as well, behind those
         is_backlog      boolean NOT NULL DEFAULT false,
         -- calls it may still be given by its rate, and until when that was reckoned

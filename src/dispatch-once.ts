@@ -19,6 +19,7 @@ import { Postgres } from './infra/postgres/postgres.js';
 import { RedisModule } from './infra/redis/redis.module.js';
 import { DeliveryQueue, lanes } from './queue/delivery-queue.js';
 import { LivenessModule } from './liveness/liveness.module.js';
+import { OperationalEventsModule } from './operational-events/operational-events.module.js';
 import { QueueModule } from './queue/queue.module.js';
 
 /** The dispatcher alone; where the queue is in this process's memory, with a worker, or no worker would take its deliveries. */
@@ -32,6 +33,7 @@ class DispatchOnceModule {
         ClockModule,
         PostgresModule.with(postgres),
         LivenessModule,
+        OperationalEventsModule,
         RedisModule,
         CatalogueModule,
         QueueModule,
@@ -41,6 +43,9 @@ class DispatchOnceModule {
     };
   }
 }
+
+/** Of one subscription (src/endpoints/plan-release.ts), and a little more. */
+const betweenLooksMs = 300;
 
 async function main(): Promise<void> {
   const words = process.argv.slice(2);
@@ -65,14 +70,25 @@ async function main(): Promise<void> {
     const dispatched = await dispatcher.handOutDue(stopping.signal, (soFar) =>
       logger.log({ event: 'dispatch.progress', dispatched: soFar }),
     );
-    await app.get(Releaser).releaseHeld(stopping.signal);
+    const released = await releaseAll(app.get(Releaser), stopping.signal);
     if (queue.process !== null) await emptied(queue, stopping.signal);
     const failedTasks = [...failedRules, ...(await app.get(Upkeep).once(stopping.signal))];
     if (failedTasks.length > 0) process.exitCode = 1;
-    logger.log({ event: 'dispatch.done', dispatched, recovered, failedTasks });
+    logger.log({ event: 'dispatch.done', dispatched, released, recovered, failedTasks });
   } finally {
     await app.close(); // waits for deliveries in flight
     await logger.flush();
+  }
+}
+
+/** Held deliveries are released a window at a time, as their endpoint keeps up: as long as that goes on, so does this. */
+async function releaseAll(releaser: Releaser, stopping: AbortSignal): Promise<number> {
+  let total = 0;
+  for (;;) {
+    const released = await releaser.releaseHeld(stopping);
+    total += released;
+    if (released === 0 || stopping.aborted) return total;
+    await pause(betweenLooksMs);
   }
 }
 

@@ -20,6 +20,8 @@ import { inBatches } from './recovery-rules.js';
 const looksTogether = 64;
 /** Nothing can have been held unseen for this long: no statement may take a tenth of it (see `forgetHeldSubscription`). */
 const forgetAfterMs = 60_000;
+/** Until the next look, where nothing is held, and its row is kept only for a while. */
+const idleMs = 1000;
 
 /**
  * Releases held deliveries, oldest first: as many as the endpoint has shown it can take, as the rate of the subscription allows, or
@@ -40,12 +42,12 @@ export class Releaser {
   /** Makes all looks that are due. @returns how many deliveries were released */
   async releaseHeld(stopping: AbortSignal): Promise<number> {
     let total = 0;
+    // One that was just closed would wait for the next look.
+    if (this.openEndpoints.isAnyOpen) await this.openEndpoints.refresh();
     while (this.enqueuer.isAccepting && !stopping.aborted) {
       const looks = await claimLooks(this.postgres, looksTogether);
       // One that was just resumed in another process would be looked at as paused, and not soon again.
       if (looks[0]) await this.catalogue.reach(looks[0].catalogueVersion);
-      // One that was just closed would wait for the next look.
-      if (this.openEndpoints.isAnyOpen && looks.length > 0) await this.openEndpoints.refresh();
       const planned = looks.map((look) => ({ look, plan: this.plan(look) }));
       const parked = planned.filter(({ plan }) => plan.kind === 'parked');
       if (parked.length > 0)
@@ -70,8 +72,10 @@ export class Releaser {
       const endpoint = this.openEndpoints.of(callbackUrl);
       if (pausedAt || !endpoint) continue;
       const longestSeconds = longestParkedSeconds(this.retryPolicies.for(subscriptionId));
-      const heldBefore = this.heartbeat.ledgerNow() - longestSeconds * 1000;
       const { address, openedAt, reason: why } = endpoint;
+      const heldBefore = this.heartbeat.ledgerNow() - longestSeconds * 1000;
+      // They may have been held for another reason, a pause for example, before it was opened.
+      if (openedAt.getTime() > heldBefore) continue;
       const reason = `held for ${formatDuration(longestSeconds)}: its endpoint ${address} is parked since ${openedAt.toISOString()}: ${why}`;
       const tooLong = { subscriptionId, heldBefore, reason };
       total += await inBatches((limit) => freeHeldTooLong(this.postgres, tooLong, limit), stopping);
@@ -103,26 +107,29 @@ export class Releaser {
   private async look(look: Look, plan: ReleasePlan): Promise<number> {
     if (plan.kind === 'parked') return 0;
     if (plan.kind === 'release') return this.releaseSome(look, plan);
-    const isProbing = plan.kind === 'probe' && (await this.openEndpoints.claimProbe(plan.endpoint));
+    const { subscriptionId } = look;
+    const isProbing = plan.kind === 'probe' && (await this.openEndpoints.claimProbe(plan.endpoint, subscriptionId));
     const count = isProbing ? await this.releaseOne(look) : 0;
     // When it is closed or resumed, it starts slowly.
-    await endLook(this.postgres, { ...look, window: firstWindow, rateCredit: null, nextLookInMs: plan.nextLookInMs });
-    if (plan.kind === 'paused') await forgetHeldSubscription(this.postgres, look.subscriptionId, forgetAfterMs);
+    const { nextLookInMs } = plan;
+    await endLook(this.postgres, { ...look, window: firstWindow, rateCredit: null, nextLookInMs });
+    if (!isProbing) await forgetHeldSubscription(this.postgres, subscriptionId, forgetAfterMs);
     return count;
   }
 
   private async releaseSome(look: Look, plan: ReleasePlan & { kind: 'release' }): Promise<number> {
-    const { subscriptionId, window } = look;
-    const { deliveries, outstanding } = await this.release(subscriptionId, window, plan.limit);
+    const { subscriptionId } = look;
+    const { deliveries, outstanding } = await this.release(subscriptionId, plan.window, plan.limit);
     const count = deliveries.length;
     releasedCounted.inc({ as: 'flow' }, count);
-    const isEmpty = count < Math.min(plan.limit, window - outstanding);
+    const isIdle = count + outstanding === 0 && plan.rateCredit === null;
     await endLook(this.postgres, {
       subscriptionId,
-      window: nextWindow(window, outstanding, count),
-      isBacklog: look.isBacklog && !isEmpty,
+      window: plan.rateCredit === null ? nextWindow(look.window, look.outstanding, outstanding) : look.window,
+      outstanding: outstanding + count,
+      isBacklog: count >= Math.min(plan.limit, plan.window - outstanding),
       rateCredit: plan.rateCredit === null ? null : plan.rateCredit - count,
-      nextLookInMs: plan.nextLookInMs,
+      nextLookInMs: isIdle ? idleMs : plan.nextLookInMs,
     });
     if (count === 0) await forgetHeldSubscription(this.postgres, subscriptionId, forgetAfterMs);
     return count;

@@ -81,16 +81,21 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy {
 
   /** @returns whether it was open */
   async close(address: string, by: 'probe' | 'operator'): Promise<boolean> {
-    const openMs = await closeEndpoint(this.postgres, address);
+    // Not one that has asked for more time since the probe began.
+    const probeWithinMs = by === 'probe' ? probePauses.longestMs : Infinity;
+    const openMs = await closeEndpoint(this.postgres, address, probeWithinMs);
     await this.refresh();
     if (openMs === undefined) return false;
     this.events.report({ event: 'endpoint.closed', address, openMs: Math.round(openMs), by });
     return true;
   }
 
-  /** The right to release one delivery as a probe; given to one process, when a probe is due. */
-  claimProbe({ address }: OpenEndpoint): Promise<boolean> {
-    return claimProbe(this.postgres, address, probePauses);
+  /**
+   * The right to send one delivery as a probe; given to one process, when a probe is due.
+   * @param heldFor the subscription of which a held one is to be released; not given: a delivery that is due is the probe
+   */
+  claimProbe({ address }: OpenEndpoint, heldFor: string | null = null): Promise<boolean> {
+    return claimProbe(this.postgres, address, heldFor, probePauses);
   }
 
   private async read(): Promise<void> {

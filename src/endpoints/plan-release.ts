@@ -4,14 +4,17 @@ import type { Subscription } from '../subscriptions/subscription.js';
 
 /** What a dispatcher does when it looks at a subscription with held deliveries. */
 export type ReleasePlan =
-  /** Nothing is released: an operator has paused it, or it was deleted and its held deliveries are being ended. */
+  /** Nothing is released before an operator resumes it. */
   | { kind: 'paused'; nextLookInMs: number }
   /** Nothing is released before its endpoint is probed or closed. */
   | { kind: 'parked'; nextLookInMs: number }
   /** Its endpoint is parked, and a probe is due: one delivery, if no other process releases it. */
   | { kind: 'probe'; endpoint: OpenEndpoint; nextLookInMs: number }
-  /** As many as its window has room for, and at most `limit`. `rateCredit`: what its rate allows now; null: it has none. */
-  | { kind: 'release'; limit: number; rateCredit: number | null; nextLookInMs: number };
+  /**
+   * As many as `window` has room for, and at most `limit`. `rateCredit`: what its rate allows now; null: it has none. Then the window
+   * is that of a second at most: what was released while no worker ran goes out at once when one does.
+   */
+  | { kind: 'release'; window: number; limit: number; rateCredit: number | null; nextLookInMs: number };
 
 /** While deliveries are released. Also how long one may wait that a rate lets go at once. */
 const releasingMs = 250;
@@ -21,11 +24,14 @@ const parkedMs = 500;
 const longestMs = 1000;
 /** Resuming has it looked at. */
 const pausedMs = 10_000;
-/** Seconds of its rate that may go out at once: more than lies between two looks, and little enough to keep the rate. */
+/**
+ * Seconds of its rate that are not lost when a look comes late, beside one whole call: more than lies between two looks, and little
+ * enough to keep the rate.
+ */
 const burstSeconds = 0.5;
 
 /**
- * @param subscription undefined: it was deleted, and its held deliveries are being ended
+ * @param subscription undefined: it was deleted
  * @param endpoint the open one that it leads to; undefined: none is
  * @param nowMs milliseconds since 1970, by Postgres' clock
  */
@@ -35,16 +41,21 @@ export function planRelease(
   endpoint: OpenEndpoint | undefined,
   nowMs: number,
 ): ReleasePlan {
-  if (!subscription || subscription.pausedAt) return { kind: 'paused', nextLookInMs: pausedMs };
+  // A worker ends the deliveries of one that was deleted or disabled: those that were held when the rule for that had passed.
+  if (!subscription || subscription.disabledAt)
+    return { kind: 'release', window: look.window, limit: look.window, rateCredit: null, nextLookInMs: releasingMs };
+  if (subscription.pausedAt) return { kind: 'paused', nextLookInMs: pausedMs };
   if (endpoint) {
     const isDue = endpoint.nextProbeAt.getTime() <= nowMs;
     return isDue ? { kind: 'probe', endpoint, nextLookInMs: parkedMs } : { kind: 'parked', nextLookInMs: parkedMs };
   }
   const rate = subscription.ratePerSecond;
-  if (rate === null) return { kind: 'release', limit: look.window, rateCredit: null, nextLookInMs: releasingMs };
-  const rateCredit = Math.min(look.rateCredit + rate * look.secondsSinceCredit, Math.max(1, rate * burstSeconds));
+  if (rate === null)
+    return { kind: 'release', window: look.window, limit: look.window, rateCredit: null, nextLookInMs: releasingMs };
+  const rateCredit = Math.min(look.rateCredit + rate * look.secondsSinceCredit, 1 + rate * burstSeconds);
   return {
     kind: 'release',
+    window: Math.min(look.window, Math.max(1, Math.ceil(rate))),
     limit: Math.floor(rateCredit),
     rateCredit,
     // A slow rate need not be looked at four times a second: when it has earned one whole call.

@@ -2,6 +2,7 @@ import type { EntityManager } from 'typeorm';
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import { sameDelivery } from './delivery.js';
+import { outOfLine } from './line-up.js';
 
 /*
  * A paused subscription may hold a million deliveries. An operator who has it drop them only notes which: those up to the newest one
@@ -53,7 +54,8 @@ export async function readDrops(postgres: Postgres, limit: number): Promise<Note
 // Looks in the same snapshot whether it is still to be dropped: what an operator has sent again afterwards may be held again.
 export const dropItems = statement(
   'drop-held',
-  `UPDATE delivery d SET
+  `WITH changed AS (
+   UPDATE delivery d SET
      state = 'cancelled', held_for = NULL, next_at = NULL, process = NULL, generation = d.generation + 1, ended_at = now()
    FROM (
      SELECT notification_id, subscription_id FROM delivery
@@ -61,7 +63,11 @@ export const dropItems = statement(
        AND EXISTS (SELECT FROM held_drop WHERE subscription_id = $subscription)
      LIMIT $limit FOR UPDATE OF delivery SKIP LOCKED
    ) dropped
-   WHERE ${sameDelivery('dropped')}`,
+   WHERE ${sameDelivery('dropped')}
+   RETURNING d.subscription_id, d.object_key, d.turn_nr
+   ),
+   ${outOfLine('changed')}
+   SELECT FROM changed`,
 );
 
 /** Cancels some of them. @returns how many */

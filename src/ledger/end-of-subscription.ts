@@ -2,6 +2,7 @@ import type { EntityManager } from 'typeorm';
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import { sameDelivery } from './delivery.js';
+import { outOfLine } from './line-up.js';
 
 /*
  * A subscription that is deleted or disabled may have a million unfinished deliveries. The transaction that changes it only
@@ -53,7 +54,8 @@ export async function readEndings(postgres: Postgres, limit: number): Promise<No
 // the condition of the index by subscription, and not that of the index of all that is due.
 export const endItems = statement(
   'end-of-subscription',
-  `UPDATE delivery d SET
+  `WITH changed AS (
+   UPDATE delivery d SET
      state = ended.state, held_for = NULL, next_at = NULL, process = NULL, generation = d.generation + 1, ended_at = now(),
      last_error = CASE WHEN ended.state = 'failed' THEN 'the subscription was disabled: its receiver answered 410 Gone'
        ELSE d.last_error END
@@ -65,7 +67,11 @@ export const endItems = statement(
        AND EXISTS (SELECT FROM subscription_ending WHERE subscription_id = $subscription AND version = $version)
      LIMIT $limit FOR UPDATE OF delivery SKIP LOCKED
    ) ended
-   WHERE ${sameDelivery('ended')}`,
+   WHERE ${sameDelivery('ended')}
+   RETURNING d.subscription_id, d.object_key, d.turn_nr
+   ),
+   ${outOfLine('changed')}
+   SELECT FROM changed`,
 );
 
 /** Ends some of the deliveries that wait. @returns how many */

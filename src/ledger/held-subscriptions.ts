@@ -11,6 +11,8 @@ import { statement } from '../infra/postgres/statement.js';
 export interface Look {
   subscriptionId: string;
   window: number;
+  /** Released and not yet settled, after the former look. */
+  outstanding: number;
   isBacklog: boolean;
   /** Calls that its rate allowed and that were not used, when it was reckoned last, and the seconds since then. */
   rateCredit: number;
@@ -27,7 +29,7 @@ export const claimLooksItems = statement(
      WHERE look_at <= now() ORDER BY look_at LIMIT $limit FOR UPDATE SKIP LOCKED
    ) claimed
    WHERE s.subscription_id = claimed.subscription_id
-   RETURNING s.subscription_id, s.release_window, s.is_backlog, s.rate_credit, claimed.since,
+   RETURNING s.subscription_id, s.release_window, s.outstanding, s.is_backlog, s.rate_credit, claimed.since,
      (SELECT version FROM catalogue) AS catalogue_version`,
 );
 
@@ -39,6 +41,7 @@ export async function claimLooks(postgres: Postgres, limit: number): Promise<Loo
   const rows = await postgres.query<{
     subscription_id: string;
     release_window: number;
+    outstanding: number;
     is_backlog: boolean;
     rate_credit: number;
     since: number;
@@ -47,6 +50,7 @@ export async function claimLooks(postgres: Postgres, limit: number): Promise<Loo
   return rows.map((row) => ({
     subscriptionId: row.subscription_id,
     window: row.release_window,
+    outstanding: row.outstanding,
     isBacklog: row.is_backlog,
     rateCredit: row.rate_credit,
     secondsSinceCredit: row.since,
@@ -58,6 +62,9 @@ export async function claimLooks(postgres: Postgres, limit: number): Promise<Loo
 export interface LookedAt {
   subscriptionId: string;
   window: number;
+  /** Released and not yet settled, with those that this look released. */
+  outstanding: number;
+  /** False: nothing is held any more. */
   isBacklog: boolean;
   /** Credit that is left; null: it was not reckoned. */
   rateCredit: number | null;
@@ -70,7 +77,8 @@ export const endLookItem = statement(
   `UPDATE held_subscription SET
      release_window = CASE WHEN shrunk_at > now() - interval '1 s' THEN LEAST(release_window, $release_window)
        ELSE $release_window END,
-     is_backlog = $is_backlog,
+     outstanding = $outstanding,
+     is_backlog = is_backlog AND $is_backlog,
      rate_credit = coalesce($rate_credit::float8, rate_credit),
      credited_at = CASE WHEN $rate_credit::float8 IS NULL THEN credited_at
        WHEN look_at > now() THEN look_at - $claim_ms * interval '1 ms' ELSE now() END,
@@ -82,6 +90,7 @@ export async function endLook(postgres: Postgres, looked: LookedAt): Promise<voi
   await postgres.query(endLookItem, {
     subscription: looked.subscriptionId,
     release_window: looked.window,
+    outstanding: looked.outstanding,
     is_backlog: looked.isBacklog,
     rate_credit: looked.rateCredit,
     claim_ms: claimMs,

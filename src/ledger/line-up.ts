@@ -25,6 +25,15 @@ export const samePlace = (other: string): string =>
   `l.subscription_id = ANY (ARRAY[${other}.subscription_id]) AND l.object_key = ${other}.object_key AND l.turn_nr = ${other}.turn_nr`;
 
 /**
+ * A common table expression: the places in line of deliveries that have ended (subscription_id, object_key, turn_nr) are given up.
+ * A long line would otherwise be passed through one place at a time.
+ */
+export const outOfLine = (ended: string): string => `
+  out_of_line AS (
+    DELETE FROM in_line l USING (SELECT * FROM ${ended} WHERE turn_nr > 0) AS place WHERE ${samePlace('place')}
+  )`;
+
+/**
  * Common table expressions: of the deliveries in `source` (notification_id, subscription_id, object_key, nr), those in
  * `behind` find the turn of their object taken. The first of each object takes it, or locks the row of whoever has it and counts
  * itself there: so the turn is not given up behind the back of one that is being written. In the order of the key, so that

@@ -67,13 +67,21 @@ export async function openEndpoint(
 
 const closeItem = statement(
   'close-endpoint',
-  `DELETE FROM endpoint WHERE address = $address
+  `DELETE FROM endpoint
+   WHERE address = $address AND next_probe_at <= now() + LEAST($within_ms::float8, 1e12) * interval '1 ms'
    RETURNING (extract(epoch FROM now() - opened_at) * 1000)::float8 AS open_ms`,
 );
 
-/** @returns for how many milliseconds it was open; undefined: it was not */
-export async function closeEndpoint(postgres: Postgres, address: string): Promise<number | undefined> {
-  const [row] = await postgres.query<{ open_ms: number }>(closeItem, { address });
+/**
+ * @param probeWithinMs it stays open where its next probe is later than that
+ * @returns for how many milliseconds it was open; undefined: it was not, or stays open
+ */
+export async function closeEndpoint(
+  postgres: Postgres,
+  address: string,
+  probeWithinMs: number,
+): Promise<number | undefined> {
+  const [row] = await postgres.query<{ open_ms: number }>(closeItem, { address, within_ms: probeWithinMs });
   return row?.open_ms;
 }
 
@@ -85,7 +93,12 @@ const claimProbeItem = statement(
      next_probe_at = now() + GREATEST(
        $shortest_ms * interval '1 ms', LEAST($longest_ms * interval '1 ms', (now() - opened_at) / $fraction::float8)
      )
-   WHERE address = $address AND next_probe_at <= now()`,
+   WHERE address = $address AND next_probe_at <= now() AND (
+     $held_for::uuid IS NULL OR (
+       SELECT d.subscription_id FROM delivery d
+       WHERE d.subscription_id = $held_for AND d.state = 'held' AND d.held_for <> 'order' LIMIT 1
+     ) IS NOT NULL
+   )`,
 );
 
 /** The time from one probe to the next: a fraction of the time that the endpoint has been open, within bounds. */
@@ -95,12 +108,16 @@ export interface ProbePauses {
   fraction: number;
 }
 
-/** @returns true for one process each time that a probe is due */
+/**
+ * @param heldFor a subscription: only if a delivery is held for it; null: in any case
+ * @returns true for one process each time that a probe is due
+ */
 export async function claimProbe(
   postgres: Postgres,
   address: string,
+  heldFor: string | null,
   { shortestMs, longestMs, fraction }: ProbePauses,
 ): Promise<boolean> {
-  const values = { address, shortest_ms: shortestMs, longest_ms: longestMs, fraction };
+  const values = { address, held_for: heldFor, shortest_ms: shortestMs, longest_ms: longestMs, fraction };
   return (await postgres.affected(claimProbeItem, values)) > 0;
 }

@@ -69,9 +69,10 @@ export const awaitedTurns = rowsOf<TurnRow>('item', {
 });
 
 /** Looks up and locks the turns of `item`, as far as they still are with the delivery that ended; see `endTurnItems`. */
-const lockedTurns = (items: string): string => `
+const lockedTurns = (items: string, condition = 'true'): string => `
       FROM (SELECT * FROM ${items} ORDER BY subscription_id, object_key) AS item CROSS JOIN LATERAL (
-        SELECT * FROM turn t WHERE ${sameTurn('item')} AND t.notification_id = item.notification_id FOR UPDATE
+        SELECT * FROM turn t
+        WHERE ${sameTurn('item')} AND t.notification_id = item.notification_id AND ${condition} FOR UPDATE
       ) t`;
 
 /**
@@ -90,11 +91,12 @@ export const findNextItems = statement(
       ) first ON true
     ),
     given_up AS (DELETE FROM turn t USING next WHERE next.next_id IS NULL AND next.is_certain AND ${sameTurn('next')})
-    SELECT notification_id, subscription_id, object_key, next_id, turn_nr FROM next WHERE next_id IS NOT NULL`,
+    SELECT notification_id, subscription_id, object_key, lined_up, next_id, turn_nr FROM next WHERE next_id IS NOT NULL`,
 );
 
 interface NextRow extends KeyRow {
   object_key: string;
+  lined_up: number;
   /** The notification whose delivery comes next. */
   next_id: string;
   turn_nr: string;
@@ -104,19 +106,22 @@ export const nextInLine = rowsOf<NextRow>('item', {
   notification_id: ['uuid', (row) => row.notification_id],
   subscription_id: ['uuid', (row) => row.subscription_id],
   object_key: ['uuid', (row) => row.object_key],
+  lined_up: ['int', (row) => row.lined_up],
   next_id: ['uuid', (row) => row.next_id],
   turn_nr: ['bigint', (row) => row.turn_nr],
 });
 
 /**
- * Passes each turn to the delivery that was found to be next, which is handed out. One that is no longer in line (cancelled, or
+ * Passes each turn to the delivery that was found to be next, which is handed out; but only if nobody has lined up since: that may
+ * be the one that ended itself, which an operator has sent again and which found its turn still its own. One that is no longer in line (cancelled, or
  * ended with its subscription) never is again in that place, so its row goes, and the next one is looked for.
  */
 export const passTurnItems = perDay(
   'pass-turns',
   (of) => `
     WITH mine AS MATERIALIZED (
-      SELECT t.subscription_id, t.object_key, item.next_id AS notification_id, item.turn_nr ${lockedTurns(nextInLine.from)}
+      SELECT t.subscription_id, t.object_key, item.next_id AS notification_id, item.turn_nr
+      ${lockedTurns(nextInLine.from, 't.lined_up = item.lined_up')}
     ),
     handed_out AS (
       UPDATE ${of('delivery')} d SET
@@ -173,6 +178,9 @@ export interface PassedOn {
   queuedAt: number;
 }
 
+/** What is left then is found again by a rule: nobody waits for a line that is long in vain, or that is lined up in all the time. */
+const mostRounds = 100;
+
 /**
  * Passes on the turns of those deliveries that have ended; does nothing for the others.
  * @param handOut what becomes of those that get the turn: queued, they are for the caller to publish
@@ -183,7 +191,8 @@ export async function passTurns(
   handOut: HandOut,
 ): Promise<PassedOn> {
   const passedOn: PassedOn = { deliveries: [], catalogueVersion: 0, queuedAt: 0 };
-  for (let left = ended; left.length > 0;) {
+  let left = ended;
+  for (let round = 0; left.length > 0 && round < mostRounds; round++) {
     const awaited = await onEachDay(left, notificationIdOf, (day, items) =>
       postgres.query<TurnRow>(endTurnItems(day), endedDeliveries.bind(items)),
     );

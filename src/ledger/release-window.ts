@@ -1,7 +1,7 @@
 /*
- * How many held deliveries of a subscription may be released and not yet settled. Slow start: twice as many each time that more
- * than half of them are done by the next look, so that the endpoint's own pace decides, whatever number of workers sends. Less
- * after one had to be held again (src/ledger/hold.service.ts).
+ * How many held deliveries of a subscription may be released and not yet settled. Slow start, as TCP has it (RFC 5681 §3.1): while the
+ * window is full it grows by as much as was settled, so it doubles in the time that the endpoint takes, whatever that is and
+ * whatever number of workers sends. Less after one had to be held again (src/ledger/hold.service.ts).
  */
 
 export const firstWindow = 16;
@@ -10,11 +10,12 @@ export const smallestWindow = 4;
 export const largestWindow = 2048;
 
 /**
- * The window after a look.
- * @param outstanding released before, and not yet settled when it looked
- * @param released by this look
+ * The window for the next look.
+ * @param before released and not yet settled after the former look
+ * @param outstanding of these and others, at this look, before it released more
  */
-export function nextWindow(window: number, outstanding: number, released: number): number {
-  const isKeepingUp = outstanding * 2 < window && outstanding + released >= window;
-  return isKeepingUp ? Math.min(largestWindow, window * 2) : window;
+export function nextWindow(window: number, before: number, outstanding: number): number {
+  // Half of it, because it has grown since they were released.
+  const wasFull = before * 2 >= window;
+  return wasFull ? Math.min(largestWindow, window + Math.max(0, before - outstanding)) : window;
 }

@@ -14,7 +14,7 @@ export const retryOne = perDay(
       expires_at = CASE WHEN d.expires_at > now() THEN d.expires_at END,
       replays = d.replays + CASE WHEN d.state IN ('waiting', 'held') THEN 0 ELSE 1 END,
       failures = CASE WHEN d.state IN ('waiting', 'held') THEN d.failures ELSE 0 END,
-      turn_nr = CASE WHEN d.turn_nr = 0 THEN 0 END
+      turn_nr = CASE WHEN d.turn_nr = 0 AND d.state IN ('waiting', 'held') THEN 0 END
     WHERE d.notification_id = $notification AND d.subscription_id = $subscription
       AND d.state IN ('waiting', 'held', 'failed', 'expired', 'cancelled', 'unknown')
       AND NOT (d.state = 'held' AND d.held_for = 'order')`,

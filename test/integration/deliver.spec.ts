@@ -217,7 +217,6 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
       nextProbeAt: new Date(Date.now() + nextProbeInMs),
       probeInMs: nextProbeInMs,
     });
-    const dayLater = () => jest.spyOn(test.heartbeat, 'ledgerNow').mockReturnValue(Date.now() + 24 * 60 * minuteMs);
     beforeEach(() => {
       open = parked(minuteMs);
       outcome = delivered;
