@@ -1,6 +1,9 @@
 import fc from 'fast-check';
+import { modelTasks, type ModelTask } from './model-process.js';
 import type { Fate } from './gates.js';
 import type { CallEvent } from './model-receiver.js';
+
+export type SubscriptionVerb = 'remove' | 'disable' | 'enable' | 'pause' | 'resume';
 
 /** Something that happens. `pick` chooses among what is there at that moment, modulo their number. */
 export type Action =
@@ -9,7 +12,7 @@ export type Action =
   | { do: 'step'; pick: number; fate: Fate; count: number }
   | { do: 'hand'; pick: number; to: number }
   | { do: 'call'; pick: number; event: CallEvent }
-  | { do: 'task'; by: number; task: 'hand-out' | 'recover' }
+  | { do: 'task'; by: number; task: ModelTask }
   | { do: 'pass'; ms: number }
   | { do: 'kill' | 'stop' | 'freeze'; process: number }
   | { do: 'thaw' }
@@ -20,7 +23,7 @@ export type Action =
   /** Empties these tables, as a flush of Redis or a crash of Postgres does. */
   | { do: 'forget'; tables: readonly string[] }
   | { do: 'operate'; pick: number; verb: 'cancel' | 'retry' }
-  | { do: 'subscription'; pick: number; verb: 'remove' | 'disable' | 'enable' };
+  | { do: 'subscription'; pick: number; verb: SubscriptionVerb };
 
 const process = fc.nat({ max: 2 });
 const pick = fc.nat({ max: 63 });
@@ -55,11 +58,11 @@ const action: fc.Arbitrary<Action> = fc.oneof(
   { weight: 20, arbitrary: fc.record({ do: always('hand' as const), pick, to: process }) },
   { weight: 20, arbitrary: fc.record({ do: always('call' as const), pick, event: events }) },
   {
-    weight: 12,
+    weight: 20,
     arbitrary: fc.record({
       do: always('task' as const),
       by: process,
-      task: fc.constantFrom('hand-out' as const, 'recover' as const),
+      task: fc.constantFrom(...modelTasks),
     }),
   },
   // A linger, a window's patience, a retry, a dead process, a lease, a claim.
@@ -94,11 +97,11 @@ const action: fc.Arbitrary<Action> = fc.oneof(
     }),
   },
   {
-    weight: 1,
+    weight: 3,
     arbitrary: fc.record({
       do: always('subscription' as const),
       pick,
-      verb: fc.constantFrom('remove' as const, 'disable' as const, 'enable' as const),
+      verb: fc.constantFrom<SubscriptionVerb>('remove', 'disable', 'enable', 'pause', 'pause', 'resume', 'resume'),
     }),
   },
 );

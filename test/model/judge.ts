@@ -13,10 +13,12 @@ interface DeliveryRow {
   generation: number;
   attempts: number;
   replays: number;
-  /** It has a time at which it is looked at again, or is in the queue. */
+  /** It has a time at which it is looked at again, is in the queue, or somebody releases it. */
   isLookedAfter: boolean;
   /** A process has it in hand, or in its memory as its queue. */
   isInHand: boolean;
+  /** Of its subscription's order: it may go, and no other about the same object. */
+  hasTurn: boolean;
   hasEnded: boolean;
   expiresMs: number | null;
 }
@@ -26,7 +28,11 @@ const readDeliveries = statement(
   `
     SELECT notification_id || ' ' || subscription_id AS "key",
       notification_id AS "notificationId", subscription_id AS "subscriptionId", state, generation, attempts, replays,
-      next_at IS NOT NULL OR state = 'queued' AND queued_at IS NOT NULL AS "isLookedAfter",
+      next_at IS NOT NULL OR state = 'queued' AND queued_at IS NOT NULL
+        OR state = 'held' AND CASE WHEN held_for = 'order' THEN turn_nr > 0
+          ELSE EXISTS (SELECT FROM held_subscription h WHERE h.subscription_id = delivery.subscription_id) END
+        AS "isLookedAfter",
+      object_key IS NOT NULL AND turn_nr = 0 AND ended_at IS NULL AS "hasTurn",
       process IS NOT NULL AS "isInHand", ended_at IS NOT NULL AS "hasEnded",
       (extract(epoch FROM expires_at) * 1000)::float8 AS "expiresMs"
     FROM delivery ORDER BY 1`,
@@ -89,6 +95,7 @@ export class Judge {
       this.demandSense(row);
       if (before) this.demandProgress(before, row);
     }
+    this.demandOrder(rows);
     for (const key of this.rows.keys())
       demand(
         rows.some((row) => row.key === key),
@@ -124,6 +131,12 @@ export class Judge {
     } else {
       demand(row.state !== 'sending' && row.state !== 'unknown', `${show(row)} is in a state of its guarantee`);
     }
+  }
+
+  /** All notifications are about one object. */
+  private demandOrder(rows: DeliveryRow[]): void {
+    const withTurn = rows.filter(({ hasTurn }) => hasTurn).map(({ subscriptionId }) => subscriptionId);
+    demand(new Set(withTurn).size === withTurn.length, 'one delivery about an object has the turn');
   }
 
   private demandProgress(before: DeliveryRow, row: DeliveryRow): void {

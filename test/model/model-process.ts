@@ -49,6 +49,9 @@ export interface Surroundings {
   broker: ModelBroker | undefined;
 }
 
+export const modelTasks = ['hand-out', 'recover', 'release', 'read-endpoints'] as const;
+export type ModelTask = (typeof modelTasks)[number];
+
 type State = 'running' | 'frozen' | 'stopping' | 'ended';
 
 /** One process with every role: the program's own services, on ports the model plays with. */
@@ -155,12 +158,18 @@ export class ModelProcess {
   }
 
   /** As the dispatch loop does: never twice at once, and a round that failed is followed by another. */
-  perform(task: 'hand-out' | 'recover'): void {
+  perform(task: ModelTask): void {
     if (this.state !== 'running' || this.running.has(task)) return;
     this.running.add(task);
     const { signal } = this.stopping;
-    const round = task === 'hand-out' ? this.dispatcher.handOutDue(signal) : this.dispatcher.recover(signal);
-    round.then(
+    const round = {
+      'hand-out': () => this.dispatcher.handOutDue(signal),
+      recover: () => this.dispatcher.recover(signal),
+      release: () => this.releaser.releaseHeld(signal),
+      // What a process polls for each second.
+      'read-endpoints': () => this.openEndpoints.refresh(),
+    }[task]();
+    Promise.resolve(round).then(
       () => this.running.delete(task),
       () => this.running.delete(task),
     );

@@ -9,11 +9,11 @@ import { OperationalEvents } from '../../src/operational-events/operational-even
 import { RetryPolicies } from '../../src/retry-policy/retry-policies.service.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
-import type { Action } from './actions.js';
+import type { Action, SubscriptionVerb } from './actions.js';
 import { Gates } from './gates.js';
 import { Judge, retryPolicy } from './judge.js';
 import { ModelBroker } from './model-queue.js';
-import { ModelProcess, type Surroundings } from './model-process.js';
+import { modelTasks, ModelProcess, type Surroundings } from './model-process.js';
 import { ModelReceiver } from './model-receiver.js';
 import type { VirtualTime } from './virtual-time.js';
 
@@ -70,8 +70,13 @@ export class World {
       'process',
       'lane_progress',
       'queue_creation',
+      'held_subscription',
+      'held_drop',
+      'endpoint',
       'turn',
       'in_line',
+      'order_ending',
+      'subscription_ending',
       'subscription',
     ]) {
       await postgres.query(statement(`empty-${table}`, `DELETE FROM ${table}`));
@@ -85,6 +90,8 @@ export class World {
         const { id } = await world.operator.subscriptions.create('owner', { ...input, deliveryGuarantee });
         // By its `auth` the receiver knows the subscription of a call.
         await world.operator.subscriptions.update(id, { auth: id });
+        // The second of each kind keeps order; all notifications are about one object.
+        if (i === 1) await world.operator.subscriptions.set(id, { ordering: 'per-object' });
         world.subscriptionIds.push(id);
         world.judge.guarantees.set(id, deliveryGuarantee);
       }
@@ -110,10 +117,10 @@ export class World {
     this.story.push('healing');
     this.thaw();
     let calmRounds = 0;
+    for (const id of this.subscriptionIds) await this.change(id, 'resume');
     for (let round = 0; round < healingRounds; round++) {
       const process = this.slot(round);
-      process.perform('recover');
-      process.perform('hand-out');
+      for (const task of modelTasks) process.perform(task);
       await this.finish();
       await this.restart();
       const isQuiet = gates.count + receiver.count + (broker?.count ?? 0) === 0;
@@ -225,7 +232,7 @@ export class World {
     else await retryNow(this.around.postgres, delivery);
   }
 
-  private async change(id: string, verb: 'remove' | 'disable' | 'enable'): Promise<void> {
+  private async change(id: string, verb: SubscriptionVerb): Promise<void> {
     if (this.judge.removed.has(id)) return;
     if (verb === 'remove') {
       this.judge.removed.add(id);
@@ -233,7 +240,8 @@ export class World {
     } else if (verb === 'disable') {
       this.judge.disabled.add(id);
       await this.operator.subscriptions.disable(id);
-    } else await this.operator.subscriptions.update(id, {});
+    } else if (verb === 'enable') await this.operator.subscriptions.update(id, {});
+    else await this.operator.subscriptions[verb](id);
   }
 
   private thaw(): void {
