@@ -53,6 +53,7 @@ export const arrows = {
   ],
   deliveries: ['delivery', 'auth', 'ledger', 'openapi', 'infra'],
   dispatching: [
+    'operational-events',
     'endpoints',
     'retry-policy',
     'subscriptions',

@@ -1,7 +1,7 @@
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { Batcher } from '../infra/batcher.js';
 import { Postgres } from '../infra/postgres/postgres.js';
-import type { HandOut } from '../ledger/accept.js';
+import type { HandOut } from '../ledger/acceptance.js';
 import { mostInHand, type DeliveryKey, type HandedOut } from '../ledger/delivery.js';
 import { passTurns } from '../ledger/pass-turn.js';
 import { lanes } from '../queue/delivery-queue.js';

@@ -4,6 +4,7 @@ import { anyDue, handOutDue } from '../ledger/hand-out-due.js';
 import { lineUpDue } from '../ledger/line-up.js';
 import { lanes } from '../queue/delivery-queue.js';
 import { Enqueuer } from '../queue/enqueuer.service.js';
+import { OperationalEvents } from '../operational-events/operational-events.service.js';
 import { QueuePosition } from '../queue/queue-position.service.js';
 import { recoveryRules, type RecoveryRule } from './recovery-rules.js';
 
@@ -28,8 +29,9 @@ export class Dispatcher {
     private readonly postgres: Postgres,
     private readonly enqueuer: Enqueuer,
     position: QueuePosition,
+    events: OperationalEvents,
   ) {
-    this.rules = recoveryRules(postgres, position, this.logger);
+    this.rules = recoveryRules(postgres, position, events);
   }
 
   /**

@@ -1,4 +1,3 @@
-import type { Logger } from '@nestjs/common';
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { dropHeld, forgetDrop, readDrops } from '../ledger/drop-held.js';
 import { endDeliveries, forgetEnding, readEndings } from '../ledger/end-of-subscription.js';
@@ -9,6 +8,7 @@ import { freeAfterLease } from '../ledger/free-after-lease.js';
 import { freeOfDeadProcesses } from '../ledger/free-of-dead-processes.js';
 import { anyQueuedFor, freeQueuedBefore } from '../ledger/free-queued-before.js';
 import { findTurnsLeft, passTurns } from '../ledger/pass-turn.js';
+import type { OperationalEvents } from '../operational-events/operational-events.service.js';
 import { readQueueCreation } from '../queue/progress-reports.js';
 import type { QueuePosition } from '../queue/queue-position.service.js';
 
@@ -34,7 +34,7 @@ export interface RecoveryRule {
  * index of its own; any number of processes may run it, as often as they like. A delivery that is freed is due at once, and is
  * handed out under a new generation.
  */
-export function recoveryRules(postgres: Postgres, position: QueuePosition, logger: Logger): RecoveryRule[] {
+export function recoveryRules(postgres: Postgres, position: QueuePosition, events: OperationalEvents): RecoveryRule[] {
   return [
     {
       // The process that had it in hand, or as its queue in memory, no longer shows signs of life.
@@ -52,7 +52,13 @@ export function recoveryRules(postgres: Postgres, position: QueuePosition, logge
       run: (stopping) =>
         inBatches(async (limit) => {
           const ended = await endSending(postgres, limit);
-          for (const key of ended) logger.warn({ event: 'delivery.unknown', ...key });
+          for (const key of ended)
+            events.report({
+              event: 'delivery.dead',
+              ...key,
+              state: 'unknown',
+              reason: 'its worker did not report what came of it',
+            });
           return ended.length;
         }, stopping),
     },

@@ -34,7 +34,7 @@ export const holdItems = perDay(
     )
     INSERT INTO held_subscription AS s (subscription_id, is_backlog, shrunk_at)
     SELECT subscription_id, bool_or(reason = 'endpoint-busy'), max(now()) FILTER (WHERE reason = 'endpoint-busy' AND is_released)
-    FROM held WHERE reason <> 'order'
+    FROM held
     GROUP BY subscription_id ORDER BY subscription_id
     ON CONFLICT (subscription_id) DO UPDATE SET
       held_at = now(),

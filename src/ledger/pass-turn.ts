@@ -1,6 +1,6 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { rowsOf, statement } from '../infra/postgres/statement.js';
-import { bindHandOut, type HandOut } from './accept.js';
+import { bindHandOut, type HandOut } from './acceptance.js';
 import {
   keyOf,
   longestInlineBody,

@@ -81,7 +81,7 @@ export const spanSeconds = (policy: RetryPolicy): number => planAttempts(policy)
 /** A policy with few retries says little about how long its deliveries are worth waiting for. */
 const leastParkedSeconds = 3600;
 
-/** Seconds after its acceptance that a delivery is given up because its endpoint is parked: when its last attempt would have failed. */
+/** Seconds that a delivery may be held because its endpoint is parked: as long as its policy would have gone on trying. */
 export const longestParkedSeconds = (policy: RetryPolicy): number => Math.max(leastParkedSeconds, spanSeconds(policy));
 
 const units = [

@@ -18,6 +18,7 @@ import {
   type Ending,
 } from '../../src/ledger/end-of-subscription.js';
 import { stillQueued } from '../../src/ledger/still-queued.js';
+import { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
 import { InProcessDeliveryQueue } from '../../src/queue/delivery-queue.in-process.js';
 import { RabbitMqDeliveryQueue } from '../../src/queue/delivery-queue.rabbitmq.js';
 import type { DeliveryQueue, Taken } from '../../src/queue/delivery-queue.js';
@@ -47,7 +48,7 @@ class TestProcess {
   ) {
     this.enqueuer = new Enqueuer(queue, test.postgres, test.heartbeat);
     const position = new QueuePosition(queue, test.postgres, test.heartbeat, quickClock);
-    this.dispatcher = new Dispatcher(test.postgres, this.enqueuer, position);
+    this.dispatcher = new Dispatcher(test.postgres, this.enqueuer, position, new OperationalEvents());
   }
 
   handOutDue(onProgress?: (handedOut: number) => void): Promise<number> {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { isDataError } from '../../src/infra/postgres/postgres-errors.js';
-import type { Accepted } from '../../src/ledger/accept.js';
+import type { Accepted } from '../../src/ledger/acceptance.js';
 import { newNotification, TestLedger, toBroker } from '../support/ledger.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
-import type { Accepted, Verdict } from '../../src/ledger/accept.js';
+import type { Accepted, Verdict } from '../../src/ledger/acceptance.js';
 import { lineUpDue } from '../../src/ledger/line-up.js';
 import { replaceScheduled, type Replacement } from '../../src/ledger/replace-scheduled.js';
 import { newNotification, TestLedger } from '../support/ledger.js';

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
-import type { Accepted } from '../../src/ledger/accept.js';
+import type { Accepted } from '../../src/ledger/acceptance.js';
 import { cancel } from '../../src/ledger/cancel.js';
 import type { Delivery, DeliveryKey, HandedOut } from '../../src/ledger/delivery.js';
 import {

@@ -78,7 +78,7 @@ describe.each(stacks)('a paused subscription on the $name stack', (stack) => {
   }
 
   function apply(name: string): Promise<number> {
-    const rules = recoveryRules(postgres, undefined as never, new Logger());
+    const rules = recoveryRules(postgres, undefined as never, undefined as never);
     return rules.find((rule) => rule.name === name)!.run(running);
   }
 

@@ -124,7 +124,7 @@ export class ModelProcess {
     this.heartbeat = heartbeat;
     this.progress = new QueueProgress(postgres, heartbeat);
     this.worker = new Worker(clock, queue, this.progress, loader, deliver, this.admission, inHand, webhooks);
-    this.dispatcher = new Dispatcher(postgres, enqueuer, position);
+    this.dispatcher = new Dispatcher(postgres, enqueuer, position, events);
     this.publishing = new PublishService(
       catalogue,
       directory,

@@ -9,7 +9,8 @@ import { SendingClaims } from '../../src/ledger/claim-sending.service.js';
 import type { Delivery, DeliveryKey } from '../../src/ledger/delivery.js';
 import { Holds } from '../../src/ledger/hold.service.js';
 import { DeliveriesInHand } from '../../src/ledger/keep-in-hand.service.js';
-import { accept, type Acceptance, type Accepted, type HandOut } from '../../src/ledger/accept.js';
+import { accept } from '../../src/ledger/accept.js';
+import type { Acceptance, Accepted, HandOut } from '../../src/ledger/acceptance.js';
 import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
 import { Settlements, type Attempt } from '../../src/ledger/settle.service.js';
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Accepted } from '../../src/ledger/accept.js';
+import type { Accepted } from '../../src/ledger/acceptance.js';
 import type { OnceKey } from '../../src/ledger/once-key.js';
 import { newNotification } from './ledger.js';
 

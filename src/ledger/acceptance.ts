@@ -1,0 +1,63 @@
+import { type Column, type Values } from '../infra/postgres/statement.js';
+import type { Refusal } from './decide-refused.js';
+import type { HeldReason } from './delivery.js';
+import type { InOrder } from './line-up.js';
+import type { OnceKey } from './once-key.js';
+
+/** A notification as it is accepted, with the subscriptions that get it. */
+export interface Accepted {
+  id: string;
+  channel: string;
+  publisher: string;
+  body: string;
+  subscriptionIds: string[];
+  /** Of these, the ones whose deliveries may not be sent now, and why. */
+  heldFor: ReadonlyMap<string, HeldReason>;
+  /** Null: none of them keeps order. */
+  inOrder: InOrder | null;
+  /** The publisher's key: under it the request is carried out once. */
+  request: OnceKey | null;
+  /** The channel's key of this content: under it the content is published once. */
+  content: OnceKey | null;
+  /** Milliseconds since 1970; null: may be sent at once. */
+  notBefore: number | null;
+  /** Milliseconds since 1970, from when on it is not sent any more; null: always sent. */
+  expiresAt: number | null;
+}
+
+/** Where accepted deliveries go: to the queue, or, where it would refuse them, to the dispatcher after a delay. */
+export type HandOut =
+  /** `process`: id of the process whose memory is the queue; null with a broker. */
+  { state: 'queued'; process: string | null } | { state: 'waiting'; delayMs: number };
+
+export type Verdict =
+  /** Committed. `nobody`: it was too old already, its deliveries are recorded as expired. */
+  | {
+      kind: 'accepted';
+      handedTo: 'queue' | 'dispatcher' | 'nobody';
+      /** Subscriptions whose deliveries are handed to nobody yet: they are in line behind others about the same object. */
+      inLine?: ReadonlySet<string>;
+    }
+  | Refusal;
+
+export interface Acceptance {
+  /** The catalogue version found. Nothing was written unless it is the one that was asked for. */
+  version: number;
+  /** Milliseconds since 1970 by the ledger's clock: when this was written. */
+  queuedAt: number;
+  /** One per notification, in order; empty when the version is another one. */
+  verdicts: Verdict[];
+}
+
+/** Of a notification, for each accepting statement. */
+export const acceptedColumns = {
+  id: ['uuid', (item) => item.id],
+  channel: ['text', (item) => item.channel],
+  publisher: ['text', (item) => item.publisher],
+  body: ['text', (item) => item.body],
+} satisfies Record<string, Column<Accepted>>;
+
+export const bindHandOut = (handOut: HandOut): Values =>
+  handOut.state === 'queued'
+    ? { state: 'queued', delay_ms: null, process: handOut.process }
+    : { state: 'waiting', delay_ms: handOut.delayMs, process: null };
