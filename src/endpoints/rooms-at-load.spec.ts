@@ -75,6 +75,13 @@ async function run({ seconds, endpoints, perSecond, answerMs }: Load): Promise<C
 }
 
 describe('a healthy endpoint', () => {
+  it('is not touched when sixty-four endpoints hang, are well for half a second, and hang again', async () => {
+    const answerMs = (atMs: number) => (atMs >= 25_000 && atMs < 25_500 ? 5 : Infinity);
+    const { held, p95 } = await run({ seconds: 60, endpoints: 64, perSecond: 400, answerMs });
+    expect(held).toBe(0);
+    expect(Math.max(...p95)).toBe(5);
+  });
+
   it('has places beside fifty endpoints that answer, each after nine seconds', async () => {
     const { held, p95, most } = await run({ seconds: 30, endpoints: 50, perSecond: 400, answerMs: () => 9000 });
     expect([held, ...p95]).toEqual([0, 5, 5, 5, 5, 5, 5]);

@@ -99,6 +99,12 @@ describe('rooms', () => {
       rooms.startSlowly('http://a');
       expect(round('http://a/')).toBe(8);
     });
+
+    it('starts slowly again by itself where the URL alone has recovered: other URLs of its host lose nothing', () => {
+      for (let nr = 0; nr < 4; nr++) round('http://a/well');
+      rooms.startSlowly('http://a/recovered');
+      expect(round('http://a/well')).toBe(128);
+    });
   });
 
   it('have no more calls to one dead host than its origin has room for, however many URLs it has', async () => {
@@ -114,15 +120,10 @@ describe('rooms', () => {
     [4, 2],
     [2, 1],
     [1, 1],
-  ])('of %i places let one origin have %i, as many as it leaves free at most', async (places, most) => {
+  ])('of %i places let one origin have %i, as many as it leaves free at most', (places, most) => {
     start(places);
-    const asked: Asked[] = [];
-    for (let rounds = 0; rounds < 10; rounds++) {
-      asked.push(...askMany('http://a/', 200));
-      await settled();
-      if (rounds === 9) expect(openOf(asked)).toBe(most);
-      for (const each of asked.filter(isOpen)) end(each);
-    }
+    for (let rounds = 0; rounds < 9; rounds++) round('http://a/');
+    expect(round('http://a/')).toBe(most);
   });
 
   describe('deliveries in line', () => {
@@ -220,6 +221,27 @@ describe('rooms', () => {
         if (nr % 20 === 10) prove('http://quick/'); // it has its place at once
       }
       expect(openOf(hanging)).toBeLessThanOrEqual(128 + 20);
+    });
+
+    it.each([1, 8])(
+      'are those that hang for the second time, whatever they timed out with (%i calls)',
+      async (calls) => {
+        for (const each of askMany('http://a/', calls)) end(each, unanswered, 10_000);
+        prove('http://a/');
+        const { answer } = ask('http://a/');
+        expect((answer as Place).room.isProven).toBe(true);
+        await pass(300);
+        expect((answer as Place).room.isProven).toBe(false);
+      },
+    );
+
+    it('are those whose calls take two seconds longer than usual, however slow they are', async () => {
+      for (let nr = 0; nr < 20; nr++) end(ask('http://slow/'), well, 5000);
+      const { answer } = ask('http://slow/');
+      await pass(6900);
+      expect((answer as Place).room.isProven).toBe(true);
+      await pass(200);
+      expect((answer as Place).room.isProven).toBe(false);
     });
 
     it('leave half of their share to others while calls are overdue', async () => {

@@ -119,7 +119,8 @@ export class Rooms {
     }
     const isAnswered = verdict.kind === 'well' || verdict.kind === 'troubled';
     if (verdict.kind === 'well') room.wentWell(now, durationMs);
-    else if (verdict.kind !== 'none') room.wentBadly(durationMs);
+    else if (verdict.kind === 'troubled') room.wasAnsweredBadly(durationMs);
+    else if (verdict.kind === 'unanswered') room.wentBadly();
     if (isAnswered) origin.window.widen();
     else if (verdict.kind === 'unanswered') origin.window.halve();
     if (origin.calling === 0) origin.silentSince = undefined;
@@ -174,9 +175,12 @@ export class Rooms {
     }
   }
 
-  /** It has recovered: its window is again as at first. */
+  /** It has recovered: its window is again as at first. That of the origin stays, where only a URL of it has recovered. */
   startSlowly(address: string): void {
-    for (const room of this.known.at(address)) room.startSlowly();
+    for (const { origin, window } of this.known.at(address)) {
+      window.startSlowly();
+      if (origin.address === address) origin.window.startSlowly();
+    }
     this.serveAll();
   }
 
