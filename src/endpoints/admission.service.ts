@@ -45,7 +45,8 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   onApplicationBootstrap(): void {
-    this.ticking = setInterval(() => this.tick(), tickMs).unref();
+    // Not before what lies in the sockets is read: of a process that stood still, they may hold the answers.
+    this.ticking = setInterval(() => setImmediate(() => this.tick()), tickMs).unref();
   }
 
   onModuleDestroy(): void {

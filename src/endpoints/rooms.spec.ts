@@ -285,6 +285,20 @@ describe('rooms', () => {
     expect(found).toHaveLength(2);
   });
 
+  it('count no time in which the process stood still: what was answered meanwhile is still to be read', async () => {
+    for (let nr = 0; nr < 20; nr++) prove('http://a/');
+    const open = askMany('http://a/', 8);
+    const waiting = askMany('http://a/', 5);
+    prove('http://b/');
+    nowMs += 2100;
+    expect(rooms.tick()).toEqual([]);
+    await settled();
+    expect(waiting.map(({ answer }) => answer)).toEqual(Array.from({ length: 5 }, () => undefined));
+    for (const each of open) end(each, well, 2105);
+    await settled();
+    expect(openOf(waiting)).toBe(5);
+  });
+
   it('are empty when all places have been given back', async () => {
     const asked = askMany('http://a/', 3);
     let isDrained = false;

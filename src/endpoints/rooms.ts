@@ -2,6 +2,7 @@ import type { HeldReason } from '../ledger/delivery.js';
 import { KnownRooms, leadsTo, type Destination } from './known-rooms.js';
 import { Places } from './places.js';
 import { shortestOverdueMs, type Origin, type Place, type Room } from './room.js';
+import { RunningTime } from './running-time.js';
 import { none, type Verdict } from './verdict.js';
 
 /** In line, for each call that may be open: a burst to a quick endpoint is through before anything is held. */
@@ -58,7 +59,8 @@ export class Rooms {
   private changedAt = -Infinity;
 
   constructor(options: RoomsOptions) {
-    this.now = options.now;
+    const time = new RunningTime(options.now);
+    this.now = () => time.now();
     this.places = new Places(options.places);
     this.known = new KnownRooms(options.perUrl, Math.max(options.perUrl, Math.ceil(options.places / 2)));
   }
@@ -150,7 +152,7 @@ export class Rooms {
     if (this.places.areAllFree) for (const resolve of this.idle.splice(0)) resolve();
   }
 
-  /** To be called several times a second. @returns the origins that have been found to hang */
+  /** To be called twenty times a second. @returns the origins that have been found to hang */
   tick(): Hanging[] {
     const now = this.now();
     for (const place of this.calls) {
