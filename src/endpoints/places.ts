@@ -2,6 +2,8 @@ import { Place, type Origin, type Room } from './room.js';
 
 /** Of a worker's places, for all endpoints together that are not proven. */
 const unprovenPart = 4;
+/** And beyond that for the first call of each origin. */
+const firstCallsPart = 2;
 
 /** The places of a worker: how many are free, and which endpoint may take one. */
 export class Places {
@@ -9,10 +11,12 @@ export class Places {
   /** Those of endpoints that are not proven. */
   unproven = 0;
   private readonly unprovenShare: number;
+  private readonly firstCallsShare: number;
 
   constructor(private readonly total: number) {
     this.free = total;
     this.unprovenShare = Math.max(1, Math.floor(total / unprovenPart));
+    this.firstCallsShare = Math.max(1, Math.floor(total / firstCallsPart));
   }
 
   get areAllFree(): boolean {
@@ -48,9 +52,13 @@ export class Places {
     return calling > 0 && calling >= this.free;
   }
 
-  /** Where calls are overdue, half of the share is left to endpoints that are merely unknown. */
+  /**
+   * Where calls are overdue, half of the share is left to endpoints that are merely unknown. An origin without a call has a larger
+   * share: else one that is well and seldom used would wait behind many that hang, and could not show that it is well.
+   */
   hasShare(room: Room): boolean {
     if (room.isProven) return true;
+    if (room.origin.window.open === 0) return this.unproven < this.firstCallsShare;
     return this.unproven < (room.overdue > 0 ? this.unprovenShare / 2 : this.unprovenShare);
   }
 }
