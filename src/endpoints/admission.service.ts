@@ -14,6 +14,8 @@ import { Rooms } from './rooms.js';
 import type { Verdict } from './verdict.js';
 
 const tickMs = 50;
+/** Of the lease of a delivery, for waiting in line: what would outlive it there would be handed out a second time. */
+const waitingPart = 3;
 /** Between two probes of an endpoint by one worker: deliveries that were released before it opened come all at once. */
 const betweenProbesMs = 500;
 
@@ -40,7 +42,12 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
     private readonly clock: Clock,
   ) {
     const now = () => clock.now();
-    this.rooms = new Rooms({ places: settings.MAX_IN_FLIGHT, perUrl: settings.MAX_IN_FLIGHT_PER_ENDPOINT, now });
+    this.rooms = new Rooms({
+      places: settings.MAX_IN_FLIGHT,
+      perUrl: settings.MAX_IN_FLIGHT_PER_ENDPOINT,
+      longestWaitMs: settings.DELIVERY_LEASE_MS / waitingPart,
+      now,
+    });
     this.breakers = new CircuitBreakers(settings.CIRCUIT_BREAKER_FAILURES, now);
   }
 

@@ -22,7 +22,7 @@ describe('rooms', () => {
 
   const start = (places = 512, perUrl = 128) => {
     nowMs = 1_000_000;
-    rooms = new Rooms({ places, perUrl, now: () => nowMs });
+    rooms = new Rooms({ places, perUrl, longestWaitMs: 60_000, now: () => nowMs });
   };
   beforeEach(() => start());
 
@@ -176,6 +176,29 @@ describe('rooms', () => {
       const waiting = ask('http://a/');
       await pass(5000);
       expect(waiting.answer).toBeUndefined();
+    });
+
+    it('of an endpoint that is alone are as many as it gets to within a minute', async () => {
+      prove('http://a/');
+      await pass(1050);
+      for (let nr = 0; nr < 20; nr++) prove('http://a/');
+      askMany('http://a/', 2000);
+      expect(rooms.inLine).toBe(20 * 60);
+    });
+
+    it('are held after a minute, a third of a lease, also where nobody else waits', async () => {
+      prove('http://a/');
+      await pass(1050);
+      prove('http://a/');
+      const open = askMany('http://a/', 8);
+      const waiting = askMany('http://a/', 300);
+      for (let second = 0; second < 60; second++) {
+        expect(waiting.filter(({ answer }) => typeof answer === 'string')).toEqual([]);
+        end([...open, ...waiting].find(isOpen)!, well, 5000);
+        await pass(1000);
+      }
+      expect(waiting.at(-1)!.answer).toBe('endpoint-busy');
+      expect(rooms.inLine).toBe(0);
     });
 
     it('of an endpoint that is in trouble are few: sixteen for each call', () => {

@@ -25,6 +25,8 @@ export interface RoomsOptions {
   places: number;
   /** Calls of one callback URL, at most. */
   perUrl: number;
+  /** In line, at most; well below the lease of a delivery. */
+  longestWaitMs: number;
   /** Milliseconds, monotonic. */
   now: () => number;
 }
@@ -58,7 +60,7 @@ export class Rooms {
   private lastAsked: Room | undefined;
   private changedAt = -Infinity;
 
-  constructor(options: RoomsOptions) {
+  constructor(private readonly options: RoomsOptions) {
     const time = new RunningTime(options.now);
     this.now = () => time.now();
     this.places = new Places(options.places);
@@ -196,7 +198,8 @@ export class Rooms {
     if (this.waiting >= inAllLines) return true;
     if (room.overdue > 0 || room.isTroubled || !this.places.hasShare(room))
       return length >= room.window.limit * inLinePerCall;
-    return length >= Math.max(inLineOfHarmless, room.window.limit * inLinePerCall) && !this.isAlone(now);
+    if (length < Math.max(inLineOfHarmless, room.window.limit * inLinePerCall)) return false;
+    return !this.isAlone(now) || length >= (room.pace(now) * this.options.longestWaitMs) / 1000;
   }
 
   private isAlone(now: number): boolean {
@@ -254,11 +257,12 @@ export class Rooms {
 
   /** Those that have waited for too long, and that the endpoint will not get to soon. A full worker is not its fault. */
   private giveUp(room: Room, now: number): void {
+    const tooOld = countOlder(room, now - this.options.longestWaitMs);
+    if (tooOld > 0) this.answer(room, room.line.splice(0, tooOld), 'endpoint-busy');
     if (!room.isBusy && !this.places.areTakenBy(room.origin) && this.places.hasShare(room)) return;
     const pace = room.pace(now);
     if (pace > 0 && this.isAlone(now)) return;
-    const young = room.line.findIndex(({ since }) => now - since < patienceMs);
-    const old = young === -1 ? room.line.length : young;
+    const old = countOlder(room, now - patienceMs);
     const soon = pace * worthWaitingSeconds;
     if (old > soon) this.answer(room, room.line.splice(soon, old - soon), 'endpoint-busy');
   }
@@ -287,4 +291,10 @@ export class Rooms {
     }
     return [...found].map(({ address, calling }) => ({ address, calls: calling }));
   }
+}
+
+/** Deliveries in line since that time, or longer; the first in line came first. */
+function countOlder({ line }: Room, time: number): number {
+  const younger = line.findIndex(({ since }) => since > time);
+  return younger === -1 ? line.length : younger;
 }
