@@ -72,6 +72,13 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
     return open ? this.probe(subscription, open.address) : this.rooms.enter(subscription);
   }
 
+  /** Whether a place that the delivery waited for is still the one that it needs: subscriptions and endpoints change meanwhile. */
+  isStillFor(place: Place, delivery: Delivery, subscription: Subscription): boolean {
+    if (place.room.url !== subscription.callbackUrl) return false;
+    const reason = this.holdRule.beforeCall(subscription, delivery.isReleased);
+    return reason === undefined || (reason === 'endpoint-parked' && place.probes !== undefined);
+  }
+
   /** The call begins now. */
   begin(place: Place): void {
     this.rooms.begin(place);
