@@ -133,19 +133,29 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
   private async probeIfDue(subscription: Subscription, open: OpenEndpoint): Promise<Place | HeldReason> {
     if (this.isProbed(open.address) || open.nextProbeAt.getTime() > this.heartbeat.ledgerNow())
       return 'endpoint-parked';
+    this.probedAt.set(open.address, Infinity); // before the claim: a hundred that are due together must not each write one
+    if (await this.claimProbe(open)) return this.enterAsProbe(subscription, open.address);
+    this.probedAt.set(open.address, this.clock.now());
+    return 'endpoint-parked';
+  }
+
+  private async claimProbe(open: OpenEndpoint): Promise<boolean> {
     try {
-      if (!(await this.openEndpoints.claimProbe(open))) return 'endpoint-parked';
+      return await this.openEndpoints.claimProbe(open);
     } catch (error) {
       this.logger.warn({ event: 'endpoint.probe-failed', address: open.address, error });
-      return 'endpoint-parked';
+      return false;
     }
-    return this.probe(subscription, open.address);
   }
 
   /** One at a time. */
   private async probe(subscription: Subscription, address: string): Promise<Place | HeldReason> {
     if (this.isProbed(address)) return 'endpoint-parked';
     this.probedAt.set(address, Infinity);
+    return this.enterAsProbe(subscription, address);
+  }
+
+  private async enterAsProbe(subscription: Subscription, address: string): Promise<Place | HeldReason> {
     const place = await this.rooms.enter(subscription);
     if (typeof place === 'string') {
       this.probedAt.delete(address);
