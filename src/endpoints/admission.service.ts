@@ -106,9 +106,9 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
     if (place.probes !== undefined) this.probedAt.set(place.probes, this.clock.now());
   }
 
-  /** The worker stops: deliveries that wait are told so. */
-  turnAllAway(): void {
-    this.rooms.turnAway('endpoint-busy');
+  /** The worker stops: what waits is held, and what asks from now on. */
+  stop(): void {
+    this.rooms.close();
   }
 
   /** Resolves when every place has been given back. */

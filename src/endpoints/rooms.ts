@@ -57,6 +57,7 @@ export class Rooms {
   private readonly now: () => number;
   private readonly places: Places;
   private waiting = 0;
+  private isClosed = false;
   private lastAsked: Room | undefined;
   private changedAt = -Infinity;
 
@@ -74,6 +75,7 @@ export class Rooms {
 
   /** @returns why the delivery is held, where there is no room; a promise: it waits in line */
   enter(destination: Destination): Place | HeldReason | Promise<Place | HeldReason> {
+    if (this.isClosed) return 'endpoint-busy';
     const now = this.now();
     const room = this.known.of(destination, now);
     if (room !== this.lastAsked) {
@@ -177,6 +179,12 @@ export class Rooms {
     for (const room of [...this.withLine]) {
       if (address === undefined || leadsTo(room, address)) this.answer(room, room.line.splice(0), reason);
     }
+  }
+
+  /** The worker stops: holds all that waits in line, and all that asks from now on. */
+  close(): void {
+    this.isClosed = true;
+    this.turnAway('endpoint-busy');
   }
 
   /** It has recovered: its window is again as at first. That of the origin stays, where only a URL of it has recovered. */
