@@ -4,7 +4,7 @@ import { Admission } from '../endpoints/admission.service.js';
 import type { Place } from '../endpoints/room.js';
 import { Idempotency, type Acquired, type IdempotentOperation } from '../idempotency/idempotency.service.js';
 import { Clock } from '../infra/clock.js';
-import type { Delivery, HandedOut } from '../ledger/delivery.js';
+import type { Delivery, HandedOut, HeldReason } from '../ledger/delivery.js';
 import type { Outcome } from '../ledger/settle.service.js';
 import { callTimeoutMs } from '../subscriptions/call-timeout.js';
 import { guaranteeOf } from '../subscriptions/delivery-guarantee.js';
@@ -31,6 +31,9 @@ export interface Surroundings {
   onBegun: () => void;
   stopping: AbortSignal;
 }
+
+/** What becomes of a delivery: it ends without a call, or is sent to its subscription if it has got a place. */
+type Admitted = { ending: Outcome } | { ending?: undefined; subscription: Subscription; place: Place | HeldReason };
 
 /** A delivery that is to be sent, with its place. */
 interface Task {
@@ -68,17 +71,15 @@ export class DeliverService {
   }
 
   /**
-   * hold, or place → send as its guarantee says. Resolves when the ledger has the outcome of the delivery, holds it, or has left
+   * end, hold, or place → send as its guarantee says. Resolves when the ledger has the outcome of the delivery, holds it, or has left
    * it to the worker that is sending it.
    * @throws {Stopping} when the process stops before that
    * @throws an error of a value that cannot be stored
    */
   async deliver(delivery: HandedOut, { bodies, onBegun, stopping }: Surroundings): Promise<void> {
-    const subscription = this.subscriptions.find(delivery.subscriptionId);
-    if (!subscription) return this.end(delivery, { state: 'cancelled', attempt: null }, stopping);
-    const ending = this.decider.endingOf(delivery, subscription);
-    if (ending) return this.end(delivery, ending, stopping);
-    const place = await this.admission.enter(delivery, subscription);
+    const admitted = await this.admit(delivery);
+    if (admitted.ending) return this.end(delivery, admitted.ending, stopping);
+    const { subscription, place } = admitted;
     let borrowed: Buffer | undefined;
     try {
       stopping.throwIfAborted();
@@ -97,6 +98,34 @@ export class DeliverService {
       if (borrowed) bodies.giveBack(delivery);
       if (typeof place !== 'string') this.admission.giveBack(place);
     }
+  }
+
+  /** Without a promise where it need not wait. */
+  private admit(delivery: HandedOut): Admitted | Promise<Admitted> {
+    const subscription = this.subscriptions.find(delivery.subscriptionId);
+    if (!subscription) return { ending: { state: 'cancelled', attempt: null } };
+    const ending = this.decider.endingOf(delivery, subscription);
+    if (ending) return { ending };
+    const place = this.admission.enter(delivery, subscription);
+    return place instanceof Promise ? this.afterWaiting(delivery, subscription, place) : { subscription, place };
+  }
+
+  /** While it waited, its subscription may have been changed, paused or deleted, and the delivery may have expired. */
+  private async afterWaiting(
+    delivery: HandedOut,
+    before: Subscription,
+    waiting: Promise<Place | HeldReason>,
+  ): Promise<Admitted> {
+    const place = await waiting;
+    if (typeof place === 'string') return { subscription: before, place };
+    const subscription = this.subscriptions.find(delivery.subscriptionId);
+    const mayUse =
+      subscription &&
+      !this.decider.endingOf(delivery, subscription) &&
+      this.admission.isStillFor(place, delivery, subscription);
+    if (mayUse) return { subscription, place };
+    this.admission.giveBack(place);
+    return this.admit(delivery);
   }
 
   /** lock → send → leave → decide → seal → settle. A later message that finds the seal is not sent. */

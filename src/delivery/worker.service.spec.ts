@@ -6,7 +6,7 @@ import { Admission } from '../endpoints/admission.service.js';
 import { HoldRule } from '../endpoints/hold-rule.service.js';
 import type { OpenEndpoints } from '../endpoints/open-endpoints.service.js';
 import type { Idempotency } from '../idempotency/idempotency.service.js';
-import type { HandedOut } from '../ledger/delivery.js';
+import type { HandedOut, HeldReason } from '../ledger/delivery.js';
 import type { DeliveriesInHand } from '../ledger/keep-in-hand.service.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
 import type { Chunk } from '../queue/chunk.js';
@@ -24,6 +24,7 @@ import type { SubscriptionsService } from '../subscriptions/subscriptions.servic
 import type { WebhookClient } from './webhook-client.js';
 import { Stopping } from './until-it-works.js';
 import { Worker } from './worker.service.js';
+import { eventually } from '../../test/support/eventually.js';
 
 Logger.overrideLogger(false);
 
@@ -49,14 +50,16 @@ interface Parts {
   send?: (delivery: Loaded) => Promise<void>;
   abandon?: () => void;
   finish?: (lane: Lane, queuedAt: number) => void;
+  hold?: (delivery: HandedOut, reason: HeldReason) => Promise<void>;
 }
 
+const done = () => Promise.resolve();
+
 /** A worker on a queue of its own, of which the test plays the loader and the sender. */
-async function start({ load, send = () => Promise.resolve(), abandon = () => {}, finish = () => {} }: Parts) {
+async function start({ load, send = done, abandon = () => {}, finish = () => {}, hold = done }: Parts) {
   const config = { settings: readSettings({}) };
   const noneOpen = { of: () => undefined } as unknown as OpenEndpoints;
   const admission = new Admission(config, new HoldRule(noneOpen), noneOpen, {} as Heartbeat, systemClock);
-  const done = () => Promise.resolve();
   const lock = { seal: done, release: done };
   const response = { kind: 'abandoned', durationMs: 0, wasSent: false };
   const subscription = { callbackUrl: 'http://receiver/', maxConcurrency: null, ratePerSecond: null };
@@ -68,7 +71,7 @@ async function start({ load, send = () => Promise.resolve(), abandon = () => {},
     admission,
     { send: (delivery: Loaded) => send(delivery).then(() => response) } as unknown as Sender,
     { endingOf: () => undefined, decide: () => Promise.resolve({ state: 'waiting' }) } as unknown as Decider,
-    { settle: done } as unknown as DeliveryRecords,
+    { settle: done, hold } as unknown as DeliveryRecords,
   );
   const queue = new InProcessDeliveryQueue('process', 1000);
   const worker = new Worker(
@@ -115,7 +118,8 @@ describe('a worker', () => {
       const deliveries = Array.from({ length: deliveriesEach }, (_, nr) => large(chunk * deliveriesEach + nr));
       await queue.publish('due', { catalogueVersion: 0, queuedAt: 0, deliveries });
     }
-    await worker.onModuleDestroy(); // waits for all that it has taken
+    await eventually(() => sent.length === chunks * deliveriesEach);
+    await worker.onModuleDestroy();
     const all = Array.from({ length: chunks * deliveriesEach }, (_, nr) => `notification ${nr}: ${size}`);
     expect(sent.toSorted()).toEqual(all.toSorted());
     expect(most).toBe(sentTogether);
@@ -148,6 +152,36 @@ describe('a worker', () => {
     arrive(Buffer.alloc(size));
     await stopped;
     expect([sent, read]).toEqual([['notification 0'], 2]);
+  });
+
+  it('that stops holds at once what waits for room or is still to come, and finishes the calls under way', async () => {
+    const held: string[] = [];
+    const under: (() => void)[] = [];
+    const loads: (() => void)[] = [];
+    const { worker, queue } = await start({
+      load: async ({ deliveries, queuedAt }) => {
+        if (queuedAt === 1) await new Promise<void>((resolve) => loads.push(resolve));
+        const whole = deliveries.map((delivery) => ({ ...delivery, body: Buffer.alloc(size) }));
+        return { deliveries: whole, bodies: {} as LargeBodies };
+      },
+      send: () => new Promise((resolve) => under.push(resolve)),
+      hold: async ({ notificationId }, reason) => void held.push(`${notificationId}: ${reason}`),
+    });
+    const chunkOf = (from: number, queuedAt: number) => {
+      const deliveries = Array.from({ length: deliveriesEach }, (_, nr) => large(from + nr));
+      return { catalogueVersion: 0, queuedAt, deliveries };
+    };
+    await queue.publish('due', chunkOf(0, 0));
+    await queue.publish('due', chunkOf(10, 1));
+    await eventually(() => under.length === 8 && loads.length === 1); // the window of an unknown endpoint
+    const stopped = worker.onModuleDestroy();
+    await settled();
+    expect(held).toEqual(['notification 8: endpoint-busy', 'notification 9: endpoint-busy']);
+    loads[0]!();
+    await eventually(() => held.length === 12);
+    for (const answer of under) answer();
+    await stopped;
+    expect(under).toHaveLength(8);
   });
 
   it('is done with a chunk that cannot be loaded, for the position of the workers', async () => {

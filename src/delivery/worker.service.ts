@@ -50,14 +50,15 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
     );
   }
 
-  /** Takes no more and finishes what it has. A call that does not end in time is abandoned, and the ledger is told so if it answers. */
+  /** Takes no more, holds what waits for room, and finishes what has it. A call that does not end in time is abandoned, and the ledger is told so if it answers. */
   async onModuleDestroy(): Promise<void> {
     const abandon = setTimeout(() => {
       this.stopping.abort(new Stopping());
-      this.admission.turnAllAway();
       this.webhooks.abandonAll();
     }, drainMs);
-    await Promise.all(this.consumptions.map((consumption) => consumption.stop()));
+    const stopped = this.consumptions.map((consumption) => consumption.stop());
+    this.admission.stop(); // what waits for room would keep its chunk, and so this process, until it was sent
+    await Promise.all(stopped);
     await this.admission.drained();
     clearTimeout(abandon);
     this.stopping.abort(new Stopping());

@@ -25,6 +25,10 @@ describe('admission', () => {
   let opened: Map<string, unknown[]>;
   let closed: string[];
   let failing: Error | undefined;
+  let nextProbeAt: Date;
+  /** How many probes were claimed, and whether it is given. */
+  let claims: number;
+  let claim: () => Promise<boolean>;
   let openEndpoints: OpenEndpoints;
   let admission: Admission;
   let count: number;
@@ -36,10 +40,16 @@ describe('admission', () => {
     opened = new Map();
     closed = [];
     failing = undefined;
+    nextProbeAt = new Date(1e15);
+    claims = 0;
     openEndpoints = {
       of: (callbackUrl: string) => {
         const address = [originOf(callbackUrl), callbackUrl].find((each) => opened.has(each));
-        return address === undefined ? undefined : ({ address, nextProbeAt: new Date(1e15) } as OpenEndpoint);
+        return address === undefined ? undefined : ({ address, nextProbeAt } as OpenEndpoint);
+      },
+      claimProbe: () => {
+        claims++;
+        return claim();
       },
       open: (address: string, ...rest: unknown[]) => {
         if (failing) return Promise.reject(failing);
@@ -144,6 +154,29 @@ describe('admission', () => {
     expect(await enter(delivery(true))).toBe('endpoint-parked');
     nowMs += 500;
     expect(typeof (await enter(delivery(true)))).toBe('object');
+  });
+
+  it('claims a due probe once, however many deliveries are due with it', async () => {
+    await sendMany(5, unanswered);
+    nextProbeAt = new Date(0);
+    claim = () => Promise.resolve(true);
+    const answers = await Promise.all(Array.from({ length: 100 }, async () => enter()));
+    expect(answers.filter((each) => typeof each === 'object')).toHaveLength(1);
+    expect(claims).toBe(1);
+  });
+
+  it.each([
+    ['was given to another worker', () => Promise.resolve(false)],
+    ['could not be written', () => Promise.reject(new Error('no connection'))],
+  ])('claims none for a moment after one that %s', async (_what, refused: () => Promise<boolean>) => {
+    await sendMany(5, unanswered);
+    nextProbeAt = new Date(0);
+    claim = refused;
+    for (let nr = 0; nr < 100; nr++) expect(await enter()).toBe('endpoint-parked');
+    expect(claims).toBe(1);
+    nowMs += 500;
+    claim = () => Promise.resolve(true);
+    expect(typeof (await enter())).toBe('object');
   });
 
   it('closes it again when a call goes well', async () => {

@@ -14,6 +14,8 @@ import { Rooms } from './rooms.js';
 import type { Verdict } from './verdict.js';
 
 const tickMs = 50;
+/** Of the lease of a delivery, for waiting in line: what would outlive it there would be handed out a second time. */
+const waitingPart = 3;
 /** Between two probes of an endpoint by one worker: deliveries that were released before it opened come all at once. */
 const betweenProbesMs = 500;
 
@@ -40,12 +42,18 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
     private readonly clock: Clock,
   ) {
     const now = () => clock.now();
-    this.rooms = new Rooms({ places: settings.MAX_IN_FLIGHT, perUrl: settings.MAX_IN_FLIGHT_PER_ENDPOINT, now });
+    this.rooms = new Rooms({
+      places: settings.MAX_IN_FLIGHT,
+      perUrl: settings.MAX_IN_FLIGHT_PER_ENDPOINT,
+      longestWaitMs: settings.DELIVERY_LEASE_MS / waitingPart,
+      now,
+    });
     this.breakers = new CircuitBreakers(settings.CIRCUIT_BREAKER_FAILURES, now);
   }
 
   onApplicationBootstrap(): void {
-    this.ticking = setInterval(() => this.tick(), tickMs).unref();
+    // Not before what lies in the sockets is read: of a process that stood still, they may hold the answers.
+    this.ticking = setInterval(() => setImmediate(() => this.tick()), tickMs).unref();
   }
 
   onModuleDestroy(): void {
@@ -62,6 +70,13 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
     if (reason === 'endpoint-parked' && open) return this.probeIfDue(subscription, open);
     if (reason) return reason;
     return open ? this.probe(subscription, open.address) : this.rooms.enter(subscription);
+  }
+
+  /** Whether a place that the delivery waited for is still the one that it needs: subscriptions and endpoints change meanwhile. */
+  isStillFor(place: Place, delivery: Delivery, subscription: Subscription): boolean {
+    if (place.room.url !== subscription.callbackUrl) return false;
+    const reason = this.holdRule.beforeCall(subscription, delivery.isReleased);
+    return reason === undefined || (reason === 'endpoint-parked' && place.probes !== undefined);
   }
 
   /** The call begins now. */
@@ -91,9 +106,9 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
     if (place.probes !== undefined) this.probedAt.set(place.probes, this.clock.now());
   }
 
-  /** The worker stops: deliveries that wait are told so. */
-  turnAllAway(): void {
-    this.rooms.turnAway('endpoint-busy');
+  /** The worker stops: what waits is held, and what asks from now on. */
+  stop(): void {
+    this.rooms.close();
   }
 
   /** Resolves when every place has been given back. */
@@ -118,19 +133,29 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
   private async probeIfDue(subscription: Subscription, open: OpenEndpoint): Promise<Place | HeldReason> {
     if (this.isProbed(open.address) || open.nextProbeAt.getTime() > this.heartbeat.ledgerNow())
       return 'endpoint-parked';
+    this.probedAt.set(open.address, Infinity); // before the claim: a hundred that are due together must not each write one
+    if (await this.claimProbe(open)) return this.enterAsProbe(subscription, open.address);
+    this.probedAt.set(open.address, this.clock.now());
+    return 'endpoint-parked';
+  }
+
+  private async claimProbe(open: OpenEndpoint): Promise<boolean> {
     try {
-      if (!(await this.openEndpoints.claimProbe(open))) return 'endpoint-parked';
+      return await this.openEndpoints.claimProbe(open);
     } catch (error) {
       this.logger.warn({ event: 'endpoint.probe-failed', address: open.address, error });
-      return 'endpoint-parked';
+      return false;
     }
-    return this.probe(subscription, open.address);
   }
 
   /** One at a time. */
   private async probe(subscription: Subscription, address: string): Promise<Place | HeldReason> {
     if (this.isProbed(address)) return 'endpoint-parked';
     this.probedAt.set(address, Infinity);
+    return this.enterAsProbe(subscription, address);
+  }
+
+  private async enterAsProbe(subscription: Subscription, address: string): Promise<Place | HeldReason> {
     const place = await this.rooms.enter(subscription);
     if (typeof place === 'string') {
       this.probedAt.delete(address);

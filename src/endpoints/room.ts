@@ -10,6 +10,8 @@ export const provenMs = 60_000;
 export const shortestOverdueMs = 250;
 /** A call is overdue when it takes this many times as long as the calls before it. */
 const overdueFactor = 4;
+/** Nor does a call wait this much longer than usual before it is overdue, however slow the endpoint is. */
+const longestLateMs = 2000;
 const bucketMs = 1000;
 
 /** A delivery in line. */
@@ -52,6 +54,7 @@ export class Room {
   /** When a delivery asked for it last. */
   askedAt = 0;
   private lastWellAt = -Infinity;
+  /** Of calls that were answered: a timeout says how patient we are, not how quick the endpoint is. */
   private meanMs: number | undefined;
   /** Calls that ended well in the present second, and in the one before. */
   private completed = 0;
@@ -80,7 +83,8 @@ export class Room {
   }
 
   get overdueMs(): number {
-    return Math.max(shortestOverdueMs, overdueFactor * (this.meanMs ?? 0));
+    const usualMs = this.meanMs ?? 0;
+    return Math.max(shortestOverdueMs, Math.min(overdueFactor * usualMs, usualMs + longestLateMs));
   }
 
   deservesProven(now: number): boolean {
@@ -102,16 +106,15 @@ export class Room {
     this.completed++;
   }
 
-  wentBadly(durationMs: number): void {
-    this.window.halve();
+  wasAnsweredBadly(durationMs: number): void {
     this.took(durationMs);
-    this.lastWellAt = -Infinity;
-    this.isTroubled = true;
+    this.wentBadly();
   }
 
-  startSlowly(): void {
-    this.window.startSlowly();
-    this.origin.window.startSlowly();
+  wentBadly(): void {
+    this.window.halve();
+    this.lastWellAt = -Infinity;
+    this.isTroubled = true;
   }
 
   private took(durationMs: number): void {

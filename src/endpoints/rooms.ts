@@ -1,6 +1,8 @@
 import type { HeldReason } from '../ledger/delivery.js';
 import { KnownRooms, leadsTo, type Destination } from './known-rooms.js';
-import { Place, shortestOverdueMs, type Origin, type Room } from './room.js';
+import { Places } from './places.js';
+import { shortestOverdueMs, type Origin, type Place, type Room } from './room.js';
+import { RunningTime } from './running-time.js';
 import { none, type Verdict } from './verdict.js';
 
 /** In line, for each call that may be open: a burst to a quick endpoint is through before anything is held. */
@@ -17,14 +19,14 @@ const worthWaitingSeconds = 2;
 const aloneMs = 1000;
 /** Calls are overdue and nothing was answered for this long: the endpoint hangs, and need not be waited for until a timeout. */
 const hangingMs = 2000;
-/** Of a worker's places, for all endpoints together that are not proven. */
-const unprovenPart = 4;
 
 export interface RoomsOptions {
   /** Of the worker: its places. */
   places: number;
   /** Calls of one callback URL, at most. */
   perUrl: number;
+  /** In line, at most; well below the lease of a delivery. */
+  longestWaitMs: number;
   /** Milliseconds, monotonic. */
   now: () => number;
 }
@@ -38,7 +40,7 @@ export interface Hanging {
 /**
  * Room before place (docs/decisions/0025): a delivery gets one of the worker's places only when its endpoint has room for a call. What
  * finds none waits in memory, in the line of its endpoint. Origins take turns for places that become free, and within an origin
- * its URLs. Endpoints that are not proven have a quarter of the places, all together.
+ * its URLs. An origin has no more places than it leaves free, and endpoints that are not proven have a quarter, all together.
  */
 export class Rooms {
   private readonly known: KnownRooms;
@@ -47,23 +49,23 @@ export class Rooms {
   private readonly ready = new Set<Origin>();
   /** Origins with room for a call of an unproven endpoint, for which the unproven have no place. */
   private readonly short = new Set<Origin>();
+  /** Origins with room for a call, that have as many places as are free. */
+  private readonly crowded = new Set<Origin>();
   /** Calls under way, the oldest first. */
   private readonly calls = new Set<Place>();
-  private readonly unprovenPlaces: number;
   private readonly idle: (() => void)[] = [];
   private readonly now: () => number;
-  private free: number;
-  /** Places of endpoints that are not proven. */
-  private unproven = 0;
+  private readonly places: Places;
   private waiting = 0;
+  private isClosed = false;
   private lastAsked: Room | undefined;
   private changedAt = -Infinity;
 
   constructor(private readonly options: RoomsOptions) {
-    this.now = options.now;
-    this.free = options.places;
+    const time = new RunningTime(options.now);
+    this.now = () => time.now();
+    this.places = new Places(options.places);
     this.known = new KnownRooms(options.perUrl, Math.max(options.perUrl, Math.ceil(options.places / 2)));
-    this.unprovenPlaces = Math.max(1, Math.floor(options.places / unprovenPart));
   }
 
   /** Deliveries in line. */
@@ -73,14 +75,16 @@ export class Rooms {
 
   /** @returns why the delivery is held, where there is no room; a promise: it waits in line */
   enter(destination: Destination): Place | HeldReason | Promise<Place | HeldReason> {
+    if (this.isClosed) return 'endpoint-busy';
     const now = this.now();
     const room = this.known.of(destination, now);
     if (room !== this.lastAsked) {
       this.lastAsked = room;
       this.changedAt = now;
     }
-    this.judge(room, now);
-    if (this.free > 0 && room.line.length === 0 && room.hasRoom && this.hasShare(room)) return this.take(room, now);
+    this.places.judge(room, now);
+    if (room.line.length === 0 && room.hasRoom && this.places.suffice(room.origin) && this.places.hasShare(room))
+      return this.places.take(room, now);
     if (this.isLineFull(room, now)) return 'endpoint-busy';
     return new Promise((resolve) => {
       room.line.push({ since: now, resolve });
@@ -109,10 +113,10 @@ export class Rooms {
     const { room } = place;
     const { origin } = room;
     const now = this.now();
-    const unprovenBefore = this.unproven;
+    const unprovenBefore = this.places.unproven;
     room.window.leave();
     origin.window.leave();
-    if (!room.isProven) this.unproven--;
+    if (!room.isProven) this.places.unproven--;
     if (place.begunAt !== undefined) {
       this.calls.delete(place);
       room.calling--;
@@ -121,15 +125,17 @@ export class Rooms {
     }
     const isAnswered = verdict.kind === 'well' || verdict.kind === 'troubled';
     if (verdict.kind === 'well') room.wentWell(now, durationMs);
-    else if (verdict.kind !== 'none') room.wentBadly(durationMs);
+    else if (verdict.kind === 'troubled') room.wasAnsweredBadly(durationMs);
+    else if (verdict.kind === 'unanswered') room.wentBadly();
     if (isAnswered) origin.window.widen();
     else if (verdict.kind === 'unanswered') origin.window.halve();
     if (origin.calling === 0) origin.silentSince = undefined;
     else if (isAnswered) origin.silentSince = now;
-    this.judge(room, now);
-    if (this.unproven < unprovenBefore) this.endShortage();
+    this.places.judge(room, now);
+    if (this.places.unproven < unprovenBefore) this.endShortage();
     if (origin.withLine.size > 0) {
       this.short.delete(origin);
+      this.crowded.delete(origin);
       this.ready.add(origin);
     }
     this.serve();
@@ -139,13 +145,18 @@ export class Rooms {
   giveBack(place: Place): void {
     if (place.isGivenBack) return;
     place.isGivenBack = true;
-    this.free++;
+    this.places.free++;
     this.leave(place, none, 0);
+    for (const origin of this.crowded) {
+      if (!this.places.suffice(origin)) continue;
+      this.crowded.delete(origin);
+      this.ready.add(origin);
+    }
     this.serve();
-    if (this.free === this.options.places) for (const resolve of this.idle.splice(0)) resolve();
+    if (this.places.areAllFree) for (const resolve of this.idle.splice(0)) resolve();
   }
 
-  /** To be called several times a second. @returns the origins that have been found to hang */
+  /** To be called twenty times a second. @returns the origins that have been found to hang */
   tick(): Hanging[] {
     const now = this.now();
     for (const place of this.calls) {
@@ -155,7 +166,7 @@ export class Rooms {
       if (place.isOverdue || ageMs < room.overdueMs) continue;
       place.isOverdue = true;
       room.overdue++;
-      this.judge(room, now);
+      this.places.judge(room, now);
     }
     const hanging = this.findHanging(now);
     for (const room of this.withLine) this.giveUp(room, now);
@@ -170,44 +181,33 @@ export class Rooms {
     }
   }
 
-  /** It has recovered: its window is again as at first. */
+  /** The worker stops: holds all that waits in line, and all that asks from now on. */
+  close(): void {
+    this.isClosed = true;
+    this.turnAway('endpoint-busy');
+  }
+
+  /** It has recovered: its window is again as at first. That of the origin stays, where only a URL of it has recovered. */
   startSlowly(address: string): void {
-    for (const room of this.known.at(address)) room.startSlowly();
+    for (const { origin, window } of this.known.at(address)) {
+      window.startSlowly();
+      if (origin.address === address) origin.window.startSlowly();
+    }
     this.serveAll();
   }
 
   /** Resolves when every place has been given back. */
   async drained(): Promise<void> {
-    if (this.free < this.options.places) await new Promise<void>((resolve) => this.idle.push(resolve));
-  }
-
-  private take(room: Room, now: number): Place {
-    this.free--;
-    room.window.enter(now);
-    room.origin.window.enter(now);
-    if (!room.isProven) this.unproven++;
-    return new Place(room);
-  }
-
-  /** The places of an endpoint that is no longer proven, or is again, count from now on as what they are. */
-  private judge(room: Room, now: number): void {
-    const isProven = room.deservesProven(now);
-    if (isProven === room.isProven) return;
-    room.isProven = isProven;
-    this.unproven += isProven ? -room.window.open : room.window.open;
-  }
-
-  /** Where calls are overdue, half of the share is left to endpoints that are merely unknown. */
-  private hasShare(room: Room): boolean {
-    if (room.isProven) return true;
-    return this.unproven < (room.overdue > 0 ? this.unprovenPlaces / 2 : this.unprovenPlaces);
+    if (!this.places.areAllFree) await new Promise<void>((resolve) => this.idle.push(resolve));
   }
 
   private isLineFull(room: Room, now: number): boolean {
     const { length } = room.line;
     if (this.waiting >= inAllLines) return true;
-    if (room.overdue > 0 || room.isTroubled || !this.hasShare(room)) return length >= room.window.limit * inLinePerCall;
-    return length >= Math.max(inLineOfHarmless, room.window.limit * inLinePerCall) && !this.isAlone(now);
+    if (room.overdue > 0 || room.isTroubled || !this.places.hasShare(room))
+      return length >= room.window.limit * inLinePerCall;
+    if (length < Math.max(inLineOfHarmless, room.window.limit * inLinePerCall)) return false;
+    return !this.isAlone(now) || length >= (room.pace(now) * this.options.longestWaitMs) / 1000;
   }
 
   private isAlone(now: number): boolean {
@@ -216,15 +216,15 @@ export class Rooms {
 
   /** Gives free places to those that wait, origin by origin. */
   private serve(): void {
-    while (this.free > 0) {
+    while (this.places.free > 0) {
       const origin = this.ready.values().next().value;
       if (!origin) return;
       this.ready.delete(origin);
       const room = this.nextOf(origin);
-      if (!room) continue; // it comes back when one of its calls ends
+      if (!room) continue; // it comes back when one of its calls ends, or a place is given back
       const [first] = room.line.splice(0, 1);
       this.withdraw(room, 1);
-      first!.resolve(this.take(room, this.now()));
+      first!.resolve(this.places.take(room, this.now()));
       if (origin.withLine.size > 0) this.ready.add(origin);
     }
   }
@@ -232,6 +232,7 @@ export class Rooms {
   private serveAll(): void {
     for (const { origin } of this.withLine) this.ready.add(origin);
     this.short.clear();
+    this.crowded.clear();
     this.serve();
   }
 
@@ -239,9 +240,13 @@ export class Rooms {
   private nextOf(origin: Origin): Room | undefined {
     let isShort = false;
     if (!origin.window.hasRoom) return undefined;
+    if (!this.places.suffice(origin)) {
+      this.crowded.add(origin);
+      return undefined;
+    }
     for (const room of origin.withLine) {
       if (!room.window.hasRoom) continue;
-      if (!this.hasShare(room)) {
+      if (!this.places.hasShare(room)) {
         isShort = true;
         continue;
       }
@@ -260,11 +265,12 @@ export class Rooms {
 
   /** Those that have waited for too long, and that the endpoint will not get to soon. A full worker is not its fault. */
   private giveUp(room: Room, now: number): void {
-    if (!room.isBusy && this.hasShare(room)) return;
+    const tooOld = countOlder(room, now - this.options.longestWaitMs);
+    if (tooOld > 0) this.answer(room, room.line.splice(0, tooOld), 'endpoint-busy');
+    if (!room.isBusy && !this.places.areTakenBy(room.origin) && this.places.hasShare(room)) return;
     const pace = room.pace(now);
     if (pace > 0 && this.isAlone(now)) return;
-    const young = room.line.findIndex(({ since }) => now - since < patienceMs);
-    const old = young === -1 ? room.line.length : young;
+    const old = countOlder(room, now - patienceMs);
     const soon = pace * worthWaitingSeconds;
     if (old > soon) this.answer(room, room.line.splice(soon, old - soon), 'endpoint-busy');
   }
@@ -283,6 +289,7 @@ export class Rooms {
     if (room.origin.withLine.size > 0) return;
     this.ready.delete(room.origin);
     this.short.delete(room.origin);
+    this.crowded.delete(room.origin);
   }
 
   private findHanging(now: number): Hanging[] {
@@ -292,4 +299,10 @@ export class Rooms {
     }
     return [...found].map(({ address, calling }) => ({ address, calls: calling }));
   }
+}
+
+/** Deliveries in line since that time, or longer; the first in line came first. */
+function countOlder({ line }: Room, time: number): number {
+  const younger = line.findIndex(({ since }) => since > time);
+  return younger === -1 ? line.length : younger;
 }

@@ -1,0 +1,113 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { readSettings } from '../config/settings.js';
+import { Admission } from '../endpoints/admission.service.js';
+import { HoldRule } from '../endpoints/hold-rule.service.js';
+import type { OpenEndpoints } from '../endpoints/open-endpoints.service.js';
+import type { Idempotency } from '../idempotency/idempotency.service.js';
+import { systemClock } from '../infra/clock.js';
+import type { HandedOut, HeldReason } from '../ledger/delivery.js';
+import type { Outcome } from '../ledger/settle.service.js';
+import type { Heartbeat } from '../liveness/heartbeat.service.js';
+import type { Subscription } from '../subscriptions/subscription.js';
+import type { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
+import type { Decider } from './decider.service.js';
+import { DeliverService } from './deliver.service.js';
+import type { DeliveryRecords } from './delivery-records.service.js';
+import type { Sender } from './sender.service.js';
+import { answered } from '../../test/support/responses.js';
+
+/** Calls to an endpoint of which nothing is known. */
+const window = 8;
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+describe('a delivery that waited in line', () => {
+  let subscription: Subscription | undefined;
+  let calls: { callbackUrl: string; auth: string; answer: () => void }[];
+  let held: HeldReason[];
+  let ended: string[];
+  let open: number;
+  let deliver: DeliverService;
+
+  beforeEach(() => {
+    subscription = {
+      callbackUrl: 'http://old/',
+      auth: 'old',
+      maxConcurrency: null,
+      ratePerSecond: null,
+      pausedAt: null,
+      disabledAt: null,
+    } as Subscription;
+    calls = [];
+    held = [];
+    ended = [];
+    open = 0;
+    const config = { settings: readSettings({}) };
+    const noneOpen = { of: () => undefined } as unknown as OpenEndpoints;
+    const done = () => Promise.resolve();
+    const lock = { seal: done, release: done };
+    deliver = new DeliverService(
+      config,
+      systemClock,
+      { find: () => subscription } as unknown as SubscriptionsService,
+      { operation: () => ({ acquire: () => Promise.resolve({ kind: 'acquired', lock }) }) } as unknown as Idempotency,
+      new Admission(config, new HoldRule(noneOpen), noneOpen, {} as Heartbeat, systemClock),
+      {
+        send: (_: unknown, { callbackUrl, auth }: Subscription) =>
+          new Promise((resolve) => calls.push({ callbackUrl, auth, answer: () => resolve(answered(204)) })),
+      } as unknown as Sender,
+      {
+        endingOf: (_: unknown, { disabledAt }: Subscription) => (disabledAt ? { state: 'failed' } : undefined),
+        decide: () => Promise.resolve({ state: 'delivered' }),
+      } as unknown as Decider,
+      {
+        hold: async (_: unknown, reason: HeldReason) => void held.push(reason),
+        settle: async (_: unknown, { state }: Outcome) => void ended.push(state),
+      } as unknown as DeliveryRecords,
+    );
+  });
+
+  const begin = (nr: number) => {
+    const delivery = { notificationId: String(nr), subscriptionId: 's', replays: 0, body: Buffer.from('{}') };
+    const surroundings = { bodies: {} as never, onBegun: () => {}, stopping: new AbortController().signal };
+    open++;
+    return deliver.deliver(delivery as HandedOut, surroundings).finally(() => open--);
+  };
+  /** More than the endpoint has room for; then that changes, and the calls are answered. */
+  async function changeMeanwhile(changed: Partial<Subscription> | undefined): Promise<void> {
+    for (let nr = 0; nr < window + 3; nr++) void begin(nr);
+    await settled();
+    expect(calls).toHaveLength(window);
+    subscription = changed && { ...subscription!, ...changed };
+    for (let rounds = 0; rounds < 10 && open > 0; rounds++) {
+      for (const { answer } of calls) answer();
+      await settled();
+    }
+    expect(open).toBe(0);
+  }
+  const last = () => calls.slice(window).map(({ callbackUrl, auth }) => [callbackUrl, auth]);
+
+  it('is held when its subscription was paused meanwhile', async () => {
+    await changeMeanwhile({ pausedAt: new Date() });
+    expect([last(), held]).toEqual([[], ['paused', 'paused', 'paused']]);
+  });
+
+  it('is cancelled when its subscription was deleted meanwhile', async () => {
+    await changeMeanwhile(undefined);
+    expect([last(), ended.slice().toSorted().slice(0, 3)]).toEqual([[], ['cancelled', 'cancelled', 'cancelled']]);
+  });
+
+  it('fails when its subscription was disabled meanwhile', async () => {
+    await changeMeanwhile({ disabledAt: new Date() });
+    expect([last(), ended.filter((state) => state === 'failed')]).toEqual([[], ['failed', 'failed', 'failed']]);
+  });
+
+  it('goes to the new callback URL when that was changed meanwhile', async () => {
+    await changeMeanwhile({ callbackUrl: 'http://new/' });
+    expect(last()).toEqual(Array.from({ length: 3 }, () => ['http://new/', 'old']));
+  });
+
+  it('carries the new authorization when that was changed meanwhile', async () => {
+    await changeMeanwhile({ auth: 'new' });
+    expect(last()).toEqual(Array.from({ length: 3 }, () => ['http://old/', 'new']));
+  });
+});

@@ -1,0 +1,24 @@
+/** It is asked for the time twenty times a second at least; a longer step than this means that the process stood still. */
+const longestStepMs = 150;
+
+/**
+ * Time that passes while the process runs. What came while it stood still (a suspended machine, a long garbage collection) lies in its
+ * sockets unread: counted in full, that time would make healthy endpoints look as if they had answered nothing.
+ */
+export class RunningTime {
+  private readAt: number;
+  private lostMs = 0;
+
+  /** @param clock milliseconds, monotonic */
+  constructor(private readonly clock: () => number) {
+    this.readAt = clock();
+  }
+
+  /** Milliseconds, monotonic. */
+  now(): number {
+    const at = this.clock();
+    this.lostMs += Math.max(0, at - this.readAt - longestStepMs);
+    this.readAt = at;
+    return at - this.lostMs;
+  }
+}
