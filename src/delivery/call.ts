@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { describeError, isOurTrouble } from './describe-error.js';
 import { askedDelayMs } from './retry-after.js';
 import type { Connection } from './connection.js';
 import { helpfulHeaders } from './helpful-headers.js';
@@ -125,11 +126,18 @@ export class Call {
     if (!this.isOver) this.close();
   }
 
-  /** The connection was lost, or what came is no HTTP. After the head that changes nothing. */
-  fail(reason: string): void {
+  /**
+   * The connection was lost, or what came is no HTTP. After the head that changes nothing.
+   * @param isOurs the receiver has no part in it
+   */
+  fail(reason: string, isOurs = false): void {
     if (this.isOver) return;
-    if (this.status === 0) this.tell({ kind: 'unanswered', reason, wasSent: this.wasSent, ...this.facts() });
+    if (this.status === 0) this.tell({ kind: 'unanswered', reason, wasSent: this.wasSent, isOurs, ...this.facts() });
     this.close();
+  }
+
+  failWith(error: Error): void {
+    this.fail(describeError(error), isOurTrouble(error));
   }
 
   endOverdue(): void {

@@ -1,7 +1,6 @@
 import { Agent, Client, Pool, type buildConnector, type Dispatcher } from 'undici';
 import type { Call } from './call.js';
 import { Connection } from './connection.js';
-import { describeError } from './describe-error.js';
 import type { Target } from './target.js';
 import type { WebhookRequest } from './webhook-client.js';
 
@@ -39,7 +38,7 @@ export class KeptConnections {
     try {
       this.agent.dispatch(options, handler);
     } catch (error) {
-      call.fail(describeError(error as Error)); // e.g. a header value HTTP does not allow
+      call.failWith(error as Error); // e.g. a header value HTTP does not allow
     }
   }
 
@@ -111,7 +110,7 @@ class Handler implements Dispatcher.DispatchHandler {
     if (this.call.isOver) return;
     const lost = this.lostBy(error);
     if (lost) this.onLost(lost);
-    else this.call.fail(describeError(error));
+    else this.call.failWith(error);
   }
 
   private lostBy(error: Error & { code?: unknown }): Lost | undefined {

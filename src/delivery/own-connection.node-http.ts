@@ -3,7 +3,6 @@ import type { Socket } from 'node:net';
 import type { buildConnector } from 'undici';
 import type { Call } from './call.js';
 import { Connection } from './connection.js';
-import { describeError } from './describe-error.js';
 import type { Target } from './target.js';
 import type { WebhookRequest } from './webhook-client.js';
 
@@ -20,13 +19,13 @@ export function sendOnOwnConnection(
   const connection = new Connection(connector);
   call.carriedBy(connection, () => connection.stopConnecting());
   connection.connect(target, (error, socket) => {
-    if (error) return call.fail(describeError(error));
+    if (error) return call.failWith(error);
     if (call.isOver) return void socket.destroy();
     try {
       write(call, target, request, socket);
     } catch (unfit) {
       socket.destroy();
-      call.fail(describeError(unfit as Error)); // e.g. a header value HTTP does not allow
+      call.failWith(unfit as Error); // e.g. a header value HTTP does not allow
     }
   });
 }
@@ -34,7 +33,7 @@ export function sendOnOwnConnection(
 function write(call: Call, { host, path }: Target, { headers, body }: WebhookRequest, socket: Socket): void {
   // `http:` also where the socket speaks TLS: this client is only to write to it.
   const outgoing = open({ createConnection: () => socket, method: 'POST', path, headers: { host, ...headers } });
-  const failed = (error: Error) => call.fail(describeError(error));
+  const failed = (error: Error) => call.failWith(error);
   outgoing.on('error', failed);
   // However it ends, Node says this; where an answer was complete, or an error told, it changes nothing.
   outgoing.on('close', () => call.fail('the connection was closed'));

@@ -17,12 +17,10 @@ describe('what a response says of the endpoint', () => {
 
   it('is nothing when we made no call, or ended it', () => {
     expect(verdictOn(abandoned(true))).toEqual({ kind: 'none' });
-    for (const reason of [
-      'the address is not one callbacks may use',
-      'the callback URL is not valid',
-      'ADDRESS_REFUSED: 10.0.0.1 is not an address callbacks may use',
-    ])
-      expect(verdictOn(unanswered(reason))).toEqual({ kind: 'none' });
+  });
+
+  it('is nothing when the trouble is our own', () => {
+    expect(verdictOn(unanswered('EMFILE: too many open files', false, true))).toEqual({ kind: 'none' });
   });
 
   it.each([

@@ -1,18 +1,15 @@
 import { none, well, type Verdict } from '../endpoints/verdict.js';
 import type { WebhookResponse } from './webhook-client.js';
 
-/** The reason of a call that was never made: the webhook client refuses addresses that callbacks may not use. */
-const notCalled = /callbacks may use$|^the callback URL is not valid$/;
-
 /**
  * What a response says of the endpoint. One that answers is well, unless it asks for less (429) or is in trouble itself (5xx).
- * What we refused or ended ourselves says nothing. Only with 429 and 503 does `Retry-After` speak of the endpoint (RFC 6585 §4,
+ * What we refused or ended ourselves, or had no means for, says nothing. Only with 429 and 503 does `Retry-After` speak of the endpoint (RFC 6585 §4,
  * RFC 9110 §15.6.4); with another status it moves that delivery alone.
  */
 export function verdictOn(response: WebhookResponse): Verdict {
   if (response.kind === 'abandoned') return none;
   if (response.kind === 'unanswered') {
-    return notCalled.test(response.reason) ? none : { kind: 'unanswered', reason: response.reason };
+    return response.isOurs ? none : { kind: 'unanswered', reason: response.reason };
   }
   const { status } = response;
   if (status < 500 && status !== 429) return well;

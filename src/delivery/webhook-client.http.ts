@@ -40,8 +40,8 @@ export class HttpWebhookClient extends WebhookClient {
     const target = this.targetOf(request.url);
     return new Promise((resolve) => {
       const call = this.calls.open(request.timeoutMs, resolve);
-      if (!target) call.fail('the callback URL is not valid');
-      else if (target.isRefused) call.fail('the address is not one callbacks may use');
+      if (!target) call.fail('the callback URL is not valid', true);
+      else if (target.isRefused) call.fail('the address is not one callbacks may use', true);
       else this.send(call, target, request);
     });
   }

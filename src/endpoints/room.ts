@@ -87,6 +87,12 @@ export class Room {
     return Math.max(shortestOverdueMs, Math.min(overdueFactor * usualMs, usualMs + longestLateMs));
   }
 
+  /** Deliveries in its line since that time, or longer; the first in line came first. */
+  waitingSince(time: number): number {
+    const younger = this.line.findIndex(({ since }) => since > time);
+    return younger === -1 ? this.line.length : younger;
+  }
+
   deservesProven(now: number): boolean {
     return this.overdue === 0 && now - this.lastWellAt <= provenMs;
   }

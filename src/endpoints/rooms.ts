@@ -132,7 +132,10 @@ export class Rooms {
     if (origin.calling === 0) origin.silentSince = undefined;
     else if (isAnswered) origin.silentSince = now;
     this.places.judge(room, now);
-    if (this.places.unproven < unprovenBefore) this.endShortage();
+    if (this.places.unproven < unprovenBefore) {
+      for (const each of this.short) this.ready.add(each);
+      this.short.clear();
+    }
     if (origin.withLine.size > 0) {
       this.short.delete(origin);
       this.crowded.delete(origin);
@@ -203,10 +206,10 @@ export class Rooms {
 
   private isLineFull(room: Room, now: number): boolean {
     const { length } = room.line;
+    const few = room.window.limit * inLinePerCall;
     if (this.waiting >= inAllLines) return true;
-    if (room.overdue > 0 || room.isTroubled || !this.places.hasShare(room))
-      return length >= room.window.limit * inLinePerCall;
-    if (length < Math.max(inLineOfHarmless, room.window.limit * inLinePerCall)) return false;
+    if (room.overdue > 0 || room.isTroubled || !this.places.hasShare(room)) return length >= few;
+    if (length < Math.max(inLineOfHarmless, few)) return false;
     return !this.isAlone(now) || length >= (room.pace(now) * this.options.longestWaitMs) / 1000;
   }
 
@@ -232,7 +235,6 @@ export class Rooms {
   private serveAll(): void {
     for (const { origin } of this.withLine) this.ready.add(origin);
     this.short.clear();
-    this.crowded.clear();
     this.serve();
   }
 
@@ -258,19 +260,14 @@ export class Rooms {
     return undefined;
   }
 
-  private endShortage(): void {
-    for (const origin of this.short) this.ready.add(origin);
-    this.short.clear();
-  }
-
   /** Those that have waited for too long, and that the endpoint will not get to soon. A full worker is not its fault. */
   private giveUp(room: Room, now: number): void {
-    const tooOld = countOlder(room, now - this.options.longestWaitMs);
+    const tooOld = room.waitingSince(now - this.options.longestWaitMs);
     if (tooOld > 0) this.answer(room, room.line.splice(0, tooOld), 'endpoint-busy');
     if (!room.isBusy && !this.places.areTakenBy(room.origin) && this.places.hasShare(room)) return;
     const pace = room.pace(now);
     if (pace > 0 && this.isAlone(now)) return;
-    const old = countOlder(room, now - patienceMs);
+    const old = room.waitingSince(now - patienceMs);
     const soon = pace * worthWaitingSeconds;
     if (old > soon) this.answer(room, room.line.splice(soon, old - soon), 'endpoint-busy');
   }
@@ -299,10 +296,4 @@ export class Rooms {
     }
     return [...found].map(({ address, calling }) => ({ address, calls: calling }));
   }
-}
-
-/** Deliveries in line since that time, or longer; the first in line came first. */
-function countOlder({ line }: Room, time: number): number {
-  const younger = line.findIndex(({ since }) => since > time);
-  return younger === -1 ? line.length : younger;
 }

@@ -307,6 +307,7 @@ describe.each(ways)('a call %s', (_way, mayRepeat) => {
     expect(response).toMatchObject({
       kind: 'unanswered',
       wasSent: false,
+      isOurs: false,
       reason: expect.stringContaining('ECONNREFUSED'),
       connectMs: null,
       firstByteMs: null,
@@ -363,7 +364,7 @@ describe.each(ways)('a call %s', (_way, mayRepeat) => {
       async (host) => {
         const { port } = new URL(receiver.url);
         const response = await client.post(request({ url: `http://${host}:${port}/webhook` }));
-        expect(response).toMatchObject({ kind: 'unanswered', wasSent: false });
+        expect(response).toMatchObject({ kind: 'unanswered', wasSent: false, isOurs: true });
         expect((response as { reason: string }).reason).toMatch(/not (one|an address) callbacks may use/);
         expect(receiver.requests).toHaveLength(0);
       },

@@ -13,10 +13,11 @@ export const answered = (status: number, parts: Partial<Answered> = {}): Answere
   ...parts,
 });
 
-export const unanswered = (reason: string, wasSent = true): WebhookResponse => ({
+export const unanswered = (reason: string, wasSent = true, isOurs = false): WebhookResponse => ({
   kind: 'unanswered',
   reason,
   wasSent,
+  isOurs,
   ...facts,
 });
 
