@@ -101,7 +101,8 @@ export function recoveryRules(postgres: Postgres, position: QueuePosition, event
         ),
     },
     {
-      // An operator had a paused subscription drop what it held.
+      // An operator had a paused subscription drop what it held. One look at those that are noted: a drop of which a row was locked
+      // stays noted until the next round.
       name: 'held-dropped',
       run: async (stopping) => {
         let total = 0;
