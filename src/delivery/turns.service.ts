@@ -2,9 +2,8 @@ import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { Batcher } from '../infra/batcher.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import type { HandOut } from '../ledger/acceptance.js';
-import { mostInHand, type DeliveryKey, type HandedOut } from '../ledger/delivery.js';
+import { mostInHand, type DeliveryKey } from '../ledger/delivery.js';
 import { passTurns } from '../ledger/pass-turn.js';
-import { lanes } from '../queue/delivery-queue.js';
 import { Enqueuer } from '../queue/enqueuer.service.js';
 import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
 
@@ -45,15 +44,8 @@ export class Turns implements OnApplicationShutdown {
     const { isAccepting, process } = this.enqueuer;
     // While the queue would refuse, the dispatcher hands them out later.
     const handOut: HandOut = isAccepting ? { state: 'queued', process } : { state: 'waiting', delayMs: 0 };
-    const { deliveries, catalogueVersion, queuedAt } = await passTurns(this.postgres, batch, handOut);
-    if (handOut.state === 'queued') this.publish(deliveries, catalogueVersion, queuedAt);
+    const passedOn = await passTurns(this.postgres, batch, handOut);
+    if (handOut.state === 'queued') void this.enqueuer.enqueueAll(passedOn);
     return batch.map(() => undefined);
-  }
-
-  private publish(deliveries: readonly HandedOut[], catalogueVersion: number, queuedAt: number): void {
-    for (const lane of lanes) {
-      const ofLane = deliveries.filter(({ failures }) => failures > 0 === (lane === 'slow'));
-      if (ofLane.length > 0) void this.enqueuer.enqueue(lane, ofLane, catalogueVersion, queuedAt);
-    }
   }
 }

@@ -2,7 +2,6 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { anyDue, handOutDue } from '../ledger/hand-out-due.js';
 import { lineUpDue } from '../ledger/line-up.js';
-import { lanes } from '../queue/delivery-queue.js';
 import { Enqueuer } from '../queue/enqueuer.service.js';
 import { OperationalEvents } from '../operational-events/operational-events.service.js';
 import { QueuePosition } from '../queue/queue-position.service.js';
@@ -44,21 +43,13 @@ export class Dispatcher {
     // A full or absent queue leaves the work where it is safe. The look is far cheaper than a hand-out that finds nothing.
     while (this.enqueuer.isAccepting && !stopping.aborted && (await anyDue(this.postgres))) {
       const linedUp = await lineUpDue(this.postgres, batchSize);
-      const { deliveries, catalogueVersion, queuedAt } = await handOutDue(
-        this.postgres,
-        batchSize,
-        this.enqueuer.process,
-      );
-      if (deliveries.length === 0 && linedUp < batchSize) break;
-      const refused = await Promise.all(
-        lanes.map((lane) => {
-          const ofLane = deliveries.filter(({ isSlow }) => isSlow === (lane === 'slow'));
-          return this.enqueuer.enqueue(lane, ofLane, catalogueVersion, queuedAt);
-        }),
-      );
-      total += deliveries.length;
+      const handedOut = await handOutDue(this.postgres, batchSize, this.enqueuer.process);
+      const count = handedOut.deliveries.length;
+      if (count === 0 && linedUp < batchSize) break;
+      const refused = await this.enqueuer.enqueueAll(handedOut);
+      total += count;
       onProgress?.(total);
-      if (refused.some((count) => count > 0)) break;
+      if (refused > 0) break;
     }
     return total;
   }

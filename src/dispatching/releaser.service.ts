@@ -144,8 +144,7 @@ export class Releaser {
 
   private async release(subscriptionId: string, window: number, limit: number) {
     const released = await release(this.postgres, { subscriptionId, window, limit }, this.enqueuer.process);
-    const { deliveries, catalogueVersion, queuedAt } = released;
-    if (deliveries.length > 0) await this.enqueuer.enqueue('slow', deliveries, catalogueVersion, queuedAt);
+    await this.enqueuer.enqueueAll(released);
     return released;
   }
 }

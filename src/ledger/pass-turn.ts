@@ -1,15 +1,8 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { rowsOf, statement } from '../infra/postgres/statement.js';
 import { bindHandOut, type HandOut } from './acceptance.js';
-import {
-  keyOf,
-  longestInlineBody,
-  notificationIdOf,
-  sameDelivery,
-  type DeliveryKey,
-  type HandedOut,
-  type KeyRow,
-} from './delivery.js';
+import { keyOf, notificationIdOf, sameDelivery, type DeliveryKey, type KeyRow } from './delivery.js';
+import { handedOutColumns, readHandedOut, withText, type HandedOutRow, type HandedOutTogether } from './handed-out.js';
 import { samePlace, sameTurn } from './line-up.js';
 import { onDay, onEachDay, perDay } from './per-day.js';
 
@@ -132,8 +125,7 @@ export const passTurnItems = perDay(
         process = $process
       FROM mine
       WHERE ${sameDelivery('mine')} AND d.state::text = 'held' AND d.held_for = 'order' AND d.turn_nr = mine.turn_nr
-      RETURNING d.notification_id, d.subscription_id, d.object_key, mine.turn_nr, d.generation, d.attempts, d.failures, d.replays,
-        (extract(epoch FROM d.expires_at) * 1000)::bigint AS expires_ms
+      RETURNING ${handedOutColumns}, d.object_key
     ),
     passed AS (UPDATE turn t SET notification_id = h.notification_id FROM handed_out h WHERE ${sameTurn('h')}),
     out_of_line AS (
@@ -145,12 +137,7 @@ export const passTurnItems = perDay(
         )
       )
     )
-    SELECT h.*, n.body,
-      (SELECT version FROM catalogue) AS catalogue_version, (extract(epoch FROM now()) * 1000)::bigint AS now_ms
-    FROM handed_out h CROSS JOIN LATERAL (
-      SELECT CASE WHEN octet_length(body) <= $longest_body THEN body END AS body
-      FROM ${of('notification')} WHERE id = h.notification_id OFFSET 0
-    ) n`,
+    ${withText('handed_out', of('notification'))}`,
 );
 
 export const leaveLineItems = statement(
@@ -158,80 +145,46 @@ export const leaveLineItems = statement(
   `DELETE FROM in_line l USING ${nextInLine.from} WHERE ${samePlace('item')}`,
 );
 
-interface PassedRow extends KeyRow {
-  generation: number;
-  attempts: number;
-  failures: number;
-  replays: number;
-  expires_ms: string | null;
-  body: string | null;
-  catalogue_version: string;
-  now_ms: string;
-}
-
-/** The deliveries that have got the turn. */
-export interface PassedOn {
-  deliveries: HandedOut[];
-  /** At least the version any of them was matched with. */
-  catalogueVersion: number;
-  /** Milliseconds since 1970, by Postgres' clock. */
-  queuedAt: number;
-}
-
 /** What is left then is found again by a rule: nobody waits for a line that is long in vain, or that is lined up in all the time. */
 const mostRounds = 100;
 
 /**
  * Passes on the turns of those deliveries that have ended; does nothing for the others.
  * @param handOut what becomes of those that get the turn: queued, they are for the caller to publish
+ * @returns the deliveries that have got it
  */
 export async function passTurns(
   postgres: Postgres,
   ended: readonly DeliveryKey[],
   handOut: HandOut,
-): Promise<PassedOn> {
-  const passedOn: PassedOn = { deliveries: [], catalogueVersion: 0, queuedAt: 0 };
+): Promise<HandedOutTogether> {
+  const passedOn: HandedOutRow[] = [];
   let left = ended;
   for (let round = 0; left.length > 0 && round < mostRounds; round++) {
     const awaited = await onEachDay(left, notificationIdOf, (day, items) =>
       postgres.query<TurnRow>(endTurnItems(day), endedDeliveries.bind(items)),
     );
-    for (const row of await passToNext(postgres, awaited, handOut)) {
-      passedOn.deliveries.push(toHandedOut(row));
-      passedOn.catalogueVersion = Number(row.catalogue_version);
-      passedOn.queuedAt ||= Number(row.now_ms);
-    }
+    passedOn.push(...(await passToNext(postgres, awaited, handOut)));
     left = awaited.map(keyOf);
   }
-  return passedOn;
+  return readHandedOut(passedOn);
 }
 
-async function passToNext(postgres: Postgres, awaited: readonly TurnRow[], handOut: HandOut): Promise<PassedRow[]> {
+async function passToNext(postgres: Postgres, awaited: readonly TurnRow[], handOut: HandOut): Promise<HandedOutRow[]> {
   if (awaited.length === 0) return [];
   const next = await postgres.query<NextRow>(findNextItems, awaitedTurns.bind(awaited));
   return onEachDay(
     next,
     (row) => row.next_id,
     async (day, rows) => {
-      const values = { ...nextInLine.bind(rows), ...bindHandOut(handOut), longest_body: longestInlineBody };
-      const passed = await onDay<PassedRow[] | 'dropped'>(postgres.query(passTurnItems(day), values), 'dropped');
+      const values = { ...nextInLine.bind(rows), ...bindHandOut(handOut) };
+      const passed = await onDay<HandedOutRow[] | 'dropped'>(postgres.query(passTurnItems(day), values), 'dropped');
       if (passed !== 'dropped') return passed;
       await postgres.query(leaveLineItems, nextInLine.bind(rows));
       return [];
     },
   );
 }
-
-const toHandedOut = (row: PassedRow): HandedOut => ({
-  ...keyOf(row),
-  generation: row.generation,
-  attempts: row.attempts,
-  failures: row.failures,
-  replays: row.replays,
-  expiresAt: row.expires_ms === null ? null : Number(row.expires_ms),
-  isReleased: false,
-  body: row.body === null ? null : Buffer.from(row.body),
-});
 
 export const findLeftItems = statement(
   'find-turns-left',

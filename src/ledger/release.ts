@@ -1,6 +1,7 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
-import { keyOf, longestInlineBody, sameDelivery, type HandedOut, type KeyRow } from './delivery.js';
+import { sameDelivery } from './delivery.js';
+import { handedOutColumns, readHandedOut, withText, type HandedOutRow, type HandedOutTogether } from './handed-out.js';
 
 /**
  * Releases the oldest deliveries that are held for a subscription, under a new generation. Those that wait for their turn
@@ -10,7 +11,7 @@ export const releaseItems = statement(
   'release',
   `
     WITH outstanding AS MATERIALIZED (
-      SELECT count(*)::int AS count FROM (
+      SELECT count(*)::int AS outstanding FROM (
         SELECT FROM delivery
         WHERE subscription_id = $subscription AND state = 'queued' AND held_for IS NOT NULL LIMIT $release_window
       ) AS counted
@@ -19,42 +20,22 @@ export const releaseItems = statement(
       SELECT notification_id, subscription_id FROM delivery
       WHERE subscription_id = $subscription AND state = 'held' AND held_for <> 'order'
       ORDER BY notification_id
-      LIMIT GREATEST(0, LEAST($limit, $release_window - (SELECT count FROM outstanding))) FOR UPDATE SKIP LOCKED
+      LIMIT GREATEST(0, LEAST($limit, $release_window - (SELECT outstanding FROM outstanding))) FOR UPDATE SKIP LOCKED
     ),
     released AS (
       UPDATE delivery d SET
         state = 'queued', generation = d.generation + 1, next_at = NULL, queued_at = now(), process = $process
       FROM oldest
       WHERE ${sameDelivery('oldest')}
-      RETURNING d.notification_id, d.subscription_id, d.generation, d.attempts, d.failures, d.replays,
-        (extract(epoch FROM d.expires_at) * 1000)::bigint AS expires_ms
+      RETURNING ${handedOutColumns}
     )
-    SELECT r.*, n.body, outstanding.count AS outstanding,
-      (SELECT version FROM catalogue) AS catalogue_version, (extract(epoch FROM now()) * 1000)::bigint AS now_ms
-    FROM outstanding LEFT JOIN released r ON true LEFT JOIN LATERAL (
-      SELECT CASE WHEN octet_length(body) <= $longest_body THEN body END AS body
-      FROM notification WHERE id = r.notification_id OFFSET 0
-    ) n ON true
-    ORDER BY r.notification_id`,
+    ${withText('(SELECT * FROM outstanding LEFT JOIN released ON true)')}
+    ORDER BY h.notification_id`,
 );
 
-export interface Released {
-  deliveries: HandedOut[];
+export interface Released extends HandedOutTogether {
   /** Released before, and not yet settled. */
   outstanding: number;
-  /** At least the version any of them was matched with. */
-  catalogueVersion: number;
-  /** Milliseconds since 1970, by Postgres' clock. */
-  queuedAt: number;
-}
-
-interface ReleasedRow extends KeyRow {
-  generation: number;
-  attempts: number;
-  failures: number;
-  replays: number;
-  expires_ms: string | null;
-  body: string | null;
 }
 
 /**
@@ -67,31 +48,12 @@ export async function release(
   { subscriptionId, window, limit }: { subscriptionId: string; window: number; limit: number },
   process: string | null,
 ): Promise<Released> {
-  const rows = await postgres.query<
-    { outstanding: number; catalogue_version: string; now_ms: string } & (ReleasedRow | { notification_id: null })
-  >(releaseItems, {
-    subscription: subscriptionId,
-    release_window: window,
-    limit,
-    process,
-    longest_body: longestInlineBody,
-  });
-  const [first] = rows;
+  const rows = await postgres.query<{ outstanding: number } & (HandedOutRow | { notification_id: null })>(
+    releaseItems,
+    { subscription: subscriptionId, release_window: window, limit, process },
+  );
   return {
-    deliveries: rows
-      .filter((row) => row.notification_id !== null)
-      .map((row) => ({
-        ...keyOf(row),
-        generation: row.generation,
-        attempts: row.attempts,
-        failures: row.failures,
-        replays: row.replays,
-        expiresAt: row.expires_ms === null ? null : Number(row.expires_ms),
-        isReleased: true,
-        body: row.body === null ? null : Buffer.from(row.body),
-      })),
-    outstanding: first!.outstanding,
-    catalogueVersion: Number(first!.catalogue_version),
-    queuedAt: Number(first!.now_ms),
+    ...readHandedOut(rows.filter((row) => row.notification_id !== null)),
+    outstanding: rows[0]!.outstanding,
   };
 }

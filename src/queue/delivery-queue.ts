@@ -1,8 +1,11 @@
+import type { Delivery } from '../ledger/delivery.js';
 import type { Chunk } from './chunk.js';
 
 /** `due`: first attempts. `slow`: repeated and held deliveries, kept apart so that first attempts never wait behind them. */
 export const lanes = ['due', 'slow'] as const;
 export type Lane = (typeof lanes)[number];
+
+export const laneOf = ({ failures, isReleased }: Delivery): Lane => (failures > 0 || isReleased ? 'slow' : 'due');
 
 /**
  * `confirmed`: the queue has the chunk and keeps it until a consumer is done with it. `refused`: full, blocked, or the connection

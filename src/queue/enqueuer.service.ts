@@ -1,10 +1,11 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Postgres } from '../infra/postgres/postgres.js';
 import type { HandedOut } from '../ledger/delivery.js';
+import type { HandedOutTogether } from '../ledger/handed-out.js';
 import { putBack } from '../ledger/put-back.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { cutIntoChunks } from './chunk.js';
-import { DeliveryQueue, type Lane } from './delivery-queue.js';
+import { DeliveryQueue, laneOf, lanes, type Lane } from './delivery-queue.js';
 import { recordQueueCreation } from './progress-reports.js';
 
 /** How long deliveries that the queue refused stay in the ledger before they are handed out again. */
@@ -46,6 +47,17 @@ export class Enqueuer {
     const back = refused.flat();
     if (back.length > 0) await this.putBack(back);
     return back.length;
+  }
+
+  /** The same for what the ledger has just handed out: each delivery goes to its lane. */
+  async enqueueAll({ deliveries, catalogueVersion, queuedAt }: HandedOutTogether): Promise<number> {
+    let refused = 0;
+    const enqueueOf = async (lane: Lane) => {
+      const ofLane = deliveries.filter((delivery) => laneOf(delivery) === lane);
+      refused += await this.enqueue(lane, ofLane, catalogueVersion, queuedAt);
+    };
+    await Promise.all(lanes.map(enqueueOf));
+    return refused;
   }
 
   private async putBack(deliveries: HandedOut[]): Promise<void> {

@@ -12,6 +12,7 @@ import { readBodies } from '../../src/ledger/read-bodies.js';
 import { retryNow } from '../../src/ledger/retry-now.js';
 import { stillQueued } from '../../src/ledger/still-queued.js';
 import { longestInlineBody, type Delivery } from '../../src/ledger/delivery.js';
+import { laneOf } from '../../src/queue/delivery-queue.js';
 import { delivered, ended, retried, TestLedger } from '../support/ledger.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
 
@@ -48,9 +49,7 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
       const [delivery] = await waiting(1, '{"π":"€"}');
       const handedOut = await handOutDue(test.postgres, 10, 'a process');
       expect(handedOut).toMatchObject({ catalogueVersion: await test.catalogueVersion() });
-      expect(handedOut.deliveries).toEqual([
-        { ...delivery, generation: 2, isSlow: false, body: Buffer.from('{"π":"€"}') },
-      ]);
+      expect(handedOut.deliveries).toEqual([{ ...delivery, generation: 2, body: Buffer.from('{"π":"€"}') }]);
       const row = await test.row(delivery!);
       expect(row).toMatchObject({ state: 'queued', generation: 2, process: 'a process' });
       expect(row!.due_in_ms).toBeNull(); // a lease begins when a worker has it in hand
@@ -99,10 +98,10 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
       await test.holds.hold(held!, 'endpoint-busy');
       await retryNow(test.postgres, held!);
       await test.age([failed!], 1000);
-      const slow = new Map(
-        (await handOutDue(test.postgres, 10, null)).deliveries.map((each) => [each.notificationId, each.isSlow]),
+      const lanes = new Map(
+        (await handOutDue(test.postgres, 10, null)).deliveries.map((each) => [each.notificationId, laneOf(each)]),
       );
-      expect([fresh, failed, held].map((each) => slow.get(each!.notificationId))).toEqual([false, true, true]);
+      expect([fresh, failed, held].map((each) => lanes.get(each!.notificationId))).toEqual(['due', 'slow', 'slow']);
     });
 
     it('comes also when it is no longer worth sending, and says so', async () => {

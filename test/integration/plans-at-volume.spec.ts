@@ -160,7 +160,7 @@ describe('with much in every state, the cost of a statement is that of its own w
 
   const finders = (): [Statement, Values][] => [
     [findDue, {}],
-    [handOutDueItems, { limit: 512, process: null, longest_body: 8192 }],
+    [handOutDueItems, { limit: 512, process: null }],
     [freeOfDeadProcesses, { limit: 1000 }],
     [freeAfterLease, { limit: 1000 }],
     [endSending, { limit: 1000 }],
@@ -175,7 +175,7 @@ describe('with much in every state, the cost of a statement is that of its own w
     [readHeldItems, { subscription: ending, limit: 10_000 }],
     [dropItems, { subscription: ending, up_to: newestId, limit: 1000 }],
     [forgetDropItem, { subscription: ending, up_to: newestId }],
-    [releaseItems, { subscription: ordered, release_window: 16, limit: 16, process: null, longest_body: 8192 }],
+    [releaseItems, { subscription: ordered, release_window: 16, limit: 16, process: null }],
     [freeExpiredItems, { limit: 1000 }],
     [
       freeTooLongItems,
@@ -231,7 +231,6 @@ describe('with much in every state, the cost of a statement is that of its own w
           state: 'queued',
           delay_ms: null,
           process: null,
-          longest_body: 8192,
         },
       ],
     ];
