@@ -11,11 +11,8 @@ import { findTurnsLeft, passTurns } from '../ledger/pass-turn.js';
 import type { OperationalEvents } from '../operational-events/operational-events.service.js';
 import { readQueueCreation } from '../queue/progress-reports.js';
 import type { QueuePosition } from '../queue/queue-position.service.js';
+import { doNoted, inBatches } from './in-batches.js';
 
-/** Deliveries that one statement frees or ends. */
-const batchSize = 1000;
-/** Subscriptions that are read together. */
-const subscriptionsTogether = 100;
 /** From the end of a delivery to its worker's passing its turn on. The end itself may have come from elsewhere. */
 const passingSlackMs = 500;
 /** From the commit of a hand-out to its publishing, at most. After that time a rule assumes that it was not published. */
@@ -65,16 +62,7 @@ export function recoveryRules(postgres: Postgres, position: QueuePosition, event
     {
       // A subscription was deleted or disabled; the transaction that did so left its deliveries to this rule.
       name: 'subscription-ended',
-      run: (stopping) =>
-        untilNoneIsNoted(
-          (limit) => readEndings(postgres, limit),
-          async (ending) => {
-            const ended = await inBatches((limit) => endDeliveries(postgres, ending, limit), stopping);
-            if (!stopping.aborted) await forgetEnding(postgres, ending);
-            return ended;
-          },
-          stopping,
-        ),
+      run: (stopping) => doNoted({ read: readEndings, work: endDeliveries, forget: forgetEnding }, postgres, stopping),
     },
     {
       // It ended without a worker, or the worker did not come to pass its turn on: others about the same object wait for that.
@@ -90,29 +78,12 @@ export function recoveryRules(postgres: Postgres, position: QueuePosition, event
       // A subscription keeps order no more; what is in line for it goes.
       name: 'order-ended',
       run: (stopping) =>
-        untilNoneIsNoted(
-          (limit) => readOrderEndings(postgres, limit),
-          async (ending) => {
-            const freed = await inBatches((limit) => freeLine(postgres, ending, limit), stopping);
-            if (!stopping.aborted) await forgetOrderEnding(postgres, ending);
-            return freed;
-          },
-          stopping,
-        ),
+        doNoted({ read: readOrderEndings, work: freeLine, forget: forgetOrderEnding }, postgres, stopping),
     },
     {
-      // An operator had a paused subscription drop what it held. One look at those that are noted: a drop of which a row was locked
-      // stays noted until the next round.
+      // An operator had a paused subscription drop what it held. A drop of which a delivery is locked stays noted until the next round.
       name: 'held-dropped',
-      run: async (stopping) => {
-        let total = 0;
-        for (const drop of await readDrops(postgres, subscriptionsTogether)) {
-          total += await inBatches((limit) => dropHeld(postgres, drop, limit), stopping);
-          if (stopping.aborted) break;
-          await forgetDrop(postgres, drop);
-        }
-        return total;
-      },
+      run: (stopping) => doNoted({ read: readDrops, work: dropHeld, forget: forgetDrop }, postgres, stopping),
     },
     {
       // It was held until it was no longer worth sending. A worker ends it.
@@ -141,31 +112,4 @@ export function recoveryRules(postgres: Postgres, position: QueuePosition, event
       },
     },
   ];
-}
-
-/** Deals with each of those that are noted, and are forgotten when they are dealt with. @returns how many deliveries it came to */
-async function untilNoneIsNoted<Noted>(
-  read: (limit: number) => Promise<Noted[]>,
-  dealWith: (noted: Noted) => Promise<number>,
-  stopping: AbortSignal,
-): Promise<number> {
-  let total = 0;
-  for (;;) {
-    const noted = await read(subscriptionsTogether);
-    for (const each of noted) {
-      total += await dealWith(each);
-      if (stopping.aborted) return total;
-    }
-    if (noted.length < subscriptionsTogether) return total;
-  }
-}
-
-/** Repeats a bounded statement while it finds as much as it may. */
-export async function inBatches(statement: (limit: number) => Promise<number>, stopping: AbortSignal): Promise<number> {
-  let total = 0;
-  for (;;) {
-    const count = await statement(batchSize);
-    total += count;
-    if (count < batchSize || stopping.aborted) return total;
-  }
 }

@@ -14,7 +14,7 @@ import { RetryPolicies } from '../retry-policy/retry-policies.service.js';
 import { formatDuration, longestParkedSeconds } from '../retry-policy/retry-schedule.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
-import { inBatches } from './recovery-rules.js';
+import { inBatches } from './in-batches.js';
 
 /** Subscriptions that are looked at together. */
 const looksTogether = 64;

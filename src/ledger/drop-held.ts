@@ -3,6 +3,7 @@ import type { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import { sameDelivery } from './delivery.js';
 import { outOfLine } from './line-up.js';
+import { notedIn } from './noted.js';
 
 /*
  * A paused subscription may hold a million deliveries. An operator who has it drop them only notes which: those up to the newest one
@@ -43,11 +44,11 @@ export interface NotedDrop {
   upTo: string;
 }
 
-export const findDrops = statement('held-drops', 'SELECT subscription_id, up_to FROM held_drop LIMIT $limit');
+export const findDrops = notedIn('held-drops', 'held_drop', 'up_to');
 
 /** What is still to be dropped, some of it if there are many. */
-export async function readDrops(postgres: Postgres, limit: number): Promise<NotedDrop[]> {
-  const rows = await postgres.query<{ subscription_id: string; up_to: string }>(findDrops, { limit });
+export async function readDrops(postgres: Postgres, limit: number, after: string | null = null): Promise<NotedDrop[]> {
+  const rows = await postgres.query<{ subscription_id: string; up_to: string }>(findDrops, { limit, after });
   return rows.map((row) => ({ subscriptionId: row.subscription_id, upTo: row.up_to }));
 }
 

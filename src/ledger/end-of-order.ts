@@ -3,6 +3,7 @@ import type { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import { sameDelivery } from './delivery.js';
 import { samePlace } from './line-up.js';
+import { notedIn } from './noted.js';
 
 /*
  * A subscription that keeps order no more may have much in line. As when it ends (end-of-subscription.ts), the transaction that
@@ -29,14 +30,15 @@ export interface NotedOrderEnding {
   version: string;
 }
 
-export const findOrderEndings = statement(
-  'orders-ending',
-  'SELECT subscription_id, version FROM order_ending ORDER BY subscription_id LIMIT $limit',
-);
+export const findOrderEndings = notedIn('orders-ending', 'order_ending', 'version');
 
 /** Subscriptions that keep order no more, and whose line is still to be freed; some of them if there are many. */
-export async function readOrderEndings(postgres: Postgres, limit: number): Promise<NotedOrderEnding[]> {
-  const rows = await postgres.query<{ subscription_id: string; version: string }>(findOrderEndings, { limit });
+export async function readOrderEndings(
+  postgres: Postgres,
+  limit: number,
+  after: string | null = null,
+): Promise<NotedOrderEnding[]> {
+  const rows = await postgres.query<{ subscription_id: string; version: string }>(findOrderEndings, { limit, after });
   return rows.map((row) => ({ subscriptionId: row.subscription_id, version: row.version }));
 }
 

@@ -3,6 +3,7 @@ import type { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import { sameDelivery } from './delivery.js';
 import { outOfLine } from './line-up.js';
+import { notedIn } from './noted.js';
 
 /*
  * A subscription that is deleted or disabled may have a million unfinished deliveries. The transaction that changes it only
@@ -40,14 +41,15 @@ export interface NotedEnding {
   version: string;
 }
 
-export const findEndings = statement(
-  'subscriptions-ending',
-  'SELECT subscription_id, version FROM subscription_ending ORDER BY subscription_id LIMIT $limit',
-);
+export const findEndings = notedIn('subscriptions-ending', 'subscription_ending', 'version');
 
 /** Subscriptions whose deliveries are still to be ended, some of them if there are many. */
-export async function readEndings(postgres: Postgres, limit: number): Promise<NotedEnding[]> {
-  const rows = await postgres.query<{ subscription_id: string; version: string }>(findEndings, { limit });
+export async function readEndings(
+  postgres: Postgres,
+  limit: number,
+  after: string | null = null,
+): Promise<NotedEnding[]> {
+  const rows = await postgres.query<{ subscription_id: string; version: string }>(findEndings, { limit, after });
   return rows.map((row) => ({ subscriptionId: row.subscription_id, version: row.version }));
 }
 

@@ -169,7 +169,7 @@ describe('with much in every state, the cost of a statement is that of its own w
     [endOfSubscription, { subscription: ending, version: 1, limit: 1000 }],
     [findLeftItems, { for_ms: 0, limit: 1000 }],
     [lineUpItems, { limit: 512 }],
-    [findOrderEndings, { limit: 100 }],
+    [findOrderEndings, { limit: 100, after: null }],
     [freeLineItems, { subscription: ending, version: 1, limit: 1000 }],
     [newestHeldItem, { subscription: ending }],
     [readHeldItems, { subscription: ending, limit: 10_000 }],

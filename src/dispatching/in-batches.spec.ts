@@ -1,0 +1,40 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Postgres } from '../infra/postgres/postgres.js';
+import { doNoted } from './in-batches.js';
+
+interface Noted {
+  subscriptionId: string;
+}
+
+describe('work that is noted for subscriptions', () => {
+  const postgres = {} as Postgres;
+  const noted: Noted[] = Array.from({ length: 250 }, (_, nr) => ({ subscriptionId: `${nr}`.padStart(3, '0') }));
+  // None is ever forgotten, as if another process had a delivery of each locked.
+  const stays = {
+    read: (_: Postgres, limit: number, after: string | null) =>
+      Promise.resolve(noted.filter(({ subscriptionId }) => subscriptionId > (after ?? '')).slice(0, limit)),
+    forget: () => Promise.resolve(),
+  };
+
+  it('is done once in a round, even where it stays noted', async () => {
+    const worked: string[] = [];
+    const work = (_: Postgres, { subscriptionId }: Noted) => {
+      worked.push(subscriptionId);
+      return Promise.resolve(2);
+    };
+    expect(await doNoted({ ...stays, work }, postgres, new AbortController().signal)).toBe(500);
+    expect(worked).toEqual(noted.map(({ subscriptionId }) => subscriptionId));
+  });
+
+  it('is not forgotten when the process stops in the middle of it', async () => {
+    const stopping = new AbortController();
+    const forgotten: Noted[] = [];
+    const work = () => {
+      stopping.abort();
+      return Promise.resolve(1000);
+    };
+    const forget = (_: Postgres, each: Noted) => Promise.resolve(void forgotten.push(each));
+    expect(await doNoted({ ...stays, work, forget }, postgres, stopping.signal)).toBe(1000);
+    expect(forgotten).toEqual([]);
+  });
+});

@@ -1,0 +1,50 @@
+import type { Postgres } from '../infra/postgres/postgres.js';
+
+/** Deliveries that one statement frees or ends. */
+const batchSize = 1000;
+/** Subscriptions that are read together. */
+const subscriptionsTogether = 100;
+
+/** Repeats a bounded statement while it finds as much as it may. @returns how many deliveries it found in all */
+export async function inBatches(statement: (limit: number) => Promise<number>, stopping: AbortSignal): Promise<number> {
+  let total = 0;
+  for (;;) {
+    const count = await statement(batchSize);
+    total += count;
+    if (count < batchSize || stopping.aborted) return total;
+  }
+}
+
+/** Work that the ledger notes for subscriptions. */
+export interface NotedWork<Noted> {
+  /** The next subscriptions after that one, in the order of their ids; `after` null: the first ones. */
+  read: (postgres: Postgres, limit: number, after: string | null) => Promise<Noted[]>;
+  /** Frees or ends some of its deliveries. @returns how many */
+  work: (postgres: Postgres, noted: Noted, limit: number) => Promise<number>;
+  /** All is done, as far as the ledger finds it so. */
+  forget: (postgres: Postgres, noted: Noted) => Promise<void>;
+}
+
+/**
+ * Does what is noted for each subscription, once. Once, because some may stay noted: those of which another process has a delivery
+ * locked. A loop that went on until nothing is noted would ask for them again and again meanwhile.
+ * @returns how many deliveries it freed or ended
+ */
+export async function doNoted<Noted extends { subscriptionId: string }>(
+  { read, work, forget }: NotedWork<Noted>,
+  postgres: Postgres,
+  stopping: AbortSignal,
+): Promise<number> {
+  let total = 0;
+  let after: string | null = null;
+  for (;;) {
+    const page: Noted[] = await read(postgres, subscriptionsTogether, after);
+    for (const noted of page) {
+      total += await inBatches((limit) => work(postgres, noted, limit), stopping);
+      if (stopping.aborted) return total;
+      await forget(postgres, noted);
+    }
+    if (page.length < subscriptionsTogether) return total;
+    after = page.at(-1)!.subscriptionId;
+  }
+}
