@@ -6,6 +6,7 @@ import type { Outcome } from '../ledger/settle.service.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
 import { AttemptReporter } from './attempt-reporter.service.js';
 import { AttemptStates, type AttemptState } from './attempt-states.js';
+import { newDelivery } from '../../test/support/new-delivery.js';
 
 Logger.overrideLogger(false);
 
@@ -23,16 +24,8 @@ class RecordingStates extends AttemptStates {
   get = (notificationId: string) => Promise.resolve(this.states.get(notificationId));
 }
 
-const delivery = (notificationId: string, attempts = 0): Delivery => ({
-  notificationId,
-  subscriptionId: 'subscription',
-  generation: 1,
-  attempts,
-  failures: attempts,
-  replays: 0,
-  isReleased: false,
-  expiresAt: null,
-});
+const delivery = (notificationId: string, attempts = 0): Delivery =>
+  newDelivery({ notificationId, attempts, failures: attempts });
 
 const attempt = {
   number: 1,

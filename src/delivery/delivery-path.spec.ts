@@ -28,20 +28,11 @@ import { WebhookClient } from './webhook-client.js';
 import type { Turns } from './turns.service.js';
 import { Worker } from './worker.service.js';
 import { answered } from '../../test/support/responses.js';
+import { newDelivery } from '../../test/support/new-delivery.js';
 
 Logger.overrideLogger(false);
 
-const delivery = {
-  notificationId: '0199c4b4-0000-7000-8000-000000000001',
-  subscriptionId: '5c5d28f3-6d24-4fd9-b2f8-2b7e3e5f5a01',
-  generation: 1,
-  attempts: 0,
-  failures: 0,
-  replays: 0,
-  isReleased: false,
-  expiresAt: null,
-  body: Buffer.from('{}'),
-};
+const delivery = newDelivery({ body: Buffer.from('{}') });
 
 /** Answers as a store does that is far away: after a moment. */
 class FreeStore extends IdempotencyStore {

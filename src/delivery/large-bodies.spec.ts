@@ -3,18 +3,9 @@ import type { HandedOut } from '../ledger/delivery.js';
 import { LargeBodies } from './large-bodies.js';
 import { Semaphore } from './semaphore.js';
 import { Stopping } from './until-it-works.js';
+import { newDelivery } from '../../test/support/new-delivery.js';
 
-const delivery = (notificationId: string): HandedOut => ({
-  notificationId,
-  subscriptionId: 'subscription',
-  generation: 1,
-  attempts: 0,
-  failures: 0,
-  replays: 0,
-  isReleased: false,
-  expiresAt: null,
-  body: null,
-});
+const delivery = (notificationId: string): HandedOut => newDelivery({ notificationId, body: null });
 
 const running = new AbortController().signal;
 

@@ -6,6 +6,7 @@ import { AttemptReporter } from './attempt-reporter.service.js';
 import type { AttemptStates } from './attempt-states.js';
 import { Sender } from './sender.service.js';
 import type { WebhookClient, WebhookRequest } from './webhook-client.js';
+import { newDelivery } from '../../test/support/new-delivery.js';
 
 describe('a call to a receiver', () => {
   it.each([
@@ -23,17 +24,7 @@ describe('a call to a receiver', () => {
       const heartbeat = { ledgerNow: () => 0 } as unknown as Heartbeat;
       const reporter = new AttemptReporter(states as unknown as AttemptStates, heartbeat, config);
       const client = { post: (request: WebhookRequest) => void requests.push(request) } as unknown as WebhookClient;
-      const delivery = {
-        notificationId: '0199c4b4-0000-7000-8000-000000000001',
-        subscriptionId: '5c5d28f3-6d24-4fd9-b2f8-2b7e3e5f5a01',
-        generation: 2,
-        attempts: 1,
-        failures: 1,
-        replays: 0,
-        isReleased: false,
-        expiresAt: null,
-        body: Buffer.from('{}'),
-      };
+      const delivery = newDelivery({ generation: 2, attempts: 1, failures: 1, body: Buffer.from('{}') });
       const subscription = { callbackUrl: 'http://receiver/', auth: '', timeoutSeconds } as Subscription;
       void new Sender(client, reporter, config).send(delivery, subscription, 'at-least-once');
       expect(requests.map((request) => request.timeoutMs)).toEqual([timeoutMs]);

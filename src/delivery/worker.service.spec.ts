@@ -25,6 +25,7 @@ import type { WebhookClient } from './webhook-client.js';
 import { Stopping } from './until-it-works.js';
 import { Worker } from './worker.service.js';
 import { eventually } from '../../test/support/eventually.js';
+import { newDelivery } from '../../test/support/new-delivery.js';
 
 Logger.overrideLogger(false);
 
@@ -33,17 +34,7 @@ const deliveriesEach = 10;
 const size = 1000;
 const sentTogether = 7;
 
-const large = (nr: number): HandedOut => ({
-  notificationId: `notification ${nr}`,
-  subscriptionId: 'subscription',
-  generation: 1,
-  attempts: 0,
-  failures: 0,
-  replays: 0,
-  isReleased: false,
-  expiresAt: null,
-  body: null,
-});
+const large = (nr: number): HandedOut => newDelivery({ notificationId: `notification ${nr}`, body: null });
 
 interface Parts {
   load: (chunk: Chunk) => Promise<LoadedChunk>;

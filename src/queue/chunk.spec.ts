@@ -4,22 +4,13 @@ import { v7 as uuidv7 } from 'uuid';
 import type { HandedOut } from '../ledger/delivery.js';
 import { encodeChunk } from './chunk-format.js';
 import { cutIntoChunks, type Chunk } from './chunk.js';
+import { newDelivery } from '../../test/support/new-delivery.js';
 
 const subscriptionId = '5c5d28f3-6d24-4fd9-b2f8-2b7e3e5f5a01';
 
 function delivery(text: string | null = '{}', notificationId: string = uuidv7()): HandedOut {
   const body = text === null ? null : Buffer.from(text);
-  return {
-    notificationId,
-    subscriptionId,
-    generation: 1,
-    attempts: 0,
-    failures: 0,
-    replays: 0,
-    expiresAt: null,
-    isReleased: false,
-    body,
-  };
+  return newDelivery({ notificationId, subscriptionId, body });
 }
 
 const many = (count: number, make: () => HandedOut) => Array.from({ length: count }, make);

@@ -1,31 +1,18 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { connect } from 'amqplib';
-import { v7 as uuidv7 } from 'uuid';
 import type { Chunk } from '../../src/queue/chunk.js';
 import type { Taken } from '../../src/queue/delivery-queue.js';
 import { RabbitMqDeliveryQueue } from '../../src/queue/delivery-queue.rabbitmq.js';
 import { createQueuePrefix, type TestQueues } from '../support/amqp.js';
 import { eventually } from '../support/eventually.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
+import { newDelivery } from '../support/new-delivery.js';
 
 let counter = 0;
 
 function chunk(): Chunk {
-  const delivery = {
-    generation: 1,
-    attempts: 0,
-    failures: 0,
-    replays: 0,
-    expiresAt: null,
-    isReleased: false,
-    body: Buffer.from('{}'),
-  };
-  return {
-    catalogueVersion: 1,
-    queuedAt: ++counter,
-    deliveries: [{ notificationId: uuidv7(), subscriptionId: uuidv7(), ...delivery }],
-  };
+  return { catalogueVersion: 1, queuedAt: ++counter, deliveries: [newDelivery({ body: Buffer.from('{}') })] };
 }
 
 /** A method of class `connection` on the wire (AMQP 0-9-1 §2.3.5): a broker with an alarm sends it. */

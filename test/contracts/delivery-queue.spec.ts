@@ -1,12 +1,12 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
-import { v7 as uuidv7 } from 'uuid';
 import type { Chunk } from '../../src/queue/chunk.js';
 import { InProcessDeliveryQueue } from '../../src/queue/delivery-queue.in-process.js';
 import { RabbitMqDeliveryQueue } from '../../src/queue/delivery-queue.rabbitmq.js';
 import type { DeliveryQueue, Lane, Taken } from '../../src/queue/delivery-queue.js';
 import { createQueuePrefix, type TestQueues } from '../support/amqp.js';
 import { eventually } from '../support/eventually.js';
+import { newDelivery } from '../support/new-delivery.js';
 
 const maxLength = 10;
 
@@ -38,17 +38,7 @@ const adapters: Adapter[] = [
 let counter = 0;
 
 function chunk(): Chunk {
-  const delivery = {
-    generation: 1,
-    attempts: 0,
-    failures: 0,
-    replays: 0,
-    isReleased: false,
-    expiresAt: null,
-    body: Buffer.from('{"π":"€"}'),
-  };
-  const key = { notificationId: uuidv7(), subscriptionId: uuidv7() };
-  return { catalogueVersion: 3, queuedAt: ++counter, deliveries: [{ ...key, ...delivery }] };
+  return { catalogueVersion: 3, queuedAt: ++counter, deliveries: [newDelivery({ body: Buffer.from('{"π":"€"}') })] };
 }
 
 /** A consumer that is done with a chunk when the test says so. */

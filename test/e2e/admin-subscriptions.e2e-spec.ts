@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { v7 as uuidv7 } from 'uuid';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { AdminApi } from '../support/admin-api.js';
 import { signToken } from '../support/tokens.js';
 import { eventually } from '../support/eventually.js';
 import { answer, hang, protectedReceiver, Receiver } from '../support/receiver.js';
+import { insertDeliveries } from '../support/insert-deliveries.js';
 
 const path = '/admin/v1/subscriptions';
 const actions = ['enable', 'pause', 'resume', 'drop-held'];
@@ -238,13 +238,14 @@ describe('a paused subscription', () => {
   it('is not resumed while it drops', async () => {
     const { id } = await subscribe();
     await admin.post(`${path}/${id}/pause`);
-    const newest = uuidv7();
     // What is locked is dropped later.
     await admin.api.app.get(Postgres).dataSource.transaction(async (manager) => {
-      await sql(
-        `INSERT INTO delivery (notification_id, subscription_id, state, held_for) VALUES ($1, $2, 'held', 'paused')`,
-        [newest, id],
-      );
+      const [newest] = await insertDeliveries(sql, {
+        notifications: 1,
+        subscriptionIds: [id],
+        state: 'held',
+        columns: { held_for: "'paused'" },
+      });
       await manager.query('SELECT FROM delivery WHERE notification_id = $1 FOR UPDATE', [newest]);
       await admin.post(`${path}/${id}/drop-held`);
       const { status, json } = await admin.post(`${path}/${id}/resume`);

@@ -8,6 +8,7 @@ import { Installation } from '../support/installation.js';
 import { liveMemory, measurable } from '../support/live-memory.js';
 import { answer, arrival, Receiver } from '../support/receiver.js';
 import { real, type PreparedStack } from '../support/stacks.js';
+import { insertDeliveries, insertNotifications } from '../support/insert-deliveries.js';
 
 /** Fewer than are promised, because of the time it takes: TEST_WAITING_DELIVERIES=100000 is the whole promise. */
 const waiting = Number(process.env.TEST_WAITING_DELIVERIES ?? 20_000);
@@ -81,16 +82,20 @@ describe(`${waiting} deliveries that wait for a retry`, () => {
   async function letWait(channel: string, subscriptions: string[]): Promise<string[]> {
     const ids = Array.from({ length: waiting / subscriptions.length }, () => uuidv7());
     const body = JSON.stringify({ kanaal: channel, resource: 'case', padding: '.'.repeat(500) });
-    await database.query(
-      `INSERT INTO notification (id, channel, publisher, body) SELECT id, $2, 'test', $3 FROM unnest($1::uuid[]) AS item (id)`,
-      [ids, channel, body],
-    );
-    await database.query(
-      `INSERT INTO delivery (notification_id, subscription_id, state, attempts, failures, next_at, queued_at, last_status)
-       SELECT notification_id, subscription_id, 'waiting', 1, 1, now() + interval '1 hour', now(), 503
-       FROM unnest($1::uuid[]) AS n (notification_id), unnest($2::uuid[]) AS s (subscription_id)`,
-      [ids, subscriptions],
-    );
+    const sql = (text: string, values: unknown[]) => database.query(text, values);
+    await insertNotifications(sql, ids, { channel, body });
+    await insertDeliveries(sql, {
+      notifications: ids,
+      subscriptionIds: subscriptions,
+      state: 'waiting',
+      columns: {
+        attempts: '1',
+        failures: '1',
+        next_at: "now() + interval '1 hour'",
+        queued_at: 'now()',
+        last_status: '503',
+      },
+    });
     return ids.flatMap((id) => subscriptions.map((_, number) => arrival(id, `/webhook/${number}`)));
   }
 

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { v7 as uuidv7 } from 'uuid';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { Api, type ApiAnswer } from '../support/api.js';
 import { eventually } from '../support/eventually.js';
 import { answer, protectedReceiver, Receiver } from '../support/receiver.js';
+import { insertDeliveries } from '../support/insert-deliveries.js';
 
 const auth = 'Bearer letmein';
 const probeBody = {
@@ -212,15 +212,14 @@ describe('deleting an abonnement', () => {
     const { json } = await create();
     const id = json.url.split('/').at(-1)!;
     const { dataSource } = api.app.get(Postgres);
-    const [waiting] = await dataSource.query<{ notification_id: string }[]>(
-      `INSERT INTO delivery (notification_id, subscription_id, state, next_at)
-       VALUES ($1, $2, 'waiting', now() + interval '1 day') RETURNING notification_id`,
-      [uuidv7(), id],
-    );
+    const [waiting] = await insertDeliveries((text, values) => dataSource.query(text, values), {
+      notifications: 1,
+      subscriptionIds: [id],
+      state: 'waiting',
+      columns: { next_at: "now() + interval '1 day'" },
+    });
     const states = () =>
-      dataSource.query<{ state: string }[]>('SELECT state FROM delivery WHERE notification_id = $1', [
-        waiting!.notification_id,
-      ]);
+      dataSource.query<{ state: string }[]>('SELECT state FROM delivery WHERE notification_id = $1', [waiting]);
     expect((await api.delete(json.url)).status).toBe(204);
     await eventually(async () => (await states())[0]!.state === 'cancelled', 'the delivery to be cancelled');
   });

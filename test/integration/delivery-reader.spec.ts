@@ -7,6 +7,7 @@ import type { DeliveryKey, DeliveryState } from '../../src/ledger/delivery.js';
 import { page, rangeEnd } from '../../src/deliveries/find-deliveries.js';
 import { createPartition, lowestIdAt, partitionsBetween } from '../../src/ledger/partitions.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
+import { insertDeliveries, insertNotifications } from '../support/insert-deliveries.js';
 
 const dayMs = 86_400_000;
 const today = Date.UTC(2026, 10, 20);
@@ -47,15 +48,11 @@ describe.each(stacks)('the list of deliveries on the $name stack', (stack) => {
   });
 
   async function add(id: string, subscriptionId: string, state: DeliveryState): Promise<void> {
-    await postgres.dataSource.query(
-      `INSERT INTO notification (id, channel, publisher, body) VALUES ($1, 'cases', 'tester', '{}') ON CONFLICT DO NOTHING`,
-      [id],
-    );
-    await postgres.dataSource.query(
-      `INSERT INTO delivery (notification_id, subscription_id, state, next_at, attempts, failures, last_status)
-       VALUES ($1, $2, $3::delivery_state, CASE WHEN $3 = 'waiting' THEN timestamptz '2026-11-21 08:00Z' END, 1, 1, 503)`,
-      [id, subscriptionId, state],
-    );
+    const sql = (text: string, values: unknown[]) => postgres.dataSource.query(text, values);
+    await insertNotifications(sql, [id]);
+    const next_at = state === 'waiting' ? "timestamptz '2026-11-21 08:00Z'" : 'NULL';
+    const columns = { next_at, attempts: '1', failures: '1', last_status: '503' };
+    await insertDeliveries(sql, { notifications: [id], subscriptionIds: [subscriptionId], state, columns });
   }
 
   async function pages(

@@ -2,12 +2,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest 
 import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
-import { v7 as uuidv7 } from 'uuid';
 import type { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { ChunkLoader } from '../../src/delivery/chunk-loader.service.js';
 import { Dispatcher } from '../../src/dispatching/dispatcher.service.js';
 import { systemClock, type Clock } from '../../src/infra/clock.js';
-import type { Delivery } from '../../src/ledger/delivery.js';
+import type { Delivery, DeliveryState } from '../../src/ledger/delivery.js';
 import { findNewestHeld, noteDrop } from '../../src/ledger/drop-held.js';
 import {
   endDeliveries,
@@ -29,6 +28,7 @@ import { createQueuePrefix, type TestQueues } from '../support/amqp.js';
 import { eventually } from '../support/eventually.js';
 import { delivered, retried, TestLedger } from '../support/ledger.js';
 import { embedded, real, type PreparedStack } from '../support/stacks.js';
+import { insertDeliveries } from '../support/insert-deliveries.js';
 
 Logger.overrideLogger(false);
 const hourMs = 3_600_000;
@@ -311,12 +311,7 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
       'subscription-ended': async () => void (await endingSubscription(2000)),
       'held-dropped': async () => {
         const subscriptionId = randomUUID();
-        const ids = Array.from({ length: 2000 }, () => uuidv7());
-        await test.sql(
-          `INSERT INTO delivery (notification_id, subscription_id, state, held_for)
-           SELECT id, $2, 'held', 'paused' FROM unnest($1::uuid[]) AS n (id)`,
-          [ids, subscriptionId],
-        );
+        await insert(2000, subscriptionId, 'held', { held_for: "'paused'" });
         const newest = await findNewestHeld(test.postgres, subscriptionId);
         await test.postgres.dataSource.transaction((manager) => noteDrop(manager, subscriptionId, newest!));
       },
@@ -438,15 +433,18 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
       );
   });
 
+  const insert = (count: number, subscriptionId: string, state: DeliveryState, columns: Record<string, string>) =>
+    insertDeliveries((text, values) => test.sql(text, values), {
+      notifications: count,
+      subscriptionIds: [subscriptionId],
+      state,
+      columns,
+    });
+
   /** A subscription that was deleted or disabled with that many deliveries waiting. */
-  async function endingSubscription(count: number, state = 'waiting', ending: Ending = 'cancelled') {
+  async function endingSubscription(count: number, state: DeliveryState = 'waiting', ending: Ending = 'cancelled') {
     const subscriptionId = randomUUID();
-    const ids = Array.from({ length: count }, () => uuidv7());
-    await test.sql(
-      `INSERT INTO delivery (notification_id, subscription_id, state, next_at)
-       SELECT id, $2, $3::delivery_state, now() + interval '1 day' FROM unnest($1::uuid[]) AS n (id)`,
-      [ids, subscriptionId, state],
-    );
+    await insert(count, subscriptionId, state, { next_at: "now() + interval '1 day'" });
     const end = (become: Ending, version = 7) =>
       test.postgres.dataSource.transaction((manager) => noteEnding(manager, subscriptionId, become, version));
     await end(ending);

@@ -18,6 +18,7 @@ import { SubscriptionDirectory } from '../../src/subscriptions/subscription-dire
 import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import { delivered, newNotification, TestLedger } from '../support/ledger.js';
 import { embedded, real, type PreparedStack } from '../support/stacks.js';
+import { newDelivery } from '../support/new-delivery.js';
 
 Logger.overrideLogger(false);
 
@@ -93,16 +94,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
       heldFor: new Map(heldFor ? [[to, heldFor]] : []),
     }));
     await test.acceptAll(batch);
-    return batch.map(({ id }) => ({
-      notificationId: id,
-      subscriptionId: to,
-      generation: 1,
-      attempts: 0,
-      failures: 0,
-      replays: 0,
-      expiresAt: null,
-      isReleased: false,
-    }));
+    return batch.map(({ id }) => newDelivery({ notificationId: id, subscriptionId: to }));
   }
 
   const states = async (deliveries: Delivery[]) => Promise.all(deliveries.map((each) => test.state(each)));

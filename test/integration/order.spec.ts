@@ -23,6 +23,7 @@ import { retryNow } from '../../src/ledger/retry-now.js';
 import { stillQueued } from '../../src/ledger/still-queued.js';
 import { delivered, ended, newNotification, retried, TestLedger, toBroker } from '../support/ledger.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
+import { newDelivery } from '../support/new-delivery.js';
 
 const hourMs = 3_600_000;
 
@@ -56,16 +57,7 @@ describe.each(stacks)('order by object on the $name stack', (stack) => {
     ...parts,
   });
 
-  const asDelivery = ({ id }: Accepted): Delivery => ({
-    notificationId: id,
-    subscriptionId,
-    generation: 1,
-    attempts: 0,
-    failures: 0,
-    replays: 0,
-    isReleased: false,
-    expiresAt: null,
-  });
+  const asDelivery = ({ id }: Accepted): Delivery => newDelivery({ notificationId: id, subscriptionId });
 
   async function accept(object: string, parts: Partial<Accepted> = {}): Promise<Delivery> {
     const item = about(object, parts);

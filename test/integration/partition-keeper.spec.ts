@@ -3,13 +3,14 @@ import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { v7 as uuidv7 } from 'uuid';
-import type { DeliveryKey } from '../../src/ledger/delivery.js';
+import type { DeliveryKey, DeliveryState } from '../../src/ledger/delivery.js';
 import { dropExpired } from '../../src/ledger/drop-expired.js';
 import { handOutDue } from '../../src/ledger/hand-out-due.js';
 import { createPartition, dayOfPartition, partitionsBetween } from '../../src/ledger/partitions.js';
 import { retryNow } from '../../src/ledger/retry-now.js';
 import { delivered, TestLedger } from '../support/ledger.js';
 import { real, stacks, type PreparedStack } from '../support/stacks.js';
+import { insertDeliveries, insertNotifications } from '../support/insert-deliveries.js';
 
 Logger.overrideLogger(false);
 const dayMs = 86_400_000;
@@ -61,7 +62,7 @@ describe.each(stacks)('the partitions of the ledger on the $name stack', (stack)
   const logger = { log: ({ event }: { event: string }) => void events.push(event) } as unknown as Logger;
   const drop = (stopping = running) => dropExpired(test.postgres, 30, logger, stopping);
 
-  const addDelivery = (at: number, state: string) => insertDelivery(test, at, state);
+  const addDelivery = (at: number, state: DeliveryState) => insertDelivery(test, at, state);
 
   it('are there from yesterday to a week ahead, however often and by however many they are made', async () => {
     const week = threeOf(-1, 0, 1, 2, 3, 4, 5, 6, 7);
@@ -89,7 +90,7 @@ describe.each(stacks)('the partitions of the ledger on the $name stack', (stack)
     expect(await test.sql('SELECT FROM notification')).toEqual([]);
   });
 
-  it.each(['queued', 'waiting', 'held', 'sending'])(
+  it.each(['queued', 'waiting', 'held', 'sending'] as const)(
     'are kept while a delivery is %s, and dropped later',
     async (state) => {
       await addDelivery(await makeDay(40), state);
@@ -203,16 +204,13 @@ describe('behind a backup that reads everything', () => {
   });
 });
 
-async function insertDelivery(test: TestLedger, at: number, state: string): Promise<DeliveryKey> {
+async function insertDelivery(test: TestLedger, at: number, state: DeliveryState): Promise<DeliveryKey> {
   const key = { notificationId: uuidv7({ msecs: at }), subscriptionId: randomUUID() };
-  await test.sql(`INSERT INTO notification (id, channel, publisher, body) VALUES ($1, 'cases', 'tester', '{}')`, [
-    key.notificationId,
-  ]);
-  await test.sql(`INSERT INTO delivery (notification_id, subscription_id, state, next_at) VALUES ($1, $2, $3, now())`, [
-    key.notificationId,
-    key.subscriptionId,
-    state,
-  ]);
+  const sql = (text: string, values: unknown[]) => test.sql(text, values);
+  await insertNotifications(sql, [key.notificationId]);
+  const notifications = [key.notificationId];
+  const subscriptionIds = [key.subscriptionId];
+  await insertDeliveries(sql, { notifications, subscriptionIds, state, columns: { next_at: 'now()' } });
   return key;
 }
 

@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
-import { v7 as uuidv7 } from 'uuid';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { readSettings } from '../../src/config/settings.js';
 import { recoveryRules } from '../../src/dispatching/recovery-rules.js';
@@ -16,6 +15,7 @@ import { SubscriptionDirectory } from '../../src/subscriptions/subscription-dire
 import { SubscriptionEntity } from '../../src/subscriptions/subscription.entity.js';
 import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
+import { insertDeliveries } from '../support/insert-deliveries.js';
 
 Logger.overrideLogger(false);
 const running = new AbortController().signal;
@@ -58,15 +58,13 @@ describe.each(stacks)('a paused subscription on the $name stack', (stack) => {
   }
 
   /** Deliveries that are held for it, of notifications that are accepted now. */
-  async function hold(count: number, { of = id, reason = 'paused' } = {}): Promise<string[]> {
-    const ids = Array.from({ length: count }, () => uuidv7());
-    await sql(
-      `INSERT INTO delivery (notification_id, subscription_id, state, held_for)
-       SELECT notification_id, $2, 'held', $3::held_reason FROM unnest($1::uuid[]) AS n (notification_id)`,
-      [ids, of, reason],
-    );
-    return ids;
-  }
+  const hold = (count: number, { of = id, reason = 'paused' } = {}): Promise<string[]> =>
+    insertDeliveries(sql, {
+      notifications: count,
+      subscriptionIds: [of],
+      state: 'held',
+      columns: { held_for: `'${reason}'` },
+    });
 
   /** State → how many. */
   async function statesOf(subscriptionId = id): Promise<Record<string, number>> {

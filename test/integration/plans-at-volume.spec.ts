@@ -42,6 +42,7 @@ import { findStillQueued } from '../../src/ledger/still-queued.js';
 import { sweep as sweepProcesses } from '../../src/liveness/heartbeat.service.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { delivered } from '../support/ledger.js';
+import { newDelivery } from '../support/new-delivery.js';
 
 const dayMs = 86_400_000;
 const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
@@ -196,16 +197,7 @@ describe('with much in every state, the cost of a statement is that of its own w
   );
 
   it('each statement that is given deliveries looks at those', async () => {
-    const delivery = {
-      notificationId: ids.queued,
-      subscriptionId: subscription,
-      generation: 1,
-      attempts: 0,
-      failures: 0,
-      replays: 0,
-      isReleased: false,
-      expiresAt: null,
-    };
+    const delivery = newDelivery({ notificationId: ids.queued, subscriptionId: subscription });
     const given = handedOut.bind([delivery]);
     const key = { notification: delivery.notificationId, subscription };
     const turn = { notification_id: ids.queued, subscription_id: ordered, object_key: ids.queued, lined_up: 1 };

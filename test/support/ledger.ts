@@ -13,6 +13,7 @@ import { accept } from '../../src/ledger/accept.js';
 import type { Acceptance, Accepted, HandOut } from '../../src/ledger/acceptance.js';
 import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
 import { Settlements, type Attempt } from '../../src/ledger/settle.service.js';
+import { newDelivery } from './new-delivery.js';
 
 export const toBroker: HandOut = { state: 'queued', process: null };
 
@@ -86,16 +87,7 @@ export class TestLedger {
   async accept(count = 1, handOut: HandOut = toBroker, body = '{}'): Promise<Delivery[]> {
     const item = newNotification(count, body);
     await this.acceptAll([item], handOut);
-    return item.subscriptionIds.map((subscriptionId) => ({
-      notificationId: item.id,
-      subscriptionId,
-      generation: 1,
-      attempts: 0,
-      failures: 0,
-      replays: 0,
-      isReleased: false,
-      expiresAt: null,
-    }));
+    return item.subscriptionIds.map((subscriptionId) => newDelivery({ notificationId: item.id, subscriptionId }));
   }
 
   async row({ notificationId, subscriptionId }: DeliveryKey): Promise<LedgerRow | undefined> {

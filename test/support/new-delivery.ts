@@ -1,0 +1,16 @@
+import { randomUUID } from 'node:crypto';
+import { v7 as uuidv7 } from 'uuid';
+import type { Delivery, HandedOut } from '../../src/ledger/delivery.js';
+
+/** A delivery as it is handed out first, but for `parts`. Without ids it is of a notification and a subscription of its own. */
+export const newDelivery = <Parts extends Partial<HandedOut>>(parts: Parts): Delivery & Parts => ({
+  notificationId: uuidv7(),
+  subscriptionId: randomUUID(),
+  generation: 1,
+  attempts: 0,
+  failures: 0,
+  replays: 0,
+  isReleased: false,
+  expiresAt: null,
+  ...parts,
+});
