@@ -54,7 +54,8 @@ export class CreateLedger1763625600001 implements MigrationInterface {
         ended_at        timestamptz,
         -- what its notification is about, where its subscription keeps order by object (table turn); null: it keeps none
         object_key      uuid,
-        -- 0: it has the turn of its object, until that is passed on. Above: its place in line. Null: it is not in line
+        -- 0: it has the turn of its object, until that is passed on. Above: its place in line. Null: it is not in line. -1: it ended
+        -- with the turn and is sent again, before it has lined up: the turn may still be its own
         turn_nr         bigint,
         PRIMARY KEY (notification_id, subscription_id)
       ) PARTITION BY RANGE (notification_id);
@@ -72,8 +73,8 @@ export class CreateLedger1763625600001 implements MigrationInterface {
       -- Due, or to be due, and not in line yet: scheduled, or retried by an operator.
       CREATE INDEX delivery_not_in_line ON delivery (next_at)
         WHERE state = 'waiting' AND object_key IS NOT NULL AND turn_nr IS DISTINCT FROM 0;
-      -- Ended, and its turn was not passed on yet.
-      CREATE INDEX delivery_turn_left ON delivery (ended_at) WHERE turn_nr = 0 AND ended_at IS NOT NULL;
+      -- Ended, and its turn, if it still had it, was not passed on yet.
+      CREATE INDEX delivery_turn_left ON delivery (ended_at) WHERE turn_nr <= 0 AND ended_at IS NOT NULL;
       -- Released and not yet settled: a subscription gets more when these are few.
       CREATE INDEX delivery_released ON delivery (subscription_id) WHERE state = 'queued' AND held_for IS NOT NULL;
       -- The same ones by subscription, which may be deleted or disabled with a million of them. The usual delivery, which is

@@ -7,7 +7,7 @@ const mostRatio = { servers: 1.5, embedded: 2 };
 /** What is held when hanging endpoints are well again, or a burst, against the closed loop. */
 const mostTimes = 2;
 /** @type {readonly Isolation['kind'][]} */
-const drained = ['hanging', 'hanging-later', 'burst'];
+const drained = ['hanging', 'hanging-later', 'answering-late', 'burst'];
 
 /** @param {Isolation} row */
 const worstThirdOf = ({ thirdsP95Ms }) => Math.max(...thirdsP95Ms);

@@ -6,6 +6,7 @@ import { channels, organizationOf } from './notification.mjs';
 
 /**
  * The endpoints beside the healthy one, and what is the matter with them. `hanging-later`: they have answered well before.
+ * `answering-late`: they answer well after most of the time that a call may take, so no breaker opens.
  * @typedef {object} Row
  * @property {Kind} kind
  * @property {number} endpoints callback URLs
@@ -15,6 +16,7 @@ import { channels, organizationOf } from './notification.mjs';
 export const kinds = /** @type {const} */ ([
   'hanging',
   'hanging-later',
+  'answering-late',
   'resetting',
   'failing',
   'refusing',
@@ -27,6 +29,7 @@ export const kinds = /** @type {const} */ ([
 export const rows = [
   ...[1, 20, 50, 200].map((endpoints) => ({ kind: /** @type {const} */ ('hanging'), endpoints, origins: endpoints })),
   { kind: 'hanging-later', endpoints: 50, origins: 50 },
+  { kind: 'answering-late', endpoints: 50, origins: 50 },
   { kind: 'resetting', endpoints: 20, origins: 20 },
   { kind: 'failing', endpoints: 20, origins: 20 },
   { kind: 'refusing', endpoints: 64, origins: 1 },
@@ -35,7 +38,14 @@ export const rows = [
 ];
 
 /** @type {Partial<Record<Kind, import('./odd-receivers.mjs').Behaviour>>} */
-const behaviours = { hanging: 'hang', 'hanging-later': 'hang', resetting: 'reset', failing: 'fail', refusing: 'away' };
+const behaviours = {
+  hanging: 'hang',
+  'hanging-later': 'hang',
+  'answering-late': 'late',
+  resetting: 'reset',
+  failing: 'fail',
+  refusing: 'away',
+};
 /** A process that was frozen resets what waited for it meanwhile, before it answers again. */
 const thawingMs = 500;
 

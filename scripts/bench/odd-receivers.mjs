@@ -7,13 +7,13 @@ import { answerCalls } from './child.mjs';
 import { accepted, failed, refused, serve } from './http-by-hand.mjs';
 
 /**
- * well: 204 at once. hang: 204 after 15 seconds. reset: the connection is reset in place of an answer. fail: 500 at once. away: its
- * ports are closed, so connections are refused.
- * @typedef {'well' | 'hang' | 'reset' | 'fail' | 'away'} Behaviour
+ * well: 204 at once. hang: 204 after 15 seconds. late: 204 after 8 seconds. reset: the connection is reset in place of an answer.
+ * fail: 500 at once. away: its ports are closed, so connections are refused.
+ * @typedef {'well' | 'hang' | 'late' | 'reset' | 'fail' | 'away'} Behaviour
  */
 
-/** Longer than a worker waits. */
-const hangMs = 15_000;
+/** Longer than a worker waits, and four fifths of that (NOTIFICATION_REQUESTS_TIMEOUT is 10 s). */
+const laterMs = { hang: 15_000, late: 8000 };
 
 const book = new ArrivalBook();
 /** @type {Behaviour} */
@@ -42,7 +42,7 @@ function connected(socket) {
       book.count(delivered);
       return accepted;
     }
-    if (behaviour === 'hang') answerLater(socket, delivered);
+    if (behaviour === 'hang' || behaviour === 'late') answerLater(socket, delivered, laterMs[behaviour]);
     else socket.resetAndDestroy();
     return '';
   });
@@ -51,8 +51,9 @@ function connected(socket) {
 /**
  * @param {import('node:net').Socket} socket
  * @param {import('./arrivals.mjs').Delivered} delivered
+ * @param {number} ms
  */
-function answerLater(socket, delivered) {
+function answerLater(socket, delivered, ms) {
   const answer = () => {
     forget();
     book.count(delivered);
@@ -63,7 +64,7 @@ function answerLater(socket, delivered) {
     hanging.delete(answer);
     socket.off('close', forget);
   };
-  const timer = setTimeout(answer, hangMs);
+  const timer = setTimeout(answer, ms);
   hanging.add(answer);
   socket.once('close', forget); // the caller has given up
 }
@@ -103,7 +104,7 @@ const handlers = {
     return ports.map((port) => `http://127.0.0.1:${port}`);
   },
 
-  /** Those that hang when that is over are answered at once. @param {Behaviour} next */
+  /** Calls that are to be answered later are answered at once when they are well. @param {Behaviour} next */
   behave: async (next) => {
     const before = behaviour;
     behaviour = next;

@@ -122,7 +122,7 @@ async function hasUnfinished(runner: QueryRunner, partitions: Partition[]): Prom
     "state = 'queued'",
     "state = 'sending'",
     // Ended, but others about the same object still wait for its turn to be passed on.
-    'turn_nr = 0 AND ended_at IS NOT NULL',
+    'turn_nr <= 0 AND ended_at IS NOT NULL',
   ].map((condition) => `EXISTS (SELECT FROM ${deliveries.name} WHERE ${condition})`);
   const [found] = (await runner.query(`SELECT ${looks.join(' OR ')} AS yes`)) as [{ yes: boolean }];
   return found.yes;

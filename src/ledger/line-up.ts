@@ -58,6 +58,9 @@ export const liningUp = (source: string): string => `
     WHERE (notification_id, subscription_id) NOT IN (SELECT notification_id, subscription_id FROM turns)
   )`;
 
+/** `turn_nr` of one that ended with the turn, was sent again by an operator, and has not lined up since. */
+export const mayHaveTurn = -1;
+
 /** Places in line rise with time: a publisher that was told of one before it published the next gets a higher place for that. */
 export const nextPlace = "nextval('turn_nr')";
 

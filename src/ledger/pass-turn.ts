@@ -31,7 +31,7 @@ export const endTurnItems = perDay(
     WITH ended AS MATERIALIZED (
       SELECT d.notification_id, d.subscription_id, d.object_key
       FROM ${endedDeliveries.from} JOIN ${of('delivery')} d ON ${sameDelivery('item')}
-        AND coalesce(d.turn_nr, 1) = 0 AND d.ended_at IS NOT NULL
+        AND coalesce(d.turn_nr, 1) <= 0 AND d.ended_at IS NOT NULL
       FOR UPDATE OF d SKIP LOCKED
     ),
     turns AS MATERIALIZED (
@@ -189,7 +189,7 @@ async function passToNext(postgres: Postgres, awaited: readonly TurnRow[], handO
 export const findLeftItems = statement(
   'find-turns-left',
   `SELECT notification_id, subscription_id FROM delivery
-   WHERE turn_nr = 0 AND ended_at IS NOT NULL AND ended_at <= now() - $for_ms * interval '1 ms'
+   WHERE turn_nr <= 0 AND ended_at IS NOT NULL AND ended_at <= now() - $for_ms * interval '1 ms'
    ORDER BY ended_at LIMIT $limit`,
 );
 

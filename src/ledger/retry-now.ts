@@ -1,11 +1,13 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
 import type { DeliveryKey } from './delivery.js';
+import { mayHaveTurn } from './line-up.js';
 import { dayOfId } from './partitions.js';
 import { onDay, perDay } from './per-day.js';
 import { stateOf } from './state-of.js';
 
 // A delivery that an operator retries is sent also when it has become too old: the operator wants it. One that is in line behind
-// another one about the same object stays there, and one that has ended lines up anew, unless it still has the turn.
+// another one about the same object stays there, and one that has ended lines up anew: whether it still has the turn, only the table
+// of turns knows. It may end again before it lines up, so it is marked: cancelled, or by the late answer to an earlier call.
 export const retryOne = perDay(
   'retry-now',
   (of) => `
@@ -14,7 +16,8 @@ export const retryOne = perDay(
       expires_at = CASE WHEN d.expires_at > now() THEN d.expires_at END,
       replays = d.replays + CASE WHEN d.state IN ('waiting', 'held') THEN 0 ELSE 1 END,
       failures = CASE WHEN d.state IN ('waiting', 'held') THEN d.failures ELSE 0 END,
-      turn_nr = CASE WHEN d.turn_nr = 0 AND d.state IN ('waiting', 'held') THEN 0 END
+      turn_nr = CASE WHEN d.turn_nr <= 0 THEN
+        CASE WHEN d.state IN ('waiting', 'held') THEN d.turn_nr ELSE ${mayHaveTurn} END END
     WHERE d.notification_id = $notification AND d.subscription_id = $subscription
       AND d.state IN ('waiting', 'held', 'failed', 'expired', 'cancelled', 'unknown')
       AND NOT (d.state = 'held' AND d.held_for = 'order')`,

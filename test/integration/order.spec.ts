@@ -237,6 +237,22 @@ describe.each(stacks)('order by object on the $name stack', (stack) => {
     expect(await statesOf(first, second)).toEqual(['queued', 'held for order']);
   });
 
+  it.each<[string, (again: Delivery) => Promise<unknown>]>([
+    ['by the late answer to its earlier call', (again) => settle(delivered({ ...again, generation: 1 }))],
+    ['because an operator cancels it', (again) => cancel(test.postgres, again)],
+  ])('passes on the turn of one that an operator retried and that ended before it lined up, %s', async (_how, end) => {
+    anew();
+    const [first, second] = [await accept('a'), await accept('a')];
+    await cancel(test.postgres, first);
+    await retryNow(test.postgres, first);
+    await end(first);
+    expect(await passLeft()).toBe(1);
+    expect(await statesOf(second)).toEqual(['waiting']);
+    await settle(delivered({ ...second, generation: 1 }));
+    await passLeft();
+    expect(await turns()).toEqual([]);
+  });
+
   it('has one that was cancelled in line go like any other when an operator retries it', async () => {
     anew();
     const [first, second] = [await accept('a'), await accept('a')];
