@@ -1,0 +1,99 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import type { Place } from './room.js';
+import { well } from './verdict.js';
+import { settled, troubled, testRooms } from '../../test/support/test-rooms.js';
+
+describe('deliveries in line', () => {
+  const { at, start, ask, askMany, isOpen, openOf, end, round, prove, fill, pass } = testRooms();
+  beforeEach(() => start());
+
+  it('get in when a call ends, first come first', async () => {
+    const open = askMany('http://a/', 8);
+    const waiting = askMany('http://a/', 20);
+    expect(openOf(waiting)).toBe(0);
+    end(open[0]!);
+    await settled();
+    expect(waiting.map(isOpen).slice(0, 3)).toEqual([true, true, false]); // a window of nine
+  });
+
+  it('are held after 250 ms at an endpoint that hangs', async () => {
+    askMany('http://a/', 8);
+    const waiting = ask('http://a/');
+    await pass(200);
+    expect(waiting.answer).toBeUndefined();
+    await pass(50);
+    expect(waiting.answer).toBe('endpoint-busy');
+  });
+
+  it('wait on where the endpoint, as fast as it was lately, will get to them within two seconds', async () => {
+    prove('http://other/');
+    const open = askMany('http://a/', 8);
+    for (let nr = 0; nr < 2; nr++) end(open[nr]!);
+    const more = askMany('http://a/', 14).filter((each) => !isOpen(each));
+    expect(more).toHaveLength(10);
+    prove('http://other/'); // else nobody would be kept waiting
+    await pass(250);
+    expect(more.map(({ answer }) => answer)).toEqual([
+      ...Array.from({ length: 4 }, () => undefined),
+      ...Array.from({ length: 6 }, () => 'endpoint-busy'),
+    ]);
+  });
+
+  it('are never held because the worker is full: that is not the fault of their endpoint', async () => {
+    start(4);
+    const open = fill(4);
+    const waiting = ask('http://b/');
+    for (const each of open) at.rooms.leave(each.answer as Place, well, 10); // answered, and being settled
+    await pass(5000);
+    expect(waiting.answer).toBeUndefined();
+    at.rooms.giveBack(open[0]!.answer as Place);
+    await settled();
+    expect(isOpen(waiting)).toBe(true);
+  });
+
+  it('are never held because calls wait for a lock of ours', async () => {
+    for (let nr = 0; nr < 8; nr++) void at.rooms.enter({ id: 's', callbackUrl: 'http://a/', maxConcurrency: null });
+    const waiting = ask('http://a/');
+    await pass(5000);
+    expect(waiting.answer).toBeUndefined();
+  });
+
+  it('of an endpoint that is alone are as many as it gets to within a minute', async () => {
+    prove('http://a/');
+    await pass(1050);
+    for (let nr = 0; nr < 20; nr++) prove('http://a/');
+    askMany('http://a/', 2000);
+    expect(at.rooms.inLine).toBe(20 * 60);
+  });
+
+  it('are held after a minute, a third of a lease, also where nobody else waits', async () => {
+    prove('http://a/');
+    await pass(1050);
+    prove('http://a/');
+    const open = askMany('http://a/', 8);
+    const waiting = askMany('http://a/', 300);
+    for (let second = 0; second < 60; second++) {
+      expect(waiting.filter(({ answer }) => typeof answer === 'string')).toEqual([]);
+      end([...open, ...waiting].find(isOpen)!, well, 5000);
+      await pass(1000);
+    }
+    expect(waiting.at(-1)!.answer).toBe('endpoint-busy');
+    expect(at.rooms.inLine).toBe(0);
+  });
+
+  it('of an endpoint that is in trouble are few: sixteen for each call', () => {
+    round('http://a/', troubled); // a window of one
+    ask('http://a/');
+    expect(askMany('http://a/', 16).every(({ answer }) => answer === undefined)).toBe(true);
+    expect(ask('http://a/').answer).toBe('endpoint-busy');
+  });
+
+  it('are turned away together when their endpoint is parked', async () => {
+    askMany('http://a/1', 8);
+    const waiting = [ask('http://a/1'), ask('http://a/1')];
+    at.rooms.turnAway('endpoint-parked', 'http://a');
+    await settled();
+    expect(waiting.map(({ answer }) => answer)).toEqual(['endpoint-parked', 'endpoint-parked']);
+    expect(at.rooms.inLine).toBe(0);
+  });
+});

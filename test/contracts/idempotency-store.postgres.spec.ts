@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { randomUUID } from 'node:crypto';
+import type { IdempotencyStore, LockAnswer, LockRequest } from '../../src/idempotency/idempotency-store.js';
+import { PostgresIdempotencyStore } from '../../src/idempotency/idempotency-store.postgres.js';
+import { TestLedger } from '../support/ledger.js';
+import { stacks, type PreparedStack } from '../support/stacks.js';
+
+const hour = 3_600_000;
+const acquired: LockAnswer = { kind: 'acquired', takenOver: false };
+const takenOver: LockAnswer = { kind: 'acquired', takenOver: true };
+const locked: LockAnswer = { kind: 'locked' };
+
+describe.each(stacks)('the idempotency store in the Postgres of the $name stack', (stack) => {
+  let prepared: PreparedStack;
+  let ledger: TestLedger;
+  let store: IdempotencyStore;
+
+  beforeAll(async () => {
+    Logger.overrideLogger(false);
+    prepared = await stack.prepare();
+    ledger = await TestLedger.open(prepared.settings);
+    store = new PostgresIdempotencyStore(ledger.postgres);
+  });
+  afterAll(async () => {
+    await ledger.close();
+    await prepared.release();
+  });
+
+  const requestFor = (key: string, token: string): LockRequest => {
+    return { key, token, ttlMs: hour, requestHash: null, mayTakeOver: true };
+  };
+
+  it('leaves a lock to a holder that seems dead while nobody has been alive for long: Postgres was out of reach', async () => {
+    const [key, holder] = [`i9y:test:${randomUUID()}`, await ledger.startProcess()];
+    expect(await store.acquire(requestFor(key, `${holder.id}/1`))).toEqual(acquired);
+    await holder.die();
+    const fresh = await ledger.startProcess();
+    expect(await store.acquire(requestFor(key, `${fresh.id}/1`))).toEqual(locked);
+    await fresh.witness();
+    expect(await store.acquire(requestFor(key, `${fresh.id}/1`))).toEqual(takenOver);
+  });
+
+  it('gives a lock whose holder was forgotten to a caller that may take over', async () => {
+    const key = `i9y:test:${randomUUID()}`;
+    expect(await store.acquire(requestFor(key, 'forgotten/1'))).toEqual(acquired);
+    expect(await store.acquire(requestFor(key, 'next/1'))).toEqual(takenOver);
+  });
+
+  it('stops sweeping when it is told to', async () => {
+    const sweptTogether = 10_000;
+    await ledger.sql(
+      `INSERT INTO idempotency_key (key, expires_at)
+       SELECT 'i9y:test:' || nr, now() - interval '1 ms' FROM generate_series(0, ${sweptTogether}) nr`,
+    );
+    const left = () => ledger.sql('SELECT FROM idempotency_key WHERE expires_at <= now()');
+    await store.sweep(AbortSignal.abort());
+    expect(await left()).toHaveLength(1);
+    await store.sweep(new AbortController().signal);
+    expect(await left()).toEqual([]);
+  });
+});
