@@ -11,8 +11,8 @@ import { attemptsCounted } from './delivery.counters.js';
 const slackMs = 6000;
 
 /**
- * A first attempt gets a live state when its call has been open for this long. Most are over within milliseconds, before anybody
- * could look, and one more write to Redis for each would cost a worker a tenth of its CPU.
+ * A first attempt gets a live state when its call has been open for this long. Most are over within milliseconds,
+ * before anybody could look, and one more write to Redis for each would cost a worker a tenth of its CPU.
  */
 const shownAfterMs = 1000;
 

@@ -13,7 +13,10 @@ export interface AttemptState {
   nextAttemptAt: string | null;
 }
 
-/** The live view of deliveries that failed at least once, or whose first call takes long. The ledger has it for good; this may be lost at any time. */
+/**
+ * The live view of deliveries that failed at least once, or whose first call takes long. The ledger has it for good;
+ * this may be lost at any time.
+ */
 export abstract class AttemptStates {
   /** Never waits and never throws: what cannot be remembered is still in the ledger. */
   abstract put(key: DeliveryKey, state: AttemptState, keepMs: number): void;

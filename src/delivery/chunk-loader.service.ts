@@ -14,8 +14,9 @@ import { Semaphore } from './semaphore.js';
 const freshMs = 1000;
 
 /**
- * Of large texts, all chunks together. Short ones come with their chunks: their memory is bounded by the size of a chunk and the
- * number that are taken before their turn, and after their chunk was acknowledged by the number of deliveries in flight.
+ * Of large texts, all chunks together. Short ones come with their chunks: their memory is bounded by the size of a
+ * chunk and the number that are taken before their turn, and after their chunk was acknowledged by the number of
+ * deliveries in flight.
  */
 const largeBytes = 64 * 1024 * 1024;
 

@@ -12,7 +12,10 @@ export class Connection {
 
   constructor(private readonly connector: buildConnector.connector) {}
 
-  /** In the form that undici wants. Calls back when a request can be written: with TLS, when the certificate was checked. */
+  /**
+   * In the form that undici wants. Calls back when a request can be written: with TLS, when the certificate was
+   * checked.
+   */
   readonly connect: buildConnector.connector = (options, callback) => {
     const startedAt = performance.now();
     this.calls = 0;

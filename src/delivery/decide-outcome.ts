@@ -85,7 +85,7 @@ function errorOf(response: WebhookResponse): string | null {
 }
 
 /**
- * Postgres stores neither a NUL character nor half of a surrogate pair, which a cut may leave; a receiver could send one
- * to keep its failures out of the ledger.
+ * Postgres stores neither a NUL character nor half of a surrogate pair, which a cut may leave; a receiver could send
+ * one to keep its failures out of the ledger.
  */
 const storableText = (text: string): string => text.replaceAll('\0', '').replaceAll(/\p{Surrogate}/gu, '\ufffd');

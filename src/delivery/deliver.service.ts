@@ -44,8 +44,8 @@ interface Task {
 }
 
 /**
- * The second half of the hot path (docs/glossary.md), for one delivery; the worker takes it from the queue. Locking, claiming
- * and settling are repeated until they work. The call to the receiver never is.
+ * The second half of the hot path (docs/glossary.md), for one delivery; the worker takes it from the queue. Locking,
+ * claiming and settling are repeated until they work. The call to the receiver never is.
  */
 @Injectable()
 export class DeliverService {
@@ -71,8 +71,8 @@ export class DeliverService {
   }
 
   /**
-   * end, hold, or place → send as its guarantee says. Resolves when the ledger has the outcome of the delivery, holds it, or has left
-   * it to the worker that is sending it.
+   * end, hold, or place → send as its guarantee says. Resolves when the ledger has the outcome of the delivery, holds
+   * it, or has left it to the worker that is sending it.
    * @throws {Stopping} when the process stops before that
    * @throws an error of a value that cannot be stored
    */
@@ -145,7 +145,10 @@ export class DeliverService {
     }
   }
 
-  /** claim → send → leave → decide → settle. The claim is committed before the call, and given once: no other call will follow. */
+  /**
+   * claim → send → leave → decide → settle. The claim is committed before the call, and given once: no other call will
+   * follow.
+   */
   private async atMostOnce({ delivery, subscription, place, stopping }: Task): Promise<void> {
     const timeoutMs = callTimeoutMs(subscription, this.settings);
     if (!(await this.records.claim(delivery, timeoutMs, stopping))) return;
@@ -168,7 +171,10 @@ export class DeliverService {
     return untilItWorks(() => this.keys.acquire(idOf(delivery)), this.clock, stopping);
   }
 
-  /** Sealed: the ledger may have missed that outcome, so it is written. Locked: the holder will settle it within a short lease. */
+  /**
+   * Sealed: the ledger may have missed that outcome, so it is written. Locked: the holder will settle it within a short
+   * lease.
+   */
   private async yieldTo(
     key: Exclude<Acquired<SealedOutcome>, { kind: 'acquired' }>,
     delivery: Delivery,
@@ -180,8 +186,8 @@ export class DeliverService {
       this.logger.log({ event: 'delivery.filtered', notificationId, subscriptionId, generation });
       return this.records.settle(delivery, fromSeal(key.outcome), 'queued', stopping);
     }
-    // The subscription may be gone by now, or have another time than when the holder began: a lease that ends too early finds the
-    // delivery locked once more.
+    // The subscription may be gone by now, or have another time than when the holder began: a lease that ends too early
+    // finds the delivery locked once more.
     const subscription = this.subscriptions.find(delivery.subscriptionId);
     const leaseMs = callTimeoutMs(subscription ?? { timeoutSeconds: null }, this.settings) + lockedSlackMs;
     await this.records.leaveToHolder(delivery, leaseMs, stopping);
@@ -192,7 +198,9 @@ export class DeliverService {
   }
 }
 
-/** After these no worker may call the receiver again. An ending without a call is not sealed: an operator may retry it. */
+/**
+ * After these no worker may call the receiver again. An ending without a call is not sealed: an operator may retry it.
+ */
 const isSealed = (outcome: Outcome): outcome is Outcome & { state: 'delivered' | 'failed' } =>
   outcome.state === 'delivered' || outcome.state === 'failed';
 

@@ -1,6 +1,6 @@
 /**
- * Errors that this machine or its name server has, whichever receiver is called: no more files, ports or memory for sockets, no
- * network, no answer from the name server. And addresses that callbacks may not use, which nobody called.
+ * Errors that this machine or its name server has, whichever receiver is called: no more files, ports or memory for
+ * sockets, no network, no answer from the name server. And addresses that callbacks may not use, which nobody called.
  */
 const ourCodes: ReadonlySet<string> = new Set([
   'EMFILE',

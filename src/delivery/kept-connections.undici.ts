@@ -5,9 +5,9 @@ import type { Target } from './target.js';
 import type { WebhookRequest } from './webhook-client.js';
 
 /**
- * Why the answer could not be had this way, although it may be had on a connection of the call's own. `closed`: the connection
- * had been kept open after another call, and was closed before a byte of an answer came. `informational`: before its answer
- * the receiver sent a `100 Continue`, which undici takes for an error (in 7.30, client-h1.js).
+ * Why the answer could not be had this way, although it may be had on a connection of the call's own. `closed`: the
+ * connection had been kept open after another call, and was closed before a byte of an answer came. `informational`:
+ * before its answer the receiver sent a `100 Continue`, which undici takes for an error (in 7.30, client-h1.js).
  */
 export type Lost = 'closed' | 'informational';
 

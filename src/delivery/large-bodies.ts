@@ -10,9 +10,9 @@ interface Large {
 }
 
 /**
- * The bytes to send of a chunk's notifications that were too many to come with it, each once for all deliveries that are sent
- * at the same time. They are read when they are needed, and kept only while they are in use, within what all chunks of the
- * worker together may have in memory.
+ * The bytes to send of a chunk's notifications that were too many to come with it, each once for all deliveries that
+ * are sent at the same time. They are read when they are needed, and kept only while they are in use, within what all
+ * chunks of the worker together may have in memory.
  */
 export class LargeBodies {
   private readonly large = new Map<string, Large>();

@@ -7,8 +7,9 @@ import type { Target } from './target.js';
 import type { WebhookRequest } from './webhook-client.js';
 
 /**
- * A call on a new connection that no other call uses, by Node's own client, which skips every informational response (RFC 9110
- * §15.2). The connection is made first: until it is ready, TLS included, certainly no byte of the request has left.
+ * A call on a new connection that no other call uses, by Node's own client, which skips every informational response
+ * (RFC 9110 §15.2). The connection is made first: until it is ready, TLS included, certainly no byte of the request has
+ * left.
  */
 export function sendOnOwnConnection(
   call: Call,

@@ -6,8 +6,8 @@ const longestAskedMs = 86_400_000;
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
 /**
- * Milliseconds that a receiver asks to wait, at most a day; null: nothing, or nothing that can be read. A date is read by the
- * receiver's own clock where its answer says what that shows.
+ * Milliseconds that a receiver asks to wait, at most a day; null: nothing, or nothing that can be read. A date is read
+ * by the receiver's own clock where its answer says what that shows.
  */
 export function askedDelayMs(headers: IncomingHttpHeaders, nowMs: number): number | null {
   const value = firstOf(headers['retry-after']);
@@ -17,13 +17,15 @@ export function askedDelayMs(headers: IncomingHttpHeaders, nowMs: number): numbe
   return asked === undefined ? null : Math.min(longestAskedMs, asked);
 }
 
-/** A header that came several times is a list, in spite of its type; nothing must break on it after the call was made. */
+/**
+ * A header that came several times is a list, in spite of its type; nothing must break on it after the call was made.
+ */
 const firstOf = (value: string | string[] | undefined): string | undefined =>
   Array.isArray(value) ? String(value[0]) : value;
 
 /**
- * Milliseconds a `Retry-After` asks to wait: seconds, or one of the three date forms of HTTP (RFC 9110 §10.2.3, §5.6.7);
- * a date in the past is 0. Undefined for anything else, which is to be ignored.
+ * Milliseconds a `Retry-After` asks to wait: seconds, or one of the three date forms of HTTP (RFC 9110 §10.2.3,
+ * §5.6.7); a date in the past is 0. Undefined for anything else, which is to be ignored.
  */
 export function parseRetryAfter(value: string, nowMs: number): number | undefined {
   const text = value.trim();

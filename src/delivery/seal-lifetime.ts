@@ -1,6 +1,9 @@
 const sixHours = 21_600;
 
-/** Milliseconds for which the outcome of an owner's deliveries is remembered. @param secondsPerCustomer `*`: all other owners */
+/**
+ * Milliseconds for which the outcome of an owner's deliveries is remembered.
+ * @param secondsPerCustomer `*`: all other owners
+ */
 export function sealMsOf(ownerClientId: string, secondsPerCustomer: Readonly<Record<string, number>>): number {
   return (ownOf(secondsPerCustomer, ownerClientId) ?? ownOf(secondsPerCustomer, '*') ?? sixHours) * 1000;
 }

@@ -6,8 +6,8 @@ type Final = 'delivered' | 'failed';
 export type SealedOutcome = [Final, number?, number?, number?, (number | null)?, (string | null)?];
 
 /**
- * An outcome as it is sealed. There are as many seals as deliveries in six hours, and up to 44 characters Redis stores a value
- * in the memory of its header: a list instead of an object makes a third of its memory (docs/operations.md).
+ * An outcome as it is sealed. There are as many seals as deliveries in six hours, and up to 44 characters Redis stores
+ * a value in the memory of its header: a list instead of an object makes a third of its memory (docs/operations.md).
  */
 export function toSeal({ state, attempt }: Outcome & { state: Final }): SealedOutcome {
   if (!attempt) return [state];
@@ -17,8 +17,8 @@ export function toSeal({ state, attempt }: Outcome & { state: Final }): SealedOu
 }
 
 /**
- * The ledger keeps whole milliseconds. What else it would keep of the attempt is not in the seal: it is lost where a worker died
- * between seal and ledger.
+ * The ledger keeps whole milliseconds. What else it would keep of the attempt is not in the seal: it is lost where a
+ * worker died between seal and ledger.
  */
 export function fromSeal([state, number, startedAt, durationMs, status = null, error = null]: SealedOutcome): Outcome {
   if (number === undefined || startedAt === undefined || durationMs === undefined) return { state, attempt: null };

@@ -12,9 +12,9 @@ import { WebhookClient, type WebhookRequest, type WebhookResponse } from './webh
 const sweepIntervalMs = 50;
 
 /**
- * Two ways to a receiver (docs/decisions/0027): over connections that are kept open, which costs a quarter, and on one of
- * the call's own. The second is for calls that may not arrive twice, for receivers that the first cannot understand, and for
- * what was lost on a kept connection.
+ * Two ways to a receiver (docs/decisions/0027): over connections that are kept open, which costs a quarter, and on one
+ * of the call's own. The second is for calls that may not arrive twice, for receivers that the first cannot understand,
+ * and for what was lost on a kept connection.
  */
 export class HttpWebhookClient extends WebhookClient {
   private readonly refusedAddresses: RefusedAddresses;
@@ -32,7 +32,8 @@ export class HttpWebhookClient extends WebhookClient {
     // Without a time limit: a call that is over gives up the connection that is being made for it.
     this.connector = buildConnector({ timeout: 0, lookup: this.refusedAddresses.lookup });
     this.kept = new KeptConnections(this.connector);
-    // Not before what lies in the sockets is read: to a process that stood still, an answer given in time must not be late.
+    // Not before what lies in the sockets is read: to a process that stood still, an answer given in time must not be
+    // late.
     this.sweep = setInterval(() => setImmediate(() => this.calls.endOverdue()), sweepIntervalMs).unref();
   }
 

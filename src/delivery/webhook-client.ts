@@ -6,8 +6,9 @@ export interface WebhookRequest {
   /** Of the whole call: connecting, sending, and the head of the answer. */
   timeoutMs: number;
   /**
-   * Whether the receiver may see it twice: then it may go out over a connection that was kept open, and is sent again at
-   * once if that turns out to be closed. If it may not, the call gets a new connection, so that a loss is never our own doing.
+   * Whether the receiver may see it twice: then it may go out over a connection that was kept open, and is sent again
+   * at once if that turns out to be closed. If it may not, the call gets a new connection, so that a loss is never our
+   * own doing.
    */
   mayRepeat: boolean;
 }
@@ -16,7 +17,10 @@ export interface WebhookRequest {
 export interface CallFacts {
   /** Until it was known what came of it: of a 2xx, until the head of the answer was complete. */
   durationMs: number;
-  /** What connecting took, name lookup and TLS included; null: a connection that was kept open was used, or none came about. */
+  /**
+   * What connecting took, name lookup and TLS included; null: a connection that was kept open was used, or none came
+   * about.
+   */
   connectMs: number | null;
   /** From the start of the call to the first byte of an answer; null: not one came. */
   firstByteMs: number | null;
@@ -39,9 +43,9 @@ export interface Answered extends CallFacts {
 export type WebhookResponse =
   | Answered
   /**
-   * No usable answer: `reason` says what happened in words an operator understands. `wasSent`: false only when certainly
-   * no byte of the request left, so that the receiver cannot have seen it. `isOurs`: the trouble is this machine's (no more files
-   * or ports, no name server), or we refused the address; it says nothing of the receiver.
+   * No usable answer: `reason` says what happened in words an operator understands. `wasSent`: false only when
+   * certainly no byte of the request left, so that the receiver cannot have seen it. `isOurs`: the trouble is this
+   * machine's (no more files or ports, no name server), or we refused the address; it says nothing of the receiver.
    */
   | (CallFacts & { kind: 'unanswered'; reason: string; wasSent: boolean; isOurs: boolean })
   /** We gave up ourselves, because this process is stopping: no fault of the receiver. */
@@ -49,7 +53,9 @@ export type WebhookResponse =
 
 /** Calls receivers. No redirect is followed. */
 export abstract class WebhookClient {
-  /** Never rejects: all that a receiver can do is an answer or the lack of one. Time and memory per call are bounded. */
+  /**
+   * Never rejects: all that a receiver can do is an answer or the lack of one. Time and memory per call are bounded.
+   */
   abstract post(request: WebhookRequest): Promise<WebhookResponse>;
   /** Ends every call under way as abandoned. */
   abstract abandonAll(): void;

@@ -16,8 +16,9 @@ export interface Recovered {
 }
 
 /**
- * The one idempotent job: hands out what is due, and makes due again what was left behind. Any number of processes may run it,
- * as often as they like: each row is handed out by one of them (`FOR UPDATE SKIP LOCKED`) under a new generation.
+ * The one idempotent job: hands out what is due, and makes due again what was left behind. Any number of processes may
+ * run it, as often as they like: each row is handed out by one of them (`FOR UPDATE SKIP LOCKED`) under a new
+ * generation.
  */
 @Injectable()
 export class Dispatcher {
@@ -40,7 +41,8 @@ export class Dispatcher {
    */
   async handOutDue(stopping: AbortSignal, onProgress?: (handedOut: number) => void): Promise<number> {
     let total = 0;
-    // A full or absent queue leaves the work where it is safe. The look is far cheaper than a hand-out that finds nothing.
+    // A full or absent queue leaves the work where it is safe. The look is far cheaper than a hand-out that finds
+    // nothing.
     while (this.enqueuer.isAccepting && !stopping.aborted && (await anyDue(this.postgres))) {
       const linedUp = await lineUpDue(this.postgres, batchSize);
       const handedOut = await handOutDue(this.postgres, batchSize, this.enqueuer.process);

@@ -26,8 +26,8 @@ export interface NotedWork<Noted> {
 }
 
 /**
- * Does what is noted for each subscription, once. Once, because some may stay noted: those of which another process has a delivery
- * locked. A loop that went on until nothing is noted would ask for them again and again meanwhile.
+ * Does what is noted for each subscription, once. Once, because some may stay noted: those of which another process has
+ * a delivery locked. A loop that went on until nothing is noted would ask for them again and again meanwhile.
  * @returns how many deliveries it freed or ended
  */
 export async function doNoted<Noted extends { subscriptionId: string }>(

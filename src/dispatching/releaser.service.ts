@@ -42,11 +42,11 @@ export class Releaser {
   /** Makes all looks that are due. @returns how many deliveries were released */
   async releaseHeld(stopping: AbortSignal): Promise<number> {
     let total = 0;
-    // One that was just closed would wait for the next look.
+    // Deliveries of an endpoint that was just closed would wait for the next look.
     if (this.openEndpoints.isAnyOpen) await this.openEndpoints.refresh();
     while (this.enqueuer.isAccepting && !stopping.aborted) {
       const looks = await claimLooks(this.postgres, looksTogether);
-      // One that was just resumed in another process would be looked at as paused, and not soon again.
+      // A subscription that was just resumed by another process would be taken for paused, and not be looked at again soon.
       if (looks[0]) await this.catalogue.reach(looks[0].catalogueVersion);
       const planned = looks.map((look) => ({ look, plan: this.plan(look) }));
       const parked = planned.filter(({ plan }) => plan.kind === 'parked');
@@ -135,7 +135,7 @@ export class Releaser {
     return count;
   }
 
-  /** Beside the window: what it still has outstanding hangs at the endpoint that is probed. */
+  /** Whatever the window leaves: deliveries that were released before may hang at the endpoint that is probed. */
   private async releaseOne({ subscriptionId, window }: Look): Promise<number> {
     const { deliveries } = await this.release(subscriptionId, window * 2 + 1, 1);
     releasedCounted.inc({ as: 'probe' }, deliveries.length);

@@ -4,8 +4,8 @@ import type { Logger } from '@nestjs/common';
 const remindMs = 60_000;
 
 /**
- * Reports the failures of a task that is repeated: the first of a series, one a minute while it lasts, and its end. A task that
- * runs every second would otherwise fill the log while Postgres is down.
+ * Reports the failures of a task that is repeated: the first of a series, one a minute while it lasts, and its end. A
+ * task that runs every second would otherwise fill the log while Postgres is down.
  */
 export class TaskFailures {
   private failures = 0;

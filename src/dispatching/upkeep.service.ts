@@ -20,7 +20,10 @@ export interface UpkeepTask {
   run: (stopping: AbortSignal) => Promise<unknown>;
 }
 
-/** What keeps the ledger small, and ready for tomorrow. Any number of processes may do it, as often as they like. */
+/**
+ * The tasks that keep the ledger small, and ready for tomorrow. Any number of processes may do it, as often as they
+ * like.
+ */
 @Injectable()
 export class Upkeep {
   private readonly logger = new Logger(Upkeep.name);
@@ -51,7 +54,10 @@ export class Upkeep {
     ];
   }
 
-  /** Does everything once. A task that fails is reported, and does not keep the next from running. @returns those that failed */
+  /**
+   * Does everything once. A task that fails is reported, and does not keep the next from running.
+   * @returns those that failed
+   */
   async once(stopping: AbortSignal): Promise<string[]> {
     const failed: string[] = [];
     for (const task of this.tasks) {

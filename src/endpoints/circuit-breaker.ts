@@ -1,6 +1,6 @@
-/** What failed longer ago is no traffic to protect others from. */
+/** Failures longer ago than this do not count: calls as rare as that take nothing from other endpoints. */
 const lateMs = 30_000;
-/** More addresses than these are looked through for those whose failures are long ago. */
+/** As soon as there are more addresses than this, those whose failures are long ago are looked for, and forgotten. */
 const fewAddresses = 1000;
 
 interface Series {
@@ -11,9 +11,9 @@ interface Series {
 }
 
 /**
- * Circuit breakers, by address of the endpoint: each counts the failures since the last success. One opens when as many deliveries as the
- * threshold says failed one after the other within half a minute. Deliveries, not calls: one that is alone may be repeated as
- * often and as soon as its retry policy says, and there is nobody to protect.
+ * Circuit breakers, by the address of the endpoint: each counts the failures since the last success. One opens when as many
+ * deliveries as the threshold says have failed one after the other within half a minute. Deliveries, not calls: a delivery that
+ * is alone may be repeated as often and as soon as its retry policy says, and takes nothing from others.
  */
 export class CircuitBreakers {
   private readonly series = new Map<string, Series>();

@@ -8,7 +8,9 @@ import { OpenEndpoints } from './open-endpoints.service.js';
 export class HoldRule {
   constructor(private readonly openEndpoints: OpenEndpoints) {}
 
-  /** For a delivery that is being accepted. It is held by the statement that accepts it, and a dispatcher releases it. */
+  /**
+   * For a delivery that is being accepted. It is held by the statement that accepts it, and a dispatcher releases it.
+   */
   onAcceptance(subscription: Subscription): HeldReason | undefined {
     return (
       this.beforeCall(subscription, false) ??

@@ -1,14 +1,14 @@
 import { originOf } from './origin.js';
 import { Origin, provenMs, Room } from './room.js';
 
-/** Where a delivery goes: of its subscription. */
+/** What rooms must know of the subscription that a delivery is for. */
 export interface Destination {
   id: string;
   callbackUrl: string;
   maxConcurrency: number | null;
 }
 
-/** More than this many are looked through for those that are no longer used. */
+/** As soon as there are more rooms than this, those that are no longer used are looked for, and forgotten. */
 const fewRooms = 1000;
 
 /** The endpoints that this worker has calls for, or had lately. */
@@ -39,7 +39,7 @@ export class KnownRooms {
     return room;
   }
 
-  /** Those of an endpoint. */
+  /** The rooms of the endpoint with that address: of an origin, those of all its URLs. */
   at(address: string): Room[] {
     return [...this.rooms.values()].filter((room) => leadsTo(room, address));
   }

@@ -15,14 +15,14 @@ import { originOf } from './origin.js';
 
 const pollIntervalMs = 1000;
 /**
- * A tenth of the time that the endpoint has been open: so its recovery is noticed after a tenth of its outage, and one that is down
- * for hours is called once a minute.
+ * Between two probes, a tenth of the time that the endpoint has been open: its recovery is noticed after a tenth of its
+ * outage, and an endpoint that is down for hours is called once a minute.
  */
 const probePauses = { shortestMs: 1000, longestMs: 60_000, fraction: 10 };
 
 /**
- * The endpoints whose circuit breaker is open, and the subscriptions with a backlog, as the ledger has them: read each second by every
- * process. What a process does not know yet costs a delivery a way through the queue, and nothing else.
+ * The endpoints whose circuit breaker is open, and the subscriptions with a backlog, as the ledger has them: read each
+ * second by every process. What a process does not know yet costs a delivery a way through the queue, and nothing else.
  */
 @Injectable()
 export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy {
@@ -67,7 +67,10 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy {
     return [...this.byAddress.values()];
   }
 
-  /** Whether deliveries of it are held because more arrived than its endpoint could take: later ones queue up behind those. */
+  /**
+   * Whether deliveries of it are held because more arrived than its endpoint could take: later ones queue up behind
+   * those.
+   */
   hasBacklog(subscriptionId: string): boolean {
     return this.backlogs.has(subscriptionId);
   }
@@ -81,7 +84,7 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy {
 
   /** @returns whether it was open */
   async close(address: string, by: 'probe' | 'operator'): Promise<boolean> {
-    // Not one that has asked for more time since the probe began.
+    // An endpoint that has asked for more time since the probe began stays open.
     const probeWithinMs = by === 'probe' ? probePauses.longestMs : Infinity;
     const openMs = await closeEndpoint(this.postgres, address, probeWithinMs);
     await this.refresh();
@@ -92,7 +95,7 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy {
 
   /**
    * The right to send one delivery as a probe; given to one process, when a probe is due.
-   * @param heldFor the subscription of which a held one is to be released; not given: a delivery that is due is the probe
+   * @param heldFor the subscription of which a held one is to be released; null: a delivery that is due is the probe
    */
   claimProbe({ address }: OpenEndpoint, heldFor: string | null = null): Promise<boolean> {
     return claimProbe(this.postgres, address, heldFor, probePauses);

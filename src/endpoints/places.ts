@@ -1,8 +1,8 @@
 import { Place, type Origin, type Room } from './room.js';
 
-/** Of a worker's places, for all endpoints together that are not proven. */
+/** A quarter of a worker's places is for all endpoints together that are not proven. */
 const unprovenPart = 4;
-/** And beyond that for the first call of each origin. */
+/** The first call of an origin may have a place beyond that, until they have half of the places. */
 const firstCallsPart = 2;
 
 /** The places of a worker: how many are free, and which endpoint may take one. */
@@ -40,8 +40,8 @@ export class Places {
   }
 
   /**
-   * An origin may have as many places as it leaves free: one alone takes half, two a third each, and however many slow ones there
-   * are, the next origin finds a place.
+   * An origin may have as many places as it leaves free: one alone takes half, two a third each, and however many slow
+   * ones there are, the next origin finds a place.
    */
   suffice(origin: Origin): boolean {
     return origin.window.open < this.free;
@@ -53,8 +53,9 @@ export class Places {
   }
 
   /**
-   * Where calls are overdue, half of the share is left to endpoints that are merely unknown. An origin without a call has a larger
-   * share: else one that is well and seldom used would wait behind many that hang, and could not show that it is well.
+   * Where calls are overdue, half of the share is left to endpoints that are merely unknown. An origin without a call
+   * has a larger share: else one that is well and seldom used would wait behind many that hang, and could not show that
+   * it is well.
    */
   hasShare(room: Room): boolean {
     if (room.isProven) return true;

@@ -11,22 +11,26 @@ export type ReleasePlan =
   /** Its endpoint is parked, and a probe is due: one delivery, if no other process releases it. */
   | { kind: 'probe'; endpoint: OpenEndpoint; nextLookInMs: number }
   /**
-   * As many as `window` has room for, and at most `limit`. `rateCredit`: what its rate allows now; null: it has none. Then the window
-   * is that of a second at most: what was released while no worker ran goes out at once when one does.
+   * As many as `window` has room for, and at most `limit`. `rateCredit`: calls that its rate allows now; null: it has
+   * no rate. With a rate the window is that of a second at most: all that is released while no worker runs goes out at
+   * once when one starts.
    */
   | { kind: 'release'; window: number; limit: number; rateCredit: number | null; nextLookInMs: number };
 
-/** While deliveries are released. Also how long one may wait that a rate lets go at once. */
+/**
+ * Until the next look, while deliveries are released. A delivery may wait as long although its rate would let it go at
+ * once.
+ */
 const releasingMs = 250;
-/** A worker closes the endpoint, and does not know which subscriptions wait for that. */
+/** While the endpoint is parked: the worker that closes it does not know which subscriptions wait for that. */
 const parkedMs = 500;
-/** A slow rate. */
+/** With a slow rate, at most. */
 const longestMs = 1000;
-/** Resuming has it looked at. */
+/** While it is paused: when it is resumed, it is looked at at once. */
 const pausedMs = 10_000;
 /**
- * Seconds of its rate that are not lost when a look comes late, beside one whole call: more than lies between two looks, and little
- * enough to keep the rate.
+ * Seconds of its rate that are not lost when a look comes late, beside one whole call: more than lies between two
+ * looks, and little enough to keep the rate.
  */
 const burstSeconds = 0.5;
 
@@ -41,7 +45,8 @@ export function planRelease(
   endpoint: OpenEndpoint | undefined,
   nowMs: number,
 ): ReleasePlan {
-  // A worker ends the deliveries of one that was deleted or disabled: those that were held when the rule for that had passed.
+  // A worker ends the deliveries of one that was deleted or disabled: those that were held after the rule for that had
+  // looked.
   if (!subscription || subscription.disabledAt)
     return { kind: 'release', window: look.window, limit: look.window, rateCredit: null, nextLookInMs: releasingMs };
   if (subscription.pausedAt) return { kind: 'paused', nextLookInMs: pausedMs };

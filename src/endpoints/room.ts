@@ -1,16 +1,17 @@
 import type { HeldReason } from '../ledger/delivery.js';
 import { Window } from './window.js';
 
-/** Calls of a URL at first. */
+/** Calls of a URL that may be open at first. */
 const firstLimit = 8;
-/** Of an origin, which may have many URLs. */
+/** The same of an origin, which may have many URLs. */
 const firstLimitOfOrigin = 32;
 /** An endpoint is proven for this long after a call that went well. */
 export const provenMs = 60_000;
+/** No call is overdue before this, however quick the endpoint is. */
 export const shortestOverdueMs = 250;
 /** A call is overdue when it takes this many times as long as the calls before it. */
 const overdueFactor = 4;
-/** Nor does a call wait this much longer than usual before it is overdue, however slow the endpoint is. */
+/** A call that takes this much longer than usual is overdue, however slow the endpoint is. */
 const longestLateMs = 2000;
 const bucketMs = 1000;
 
@@ -39,7 +40,10 @@ export class Origin {
   }
 }
 
-/** What an endpoint may have of a worker: one for each callback URL, and for each subscription that has a limit of its own. */
+/**
+ * What an endpoint may have of a worker: one for each callback URL, and for each subscription that has a limit of its
+ * own.
+ */
 export class Room {
   readonly window: Window;
   readonly line: Waiting[] = [];
@@ -136,7 +140,10 @@ export class Room {
   }
 }
 
-/** Of a delivery that is being sent: its room at the endpoint, until the answer, and its place in the worker, until it is settled. */
+/**
+ * Of a delivery that is being sent: its room at the endpoint, until the answer, and its place in the worker, until it
+ * is settled.
+ */
 export class Place {
   /** When its call began; undefined before. */
   begunAt: number | undefined;

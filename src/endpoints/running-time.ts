@@ -1,9 +1,12 @@
-/** It is asked for the time twenty times a second at least; a longer step than this means that the process stood still. */
+/**
+ * It is asked for the time twenty times a second at least; a longer step than this means that the process stood still.
+ */
 const longestStepMs = 150;
 
 /**
- * Time that passes while the process runs. What came while it stood still (a suspended machine, a long garbage collection) lies in its
- * sockets unread: counted in full, that time would make healthy endpoints look as if they had answered nothing.
+ * Time that passes while the process runs. While it stands still (a suspended machine, a long garbage collection),
+ * answers lie unread in its sockets: counted in full, that time would make healthy endpoints look as if they had
+ * answered nothing.
  */
 export class RunningTime {
   private readAt: number;

@@ -1,9 +1,9 @@
 const bucketMs = 1000;
 
 /**
- * How many calls may be open at once: few at first, one more with each success, half after trouble. It widens only as far as it is
- * used, twice the most calls that were open in the last seconds: an endpoint that needs three calls at a time and then hangs
- * must not find room for a hundred, because it was quick for an hour.
+ * How many calls may be open at once: few at first, one more with each success, half after trouble. It widens only as
+ * far as it is used, twice the most calls that were open in the last seconds: an endpoint that needs three calls at a
+ * time and then hangs must not find room for a hundred, because it was quick for an hour.
  */
 export class Window {
   open = 0;

@@ -15,7 +15,9 @@ import {
 import { dayOfId } from './partitions.js';
 import { onDay, onEachDay, perDay } from './per-day.js';
 
-/** For the way from the claim to the call and from the answer to the ledger, before an outcome counts as never learnt. */
+/**
+ * For the way from the claim to the call and from the answer to the ledger, before an outcome counts as never learnt.
+ */
 const slackMs = 15_000;
 
 interface Claim extends Delivery {

@@ -21,8 +21,8 @@ export type Refusal =
   /** Only the request's key was written; it leads to the notification that has the content. */
   | { kind: 'duplicate'; notificationId: string }
   /**
-   * Nothing was written: the key in its way expired a moment later or, with `error`, could not be read. Accepting it again
-   * decides.
+   * Nothing was written: the key in its way expired a moment later or, with `error`, could not be read. Accepting it
+   * again decides.
    */
   | { kind: 'undecided'; error?: unknown };
 
@@ -59,9 +59,9 @@ const redirectKeys = statement(
 );
 
 /**
- * Finds out what the keys that were in the way lead to. A duplicate that has a request reserved its key in vain: the key is
- * made to lead to the first notification, in the transaction that reserved it. There no refusal is undecided, because a row
- * that was in the way stays locked until the commit, although it was not changed.
+ * Finds out what the keys that were in the way lead to. A duplicate that has a request reserved its key in vain: the
+ * key is made to lead to the first notification, in the transaction that reserved it. There no refusal is undecided,
+ * because a row that was in the way stays locked until the commit, although it was not changed.
  *
  * @param repeated refused for their request
  * @param duplicates refused for their content; their requests, if any, have been reserved

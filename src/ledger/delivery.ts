@@ -35,7 +35,9 @@ export interface Delivery extends DeliveryKey {
   replays: number;
   /** Milliseconds since 1970, by the ledger's clock, from when on it is not worth sending; null: always worth it. */
   expiresAt: number | null;
-  /** It was held, and was given leave to go now: by its endpoint's window, as a probe, or by its subscription's rate. */
+  /**
+   * It was held, and was given leave to go now: by its endpoint's window, as a probe, or by its subscription's rate.
+   */
   isReleased: boolean;
 }
 
@@ -72,19 +74,19 @@ export const handedOut = rowsOf<Delivery>('item', {
 });
 
 /**
- * Of the rows `d` of `delivery`, the one with the key of a row of `other`, looked up by its primary key. Not a plain equality
- * of the first column: two tables could also be merged in the order of that column, and so the planner has a second way, to
- * read a partition's whole key. In a partition that was analyzed while it was empty both ways cost the same, and the plan it
- * then picks stays cached while the partition fills. That is tomorrow's partition, wherever an operator has everything
- * analyzed at night.
+ * Of the rows `d` of `delivery`, the one with the key of a row of `other`, looked up by its primary key. Not a plain
+ * equality of the first column: two tables could also be merged in the order of that column, and so the planner has a
+ * second way, to read a partition's whole key. In a partition that was analyzed while it was empty both ways cost the
+ * same, and the plan it then picks stays cached while the partition fills. That is tomorrow's partition, wherever an
+ * operator has everything analyzed at night.
  */
 export const sameDelivery = (other: string): string =>
   `d.notification_id = ANY (ARRAY[${other}.notification_id]) AND d.subscription_id = ${other}.subscription_id`;
 
 /**
- * Of the rows `d` of `delivery`, those of `handedOut` that still are: not settled, and not handed out again since. Each is
- * looked up by its primary key: `state::text`, because the plain column would invite the planner, which knows little of
- * tables this young and whose choice stays cached, to walk through an index of all that is queued.
+ * Of the rows `d` of `delivery`, those of `handedOut` that still are: not settled, and not handed out again since. Each
+ * is looked up by its primary key: `state::text`, because the plain column would invite the planner, which knows little
+ * of tables this young and whose choice stays cached, to walk through an index of all that is queued.
  */
 export const stillHandedOut = `${sameDelivery('item')}
   AND d.state::text = 'queued' AND d.generation = item.generation`;

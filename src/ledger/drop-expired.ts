@@ -14,12 +14,12 @@ const dropping = 727_274;
 type Stage = 'attached' | 'pending' | 'detached';
 
 /**
- * Drops the days past retention in which every delivery has ended. A day with an unfinished one is kept whole. Any number of
- * processes may call it; one does the work.
+ * Drops the days past retention in which every delivery has ended. A day with an unfinished one is kept whole. Any
+ * number of processes may call it; one does the work.
  *
- * Nobody waits for it: DROP of a partition needs the whole table for an instant, and behind a backup that reads it, everything
- * that accepts or delivers would wait for that instant. So each partition is first detached CONCURRENTLY, which takes turns with
- * nobody; the table that is left is nobody's but this function's, and is dropped.
+ * Nobody waits for it: DROP of a partition needs the whole table for an instant, and behind a backup that reads it,
+ * everything that accepts or delivers would wait for that instant. So each partition is first detached CONCURRENTLY,
+ * which takes turns with nobody; the table that is left is nobody's but this function's, and is dropped.
  */
 export async function dropExpired(
   postgres: Postgres,
@@ -78,8 +78,8 @@ async function dropDay(
   const isWhole = partitions.every(({ name }) => stages.get(name) === 'attached');
   if (isWhole && (await hasUnfinished(runner, partitions))) return 'kept-unfinished';
   try {
-    // In the reverse of the order in which they are made: a delivery that is found has its notification. One that an operator
-    // retries meanwhile is handed out with its text, or it waits until its day is back.
+    // In the reverse of the order in which they are made: a delivery that is found has its notification. One that an
+    // operator retries meanwhile is handed out with its text, or it waits until its day is back.
     for (const partition of partitions.toReversed())
       await detach(runner, partition, stages.get(partition.name)!, isEmbedded);
     return await endDay(runner, partitions);

@@ -6,9 +6,9 @@ import { outOfLine } from './line-up.js';
 import { notedIn } from './noted.js';
 
 /*
- * A paused subscription may hold a million deliveries. An operator who has it drop them only notes which: those up to the newest one
- * that is held at that moment. A rule of the dispatcher cancels them, in batches. Until then it is not resumed, so none of them is
- * released meanwhile.
+ * A paused subscription may hold a million deliveries. An operator who has it drop them only notes which: those up to
+ * the newest one that is held at that moment. A rule of the dispatcher cancels them, in batches. Until then it is not
+ * resumed, so none of them is released meanwhile.
  */
 
 export const newestHeldItem = statement(
@@ -23,7 +23,10 @@ export async function findNewestHeld(postgres: Postgres, subscriptionId: string)
   return row?.notification_id;
 }
 
-/** Runs in a transaction that keeps the subscription paused. @param upTo notification id of the newest delivery to drop */
+/**
+ * Runs in a transaction that keeps the subscription paused.
+ * @param upTo notification id of the newest delivery to drop
+ */
 export async function noteDrop(manager: EntityManager, subscriptionId: string, upTo: string): Promise<void> {
   await manager.query(
     `INSERT INTO held_drop AS h (subscription_id, up_to) VALUES ($1, $2)
@@ -52,7 +55,8 @@ export async function readDrops(postgres: Postgres, limit: number, after: string
   return rows.map((row) => ({ subscriptionId: row.subscription_id, upTo: row.up_to }));
 }
 
-// Looks in the same snapshot whether it is still to be dropped: what an operator has sent again afterwards may be held again.
+// Looks in the same snapshot whether it is still to be dropped: what an operator has sent again afterwards may be held
+// again.
 export const dropItems = statement(
   'drop-held',
   `WITH changed AS (

@@ -6,9 +6,9 @@ import { samePlace } from './line-up.js';
 import { notedIn } from './noted.js';
 
 /*
- * A subscription that keeps order no more may have much in line. As when it ends (end-of-subscription.ts), the transaction that
- * changes it only notes that, and a rule of the dispatcher frees what is in line, in batches. What has the turn goes on; the few
- * that line up at that very moment are passed the turn as before.
+ * A subscription that keeps order no more may have much in line. As when it ends (end-of-subscription.ts), the
+ * transaction that changes it only notes that, and a rule of the dispatcher frees what is in line, in batches. What has
+ * the turn goes on; the few that line up at that very moment are passed the turn as before.
  */
 
 /** Runs in the transaction that changes the subscription, which has that version of the catalogue. */
@@ -42,7 +42,8 @@ export async function readOrderEndings(
   return rows.map((row) => ({ subscriptionId: row.subscription_id, version: row.version }));
 }
 
-// Looks whether the order is still to end in the same snapshot: see end-of-subscription.ts. The order is that of the index.
+// Looks whether the order is still to end in the same snapshot: see end-of-subscription.ts. The order is that of the
+// index.
 export const freeLineItems = statement(
   'free-line',
   `WITH freed AS MATERIALIZED (

@@ -3,8 +3,8 @@ import { statement } from '../infra/postgres/statement.js';
 import { sameDelivery } from './delivery.js';
 
 /*
- * Held deliveries that are too old to go on waiting. They become due, and the worker that gets them ends them: only that way is
- * their seal asked whether they were sent before, and the ledger only does not know.
+ * Held deliveries that are too old to go on waiting. They become due, and the worker that gets them ends them. It asks
+ * the seal first: the ledger may not know that one was sent before.
  */
 
 export const freeExpiredItems = statement(
@@ -17,7 +17,10 @@ export const freeExpiredItems = statement(
    WHERE ${sameDelivery('freed')}`,
 );
 
-/** Those that have become older than their channel allows are due at once; those in line, when it is their turn. @returns how many */
+/**
+ * Those that have become older than their channel allows are due at once; those in line, when it is their turn.
+ * @returns how many
+ */
 export async function freeHeldExpired(postgres: Postgres, limit: number): Promise<number> {
   return postgres.affected(freeExpiredItems, { limit });
 }
@@ -35,8 +38,8 @@ export const freeTooLongItems = statement(
 );
 
 /**
- * Those of a subscription that have been held since before that time, without a call, are no longer worth sending, and due at once. A
- * delivery is not accepted after it was held, so by its id the index leads to them.
+ * Those of a subscription that have been held since before that time, without a call, are no longer worth sending, and
+ * due at once. A delivery is not accepted after it was held, so by its id the index leads to them.
  * @param heldBefore milliseconds since 1970, by Postgres' clock
  * @param reason for the operator who finds them expired
  * @returns how many

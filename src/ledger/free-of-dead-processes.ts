@@ -3,8 +3,8 @@ import { statement } from '../infra/postgres/statement.js';
 import { deadProcesses } from '../liveness/heartbeat.service.js';
 import { sameDelivery } from './delivery.js';
 
-// By the dead, who are few, not by everything that some process has in hand: with a queue in memory that is the backlog. The
-// plain state would also fit the index of all that is queued, which is as long.
+// By the dead, who are few, not by everything that some process has in hand: with a queue in memory that is the
+// backlog. The plain state would also fit the index of all that is queued, which is as long.
 export const freeItems = statement(
   'free-of-dead-processes',
   `UPDATE delivery d SET state = 'waiting', next_at = now(), process = NULL

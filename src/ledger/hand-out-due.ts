@@ -4,8 +4,8 @@ import { sameDelivery } from './delivery.js';
 import { handedOutColumns, readHandedOut, withText, type HandedOutRow, type HandedOutTogether } from './handed-out.js';
 
 /**
- * Hands out what is due under a new generation, and brings the text along where it is short. Also what has become too old:
- * whether it was sent before, and only the ledger does not know, the worker can tell.
+ * Hands out what is due under a new generation, and brings the text along where it is short. Also deliveries that have
+ * become too old: the ledger may not know that one was sent before, and its worker asks the seal.
  *
  * One that keeps order and is not in line yet is not handed out: see lineUpDue.
  */

@@ -9,13 +9,17 @@ export interface HandedOutTogether {
   queuedAt: number;
 }
 
-/** Of the rows `d` of `delivery`, what a worker must know of each: for the RETURNING of the statement that hands them out. */
+/**
+ * Of the rows `d` of `delivery`, what a worker must know of each: for the RETURNING of the statement that hands them
+ * out.
+ */
 export const handedOutColumns = `d.notification_id, d.subscription_id, d.generation, d.attempts, d.failures, d.replays,
         d.held_for IS NOT NULL AS is_released, (extract(epoch FROM d.expires_at) * 1000)::bigint AS expires_ms`;
 
 /**
- * The answer of a statement that hands out: the rows of `handedOut`, which have at least the columns above, each with its text where
- * that is short. The text is looked up in a subquery of its own (OFFSET 0), not joined, for the reason that `sameDelivery` gives.
+ * The answer of a statement that hands out: the rows of `handedOut`, which have at least the columns above, each with
+ * its text where that is short. The text is looked up in a subquery of its own (OFFSET 0), not joined, for the reason
+ * that `sameDelivery` gives.
  * @param notification the table that has the texts
  */
 export const withText = (handedOut: string, notification = 'notification'): string => `

@@ -3,8 +3,9 @@ import type { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 
 /*
- * The table `held_subscription`: one row for each subscription that has deliveries held (but for their order), or may have. Whoever
- * holds one makes sure that the row is there, in the same statement, so no delivery can be held and forgotten.
+ * The table `held_subscription`: one row for each subscription that has deliveries held (but for their order), or may
+ * have. Each statement that holds a delivery also makes sure that the row is there, so no delivery can be held and
+ * forgotten.
  */
 
 /** A subscription that a dispatcher looks at now. */
@@ -116,8 +117,8 @@ export async function leaveLooks(
   await postgres.query(leaveLooksItems, values);
 }
 
-// Whoever holds one refreshes held_at every few seconds, in the transaction that holds it. So nothing can be on its way into the
-// ledger unseen, unless a transaction lasts longer than this.
+// Whoever holds one refreshes held_at every few seconds, in the transaction that holds it. So nothing can be on its way
+// into the ledger unseen, unless a transaction lasts longer than this.
 export const forgetItem = statement(
   'forget-held-subscription',
   `DELETE FROM held_subscription
@@ -135,7 +136,10 @@ export async function forgetHeldSubscription(
   await postgres.query(forgetItem, { subscription: subscriptionId, idle_ms: idleMs });
 }
 
-/** Runs in the transaction that changes the settings of a subscription: a dispatcher looks at it as soon as that is committed. */
+/**
+ * Runs in the transaction that changes the settings of a subscription: a dispatcher looks at it as soon as that is
+ * committed.
+ */
 export async function lookNow(manager: EntityManager, subscriptionId: string): Promise<void> {
   await manager.query(
     `INSERT INTO held_subscription (subscription_id) VALUES ($1)
@@ -144,7 +148,10 @@ export async function lookNow(manager: EntityManager, subscriptionId: string): P
   );
 }
 
-/** More subscriptions than this with a backlog are not known to the api: their new deliveries are held by a worker instead. */
+/**
+ * More subscriptions than this with a backlog are not known to the api: their new deliveries are held by a worker
+ * instead.
+ */
 const mostBacklogs = 10_000;
 
 export const readBacklogsItems = statement(

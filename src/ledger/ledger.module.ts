@@ -6,8 +6,8 @@ import { PartitionKeeper } from './partition-keeper.service.js';
 import { Settlements } from './settle.service.js';
 
 /**
- * Notifications and deliveries: the truth. One file a verb; a verb whose calls are written in batches is a service, each
- * other one a function. Every promise resolves after the commit.
+ * Notifications and deliveries: the truth. One file a verb; a verb whose calls are written in batches is a service,
+ * each other one a function. Every promise resolves after the commit.
  */
 @Module({
   providers: [PartitionKeeper, SendingClaims, DeliveriesInHand, Holds, Settlements],

@@ -3,9 +3,10 @@ import { statement } from '../infra/postgres/statement.js';
 import { sameDelivery } from './delivery.js';
 
 /*
- * Order by object (docs/decisions/0028). Of the deliveries of a subscription that are about one object, one has the turn: a row of the
- * table `turn`. The others are held, in line by `turn_nr` (table `in_line`), until the turn is passed on (pass-turn.ts). A delivery
- * lines up when it is accepted or, scheduled or retried by an operator, when it is due.
+ * Order by object (docs/decisions/0028). Of the deliveries of a subscription that are about one object, one has the
+ * turn: a row of the table `turn`. The others are held, in line by `turn_nr` (table `in_line`), until the turn is
+ * passed on (pass-turn.ts). A delivery lines up when it is accepted or, scheduled or retried by an operator, when it is
+ * due.
  */
 
 /** What a subscription that keeps order by object asks of a notification. */
@@ -25,8 +26,8 @@ export const samePlace = (other: string): string =>
   `l.subscription_id = ANY (ARRAY[${other}.subscription_id]) AND l.object_key = ${other}.object_key AND l.turn_nr = ${other}.turn_nr`;
 
 /**
- * A common table expression: the places in line of deliveries that have ended (subscription_id, object_key, turn_nr) are given up.
- * A long line would otherwise be passed through one place at a time.
+ * A common table expression: the places in line of deliveries that have ended (subscription_id, object_key, turn_nr)
+ * are given up. A long line would otherwise be passed through one place at a time.
  */
 export const outOfLine = (ended: string): string => `
   out_of_line AS (
@@ -35,9 +36,9 @@ export const outOfLine = (ended: string): string => `
 
 /**
  * Common table expressions: of the deliveries in `source` (notification_id, subscription_id, object_key, nr), those in
- * `behind` find the turn of their object taken. The first of each object takes it, or locks the row of whoever has it and counts
- * itself there: so the turn is not given up behind the back of one that is being written. In the order of the key, so that
- * two batches wait for each other instead of deadlocking.
+ * `behind` find the turn of their object taken. The first of each object takes it, or locks the row of whoever has it
+ * and counts itself there: so the turn is not given up behind the back of one that is being written. In the order of
+ * the key, so that two batches wait for each other instead of deadlocking.
  */
 export const liningUp = (source: string): string => `
   line AS MATERIALIZED (
@@ -61,7 +62,10 @@ export const liningUp = (source: string): string => `
 /** `turn_nr` of one that ended with the turn, was sent again by an operator, and has not lined up since. */
 export const mayHaveTurn = -1;
 
-/** Places in line rise with time: a publisher that was told of one before it published the next gets a higher place for that. */
+/**
+ * Places in line rise with time: a publisher that was told of one before it published the next gets a higher place for
+ * that.
+ */
 export const nextPlace = "nextval('turn_nr')";
 
 export const lineUpItems = statement(

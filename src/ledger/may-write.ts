@@ -1,6 +1,7 @@
 /**
- * Until when a batch may begin to be written. From then on its publishers may have been told that it was not stored, and
- * might repeat it: a statement that reaches the server later, from the buffer of a connection that was frozen, writes nothing.
+ * Until when a batch may begin to be written. From then on its publishers may have been told that it was not stored,
+ * and might repeat it: a statement that reaches the server later, from the buffer of a connection that was frozen,
+ * writes nothing.
  */
 export interface Deadline {
   /** Milliseconds since 1970, by the ledger's clock. */
@@ -22,8 +23,9 @@ export interface Found {
 }
 
 /**
- * The conditions on which an accepting statement writes: the catalogue is at `$version`, and `$begin_by_ms` has not passed. They
- * are read once, so that all of the statement is written, or nothing. Not `now()`: in a transaction that is when it began.
+ * The conditions on which an accepting statement writes: the catalogue is at `$version`, and `$begin_by_ms` has not
+ * passed. They are read once, so that all of the statement is written, or nothing. Not `now()`: in a transaction that
+ * is when it began.
  */
 export const current = `current AS MATERIALIZED (
     SELECT version, clock_timestamp() <= to_timestamp($begin_by_ms::float8 / 1000) AS is_in_time FROM catalogue

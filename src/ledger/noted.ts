@@ -1,8 +1,8 @@
 import { statement, type Statement } from '../infra/postgres/statement.js';
 
 /**
- * Reads some of the subscriptions for which `table` notes that a rule of the dispatcher has work: those that follow `$after`
- * (null: the first ones) in the order of their ids. So one that stays noted keeps no other from being read.
+ * Reads some of the subscriptions for which `table` notes that a rule of the dispatcher has work: those that follow
+ * `$after` (null: the first ones) in the order of their ids. So one that stays noted keeps no other from being read.
  */
 export const notedIn = (name: string, table: string, columns: string): Statement =>
   statement(

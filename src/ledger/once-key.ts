@@ -1,7 +1,10 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 
-/** A name under which something happens once: a request that may be repeated, or a channel's content. A row of `once_key`. */
+/**
+ * A name under which something happens once: a request that may be repeated, or a channel's content. A row of
+ * `once_key`.
+ */
 export interface OnceKey {
   /** Client id of the application whose key it is; empty for content, which is the same for every publisher. */
   application: string;

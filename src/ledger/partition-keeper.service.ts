@@ -11,8 +11,8 @@ const daysAhead = 7;
 /** Attaching waits for nobody but another process that changes the partitions; there is a week to try again. */
 const giveUpSoon = "SET LOCAL lock_timeout = '2s'";
 /**
- * Waits for the others without giving up: each of them makes partitions, and several processes may start together on a slow
- * machine. The number is arbitrary.
+ * Waits for the others without giving up: each of them makes partitions, and several processes may start together on a
+ * slow machine. The number is arbitrary.
  */
 const oneAtATime = 'SELECT pg_advisory_xact_lock(727273)';
 

@@ -26,7 +26,9 @@ export function timeOfId(id: string): number {
   return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 }
 
-/** The UTC day a notification was accepted on, in days since 1970. What is no id leads to a day that has no partition. */
+/**
+ * The UTC day a notification was accepted on, in days since 1970. What is no id leads to a day that has no partition.
+ */
 export const dayOfId = (id: string): number => Math.floor((timeOfId(id) || 0) / dayMs);
 
 /** The name of the partition of a day, in days since 1970. */
@@ -55,13 +57,13 @@ export function dayOfPartition(name: string): number | undefined {
 }
 
 /**
- * Makes the table, then attaches it, which keeps nobody waiting; to create it as a partition needs the whole table for an
- * instant, behind everything that reads it.
+ * Makes the table, then attaches it, which keeps nobody waiting; to create it as a partition needs the whole table for
+ * an instant, behind everything that reads it.
  */
 export function createPartition(partition: Partition): string {
   const { table, name } = partition;
-  // delivery changes every row once or twice: vacuum it early, at the usual pace (without its pauses the vacuum after a burst
-  // takes the core that delivers).
+  // delivery changes every row once or twice: vacuum it early, at the usual pace (without its pauses the vacuum after a
+  // burst takes the core that delivers).
   const storage =
     table === 'delivery' ? ' WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000)' : '';
   return `CREATE TABLE ${name} (LIKE ${table} INCLUDING DEFAULTS)${storage}; ${attachPartition(partition)}`;

@@ -7,11 +7,12 @@ import { samePlace, sameTurn } from './line-up.js';
 import { onDay, onEachDay, perDay } from './per-day.js';
 
 /*
- * A delivery that ends keeps the turn of its object (line-up.ts) until the turn is passed on: `turn_nr` stays 0, however it ended.
- * Its worker passes it on at once; a rule of the dispatcher finds what was left, by an index of just those.
+ * A delivery that ends keeps the turn of its object (line-up.ts) until the turn is passed on: `turn_nr` stays 0,
+ * however it ended. Its worker passes it on at once; a rule of the dispatcher finds what was left, by an index of just
+ * those.
  *
- * Each statement is a transaction of its own, so that no process that stops between two of them keeps a row locked, which
- * publishers of the same object wait for. Any of them may be the last: what it leaves is found again.
+ * Each statement is a transaction of its own, so that no process that stops between two of them keeps a row locked,
+ * which publishers of the same object wait for. Any of them may be the last: what it leaves is found again.
  */
 
 export const endedDeliveries = rowsOf<DeliveryKey>('item', {
@@ -20,10 +21,10 @@ export const endedDeliveries = rowsOf<DeliveryKey>('item', {
 });
 
 /**
- * Gives up the turns behind which nobody has lined up: nearly all. The row of the turn is locked, so `lined_up` is what it is now,
- * not what it was when the statement began. Returns the others, which are to be passed on. `coalesce` keeps the planner from
- * the index of what was left; see `stillHandedOut`. Each turn is looked up, and locked, in a subquery of its own: a join may read
- * the whole table of turns. In the order of the key, as those who line up lock them.
+ * Gives up the turns behind which nobody has lined up: nearly all. The row of the turn is locked, so `lined_up` is what
+ * it is now, not what it was when the statement began. Returns the others, which are to be passed on. `coalesce` keeps
+ * the planner from the index of what was left; see `stillHandedOut`. Each turn is looked up, and locked, in a subquery
+ * of its own: a join may read the whole table of turns. In the order of the key, as those who line up lock them.
  */
 export const endTurnItems = perDay(
   'end-turns',
@@ -61,7 +62,9 @@ export const awaitedTurns = rowsOf<TurnRow>('item', {
   lined_up: ['int', (row) => row.lined_up],
 });
 
-/** Looks up and locks the turns of `item`, as far as they still are with the delivery that ended; see `endTurnItems`. */
+/**
+ * Looks up and locks the turns of `item`, as far as they still are with the delivery that ended; see `endTurnItems`.
+ */
 const lockedTurns = (items: string, condition = 'true'): string => `
       FROM (SELECT * FROM ${items} ORDER BY subscription_id, object_key) AS item CROSS JOIN LATERAL (
         SELECT * FROM turn t
@@ -69,9 +72,9 @@ const lockedTurns = (items: string, condition = 'true'): string => `
       ) t`;
 
 /**
- * Finds the first in line of each object. Where there is none, the turn is given up, but only if nobody has lined up since
- * `lined_up` was read, before this statement began: one who has may not be seen by it. The first that is seen is the right
- * one all the same: what was accepted before that was published is seen as well.
+ * Finds the first in line of each object. Where there is none, the turn is given up, but only if nobody has lined up
+ * since `lined_up` was read, before this statement began: one who has may not be seen by it. The first that is seen is
+ * the right one all the same: what was accepted before that was published is seen as well.
  */
 export const findNextItems = statement(
   'first-in-line',
@@ -105,9 +108,10 @@ export const nextInLine = rowsOf<NextRow>('item', {
 });
 
 /**
- * Passes each turn to the delivery that was found to be next, which is handed out; but only if nobody has lined up since: that may
- * be the one that ended itself, which an operator has sent again and which found its turn still its own. One that is no longer in line (cancelled, or
- * ended with its subscription) never is again in that place, so its row goes, and the next one is looked for.
+ * Passes each turn to the delivery that was found to be next, which is handed out; but only if nobody has lined up
+ * since: that may be the one that ended itself, which an operator has sent again and which found its turn still its
+ * own. One that is no longer in line (cancelled, or ended with its subscription) never is again in that place, so its
+ * row goes, and the next one is looked for.
  */
 export const passTurnItems = perDay(
   'pass-turns',
@@ -145,7 +149,10 @@ export const leaveLineItems = statement(
   `DELETE FROM in_line l USING ${nextInLine.from} WHERE ${samePlace('item')}`,
 );
 
-/** What is left then is found again by a rule: nobody waits for a line that is long in vain, or that is lined up in all the time. */
+/**
+ * Of one call, at most: a line may be long, or grow all the time. A rule of the dispatcher finds the turns that are
+ * left then.
+ */
 const mostRounds = 100;
 
 /**

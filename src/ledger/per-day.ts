@@ -9,9 +9,9 @@ export type StatementOfDay = (day: number) => Statement;
 const mostKept = 400;
 
 /**
- * A statement that is given deliveries names the partition that they are in. On the whole table Postgres would lock, open and
- * prune every partition each time it runs: settling one delivery took 0.3 ms of its CPU with partitions for two days, 1.4 ms
- * with the 39 of a month, and 48 ms with the 374 of a year (docs/decisions/0019).
+ * A statement that is given deliveries names the partition that they are in. On the whole table Postgres would lock,
+ * open and prune every partition each time it runs: settling one delivery took 0.3 ms of its CPU with partitions for
+ * two days, 1.4 ms with the 39 of a month, and 48 ms with the 374 of a year (docs/decisions/0019).
  *
  * Not by bounds on the id: they tempt the planner to read the whole range of a partition of which it knows little.
  * @param write writes the statement, given how a table is called on that day
@@ -34,8 +34,8 @@ export function perDay(name: string, write: (of: (table: LedgerTable) => string)
 }
 
 /**
- * Runs a statement for the items of each day, all days at the same time: nearly always there is one. Nothing is found on a day
- * that was dropped.
+ * Runs a statement for the items of each day, all days at the same time: nearly always there is one. Nothing is found
+ * on a day that was dropped.
  */
 export async function onEachDay<Item, Row>(
   items: readonly Item[],

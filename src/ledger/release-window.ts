@@ -1,7 +1,8 @@
 /*
- * How many held deliveries of a subscription may be released and not yet settled. Slow start, as TCP has it (RFC 5681 §3.1): while the
- * window is full it grows by as much as was settled, so it doubles in the time that the endpoint takes, whatever that is and
- * whatever number of workers sends. Less after one had to be held again (src/ledger/hold.service.ts).
+ * How many held deliveries of a subscription may be released and not yet settled. Slow start, as TCP has it (RFC 5681
+ * §3.1): while the window is full it grows by as much as was settled, so it doubles in the time that the endpoint
+ * takes, whatever that is and whatever number of workers sends. Less after one had to be held again
+ * (src/ledger/hold.service.ts).
  */
 
 export const firstWindow = 16;

@@ -4,8 +4,8 @@ import { sameDelivery } from './delivery.js';
 import { handedOutColumns, readHandedOut, withText, type HandedOutRow, type HandedOutTogether } from './handed-out.js';
 
 /**
- * Releases the oldest deliveries that are held for a subscription, under a new generation. Those that wait for their turn
- * (`order`) are not among them. The released ones that are not settled are counted by an index of their own.
+ * Releases the oldest deliveries that are held for a subscription, under a new generation. Those that wait for their
+ * turn (`order`) are not among them. The released ones that are not settled are counted by an index of their own.
  */
 export const releaseItems = statement(
   'release',

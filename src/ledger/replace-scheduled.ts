@@ -36,8 +36,8 @@ const lockKey = statement(
 const lockCatalogue = statement('lock-catalogue', 'SELECT version FROM catalogue FOR SHARE');
 
 /**
- * Finds the notification only while it is still to be sent later and nothing of it was handed out; a delivery that ended
- * without having been handed out is no obstacle. Keeps the dispatcher off its deliveries.
+ * Finds the notification only while it is still to be sent later and nothing of it was handed out; a delivery that
+ * ended without having been handed out is no obstacle. Keeps the dispatcher off its deliveries.
  */
 export const lockScheduled = perDay(
   'lock-scheduled',
@@ -89,8 +89,8 @@ export function replaceScheduled(postgres: Postgres, version: number, replacemen
     if (Number(catalogue!.version) !== version) return { kind: 'outdated', version: Number(catalogue!.version) };
     const id = reserved.result_id;
     const day = dayOfId(id);
-    // The key may outlive the day: it is kept from when the notification is due, the day from when it was accepted. The COMMIT
-    // after a statement that failed only rolls back.
+    // The key may outlive the day: it is kept from when the notification is due, the day from when it was accepted. The
+    // COMMIT after a statement that failed only rolls back.
     const locked = await onDay(query(lockScheduled(day), { id }), []);
     if (locked.length === 0) return { kind: 'sent' };
     await query(deleteDeliveries(day), { id });

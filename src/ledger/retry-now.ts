@@ -5,9 +5,10 @@ import { dayOfId } from './partitions.js';
 import { onDay, perDay } from './per-day.js';
 import { stateOf } from './state-of.js';
 
-// A delivery that an operator retries is sent also when it has become too old: the operator wants it. One that is in line behind
-// another one about the same object stays there, and one that has ended lines up anew: whether it still has the turn, only the table
-// of turns knows. It may end again before it lines up, so it is marked: cancelled, or by the late answer to an earlier call.
+// A delivery that an operator retries is sent also when it has become too old: the operator wants it. One that is in
+// line behind another one about the same object stays there, and one that has ended lines up anew: whether it still has
+// the turn, only the table of turns knows. It may end again before it lines up, so it is marked: cancelled, or by the
+// late answer to an earlier call.
 export const retryOne = perDay(
   'retry-now',
   (of) => `
@@ -23,7 +24,9 @@ export const retryOne = perDay(
       AND NOT (d.state = 'held' AND d.held_for = 'order')`,
 );
 
-/** A delivery that waits is due now; one that ended without success starts a new series of attempts, with a new seal. */
+/**
+ * A delivery that waits is due now; one that ended without success starts a new series of attempts, with a new seal.
+ */
 export async function retryNow(postgres: Postgres, key: DeliveryKey): Promise<'retried' | 'not-found' | 'delivered'> {
   const values = { notification: key.notificationId, subscription: key.subscriptionId };
   const changed = postgres.affected(retryOne(dayOfId(key.notificationId)), values);
