@@ -1,14 +1,14 @@
 import { originOf } from './origin.js';
 import { Origin, provenMs, Room } from './room.js';
 
-/** What rooms must know of the subscription that a delivery is for. */
+/** Where a delivery goes: of its subscription. */
 export interface Destination {
   id: string;
   callbackUrl: string;
   maxConcurrency: number | null;
 }
 
-/** As soon as there are more rooms than this, those that are no longer used are looked for, and forgotten. */
+/** More than this many are looked through for those that are no longer used. */
 const fewRooms = 1000;
 
 /** The endpoints that this worker has calls for, or had lately. */
@@ -39,7 +39,7 @@ export class KnownRooms {
     return room;
   }
 
-  /** The rooms of the endpoint with that address: of an origin, those of all its URLs. */
+  /** Those of an endpoint. */
   at(address: string): Room[] {
     return [...this.rooms.values()].filter((room) => leadsTo(room, address));
   }

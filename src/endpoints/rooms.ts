@@ -17,7 +17,7 @@ const patienceMs = 250;
 const worthWaitingSeconds = 2;
 /** No other endpoint was asked for in this time: what waits keeps nobody waiting, and holding it would only cost. */
 const aloneMs = 1000;
-/** Calls are overdue and nothing was answered for this long: the endpoint hangs, and no timeout is waited for. */
+/** Calls are overdue and nothing was answered for this long: the endpoint hangs, and need not be waited for until a timeout. */
 const hangingMs = 2000;
 
 export interface RoomsOptions {
@@ -38,18 +38,18 @@ export interface Hanging {
 }
 
 /**
- * Room before place (docs/decisions/0025): a delivery gets one of the worker's places only when its endpoint has room
- * for a call, and else waits in memory, in the line of its endpoint. Origins take turns for free places, and so do the
- * URLs of one. It has no more places than it leaves free, and all endpoints that are not proven together a quarter.
+ * Room before place (docs/decisions/0025): a delivery gets one of the worker's places only when its endpoint has room for a call. What
+ * finds none waits in memory, in the line of its endpoint. Origins take turns for places that become free, and within an origin
+ * its URLs. An origin has no more places than it leaves free, and endpoints that are not proven have a quarter, all together.
  */
 export class Rooms {
   private readonly known: KnownRooms;
   private readonly withLine = new Set<Room>();
   /** Origins whose turn comes when a place is free, the next one first. */
   private readonly ready = new Set<Origin>();
-  /** Origins with room for a call of an endpoint that is not proven, while those have no more places among them. */
+  /** Origins with room for a call of an unproven endpoint, for which the unproven have no place. */
   private readonly short = new Set<Origin>();
-  /** Origins with room for a call that get no place, because they have as many as are free. */
+  /** Origins with room for a call, that have as many places as are free. */
   private readonly crowded = new Set<Origin>();
   /** Calls under way, the oldest first. */
   private readonly calls = new Set<Place>();
@@ -59,7 +59,7 @@ export class Rooms {
   private waiting = 0;
   private isClosed = false;
   private lastAsked: Room | undefined;
-  private changedAt = -Infinity; // when another room than the one before was asked for
+  private changedAt = -Infinity;
 
   constructor(private readonly options: RoomsOptions) {
     const time = new RunningTime(options.now);
@@ -190,7 +190,7 @@ export class Rooms {
     this.turnAway('endpoint-busy');
   }
 
-  /** It has recovered: its window is again as at first. Where only a URL has, the window of its origin stays. */
+  /** It has recovered: its window is again as at first. That of the origin stays, where only a URL of it has recovered. */
   startSlowly(address: string): void {
     for (const { origin, window } of this.known.at(address)) {
       window.startSlowly();
@@ -260,7 +260,7 @@ export class Rooms {
     return undefined;
   }
 
-  /** Holds those that have waited for too long and will not be sent soon; none just because the worker is full. */
+  /** Those that have waited for too long, and that the endpoint will not get to soon. A full worker is not its fault. */
   private giveUp(room: Room, now: number): void {
     const tooOld = room.waitingSince(now - this.options.longestWaitMs);
     if (tooOld > 0) this.answer(room, room.line.splice(0, tooOld), 'endpoint-busy');
@@ -277,7 +277,7 @@ export class Rooms {
     for (const { resolve } of held) resolve(reason);
   }
 
-  /** So many deliveries have left its line. */
+  /** That many have left its line. */
   private withdraw(room: Room, count: number): void {
     this.waiting -= count;
     if (room.line.length > 0) return;
