@@ -1,8 +1,14 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { dropHeld, forgetDrop, readDrops } from '../ledger/drop-held.js';
-import { endDeliveries, forgetEnding, readEndings } from '../ledger/end-of-subscription.js';
+import {
+  endDeliveries,
+  forgetEnding,
+  readEndings,
+  subscriptionDisabled,
+  type NotedEnding,
+} from '../ledger/end-of-subscription.js';
 import { forgetOrderEnding, freeLine, readOrderEndings } from '../ledger/end-of-order.js';
-import { endSending } from '../ledger/end-sending.js';
+import { endSending, sendingEnded } from '../ledger/end-sending.js';
 import { freeHeldExpired } from '../ledger/free-held.js';
 import { freeAfterLease } from '../ledger/free-after-lease.js';
 import { freeOfDeadProcesses } from '../ledger/free-of-dead-processes.js';
@@ -52,13 +58,7 @@ export function recoveryRules(postgres: Postgres, position: QueuePosition, event
       run: (stopping) =>
         inBatches(async (limit) => {
           const ended = await endSending(postgres, limit);
-          for (const key of ended)
-            events.report({
-              event: 'delivery.dead',
-              ...key,
-              state: 'unknown',
-              reason: 'its worker did not report what came of it',
-            });
+          events.reportDead(ended.map((key) => ({ ...key, state: 'unknown', reason: sendingEnded })));
           return ended.length;
         }, stopping),
     },
@@ -69,7 +69,7 @@ export function recoveryRules(postgres: Postgres, position: QueuePosition, event
         untilNoneIsNoted(
           (limit) => readEndings(postgres, limit),
           async (ending) => {
-            const ended = await inBatches((limit) => endDeliveries(postgres, ending, limit), stopping);
+            const ended = await endInBatches(postgres, ending, events, stopping);
             if (!stopping.aborted) await forgetEnding(postgres, ending);
             return ended;
           },
@@ -158,6 +158,30 @@ async function untilNoneIsNoted<Noted>(
     }
     if (noted.length < subscriptionsTogether) return total;
   }
+}
+
+/** Reports as one what it has ended, also when it could not go on: there may be a million. */
+async function endInBatches(
+  postgres: Postgres,
+  ending: NotedEnding,
+  events: OperationalEvents,
+  stopping: AbortSignal,
+): Promise<number> {
+  let count = 0;
+  try {
+    await inBatches(async (limit) => {
+      const ended = await endDeliveries(postgres, ending, limit);
+      count += ended;
+      return ended;
+    }, stopping);
+  } finally {
+    if (ending.state === 'failed' && count > 0) {
+      const { subscriptionId, state } = ending;
+      const reason = subscriptionDisabled;
+      events.report({ event: 'delivery.dead', notificationId: null, subscriptionId, state, reason, count });
+    }
+  }
+  return count;
 }
 
 /** Repeats a bounded statement while it finds as much as it may. */

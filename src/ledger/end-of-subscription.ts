@@ -15,6 +15,9 @@ import { outOfLine } from './line-up.js';
 /** What becomes of the deliveries: `cancelled` when the subscription was deleted, `failed` when it was disabled. */
 export type Ending = 'cancelled' | 'failed';
 
+/** For the operator who finds them failed. */
+export const subscriptionDisabled = 'the subscription was disabled: its receiver answered 410 Gone';
+
 /** Runs in the transaction that deletes or disables the subscription, which has that version of the catalogue. */
 export async function noteEnding(
   manager: EntityManager,
@@ -37,18 +40,21 @@ export async function withdrawEnding(manager: EntityManager, subscriptionId: str
 /** A subscription whose deliveries are to be ended. */
 export interface NotedEnding {
   subscriptionId: string;
+  state: Ending;
   version: string;
 }
 
 export const findEndings = statement(
   'subscriptions-ending',
-  'SELECT subscription_id, version FROM subscription_ending ORDER BY subscription_id LIMIT $limit',
+  'SELECT subscription_id, state, version FROM subscription_ending ORDER BY subscription_id LIMIT $limit',
 );
 
 /** Subscriptions whose deliveries are still to be ended, some of them if there are many. */
 export async function readEndings(postgres: Postgres, limit: number): Promise<NotedEnding[]> {
-  const rows = await postgres.query<{ subscription_id: string; version: string }>(findEndings, { limit });
-  return rows.map((row) => ({ subscriptionId: row.subscription_id, version: row.version }));
+  const rows = await postgres.query<{ subscription_id: string; state: Ending; version: string }>(findEndings, {
+    limit,
+  });
+  return rows.map((row) => ({ subscriptionId: row.subscription_id, state: row.state, version: row.version }));
 }
 
 // Looks whether it is still to be ended in the same snapshot: a delivery accepted after it was enabled is not in that. BETWEEN is
@@ -58,7 +64,7 @@ export const endItems = statement(
   `WITH changed AS (
    UPDATE delivery d SET
      state = ended.state, held_for = NULL, next_at = NULL, process = NULL, generation = d.generation + 1, ended_at = now(),
-     last_error = CASE WHEN ended.state = 'failed' THEN 'the subscription was disabled: its receiver answered 410 Gone'
+     last_error = CASE WHEN ended.state = 'failed' THEN '${subscriptionDisabled}'
        ELSE d.last_error END
    FROM (
      SELECT notification_id, subscription_id,

@@ -13,6 +13,7 @@ import { accept } from '../../src/ledger/accept.js';
 import type { Acceptance, Accepted, HandOut } from '../../src/ledger/acceptance.js';
 import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
 import { Settlements, type Attempt } from '../../src/ledger/settle.service.js';
+import { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
 
 export const toBroker: HandOut = { state: 'queued', process: null };
 
@@ -33,6 +34,7 @@ export interface LedgerRow {
 
 /** The ledger as one process has it, with helpers for tests. */
 export class TestLedger {
+  readonly events = new OperationalEvents();
   readonly settlements: Settlements;
   readonly claims: SendingClaims;
   readonly inHand: DeliveriesInHand;
@@ -44,7 +46,7 @@ export class TestLedger {
     readonly partitions: PartitionKeeper,
     readonly heartbeat: Heartbeat,
   ) {
-    this.settlements = new Settlements(postgres);
+    this.settlements = new Settlements(postgres, this.events);
     this.claims = new SendingClaims(postgres, heartbeat);
     this.inHand = new DeliveriesInHand(postgres, heartbeat, config);
     this.holds = new Holds(postgres);
