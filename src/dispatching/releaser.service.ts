@@ -4,7 +4,14 @@ import { releasedCounted } from '../endpoints/endpoints.metrics.js';
 import { OpenEndpoints } from '../endpoints/open-endpoints.service.js';
 import { planRelease, type ReleasePlan } from '../endpoints/plan-release.js';
 import { Postgres } from '../infra/postgres/postgres.js';
-import { claimLooks, endLook, forgetHeldSubscription, leaveLooks, type Look } from '../ledger/held-subscriptions.js';
+import {
+  claimLooks,
+  endLook,
+  forgetHeldSubscription,
+  leaveLooks,
+  quietSeconds,
+  type Look,
+} from '../ledger/held-subscriptions.js';
 import { freeHeldTooLong } from '../ledger/free-held.js';
 import { release } from '../ledger/release.js';
 import { firstWindow, nextWindow } from '../ledger/release-window.js';
@@ -20,7 +27,7 @@ import { inBatches } from './recovery-rules.js';
 const looksTogether = 64;
 /** Nothing can have been held unseen for this long: no statement may take a tenth of it (see `forgetHeldSubscription`). */
 const forgetAfterMs = 60_000;
-/** Until the next look, where nothing is held, and its row is kept only for a while. */
+/** Until the next look, where nothing is held, and its row is kept only for a while; at first. */
 const idleMs = 1000;
 
 /**
@@ -129,7 +136,7 @@ export class Releaser {
       outstanding: outstanding + count,
       isBacklog: count >= Math.min(plan.limit, plan.window - outstanding),
       rateCredit: plan.rateCredit === null ? null : plan.rateCredit - count,
-      nextLookInMs: isIdle ? idleMs : plan.nextLookInMs,
+      nextLookInMs: isIdle ? idlePauseMs(look) : plan.nextLookInMs,
     });
     if (count === 0) await forgetHeldSubscription(this.postgres, subscriptionId, forgetAfterMs);
     return count;
@@ -148,4 +155,11 @@ export class Releaser {
     if (deliveries.length > 0) await this.enqueuer.enqueue('slow', deliveries, catalogueVersion, queuedAt);
     return released;
   }
+}
+
+/** As long as nothing was held, so that it doubles, up to when the row is forgotten: ten thousand of them cost little. */
+function idlePauseMs({ secondsSinceHeld }: Look): number {
+  if (secondsSinceHeld < quietSeconds) return idleMs;
+  const quietMs = secondsSinceHeld * 1000;
+  return Math.max(idleMs, Math.min(quietMs, forgetAfterMs - quietMs));
 }

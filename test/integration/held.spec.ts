@@ -284,6 +284,58 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     expect(await row()).toBeUndefined();
   });
 
+  it('are looked for less and less often where none was held for a while, until their row goes', async () => {
+    await accept(1, 'endpoint-busy');
+    await look();
+    await settleAll();
+    const pauses: number[] = [];
+    for (const quietSeconds of [1, 9, 11, 25, 50, 58.5]) {
+      await test.sql(`UPDATE held_subscription SET held_at = now() - $1 * interval '1 s'`, [quietSeconds]);
+      expect(await look()).toBe(0);
+      const [next] = await test.sql<{ seconds: number }>(
+        'SELECT extract(epoch FROM look_at - now())::float8 AS seconds FROM held_subscription',
+      );
+      pauses.push(next!.seconds);
+    }
+    // In real time, in which these looks may have been slow.
+    const atMost = [1, 1, 20, 35, 10, 1.5];
+    pauses.forEach((seconds, nr) => expect(seconds).toBeLessThanOrEqual(atMost[nr]!));
+    expect(pauses[2]).toBeGreaterThan(5);
+    expect(pauses[3]).toBeGreaterThan(15);
+    await test.sql(`UPDATE held_subscription SET held_at = now() - interval '61 s'`);
+    await look();
+    expect(await row()).toBeUndefined();
+  });
+
+  it('are looked at soon although none was held for a while, whoever holds one', async () => {
+    const [one] = await accept(1);
+    const quiet = () =>
+      test.sql(
+        `INSERT INTO held_subscription (subscription_id, held_at, look_at)
+         VALUES ($1, now() - interval '30 s', now() + interval '30 s')
+         ON CONFLICT (subscription_id) DO UPDATE SET held_at = EXCLUDED.held_at, look_at = EXCLUDED.look_at`,
+        [subscription],
+      );
+    const hold: (() => Promise<unknown>)[] = [
+      () => test.holds.hold(one!, 'endpoint-busy'),
+      () => accept(1, 'endpoint-parked'),
+    ];
+    for (const holdOne of hold) {
+      await quiet();
+      expect(await releaser.releaseHeld(running)).toBe(0);
+      await holdOne();
+      expect(await releaser.releaseHeld(running)).toBe(1);
+      await settleAll();
+    }
+  });
+
+  it('make no look due where one comes soon anyway: another process may be making it', async () => {
+    await accept(1, 'endpoint-busy');
+    await test.sql(`UPDATE held_subscription SET held_at = now() - interval '6 s', look_at = now() + interval '5 s'`);
+    await accept(1, 'endpoint-busy');
+    expect(await releaser.releaseHeld(running)).toBe(0);
+  });
+
   it('are due when they are no longer worth sending, and a worker ends them', async () => {
     const item = { ...newNotification(0), subscriptionIds: [subscription], expiresAt: Date.now() + hourMs };
     await test.acceptAll([{ ...item, heldFor: new Map([[subscription, 'paused']]) }]);
