@@ -141,8 +141,9 @@ export class PublishService {
     return { id, channel, publisher, body, subscriptionIds, heldFor, inOrder, request, content, notBefore, expiresAt };
   }
 
-  /** Those that may not be sent now. They are committed as held; nearly always there is none. */
+  /** Those that may not be sent now. They are committed as held. */
   private heldFor(subscriptionIds: readonly string[]): ReadonlyMap<string, HeldReason> {
+    if (this.holdRule.isQuiet && !this.subscriptions.isAnyRestrained) return none; // nearly always
     let heldFor: Map<string, HeldReason> | undefined;
     for (const id of subscriptionIds) {
       const reason = this.holdRule.onAcceptance(this.subscriptions.find(id)!);
