@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { Releaser } from '../../src/dispatching/releaser.service.js';
 import { OpenEndpoints } from '../../src/endpoints/open-endpoints.service.js';
+import { systemClock, type Clock } from '../../src/infra/clock.js';
 import type { Delivery, HeldReason } from '../../src/ledger/delivery.js';
 import { freeHeldExpired, freeHeldTooLong } from '../../src/ledger/free-held.js';
 import { forgetHeldSubscription, lookNow, readBacklogs } from '../../src/ledger/held-subscriptions.js';
@@ -34,6 +35,8 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
   let openEndpoints: OpenEndpoints;
   let releaser: Releaser;
   let enqueued: Delivery[];
+  let onPause: () => Promise<void>;
+  const clock: Clock = { now: () => systemClock.now(), pause: () => onPause() };
   let subscription: string;
 
   /** A releaser with a queue that keeps what it is given in `enqueued`. */
@@ -46,7 +49,16 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     for (const lane of lanes) void queue.consume(lane, 1000, keep);
     const enqueuer = new Enqueuer(queue, test.postgres, test.heartbeat);
     const policies = new RetryPolicies(test.postgres, catalogue);
-    return new Releaser(test.postgres, enqueuer, subscriptions, openEndpoints, policies, test.heartbeat, catalogue);
+    return new Releaser(
+      test.postgres,
+      enqueuer,
+      subscriptions,
+      openEndpoints,
+      policies,
+      test.heartbeat,
+      catalogue,
+      clock,
+    );
   };
 
   beforeAll(async () => {
@@ -359,5 +371,21 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     expect(
       await test.sql(`SELECT expires_at <= now() AS expired, last_error FROM delivery WHERE state = 'waiting'`),
     ).toEqual(Array.from({ length: 2 }, () => ({ expired: true, last_error: 'held for long' })));
+  });
+
+  it('of a parked endpoint that have waited for too long are not all due together: others are due, too', async () => {
+    await accept(2300, 'endpoint-parked');
+    await openEndpoints.open(url, 'HTTP 503', 5);
+    const due: number[] = [];
+    onPause = async () => {
+      const [row] = await test.sql<{ count: number }>(
+        `SELECT count(*)::int AS count FROM delivery WHERE state = 'waiting'`,
+      );
+      due.push(row!.count);
+    };
+    const later = jest.spyOn(test.heartbeat, 'ledgerNow').mockReturnValue(Date.now() + 10_000 * hourMs);
+    expect(await releaser.freeHeldTooLong(running)).toBe(2300);
+    later.mockRestore();
+    expect(due).toEqual([1000, 2000]);
   });
 });

@@ -126,7 +126,16 @@ export class ModelProcess {
       events,
       config,
     );
-    this.releaser = new Releaser(postgres, enqueuer, subscriptions, this.openEndpoints, policies, heartbeat, catalogue);
+    this.releaser = new Releaser(
+      postgres,
+      enqueuer,
+      subscriptions,
+      this.openEndpoints,
+      policies,
+      heartbeat,
+      catalogue,
+      clock,
+    );
   }
 
   static async start(number: number, around: Surroundings): Promise<ModelProcess> {
