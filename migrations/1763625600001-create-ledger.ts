@@ -114,7 +114,8 @@ export class CreateLedger1763625600001 implements MigrationInterface {
       );
       CREATE INDEX held_subscription_look ON held_subscription (look_at);
 
-      -- Endpoints in trouble: an origin that does not answer, or a callback URL that answers with errors. Their deliveries are held.
+      -- Endpoints in trouble: an origin that does not answer, or a callback URL that answers with errors,
+      -- or not at all while its origin does. Their deliveries are held.
       CREATE TABLE endpoint (
         -- the origin, or the callback URL
         address     text PRIMARY KEY,

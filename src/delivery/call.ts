@@ -11,29 +11,41 @@ const keptBytes = 4096;
 const readBytes = 262_144;
 /** Nor is one that takes longer than this after the head. */
 const bodyWithinMs = 1000;
-/** Bodies that are read on after the answer was told, at most: each keeps a connection busy that no window counts. */
-const mostReadOn = 64;
+/**
+ * Bodies that are read on after the answer was told, at most: each keeps a connection busy that no window counts. An origin has no
+ * more of them than it leaves to others, so that one whose bodies drip costs no other one its connections.
+ */
+const mostReadOn = 128;
 
 /** The calls of a process that are not over. */
 export class OpenCalls {
   private readonly calls = new Set<Call>();
   private readOn = 0;
+  private readonly readOnOf = new Map<string, number>();
 
-  open(timeoutMs: number, resolve: (response: WebhookResponse) => void): Call {
-    const call = new Call(timeoutMs, resolve, this);
+  /** @param origin to which it goes */
+  open(origin: string, timeoutMs: number, resolve: (response: WebhookResponse) => void): Call {
+    const call = new Call(origin, timeoutMs, resolve, this);
     this.calls.add(call);
     return call;
   }
 
   /** The answer of a call was told. @returns whether the rest of its body may be read */
-  tellEarly(): boolean {
+  tellEarly({ origin }: Call): boolean {
+    const before = this.readOnOf.get(origin) ?? 0;
+    const mayReadOn = before < mostReadOn - this.readOn;
     this.readOn++;
-    return this.readOn <= mostReadOn;
+    this.readOnOf.set(origin, before + 1);
+    return mayReadOn;
   }
 
   close(call: Call, wasToldEarly: boolean): void {
     this.calls.delete(call);
-    if (wasToldEarly) this.readOn--;
+    if (!wasToldEarly) return;
+    this.readOn--;
+    const left = this.readOnOf.get(call.origin)! - 1;
+    if (left > 0) this.readOnOf.set(call.origin, left);
+    else this.readOnOf.delete(call.origin);
   }
 
   endOverdue(): void {
@@ -71,6 +83,7 @@ export class Call {
   private cut: () => void = () => {};
 
   constructor(
+    readonly origin: string,
     private readonly timeoutMs: number,
     private readonly resolve: (response: WebhookResponse) => void,
     private readonly open: OpenCalls,
@@ -154,7 +167,7 @@ export class Call {
     this.tellAnswer();
     this.wasToldEarly = true;
     this.deadline = performance.now() + bodyWithinMs;
-    if (!this.open.tellEarly()) this.end();
+    if (!this.open.tellEarly(this)) this.end();
   }
 
   private end(): void {

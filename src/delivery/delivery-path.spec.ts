@@ -101,17 +101,7 @@ async function play(guarantee: DeliveryGuarantee): Promise<{ frames: string[]; s
         reporter,
         config,
       ),
-      new DeliveryRecords(
-        systemClock,
-        { settle } as unknown as Settlements,
-        none,
-        claims,
-        inHand,
-        none,
-        none,
-        turns,
-        config,
-      ),
+      new DeliveryRecords(systemClock, { settle } as unknown as Settlements, none, claims, inHand, none, turns, config),
     );
     const queue = new InProcessDeliveryQueue('process', 10);
     const bodies = new LargeBodies(new Map(), new Semaphore(1), () => Promise.resolve(undefined));

@@ -6,7 +6,6 @@ import type { Delivery, HeldReason } from '../ledger/delivery.js';
 import { Holds } from '../ledger/hold.service.js';
 import { DeliveriesInHand } from '../ledger/keep-in-hand.service.js';
 import { Settlements, type Outcome } from '../ledger/settle.service.js';
-import { OperationalEvents } from '../operational-events/operational-events.service.js';
 import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
 import { heldCounted } from './delivery.counters.js';
 import { Turns } from './turns.service.js';
@@ -25,7 +24,6 @@ export class DeliveryRecords {
     private readonly claims: SendingClaims,
     private readonly inHand: DeliveriesInHand,
     private readonly subscriptions: SubscriptionsService,
-    private readonly events: OperationalEvents,
     private readonly turns: Turns,
     { settings }: Config,
   ) {
@@ -38,10 +36,6 @@ export class DeliveryRecords {
     await untilItWorks(() => this.settlements.settle(settlement), this.clock, stopping);
     const { state, attempt } = outcome;
     if (state !== 'waiting') this.turns.passOn(delivery);
-    if (state === 'failed' || state === 'expired' || state === 'unknown') {
-      const reason = attempt?.error ?? null;
-      this.events.report({ event: 'delivery.dead', notificationId, subscriptionId, state, reason });
-    }
     // 410: nothing more should ever be sent there (Standard Webhooks; RFC 9110 §15.5.11).
     if (attempt?.status === 410 && this.goneIsFinal) await this.disable(subscriptionId);
   }

@@ -40,7 +40,7 @@ export class HttpWebhookClient extends WebhookClient {
   post(request: WebhookRequest): Promise<WebhookResponse> {
     const target = this.targetOf(request.url);
     return new Promise((resolve) => {
-      const call = this.calls.open(request.timeoutMs, resolve);
+      const call = this.calls.open(target?.origin ?? request.url, request.timeoutMs, resolve);
       if (!target) call.fail('the callback URL is not valid', true);
       else if (target.isRefused) call.fail('the address is not one callbacks may use', true);
       else this.send(call, target, request);

@@ -21,6 +21,8 @@ export interface NotedWork<Noted> {
   read: (postgres: Postgres, limit: number, after: string | null) => Promise<Noted[]>;
   /** Frees or ends some of its deliveries. @returns how many */
   work: (postgres: Postgres, noted: Noted, limit: number) => Promise<number>;
+  /** It freed or ended so many for the subscription, also where it then failed. */
+  worked?: (noted: Noted, count: number) => void;
   /** All is done, as far as the ledger finds it so. */
   forget: (postgres: Postgres, noted: Noted) => Promise<void>;
 }
@@ -31,7 +33,7 @@ export interface NotedWork<Noted> {
  * @returns how many deliveries it freed or ended
  */
 export async function doNoted<Noted extends { subscriptionId: string }>(
-  { read, work, forget }: NotedWork<Noted>,
+  { read, work, worked, forget }: NotedWork<Noted>,
   postgres: Postgres,
   stopping: AbortSignal,
 ): Promise<number> {
@@ -40,7 +42,18 @@ export async function doNoted<Noted extends { subscriptionId: string }>(
   for (;;) {
     const page: Noted[] = await read(postgres, subscriptionsTogether, after);
     for (const noted of page) {
-      total += await inBatches((limit) => work(postgres, noted, limit), stopping);
+      let count = 0;
+      const someMore = async (limit: number): Promise<number> => {
+        const some = await work(postgres, noted, limit);
+        count += some;
+        return some;
+      };
+      try {
+        await inBatches(someMore, stopping);
+      } finally {
+        worked?.(noted, count);
+      }
+      total += count;
       if (stopping.aborted) return total;
       await forget(postgres, noted);
     }

@@ -1,8 +1,14 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { dropHeld, forgetDrop, readDrops } from '../ledger/drop-held.js';
-import { endDeliveries, forgetEnding, readEndings } from '../ledger/end-of-subscription.js';
+import {
+  endDeliveries,
+  forgetEnding,
+  readEndings,
+  subscriptionDisabled,
+  type NotedEnding,
+} from '../ledger/end-of-subscription.js';
 import { forgetOrderEnding, freeLine, readOrderEndings } from '../ledger/end-of-order.js';
-import { endSending } from '../ledger/end-sending.js';
+import { endSending, sendingEnded } from '../ledger/end-sending.js';
 import { freeHeldExpired } from '../ledger/free-held.js';
 import { freeAfterLease } from '../ledger/free-after-lease.js';
 import { freeOfDeadProcesses } from '../ledger/free-of-dead-processes.js';
@@ -49,20 +55,24 @@ export function recoveryRules(postgres: Postgres, position: QueuePosition, event
       run: (stopping) =>
         inBatches(async (limit) => {
           const ended = await endSending(postgres, limit);
-          for (const key of ended)
-            events.report({
-              event: 'delivery.dead',
-              ...key,
-              state: 'unknown',
-              reason: 'its worker did not report what came of it',
-            });
+          events.reportDead(ended.map((key) => ({ ...key, state: 'unknown', reason: sendingEnded })));
           return ended.length;
         }, stopping),
     },
     {
       // A subscription was deleted or disabled; the transaction that did so left its deliveries to this rule.
       name: 'subscription-ended',
-      run: (stopping) => doNoted({ read: readEndings, work: endDeliveries, forget: forgetEnding }, postgres, stopping),
+      run: (stopping) =>
+        doNoted(
+          {
+            read: readEndings,
+            work: endDeliveries,
+            worked: (ending, count) => reportEnded(events, ending, count),
+            forget: forgetEnding,
+          },
+          postgres,
+          stopping,
+        ),
     },
     {
       // It ended without a worker, or the worker did not come to pass its turn on: others about the same object wait for that.
@@ -112,4 +122,11 @@ export function recoveryRules(postgres: Postgres, position: QueuePosition, event
       },
     },
   ];
+}
+
+/** As one: there may be a million. */
+function reportEnded(events: OperationalEvents, { subscriptionId, state }: NotedEnding, count: number): void {
+  if (state !== 'failed' || count === 0) return;
+  const reason = subscriptionDisabled;
+  events.report({ event: 'delivery.dead', notificationId: null, subscriptionId, state, reason, count });
 }

@@ -3,9 +3,17 @@ import { Catalogue } from '../catalogue/catalogue.service.js';
 import { releasedCounted } from '../endpoints/endpoints.metrics.js';
 import { OpenEndpoints } from '../endpoints/open-endpoints.service.js';
 import { planRelease, type ReleasePlan } from '../endpoints/plan-release.js';
+import { Clock } from '../infra/clock.js';
 import { Postgres } from '../infra/postgres/postgres.js';
-import { claimLooks, endLook, forgetHeldSubscription, leaveLooks, type Look } from '../ledger/held-subscriptions.js';
-import { freeHeldTooLong } from '../ledger/free-held.js';
+import {
+  claimLooks,
+  endLook,
+  forgetHeldSubscription,
+  leaveLooks,
+  quietSeconds,
+  type Look,
+} from '../ledger/held-subscriptions.js';
+import { freeHeldTooLong, type HeldTooLong } from '../ledger/free-held.js';
 import { release } from '../ledger/release.js';
 import { firstWindow, nextWindow } from '../ledger/release-window.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
@@ -20,7 +28,10 @@ import { inBatches } from './in-batches.js';
 const looksTogether = 64;
 /** Nothing can have been held unseen for this long: no statement may take a tenth of it (see `forgetHeldSubscription`). */
 const forgetAfterMs = 60_000;
-/** Until the next look, where nothing is held, and its row is kept only for a while. */
+/** Of deliveries that were held for too long; and the pause after them. */
+const endedTogether = 1000;
+const endingPauseMs = 500;
+/** Until the next look, where nothing is held, and its row is kept only for a while; at first. */
 const idleMs = 1000;
 
 /**
@@ -37,6 +48,7 @@ export class Releaser {
     private readonly retryPolicies: RetryPolicies,
     private readonly heartbeat: Heartbeat,
     private readonly catalogue: Catalogue,
+    private readonly clock: Clock,
   ) {}
 
   /** Makes all looks that are due. @returns how many deliveries were released */
@@ -64,10 +76,20 @@ export class Releaser {
 
   /**
    * Deliveries of parked endpoints that were held for as long as their retry policy would have gone on trying are no longer worth
-   * sending: they are due, and a worker ends them as expired.
+   * sending: they are due, and a worker ends them as expired. A million may be, all at once: no more of them are due together than
+   * workers end beside what else is due.
    */
   async freeHeldTooLong(stopping: AbortSignal): Promise<number> {
     let total = 0;
+    let together = 0;
+    const freeSome = async (tooLong: HeldTooLong, limit: number) => {
+      const freed = await freeHeldTooLong(this.postgres, tooLong, limit);
+      together += freed;
+      if (together < endedTogether) return freed;
+      together = 0;
+      await this.clock.pause(endingPauseMs, stopping);
+      return freed;
+    };
     for (const { id: subscriptionId, callbackUrl, pausedAt } of await this.parkable()) {
       const endpoint = this.openEndpoints.of(callbackUrl);
       if (pausedAt || !endpoint) continue;
@@ -78,7 +100,7 @@ export class Releaser {
       if (openedAt.getTime() > heldBefore) continue;
       const reason = `held for ${formatDuration(longestSeconds)}: its endpoint ${address} is parked since ${openedAt.toISOString()}: ${why}`;
       const tooLong = { subscriptionId, heldBefore, reason };
-      total += await inBatches((limit) => freeHeldTooLong(this.postgres, tooLong, limit), stopping);
+      total += await inBatches((limit) => freeSome(tooLong, limit), stopping);
     }
     return total;
   }
@@ -129,7 +151,7 @@ export class Releaser {
       outstanding: outstanding + count,
       isBacklog: count >= Math.min(plan.limit, plan.window - outstanding),
       rateCredit: plan.rateCredit === null ? null : plan.rateCredit - count,
-      nextLookInMs: isIdle ? idleMs : plan.nextLookInMs,
+      nextLookInMs: isIdle ? idlePauseMs(look) : plan.nextLookInMs,
     });
     if (count === 0) await forgetHeldSubscription(this.postgres, subscriptionId, forgetAfterMs);
     return count;
@@ -147,4 +169,11 @@ export class Releaser {
     await this.enqueuer.enqueueAll(released);
     return released;
   }
+}
+
+/** As long as nothing was held, so that it doubles, up to when the row is forgotten: ten thousand of them cost little. */
+function idlePauseMs({ secondsSinceHeld }: Look): number {
+  if (secondsSinceHeld < quietSeconds) return idleMs;
+  const quietMs = secondsSinceHeld * 1000;
+  return Math.max(idleMs, Math.min(quietMs, forgetAfterMs - quietMs));
 }

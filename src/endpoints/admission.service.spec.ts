@@ -11,6 +11,7 @@ import { HoldRule } from './hold-rule.service.js';
 import type { OpenEndpoints } from './open-endpoints.service.js';
 import { originOf } from './origin.js';
 import type { Place } from './room.js';
+import type { Rooms } from './rooms.js';
 import { well, type Verdict } from './verdict.js';
 
 Logger.overrideLogger(false);
@@ -24,6 +25,8 @@ describe('admission', () => {
   let nowMs: number;
   let opened: Map<string, unknown[]>;
   let closed: string[];
+  /** It has asked for more time. */
+  let staysOpen: boolean;
   let failing: Error | undefined;
   let nextProbeAt: Date;
   /** How many probes were claimed, and whether it is given. */
@@ -39,6 +42,7 @@ describe('admission', () => {
     count = 0;
     opened = new Map();
     closed = [];
+    staysOpen = false;
     failing = undefined;
     nextProbeAt = new Date(1e15);
     claims = 0;
@@ -57,6 +61,7 @@ describe('admission', () => {
         return Promise.resolve();
       },
       close: (address: string) => {
+        if (staysOpen) return Promise.resolve(false);
         opened.delete(address);
         closed.push(address);
         return Promise.resolve(true);
@@ -117,10 +122,46 @@ describe('admission', () => {
   });
 
   it('counts an error that was answered as a sign of life of the origin', async () => {
-    await sendMany(4, unanswered);
+    const fourOf = async (path: string) => {
+      for (let nr = 0; nr < 4; nr++) await send(unanswered, delivery(), origin + path);
+    };
+    await fourOf('/one');
     await send(troubled());
-    await sendMany(4, unanswered);
+    await fourOf('/other');
     expect(opened.size).toBe(0);
+  });
+
+  it('parks the URL alone when it is not answered and others of its origin are meanwhile', async () => {
+    for (let nr = 0; nr < 4; nr++) {
+      await send(unanswered);
+      await send(well, delivery(), `${origin}/other`);
+    }
+    expect(opened.size).toBe(0);
+    await send(unanswered);
+    expect([...opened]).toEqual([[url, ['ECONNRESET', 5, undefined]]]);
+    expect(await send(well)).toBe('endpoint-parked');
+    expect(await send(well, delivery(), `${origin}/other`)).toBe('sent');
+    await send(unanswered, delivery(true));
+    expect([...opened.keys()]).toEqual([url]);
+  });
+
+  it('parks no URL for a delivery that is alone, however often it is not answered', async () => {
+    const alone = delivery();
+    for (let nr = 0; nr < 20; nr++) {
+      await send(unanswered, alone);
+      await send(well, delivery(), `${origin}/other`);
+    }
+    expect(opened.size).toBe(0);
+  });
+
+  it('parks the origin, and not its URLs as well, when nothing of it is answered', async () => {
+    for (const path of ['/a', '/b', '/c', '/a', '/a']) await send(unanswered, delivery(), origin + path);
+    expect([...opened.keys()]).toEqual([origin]);
+    for (let nr = 0; nr < 5; nr++) {
+      await send(unanswered, delivery(true), `${origin}/a`); // probes
+      nowMs += 500;
+    }
+    expect([...opened.keys()]).toEqual([origin]);
   });
 
   it('counts nothing that was no call, or that we ended', async () => {
@@ -184,6 +225,18 @@ describe('admission', () => {
     expect(await send(well, delivery(true))).toBe('sent');
     expect(closed).toEqual([origin]);
     expect(await send(well)).toBe('sent');
+  });
+
+  it('starts slowly where it was closed, and not where the ledger has kept it open', async () => {
+    const startSlowly = jest.spyOn(Reflect.get(admission, 'rooms') as Rooms, 'startSlowly');
+    await sendMany(5, unanswered);
+    staysOpen = true;
+    await send(well, delivery(true));
+    expect(startSlowly).not.toHaveBeenCalled();
+    staysOpen = false;
+    nowMs += 500;
+    await send(well, delivery(true));
+    expect(startSlowly.mock.calls).toEqual([[origin]]);
   });
 
   it('closes the origin, not the URL, when the answer to a probe is an error', async () => {

@@ -89,10 +89,10 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
     this.rooms.leave(place, verdict, durationMs);
     const { url, origin } = place.room;
     if (verdict.kind === 'none') return;
-    if (verdict.kind === 'unanswered') return this.failed(origin.address, verdict.reason, delivery);
+    if (verdict.kind === 'unanswered') return this.unanswered(place, verdict.reason, delivery);
     this.breakers.succeeded(origin.address);
     if (verdict.kind === 'well') this.breakers.succeeded(url);
-    else this.failed(url, verdict.reason, delivery, verdict.askedDelayMs);
+    else this.troubled(url, verdict, delivery);
     const open = this.openEndpoints.of(url);
     // Any answer shows that the origin is well. Of a URL only its probe counts: a call that began before it was parked may end well
     // although it has asked meanwhile to be left alone.
@@ -119,7 +119,7 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
   private tick(): void {
     for (const { address, calls } of this.rooms.tick()) {
       const reason = `none of ${calls} calls was answered, and the last answer came more than 2 s ago`;
-      if (!this.openEndpoints.of(address)) this.open(address, reason, calls);
+      this.openIfClosed(address, reason, calls);
     }
     inLineGauge.set(this.rooms.inLine);
     for (const address of this.probedAt.keys()) if (!this.isProbed(address)) this.probedAt.delete(address);
@@ -165,10 +165,30 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
     return place;
   }
 
-  private failed(address: string, reason: string, delivery: DeliveryKey, askedDelayMs = 0): void {
-    const failures = this.breakers.failed(address, `${delivery.notificationId}/${delivery.subscriptionId}`);
-    if (askedDelayMs > 0) this.open(address, reason, failures ?? 1, askedDelayMs);
-    else if (failures !== undefined && !this.openEndpoints.of(address)) this.open(address, reason, failures);
+  /**
+   * It counts for both. Where the URL has more failures in a row than its origin, the host has answered since the first of them: so
+   * the host is well, and the URL alone hangs.
+   */
+  private unanswered({ room: { url, origin } }: Place, reason: string, delivery: DeliveryKey): void {
+    const ofOrigin = this.failed(origin.address, delivery);
+    const ofUrl = this.failed(url, delivery);
+    if (ofOrigin !== undefined) this.openIfClosed(origin.address, reason, ofOrigin);
+    else if (ofUrl !== undefined) this.openIfClosed(url, reason, ofUrl);
+  }
+
+  private troubled(url: string, verdict: Verdict & { kind: 'troubled' }, delivery: DeliveryKey): void {
+    const { reason, askedDelayMs = 0 } = verdict;
+    const failures = this.failed(url, delivery);
+    if (askedDelayMs > 0) this.open(url, reason, failures ?? 1, askedDelayMs);
+    else if (failures !== undefined) this.openIfClosed(url, reason, failures);
+  }
+
+  private failed(address: string, { notificationId, subscriptionId }: DeliveryKey): number | undefined {
+    return this.breakers.failed(address, `${notificationId}/${subscriptionId}`);
+  }
+
+  private openIfClosed(address: string, reason: string, failures: number): void {
+    if (!this.openEndpoints.of(address)) this.open(address, reason, failures);
   }
 
   private open(address: string, reason: string, failures: number, firstProbeInMs?: number): void {
@@ -180,8 +200,8 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
 
   private close(address: string): void {
     this.change(address, async () => {
-      await this.openEndpoints.close(address, 'probe');
-      this.rooms.startSlowly(address);
+      // It stays open where it has asked for more time meanwhile, or another worker was faster.
+      if (await this.openEndpoints.close(address, 'probe')) this.rooms.startSlowly(address);
     });
   }
 

@@ -23,7 +23,7 @@ export const endpointListOutput = z
           address: z
             .string()
             .describe(
-              'An origin (`https://host:port`) that does not answer, or a callback URL that answers with errors.',
+              'An origin (`https://host:port`) that does not answer, or a callback URL that answers with errors, or not at all while its origin does.',
             ),
           reason: z.string(),
           openedAt: z.iso.datetime().describe('Since then its deliveries are held.'),

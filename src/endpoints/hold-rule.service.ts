@@ -8,6 +8,11 @@ import { OpenEndpoints } from './open-endpoints.service.js';
 export class HoldRule {
   constructor(private readonly openEndpoints: OpenEndpoints) {}
 
+  /** Of what is being accepted only that is held which is for a subscription that is paused or has a rate. */
+  get isQuiet(): boolean {
+    return this.openEndpoints.isQuiet;
+  }
+
   /**
    * For a delivery that is being accepted. It is held by the statement that accepts it, and a dispatcher releases it.
    */

@@ -32,16 +32,18 @@ export class KnownRooms {
     let room = this.rooms.get(key);
     // With another limit it is another room. The calls that are open in the former one end by themselves.
     if (room?.most !== most) {
+      room?.origin.rooms.delete(room);
       room = new Room(callbackUrl, this.originOf(callbackUrl), most);
+      room.origin.rooms.add(room);
       this.rooms.set(key, room);
     }
     room.askedAt = now;
     return room;
   }
 
-  /** Those of an endpoint. */
-  at(address: string): Room[] {
-    return [...this.rooms.values()].filter((room) => leadsTo(room, address));
+  /** That of an endpoint, or of its URL. */
+  originAt(address: string): Origin | undefined {
+    return this.origins.get(originOf(address));
   }
 
   /** An endpoint that is not used for so long that it has to prove itself anew is forgotten. */
@@ -50,8 +52,10 @@ export class KnownRooms {
     this.sweptAt = now;
     const used = new Set<Origin>();
     for (const [key, room] of this.rooms) {
-      if (room.isIdle && now - room.askedAt > provenMs) this.rooms.delete(key);
-      else used.add(room.origin);
+      if (room.isIdle && now - room.askedAt > provenMs) {
+        this.rooms.delete(key);
+        room.origin.rooms.delete(room);
+      } else used.add(room.origin);
     }
     for (const [address, origin] of this.origins) {
       if (!used.has(origin) && origin.window.open === 0) this.origins.delete(address);

@@ -63,6 +63,11 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy {
     return this.byAddress.size > 0;
   }
 
+  /** No endpoint is open, and no subscription has a backlog. */
+  get isQuiet(): boolean {
+    return this.byAddress.size === 0 && this.backlogs.size === 0;
+  }
+
   list(): OpenEndpoint[] {
     return [...this.byAddress.values()];
   }

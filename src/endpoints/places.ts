@@ -58,8 +58,12 @@ export class Places {
    * it is well.
    */
   hasShare(room: Room): boolean {
-    if (room.isProven) return true;
-    if (room.origin.window.open === 0) return this.unproven < this.firstCallsShare;
-    return this.unproven < (room.overdue > 0 ? this.unprovenShare / 2 : this.unprovenShare);
+    return room.isProven || this.unproven < this.shareOf(room);
+  }
+
+  /** How many places the unproven may have for this one, which is not proven, to get another. */
+  shareOf(room: Room): number {
+    if (room.origin.window.open === 0) return this.firstCallsShare;
+    return room.overdue > 0 ? this.unprovenShare / 2 : this.unprovenShare;
   }
 }

@@ -25,6 +25,7 @@ export interface Waiting {
 /** Scheme, host and port. What hangs is a host, so all its URLs share a window. */
 export class Origin {
   readonly window: Window;
+  readonly rooms = new Set<Room>();
   /** Its rooms with deliveries in line, in turns. */
   readonly withLine = new Set<Room>();
   /** Calls under way. */

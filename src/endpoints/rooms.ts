@@ -3,6 +3,7 @@ import { KnownRooms, leadsTo, type Destination } from './known-rooms.js';
 import { Places } from './places.js';
 import { shortestOverdueMs, type Origin, type Place, type Room } from './room.js';
 import { RunningTime } from './running-time.js';
+import { ShortOrigins } from './short-origins.js';
 import { none, type Verdict } from './verdict.js';
 
 /** In line, for each call that may be open: a burst to a quick endpoint is through before anything is held. */
@@ -47,8 +48,7 @@ export class Rooms {
   private readonly withLine = new Set<Room>();
   /** Origins whose turn comes when a place is free, the next one first. */
   private readonly ready = new Set<Origin>();
-  /** Origins with room for a call of an unproven endpoint, for which the unproven have no place. */
-  private readonly short = new Set<Origin>();
+  private readonly short = new ShortOrigins();
   /** Origins with room for a call, that have as many places as are free. */
   private readonly crowded = new Set<Origin>();
   /** Calls under way, the oldest first. */
@@ -91,7 +91,7 @@ export class Rooms {
       this.waiting++;
       this.withLine.add(room);
       room.origin.withLine.add(room);
-      this.ready.add(room.origin);
+      this.mayBeReady(room.origin);
       this.serve();
     });
   }
@@ -132,15 +132,12 @@ export class Rooms {
     if (origin.calling === 0) origin.silentSince = undefined;
     else if (isAnswered) origin.silentSince = now;
     this.places.judge(room, now);
-    if (this.places.unproven < unprovenBefore) {
-      for (const each of this.short) this.ready.add(each);
-      this.short.clear();
+    // As many as now have their share take turns with the others.
+    for (let freed = unprovenBefore - this.places.unproven; freed > 0; freed--) {
+      const short = this.short.take(unprovenBefore - freed);
+      if (short) this.ready.add(short);
     }
-    if (origin.withLine.size > 0) {
-      this.short.delete(origin);
-      this.crowded.delete(origin);
-      this.ready.add(origin);
-    }
+    this.mayBeReady(origin);
     this.serve();
   }
 
@@ -179,7 +176,8 @@ export class Rooms {
 
   /** Holds all that waits in the lines of an endpoint; without an address, in all. */
   turnAway(reason: HeldReason, address?: string): void {
-    for (const room of [...this.withLine]) {
+    const withLine = address === undefined ? this.withLine : (this.known.originAt(address)?.withLine ?? []);
+    for (const room of [...withLine]) {
       if (address === undefined || leadsTo(room, address)) this.answer(room, room.line.splice(0), reason);
     }
   }
@@ -192,11 +190,12 @@ export class Rooms {
 
   /** It has recovered: its window is again as at first. That of the origin stays, where only a URL of it has recovered. */
   startSlowly(address: string): void {
-    for (const { origin, window } of this.known.at(address)) {
-      window.startSlowly();
-      if (origin.address === address) origin.window.startSlowly();
-    }
-    this.serveAll();
+    const origin = this.known.originAt(address);
+    if (!origin) return;
+    for (const room of origin.rooms) if (leadsTo(room, address)) room.window.startSlowly();
+    if (origin.address === address) origin.window.startSlowly();
+    this.mayBeReady(origin);
+    this.serve();
   }
 
   /** Resolves when every place has been given back. */
@@ -220,7 +219,7 @@ export class Rooms {
   /** Gives free places to those that wait, origin by origin. */
   private serve(): void {
     while (this.places.free > 0) {
-      const origin = this.ready.values().next().value;
+      const origin = this.ready.values().next().value ?? this.short.take(this.places.unproven);
       if (!origin) return;
       this.ready.delete(origin);
       const room = this.nextOf(origin);
@@ -232,15 +231,17 @@ export class Rooms {
     }
   }
 
-  private serveAll(): void {
-    for (const { origin } of this.withLine) this.ready.add(origin);
-    this.short.clear();
-    this.serve();
+  /** Something has changed for it: its turn will tell. */
+  private mayBeReady(origin: Origin): void {
+    if (origin.withLine.size === 0) return;
+    this.short.delete(origin);
+    this.crowded.delete(origin);
+    this.ready.add(origin);
   }
 
   /** The room of an origin whose turn it is; it then comes last. */
   private nextOf(origin: Origin): Room | undefined {
-    let isShort = false;
+    let share = 0;
     if (!origin.window.hasRoom) return undefined;
     if (!this.places.suffice(origin)) {
       this.crowded.add(origin);
@@ -248,15 +249,14 @@ export class Rooms {
     }
     for (const room of origin.withLine) {
       if (!room.window.hasRoom) continue;
-      if (!this.places.hasShare(room)) {
-        isShort = true;
-        continue;
+      if (this.places.hasShare(room)) {
+        origin.withLine.delete(room);
+        origin.withLine.add(room);
+        return room;
       }
-      origin.withLine.delete(room);
-      origin.withLine.add(room);
-      return room;
+      share = Math.max(share, this.places.shareOf(room));
     }
-    if (isShort) this.short.add(origin);
+    if (share > 0) this.short.add(origin, share);
     return undefined;
   }
 

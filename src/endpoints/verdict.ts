@@ -4,7 +4,7 @@ export type Verdict =
   | { kind: 'well' }
   /** 429 or 5xx: the URL is in trouble, and its origin is well. `askedDelayMs`: of a `Retry-After` on 429 or 503. */
   | { kind: 'troubled'; reason: string; askedDelayMs: number | undefined }
-  /** Timeout, refused, reset, or nonsense: the origin is in trouble. */
+  /** Timeout, refused, reset, or nonsense: the origin is in trouble, or the URL alone if others of its origin are answered. */
   | { kind: 'unanswered'; reason: string }
   /** There was no call, or we ended it ourselves. */
   | { kind: 'none' };

@@ -10,6 +10,7 @@ import {
 } from './acceptance.js';
 import { decideRefused, type Refusal } from './decide-refused.js';
 import type { HeldReason } from './delivery.js';
+import { lookSoon } from './held-subscriptions.js';
 import { liningUp, nextPlace } from './line-up.js';
 import { current, found, mayWrite, readFound, type Deadline, type Found } from './may-write.js';
 import { numbered, type Numbered } from './numbered.js';
@@ -167,7 +168,7 @@ const insertOnTerms = statement(
       WHERE h.subscription_id = placed.subscription_id AND h.held_at > now() - interval '${refreshSeconds} s'
     )
     ORDER BY subscription_id
-    ON CONFLICT (subscription_id) DO UPDATE SET held_at = now()
+    ON CONFLICT (subscription_id) DO UPDATE SET held_at = now(), look_at = ${lookSoon}
   )
   SELECT ${found},
     ARRAY(SELECT id FROM repeated)::text[] AS repeated,

@@ -16,6 +16,9 @@ import { notedIn } from './noted.js';
 /** What becomes of the deliveries: `cancelled` when the subscription was deleted, `failed` when it was disabled. */
 export type Ending = 'cancelled' | 'failed';
 
+/** For the operator who finds them failed. */
+export const subscriptionDisabled = 'the subscription was disabled: its receiver answered 410 Gone';
+
 /** Runs in the transaction that deletes or disables the subscription, which has that version of the catalogue. */
 export async function noteEnding(
   manager: EntityManager,
@@ -38,10 +41,11 @@ export async function withdrawEnding(manager: EntityManager, subscriptionId: str
 /** A subscription whose deliveries are to be ended. */
 export interface NotedEnding {
   subscriptionId: string;
+  state: Ending;
   version: string;
 }
 
-export const findEndings = notedIn('subscriptions-ending', 'subscription_ending', 'version');
+export const findEndings = notedIn('subscriptions-ending', 'subscription_ending', 'state, version');
 
 /** Subscriptions whose deliveries are still to be ended, some of them if there are many. */
 export async function readEndings(
@@ -49,8 +53,11 @@ export async function readEndings(
   limit: number,
   after: string | null = null,
 ): Promise<NotedEnding[]> {
-  const rows = await postgres.query<{ subscription_id: string; version: string }>(findEndings, { limit, after });
-  return rows.map((row) => ({ subscriptionId: row.subscription_id, version: row.version }));
+  const rows = await postgres.query<{ subscription_id: string; state: Ending; version: string }>(findEndings, {
+    limit,
+    after,
+  });
+  return rows.map((row) => ({ subscriptionId: row.subscription_id, state: row.state, version: row.version }));
 }
 
 // Looks whether it is still to be ended in the same snapshot: a delivery accepted after it was enabled is not in that. BETWEEN is
@@ -60,7 +67,7 @@ export const endItems = statement(
   `WITH changed AS (
    UPDATE delivery d SET
      state = ended.state, held_for = NULL, next_at = NULL, process = NULL, generation = d.generation + 1, ended_at = now(),
-     last_error = CASE WHEN ended.state = 'failed' THEN 'the subscription was disabled: its receiver answered 410 Gone'
+     last_error = CASE WHEN ended.state = 'failed' THEN '${subscriptionDisabled}'
        ELSE d.last_error END
    FROM (
      SELECT notification_id, subscription_id,

@@ -4,11 +4,13 @@ import { deadProcesses } from '../liveness/heartbeat.service.js';
 import { keyOf, sameDelivery, type DeliveryKey, type KeyRow } from './delivery.js';
 import { unknownCounted } from './ledger.counters.js';
 
+/** For the operator who finds one unknown. */
+export const sendingEnded = 'the worker ended, or could not report, after it had the right to send';
+
 export const endItems = statement(
   'end-sending',
   `UPDATE delivery d SET
-     state = 'unknown', held_for = NULL, next_at = NULL, process = NULL, ended_at = now(),
-     last_error = 'the worker ended, or could not report, after it had the right to send'
+     state = 'unknown', held_for = NULL, next_at = NULL, process = NULL, ended_at = now(), last_error = '${sendingEnded}'
    FROM (
      SELECT notification_id, subscription_id FROM delivery
      WHERE state = 'sending' AND (next_at <= now() OR process = ANY (${deadProcesses}))

@@ -37,16 +37,22 @@ export const freeTooLongItems = statement(
    WHERE ${sameDelivery('freed')}`,
 );
 
+export interface HeldTooLong {
+  subscriptionId: string;
+  /** Milliseconds since 1970, by Postgres' clock. */
+  heldBefore: number;
+  /** For the operator who finds them expired. */
+  reason: string;
+}
+
 /**
  * Those of a subscription that have been held since before that time, without a call, are no longer worth sending, and
  * due at once. A delivery is not accepted after it was held, so by its id the index leads to them.
- * @param heldBefore milliseconds since 1970, by Postgres' clock
- * @param reason for the operator who finds them expired
  * @returns how many
  */
 export async function freeHeldTooLong(
   postgres: Postgres,
-  { subscriptionId, heldBefore, reason }: { subscriptionId: string; heldBefore: number; reason: string },
+  { subscriptionId, heldBefore, reason }: HeldTooLong,
   limit: number,
 ): Promise<number> {
   return postgres.affected(freeTooLongItems, {

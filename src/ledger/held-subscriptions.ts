@@ -8,6 +8,13 @@ import { statement } from '../infra/postgres/statement.js';
  * forgotten.
  */
 
+/** Where nothing is held, and nothing was for this long, looks may be far apart: the statement that holds one again makes one due. */
+export const quietSeconds = 10;
+
+/** Of `held_subscription s`, for a statement that holds a delivery: `look_at`. */
+export const lookSoon = `CASE WHEN s.held_at < now() - interval '${quietSeconds} s' THEN LEAST(s.look_at, now())
+        ELSE s.look_at END`;
+
 /** A subscription that a dispatcher looks at now. */
 export interface Look {
   subscriptionId: string;
@@ -18,6 +25,8 @@ export interface Look {
   /** Calls that its rate allowed and that were not used, when it was reckoned last, and the seconds since then. */
   rateCredit: number;
   secondsSinceCredit: number;
+  /** Since one was last held, to a few seconds. */
+  secondsSinceHeld: number;
   /** At least the version of the settings for which it is looked at (lookNow). */
   catalogueVersion: number;
 }
@@ -31,6 +40,7 @@ export const claimLooksItems = statement(
    ) claimed
    WHERE s.subscription_id = claimed.subscription_id
    RETURNING s.subscription_id, s.release_window, s.outstanding, s.is_backlog, s.rate_credit, claimed.since,
+     extract(epoch FROM now() - s.held_at)::float8 AS since_held,
      (SELECT version FROM catalogue) AS catalogue_version`,
 );
 
@@ -46,6 +56,7 @@ export async function claimLooks(postgres: Postgres, limit: number): Promise<Loo
     is_backlog: boolean;
     rate_credit: number;
     since: number;
+    since_held: number;
     catalogue_version: string;
   }>(claimLooksItems, { claim_ms: claimMs, limit });
   return rows.map((row) => ({
@@ -55,6 +66,7 @@ export async function claimLooks(postgres: Postgres, limit: number): Promise<Loo
     isBacklog: row.is_backlog,
     rateCredit: row.rate_credit,
     secondsSinceCredit: row.since,
+    secondsSinceHeld: row.since_held,
     catalogueVersion: Number(row.catalogue_version),
   }));
 }

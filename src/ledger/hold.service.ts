@@ -3,6 +3,7 @@ import { Batcher } from '../infra/batcher.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { rowsOf } from '../infra/postgres/statement.js';
 import { mostInHand, notificationIdOf, stillHandedOut, type Delivery, type HeldReason } from './delivery.js';
+import { lookSoon } from './held-subscriptions.js';
 import { onEachDay, perDay } from './per-day.js';
 import { smallestWindow } from './release-window.js';
 
@@ -38,6 +39,7 @@ export const holdItems = perDay(
     GROUP BY subscription_id ORDER BY subscription_id
     ON CONFLICT (subscription_id) DO UPDATE SET
       held_at = now(),
+      look_at = ${lookSoon},
       is_backlog = s.is_backlog OR EXCLUDED.is_backlog,
       release_window = CASE WHEN EXCLUDED.shrunk_at > coalesce(s.shrunk_at, '-infinity') + interval '1 s'
         THEN GREATEST(${smallestWindow}, s.release_window / 2) ELSE s.release_window END,

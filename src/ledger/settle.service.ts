@@ -3,7 +3,8 @@ import { Batcher } from '../infra/batcher.js';
 import { isDataError } from '../infra/postgres/postgres-errors.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { rowsOf } from '../infra/postgres/statement.js';
-import { mostInHand, notificationIdOf, sameDelivery, type DeliveryKey } from './delivery.js';
+import { OperationalEvents, type DeadState } from '../operational-events/operational-events.service.js';
+import { keyOf, mostInHand, notificationIdOf, sameDelivery, type DeliveryKey, type KeyRow } from './delivery.js';
 import { expiredCounted, unknownCounted } from './ledger.counters.js';
 import { onEachDay, perDay } from './per-day.js';
 
@@ -76,8 +77,8 @@ const wholeMs = (ms: number | null | undefined): number | null =>
 /**
  * Writes results: the state where generation and former state still fit (a success always: delivered is delivered), and the
  * attempt in any case. The former state keeps a second message of a claimed delivery, which found no room, from freeing it
- * while it is being sent. Written twice it changes nothing the second time. Returns how many became `expired` and `unknown`,
- * for the counters.
+ * while it is being sent. Written twice it changes nothing the second time. Returns those that have become
+ * dead letters by it.
  */
 export const settleResults = perDay(
   'settle',
@@ -110,10 +111,15 @@ export const settleResults = perDay(
       FROM result r
       WHERE ${sameDelivery('r')}
         AND (r.state = 'delivered' AND d.state <> 'delivered' OR d.generation = r.generation AND d.state = r.from_state)
-      RETURNING d.state
+      RETURNING d.notification_id, d.subscription_id, d.state, d.last_error
     )
-    SELECT state, count(*)::int AS count FROM changed WHERE state IN ('expired', 'unknown') GROUP BY state`,
+    SELECT notification_id, subscription_id, state, last_error FROM changed WHERE state IN ('failed', 'expired', 'unknown')`,
 );
+
+interface DeadRow extends KeyRow {
+  state: DeadState;
+  last_error: string | null;
+}
 
 /**
  * Writes results, those that arrive at the same time together. Each delivery that waits here keeps its place in its worker,
@@ -129,7 +135,10 @@ export class Settlements implements OnApplicationShutdown {
     turnWithinMs: 30_000,
   });
 
-  constructor(private readonly postgres: Postgres) {}
+  constructor(
+    private readonly postgres: Postgres,
+    private readonly events: OperationalEvents,
+  ) {}
 
   /** Resolves after the commit. */
   settle(settlement: Settlement): Promise<void> {
@@ -156,9 +165,10 @@ export class Settlements implements OnApplicationShutdown {
       seen.add(key);
     }
     const rows = await onEachDay(first, notificationIdOf, (day, items) =>
-      this.postgres.query<{ state: 'expired' | 'unknown'; count: number }>(settleResults(day), results.bind(items)),
+      this.postgres.query<DeadRow>(settleResults(day), results.bind(items)),
     );
-    for (const { state, count } of rows) (state === 'expired' ? expiredCounted : unknownCounted).inc(count);
+    for (const { state } of rows) if (state !== 'failed') (state === 'expired' ? expiredCounted : unknownCounted).inc();
+    this.events.reportDead(rows.map((row) => ({ ...keyOf(row), state: row.state, reason: row.last_error })));
     if (later.length > 0) await this.settleTogether(later);
     return batch.map(() => undefined);
   }

@@ -11,14 +11,27 @@ export type OperationalEvent =
   | { event: 'subscription.enabled'; subscriptionId: string }
   | { event: 'subscription.paused'; subscriptionId: string }
   | { event: 'subscription.resumed'; subscriptionId: string }
-  /** A delivery ended without success and is kept as a dead letter. */
+  /**
+   * Deliveries ended without success and are kept as dead letters: `count` of them, which are written together. An id is null where
+   * they have several. `reason`: of the first of them.
+   */
   | {
       event: 'delivery.dead';
-      notificationId: string;
-      subscriptionId: string;
-      state: 'failed' | 'expired' | 'unknown';
+      notificationId: string | null;
+      subscriptionId: string | null;
+      state: DeadState;
       reason: string | null;
+      count: number;
     };
+
+export type DeadState = 'failed' | 'expired' | 'unknown';
+
+export interface DeadLetter {
+  notificationId: string;
+  subscriptionId: string;
+  state: DeadState;
+  reason: string | null;
+}
 
 const isGood: Record<OperationalEvent['event'], boolean> = {
   'endpoint.opened': false,
@@ -38,5 +51,23 @@ export class OperationalEvents {
   report(event: OperationalEvent): void {
     if (isGood[event.event]) this.logger.log(event);
     else this.logger.warn(event);
+  }
+
+  /**
+   * Reports deliveries that one statement has ended without success: one event for all of a subscription in the same state, because a
+   * million may end together.
+   */
+  reportDead(dead: readonly DeadLetter[]): void {
+    const groups = new Map<string, DeadLetter[]>();
+    for (const each of dead) {
+      const key = `${each.subscriptionId} ${each.state}`;
+      const group = groups.get(key);
+      if (group) group.push(each);
+      else groups.set(key, [each]);
+    }
+    for (const [first, ...others] of groups.values()) {
+      const notificationId = others.length === 0 ? first!.notificationId : null;
+      this.report({ event: 'delivery.dead', ...first!, notificationId, count: others.length + 1 });
+    }
   }
 }

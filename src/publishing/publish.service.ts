@@ -10,6 +10,7 @@ import { accept } from '../ledger/accept.js';
 import type { Acceptance, Accepted, HandOut, Verdict } from '../ledger/acceptance.js';
 import { longestInlineBody, type HandedOut, type HeldReason } from '../ledger/delivery.js';
 import type { Deadline } from '../ledger/may-write.js';
+import { OperationalEvents } from '../operational-events/operational-events.service.js';
 import { PartitionKeeper } from '../ledger/partition-keeper.service.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { Enqueuer, refusedDelayMs } from '../queue/enqueuer.service.js';
@@ -60,6 +61,7 @@ export class PublishService {
     private readonly partitions: PartitionKeeper,
     private readonly enqueuer: Enqueuer,
     private readonly heartbeat: Heartbeat,
+    private readonly events: OperationalEvents,
     { settings }: Config,
   ) {
     this.newId = notificationIds(() => heartbeat.ledgerNow());
@@ -139,8 +141,9 @@ export class PublishService {
     return { id, channel, publisher, body, subscriptionIds, heldFor, inOrder, request, content, notBefore, expiresAt };
   }
 
-  /** Those that may not be sent now. They are committed as held; nearly always there is none. */
+  /** Those that may not be sent now. They are committed as held. */
   private heldFor(subscriptionIds: readonly string[]): ReadonlyMap<string, HeldReason> {
+    if (this.holdRule.isQuiet && !this.subscriptions.isAnyRestrained) return none; // nearly always
     let heldFor: Map<string, HeldReason> | undefined;
     for (const id of subscriptionIds) {
       const reason = this.holdRule.onAcceptance(this.subscriptions.find(id)!);
@@ -161,6 +164,15 @@ export class PublishService {
     if (forQueue.length > 0) void this.enqueuer.enqueue('due', forQueue, version, queuedAt);
   }
 
+  /** As one, however many subscriptions would have got it. */
+  private reportExpired({ id, subscriptionIds }: Accepted): void {
+    const count = subscriptionIds.length;
+    if (count === 0) return;
+    const subscriptionId = count === 1 ? subscriptionIds[0]! : null;
+    const reason = 'its notification was too old when it was accepted';
+    this.events.report({ event: 'delivery.dead', notificationId: id, subscriptionId, state: 'expired', reason, count });
+  }
+
   /** Counts and logs what became of a publication. */
   private conclude(item: WithId, accepted: Accepted, verdict: Verdict): Published | Undecided {
     const { id, channel, publisher, terms } = item;
@@ -172,6 +184,7 @@ export class PublishService {
         const deliveries = accepted.subscriptionIds.length;
         publicationsCounted.inc({ channel, result });
         this.logger.log({ event: `notification.${result}`, notificationId: id, channel, publisher, deliveries });
+        if (result === 'expired') this.reportExpired(accepted);
         return { kind: 'accepted', id };
       }
       case 'duplicate': {

@@ -17,6 +17,7 @@ export class SubscriptionDirectory implements CatalogueDirectory {
   private readonly byId = new Map<string, Listed>();
   private readonly byChannel = new Map<string, ChannelSubscribers>();
   private readonly ordered = new Set<string>();
+  private readonly restrained = new Set<string>();
 
   constructor(
     catalogue: Catalogue,
@@ -47,6 +48,11 @@ export class SubscriptionDirectory implements CatalogueDirectory {
     return new Set(ids.filter((id) => this.ordered.has(id)));
   }
 
+  /** Whether any is paused, or has a rate. */
+  get isAnyRestrained(): boolean {
+    return this.restrained.size > 0;
+  }
+
   async refresh(known: number): Promise<void> {
     for await (const rows of changedSubscriptions(this.postgres, known)) {
       for (const row of rows) {
@@ -74,6 +80,7 @@ export class SubscriptionDirectory implements CatalogueDirectory {
       createdAt: row.created_at,
     });
     if (row.ordering === 'per-object') this.ordered.add(id);
+    if (row.paused_at || row.rate_per_second !== null) this.restrained.add(id);
     if (row.disabled_at) return;
     for (const name of new Set(channels.map(({ channel }) => channel))) {
       const index = this.byChannel.get(name) ?? new ChannelSubscribers();
@@ -90,5 +97,6 @@ export class SubscriptionDirectory implements CatalogueDirectory {
     }
     this.byId.delete(id);
     this.ordered.delete(id);
+    this.restrained.delete(id);
   }
 }

@@ -5,7 +5,7 @@ import { HoldRule } from '../../src/endpoints/hold-rule.service.js';
 import type { OpenEndpoints } from '../../src/endpoints/open-endpoints.service.js';
 import { DeliveryRecords } from '../../src/delivery/delivery-records.service.js';
 import type { OpenEndpoint } from '../../src/ledger/open-endpoints.js';
-import { OperationalEvents, type OperationalEvent } from '../../src/operational-events/operational-events.service.js';
+import type { OperationalEvent } from '../../src/operational-events/operational-events.service.js';
 import { Decider } from '../../src/delivery/decider.service.js';
 import { DeliverService } from '../../src/delivery/deliver.service.js';
 import { filteredCounted } from '../../src/delivery/delivery.counters.js';
@@ -73,8 +73,7 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
     };
     calls = 0;
     reported = [];
-    const events = new OperationalEvents();
-    jest.spyOn(events, 'report').mockImplementation((event) => void reported.push(event));
+    jest.spyOn(test.events, 'report').mockImplementation((event) => void reported.push(event));
     // One call a delivery; the test decides its outcome.
     const send = async () => {
       calls += 1;
@@ -103,7 +102,6 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
         test.claims,
         test.inHand,
         nothing,
-        events,
         turns,
         test.config,
       ),

@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { Releaser } from '../../src/dispatching/releaser.service.js';
 import { OpenEndpoints } from '../../src/endpoints/open-endpoints.service.js';
+import { systemClock, type Clock } from '../../src/infra/clock.js';
 import type { Delivery, HeldReason } from '../../src/ledger/delivery.js';
 import { freeHeldExpired, freeHeldTooLong } from '../../src/ledger/free-held.js';
 import { forgetHeldSubscription, lookNow, readBacklogs } from '../../src/ledger/held-subscriptions.js';
@@ -35,6 +36,8 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
   let openEndpoints: OpenEndpoints;
   let releaser: Releaser;
   let enqueued: Delivery[];
+  let onPause: () => Promise<void>;
+  const clock: Clock = { now: () => systemClock.now(), pause: () => onPause() };
   let subscription: string;
 
   /** A releaser with a queue that keeps what it is given in `enqueued`. */
@@ -47,7 +50,16 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     for (const lane of lanes) void queue.consume(lane, 1000, keep);
     const enqueuer = new Enqueuer(queue, test.postgres, test.heartbeat);
     const policies = new RetryPolicies(test.postgres, catalogue);
-    return new Releaser(test.postgres, enqueuer, subscriptions, openEndpoints, policies, test.heartbeat, catalogue);
+    return new Releaser(
+      test.postgres,
+      enqueuer,
+      subscriptions,
+      openEndpoints,
+      policies,
+      test.heartbeat,
+      catalogue,
+      clock,
+    );
   };
 
   beforeAll(async () => {
@@ -276,6 +288,58 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     expect(await row()).toBeUndefined();
   });
 
+  it('are looked for less and less often where none was held for a while, until their row goes', async () => {
+    await accept(1, 'endpoint-busy');
+    await look();
+    await settleAll();
+    const pauses: number[] = [];
+    for (const quietSeconds of [1, 9, 11, 25, 50, 58.5]) {
+      await test.sql(`UPDATE held_subscription SET held_at = now() - $1 * interval '1 s'`, [quietSeconds]);
+      expect(await look()).toBe(0);
+      const [next] = await test.sql<{ seconds: number }>(
+        'SELECT extract(epoch FROM look_at - now())::float8 AS seconds FROM held_subscription',
+      );
+      pauses.push(next!.seconds);
+    }
+    // In real time, in which these looks may have been slow.
+    const atMost = [1, 1, 20, 35, 10, 1.5];
+    pauses.forEach((seconds, nr) => expect(seconds).toBeLessThanOrEqual(atMost[nr]!));
+    expect(pauses[2]).toBeGreaterThan(5);
+    expect(pauses[3]).toBeGreaterThan(15);
+    await test.sql(`UPDATE held_subscription SET held_at = now() - interval '61 s'`);
+    await look();
+    expect(await row()).toBeUndefined();
+  });
+
+  it('are looked at soon although none was held for a while, whoever holds one', async () => {
+    const [one] = await accept(1);
+    const quiet = () =>
+      test.sql(
+        `INSERT INTO held_subscription (subscription_id, held_at, look_at)
+         VALUES ($1, now() - interval '30 s', now() + interval '30 s')
+         ON CONFLICT (subscription_id) DO UPDATE SET held_at = EXCLUDED.held_at, look_at = EXCLUDED.look_at`,
+        [subscription],
+      );
+    const hold: (() => Promise<unknown>)[] = [
+      () => test.holds.hold(one!, 'endpoint-busy'),
+      () => accept(1, 'endpoint-parked'),
+    ];
+    for (const holdOne of hold) {
+      await quiet();
+      expect(await releaser.releaseHeld(running)).toBe(0);
+      await holdOne();
+      expect(await releaser.releaseHeld(running)).toBe(1);
+      await settleAll();
+    }
+  });
+
+  it('make no look due where one comes soon anyway: another process may be making it', async () => {
+    await accept(1, 'endpoint-busy');
+    await test.sql(`UPDATE held_subscription SET held_at = now() - interval '6 s', look_at = now() + interval '5 s'`);
+    await accept(1, 'endpoint-busy');
+    expect(await releaser.releaseHeld(running)).toBe(0);
+  });
+
   it('are due when they are no longer worth sending, and a worker ends them', async () => {
     const item = { ...newNotification(0), subscriptionIds: [subscription], expiresAt: Date.now() + hourMs };
     await test.acceptAll([{ ...item, heldFor: new Map([[subscription, 'paused']]) }]);
@@ -299,5 +363,21 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     expect(
       await test.sql(`SELECT expires_at <= now() AS expired, last_error FROM delivery WHERE state = 'waiting'`),
     ).toEqual(Array.from({ length: 2 }, () => ({ expired: true, last_error: 'held for long' })));
+  });
+
+  it('of a parked endpoint that have waited for too long are not all due together: others are due, too', async () => {
+    await accept(2300, 'endpoint-parked');
+    await openEndpoints.open(url, 'HTTP 503', 5);
+    const due: number[] = [];
+    onPause = async () => {
+      const [row] = await test.sql<{ count: number }>(
+        `SELECT count(*)::int AS count FROM delivery WHERE state = 'waiting'`,
+      );
+      due.push(row!.count);
+    };
+    const later = jest.spyOn(test.heartbeat, 'ledgerNow').mockReturnValue(Date.now() + 10_000 * hourMs);
+    expect(await releaser.freeHeldTooLong(running)).toBe(2300);
+    later.mockRestore();
+    expect(due).toEqual([1000, 2000]);
   });
 });

@@ -26,6 +26,7 @@ describe.each(stacks)('a paused subscription on the $name stack', (stack) => {
   let catalogue: Catalogue;
   let subscriptions: SubscriptionsService;
   let events: OperationalEvent[];
+  const reporting = { report: (event: OperationalEvent) => void events.push(event) } as OperationalEvents;
   let id: string;
 
   beforeAll(async () => {
@@ -34,9 +35,12 @@ describe.each(stacks)('a paused subscription on the $name stack', (stack) => {
     await postgres.migrate();
     await new PartitionKeeper(postgres).makeAhead();
     catalogue = new Catalogue(postgres);
-    subscriptions = new SubscriptionsService(catalogue, new SubscriptionDirectory(catalogue, postgres), postgres, {
-      report: (event: OperationalEvent) => void events.push(event),
-    } as OperationalEvents);
+    subscriptions = new SubscriptionsService(
+      catalogue,
+      new SubscriptionDirectory(catalogue, postgres),
+      postgres,
+      reporting,
+    );
   });
   beforeEach(async () => {
     events = [];
@@ -76,7 +80,7 @@ describe.each(stacks)('a paused subscription on the $name stack', (stack) => {
   }
 
   function apply(name: string): Promise<number> {
-    const rules = recoveryRules(postgres, undefined as never, undefined as never);
+    const rules = recoveryRules(postgres, undefined as never, reporting);
     return rules.find((rule) => rule.name === name)!.run(running);
   }
 

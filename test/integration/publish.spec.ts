@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { HoldRule } from '../../src/endpoints/hold-rule.service.js';
@@ -12,7 +12,6 @@ import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
 import { timeOfId } from '../../src/ledger/partitions.js';
 import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
 import type { Publication, Terms } from '../../src/publishing/publication.js';
-import { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
 import { PublishService } from '../../src/publishing/publish.service.js';
 import type { Enqueuer } from '../../src/queue/enqueuer.service.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
@@ -64,7 +63,8 @@ describe('publishing', () => {
     const partitions = new PartitionKeeper(test.postgres);
     const directory = new SubscriptionDirectory(catalogue, test.postgres);
     const { config } = test;
-    const holdRule = new HoldRule(new OpenEndpoints(test.postgres, new OperationalEvents()));
+    const { events } = test;
+    const holdRule = new HoldRule(new OpenEndpoints(test.postgres, events));
     publishingWith = (heartbeat) =>
       new PublishService(
         catalogue,
@@ -74,6 +74,7 @@ describe('publishing', () => {
         partitions,
         enqueuer as unknown as Enqueuer,
         heartbeat,
+        events,
         config,
       );
     publishing = publishingWith(test.heartbeat);
@@ -106,6 +107,16 @@ describe('publishing', () => {
     expect(enqueued.map(({ notificationId }) => notificationId)).toEqual(idsIn(published).slice(0, 3));
     await publishing.publish(publication());
     expect(names).toEqual(['accept-on-terms', 'accept']);
+  });
+
+  it('reports what is too old when it is accepted as a dead letter', async () => {
+    const report = jest.spyOn(test.events, 'report').mockReturnValue();
+    await publishing.publish(publication());
+    const { id } = await publishing.publish(publication({ expiresAt: Date.now() - 60_000 }));
+    const [row] = await test.sql('SELECT subscription_id FROM delivery WHERE notification_id = $1', [id]);
+    const reason = 'its notification was too old when it was accepted';
+    const dead = { event: 'delivery.dead', notificationId: id, state: 'expired', reason, count: 1 };
+    expect(report.mock.calls).toEqual([[{ ...dead, subscriptionId: row!.subscription_id }]]);
   });
 
   it.each([400 * dayMs, 5 * 3_600_000, -5 * 3_600_000, -400 * dayMs])(

@@ -115,6 +115,18 @@ describe('the subscriptions in memory', () => {
     expect(directory.match('cases', new Map())).toHaveLength(600);
   });
 
+  it('are known to be restrained while one of them is paused or has a rate', async () => {
+    expect(directory.isAnyRestrained).toBe(false);
+    const [one, two] = await subscribe(2, "'same'");
+    expect(directory.isAnyRestrained).toBe(false);
+    await change(one, 'paused_at = now()');
+    await change(two, 'rate_per_second = 5');
+    await change(one, 'paused_at = NULL');
+    expect(directory.isAnyRestrained).toBe(true);
+    await change(two, 'rate_per_second = NULL');
+    expect(directory.isAnyRestrained).toBe(false);
+  });
+
   it('are matched while they are enabled, and by the filters they have last', async () => {
     const [one, two] = await subscribe(2, "'same'");
     await change(one, 'disabled_at = now()');

@@ -94,20 +94,10 @@ export class ModelProcess {
     const holdRule = new HoldRule(this.openEndpoints);
     this.admission = new Admission(config, holdRule, this.openEndpoints, heartbeat, clock);
     const claims = new SendingClaims(postgres, heartbeat);
-    const settlements = new Settlements(postgres);
+    const settlements = new Settlements(postgres, events);
     const holds = new Holds(postgres);
     const turns = new Turns(subscriptions, postgres, enqueuer);
-    const records = new DeliveryRecords(
-      clock,
-      settlements,
-      holds,
-      claims,
-      inHand,
-      subscriptions,
-      events,
-      turns,
-      config,
-    );
+    const records = new DeliveryRecords(clock, settlements, holds, claims, inHand, subscriptions, turns, config);
     const deliver = new DeliverService(
       config,
       clock,
@@ -133,9 +123,19 @@ export class ModelProcess {
       partitions,
       enqueuer,
       heartbeat,
+      events,
       config,
     );
-    this.releaser = new Releaser(postgres, enqueuer, subscriptions, this.openEndpoints, policies, heartbeat, catalogue);
+    this.releaser = new Releaser(
+      postgres,
+      enqueuer,
+      subscriptions,
+      this.openEndpoints,
+      policies,
+      heartbeat,
+      catalogue,
+      clock,
+    );
   }
 
   static async start(number: number, around: Surroundings): Promise<ModelProcess> {

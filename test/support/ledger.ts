@@ -14,6 +14,7 @@ import type { Acceptance, Accepted, HandOut } from '../../src/ledger/acceptance.
 import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
 import { Settlements, type Attempt } from '../../src/ledger/settle.service.js';
 import { newDelivery } from './new-delivery.js';
+import { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
 
 export const toBroker: HandOut = { state: 'queued', process: null };
 
@@ -34,6 +35,7 @@ export interface LedgerRow {
 
 /** The ledger as one process has it, with helpers for tests. */
 export class TestLedger {
+  readonly events = new OperationalEvents();
   readonly settlements: Settlements;
   readonly claims: SendingClaims;
   readonly inHand: DeliveriesInHand;
@@ -45,7 +47,7 @@ export class TestLedger {
     readonly partitions: PartitionKeeper,
     readonly heartbeat: Heartbeat,
   ) {
-    this.settlements = new Settlements(postgres);
+    this.settlements = new Settlements(postgres, this.events);
     this.claims = new SendingClaims(postgres, heartbeat);
     this.inHand = new DeliveriesInHand(postgres, heartbeat, config);
     this.holds = new Holds(postgres);

@@ -1,0 +1,55 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { OpenCalls, type Call } from './call.js';
+import type { WebhookResponse } from './webhook-client.js';
+
+describe('bodies that are read on after a 2xx was told', () => {
+  let calls: OpenCalls;
+  let told: WebhookResponse[];
+  /** Of the calls whose connection was cut. */
+  let cut: string[];
+
+  beforeEach(() => {
+    calls = new OpenCalls();
+    told = [];
+    cut = [];
+  });
+
+  /** The head of an answer is there, and its body is not. */
+  function answer(origin: string): Call {
+    const call = calls.open(origin, 10_000, (response) => told.push(response));
+    call.begin(false, () => cut.push(origin));
+    call.head(200, {});
+    return call;
+  }
+  const answerMany = (origin: string, count: number) => Array.from({ length: count }, () => answer(origin));
+
+  it('are no more of one origin than it leaves to others, and each answer counts all the same', () => {
+    answerMany('http://drips', 200);
+    expect(told.filter(({ kind }) => kind === 'answered')).toHaveLength(200);
+    expect(cut).toHaveLength(200 - 64);
+  });
+
+  it('cost no other origin its connections, although one uses up all that it may have', () => {
+    answerMany('http://drips', 200);
+    cut = [];
+    for (let nr = 0; nr < 100; nr++) answerMany('http://well', 16).forEach((call) => call.complete());
+    expect(cut).toEqual([]);
+  });
+
+  it('leave a place to the next origin, however many drip', () => {
+    for (let nr = 0; nr < 5; nr++) answerMany(`http://drips-${nr}`, 200);
+    cut = [];
+    answer('http://well').complete();
+    expect(cut).toEqual([]);
+  });
+
+  it('count no more once they have come, or were cut', () => {
+    for (let round = 0; round < 3; round++) {
+      const open = answerMany('http://drips', 100);
+      expect(cut).toHaveLength(36);
+      cut = [];
+      for (const call of open) call.complete();
+    }
+    expect((Reflect.get(calls, 'readOnOf') as Map<string, number>).size).toBe(0);
+  });
+});

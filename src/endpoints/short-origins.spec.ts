@@ -1,0 +1,85 @@
+import { beforeEach, describe, expect, it, jest } from '@jest/globals';
+import type { HeldReason } from '../ledger/delivery.js';
+import type { Places } from './places.js';
+import { Place, type Origin } from './room.js';
+import { Rooms } from './rooms.js';
+import { ShortOrigins } from './short-origins.js';
+import { well, type Verdict } from './verdict.js';
+
+const unanswered: Verdict = { kind: 'unanswered', reason: 'ECONNRESET' };
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+describe('origins that lack a share of the places', () => {
+  it('get theirs first come first, each when fewer places than its share are taken', () => {
+    const short = new ShortOrigins();
+    const [one, two, three] = ['one', 'two', 'three'] as unknown as [Origin, Origin, Origin];
+    short.add(one, 64);
+    short.add(two, 128);
+    short.add(three, 128);
+    expect(short.take(128)).toBeUndefined();
+    expect([short.take(127), short.take(127), short.take(127)]).toEqual([two, three, undefined]);
+    expect([short.take(63), short.take(63)]).toEqual([one, undefined]);
+  });
+
+  it('lack one share at a time, and none once they are taken out', () => {
+    const short = new ShortOrigins();
+    const origin = 'origin' as unknown as Origin;
+    short.add(origin, 128);
+    short.add(origin, 64);
+    expect(short.take(100)).toBeUndefined();
+    short.delete(origin);
+    short.delete(origin);
+    expect(short.take(0)).toBeUndefined();
+  });
+
+  describe('in the thousands', () => {
+    let rooms: Rooms;
+    let open: Place[];
+    beforeEach(() => {
+      rooms = new Rooms({ places: 512, perUrl: 128, longestWaitMs: 60_000, now: () => 0 });
+      open = [];
+    });
+    const take = (answer: Place | HeldReason) => {
+      if (!(answer instanceof Place)) return;
+      rooms.begin(answer);
+      open.push(answer);
+    };
+    const ask = (callbackUrl: string) => {
+      const answer = rooms.enter({ id: 's', callbackUrl, maxConcurrency: null });
+      if (answer instanceof Promise) void answer.then(take);
+      else take(answer);
+    };
+    const end = (verdict: Verdict) => {
+      const place = open.shift()!;
+      rooms.leave(place, verdict, 10);
+      rooms.giveBack(place);
+    };
+
+    it('cost a few steps for each call that ends, however many they are, and all get their turn', async () => {
+      for (let nr = 0; nr < 5000; nr++) ask(`http://unknown-${nr}/`);
+      expect([open.length, rooms.inLine]).toEqual([256, 5000 - 256]);
+      const places = Reflect.get(rooms, 'places') as Places;
+      const steps = [jest.spyOn(places, 'suffice'), jest.spyOn(places, 'hasShare')];
+      for (let calls = 0; calls < 5000; calls++) {
+        end(calls % 2 === 0 ? unanswered : well);
+        await settled();
+        expect(steps.reduce((sum, { mock }) => sum + mock.calls.length, 0)).toBeLessThanOrEqual(10);
+        for (const step of steps) step.mockClear();
+        expect(open).toHaveLength(Math.min(256, 5000 - calls - 1)); // none is left behind
+      }
+      expect(rooms.inLine).toBe(0);
+      await rooms.drained();
+    });
+
+    it('are not looked through when one of them is parked or closed', () => {
+      for (let nr = 0; nr < 5000; nr++) ask(`http://unknown-${nr}/`);
+      const places = Reflect.get(rooms, 'places') as Places;
+      const steps = jest.spyOn(places, 'suffice').mockClear();
+      rooms.turnAway('endpoint-parked', 'http://unknown-4000');
+      rooms.startSlowly('http://unknown-4001');
+      rooms.startSlowly('http://never-called');
+      expect(rooms.inLine).toBe(5000 - 256 - 1);
+      expect(steps.mock.calls.length).toBeLessThanOrEqual(2);
+    });
+  });
+});
