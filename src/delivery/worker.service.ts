@@ -24,7 +24,10 @@ const detachAfterMs = 300;
 /** Of the 15 s that stopping may take. Calls that are still open then are abandoned. */
 const drainMs = 11_000;
 
-/** Takes chunks from the queue, and those that are handed over, has their deliveries sent, and acknowledges a chunk when the ledger can do without it. */
+/**
+ * Takes chunks, from the queue and those that are handed over, and has their deliveries sent. A chunk of the queue is acknowledged
+ * when the ledger can do without it.
+ */
 @Injectable()
 export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger = new Logger(Worker.name);
