@@ -16,18 +16,18 @@ export class Member {
   #isWanted = false;
 
   /**
-   * @param {Role} role
+   * @param {Role[]} roles
    * @param {string} name
    * @param {number} port
    * @param {{ directory: string, settings: Record<string, string>, tellGuardian: (line: string) => void }} environment
    */
-  constructor(role, name, port, environment) {
-    this.role = role;
+  constructor(roles, name, port, environment) {
+    this.roles = roles;
     this.name = name;
     this.url = `http://127.0.0.1:${port}`;
     this.environment = environment;
     /** @type {Record<string, string>} */
-    this.settings = { ...environment.settings, ROLES: role, PORT: String(port) };
+    this.settings = { ...environment.settings, ROLES: roles.join(','), PORT: String(port) };
     /** @type {string[]} */
     this.nodeOptions = [];
   }
@@ -87,7 +87,7 @@ export class Cluster {
 
   /**
    * @param {object} how
-   * @param {Record<Role, number>} how.counts how many processes of each role
+   * @param {Record<string, number>} how.counts how many processes of each role, or of several (`api,worker`)
    * @param {Record<string, string>} how.settings
    * @param {string} how.directory for logs
    * @param {(line: string) => void} how.tellGuardian
@@ -100,10 +100,11 @@ export class Cluster {
       SUPERUSER_SECRET: superuser.secret,
       ...settings,
     };
-    for (const [role, count] of /** @type {[Role, number][]} */ (Object.entries(counts))) {
+    for (const [list, count] of Object.entries(counts)) {
+      const roles = /** @type {Role[]} */ (list.split(','));
       for (let number = 1; number <= count; number++) {
         const environment = { directory, settings: common, tellGuardian };
-        cluster.members.push(new Member(role, `${role}-${number}`, await freePort(), environment));
+        cluster.members.push(new Member(roles, `${roles.join('-')}-${number}`, await freePort(), environment));
       }
     }
     return cluster;
@@ -111,7 +112,7 @@ export class Cluster {
 
   /** @param {Role} [role] all of them when not given */
   of(role) {
-    return this.members.filter((member) => role === undefined || member.role === role);
+    return this.members.filter((member) => role === undefined || member.roles.includes(role));
   }
 
   async start() {

@@ -24,7 +24,7 @@ export function inTurn(stage) {
 export async function killTogether(stage, victims) {
   await stage.whileBroken(async () => {
     await Promise.all(victims.map((victim) => victim.kill9()));
-    if (victims.some(({ role }) => role === 'worker')) await stage.noteLocked();
+    if (victims.some(({ roles }) => roles.includes('worker'))) await stage.noteLocked();
     await stage.pause(200, 1500);
     await Promise.all(victims.map((victim) => victim.start()));
   });

@@ -27,6 +27,9 @@ const hurriedSettings = {
 };
 /** Outlasts every scenario: with it, a delivery that fails for good is a loss. */
 const patientPolicy = { maxRetries: 100, backoffFactor: 0.5, baseFactor: 2, maxDelaySeconds: 5, jitter: 0 };
+/** Where each has every role. */
+const processesTogether = 2;
+
 /**
  * @param {Scenario} scenario
  * @param {Environment} environment
@@ -37,7 +40,7 @@ export async function playScenario(scenario, environment) {
   const proxy = new PostgresProxy(/** @type {string} */ (settings.DATABASE_URL));
   await proxy.start();
   const cluster = await Cluster.create({
-    counts: environment.counts,
+    counts: scenario.together ? { 'api,worker,dispatcher': processesTogether } : environment.counts,
     settings: {
       ...settings,
       ...(scenario.viaProxy ? { DATABASE_URL: proxy.url } : {}),

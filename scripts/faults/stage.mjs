@@ -18,6 +18,7 @@ import { countKeys, countLocked } from './locks.mjs';
  * @property {string} name
  * @property {boolean} [needsServers] breaks servers, which must then be its own
  * @property {Record<string, string>} [settings]
+ * @property {boolean} [together] every process has every role, and hands over what it accepts to its own worker
  * @property {boolean} [viaProxy] Heraut reaches Postgres by way of `stage.proxy`
  * @property {number} [answerAfterMs] the receiver's time for an answer
  * @property {number} [quietWithinMs] how long after the end it may take until every delivery is over
@@ -31,7 +32,7 @@ import { countKeys, countLocked } from './locks.mjs';
 
 /**
  * @typedef {object} Environment
- * @property {Record<Role, number>} counts processes of each role
+ * @property {Record<Role, number>} counts processes of each role, where a process has one
  * @property {Record<string, string>} settings where the servers are, for Heraut; everything there is fresh
  * @property {import('./servers.mjs').FaultyServers | undefined} servers undefined where they are not to be broken
  * @property {Receiver} receiver

@@ -104,10 +104,11 @@ async function play(guarantee: DeliveryGuarantee): Promise<{ frames: string[]; s
       new DeliveryRecords(systemClock, { settle } as unknown as Settlements, none, claims, inHand, none, turns, config),
     );
     const queue = new InProcessDeliveryQueue('process', 10);
+    const handOver = { consume: () => ({ stop: () => Promise.resolve() }), occupy: () => () => {} } as never;
     const bodies = new LargeBodies(new Map(), new Semaphore(1), () => Promise.resolve(undefined));
     const loader = { load: async () => ({ deliveries: [delivery], bodies }) } as unknown as ChunkLoader;
     const progress = { take: () => {}, finish: () => resolve() } as never;
-    const worker = new Worker(systemClock, queue, progress, loader, deliver, admission, inHand, client);
+    const worker = new Worker(systemClock, queue, handOver, progress, loader, deliver, admission, inHand, client);
     void worker.onApplicationBootstrap().then(() => {
       void queue.publish('due', { catalogueVersion: 0, queuedAt: Date.now(), deliveries: [delivery] });
     });

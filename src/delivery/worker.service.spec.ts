@@ -6,12 +6,15 @@ import { Admission } from '../endpoints/admission.service.js';
 import { HoldRule } from '../endpoints/hold-rule.service.js';
 import type { OpenEndpoints } from '../endpoints/open-endpoints.service.js';
 import type { Idempotency } from '../idempotency/idempotency.service.js';
-import type { HandedOut, HeldReason } from '../ledger/delivery.js';
+import type { Delivery, HandedOut, HeldReason } from '../ledger/delivery.js';
 import type { DeliveriesInHand } from '../ledger/keep-in-hand.service.js';
+import type { Postgres } from '../infra/postgres/postgres.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
 import type { Chunk } from '../queue/chunk.js';
 import type { Lane } from '../queue/delivery-queue.js';
 import { InProcessDeliveryQueue } from '../queue/delivery-queue.in-process.js';
+import { Enqueuer } from '../queue/enqueuer.service.js';
+import { HandOver } from '../queue/hand-over.service.js';
 import type { QueueProgress } from '../queue/queue-progress.service.js';
 import { LargeBodies } from './large-bodies.js';
 import type { ChunkLoader, Loaded, LoadedChunk } from './chunk-loader.service.js';
@@ -34,6 +37,10 @@ const deliveriesEach = 10;
 const size = 1000;
 const sentTogether = 7;
 
+const heartbeat = { processId: 'process' } as unknown as Heartbeat;
+/** Of a worker that is handed deliveries. */
+const mostInMemory = 12;
+
 const large = (nr: number): HandedOut => newDelivery({ notificationId: `notification ${nr}`, body: null });
 
 interface Parts {
@@ -42,15 +49,16 @@ interface Parts {
   abandon?: () => void;
   finish?: (lane: Lane, queuedAt: number) => void;
   hold?: (delivery: HandedOut, reason: HeldReason) => Promise<void>;
+  keep?: (deliveries: Delivery[]) => Promise<void>;
 }
 
 const done = () => Promise.resolve();
 
 /** A worker on a queue of its own, of which the test plays the loader and the sender. */
-async function start({ load, send = done, abandon = () => {}, finish = () => {}, hold = done }: Parts) {
+async function start({ load, send = done, abandon = () => {}, finish = () => {}, hold = done, keep = done }: Parts) {
   const config = { settings: readSettings({}) };
   const noneOpen = { of: () => undefined } as unknown as OpenEndpoints;
-  const admission = new Admission(config, new HoldRule(noneOpen), noneOpen, {} as Heartbeat, systemClock);
+  const admission = new Admission(config, new HoldRule(noneOpen), noneOpen, heartbeat, systemClock);
   const lock = { seal: done, release: done };
   const response = { kind: 'abandoned', durationMs: 0, wasSent: false };
   const subscription = { callbackUrl: 'http://receiver/', maxConcurrency: null, ratePerSecond: null };
@@ -65,18 +73,21 @@ async function start({ load, send = done, abandon = () => {}, finish = () => {},
     { settle: done, hold } as unknown as DeliveryRecords,
   );
   const queue = new InProcessDeliveryQueue('process', 1000);
+  const enqueuer = new Enqueuer(queue, {} as Postgres, heartbeat);
+  const handOver = new HandOver(enqueuer, heartbeat, mostInMemory);
   const worker = new Worker(
     systemClock,
     queue,
+    handOver,
     { take: () => {}, finish } as unknown as QueueProgress,
     { load } as unknown as ChunkLoader,
     deliver,
     admission,
-    { keep: () => Promise.resolve() } as unknown as DeliveriesInHand,
+    { keep } as unknown as DeliveriesInHand,
     { abandonAll: abandon, close: () => Promise.resolve() } as unknown as WebhookClient,
   );
   await worker.onApplicationBootstrap();
-  return { worker, queue };
+  return { worker, queue, handOver };
 }
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
@@ -184,6 +195,58 @@ describe('a worker', () => {
     await queue.publish('due', { catalogueVersion: 0, queuedAt: 7, deliveries: [large(0)] });
     await settled();
     expect(finished).toEqual([7]);
+    await worker.onModuleDestroy();
+  });
+
+  it('keeps what it was handed and has not settled soon under the lease of all that is in hand, also what waits for room', async () => {
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask', 'performance', 'Date'] });
+    const kept: string[][] = [];
+    const answers: (() => void)[] = [];
+    const { worker, handOver } = await start({
+      load: ({ deliveries }) => Promise.resolve({ deliveries, bodies: {} as LargeBodies }),
+      send: () => new Promise((resolve) => answers.push(resolve)),
+      keep: async (deliveries) => void kept.push(deliveries.map(({ notificationId }) => notificationId)),
+    });
+    const deliveries = Array.from({ length: deliveriesEach }, (_, nr) => ({ ...large(nr), body: Buffer.alloc(size) }));
+    handOver.wayFor(deliveriesEach).go(deliveries, 0, 0);
+    await settled();
+    answers[0]!(); // the window of an unknown endpoint had room for eight
+    await settled();
+    expect([answers.length, kept]).toEqual([9, []]);
+    await jest.advanceTimersByTimeAsync(299);
+    expect(kept).toEqual([]);
+    await jest.advanceTimersByTimeAsync(1);
+    expect(kept).toEqual([deliveries.slice(1).map(({ notificationId }) => notificationId)]);
+    for (const answer of answers) answer();
+    await settled();
+    answers.at(-1)!();
+    await worker.onModuleDestroy();
+    expect(kept).toHaveLength(1);
+  });
+
+  it('has what it took from the queue in memory when it is asked whether it may be handed more', async () => {
+    const loads: (() => void)[] = [];
+    const { worker, queue, handOver } = await start({
+      load: async () => {
+        await new Promise<void>((resolve) => loads.push(resolve));
+        return { deliveries: [], bodies: {} as LargeBodies };
+      },
+    });
+    const stateOfWay = () => {
+      const way = handOver.wayFor(deliveriesEach);
+      way.giveUp();
+      return way.destination.state;
+    };
+    const deliveries = Array.from({ length: deliveriesEach }, (_, nr) => large(nr));
+    expect(stateOfWay()).toBe('in-hand');
+    await queue.publish('slow', { catalogueVersion: 0, queuedAt: 0, deliveries });
+    expect(stateOfWay()).toBe('in-hand');
+    await queue.publish('due', { catalogueVersion: 0, queuedAt: 0, deliveries });
+    expect(stateOfWay()).toBe('queued');
+    await eventually(() => loads.length === 2);
+    for (const load of loads) load();
+    await settled();
+    expect(stateOfWay()).toBe('in-hand');
     await worker.onModuleDestroy();
   });
 });

@@ -6,6 +6,7 @@ import type { HandedOut } from '../ledger/delivery.js';
 import { DeliveriesInHand } from '../ledger/keep-in-hand.service.js';
 import type { Chunk } from '../queue/chunk.js';
 import { DeliveryQueue, lanes, type Consumption, type Lane, type Taken } from '../queue/delivery-queue.js';
+import { HandOver } from '../queue/hand-over.service.js';
 import { QueueProgress } from '../queue/queue-progress.service.js';
 import { ChunkLoader, type LoadedChunk } from './chunk-loader.service.js';
 import { DeliverService, type Surroundings } from './deliver.service.js';
@@ -23,7 +24,10 @@ const detachAfterMs = 300;
 /** Of the 15 s that stopping may take. Calls that are still open then are abandoned. */
 const drainMs = 11_000;
 
-/** Takes chunks from the queue, has their deliveries sent, and acknowledges a chunk when the ledger can do without it. */
+/**
+ * Takes chunks, from the queue and those that are handed over, and has their deliveries sent. A chunk of the queue is acknowledged
+ * when the ledger can do without it.
+ */
 @Injectable()
 export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger = new Logger(Worker.name);
@@ -33,6 +37,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
   constructor(
     private readonly clock: Clock,
     private readonly queue: DeliveryQueue,
+    private readonly handOver: HandOver,
     private readonly progress: QueueProgress,
     private readonly loader: ChunkLoader,
     private readonly deliverService: DeliverService,
@@ -48,6 +53,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
     this.consumptions = await Promise.all(
       lanes.map((lane) => this.queue.consume(lane, prefetch[lane], (taken) => this.take(taken))),
     );
+    this.consumptions.push(this.handOver.consume((chunk) => this.takeHandedOver(chunk)));
   }
 
   /** Takes no more, holds what waits for room, and finishes what has it. A call that does not end in time is abandoned, and the ledger is told so if it answers. */
@@ -67,30 +73,49 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
 
   /** The queue forgets the chunk when this resolves: each delivery is settled, in this process' hand, or no longer queued. */
   private async take({ chunk, lane, isRedelivered }: Taken): Promise<void> {
+    const leave = lane === 'due' ? this.handOver.occupy(chunk.deliveries.length) : undefined;
     this.progress.take(lane, chunk.queuedAt);
+    const unsettled = new Set(chunk.deliveries);
     try {
-      const unsettled = await this.beginAll(chunk, isRedelivered);
+      await this.beginAll(chunk, isRedelivered, unsettled);
       // Where not even that can be written, the chunk goes back to the queue.
-      if (unsettled.size > 0)
-        await untilItWorks(() => this.inHand.keep([...unsettled]), this.clock, this.stopping.signal);
+      await this.keep(unsettled);
     } finally {
       this.progress.finish(lane, chunk.queuedAt);
+      leave?.();
     }
   }
 
-  /** @returns the deliveries that are not settled yet; while the process stops, all of those that were not looked at */
-  private async beginAll(chunk: Chunk, isRedelivered: boolean): Promise<Set<HandedOut>> {
+  /** Its deliveries are in this process' hand already, but with a lease that is meant for those that are settled soon. */
+  private async takeHandedOver(chunk: Chunk): Promise<void> {
+    const unsettled = new Set(chunk.deliveries);
+    // What happens to them besides is found when their lease ends.
+    const report = (error: unknown) => {
+      if (!(error instanceof Stopping))
+        this.logger.error({ event: 'delivery.broken', deliveries: unsettled.size, error });
+    };
+    const keeping = setTimeout(() => void this.keep(unsettled).catch(report), detachAfterMs);
+    await this.beginAll(chunk, false, unsettled).catch(report);
+    if (unsettled.size === 0) clearTimeout(keeping);
+  }
+
+  private async keep(unsettled: ReadonlySet<HandedOut>): Promise<void> {
+    if (unsettled.size === 0) return;
+    await untilItWorks(() => this.inHand.keep([...unsettled]), this.clock, this.stopping.signal);
+  }
+
+  /** Takes from `unsettled` what is settled; while the process stops, that may be none. */
+  private async beginAll(chunk: Chunk, isRedelivered: boolean, unsettled: Set<HandedOut>): Promise<void> {
     const { signal } = this.stopping;
-    let unsettled = new Set<HandedOut>(chunk.deliveries);
     try {
       signal.throwIfAborted();
       const loaded = await untilItWorks(() => this.loader.load(chunk, isRedelivered), this.clock, signal);
-      unsettled = new Set(loaded.deliveries);
+      unsettled.clear();
+      for (const delivery of loaded.deliveries) unsettled.add(delivery);
       await this.begin(loaded, (delivery) => unsettled.delete(delivery));
     } catch (error) {
       if (!(error instanceof Stopping)) throw error;
     }
-    return unsettled;
   }
 
   /** Resolves when all have been tried, or a moment after the first of them began. */

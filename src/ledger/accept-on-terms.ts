@@ -2,10 +2,11 @@ import type { Query } from '../infra/postgres/postgres.js';
 import { rowsOf, statement } from '../infra/postgres/statement.js';
 import {
   acceptedColumns,
-  bindHandOut,
+  bindDestination,
   type Acceptance,
   type Accepted,
-  type HandOut,
+  type Destination,
+  isForQueue,
   type Verdict,
 } from './acceptance.js';
 import { decideRefused, type Refusal } from './decide-refused.js';
@@ -149,8 +150,11 @@ const insertOnTerms = statement(
     SELECT id, subscription_id, object_key, turn_nr, state,
       CASE WHEN state = 'held' THEN held_for END,
       CASE WHEN state = 'held' THEN now() END,
-      CASE WHEN state = 'waiting' THEN GREATEST(not_before, now() + coalesce($delay_ms, 0) * interval '1 ms') END,
-      CASE WHEN state = 'queued' THEN now() END,
+      CASE state
+        WHEN 'waiting' THEN GREATEST(not_before, now() + coalesce($delay_ms, 0) * interval '1 ms')
+        WHEN 'queued' THEN now() + $lease_ms::float8 * interval '1 ms'
+      END,
+      CASE WHEN state = 'queued' AND ${isForQueue} THEN now() END,
       CASE WHEN state = 'queued' THEN $process END,
       nullif(expires_at, 'infinity'),
       CASE WHEN state = 'expired' THEN now() END
@@ -183,7 +187,7 @@ export async function acceptOnTerms(
   query: Query,
   version: number,
   batch: readonly Accepted[],
-  handOut: HandOut,
+  destination: Destination,
   deadline: Deadline,
   decide: typeof decideRefused,
 ): Promise<Acceptance> {
@@ -194,7 +198,7 @@ export async function acceptOnTerms(
     ...requests.bind(numbered(batch, ({ request }) => request)),
     ...contents.bind(numbered(batch, ({ content }) => content)),
     ...deliveriesOnTerms.bind(planned(batch)),
-    ...bindHandOut(handOut),
+    ...bindDestination(destination),
   });
   const answer = readFound(row!);
   if (answer.version !== version) return { ...answer, verdicts: [] };
@@ -205,8 +209,8 @@ export async function acceptOnTerms(
   const inLine = bySlash(row!.in_line);
   const verdicts = batch.map(({ id }): Verdict => {
     if (expired.has(id)) return { kind: 'accepted', handedTo: 'nobody' };
-    const goesToQueue = handOut.state === 'queued' && !scheduled.has(id);
-    const handedTo = goesToQueue ? 'queue' : 'dispatcher';
+    const isForNow = destination.state !== 'waiting' && !scheduled.has(id);
+    const handedTo = isForNow ? 'worker' : 'dispatcher';
     return refused?.get(id) ?? { kind: 'accepted', handedTo, inLine: inLine.get(id) };
   });
   return { ...answer, verdicts };

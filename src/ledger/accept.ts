@@ -3,10 +3,11 @@ import { rowsOf, statement, type Values } from '../infra/postgres/statement.js';
 import { acceptOnTerms, decideOrLeave } from './accept-on-terms.js';
 import {
   acceptedColumns,
-  bindHandOut,
+  bindDestination,
   type Acceptance,
   type Accepted,
-  type HandOut,
+  type Destination,
+  isForQueue,
   type Verdict,
 } from './acceptance.js';
 import { decideRefused } from './decide-refused.js';
@@ -45,7 +46,8 @@ const insertPlain = statement(
   deliveries AS (
     INSERT INTO delivery (notification_id, subscription_id, state, next_at, queued_at, process)
     SELECT (${notifications.array('id')})[nr], subscription_id, $state::delivery_state,
-      now() + $delay_ms * interval '1 ms', CASE WHEN $state::text = 'queued' THEN now() END, $process
+      now() + coalesce($delay_ms::float8, $lease_ms::float8) * interval '1 ms',
+      CASE WHEN $state::text = 'queued' AND ${isForQueue} THEN now() END, $process
     FROM ${deliveries.from} WHERE ${mayWrite}
   )
   SELECT ${found} FROM current`,
@@ -61,20 +63,20 @@ export async function accept(
   postgres: Postgres,
   version: number,
   batch: readonly Accepted[],
-  handOut: HandOut,
+  destination: Destination,
   deadline = noDeadline,
 ): Promise<Acceptance> {
-  if (batch.every(isPlain)) return acceptWithoutTerms(postgres, version, batch, handOut, deadline);
+  if (batch.every(isPlain)) return acceptWithoutTerms(postgres, version, batch, destination, deadline);
   const query: Query = (text, values) => postgres.query(text, values);
   // One with two keys may reserve its request although it is a duplicate: no other process may see that key before it is redirected.
   const hasTwoKeys = batch.some(({ request, content }) => request && content);
   const acceptance = await (hasTwoKeys
     ? postgres.transaction(async (inside) => {
-        const acceptance = await acceptOnTerms(inside, version, batch, handOut, deadline, decideRefused);
+        const acceptance = await acceptOnTerms(inside, version, batch, destination, deadline, decideRefused);
         if (deadline.hasPassed()) throw new DeadlinePassed(); // the COMMIT must be under way before it, as well
         return acceptance;
       })
-    : acceptOnTerms(query, version, batch, handOut, deadline, decideOrLeave));
+    : acceptOnTerms(query, version, batch, destination, deadline, decideOrLeave));
   expiredCounted.inc(countExpired(batch, acceptance.verdicts));
   return acceptance;
 }
@@ -86,7 +88,7 @@ async function acceptWithoutTerms(
   postgres: Postgres,
   version: number,
   batch: readonly Accepted[],
-  handOut: HandOut,
+  destination: Destination,
   deadline: Deadline,
 ): Promise<Acceptance> {
   const [row] = await postgres.query<Found>(insertPlain, {
@@ -94,11 +96,11 @@ async function acceptWithoutTerms(
     begin_by_ms: deadline.at,
     ...notifications.bind(batch),
     ...bindDeliveries(batch),
-    ...bindHandOut(handOut),
+    ...bindDestination(destination),
   });
   const answer = readFound(row!);
   if (answer.version !== version) return { ...answer, verdicts: [] };
-  const verdict: Verdict = { kind: 'accepted', handedTo: handOut.state === 'queued' ? 'queue' : 'dispatcher' };
+  const verdict: Verdict = { kind: 'accepted', handedTo: destination.state === 'waiting' ? 'dispatcher' : 'worker' };
   return { ...answer, verdicts: batch.map(() => verdict) };
 }
 

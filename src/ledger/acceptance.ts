@@ -25,16 +25,22 @@ export interface Accepted {
   expiresAt: number | null;
 }
 
-/** Where accepted deliveries go: to the queue, or, where it would refuse them, to the dispatcher after a delay. */
+/** Where deliveries go: to the queue, or, where it would refuse them, to the dispatcher after a delay. */
 export type HandOut =
   /** `process`: id of the process whose memory is the queue; null with a broker. */
   { state: 'queued'; process: string | null } | { state: 'waiting'; delayMs: number };
 
+/** Accepted deliveries may also be in the hand of a worker from the start: that of the process which accepts them. */
+export type Destination = HandOut | { state: 'in-hand'; process: string; leaseMs: number };
+
 export type Verdict =
-  /** Committed. `nobody`: it was too old already, its deliveries are recorded as expired. */
+  /**
+   * Committed. `worker`: the caller brings its deliveries there, by the queue or not, as it said. `nobody`: it was too old
+   * already, its deliveries are recorded as expired.
+   */
   | {
       kind: 'accepted';
-      handedTo: 'queue' | 'dispatcher' | 'nobody';
+      handedTo: 'worker' | 'dispatcher' | 'nobody';
       /** Subscriptions whose deliveries are handed to nobody yet: they are in line behind others about the same object. */
       inLine?: ReadonlySet<string>;
     }
@@ -61,3 +67,11 @@ export const bindHandOut = (handOut: HandOut): Values =>
   handOut.state === 'queued'
     ? { state: 'queued', delay_ms: null, process: handOut.process }
     : { state: 'waiting', delay_ms: handOut.delayMs, process: null };
+
+export const bindDestination = (destination: Destination): Values =>
+  destination.state === 'in-hand'
+    ? { state: 'queued', delay_ms: null, process: destination.process, lease_ms: destination.leaseMs }
+    : { ...bindHandOut(destination), lease_ms: null };
+
+/** Of a delivery that is being accepted: it is handed to the queue. Without a lease; what is in hand has one instead. */
+export const isForQueue = '$lease_ms::float8 IS NULL';

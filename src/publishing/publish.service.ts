@@ -7,13 +7,13 @@ import { Batcher } from '../infra/batcher.js';
 import { isDataError } from '../infra/postgres/postgres-errors.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { accept } from '../ledger/accept.js';
-import type { Acceptance, Accepted, HandOut, Verdict } from '../ledger/acceptance.js';
+import type { Acceptance, Accepted, Verdict } from '../ledger/acceptance.js';
 import { longestInlineBody, type HandedOut, type HeldReason } from '../ledger/delivery.js';
 import type { Deadline } from '../ledger/may-write.js';
 import { OperationalEvents } from '../operational-events/operational-events.service.js';
 import { PartitionKeeper } from '../ledger/partition-keeper.service.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
-import { Enqueuer, refusedDelayMs } from '../queue/enqueuer.service.js';
+import { HandOver, type Way } from '../queue/hand-over.service.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 import { inOrderOf } from './in-order.js';
 import { explainNotStored } from './not-stored.js';
@@ -36,14 +36,15 @@ const batching = { maxItems: 256, lingerMs: 2, concurrency: 2, isolate: isDataEr
 const bytesOfDelivery = 400;
 
 /**
- * Hot path, first half: batch → match → commit → enqueue.
+ * Hot path, first half: batch → match → commit → send.
  *
  * - batch: a publication gets an id, and is written together with those that arrive at the same time;
  * - match: the subscriptions of each are found in the catalogue in memory;
  * - commit: the ledger writes the notifications with their deliveries, and reserves each key for one of them. It refuses when
  *   the catalogue has changed since they were matched; then they are matched again. It also refuses what reaches it so late
  *   that the publishers may have been told that it was not stored (docs/decisions/0020);
- * - enqueue: deliveries that are due go to the queue. The publisher is answered after the commit and does not wait for this.
+ * - send: deliveries that are due go to a worker, by the queue or straight to that of this process. The publisher is answered
+ *   after the commit and does not wait for this.
  */
 @Injectable()
 export class PublishService {
@@ -59,7 +60,7 @@ export class PublishService {
     private readonly holdRule: HoldRule,
     private readonly postgres: Postgres,
     private readonly partitions: PartitionKeeper,
-    private readonly enqueuer: Enqueuer,
+    private readonly handOver: HandOver,
     private readonly heartbeat: Heartbeat,
     private readonly events: OperationalEvents,
     { settings }: Config,
@@ -107,7 +108,6 @@ export class PublishService {
 
   private async acceptTogether(batch: readonly WithId[], begunAt: number): Promise<(Published | Undecided)[]> {
     const { accepted, acceptance } = await this.commit(batch, this.deadline(begunAt));
-    this.enqueue(accepted, acceptance);
     return batch.map((item, nr) => this.conclude(item, accepted[nr]!, acceptance.verdicts[nr]!));
   }
 
@@ -124,12 +124,24 @@ export class PublishService {
     for (;;) {
       const { version } = this.catalogue;
       const accepted = batch.map((item) => this.match(item));
-      const handOut = this.handOut();
-      const acceptance = await this.partitions.withPartitions(() =>
-        accept(this.postgres, version, accepted, handOut, deadline),
-      );
+      const acceptance = await this.acceptAll(accepted, version, deadline);
       if (acceptance.version === version) return { accepted, acceptance };
       await this.catalogue.reach(acceptance.version);
+    }
+  }
+
+  private async acceptAll(accepted: readonly Accepted[], version: number, deadline: Deadline): Promise<Acceptance> {
+    const way = this.handOver.wayFor(
+      accepted.reduce((count, { subscriptionIds }) => count + subscriptionIds.length, 0),
+    );
+    try {
+      const acceptance = await this.partitions.withPartitions(() =>
+        accept(this.postgres, version, accepted, way.destination, deadline),
+      );
+      if (acceptance.version === version) this.send(accepted, acceptance, way);
+      return acceptance;
+    } finally {
+      way.giveUp();
     }
   }
 
@@ -152,16 +164,9 @@ export class PublishService {
     return heldFor ?? none;
   }
 
-  /** To the queue. While it would refuse, deliveries wait for the dispatcher instead. */
-  private handOut(): HandOut {
-    return this.enqueuer.isAccepting
-      ? { state: 'queued', process: this.enqueuer.process }
-      : { state: 'waiting', delayMs: refusedDelayMs };
-  }
-
-  private enqueue(accepted: readonly Accepted[], { version, queuedAt, verdicts }: Acceptance): void {
-    const forQueue = accepted.flatMap((item, nr) => deliveriesForQueue(item, verdicts[nr]!));
-    if (forQueue.length > 0) void this.enqueuer.enqueue('due', forQueue, version, queuedAt);
+  private send(accepted: readonly Accepted[], { version, queuedAt, verdicts }: Acceptance, way: Way): void {
+    const forNow = accepted.flatMap((item, nr) => deliveriesForNow(item, verdicts[nr]!));
+    if (forNow.length > 0) way.go(forNow, version, queuedAt);
   }
 
   /** As one, however many subscriptions would have got it. */
@@ -205,8 +210,8 @@ export class PublishService {
   }
 }
 
-function deliveriesForQueue(accepted: Accepted, verdict: Verdict): HandedOut[] {
-  if (verdict.kind !== 'accepted' || verdict.handedTo !== 'queue') return [];
+function deliveriesForNow(accepted: Accepted, verdict: Verdict): HandedOut[] {
+  if (verdict.kind !== 'accepted' || verdict.handedTo !== 'worker') return [];
   const { id, body, subscriptionIds, heldFor, expiresAt } = accepted;
   const { inLine } = verdict;
   const bytes = Buffer.from(body);

@@ -45,7 +45,10 @@ export class Enqueuer {
       ),
     );
     const back = refused.flat();
-    if (back.length > 0) await this.putBack(back);
+    if (back.length > 0) {
+      this.logger.warn({ event: 'queue.refused', deliveries: back.length });
+      await this.putBack(back);
+    }
     return back.length;
   }
 
@@ -60,12 +63,12 @@ export class Enqueuer {
     return refused;
   }
 
-  private async putBack(deliveries: HandedOut[]): Promise<void> {
-    this.logger.warn({ event: 'queue.refused', deliveries: deliveries.length });
+  /** Deliveries that were handed out, and that no worker will get. Never throws. */
+  async putBack(deliveries: HandedOut[]): Promise<void> {
     try {
       await putBack(this.postgres, deliveries, refusedDelayMs);
     } catch (error) {
-      // The dispatcher finds later that the queue does not have them.
+      // A recovery rule finds later that no worker has them.
       this.logger.warn({ event: 'ledger.put-back-failed', deliveries: deliveries.length, error });
     }
   }

@@ -6,6 +6,7 @@ import { DeliveryQueue } from './delivery-queue.js';
 import { InProcessDeliveryQueue } from './delivery-queue.in-process.js';
 import { RabbitMqDeliveryQueue } from './delivery-queue.rabbitmq.js';
 import { Enqueuer } from './enqueuer.service.js';
+import { HandOver } from './hand-over.service.js';
 
 /** RabbitMQ where AMQP_URL names one, this process's memory otherwise. */
 @Module({
@@ -20,8 +21,14 @@ import { Enqueuer } from './enqueuer.service.js';
           : new InProcessDeliveryQueue(heartbeat.processId, settings.QUEUE_MAX_LENGTH),
     },
     Enqueuer,
+    {
+      provide: HandOver,
+      inject: [Enqueuer, Heartbeat, Config],
+      useFactory: (enqueuer: Enqueuer, heartbeat: Heartbeat, { settings }: Config) =>
+        new HandOver(enqueuer, heartbeat, settings.MAX_IN_FLIGHT),
+    },
   ],
-  exports: [DeliveryQueue, Enqueuer],
+  exports: [DeliveryQueue, Enqueuer, HandOver],
 })
 export class QueueModule implements OnApplicationBootstrap, OnApplicationShutdown {
   constructor(private readonly queue: DeliveryQueue) {}

@@ -130,7 +130,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     const other = randomUUID();
     const item = { ...newNotification(0), subscriptionIds: [subscription, other] };
     const { verdicts } = await test.acceptAll([{ ...item, heldFor: new Map([[subscription, 'endpoint-parked']]) }]);
-    expect(verdicts).toEqual([{ kind: 'accepted', handedTo: 'queue' }]);
+    expect(verdicts).toEqual([{ kind: 'accepted', handedTo: 'worker' }]);
     expect(
       await test.sql(
         'SELECT subscription_id, state, held_for, next_at, queued_at IS NULL AS out FROM delivery ORDER BY state',

@@ -37,7 +37,7 @@ describe.each(stacks)('accepting on the $name stack', (stack) => {
     const before = Date.now();
     const item = newNotification(2, '{"π": "€ 😀",\n "n": 1.0}');
     const answer = await test.acceptAll([item], { state: 'queued', process: 'a process' });
-    expect(answer).toMatchObject({ version, verdicts: [{ kind: 'accepted', handedTo: 'queue' }] });
+    expect(answer).toMatchObject({ version, verdicts: [{ kind: 'accepted', handedTo: 'worker' }] });
     expect(Math.abs(answer.queuedAt - before)).toBeLessThan(10_000);
     const [stored] = await test.sql('SELECT channel, publisher, body FROM notification WHERE id = $1', [item.id]);
     expect(stored).toEqual({ channel: 'cases', publisher: 'tester', body: item.body });
@@ -54,6 +54,27 @@ describe.each(stacks)('accepting on the $name stack', (stack) => {
       });
     }
   });
+
+  it.each([{}, { expiresAt: Date.now() + 3_600_000 }])(
+    'writes deliveries for its own worker as in the hand of its process, under a lease and in no queue: %j',
+    async (terms) => {
+      const item = { ...newNotification(1), ...terms };
+      const later = { ...newNotification(1), notBefore: Date.now() + 60_000 };
+      const destination = { state: 'in-hand', process: 'a process', leaseMs: 15_000 } as const;
+      const verdicts = [];
+      for (const each of [item, later]) verdicts.push(...(await test.acceptAll([each], destination)).verdicts);
+      expect(verdicts).toMatchObject([{ handedTo: 'worker' }, { handedTo: 'dispatcher' }]);
+      const rows = await test.sql(
+        `SELECT state, process, queued_at, round(extract(epoch FROM next_at - now()) / 5) * 5 AS seconds FROM delivery
+         WHERE notification_id = ANY ($1::uuid[]) ORDER BY next_at`,
+        [[item.id, later.id]],
+      );
+      expect(rows).toEqual([
+        { state: 'queued', process: 'a process', queued_at: null, seconds: '15' },
+        { state: 'waiting', process: null, queued_at: null, seconds: '60' },
+      ]);
+    },
+  );
 
   it('lets deliveries wait where there is no queue', async () => {
     const [delivery] = await test.accept(1, { state: 'waiting', delayMs: 1000 });

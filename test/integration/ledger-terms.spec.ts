@@ -14,7 +14,7 @@ import { real, stacks, type PreparedStack } from '../support/stacks.js';
 
 Logger.overrideLogger(false);
 
-const forQueue: Verdict = { kind: 'accepted', handedTo: 'queue' };
+const forQueue: Verdict = { kind: 'accepted', handedTo: 'worker' };
 const duplicateOf = (notificationId: string): Verdict => ({ kind: 'duplicate', notificationId });
 const repeats = (notificationId: string, isDuplicate = false): Verdict => ({
   kind: 'repeated',
@@ -237,7 +237,7 @@ describe.each(stacks)('accepting on terms on the $name stack', (stack) => {
       onTerms({ notBefore: now - 60_000 }),
     ];
     const handedTo = (await accept(...items)).map((verdict) => verdict.kind === 'accepted' && verdict.handedTo);
-    expect(handedTo).toEqual(['nobody', 'queue', 'dispatcher', 'queue']);
+    expect(handedTo).toEqual(['nobody', 'worker', 'dispatcher', 'worker']);
     expect(await statesOf(...items)).toEqual([['expired'], ['queued'], ['waiting'], ['queued']]);
     expect((await counted()) - countedBefore).toBe(1);
     const rows = await test.sql<{ next_at: Date | null; queued_at: Date | null; expires_at: Date | null }>(

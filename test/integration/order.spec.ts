@@ -111,7 +111,7 @@ describe.each(stacks)('order by object on the $name stack', (stack) => {
     const items = [about('a'), about('b'), about('a'), about('a')];
     const { verdicts } = await test.acceptAll(items);
     const inLine = new Set([subscriptionId]);
-    const accepted = { kind: 'accepted', handedTo: 'queue' };
+    const accepted = { kind: 'accepted', handedTo: 'worker' };
     expect(verdicts).toEqual([accepted, accepted, { ...accepted, inLine }, { ...accepted, inLine }]);
     const [first, , second, third] = items.map(asDelivery);
     await settle(delivered(first!));

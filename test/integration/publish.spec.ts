@@ -14,6 +14,7 @@ import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
 import type { Publication, Terms } from '../../src/publishing/publication.js';
 import { PublishService } from '../../src/publishing/publish.service.js';
 import type { Enqueuer } from '../../src/queue/enqueuer.service.js';
+import { HandOver } from '../../src/queue/hand-over.service.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import { TestLedger } from '../support/ledger.js';
 import { contentKey, requestKey } from '../support/once-keys.js';
@@ -37,7 +38,9 @@ describe('publishing', () => {
   /** Called before each statement of the accepting path. */
   let happen: (name: string) => Promise<unknown> = () => Promise.resolve();
   let publishing: PublishService;
-  let publishingWith: (heartbeat: Heartbeat) => PublishService;
+  let publishingWith: (heartbeat: Heartbeat, handOver?: HandOver) => PublishService;
+  let newHandOver: () => HandOver;
+  const mostInMemory = 2;
   const enqueued: HandedOut[] = [];
 
   beforeAll(async () => {
@@ -65,18 +68,9 @@ describe('publishing', () => {
     const { config } = test;
     const { events } = test;
     const holdRule = new HoldRule(new OpenEndpoints(test.postgres, events));
-    publishingWith = (heartbeat) =>
-      new PublishService(
-        catalogue,
-        directory,
-        holdRule,
-        watched,
-        partitions,
-        enqueuer as unknown as Enqueuer,
-        heartbeat,
-        events,
-        config,
-      );
+    newHandOver = () => new HandOver(enqueuer as Enqueuer, test.heartbeat, mostInMemory);
+    publishingWith = (heartbeat, handOver = newHandOver()) =>
+      new PublishService(catalogue, directory, holdRule, watched, partitions, handOver, heartbeat, events, config);
     publishing = publishingWith(test.heartbeat);
     await test.sql(
       `INSERT INTO subscription (id, owner_client_id, callback_url, auth, channels, version)
@@ -117,6 +111,35 @@ describe('publishing', () => {
     const reason = 'its notification was too old when it was accepted';
     const dead = { event: 'delivery.dead', notificationId: id, state: 'expired', reason, count: 1 };
     expect(report.mock.calls).toEqual([[{ ...dead, subscriptionId: row!.subscription_id }]]);
+  });
+
+  it('hands over what is for now to the worker of its process, and what was not committed takes up none of its room', async () => {
+    const handOver = newHandOver();
+    const handedOver: string[] = [];
+    let finish!: () => void;
+    const worked = new Promise<void>((resolve) => (finish = resolve));
+    handOver.consume(async ({ deliveries }) => {
+      handedOver.push(...deliveries.map(({ notificationId }) => notificationId));
+      await worked;
+    });
+    const publishing = publishingWith(test.heartbeat, handOver);
+    enqueued.length = 0;
+    happen = (name) => (name === 'accept' ? Promise.reject(new Error('cut off')) : Promise.resolve());
+    for (let nr = 0; nr <= mostInMemory; nr++) await publishing.publish(publication()).catch(() => {});
+    happen = () => Promise.resolve();
+    const published = [];
+    for (const terms of [{ notBefore: Date.now() + 60_000 }, {}, { expiresAt: Date.now() + 60_000 }, {}])
+      published.push(await publishing.publish(publication(terms)));
+    finish();
+    const [, first, second, third] = idsIn(published);
+    expect(handedOver).toEqual([first, second]);
+    expect(enqueued.map(({ notificationId }) => notificationId)).toEqual([third]);
+    const rows = await test.sql(
+      'SELECT notification_id, process FROM delivery WHERE queued_at IS NULL AND next_at < $1',
+      [new Date(Date.now() + 30_000)],
+    );
+    const { processId: process } = test.heartbeat;
+    expect(rows).toEqual(expect.arrayContaining([first, second].map((id) => ({ notification_id: id, process }))));
   });
 
   it.each([400 * dayMs, 5 * 3_600_000, -5 * 3_600_000, -400 * dayMs])(

@@ -7,12 +7,13 @@ import { SubscriptionEntity } from '../../src/subscriptions/subscription.entity.
 import { stacks, type PreparedStack } from '../support/stacks.js';
 import { actions, type Action } from './actions.js';
 import { VirtualTime } from './virtual-time.js';
-import { World } from './world.js';
+import { subscriptionsPerGuarantee, World } from './world.js';
 
 /** A quiet machine plays these in about ten seconds. Fewer would show less, so they are not enough. */
 const ordinaryRuns = { embedded: 40, real: 50 };
 /** Far more than they take beside other work. A number that was asked for may take as long as it does. */
 const patienceMs = process.env.FAST_CHECK_RUNS ? 86_400_000 : 900_000;
+const deliveriesEach = 2 * subscriptionsPerGuarantee;
 /** For the run during which the patience ends. */
 const lastRunMs = 120_000;
 const seed = process.env.FAST_CHECK_SEED === undefined ? {} : { seed: Number(process.env.FAST_CHECK_SEED) };
@@ -57,10 +58,11 @@ describe.each(stacks)('the states of a delivery, on the ledger of the $name stac
     await prepared.release();
   });
 
-  const play = async (hasBroker: boolean, story: Action[]): Promise<void> => {
+  const play = async (hasBroker: boolean, mostInMemory: number, story: Action[]): Promise<void> => {
     const world = await World.create(postgres, settings, time, {
       hasBroker,
       processes: postgres.isEmbedded ? 1 : 3, // no second one can open the embedded database
+      mostInMemory,
     });
     try {
       for (const next of story) await world.play(next);
@@ -79,7 +81,9 @@ describe.each(stacks)('the states of a delivery, on the ledger of the $name stac
     async () => {
       const numRuns = Number(process.env.FAST_CHECK_RUNS ?? ordinaryRuns[stack.name]);
       const hasBroker = stack.name === 'embedded' ? fc.constant(false) : fc.boolean();
-      const details = await fc.check(fc.asyncProperty(hasBroker, actions, play), {
+      // Of the deliveries of one notification a worker is handed all; those of the next go by the queue while it has any.
+      const mostInMemory = fc.constantFrom(0, deliveriesEach, deliveriesEach);
+      const details = await fc.check(fc.asyncProperty(hasBroker, mostInMemory, actions, play), {
         numRuns,
         // Not an interrupt, which would leave a world going on beside what comes next.
         skipAllAfterTimeLimit: patienceMs,

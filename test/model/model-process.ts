@@ -29,6 +29,7 @@ import { PublishService } from '../../src/publishing/publish.service.js';
 import type { Publication } from '../../src/publishing/publication.js';
 import { InProcessDeliveryQueue } from '../../src/queue/delivery-queue.in-process.js';
 import { Enqueuer } from '../../src/queue/enqueuer.service.js';
+import { HandOver } from '../../src/queue/hand-over.service.js';
 import { QueuePosition } from '../../src/queue/queue-position.service.js';
 import { QueueProgress } from '../../src/queue/queue-progress.service.js';
 import { RetryPolicies } from '../../src/retry-policy/retry-policies.service.js';
@@ -47,6 +48,8 @@ export interface Surroundings {
   receiver: ModelReceiver;
   /** Undefined: the queue is each process's memory. */
   broker: ModelBroker | undefined;
+  /** Deliveries that a process may have in memory when its worker is handed more. */
+  mostInMemory: number;
 }
 
 export const modelTasks = ['hand-out', 'recover', 'release', 'read-endpoints'] as const;
@@ -73,7 +76,7 @@ export class ModelProcess {
     readonly number: number,
     private readonly around: Surroundings,
   ) {
-    const { settings, clock, gates, receiver, broker } = around;
+    const { settings, clock, gates, receiver, broker, mostInMemory } = around;
     const config = { settings };
     const postgres = seenBy(this, around.postgres, gates);
     const heartbeat = new Heartbeat(postgres, config, clock);
@@ -86,6 +89,7 @@ export class ModelProcess {
       ? new ModelQueue(broker, number)
       : new InProcessDeliveryQueue(heartbeat.processId, 1000, clock);
     const enqueuer = new Enqueuer(queue, postgres, heartbeat);
+    const handOver = new HandOver(enqueuer, heartbeat, mostInMemory);
     const position = new QueuePosition(queue, postgres, heartbeat, clock);
     const webhooks = new ModelWebhookClient(receiver, number);
     const reporter = new AttemptReporter(new InProcessAttemptStates(), heartbeat, config);
@@ -113,7 +117,7 @@ export class ModelProcess {
     this.catalogue = catalogue;
     this.heartbeat = heartbeat;
     this.progress = new QueueProgress(postgres, heartbeat);
-    this.worker = new Worker(clock, queue, this.progress, loader, deliver, this.admission, inHand, webhooks);
+    this.worker = new Worker(clock, queue, handOver, this.progress, loader, deliver, this.admission, inHand, webhooks);
     this.dispatcher = new Dispatcher(postgres, enqueuer, position, events);
     this.publishing = new PublishService(
       catalogue,
@@ -121,7 +125,7 @@ export class ModelProcess {
       holdRule,
       postgres,
       partitions,
-      enqueuer,
+      handOver,
       heartbeat,
       events,
       config,

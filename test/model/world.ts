@@ -23,6 +23,13 @@ const maxNotifications = 3;
 const healingRounds = 400;
 const healingStepsMs = [20, 300, 1000, 5000];
 
+export interface Installation {
+  hasBroker: boolean;
+  processes: number;
+  /** Deliveries that a process may have in memory when its worker is handed more; 0: all go by the queue. */
+  mostInMemory: number;
+}
+
 /** A few processes, their database, queue and receivers, and the faults they may meet. */
 export class World {
   private readonly slots: ModelProcess[] = [];
@@ -39,12 +46,12 @@ export class World {
     postgres: Postgres,
     settings: Settings,
     private readonly time: VirtualTime,
-    hasBroker: boolean,
+    { hasBroker, mostInMemory }: Installation,
   ) {
     const gates = new Gates();
     const receiver = new ModelReceiver();
     const broker = hasBroker ? new ModelBroker(gates) : undefined;
-    this.around = { postgres, settings, clock: time, gates, receiver, broker };
+    this.around = { postgres, settings, clock: time, gates, receiver, broker, mostInMemory };
     const catalogue = new Catalogue(postgres);
     const directory = new SubscriptionDirectory(catalogue, postgres);
     const subscriptions = new SubscriptionsService(catalogue, directory, postgres, new OperationalEvents());
@@ -58,7 +65,7 @@ export class World {
     postgres: Postgres,
     settings: Settings,
     time: VirtualTime,
-    { hasBroker, processes }: { hasBroker: boolean; processes: number },
+    installation: Installation,
   ): Promise<World> {
     time.forget();
     await new PartitionKeeper(postgres).makeAhead();
@@ -81,7 +88,7 @@ export class World {
     ]) {
       await postgres.query(statement(`empty-${table}`, `DELETE FROM ${table}`));
     }
-    const world = new World(postgres, settings, time, hasBroker);
+    const world = new World(postgres, settings, time, installation);
     await world.operator.policies.replaceGeneral(retryPolicy);
     for (const deliveryGuarantee of ['at-least-once', 'at-most-once'] as const) {
       for (let i = 0; i < subscriptionsPerGuarantee; i++) {
@@ -96,7 +103,7 @@ export class World {
         world.judge.guarantees.set(id, deliveryGuarantee);
       }
     }
-    for (let i = 0; i < processes; i++) world.slots.push(await world.startProcess());
+    for (let i = 0; i < installation.processes; i++) world.slots.push(await world.startProcess());
     await world.around.gates.quiet();
     return world;
   }

@@ -10,7 +10,7 @@ import type { Delivery, DeliveryKey } from '../../src/ledger/delivery.js';
 import { Holds } from '../../src/ledger/hold.service.js';
 import { DeliveriesInHand } from '../../src/ledger/keep-in-hand.service.js';
 import { accept } from '../../src/ledger/accept.js';
-import type { Acceptance, Accepted, HandOut } from '../../src/ledger/acceptance.js';
+import type { Acceptance, Accepted, Destination, HandOut } from '../../src/ledger/acceptance.js';
 import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
 import { Settlements, type Attempt } from '../../src/ledger/settle.service.js';
 import { newDelivery } from './new-delivery.js';
@@ -80,15 +80,19 @@ export class TestLedger {
   }
 
   /** Accepts these together, with the version the catalogue has unless another one is given. */
-  async acceptAll(batch: readonly Accepted[], handOut: HandOut = toBroker, version?: number): Promise<Acceptance> {
+  async acceptAll(
+    batch: readonly Accepted[],
+    destination: Destination = toBroker,
+    version?: number,
+  ): Promise<Acceptance> {
     const matchedWith = version ?? (await this.catalogueVersion());
-    return this.partitions.withPartitions(() => accept(this.postgres, matchedWith, batch, handOut));
+    return this.partitions.withPartitions(() => accept(this.postgres, matchedWith, batch, destination));
   }
 
   /** Accepts a notification for that many subscriptions. @returns its deliveries, as they are handed out */
-  async accept(count = 1, handOut: HandOut = toBroker, body = '{}'): Promise<Delivery[]> {
+  async accept(count = 1, destination: Destination = toBroker, body = '{}'): Promise<Delivery[]> {
     const item = newNotification(count, body);
-    await this.acceptAll([item], handOut);
+    await this.acceptAll([item], destination);
     return item.subscriptionIds.map((subscriptionId) => newDelivery({ notificationId: item.id, subscriptionId }));
   }
 

@@ -1,0 +1,111 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import type { Postgres } from '../infra/postgres/postgres.js';
+import type { Statement } from '../infra/postgres/statement.js';
+import type { HandedOut } from '../ledger/delivery.js';
+import type { Heartbeat } from '../liveness/heartbeat.service.js';
+import { InProcessDeliveryQueue } from './delivery-queue.in-process.js';
+import { Enqueuer } from './enqueuer.service.js';
+import { HandOver } from './hand-over.service.js';
+
+const most = 5;
+const deliveries = (count: number): HandedOut[] =>
+  Array.from({ length: count }, (_, nr) => ({
+    notificationId: '019aa000-0000-7000-8000-000000000001',
+    subscriptionId: `00000000-0000-4000-8000-00000000000${nr}`,
+    generation: 1,
+    attempts: 0,
+    failures: 0,
+    replays: 0,
+    isReleased: false,
+    expiresAt: null,
+    body: null,
+  }));
+
+describe('the way of accepted deliveries', () => {
+  let handOver: HandOver;
+  let queue: InProcessDeliveryQueue;
+  let written: string[];
+  /** What the worker was handed and is not done with. */
+  let inHand: { count: number; done: () => void }[];
+
+  beforeEach(async () => {
+    [written, inHand] = [[], []];
+    const postgres = { query: async ({ name }: Statement) => void written.push(name) } as unknown as Postgres;
+    const heartbeat = { processId: 'this process' } as unknown as Heartbeat;
+    queue = new InProcessDeliveryQueue('the queue', 10);
+    handOver = new HandOver(new Enqueuer(queue, postgres, heartbeat), heartbeat, most);
+    // Of another worker, which is not as far.
+    await queue.consume('due', 0, () => Promise.resolve());
+  });
+
+  const startWorker = () =>
+    handOver.consume(
+      ({ deliveries: { length: count } }) => new Promise<void>((done) => inHand.push({ count, done: () => done() })),
+    );
+  const send = (count: number) => {
+    const way = handOver.wayFor(count);
+    way.go(deliveries(count), 1, 2);
+    way.giveUp();
+    return way.destination;
+  };
+  const toQueue = { state: 'queued', process: 'the queue' };
+  const straight = { state: 'in-hand', process: 'this process', leaseMs: 15_000 };
+
+  it('leads by the queue where this process has no worker', async () => {
+    expect(send(1)).toEqual(toQueue);
+    expect(await queue.depth('due')).toBe(1);
+  });
+
+  it('leads straight to the worker of this process, and by the queue as soon as that would have too many in memory', async () => {
+    startWorker();
+    expect([send(3), send(2), send(1)]).toEqual([straight, straight, toQueue]);
+    expect(inHand.map(({ count }) => count)).toEqual([3, 2]);
+    expect(await queue.depth('due')).toBe(1);
+    inHand[0]!.done();
+    await new Promise(setImmediate);
+    expect([send(4), send(3)]).toEqual([toQueue, straight]);
+  });
+
+  it('counts what is being accepted, until it is given up, and what the worker has taken from the queue', () => {
+    startWorker();
+    const [one, other] = [handOver.wayFor(3), handOver.wayFor(3)];
+    expect([one.destination, other.destination]).toEqual([straight, toQueue]);
+    one.giveUp();
+    one.giveUp();
+    const leave = handOver.occupy(4);
+    expect(handOver.wayFor(2).destination).toEqual(toQueue);
+    leave();
+    expect(handOver.wayFor(most).destination).toEqual(straight);
+  });
+
+  it('counts those that were accepted, where there are fewer than there might have been', () => {
+    startWorker();
+    const way = handOver.wayFor(most);
+    way.go(deliveries(1), 1, 2);
+    way.giveUp();
+    expect(handOver.wayFor(most - 1).destination).toEqual(straight);
+  });
+
+  it('leads to the dispatcher while the queue would refuse; the worker of this process is handed all the same', async () => {
+    startWorker();
+    await queue.close();
+    expect(handOver.wayFor(most + 1).destination).toEqual({ state: 'waiting', delayMs: 1000 });
+    expect(handOver.wayFor(most).destination).toEqual(straight);
+  });
+
+  it('leads back to the ledger where the worker stopped while they were accepted, and by the queue after that', async () => {
+    const consumption = startWorker();
+    send(1);
+    const way = handOver.wayFor(1);
+    let hasStopped = false;
+    const stopping = consumption.stop().then(() => (hasStopped = true));
+    way.go(deliveries(1), 1, 2);
+    expect(send(1)).toEqual(toQueue);
+    await new Promise(setImmediate);
+    expect(written).toEqual(['put-back']);
+    expect(hasStopped).toBe(false);
+    inHand[0]!.done();
+    await stopping;
+    expect(inHand).toHaveLength(1);
+  });
+});
