@@ -107,7 +107,8 @@ export class PublishService {
   }
 
   private async acceptTogether(batch: readonly WithId[], begunAt: number): Promise<(Published | Undecided)[]> {
-    const { accepted, acceptance } = await this.commit(batch, this.deadline(begunAt));
+    const { accepted, acceptance, way } = await this.commit(batch, this.deadline(begunAt));
+    this.send(accepted, acceptance, way);
     return batch.map((item, nr) => this.conclude(item, accepted[nr]!, acceptance.verdicts[nr]!));
   }
 
@@ -120,28 +121,33 @@ export class PublishService {
   private async commit(
     batch: readonly WithId[],
     deadline: Deadline,
-  ): Promise<{ accepted: Accepted[]; acceptance: Acceptance }> {
+  ): Promise<{ accepted: Accepted[]; acceptance: Acceptance; way: Way }> {
     for (;;) {
       const { version } = this.catalogue;
       const accepted = batch.map((item) => this.match(item));
-      const acceptance = await this.acceptAll(accepted, version, deadline);
-      if (acceptance.version === version) return { accepted, acceptance };
+      const way = this.handOver.wayFor(
+        accepted.reduce((count, { subscriptionIds }) => count + subscriptionIds.length, 0),
+      );
+      const acceptance = await this.write(accepted, version, way, deadline);
+      if (acceptance.version === version) return { accepted, acceptance, way };
+      way.giveUp();
       await this.catalogue.reach(acceptance.version);
     }
   }
 
-  private async acceptAll(accepted: readonly Accepted[], version: number, deadline: Deadline): Promise<Acceptance> {
-    const way = this.handOver.wayFor(
-      accepted.reduce((count, { subscriptionIds }) => count + subscriptionIds.length, 0),
-    );
+  private async write(
+    accepted: readonly Accepted[],
+    version: number,
+    way: Way,
+    deadline: Deadline,
+  ): Promise<Acceptance> {
     try {
-      const acceptance = await this.partitions.withPartitions(() =>
+      return await this.partitions.withPartitions(() =>
         accept(this.postgres, version, accepted, way.destination, deadline),
       );
-      if (acceptance.version === version) this.send(accepted, acceptance, way);
-      return acceptance;
-    } finally {
+    } catch (error) {
       way.giveUp();
+      throw error;
     }
   }
 
@@ -167,6 +173,7 @@ export class PublishService {
   private send(accepted: readonly Accepted[], { version, queuedAt, verdicts }: Acceptance, way: Way): void {
     const forNow = accepted.flatMap((item, nr) => deliveriesForNow(item, verdicts[nr]!));
     if (forNow.length > 0) way.go(forNow, version, queuedAt);
+    else way.giveUp();
   }
 
   /** As one, however many subscriptions would have got it. */
