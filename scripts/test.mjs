@@ -1,10 +1,10 @@
 // Everything a change has to pass, on a machine with only Node: installs missing programs, checks format, lint, types
 // and arrows, builds, starts private servers, runs the tests, and ends with `tests: N passed, N failed`.
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildWhenNeeded, installWhenNeeded, projectDirectory, requireNode } from './ready-to-run.mjs';
+import { makeScratchDirectory } from './scratch-directory.mjs';
 
 const startedAt = Date.now();
 const log = (/** @type {string} */ line) => {
@@ -17,6 +17,8 @@ const node = process.execPath;
 let running;
 /** @type {(() => Promise<void>) | undefined} */
 let stopServers;
+/** @type {import('./scratch-directory.mjs').ScratchDirectory | undefined} */
+let scratch;
 let interrupted = false;
 for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {
   process.on(signal, () => {
@@ -36,16 +38,19 @@ try {
   await check('lint, types and arrows', node, [bin('oxlint/bin/oxlint'), '-c', 'oxlint.config.mjs', '--deny-warnings']);
   await check('generated documentation', node, ['scripts/generate-configuration-docs.mjs', '--check']);
   await buildWhenNeeded(log);
+  scratch = makeScratchDirectory();
+  log(`data of the tests: ${scratch.path}`);
   const { startPrivateServers } = await import('./private-servers.mjs');
   log('starting private PostgreSQL, RabbitMQ and Redis …');
   const servers = await startPrivateServers(log, { fsync: false });
   stopServers = servers.stop;
-  if (!interrupted) await runJest(servers.environment);
+  if (!interrupted) await runJest(servers.environment, join(scratch.path, 'result.json'));
 } catch (error) {
   failed += 1;
   console.error(error instanceof Error ? error.message : error);
 } finally {
   await stopServers?.();
+  await scratch?.remove();
 }
 if (interrupted) console.log('interrupted; everything that was started is stopped');
 console.log(`tests: ${passed} passed, ${failed} failed`);
@@ -68,24 +73,21 @@ async function check(name, program, words) {
   console.log(output);
 }
 
-/** @param {Record<string, string>} environment */
-async function runJest(environment) {
-  const directory = mkdtempSync(join(tmpdir(), 'heraut-tests-'));
-  const resultFile = join(directory, 'result.json');
+/**
+ * @param {Record<string, string>} environment
+ * @param {string} resultFile
+ */
+async function runJest(environment, resultFile) {
   log('running the tests …');
   const words = ['--json', '--outputFile', resultFile, ...process.argv.slice(2)];
-  try {
-    // PGlite runs for seconds in each test process: to optimize its code costs more than it gains.
-    const options = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', '--liftoff-only'];
-    const { status } = await finish(node, [...options, bin('jest/bin/jest.js'), ...words], environment, 'inherit');
-    const result = readResult(resultFile);
-    passed += result.numPassedTests;
-    // A file that cannot be run has no tests of its own to count.
-    failed += result.numFailedTests + result.numRuntimeErrorTestSuites;
-    if (status !== 0 && failed === 0) failed = 1;
-  } finally {
-    rmSync(directory, { recursive: true, force: true });
-  }
+  // PGlite runs for seconds in each test process: to optimize its code costs more than it gains.
+  const options = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', '--liftoff-only'];
+  const { status } = await finish(node, [...options, bin('jest/bin/jest.js'), ...words], environment, 'inherit');
+  const result = readResult(resultFile);
+  passed += result.numPassedTests;
+  // A file that cannot be run has no tests of its own to count.
+  failed += result.numFailedTests + result.numRuntimeErrorTestSuites;
+  if (status !== 0 && failed === 0) failed = 1;
 }
 
 /**
