@@ -1,3 +1,4 @@
+import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import type { Config } from '../../src/config/config.module.js';
@@ -15,6 +16,8 @@ import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
 import { Settlements, type Attempt } from '../../src/ledger/settle.service.js';
 import { newDelivery } from './new-delivery.js';
 import { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
+
+Logger.overrideLogger(false); // it reports operational events
 
 export const toBroker: HandOut = { state: 'queued', process: null };
 
