@@ -241,7 +241,8 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     await accept(10, 'endpoint-parked');
     await openEndpoints.open(new URL(url).origin, 'no answer', 5);
     expect(await look()).toBe(0); // not due yet
-    const due = () => test.sql('UPDATE endpoint SET next_probe_at = now()').then(() => openEndpoints.refresh());
+    const due = () =>
+      test.sql("UPDATE endpoint SET next_probe_at = now() - interval '10 s'").then(() => openEndpoints.refresh());
     await due();
     await test.sql('UPDATE held_subscription SET look_at = now()');
     const both = await Promise.all([releaser.releaseHeld(running), newReleaser().releaseHeld(running)]);
