@@ -1,18 +1,16 @@
-/**
- * @param {import('@swc/core').ParserConfig} parser
- * @param {'es6' | 'commonjs'} type
- * @returns {[string, unknown]}
- */
-const swc = (parser, type) => [
+import { joinedPackages } from './test/support/joined-packages.mjs';
+
+/** @type {[string, unknown]} */
+const swc = [
   '@swc/jest',
   {
     swcrc: false,
     sourceMaps: 'inline',
-    module: { type },
+    module: { type: 'es6' },
     jsc: {
       target: 'es2023',
       keepClassNames: true,
-      parser,
+      parser: { syntax: 'typescript', decorators: true },
       transform: { legacyDecorator: true, decoratorMetadata: true, useDefineForClassFields: false },
     },
   },
@@ -29,13 +27,9 @@ export default {
   // Unit specs beside the code (.spec.ts), the rest under test/ (also .e2e-spec.ts).
   testMatch: ['**/*[.-]spec.ts'],
   extensionsToTreatAsEsm: ['.ts'],
-  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
-  // Fastify's inject() require()s these two, which are ES modules only: Jest cannot do that before Node 24.9.
-  transformIgnorePatterns: ['/node_modules/(?!(cookie|content-disposition)/)'],
-  transform: {
-    '^.+/node_modules/(cookie|content-disposition)/.+\\.js$': swc({ syntax: 'ecmascript' }, 'commonjs'),
-    '^.+\\.ts$': swc({ syntax: 'typescript', decorators: true }, 'es6'),
-  },
+  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1', ...joinedPackages },
+  globalSetup: '<rootDir>/test/support/joined-packages.mjs',
+  transform: { '^.+\\.ts$': swc },
   injectGlobals: false,
   // Each test stands alone: a new order in every run shows the one that does not.
   randomize: true,

@@ -3,22 +3,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import * as esbuild from 'esbuild';
+import { requireFromHere, unbundledPackages } from './unbundled-packages.mjs';
 
 const project = fileURLToPath(new URL('..', import.meta.url));
 const programs = ['main', 'dispatch-once'];
-
-/** Packages that read files beside their code. */
-const withFiles = ['@electric-sql/pglite', 'swagger-ui-dist'];
-/** Packages that Nest imports where they are installed; they are not. */
-const notInstalled = [
-  '@fastify/multipart',
-  '@fastify/view',
-  '@nestjs/microservices',
-  '@nestjs/platform-express',
-  '@nestjs/websockets',
-  'class-transformer',
-  'class-validator',
-];
 
 /** Every line of a package counts as its first: to read a map of all of them would take 100 ms. */
 const packageMap = Buffer.from(JSON.stringify({ version: 3, sources: [''], mappings: 'AAAA' })).toString('base64');
@@ -32,16 +20,13 @@ await esbuild.build({
   platform: 'node',
   target: 'node20.19',
   format: 'esm',
-  external: [...withFiles, ...notInstalled].flatMap((name) => [name, `${name}/*`]),
+  external: unbundledPackages,
   // The name of a migration is that of its class.
   keepNames: true,
   legalComments: 'none',
   sourcemap: true,
   sourcesContent: false,
-  // esbuild's own `require` of what is external or built in.
-  banner: {
-    js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
-  },
+  banner: { js: requireFromHere },
   logLevel: 'warning',
   plugins: [
     {

@@ -17,6 +17,7 @@ const sources = [
   'tsconfig.build.json',
   'nest-cli.json',
   'scripts/bundle.mjs',
+  'scripts/unbundled-packages.mjs',
 ];
 const buildStamp = inProject('dist/.built-from');
 const buildLock = inProject('node_modules/.heraut-build');
