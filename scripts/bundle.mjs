@@ -8,6 +8,9 @@ import { requireFromHere, unbundledPackages } from './unbundled-packages.mjs';
 const project = fileURLToPath(new URL('..', import.meta.url));
 const programs = ['main', 'dispatch-once'];
 
+/** The beginning of a class as tsc writes it. */
+const classes = /^(?:export (?:default )?)?(?:let \w+ = (?:\w+ = )?)?(?:abstract )?class (\w+)[^{\n]*\{/gm;
+
 /** Every line of a package counts as its first: to read a map of all of them would take 100 ms. */
 const packageMap = Buffer.from(JSON.stringify({ version: 3, sources: [''], mappings: 'AAAA' })).toString('base64');
 
@@ -21,14 +24,27 @@ await esbuild.build({
   target: 'node20.19',
   format: 'esm',
   external: unbundledPackages,
-  // The name of a migration is that of its class.
-  keepNames: true,
   legalComments: 'none',
   sourcemap: true,
   sourcesContent: false,
   banner: { js: requireFromHere },
   logLevel: 'warning',
   plugins: [
+    {
+      // esbuild renames a class that refers to itself. A migration is known by the name of its class, and so are lines of the log.
+      // With `keepNames` esbuild would name each function as well, whenever it is made: six per cent of a delivery's CPU.
+      name: 'class-names',
+      setup: (build) => {
+        build.onLoad({ filter: /\/dist\/(src|migrations)\/.*\.js$/ }, ({ path }) => ({
+          contents: readFileSync(path, 'utf8').replace(
+            classes,
+            (begin, /** @type {string} */ name) =>
+              `${begin} static { Object.defineProperty(this, 'name', { value: '${name}', configurable: true }); }`,
+          ),
+          loader: 'js',
+        }));
+      },
+    },
     {
       name: 'package-map',
       setup: (build) => {
