@@ -10,13 +10,15 @@ import { HandOver } from '../queue/hand-over.service.js';
 import { QueueProgress } from '../queue/queue-progress.service.js';
 import { ChunkLoader, type LoadedChunk } from './chunk-loader.service.js';
 import { DeliverService, type Surroundings } from './deliver.service.js';
+import { Unacknowledged } from './unacknowledged.js';
 import { Stopping, untilItWorks } from './until-it-works.js';
 import { WebhookClient } from './webhook-client.js';
 
 /** Unacknowledged chunks per lane, at most. Fewer of the slow lane, so that first attempts find room in memory. */
 const prefetch: Record<Lane, number> = { due: 64, slow: 16 };
 /**
- * A chunk is acknowledged this long after the first of its deliveries began, at the latest. From then on a lease covers each
+ * A chunk is acknowledged this long after the first of its deliveries began, at the latest; sooner where many chunks wait for
+ * that (unacknowledged.ts). From then on a lease covers each
  * that is not settled, so that a hanging receiver keeps no later chunk waiting. Longer than a delivery waits for room at its
  * endpoint: a shorter time would put deliveries in hand, at the price of one more write each, that are about to be settled.
  */
@@ -33,6 +35,11 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger = new Logger(Worker.name);
   private readonly stopping = new AbortController();
   private consumptions: Consumption[] = [];
+  /** Three quarters of what the queue hands over. */
+  private readonly unacknowledged = {
+    due: new Unacknowledged((prefetch.due * 3) / 4),
+    slow: new Unacknowledged((prefetch.slow * 3) / 4),
+  };
 
   constructor(
     private readonly clock: Clock,
@@ -77,7 +84,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
     this.progress.take(lane, chunk.queuedAt);
     const unsettled = new Set(chunk.deliveries);
     try {
-      await this.beginAll(chunk, isRedelivered, unsettled);
+      await this.beginAll(chunk, isRedelivered, unsettled, this.unacknowledged[lane]);
       // Where not even that can be written, the chunk goes back to the queue.
       await this.keep(unsettled);
     } finally {
@@ -105,29 +112,43 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   /** Takes from `unsettled` what is settled; while the process stops, that may be none. */
-  private async beginAll(chunk: Chunk, isRedelivered: boolean, unsettled: Set<HandedOut>): Promise<void> {
+  private async beginAll(
+    chunk: Chunk,
+    isRedelivered: boolean,
+    unsettled: Set<HandedOut>,
+    unacknowledged?: Unacknowledged,
+  ): Promise<void> {
     const { signal } = this.stopping;
     try {
       signal.throwIfAborted();
       const loaded = await untilItWorks(() => this.loader.load(chunk, isRedelivered), this.clock, signal);
       unsettled.clear();
       for (const delivery of loaded.deliveries) unsettled.add(delivery);
-      await this.begin(loaded, (delivery) => unsettled.delete(delivery));
+      await this.begin(loaded, (delivery) => unsettled.delete(delivery), unacknowledged);
     } catch (error) {
       if (!(error instanceof Stopping)) throw error;
     }
   }
 
   /** Resolves when all have been tried, or a moment after the first of them began. */
-  private begin({ deliveries, bodies }: LoadedChunk, onSettled: (delivery: HandedOut) => void): Promise<void> {
+  private begin(
+    { deliveries, bodies }: LoadedChunk,
+    onSettled: (delivery: HandedOut) => void,
+    unacknowledged?: Unacknowledged,
+  ): Promise<void> {
     return new Promise((resolve) => {
       let detaching: NodeJS.Timeout | undefined;
-      const onBegun = () => (detaching ??= setTimeout(resolve, detachAfterMs));
+      const leave = unacknowledged?.add({ deliveries: deliveries.length, detach: resolve });
+      const detach = () => {
+        leave?.();
+        resolve();
+      };
+      const onBegun = () => (detaching ??= setTimeout(detach, detachAfterMs));
       const surroundings = { bodies, onBegun, stopping: this.stopping.signal };
       const all = Promise.all(deliveries.map((delivery) => this.deliver(delivery, surroundings, onSettled)));
       void all.finally(() => {
         clearTimeout(detaching);
-        resolve();
+        detach();
       });
     });
   }
