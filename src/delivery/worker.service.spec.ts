@@ -186,6 +186,36 @@ describe('a worker', () => {
     expect(under).toHaveLength(8);
   });
 
+  it('takes a chunk without waiting for calls that keep as many as the queue hands over', async () => {
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask', 'performance', 'Date'] });
+    const sent: string[] = [];
+    const kept: string[] = [];
+    let answer!: () => void;
+    const answered = new Promise<void>((resolve) => (answer = resolve));
+    const { worker, queue } = await start({
+      load: ({ deliveries }) =>
+        Promise.resolve({
+          deliveries,
+          bodies: new LargeBodies(sizesOf(deliveries), new Semaphore(1000 * size), () =>
+            Promise.resolve(Buffer.alloc(1)),
+          ),
+        }),
+      send: ({ notificationId }) => {
+        sent.push(notificationId);
+        return sent.length < 80 ? answered : Promise.resolve();
+      },
+      keep: (deliveries) => Promise.resolve(void kept.push(...deliveries.map(({ notificationId }) => notificationId))),
+    });
+    for (let nr = 0; nr < 100; nr++)
+      await queue.publish('due', { catalogueVersion: 0, queuedAt: 0, deliveries: [large(nr)] });
+    for (let turns = 0; turns < 1000 && kept.length < 52; turns++) await settled();
+    expect(kept).toEqual(Array.from({ length: 52 }, (_, nr) => `notification ${nr}`)); // all but three quarters of 64
+    answer();
+    for (let turns = 0; turns < 1000 && sent.length < 100; turns++) await settled();
+    expect(sent).toHaveLength(100);
+    await worker.onModuleDestroy();
+  });
+
   it('is done with a chunk that cannot be loaded, for the position of the workers', async () => {
     const finished: number[] = [];
     const { worker, queue } = await start({

@@ -18,9 +18,9 @@ import { WebhookClient } from './webhook-client.js';
 const prefetch: Record<Lane, number> = { due: 64, slow: 16 };
 /**
  * A chunk is acknowledged this long after the first of its deliveries began, at the latest; sooner where many chunks wait for
- * that (unacknowledged.ts). From then on a lease covers each
- * that is not settled, so that a hanging receiver keeps no later chunk waiting. Longer than a delivery waits for room at its
- * endpoint: a shorter time would put deliveries in hand, at the price of one more write each, that are about to be settled.
+ * that (unacknowledged.ts). From then on a lease covers each that is not settled, so that a hanging receiver keeps no later
+ * chunk waiting. Longer than a delivery waits for room at its endpoint: a shorter time would put deliveries in hand, at the
+ * price of one more write each, that are about to be settled.
  */
 const detachAfterMs = 300;
 /** Of the 15 s that stopping may take. Calls that are still open then are abandoned. */
