@@ -129,8 +129,8 @@ export async function leaveLooks(
   await postgres.query(leaveLooksItems, values);
 }
 
-// Whoever holds one refreshes held_at every few seconds, in the transaction that holds it. So nothing can be on its way
-// into the ledger unseen, unless a transaction lasts longer than this.
+// A transaction that holds one refreshes held_at where it is older than a few seconds. So nothing can be on its way into the
+// ledger unseen, unless a transaction lasts longer than this.
 export const forgetItem = statement(
   'forget-held-subscription',
   `DELETE FROM held_subscription

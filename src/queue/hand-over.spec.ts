@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Postgres } from '../infra/postgres/postgres.js';
 import type { Statement } from '../infra/postgres/statement.js';
+import { newDelivery } from '../../test/support/new-delivery.js';
 import type { HandedOut } from '../ledger/delivery.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
 import { InProcessDeliveryQueue } from './delivery-queue.in-process.js';
@@ -9,17 +10,13 @@ import { HandOver } from './hand-over.service.js';
 
 const most = 5;
 const deliveries = (count: number): HandedOut[] =>
-  Array.from({ length: count }, (_, nr) => ({
-    notificationId: '019aa000-0000-7000-8000-000000000001',
-    subscriptionId: `00000000-0000-4000-8000-00000000000${nr}`,
-    generation: 1,
-    attempts: 0,
-    failures: 0,
-    replays: 0,
-    isReleased: false,
-    expiresAt: null,
-    body: null,
-  }));
+  Array.from({ length: count }, (_, nr) =>
+    newDelivery({
+      notificationId: '019aa000-0000-7000-8000-000000000001',
+      subscriptionId: `00000000-0000-4000-8000-00000000000${nr}`,
+      body: null,
+    }),
+  );
 
 describe('the way of accepted deliveries', () => {
   let handOver: HandOver;

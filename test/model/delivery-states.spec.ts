@@ -81,7 +81,7 @@ describe.each(stacks)('the states of a delivery, on the ledger of the $name stac
     async () => {
       const numRuns = Number(process.env.FAST_CHECK_RUNS ?? ordinaryRuns[stack.name]);
       const hasBroker = stack.name === 'embedded' ? fc.constant(false) : fc.boolean();
-      // Of the deliveries of one notification a worker is handed all; those of the next go by the queue while it has any.
+      // None, or all deliveries of one notification: while the worker has one of these, those of the next go by the queue.
       const mostInMemory = fc.constantFrom(0, deliveriesEach, deliveriesEach);
       const details = await fc.check(fc.asyncProperty(hasBroker, mostInMemory, actions, play), {
         numRuns,
