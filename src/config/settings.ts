@@ -31,6 +31,10 @@ const commaSeparated = z.string().transform((value) =>
     .filter((part) => part !== ''),
 );
 
+/** A name, an IPv4 address or an IPv6 address in brackets; `*.` in front of a name; a port. */
+const hostPattern = /^((\*\.)?[\w-]+(\.[\w-]+)*|\[[\da-f:.]+\])(:\d{1,5})?$/i;
+const isOrigin = (text: string): boolean => text === '*' || (URL.canParse(text) && new URL(text).origin === text);
+
 const statuses = commaSeparated
   .pipe(z.array(z.string().regex(/^[345]\d\d$/, { error: 'must be HTTP statuses from 300 to 599' })).min(1))
   .transform((texts) => texts.map(Number));
@@ -47,6 +51,12 @@ export const settingsSchema = z
   .object({
     HOST: z.string().default('127.0.0.1').describe('Address to listen on. `0.0.0.0` in a container.'),
     PORT: wholeNumber(0, 65535).default(8000).describe('Port to listen on; 0 for any free one.'),
+    ADMIN_PORT: wholeNumber(0, 65535)
+      .optional()
+      .describe(
+        'A port of their own for `/admin`, `/docs` and `/metrics`, which `PORT` then answers with 404; both serve `/` and `/health`. 0 for any free one. Not set: `PORT` serves all.',
+      ),
+    ADMIN_HOST: z.string().optional().describe('Address to listen on with `ADMIN_PORT`. Not set: `HOST`.'),
     ROLES: commaSeparated
       .pipe(z.array(z.enum(roles)).min(1))
       .default([...roles])
@@ -106,7 +116,19 @@ export const settingsSchema = z
       .describe('Seconds after its `iat` that a token is refused, also when its `exp` is later.'),
     TIME_LEEWAY: wholeNumber(0, 3600)
       .default(0)
-      .describe('Seconds of clock difference forgiven in `iat`, `exp`, `nbf` and `aanmaakdatum`.'),
+      .describe(
+        'Seconds of clock difference forgiven in `iat`, `exp`, `nbf` and `aanmaakdatum`. An `iat` may lie a minute further ahead.',
+      ),
+    SECRET_MIN_BYTES: wholeNumber(1, 255)
+      .default(32)
+      .describe(
+        'Bytes that a secret given to an application must have at least; RFC 7518 demands 32 for HS256. Shorter ones that are there already go on working, and are counted in one warning at the start.',
+      ),
+    REFUSALS_PER_MINUTE: wholeNumber(1, 1_000_000)
+      .default(100)
+      .describe(
+        'Requests refused with 403 in one minute, for one address and for one application, after which further ones are answered 429 with `Retry-After`. Other requests are never limited. Counted by all processes together with `REDIS_URL`, otherwise by each.',
+      ),
 
     NOTIFICATION_REQUESTS_TIMEOUT: z.coerce
       .number()
@@ -193,13 +215,30 @@ export const settingsSchema = z
     TRUST_FORWARDED_HEADERS: z
       .stringbool()
       .default(false)
-      .describe('Build URLs from `X-Forwarded-Host` and `X-Forwarded-Proto`. Only behind a proxy that sets both.'),
+      .describe(
+        'Build URLs from `X-Forwarded-Host` and `X-Forwarded-Proto`, and take the last address of `X-Forwarded-For` for that of the caller. Only behind a proxy that sets all three.',
+      ),
+    ALLOWED_HOSTS: commaSeparated
+      .pipe(z.array(z.string().regex(hostPattern, { error: 'must be host names, with a port or without' })))
+      .default([])
+      .describe(
+        'Hosts, comma-separated, that a request may name, and that URLs in answers are built from; without a port: any port; `*.example.org`: every name below it. A request for another host is answered 421, except for `/health` and `/metrics`. Not set: any host, so let a proxy in front fix it.',
+      ),
+    CORS_ALLOWED_ORIGINS: commaSeparated
+      .pipe(z.array(z.string().refine(isOrigin, { error: 'must be `*` or origins, such as https://app.example.org' })))
+      .default([])
+      .describe(
+        'Origins, comma-separated, whose pages may call the APIs from a browser (CORS); `*`: all. Not set: none.',
+      ),
     LOG_LEVEL: z
       .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
       .default('info')
       .describe('Least severe log event written. Events are JSON, one a line, on standard output.'),
   })
   .superRefine((settings, context) => {
+    if (settings.ADMIN_PORT === settings.PORT && settings.PORT !== 0) {
+      context.addIssue({ code: 'custom', path: ['ADMIN_PORT'], message: 'must be another port than PORT' });
+    }
     const timeoutMs = settings.NOTIFICATION_REQUESTS_TIMEOUT * 1000;
     if (timeoutMs >= callMsBound(settings)) {
       const shortest = settings.TTL_LOCK_TIME_LIMIT_MS + timeoutMs + leaseSlackMs;
