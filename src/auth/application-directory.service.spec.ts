@@ -14,7 +14,7 @@ const row = (clientId: string, secret: string) => ({
   is_superuser: false,
   is_deleted: false,
 });
-const [short, long] = ['x'.repeat(31), 'x'.repeat(32)];
+const [short, long] = ['x'.repeat(15), 'x'.repeat(16)];
 
 describe('the applications at the start', () => {
   let warned: unknown[];
@@ -41,14 +41,14 @@ describe('the applications at the start', () => {
   it('have their short secrets counted in one warning, and go on working', async () => {
     const directory = await start([short, long, 'é', '', long], { SUPERUSER_SECRET: 'short' });
     expect(warned).toEqual([
-      { event: 'applications.short-secrets', applications: 2, superuserSecret: true, minBytes: 32 },
+      { event: 'applications.short-secrets', applications: 2, superuserSecret: true, minBytes: 16 },
     ]);
     expect(directory.find('client-0')?.key?.export().toString()).toBe(short);
   });
 
   it('are not warned about where every secret is long enough, by SECRET_MIN_BYTES', async () => {
     await start([long, long], { SUPERUSER_SECRET: long });
-    await start([short], { SECRET_MIN_BYTES: '31' });
+    await start([short], { SECRET_MIN_BYTES: '15' });
     expect(warned).toEqual([]);
   });
 });

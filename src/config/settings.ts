@@ -120,9 +120,9 @@ export const settingsSchema = z
         'Seconds of clock difference forgiven in `iat`, `exp`, `nbf` and `aanmaakdatum`. An `iat` may lie a minute further ahead.',
       ),
     SECRET_MIN_BYTES: wholeNumber(1, 255)
-      .default(32)
+      .default(16)
       .describe(
-        'Bytes that a secret given to an application must have at least; RFC 7518 demands 32 for HS256. Shorter ones that are there already go on working, and are counted in one warning at the start.',
+        'Bytes that a secret given to an application must have at least. 16 random bytes are 128 bits; RFC 7518 demands 32 for HS256, which many secrets that are carried over from elsewhere do not have. Shorter ones that are there already go on working, and are counted in one warning at the start.',
       ),
     REFUSALS_PER_MINUTE: wholeNumber(1, 1_000_000)
       .default(100)
