@@ -17,18 +17,21 @@ import { LivenessModule } from './liveness/liveness.module.js';
 import { OperationalEventsModule } from './operational-events/operational-events.module.js';
 import { PublishingModule } from './publishing/publishing.module.js';
 import { RetryPolicyModule } from './retry-policy/retry-policy.module.js';
+import type { SecretCipher } from './secrets/secret-cipher.service.js';
+import { SecretsModule } from './secrets/secrets.module.js';
 import { SubscriptionsModule } from './subscriptions/subscriptions.module.js';
 
 /** The modules of a process, in the order in which a notification passes through them. */
 @Module({})
 export class AppModule {
-  static with(settings: Settings, postgres: Postgres): DynamicModule {
+  static with(settings: Settings, postgres: Postgres, cipher: SecretCipher): DynamicModule {
     return {
       module: AppModule,
       imports: [
         ConfigModule.with(settings),
         ClockModule,
         PostgresModule.with(postgres),
+        SecretsModule.with(cipher),
         LivenessModule,
         OperationalEventsModule,
         RedisModule,

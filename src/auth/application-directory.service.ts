@@ -1,10 +1,11 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { createSecretKey, type KeyObject } from 'node:crypto';
 import { Catalogue, type CatalogueDirectory } from '../catalogue/catalogue.service.js';
 import { Config } from '../config/config.module.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
-import type { Application } from './application.js';
+import { SecretCipher, UnreadableSecret } from '../secrets/secret-cipher.service.js';
+import { secretPlace, type Application } from './application.js';
 
 interface ApplicationRow {
   id: string;
@@ -28,12 +29,14 @@ const changedSince = statement(
  */
 @Injectable()
 export class ApplicationDirectory implements CatalogueDirectory {
+  private readonly logger = new Logger(ApplicationDirectory.name);
   private readonly byClientId = new Map<string, Application>();
   private readonly superuser: Application | undefined;
 
   constructor(
     catalogue: Catalogue,
     private readonly postgres: Postgres,
+    private readonly cipher: SecretCipher,
     { settings }: Config,
   ) {
     if (settings.SUPERUSER_SECRET) {
@@ -62,10 +65,21 @@ export class ApplicationDirectory implements CatalogueDirectory {
         id: row.id,
         clientId: row.client_id,
         label: row.label,
-        key: keyOf(row.secret),
+        key: keyOf(this.secretOf(row)),
         scopes: new Set(row.scopes),
         isSuperuser: row.is_superuser,
       });
+    }
+  }
+
+  /** Empty where it cannot be decrypted, since it is encrypted with a key that other processes have: its tokens are refused here. */
+  private secretOf({ id, client_id, secret }: ApplicationRow): string {
+    try {
+      return this.cipher.decrypt(secret, secretPlace(id));
+    } catch (error) {
+      if (!(error instanceof UnreadableSecret)) throw error;
+      this.logger.error({ event: 'secrets.unreadable', clientId: client_id, key: error.keyId, error });
+      return '';
     }
   }
 }

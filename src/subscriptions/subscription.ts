@@ -34,4 +34,9 @@ export interface Subscription {
   /** Calls a second, over all workers together; null: no limit. */
   readonly ratePerSecond: number | null;
   readonly ordering: Ordering;
+  /** Why this process cannot send to it: its secrets cannot be decrypted here. Null, as a rule. */
+  readonly unreadable: string | null;
 }
+
+/** Row and column of its `auth`, which are bound to it when it is encrypted. */
+export const authPlace = (id: string): string => `subscription.auth/${id}`;

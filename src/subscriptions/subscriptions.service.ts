@@ -9,9 +9,10 @@ import { noteOrderEnding, withdrawOrderEnding } from '../ledger/end-of-order.js'
 import { noteEnding, withdrawEnding } from '../ledger/end-of-subscription.js';
 import { lookNow } from '../ledger/held-subscriptions.js';
 import { OperationalEvents } from '../operational-events/operational-events.service.js';
+import { SecretCipher } from '../secrets/secret-cipher.service.js';
 import { SubscriptionDirectory } from './subscription-directory.service.js';
 import { SubscriptionEntity } from './subscription.entity.js';
-import type { Subscription } from './subscription.js';
+import { authPlace, type Subscription } from './subscription.js';
 
 /** What a subscriber says of it. */
 export type SubscriptionInput = Pick<Subscription, 'callbackUrl' | 'auth' | 'channels' | 'deliveryGuarantee'>;
@@ -29,6 +30,7 @@ export class SubscriptionsService {
     private readonly directory: SubscriptionDirectory,
     private readonly postgres: Postgres,
     private readonly events: OperationalEvents,
+    private readonly cipher: SecretCipher,
   ) {}
 
   async list(): Promise<Subscription[]> {
@@ -52,8 +54,9 @@ export class SubscriptionsService {
   async create(ownerClientId: string, input: SubscriptionInput): Promise<Subscription> {
     // v4, not v7: clients find the base of a resource URL with a pattern that fits v4 only (docs/decisions/0011).
     const id = randomUUID();
+    const auth = this.cipher.encrypt(input.auth, authPlace(id));
     await this.catalogue.change((manager, version) =>
-      manager.insert(SubscriptionEntity, { ...input, id, ownerClientId, ordering: 'none', version }),
+      manager.insert(SubscriptionEntity, { ...input, id, auth, ownerClientId, ordering: 'none', version }),
     );
     return this.get(id);
   }
@@ -63,8 +66,9 @@ export class SubscriptionsService {
    * proved anew.
    * @throws {NotFoundProblem}
    */
-  async update(id: string, changes: Partial<SubscriptionInput>): Promise<Subscription> {
-    const before = await this.change(id, always, { ...changes, disabledAt: null }, (manager) =>
+  async update(id: string, { auth, ...changes }: Partial<SubscriptionInput>): Promise<Subscription> {
+    const secret = auth === undefined ? {} : { auth: this.cipher.encrypt(auth, authPlace(id)) };
+    const before = await this.change(id, always, { ...changes, ...secret, disabledAt: null }, (manager) =>
       withdrawEnding(manager, id),
     );
     if (!before) throw notFound();
@@ -152,11 +156,11 @@ export class SubscriptionsService {
 
   /**
    * No notification accepted after this goes to the subscription. Deliveries that have not ended are cancelled, those that wait
-   * within seconds.
+   * within seconds. Its secrets are not kept.
    * @throws {NotFoundProblem}
    */
   async remove(id: string): Promise<void> {
-    const before = await this.change(id, always, { deletedAt: new Date() }, (manager, version) =>
+    const before = await this.change(id, always, { deletedAt: new Date(), auth: '' }, (manager, version) =>
       noteEnding(manager, id, 'cancelled', version),
     );
     if (!before) throw notFound();

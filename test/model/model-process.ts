@@ -38,6 +38,7 @@ import { SubscriptionsService } from '../../src/subscriptions/subscriptions.serv
 import { seenBy, type Gates } from './gates.js';
 import { ModelQueue, type ModelBroker } from './model-queue.js';
 import { ModelWebhookClient, type ModelReceiver } from './model-receiver.js';
+import { plainCipher } from '../support/secrets.js';
 
 /** The parts that all processes share. */
 export interface Surroundings {
@@ -81,9 +82,9 @@ export class ModelProcess {
     const postgres = seenBy(this, around.postgres, gates);
     const heartbeat = new Heartbeat(postgres, config, clock);
     const catalogue = new Catalogue(postgres);
-    const directory = new SubscriptionDirectory(catalogue, postgres);
+    const directory = new SubscriptionDirectory(catalogue, postgres, plainCipher);
     const events = new OperationalEvents();
-    const subscriptions = new SubscriptionsService(catalogue, directory, postgres, events);
+    const subscriptions = new SubscriptionsService(catalogue, directory, postgres, events, plainCipher);
     const policies = new RetryPolicies(postgres, catalogue);
     const queue = broker
       ? new ModelQueue(broker, number)
