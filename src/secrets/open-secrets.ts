@@ -4,7 +4,7 @@ import type { Postgres } from '../infra/postgres/postgres.js';
 import { embeddedKeyRing, readKeyFile } from './key-file.js';
 import { keyRingOf, KeyRingRefused, type KeyRing } from './key-ring.js';
 import { SecretCipher, UnreadableSecret } from './secret-cipher.service.js';
-import { plainSecrets, rewriteSecrets, sampleByKey } from './stored-secrets.js';
+import { plain, rewriteSecrets, sampleByKey } from './stored-secrets.js';
 
 /**
  * The cipher of this process: with the key ring of the settings, that of the embedded database, or none. With one, whatever is stored
@@ -28,7 +28,7 @@ export async function openSecrets(
     return cipher;
   }
   const counts = new Map<string, number>();
-  await rewriteSecrets(postgres, cipher, plainSecrets, (place, count) =>
+  await rewriteSecrets(postgres, cipher, [plain], (place, count) =>
     counts.set(place, (counts.get(place) ?? 0) + count),
   );
   for (const [place, count] of counts) logger.log({ event: 'secrets.encrypted', place, count, key: cipher.keyId });

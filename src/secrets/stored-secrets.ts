@@ -24,7 +24,7 @@ interface Rewritten extends StoredSecret {
 }
 
 /** What `secret_key_of` says of a secret that is not encrypted; of no secret it says null. */
-const plain = '';
+export const plain = '';
 
 const pageLength = 500;
 
@@ -75,9 +75,9 @@ export async function sampleByKey(postgres: Postgres): Promise<{ keyId: string; 
 }
 
 /**
- * Encrypts what is not encrypted with the key `keyIds` says, with the first one of the ring, in short statements. It may run in several
+ * Encrypts anew, with the first key of the ring and in short statements, what is encrypted with other keys. It may run in several
  * processes at once and while others change secrets; ended in the middle, it goes on where it was.
- * @param keyIds the keys to replace; `plain` for what is not encrypted
+ * @param keyIds of these other keys; `plain` for what is not encrypted
  * @param onProgress is told after each page how many of a column were rewritten
  * @throws {UnreadableSecret}
  */
@@ -101,5 +101,3 @@ export async function rewriteSecrets(
     }
   }
 }
-
-export const plainSecrets: readonly string[] = [plain];
