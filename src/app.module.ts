@@ -15,6 +15,7 @@ import type { Postgres } from './infra/postgres/postgres.js';
 import { RedisModule } from './infra/redis/redis.module.js';
 import { LivenessModule } from './liveness/liveness.module.js';
 import { OperationalEventsModule } from './operational-events/operational-events.module.js';
+import { OutboundModule } from './outbound/outbound.module.js';
 import { PublishingModule } from './publishing/publishing.module.js';
 import { RetryPolicyModule } from './retry-policy/retry-policy.module.js';
 import { SubscriptionsModule } from './subscriptions/subscriptions.module.js';
@@ -31,6 +32,7 @@ export class AppModule {
         PostgresModule.with(postgres),
         LivenessModule,
         OperationalEventsModule,
+        OutboundModule,
         RedisModule,
         CatalogueModule,
         AuthModule,
