@@ -15,6 +15,7 @@ import type { Postgres } from './infra/postgres/postgres.js';
 import { RedisModule } from './infra/redis/redis.module.js';
 import { LivenessModule } from './liveness/liveness.module.js';
 import { OperationalEventsModule } from './operational-events/operational-events.module.js';
+import { OutboundModule } from './outbound/outbound.module.js';
 import { PublishingModule } from './publishing/publishing.module.js';
 import { RetryPolicyModule } from './retry-policy/retry-policy.module.js';
 import type { SecretCipher } from './secrets/secret-cipher.service.js';
@@ -34,6 +35,7 @@ export class AppModule {
         SecretsModule.with(cipher),
         LivenessModule,
         OperationalEventsModule,
+        OutboundModule,
         RedisModule,
         CatalogueModule,
         AuthModule,

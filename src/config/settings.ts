@@ -156,16 +156,18 @@ export const settingsSchema = z
       .describe('Whether registering a callback demands that it answers 401 or 403 to a call without `Authorization`.'),
     CALLBACK_NETWORKS: z
       .enum(['any', 'public'])
-      .default('any')
+      .optional()
       .describe(
-        '`public` refuses callbacks at loopback, private and other special addresses, checked at every connect.',
+        '`public` refuses callbacks at loopback, private and other special addresses, checked at every connect; `any` only link-local ones and those at which clouds hand out credentials. Not set: `public`, and on the embedded database loopback too.',
       ),
     CALLBACK_ALLOWED_NETWORKS: commaSeparated
       .pipe(
         z.array(z.union([z.cidrv4(), z.cidrv6(), z.ipv4(), z.ipv6()], { error: 'must be CIDR ranges or addresses' })),
       )
       .default([])
-      .describe('CIDR ranges, comma-separated, that callbacks may use although `CALLBACK_NETWORKS=public`.'),
+      .describe(
+        'CIDR ranges or addresses, comma-separated, that callbacks may use although they are not public. What is refused even with `CALLBACK_NETWORKS=any` is opened only by a range within it, or by the address itself.',
+      ),
 
     TTL_LOCK_TIME_LIMIT_MS: wholeNumber(1000, 3_600_000)
       .default(120_000)

@@ -1,9 +1,10 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
-import * as http from 'node:http';
-import * as https from 'node:https';
+import { request } from 'node:http';
+import type { Socket } from 'node:net';
 import { Config } from '../config/config.module.js';
 import { UnavailableProblem, ValidationProblem, wholeInput } from '../infra/http/problem.js';
-import { AddressRefused, RefusedAddresses } from '../infra/http/refused-addresses.js';
+import { AddressRefused } from '../outbound/address-guard.js';
+import { Outbound, type Connector } from '../outbound/outbound.service.js';
 
 /**
  * Receivers recognise a probe by exactly this: channel `test`, and `kenmerken` present. Some answer 401 to every other body until
@@ -34,13 +35,13 @@ type ProbeAnswer = { status: number } | { trouble: string };
 /** Proves that a callback answers, and that it refuses calls without authorization, before a notification is sent there. */
 @Injectable()
 export class CallbackProbe implements OnModuleDestroy {
-  private readonly refusedAddresses: RefusedAddresses;
+  private readonly connect: Connector;
   private readonly mustRefuseStrangers: boolean;
   private readonly closing = new AbortController();
   protected readonly timeouts = { connectMs: 10_000, overallMs: 30_000 };
 
-  constructor({ settings }: Config) {
-    this.refusedAddresses = new RefusedAddresses(settings);
+  constructor({ settings }: Config, outbound: Outbound) {
+    this.connect = outbound.connectorFor();
     this.mustRefuseStrangers = settings.TEST_CALLBACK_AUTH;
   }
 
@@ -68,40 +69,54 @@ export class CallbackProbe implements OnModuleDestroy {
   }
 
   private async post(url: URL, auth?: string): Promise<ProbeAnswer> {
-    if (this.refusedAddresses.isRefusedHost(url.hostname)) return { trouble: new AddressRefused(url.hostname).message };
+    const within = (ms: number) => AbortSignal.any([this.closing.signal, AbortSignal.timeout(ms)]);
+    const overall = within(this.timeouts.overallMs);
     try {
-      return { status: await this.statusOf(url, auth) };
+      const socket = await this.connectTo(url, within(this.timeouts.connectMs));
+      return { status: await statusOver(socket, url, auth, overall) };
     } catch (error) {
       if (this.closing.signal.aborted) throw new UnavailableProblem('This server is stopping.', 1, error);
       return { trouble: describe(error as Error) };
     }
   }
 
-  /** By Node's own client, which skips informational (1xx) responses, as the calls with notifications do. */
-  private statusOf({ protocol, hostname, port, pathname, search }: URL, auth?: string): Promise<number> {
-    const { connectMs, overallMs } = this.timeouts;
+  private connectTo({ protocol, host, hostname, port }: URL, signal: AbortSignal): Promise<Socket> {
     return new Promise((resolve, reject) => {
-      const call = (protocol === 'https:' ? https : http).request({
-        hostname: hostname.replace(/^\[|\]$/g, ''),
-        port,
-        path: pathname + search,
-        method: 'POST',
-        headers: { 'content-type': 'application/json', ...(auth === undefined ? {} : { authorization: auth }) },
-        agent: false,
-        lookup: this.refusedAddresses.lookup,
-        signal: AbortSignal.any([this.closing.signal, AbortSignal.timeout(overallMs)]),
+      const stop = () => connecting?.destroy(signal.reason as Error);
+      const target = { protocol, host, hostname: hostname.replace(/^\[|\]$/g, ''), port };
+      const connecting = this.connect(target, (error, socket) => {
+        signal.removeEventListener('abort', stop);
+        if (error) reject(error);
+        else resolve(socket);
       });
-      const tooLong = setTimeout(() => call.destroy(Object.assign(new Error(), { code: 'ETIMEDOUT' })), connectMs);
-      call.on('socket', (socket) => socket.once('connect', () => clearTimeout(tooLong)));
-      call.on('close', () => clearTimeout(tooLong));
-      call.on('error', reject);
-      call.on('response', ({ statusCode = 0 }) => {
-        resolve(statusCode);
-        call.destroy(); // only the status counts: the body, however long, is not read
-      });
-      call.end(probeBody);
+      signal.addEventListener('abort', stop);
     });
   }
+}
+
+/** By Node's own client, which skips informational (1xx) responses, as the calls with notifications do. */
+function statusOver(
+  socket: Socket,
+  { host, pathname, search }: URL,
+  auth: string | undefined,
+  signal: AbortSignal,
+): Promise<number> {
+  const authorization = auth === undefined ? {} : { authorization: auth };
+  return new Promise((resolve, reject) => {
+    const call = request({
+      createConnection: () => socket,
+      path: pathname + search,
+      method: 'POST',
+      headers: { host, 'content-type': 'application/json', ...authorization },
+      signal,
+    });
+    call.on('error', reject);
+    call.on('response', ({ statusCode = 0 }) => {
+      resolve(statusCode);
+      socket.destroy(); // only the status counts: the body, however long, is not read
+    });
+    call.end(probeBody);
+  });
 }
 
 const refused = (name: string, code: string, trouble: string) =>

@@ -68,6 +68,7 @@ export class Api {
         DATABASE_POOL_SIZE: '2',
         SUPERUSER_CLIENT_ID: superuser.clientId,
         SUPERUSER_SECRET: superuser.secret,
+        CALLBACK_NETWORKS: 'any', // the receivers of tests are on this machine
         ...settings,
       }),
       collector(),
