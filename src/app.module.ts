@@ -4,6 +4,7 @@ import { CatalogueModule } from './catalogue/catalogue.module.js';
 import { ChannelsModule } from './channels/channels.module.js';
 import { ConfigModule } from './config/config.module.js';
 import type { Settings } from './config/settings.js';
+import { CredentialsModule } from './credentials/credentials.module.js';
 import { DeliveriesModule } from './deliveries/deliveries.module.js';
 import { DeliveryModule } from './delivery/delivery.module.js';
 import { DispatchingModule } from './dispatching/dispatching.module.js';
@@ -36,6 +37,7 @@ export class AppModule {
         LivenessModule,
         OperationalEventsModule,
         OutboundModule,
+        CredentialsModule,
         RedisModule,
         CatalogueModule,
         AuthModule,

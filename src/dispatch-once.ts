@@ -7,6 +7,7 @@ import { ConfigModule } from './config/config.module.js';
 import { InvalidSettings, readSettings, type Settings } from './config/settings.js';
 import { entities } from './create-heraut.js';
 import { DeliveryModule } from './delivery/delivery.module.js';
+import { CredentialsModule } from './credentials/credentials.module.js';
 import { Dispatcher } from './dispatching/dispatcher.service.js';
 import { DispatchingModule } from './dispatching/dispatching.module.js';
 import { Releaser } from './dispatching/releaser.service.js';
@@ -20,6 +21,7 @@ import { RedisModule } from './infra/redis/redis.module.js';
 import { DeliveryQueue, lanes } from './queue/delivery-queue.js';
 import { LivenessModule } from './liveness/liveness.module.js';
 import { OperationalEventsModule } from './operational-events/operational-events.module.js';
+import { OutboundModule } from './outbound/outbound.module.js';
 import { KeyRingRefused } from './secrets/key-ring.js';
 import { openSecrets } from './secrets/open-secrets.js';
 import type { SecretCipher } from './secrets/secret-cipher.service.js';
@@ -39,6 +41,8 @@ class DispatchOnceModule {
         SecretsModule.with(cipher),
         LivenessModule,
         OperationalEventsModule,
+        OutboundModule,
+        CredentialsModule,
         RedisModule,
         CatalogueModule,
         QueueModule,

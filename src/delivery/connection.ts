@@ -30,7 +30,11 @@ export class Connection {
       callback(null, socket);
     };
     this.isConnecting = true;
-    this.socket = this.connector(options, done);
+    try {
+      this.socket = this.connector(options, done);
+    } catch (error) {
+      return done(error as Error, null); // e.g. of a certificate that this version of Node refuses
+    }
     this.socket?.on('connectionAttempt', (ip: string, port: number) => {
       this.address = hostAndPort(ip, port);
     });

@@ -43,6 +43,11 @@ export class KeptConnections {
     }
   }
 
+  /** Takes no more calls; those that are open end as they would. */
+  async finish(): Promise<void> {
+    await this.agent.close();
+  }
+
   async close(): Promise<void> {
     await this.agent.destroy();
   }

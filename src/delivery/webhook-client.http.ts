@@ -1,10 +1,11 @@
 import { LRUCache } from 'lru-cache';
-import type { Connector, Outbound } from '../outbound/outbound.service.js';
+import type { Outbound } from '../outbound/outbound.service.js';
 import { OpenCalls, type Call } from './call.js';
 import { callsSentAgain } from './delivery.counters.js';
-import { KeptConnections, type Lost } from './kept-connections.undici.js';
+import type { Lost } from './kept-connections.undici.js';
 import { sendOnOwnConnection } from './own-connection.node-http.js';
 import { targetOf, type Target } from './target.js';
+import { WaysOut } from './ways-out.js';
 import { WebhookClient, type WebhookRequest, type WebhookResponse } from './webhook-client.js';
 
 const sweepIntervalMs = 50;
@@ -15,8 +16,7 @@ const sweepIntervalMs = 50;
  * and for what was lost on a kept connection.
  */
 export class HttpWebhookClient extends WebhookClient {
-  private readonly connector: Connector;
-  private readonly kept: KeptConnections;
+  private readonly ways: WaysOut;
   private readonly calls = new OpenCalls();
   private readonly targets = new LRUCache<string, Target>({ max: 10_000 });
   /** Origins that send informational responses which undici cannot skip. */
@@ -25,8 +25,7 @@ export class HttpWebhookClient extends WebhookClient {
 
   constructor(outbound: Outbound) {
     super();
-    this.connector = outbound.connectorFor();
-    this.kept = new KeptConnections(this.connector);
+    this.ways = new WaysOut(outbound);
     // Not before what lies in the sockets is read: to a process that stood still, an answer given in time must not be
     // late.
     this.sweep = setInterval(() => setImmediate(() => this.calls.endOverdue()), sweepIntervalMs).unref();
@@ -48,13 +47,14 @@ export class HttpWebhookClient extends WebhookClient {
   async close(): Promise<void> {
     clearInterval(this.sweep);
     this.calls.abandonAll(); // those of whose answer the rest is still read
-    await this.kept.close();
+    await this.ways.close();
   }
 
   private send(call: Call, target: Target, request: WebhookRequest): void {
-    const sendAlone = () => sendOnOwnConnection(call, target, request, this.connector);
+    const { connector, kept } = this.ways.of(request.tls);
+    const sendAlone = () => sendOnOwnConnection(call, target, request, connector);
     if (!request.mayRepeat || this.informing.has(target.origin)) return sendAlone();
-    this.kept.send(call, target, request, (lost: Lost) => {
+    kept.send(call, target, request, (lost: Lost) => {
       if (lost === 'informational') this.informing.set(target.origin, true);
       callsSentAgain.inc({ lost });
       sendAlone();

@@ -12,6 +12,7 @@ interface SecretColumn {
 const secretColumns: readonly SecretColumn[] = [
   { table: 'application', column: 'secret' },
   { table: 'subscription', column: 'auth' },
+  { table: 'subscription', column: 'credentials' },
 ];
 
 interface StoredSecret {
@@ -40,11 +41,11 @@ const statementsOf = ({ table, column }: SecretColumn) => {
     nextKey: statement(
       `secrets-next-key ${table}.${column}`,
       `SELECT id, ${column} AS stored, ${keyId} AS key_id FROM ${table}
-       WHERE ${keyId} > $after ORDER BY ${keyId}, id LIMIT 1`,
+       WHERE ${column} IS NOT NULL AND ${keyId} > $after ORDER BY ${keyId}, id LIMIT 1`,
     ),
     page: statement(
       `secrets-page ${table}.${column}`,
-      `SELECT id, ${column} AS stored FROM ${table} WHERE ${keyId} = $key_id ORDER BY id LIMIT ${pageLength}`,
+      `SELECT id, ${column} AS stored FROM ${table} WHERE ${column} IS NOT NULL AND ${keyId} = $key_id ORDER BY id LIMIT ${pageLength}`,
     ),
     // One that was changed in the meantime stays as it was changed.
     rewrite: statement(

@@ -1,16 +1,19 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Catalogue, type CatalogueDirectory } from '../catalogue/catalogue.service.js';
+import { credentialsOf, partsOf, verbatim } from '../credentials/credentials.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { SecretCipher, UnreadableSecret } from '../secrets/secret-cipher.service.js';
 import { changedSubscriptions, type SubscriptionRow } from './changed-subscriptions.js';
 import { ChannelSubscribers } from './channel-subscribers.js';
 import { demandsOf } from './match-filters.js';
-import { authPlace, type Subscription } from './subscription.js';
+import { authPlace, credentialsPlace, type Subscription } from './subscription.js';
 
 interface Listed extends Subscription {
   /** Seconds since 1970. */
   readonly createdAt: number;
 }
+
+type Secrets = Pick<Subscription, 'auth' | 'credentials' | 'unreadable'>;
 
 /** Every subscription, in memory, and for each channel an index of the subscriptions to match. */
 @Injectable()
@@ -92,14 +95,19 @@ export class SubscriptionDirectory implements CatalogueDirectory {
     }
   }
 
-  private secretsOf({ id, auth }: SubscriptionRow): Pick<Subscription, 'auth' | 'unreadable'> {
+  private secretsOf({ id, auth, credentials }: SubscriptionRow): Secrets {
     try {
-      return { auth: this.cipher.decrypt(auth, authPlace(id)), unreadable: null };
+      const stored = credentials === null ? null : this.cipher.decrypt(credentials, credentialsPlace(id));
+      return {
+        auth: this.cipher.decrypt(auth, authPlace(id)),
+        credentials: credentialsOf(partsOf(stored)),
+        unreadable: null,
+      };
     } catch (error) {
-      if (!(error instanceof UnreadableSecret)) throw error;
-      // Encrypted with a key that other processes have: see docs/operations.md#secrets.
-      this.logger.error({ event: 'secrets.unreadable', subscriptionId: id, key: error.keyId, error });
-      return { auth: '', unreadable: error.message };
+      // As a rule encrypted with a key that other processes have: see docs/operations.md#secrets. Any other error may quote secrets.
+      const reason = error instanceof UnreadableSecret ? error.message : 'its credentials cannot be read';
+      this.logger.error({ event: 'secrets.unreadable', subscriptionId: id, reason });
+      return { auth: '', credentials: verbatim, unreadable: reason };
     }
   }
 

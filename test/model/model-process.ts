@@ -39,6 +39,8 @@ import { seenBy, type Gates } from './gates.js';
 import { ModelQueue, type ModelBroker } from './model-queue.js';
 import { ModelWebhookClient, type ModelReceiver } from './model-receiver.js';
 import { plainCipher } from '../support/secrets.js';
+import { Authorizations } from '../../src/credentials/authorizations.service.js';
+import { Outbound } from '../../src/outbound/outbound.service.js';
 
 /** The parts that all processes share. */
 export interface Surroundings {
@@ -109,7 +111,7 @@ export class ModelProcess {
       subscriptions,
       new Idempotency(new PostgresIdempotencyStore(postgres), heartbeat),
       this.admission,
-      new Sender(webhooks, reporter, config),
+      new Sender(webhooks, new Authorizations(new Outbound(settings), clock), reporter, config),
       new Decider(catalogue, policies, heartbeat, reporter, config),
       records,
     );
