@@ -15,6 +15,7 @@ import { nrcDialect } from './nrc/nrc-dialect.js';
 import { serveProblemPages } from './nrc/problem-pages.js';
 import { adminApi } from './openapi/admin-api.js';
 import { publishDirectly } from './publishing/direct-route.js';
+import { openSecrets } from './secrets/open-secrets.js';
 import { serveDocumentation } from './openapi/serve-documentation.js';
 import { SubscriptionEntity } from './subscriptions/subscription.entity.js';
 
@@ -24,6 +25,7 @@ export const entities = [ApplicationEntity, ChannelEntity, SubscriptionEntity];
  * Heraut in this process, migrated and set up, not yet listening. `close` stops it in good order.
  * @param metrics for `/metrics`
  * @throws {DataDirectoryInUse} when another process has the embedded database
+ * @throws {KeyRingRefused} when stored secrets cannot be decrypted
  */
 export async function createHeraut(
   settings: Settings,
@@ -33,9 +35,10 @@ export async function createHeraut(
   const postgres = await Postgres.open(settings, entities);
   try {
     for (const migration of await postgres.migrate()) logger.log({ event: 'ledger.migrated', migration });
+    const cipher = await openSecrets(settings, postgres, logger);
     const isApi = settings.ROLES.includes('api');
     const app = await NestFactory.create<NestFastifyApplication>(
-      AppModule.with({ ...settings, SUPERUSER_SECRET: superuserSecret(settings) }, postgres),
+      AppModule.with({ ...settings, SUPERUSER_SECRET: superuserSecret(settings) }, postgres, cipher),
       createHttpAdapter({
         settings,
         dialect: nrcDialect,

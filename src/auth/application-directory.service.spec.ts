@@ -3,6 +3,7 @@ import { Logger } from '@nestjs/common';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { readSettings } from '../config/settings.js';
 import type { Postgres } from '../infra/postgres/postgres.js';
+import { plainCipher } from '../../test/support/secrets.js';
 import { ApplicationDirectory } from './application-directory.service.js';
 
 const row = (clientId: string, secret: string) => ({
@@ -33,7 +34,7 @@ describe('the applications at the start', () => {
       query: ({ name }: { name: string }) => Promise.resolve(name === 'catalogue-version' ? [{ version: '1' }] : rows),
     } as unknown as Postgres;
     const catalogue = new Catalogue(postgres);
-    const directory = new ApplicationDirectory(catalogue, postgres, { settings: readSettings(settings) });
+    const directory = new ApplicationDirectory(catalogue, postgres, plainCipher, { settings: readSettings(settings) });
     await directory.onApplicationBootstrap();
     return directory;
   }

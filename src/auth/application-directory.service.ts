@@ -4,7 +4,8 @@ import { Catalogue, type CatalogueDirectory } from '../catalogue/catalogue.servi
 import { Config } from '../config/config.module.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
-import type { Application } from './application.js';
+import { SecretCipher, UnreadableSecret } from '../secrets/secret-cipher.service.js';
+import { secretPlace, type Application } from './application.js';
 
 interface ApplicationRow {
   id: string;
@@ -37,6 +38,7 @@ export class ApplicationDirectory implements CatalogueDirectory, OnApplicationBo
   constructor(
     private readonly catalogue: Catalogue,
     private readonly postgres: Postgres,
+    private readonly cipher: SecretCipher,
     { settings }: Config,
   ) {
     this.secretMinBytes = settings.SECRET_MIN_BYTES;
@@ -81,10 +83,21 @@ export class ApplicationDirectory implements CatalogueDirectory, OnApplicationBo
         id: row.id,
         clientId: row.client_id,
         label: row.label,
-        key: keyOf(row.secret),
+        key: keyOf(this.secretOf(row)),
         scopes: new Set(row.scopes),
         isSuperuser: row.is_superuser,
       });
+    }
+  }
+
+  /** Empty where it cannot be decrypted, since it is encrypted with a key that other processes have: its tokens are refused here. */
+  private secretOf({ id, client_id, secret }: ApplicationRow): string {
+    try {
+      return this.cipher.decrypt(secret, secretPlace(id));
+    } catch (error) {
+      if (!(error instanceof UnreadableSecret)) throw error;
+      this.logger.error({ event: 'secrets.unreadable', clientId: client_id, key: error.keyId, error });
+      return '';
     }
   }
 }

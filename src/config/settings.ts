@@ -111,6 +111,20 @@ export const settingsSchema = z
       .describe(
         'Secret of the superuser (HS256). Not set: there is no superuser, except that the embedded database makes one secret and keeps it in `DATA_DIR`.',
       ),
+    SECRET_KEYS: commaSeparated
+      .pipe(
+        z
+          .array(z.string().regex(/^[\w-]{1,32}:[A-Za-z0-9+/_-]{43}=?$/, { error: 'must be `id:base64 of 32 bytes`' }))
+          .min(1),
+      )
+      .optional()
+      .describe(
+        'Keys that secrets are encrypted with in the database, comma-separated, each `id:base64 of 32 bytes`: the first one encrypts, all decrypt. Not set: secrets are readable in the database; the embedded database makes a key and keeps it in `DATA_DIR`.',
+      ),
+    SECRET_KEYS_FILE: z
+      .string()
+      .optional()
+      .describe('A file with these keys, instead of `SECRET_KEYS`; they may be on lines of their own.'),
     JWT_EXPIRY: wholeNumber(1, 31_536_000)
       .default(3600)
       .describe('Seconds after its `iat` that a token is refused, also when its `exp` is later.'),
@@ -164,16 +178,18 @@ export const settingsSchema = z
       .describe('Whether registering a callback demands that it answers 401 or 403 to a call without `Authorization`.'),
     CALLBACK_NETWORKS: z
       .enum(['any', 'public'])
-      .default('any')
+      .optional()
       .describe(
-        '`public` refuses callbacks at loopback, private and other special addresses, checked at every connect.',
+        '`public` refuses callbacks at loopback, private and other special addresses, checked at every connect; `any` only link-local ones and those at which clouds hand out credentials. Not set: `public`, and on the embedded database loopback too.',
       ),
     CALLBACK_ALLOWED_NETWORKS: commaSeparated
       .pipe(
         z.array(z.union([z.cidrv4(), z.cidrv6(), z.ipv4(), z.ipv6()], { error: 'must be CIDR ranges or addresses' })),
       )
       .default([])
-      .describe('CIDR ranges, comma-separated, that callbacks may use although `CALLBACK_NETWORKS=public`.'),
+      .describe(
+        'CIDR ranges or addresses, comma-separated, that callbacks may use although they are not public. What is refused even with `CALLBACK_NETWORKS=any` is opened only by a range within it, or by the address itself.',
+      ),
 
     TTL_LOCK_TIME_LIMIT_MS: wholeNumber(1000, 3_600_000)
       .default(120_000)
@@ -254,6 +270,9 @@ export const settingsSchema = z
         path: ['IDEMPOTENCY_KEY_TTL_SEC'],
         message: `must not exceed RETENTION_DAYS = ${settings.RETENTION_DAYS * 86_400} s, or a repeated request would be answered with a notification that is no longer kept`,
       });
+    }
+    if (settings.SECRET_KEYS && settings.SECRET_KEYS_FILE) {
+      context.addIssue({ code: 'custom', path: ['SECRET_KEYS_FILE'], message: 'must not be set beside SECRET_KEYS' });
     }
     if (!settings.AMQP_URL && settings.ROLES.includes('dispatcher') !== settings.ROLES.includes('worker')) {
       context.addIssue({

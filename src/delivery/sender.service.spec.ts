@@ -1,5 +1,8 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { readSettings } from '../config/settings.js';
+import type { Authorizations } from '../credentials/authorizations.service.js';
+import { credentialsOf, noParts, verbatim, type NamedIdentity } from '../credentials/credentials.js';
+import type { Unavailable } from '../credentials/unavailable.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import { AttemptReporter } from './attempt-reporter.service.js';
@@ -7,30 +10,108 @@ import type { AttemptStates } from './attempt-states.js';
 import { Sender } from './sender.service.js';
 import type { WebhookClient, WebhookRequest } from './webhook-client.js';
 import { newDelivery } from '../../test/support/new-delivery.js';
+import { answered } from '../../test/support/responses.js';
+
+const config = { settings: readSettings({}) };
+const delivery = newDelivery({ generation: 2, attempts: 1, failures: 1, body: Buffer.from('{}') });
+const plain = { callbackUrl: 'http://receiver/', auth: 'Bearer x', credentials: verbatim, unreadable: null };
 
 describe('a call to a receiver', () => {
+  const requests: WebhookRequest[] = [];
+  const kept: number[] = [];
+  const refused: string[] = [];
+  const heartbeat = { ledgerNow: () => 0 } as unknown as Heartbeat;
+  const states = { put: (_key: unknown, _state: unknown, keepMs: number) => void kept.push(keepMs) };
+  const reporter = new AttemptReporter(states as unknown as AttemptStates, heartbeat, config);
+  reporter.onModuleDestroy();
+  let status = 204;
+  let authorization: ReturnType<Authorizations['of']> = '';
+  const client = {
+    post: (request: WebhookRequest) => (requests.push(request), Promise.resolve(answered(status))),
+  } as unknown as WebhookClient;
+  const authorizations = {
+    of: () => authorization,
+    refused: (_: unknown, value: string) => void refused.push(value),
+  } as unknown as Authorizations;
+  const send = (parts: Partial<Subscription>) =>
+    new Sender(client, authorizations, reporter, config).send(
+      delivery,
+      { timeoutSeconds: null, ...plain, ...parts } as Subscription,
+      'at-least-once',
+    );
+
+  afterEach(() => {
+    for (const list of [requests, kept, refused]) list.length = 0;
+    status = 204;
+  });
+
   it.each([
     [null, 10_000],
     [0.2, 200],
     [45, 45_000],
     [300, 49_999], // this process has a shorter lease than the one where it was set
-  ])(
-    'has the time that its subscription allows, and its live state is kept as long: %s s',
-    (timeoutSeconds, timeoutMs) => {
-      const config = { settings: readSettings({}) };
-      const requests: WebhookRequest[] = [];
-      const kept: number[] = [];
-      const states = { put: (_key: unknown, _state: unknown, keepMs: number) => void kept.push(keepMs) };
-      const heartbeat = { ledgerNow: () => 0 } as unknown as Heartbeat;
-      const reporter = new AttemptReporter(states as unknown as AttemptStates, heartbeat, config);
-      const client = { post: (request: WebhookRequest) => void requests.push(request) } as unknown as WebhookClient;
-      const delivery = newDelivery({ generation: 2, attempts: 1, failures: 1, body: Buffer.from('{}') });
-      const subscription = { callbackUrl: 'http://receiver/', auth: '', timeoutSeconds } as Subscription;
-      void new Sender(client, reporter, config).send(delivery, subscription, 'at-least-once');
-      expect(requests.map((request) => request.timeoutMs)).toEqual([timeoutMs]);
-      expect(kept).toHaveLength(1);
-      expect(kept[0]).toBeGreaterThan(timeoutMs);
-      reporter.onModuleDestroy();
-    },
-  );
+  ])('has the time that its subscription allows, and its live state is kept as long: %s s', (timeoutSeconds, ms) => {
+    void send({ timeoutSeconds });
+    expect(requests.map((request) => request.timeoutMs)).toEqual([ms]);
+    expect(kept).toHaveLength(1);
+    expect(kept[0]).toBeGreaterThan(ms);
+  });
+
+  it('carries what its subscription has, and none of that in place of what Heraut sends', async () => {
+    const headers = { 'x-api-key': 'k', 'webhook-id': 'forged' };
+    authorization = 'Bearer fresh';
+    await send({ credentials: credentialsOf({ ...noParts, headers }) });
+    expect(requests[0]?.headers).toMatchObject({
+      'x-api-key': 'k',
+      authorization: 'Bearer fresh',
+      'webhook-id': delivery.notificationId,
+    });
+  });
+
+  it('is not made while no token can be had, and counts where the client is refused', async () => {
+    const trouble: Unavailable = { reason: 'no token', isRefused: false, forMs: 5, againInMs: 7 };
+    const credentials = credentialsOf({ ...noParts, headers: { a: 'b' } });
+    authorization = Promise.resolve(trouble);
+    expect(await send({ credentials })).toMatchObject({
+      kind: 'postponed',
+      reason: 'no token',
+      forMs: 5,
+      againInMs: 7,
+    });
+    authorization = { ...trouble, isRefused: true };
+    expect(await send({ credentials })).toMatchObject({
+      kind: 'unanswered',
+      reason: 'no token',
+      wasSent: false,
+      isOurs: true,
+    });
+    expect(requests).toEqual([]);
+  });
+
+  it('waits no longer for a token than it may take itself', async () => {
+    authorization = new Promise(() => {});
+    const credentials = credentialsOf({ ...noParts, headers: { a: 'b' } });
+    expect(await send({ credentials, timeoutSeconds: 0.1 })).toMatchObject({ kind: 'postponed', forMs: 0 });
+  });
+
+  it('tells of a token that its receiver refused', async () => {
+    [authorization, status] = ['Bearer old', 401];
+    await send({ credentials: credentialsOf({ ...noParts, headers: { a: 'b' } }) });
+    expect(refused).toEqual(['Bearer old']);
+  });
+
+  it('is not made with a certificate that has ended', async () => {
+    const tls: NamedIdentity = { id: 'x', expiresAt: Date.parse('2020-01-01T00:00:00Z') };
+    expect(await send({ credentials: { kind: 'verbatim', tls } })).toMatchObject({
+      kind: 'unanswered',
+      reason: 'the client certificate ended at 2020-01-01T00:00:00.000Z',
+      isOurs: true,
+    });
+  });
+
+  it('is not made where its secrets cannot be decrypted', async () => {
+    const reason = 'subscription.auth/1 is encrypted with the key old, which is not in the key ring';
+    expect(await send({ unreadable: reason })).toMatchObject({ kind: 'postponed', reason });
+    expect(requests).toEqual([]);
+  });
 });

@@ -1,11 +1,15 @@
 import { Injectable } from '@nestjs/common';
 import { Config } from '../config/config.module.js';
+import { Authorizations } from '../credentials/authorizations.service.js';
+import { verbatim } from '../credentials/credentials.js';
+import type { Unavailable } from '../credentials/unavailable.js';
 import { callTimeoutMs } from '../subscriptions/call-timeout.js';
 import type { DeliveryGuarantee, Subscription } from '../subscriptions/subscription.js';
 import { AttemptReporter } from './attempt-reporter.service.js';
 import type { Loaded } from './chunk-loader.service.js';
+import { notCalled, postponedFor, unreadableFor } from './not-called.js';
 import { userAgent } from './user-agent.js';
-import { WebhookClient, type WebhookResponse } from './webhook-client.js';
+import { WebhookClient, type WebhookRequest, type WebhookResponse } from './webhook-client.js';
 
 /** One call to a receiver. */
 @Injectable()
@@ -14,6 +18,7 @@ export class Sender {
 
   constructor(
     private readonly webhooks: WebhookClient,
+    private readonly authorizations: Authorizations,
     private readonly reporter: AttemptReporter,
     private readonly config: Config,
   ) {}
@@ -23,7 +28,7 @@ export class Sender {
     const number = delivery.attempts + 1;
     const timeoutMs = callTimeoutMs(subscription, this.config.settings);
     this.reporter.started(delivery, number, timeoutMs);
-    return this.webhooks.post({
+    const request: WebhookRequest = {
       url: subscription.callbackUrl,
       headers: {
         'content-type': 'application/json',
@@ -36,6 +41,51 @@ export class Sender {
       body: delivery.body,
       timeoutMs,
       mayRepeat: guarantee === 'at-least-once',
+    };
+    const isPlain = subscription.credentials === verbatim && subscription.unreadable === null;
+    return isPlain ? this.webhooks.post(request) : this.sendWith(subscription, request);
+  }
+
+  /** With more than its `auth`: an authorization that has to be made first, a certificate, which may have ended, or own headers. */
+  private async sendWith(subscription: Subscription, request: WebhookRequest): Promise<WebhookResponse> {
+    const { unreadable, credentials } = subscription;
+    const { tls, headers } = credentials;
+    if (unreadable !== null) return unreadableFor(unreadable);
+    const expiresAt = tls?.expiresAt ?? Infinity;
+    if (expiresAt <= Date.now())
+      return notCalled(`the client certificate ended at ${new Date(expiresAt).toISOString()}`);
+    const startedAt = performance.now();
+    const authorization = await within(request.timeoutMs, this.authorizations.of(subscription));
+    if (typeof authorization !== 'string')
+      return authorization.isRefused ? notCalled(authorization.reason) : postponedFor(authorization);
+    const response = await this.webhooks.post({
+      ...request,
+      headers: { ...headers, ...request.headers, authorization },
+      tls,
+      // Both together take no longer than the call may: the lease of the delivery counts on that.
+      timeoutMs: Math.max(request.timeoutMs - (performance.now() - startedAt), 1),
     });
+    if (response.kind === 'answered' && response.status === 401)
+      this.authorizations.refused(subscription, authorization);
+    return response;
+  }
+}
+
+const late: Unavailable = {
+  reason: 'the token endpoint has not answered within the time of a call',
+  isRefused: false,
+  forMs: 0, // it is still asked; when that has failed, there is a reason
+  againInMs: 1000,
+};
+
+/** What is there at once costs no timer. */
+async function within(ms: number, authorization: ReturnType<Authorizations['of']>): Promise<string | Unavailable> {
+  if (!(authorization instanceof Promise)) return authorization;
+  let timer: NodeJS.Timeout | undefined;
+  const tooLong = new Promise<Unavailable>((resolve) => (timer = setTimeout(() => resolve(late), ms)));
+  try {
+    return await Promise.race([authorization, tooLong]);
+  } finally {
+    clearTimeout(timer);
   }
 }

@@ -1,4 +1,6 @@
 import { Body, Controller, Delete, Get, Param, Patch, Post, Put, Query, Req, Res } from '@nestjs/common';
+import type { CredentialChanges } from '../credentials/credentials-io.js';
+import { changedCredentials, verbatim, type Credentials } from '../credentials/credentials.js';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Application } from '../auth/application.js';
@@ -100,7 +102,7 @@ export class AbonnementController {
   ): Promise<Abonnement> {
     await this.catalogue.refresh();
     const input = readAbonnement(new FieldReader(body), this.findChannel);
-    await this.probe.prove({ ...input, isUrlNew: true });
+    await this.probe.prove({ ...input, ...shownTo(input.auth, input.credentials, verbatim), isUrlNew: true });
     const abonnement = present(await this.subscriptions.create(application.clientId, input), request);
     void reply.header('location', abonnement.url);
     return abonnement;
@@ -191,13 +193,19 @@ export class AbonnementController {
     changes: Partial<SubscriptionInput>,
     request: FastifyRequest,
   ): Promise<Abonnement> {
-    const { callbackUrl = subscription.callbackUrl, auth = subscription.auth } = changes;
+    const { callbackUrl = subscription.callbackUrl, auth = subscription.auth, credentials } = changes;
     const isUrlNew = callbackUrl !== subscription.callbackUrl;
-    if (isUrlNew || auth !== subscription.auth || subscription.disabledAt)
-      await this.probe.prove({ callbackUrl, auth, isUrlNew });
+    if (isUrlNew || auth !== subscription.auth || credentials || subscription.disabledAt)
+      await this.probe.prove({ callbackUrl, ...shownTo(auth, credentials, subscription.credentials), isUrlNew });
     return present(await this.subscriptions.update(subscription.id, changes), request);
   }
 }
+
+/** What the callback is shown once the changes are made. */
+const shownTo = (auth: string, changes: CredentialChanges | undefined, before: Credentials) => ({
+  auth: changes?.auth ?? auth,
+  credentials: changes ? changedCredentials(before, changes) : before,
+});
 
 const present = (
   { id, callbackUrl, channels, deliveryGuarantee }: Subscription,

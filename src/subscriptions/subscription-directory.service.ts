@@ -1,19 +1,24 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { Catalogue, type CatalogueDirectory } from '../catalogue/catalogue.service.js';
+import { credentialsOf, partsOf, verbatim } from '../credentials/credentials.js';
 import { Postgres } from '../infra/postgres/postgres.js';
+import { SecretCipher, UnreadableSecret } from '../secrets/secret-cipher.service.js';
 import { changedSubscriptions, type SubscriptionRow } from './changed-subscriptions.js';
 import { ChannelSubscribers } from './channel-subscribers.js';
 import { demandsOf } from './match-filters.js';
-import type { Subscription } from './subscription.js';
+import { authPlace, credentialsPlace, type Subscription } from './subscription.js';
 
 interface Listed extends Subscription {
   /** Seconds since 1970. */
   readonly createdAt: number;
 }
 
+type Secrets = Pick<Subscription, 'auth' | 'credentials' | 'unreadable'>;
+
 /** Every subscription, in memory, and for each channel an index of the subscriptions to match. */
 @Injectable()
 export class SubscriptionDirectory implements CatalogueDirectory {
+  private readonly logger = new Logger(SubscriptionDirectory.name);
   private readonly byId = new Map<string, Listed>();
   private readonly byChannel = new Map<string, ChannelSubscribers>();
   private readonly ordered = new Set<string>();
@@ -22,6 +27,7 @@ export class SubscriptionDirectory implements CatalogueDirectory {
   constructor(
     catalogue: Catalogue,
     private readonly postgres: Postgres,
+    private readonly cipher: SecretCipher,
   ) {
     catalogue.register(this);
   }
@@ -68,7 +74,7 @@ export class SubscriptionDirectory implements CatalogueDirectory {
       id,
       ownerClientId: row.owner_client_id,
       callbackUrl: row.callback_url,
-      auth: row.auth,
+      ...this.secretsOf(row),
       channels,
       deliveryGuarantee: row.delivery_guarantee,
       disabledAt: row.disabled_at,
@@ -86,6 +92,22 @@ export class SubscriptionDirectory implements CatalogueDirectory {
       const index = this.byChannel.get(name) ?? new ChannelSubscribers();
       this.byChannel.set(name, index);
       index.add(id, channels.filter(({ channel }) => channel === name).map(demandsOf));
+    }
+  }
+
+  private secretsOf({ id, auth, credentials }: SubscriptionRow): Secrets {
+    try {
+      const stored = credentials === null ? null : this.cipher.decrypt(credentials, credentialsPlace(id));
+      return {
+        auth: this.cipher.decrypt(auth, authPlace(id)),
+        credentials: credentialsOf(partsOf(stored)),
+        unreadable: null,
+      };
+    } catch (error) {
+      // As a rule encrypted with a key that other processes have: see docs/operations.md#secrets. Any other error may quote secrets.
+      const reason = error instanceof UnreadableSecret ? error.message : 'its credentials cannot be read';
+      this.logger.error({ event: 'secrets.unreadable', subscriptionId: id, reason });
+      return { auth: '', credentials: verbatim, unreadable: reason };
     }
   }
 

@@ -3,18 +3,23 @@ import { randomUUID } from 'node:crypto';
 import { IsNull, Not, type EntityManager } from 'typeorm';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { ConflictProblem, NotFoundProblem } from '../infra/http/problem.js';
+import type { CredentialChanges } from '../credentials/credentials-io.js';
+import { changedParts, noParts, partsOf, toStore, type CredentialParts } from '../credentials/credentials.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { findNewestHeld, isDropping, noteDrop } from '../ledger/drop-held.js';
 import { noteOrderEnding, withdrawOrderEnding } from '../ledger/end-of-order.js';
 import { noteEnding, withdrawEnding } from '../ledger/end-of-subscription.js';
 import { lookNow } from '../ledger/held-subscriptions.js';
 import { OperationalEvents } from '../operational-events/operational-events.service.js';
+import { SecretCipher, UnreadableSecret } from '../secrets/secret-cipher.service.js';
 import { SubscriptionDirectory } from './subscription-directory.service.js';
 import { SubscriptionEntity } from './subscription.entity.js';
-import type { Subscription } from './subscription.js';
+import { authPlace, credentialsPlace, type Subscription } from './subscription.js';
 
 /** What a subscriber says of it. */
-export type SubscriptionInput = Pick<Subscription, 'callbackUrl' | 'auth' | 'channels' | 'deliveryGuarantee'>;
+export type SubscriptionInput = Pick<Subscription, 'callbackUrl' | 'auth' | 'channels' | 'deliveryGuarantee'> & {
+  credentials?: CredentialChanges | undefined;
+};
 /** What an operator may set. */
 export type SubscriptionSettings = Pick<
   Subscription,
@@ -29,6 +34,7 @@ export class SubscriptionsService {
     private readonly directory: SubscriptionDirectory,
     private readonly postgres: Postgres,
     private readonly events: OperationalEvents,
+    private readonly cipher: SecretCipher,
   ) {}
 
   async list(): Promise<Subscription[]> {
@@ -52,8 +58,9 @@ export class SubscriptionsService {
   async create(ownerClientId: string, input: SubscriptionInput): Promise<Subscription> {
     // v4, not v7: clients find the base of a resource URL with a pattern that fits v4 only (docs/decisions/0011).
     const id = randomUUID();
+    const stored = { ...input, ...this.secretsToStore(id, input) };
     await this.catalogue.change((manager, version) =>
-      manager.insert(SubscriptionEntity, { ...input, id, ownerClientId, ordering: 'none', version }),
+      manager.insert(SubscriptionEntity, { ...stored, id, ownerClientId, ordering: 'none', version }),
     );
     return this.get(id);
   }
@@ -64,9 +71,12 @@ export class SubscriptionsService {
    * @throws {NotFoundProblem}
    */
   async update(id: string, changes: Partial<SubscriptionInput>): Promise<Subscription> {
-    const before = await this.change(id, always, { ...changes, disabledAt: null }, (manager) =>
-      withdrawEnding(manager, id),
-    );
+    const toChange = (entity: SubscriptionEntity) => ({
+      ...changes,
+      ...this.secretsToStore(id, changes, entity.credentials),
+      disabledAt: null,
+    });
+    const before = await this.change(id, always, toChange, (manager) => withdrawEnding(manager, id));
     if (!before) throw notFound();
     if (isDisabled(before)) this.events.report({ event: 'subscription.enabled', subscriptionId: id });
     return this.get(id);
@@ -84,6 +94,16 @@ export class SubscriptionsService {
       // What is held for the rate it had goes on at the one that it has now.
       if (settings.ratePerSecond !== undefined) await lookNow(manager, id);
     });
+    return this.get(id);
+  }
+
+  /**
+   * What is sent from now on carries them. An undefined part stays as it is.
+   * @throws {NotFoundProblem}
+   * @throws {ConflictProblem} when a part is to stay that cannot be decrypted here
+   */
+  async setCredentials(id: string, credentials: CredentialChanges): Promise<Subscription> {
+    await this.change(id, always, (entity) => this.secretsToStore(id, { credentials }, entity.credentials));
     return this.get(id);
   }
 
@@ -152,14 +172,43 @@ export class SubscriptionsService {
 
   /**
    * No notification accepted after this goes to the subscription. Deliveries that have not ended are cancelled, those that wait
-   * within seconds.
+   * within seconds. Its secrets are not kept.
    * @throws {NotFoundProblem}
    */
   async remove(id: string): Promise<void> {
-    const before = await this.change(id, always, { deletedAt: new Date() }, (manager, version) =>
-      noteEnding(manager, id, 'cancelled', version),
+    const before = await this.change(
+      id,
+      always,
+      { deletedAt: new Date(), auth: '', credentials: null },
+      (manager, version) => noteEnding(manager, id, 'cancelled', version),
     );
     if (!before) throw notFound();
+  }
+
+  /** @param stored the credentials there are, as they are stored */
+  private secretsToStore(
+    id: string,
+    { auth, credentials }: Partial<SubscriptionInput>,
+    stored: string | null = null,
+  ): { auth: string | undefined; credentials: string | null | undefined } {
+    const newAuth = credentials?.auth ?? auth;
+    const parts = credentials && toStore(changedParts(this.partsToKeep(id, credentials, stored), credentials));
+    return {
+      auth: newAuth === undefined ? undefined : this.cipher.encrypt(newAuth, authPlace(id)),
+      credentials: parts && this.cipher.encrypt(parts, credentialsPlace(id)),
+    };
+  }
+
+  /** Those that are to be replaced as a whole need not be readable. */
+  private partsToKeep(id: string, changes: CredentialChanges, stored: string | null): CredentialParts {
+    const isWhole = changes.authorization && changes.tls !== undefined && changes.headers !== undefined;
+    if (stored === null || isWhole) return noParts;
+    try {
+      return partsOf(this.cipher.decrypt(stored, credentialsPlace(id)));
+    } catch (error) {
+      if (error instanceof UnreadableSecret) throw unreadable();
+      throw error;
+    }
   }
 
   /**
@@ -170,14 +219,15 @@ export class SubscriptionsService {
   private async change(
     id: string,
     isToChange: (subscription: SubscriptionEntity) => boolean,
-    changes: Partial<SubscriptionEntity>,
+    changes: Partial<SubscriptionEntity> | ((before: SubscriptionEntity) => Partial<SubscriptionEntity>),
     also?: (manager: EntityManager, version: number) => Promise<void>,
   ): Promise<SubscriptionEntity | undefined> {
     try {
       return await this.catalogue.change(async (manager, version) => {
         const before = await manager.findOneBy(SubscriptionEntity, { id, deletedAt: IsNull() });
         if (!before || !isToChange(before)) throw new NothingToChange();
-        await manager.update(SubscriptionEntity, { id }, { ...changes, version });
+        const changed = typeof changes === 'function' ? changes(before) : changes;
+        await manager.update(SubscriptionEntity, { id }, { ...changed, version });
         await also?.(manager, version);
         return before;
       });
@@ -201,5 +251,10 @@ const isRunning = ({ pausedAt }: Marks): boolean => pausedAt === null;
 const notFound = () => new NotFoundProblem('There is no such abonnement.');
 const notPaused = () =>
   new ConflictProblem('subscription-not-paused', 'Only what a paused subscription holds is dropped.');
+const unreadable = () =>
+  new ConflictProblem(
+    'credentials-unreadable',
+    'The credentials there are cannot be decrypted here: give authorization, tls and headers, each as a whole.',
+  );
 const stillDropping = () =>
   new ConflictProblem('subscription-dropping', 'What it held is still being dropped; resume it in a few seconds.');

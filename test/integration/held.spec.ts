@@ -20,6 +20,7 @@ import { SubscriptionsService } from '../../src/subscriptions/subscriptions.serv
 import { delivered, newNotification, TestLedger } from '../support/ledger.js';
 import { embedded, real, type PreparedStack } from '../support/stacks.js';
 import { newDelivery } from '../support/new-delivery.js';
+import { plainCipher } from '../support/secrets.js';
 
 Logger.overrideLogger(false);
 
@@ -67,8 +68,11 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     test = await TestLedger.open(prepared.settings);
     await test.heartbeat.onApplicationBootstrap();
     catalogue = new Catalogue(test.postgres);
-    const [directory, events] = [new SubscriptionDirectory(catalogue, test.postgres), new OperationalEvents()];
-    subscriptions = new SubscriptionsService(catalogue, directory, test.postgres, events);
+    const [directory, events] = [
+      new SubscriptionDirectory(catalogue, test.postgres, plainCipher),
+      new OperationalEvents(),
+    ];
+    subscriptions = new SubscriptionsService(catalogue, directory, test.postgres, events, plainCipher);
     openEndpoints = new OpenEndpoints(test.postgres, events);
     releaser = newReleaser();
   });
