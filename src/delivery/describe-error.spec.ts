@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { AddressRefused } from '../outbound/address-guard.js';
+import { AddressRefused } from '../outbound/refused.js';
 import { describeError, isOurTrouble } from './describe-error.js';
 
 const failed = (code: string) => Object.assign(new Error('connect'), { code });

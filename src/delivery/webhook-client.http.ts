@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import type { Connector, Outbound } from '../outbound/outbound.service.js';
+import type { Connector } from '../outbound/connector.js';
+import type { Outbound } from '../outbound/outbound.service.js';
 import { OpenCalls, type Call } from './call.js';
 import { callsSentAgain } from './delivery.counters.js';
 import { KeptConnections, type Lost } from './kept-connections.undici.js';

@@ -2,7 +2,7 @@ import type { Channel } from '../channels/channel.js';
 import { areNamesConsistent, canonicalName } from '../channels/filter-names.js';
 import { ValidationProblem } from '../infra/http/problem.js';
 import { isStorable } from '../infra/postgres/storable-text.js';
-import { readText, type FieldReader } from '../nrc/fields.js';
+import { hasCredentials, readText, type FieldReader } from '../nrc/fields.js';
 import { deliveryGuarantees, type DeliveryGuarantee, type SubscribedChannel } from './subscription.js';
 import type { SubscriptionInput } from './subscriptions.service.js';
 
@@ -58,11 +58,6 @@ function readGuarantee(fields: FieldReader): DeliveryGuarantee | null | undefine
     fields.refuse('deliveryGuarantee', 'invalid', `Not one of ${deliveryGuarantees.join(', ')}.`);
   }
   return guarantee;
-}
-
-function hasCredentials(url: string): boolean {
-  const { username, password } = new URL(url);
-  return username !== '' || password !== '';
 }
 
 function readChannels(fields: FieldReader): SubscribedChannel[] | undefined {
