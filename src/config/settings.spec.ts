@@ -106,6 +106,7 @@ describe('settings', () => {
     ['CALLBACK_PORTS', '65536'],
     ['EGRESS_PROXY_URL', 'proxy.example:3128'],
     ['EGRESS_PROXY_URL', 'socks5://proxy.example'],
+    ['EGRESS_PROXY_URL', 'http://user:100%@proxy.example'],
     ['EGRESS_PROXY_EXCEPTIONS', 'https://internal.example'],
     ['EGRESS_PROXY_EXCEPTIONS', '10.0.0.0/33'],
     ['FINAL_STATUSES', ','],

@@ -15,6 +15,16 @@ const url = (...protocols: string[]) =>
       error: `must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
     })
     .optional();
+function hasReadableCredentials(value: string | undefined): boolean {
+  if (value === undefined || !URL.canParse(value)) return true;
+  const { username, password } = new URL(value);
+  try {
+    decodeURIComponent(username + password);
+    return true;
+  } catch {
+    return false;
+  }
+}
 const secondsPerCustomer = z.string().transform((text, context) => {
   const parsed = z.record(z.string(), z.number().int().min(60).max(2_592_000)).safeParse(parseJson(text));
   if (parsed.success) return parsed.data;
@@ -175,9 +185,11 @@ export const settingsSchema = z
     CALLBACK_PORTS: ports
       .optional()
       .describe('Ports and ranges of ports, comma-separated, that callbacks may have: `443,8000-8999`. Not set: any.'),
-    EGRESS_PROXY_URL: url('http:', 'https:').describe(
-      'HTTP proxy, with user and password where it wants them, through which callbacks are called: by CONNECT, to the address that was checked. Not set: none.',
-    ),
+    EGRESS_PROXY_URL: url('http:', 'https:')
+      .refine(hasReadableCredentials, { error: 'has a user or password that is not percent-encoded' })
+      .describe(
+        'HTTP proxy, with user and password where it wants them, through which callbacks are called: by CONNECT, to the address that was checked. Not set: none.',
+      ),
     EGRESS_PROXY_EXCEPTIONS: commaSeparated
       .pipe(z.array(z.union([addressOrRange, hostName], { error: 'must be host names, CIDR ranges or addresses' })))
       .default([])
