@@ -15,6 +15,16 @@ const url = (...protocols: string[]) =>
       error: `must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
     })
     .optional();
+function hasReadableCredentials(value: string | undefined): boolean {
+  if (value === undefined || !URL.canParse(value)) return true;
+  const { username, password } = new URL(value);
+  try {
+    decodeURIComponent(username + password);
+    return true;
+  } catch {
+    return false;
+  }
+}
 const secondsPerCustomer = z.string().transform((text, context) => {
   const parsed = z.record(z.string(), z.number().int().min(60).max(2_592_000)).safeParse(parseJson(text));
   if (parsed.success) return parsed.data;
@@ -34,6 +44,21 @@ const commaSeparated = z.string().transform((value) =>
 /** A name, an IPv4 address or an IPv6 address in brackets; `*.` in front of a name; a port. */
 const hostPattern = /^((\*\.)?[\w-]+(\.[\w-]+)*|\[[\da-f:.]+\])(:\d{1,5})?$/i;
 const isOrigin = (text: string): boolean => text === '*' || (URL.canParse(text) && new URL(text).origin === text);
+const addressOrRange = z.union([z.cidrv4(), z.cidrv6(), z.ipv4(), z.ipv6()], {
+  error: 'must be CIDR ranges or addresses',
+});
+const hostName = z.string().regex(/^(\*?\.)?[\w-]+(\.[\w-]+)*$/);
+
+/** Each range as its first and its last port. */
+const ports = commaSeparated.transform((ranges, context) => {
+  const pairs = ranges
+    .map((range) => range.split('-').map(Number))
+    .map(([first = 0, last = first]) => ({ first, last }));
+  const areNumbers = ranges.length > 0 && ranges.every((range) => /^\d{1,5}(-\d{1,5})?$/.test(range));
+  if (areNumbers && pairs.every(({ first, last }) => 1 <= first && first <= last && last <= 65_535)) return pairs;
+  context.addIssue({ code: 'custom', message: 'must be ports from 1 to 65535, or ranges of them such as 8000-8999' });
+  return z.NEVER;
+});
 
 const statuses = commaSeparated
   .pipe(z.array(z.string().regex(/^[345]\d\d$/, { error: 'must be HTTP statuses from 300 to 599' })).min(1))
@@ -183,12 +208,28 @@ export const settingsSchema = z
         '`public` refuses callbacks at loopback, private and other special addresses, checked at every connect; `any` only link-local ones and those at which clouds hand out credentials. Not set: `public`, and on the embedded database loopback too.',
       ),
     CALLBACK_ALLOWED_NETWORKS: commaSeparated
-      .pipe(
-        z.array(z.union([z.cidrv4(), z.cidrv6(), z.ipv4(), z.ipv6()], { error: 'must be CIDR ranges or addresses' })),
-      )
+      .pipe(z.array(addressOrRange))
       .default([])
       .describe(
         'CIDR ranges or addresses, comma-separated, that callbacks may use although they are not public. What is refused even with `CALLBACK_NETWORKS=any` is opened only by a range within it, or by the address itself.',
+      ),
+    CALLBACK_SCHEMES: commaSeparated
+      .pipe(z.array(z.enum(['http', 'https'])).min(1))
+      .default(['http', 'https'])
+      .describe('Schemes that callbacks may have; `https` refuses the others.'),
+    CALLBACK_PORTS: ports
+      .optional()
+      .describe('Ports and ranges of ports, comma-separated, that callbacks may have: `443,8000-8999`. Not set: any.'),
+    EGRESS_PROXY_URL: url('http:', 'https:')
+      .refine(hasReadableCredentials, { error: 'has a user or password that is not percent-encoded' })
+      .describe(
+        'HTTP proxy, with user and password where it wants them, through which callbacks are called: by CONNECT, to the address that was checked. Not set: none.',
+      ),
+    EGRESS_PROXY_EXCEPTIONS: commaSeparated
+      .pipe(z.array(z.union([addressOrRange, hostName], { error: 'must be host names, CIDR ranges or addresses' })))
+      .default([])
+      .describe(
+        'Host names (each with all below it), CIDR ranges and addresses, comma-separated, that are called without the proxy; loopback always is.',
       ),
 
     TTL_LOCK_TIME_LIMIT_MS: wholeNumber(1000, 3_600_000)

@@ -49,7 +49,8 @@ export type WebhookResponse =
   /**
    * No usable answer: `reason` says what happened in words an operator understands. `wasSent`: false only when
    * certainly no byte of the request left, so that the receiver cannot have seen it. `isOurs`: the trouble is this
-   * machine's (no more files or ports, no name server), or we refused the address; it says nothing of the receiver.
+   * machine's (no more files or ports, no name server) or the egress proxy's, or we refused the address; it says nothing of
+   * the receiver.
    */
   | (CallFacts & { kind: 'unanswered'; reason: string; wasSent: boolean; isOurs: boolean })
   /** We gave up ourselves, because this process is stopping: no fault of the receiver. */
