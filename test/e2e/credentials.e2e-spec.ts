@@ -31,7 +31,10 @@ beforeEach(() => {
   endpoint.reset();
   receiver.always(protectedReceiver);
 });
-afterAll(() => Promise.all([admin.close(), receiver.stop(), endpoint.stop()]));
+afterAll(async () => {
+  endpoint.stop();
+  await Promise.all([admin.close(), receiver.stop()]);
+});
 
 const oauth2 = () => ({
   kind: 'oauth2',
