@@ -20,6 +20,7 @@ import { RedisModule } from './infra/redis/redis.module.js';
 import { DeliveryQueue, lanes } from './queue/delivery-queue.js';
 import { LivenessModule } from './liveness/liveness.module.js';
 import { OperationalEventsModule } from './operational-events/operational-events.module.js';
+import { OutboundModule } from './outbound/outbound.module.js';
 import { QueueModule } from './queue/queue.module.js';
 
 /** The dispatcher alone; where the queue is in this process's memory, with a worker, or no worker would take its deliveries. */
@@ -34,6 +35,7 @@ class DispatchOnceModule {
         PostgresModule.with(postgres),
         LivenessModule,
         OperationalEventsModule,
+        OutboundModule,
         RedisModule,
         CatalogueModule,
         QueueModule,
