@@ -1,10 +1,11 @@
 import { isIPv6 } from 'node:net';
 import type { buildConnector } from 'undici';
 import type { Connecting, Connector } from '../outbound/connector.js';
+import { AddressRefused } from '../outbound/refused.js';
 
 /** A connection to a receiver: where it leads, what it took to make, and how many calls were begun on it. */
 export class Connection {
-  /** `IP:port`; while it is being made, the address that is tried. */
+  /** `IP:port`; while it is being made, the address that is tried. Where it was refused, without the port. */
   address: string | null = null;
   connectMs: number | null = null;
   calls = 0;
@@ -25,6 +26,7 @@ export class Connection {
     this.address = null;
     const done: buildConnector.Callback = (...[error, socket]) => {
       this.isConnecting = false;
+      if (error instanceof AddressRefused) this.address = error.address;
       if (error) return callback(error, null);
       this.connectMs = performance.now() - startedAt;
       this.made = socket;

@@ -28,7 +28,7 @@ export interface CallFacts {
   connectMs: number | null;
   /** From the start of the call to the first byte of an answer; null: not one came. */
   firstByteMs: number | null;
-  /** The IP address and the port that were called, an IPv6 address in brackets; null: none was. */
+  /** The IP address and the port that were called, an IPv6 address in brackets; or the address that was refused; null: none. */
   address: string | null;
 }
 

@@ -1,7 +1,6 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { isIP } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Config } from '../config/config.module.js';
 import { Outbound } from '../outbound/outbound.service.js';
 import type { Refused } from '../outbound/refused.js';
 import { SubscriptionsService } from './subscriptions.service.js';
@@ -17,8 +16,8 @@ const mostNamed = 10;
 
 /**
  * Warns, once after the start, of the subscriptions that the settings refuse: an installation whose receivers are on private
- * networks needs CALLBACK_ALLOWED_NETWORKS. Nothing waits for it. It is done where the role `dispatcher` is, which one
- * process of an installation usually has.
+ * networks needs CALLBACK_ALLOWED_NETWORKS. Nothing waits for it. Part of the role `dispatcher`, which mostly one process of an
+ * installation has.
  */
 @Injectable()
 export class RefusedCallbacks implements OnApplicationBootstrap, OnModuleDestroy {
@@ -30,11 +29,9 @@ export class RefusedCallbacks implements OnApplicationBootstrap, OnModuleDestroy
   constructor(
     private readonly subscriptions: SubscriptionsService,
     private readonly outbound: Outbound,
-    private readonly config: Config,
   ) {}
 
   onApplicationBootstrap(): void {
-    if (!this.config.settings.ROLES.includes('dispatcher')) return;
     this.warn().catch((error: unknown) => {
       if (!this.stopping.signal.aborted) this.logger.warn({ event: 'callbacks.not-examined', error });
     });

@@ -2,7 +2,6 @@ import { Module } from '@nestjs/common';
 import { ChannelsModule } from '../channels/channels.module.js';
 import { AbonnementController } from './abonnement.controller.js';
 import { CallbackProbe } from './callback-probe.service.js';
-import { RefusedCallbacks } from './refused-callbacks.service.js';
 import { SubscriptionDirectory } from './subscription-directory.service.js';
 import { SubscriptionsController } from './subscriptions.controller.js';
 import { SubscriptionsService } from './subscriptions.service.js';
@@ -10,7 +9,7 @@ import { SubscriptionsService } from './subscriptions.service.js';
 @Module({
   imports: [ChannelsModule],
   controllers: [AbonnementController, SubscriptionsController],
-  providers: [CallbackProbe, RefusedCallbacks, SubscriptionDirectory, SubscriptionsService],
+  providers: [CallbackProbe, SubscriptionDirectory, SubscriptionsService],
   exports: [SubscriptionDirectory, SubscriptionsService],
 })
 export class SubscriptionsModule {}
