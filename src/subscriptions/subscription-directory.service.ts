@@ -4,6 +4,7 @@ import { Postgres } from '../infra/postgres/postgres.js';
 import { changedSubscriptions, type SubscriptionRow } from './changed-subscriptions.js';
 import { ChannelSubscribers } from './channel-subscribers.js';
 import { demandsOf } from './match-filters.js';
+import { readSigningKeys } from './signing-key-rows.js';
 import type { Subscription } from './subscription.js';
 
 interface Listed extends Subscription {
@@ -77,6 +78,7 @@ export class SubscriptionDirectory implements CatalogueDirectory {
       maxConcurrency: row.max_concurrency,
       ratePerSecond: row.rate_per_second,
       ordering: row.ordering,
+      signingKeys: readSigningKeys(row.signing_keys),
       createdAt: row.created_at,
     });
     if (row.ordering === 'per-object') this.ordered.add(id);

@@ -1,3 +1,5 @@
+import type { SigningKey } from '../signing/signing-key.js';
+
 /** One channel a subscription is about. The same channel may occur several times; entries are alternatives. */
 export interface SubscribedChannel {
   readonly channel: string;
@@ -34,4 +36,6 @@ export interface Subscription {
   /** Calls a second, over all workers together; null: no limit. */
   readonly ratePerSecond: number | null;
   readonly ordering: Ordering;
+  /** The newest first; those that still sign although they were rotated, and perhaps some that no longer do, among them. */
+  readonly signingKeys: readonly SigningKey[];
 }

@@ -1,14 +1,17 @@
 import { Injectable } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { IsNull, Not, type EntityManager } from 'typeorm';
+import type { Application } from '../auth/application.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
-import { ConflictProblem, NotFoundProblem } from '../infra/http/problem.js';
+import { ConflictProblem, NotFoundProblem, PermissionProblem } from '../infra/http/problem.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { findNewestHeld, isDropping, noteDrop } from '../ledger/drop-held.js';
 import { noteOrderEnding, withdrawOrderEnding } from '../ledger/end-of-order.js';
 import { noteEnding, withdrawEnding } from '../ledger/end-of-subscription.js';
 import { lookNow } from '../ledger/held-subscriptions.js';
 import { OperationalEvents } from '../operational-events/operational-events.service.js';
+import { addSigningKey } from './add-signing-key.js';
+import { eraseSigningKeysOf } from './signing-key-rows.js';
 import { SubscriptionDirectory } from './subscription-directory.service.js';
 import { SubscriptionEntity } from './subscription.entity.js';
 import type { Subscription } from './subscription.js';
@@ -49,13 +52,32 @@ export class SubscriptionsService {
     return subscription;
   }
 
-  async create(ownerClientId: string, input: SubscriptionInput): Promise<Subscription> {
+  /**
+   * @throws {NotFoundProblem}
+   * @throws {PermissionProblem} unless it is the application's own, or the application is a superuser
+   */
+  async getOwn(id: string, { clientId, isSuperuser }: Application): Promise<Subscription> {
+    const subscription = await this.get(id);
+    if (subscription.ownerClientId === clientId || isSuperuser) return subscription;
+    throw new PermissionProblem('permission_denied', 'This abonnement belongs to another application.');
+  }
+
+  /**
+   * @param isSigned whether it gets a signing key
+   * @returns it, and the secret of its signing key, which is shown this once
+   */
+  async create(
+    ownerClientId: string,
+    input: SubscriptionInput,
+    { isSigned = false } = {},
+  ): Promise<{ subscription: Subscription; secret: string | undefined }> {
     // v4, not v7: clients find the base of a resource URL with a pattern that fits v4 only (docs/decisions/0011).
     const id = randomUUID();
-    await this.catalogue.change((manager, version) =>
-      manager.insert(SubscriptionEntity, { ...input, id, ownerClientId, ordering: 'none', version }),
-    );
-    return this.get(id);
+    const secret = await this.catalogue.change(async (manager, version) => {
+      await manager.insert(SubscriptionEntity, { ...input, id, ownerClientId, ordering: 'none', version });
+      return isSigned ? (await addSigningKey(manager, id, { scheme: 'v1' })).secret : undefined;
+    });
+    return { subscription: await this.get(id), secret };
   }
 
   /**
@@ -156,9 +178,10 @@ export class SubscriptionsService {
    * @throws {NotFoundProblem}
    */
   async remove(id: string): Promise<void> {
-    const before = await this.change(id, always, { deletedAt: new Date() }, (manager, version) =>
-      noteEnding(manager, id, 'cancelled', version),
-    );
+    const before = await this.change(id, always, { deletedAt: new Date() }, async (manager, version) => {
+      await noteEnding(manager, id, 'cancelled', version);
+      await eraseSigningKeysOf(manager, id);
+    });
     if (!before) throw notFound();
   }
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readSettings } from '../../src/config/settings.js';
+import { systemClock } from '../../src/infra/clock.js';
 import { CallbackProbe } from '../../src/subscriptions/callback-probe.service.js';
 import { eventually } from '../support/eventually.js';
 import { answer, drip, hang, Receiver } from '../support/receiver.js';
@@ -17,8 +18,8 @@ describe('a callback that sends an informational response first', () => {
       response.writeContinue();
       response.writeHead(request.headers.authorization ? 204 : 401).end();
     });
-    const request = { callbackUrl: receiver.url, auth: 'x', isUrlNew: true };
-    await expect(new CallbackProbe(config).prove(request)).resolves.toBeUndefined();
+    const request = { callbackUrl: receiver.url, auth: 'x', isUrlNew: true, signingKeys: [] };
+    await expect(new CallbackProbe(config, systemClock).prove(request)).resolves.toBeUndefined();
     await receiver.stop();
   });
 });
@@ -32,23 +33,23 @@ describe('a slow callback', () => {
 
   afterAll(() => receiver.stop());
 
-  const request = () => ({ callbackUrl: receiver.url, auth: 'x', isUrlNew: true });
+  const request = () => ({ callbackUrl: receiver.url, auth: 'x', isUrlNew: true, signingKeys: [] });
 
   it('is refused when it does not answer in time', async () => {
     receiver.next(hang);
     const reason = 'The callback does not answer in time.';
-    await expect(new HurriedProbe(config).prove(request())).rejects.toMatchObject({
+    await expect(new HurriedProbe(config, systemClock).prove(request())).rejects.toMatchObject({
       extra: { invalidParams: [{ name: 'callbackUrl', code: 'invalid-callback-url', reason }] },
     });
   });
 
   it('has proved itself with its status, even if its body never ends', async () => {
     receiver.next(answer(401), drip(10));
-    await expect(new HurriedProbe(config).prove(request())).resolves.toBeUndefined();
+    await expect(new HurriedProbe(config, systemClock).prove(request())).resolves.toBeUndefined();
   });
 
   it('does not keep the server from stopping', async () => {
-    const probe = new CallbackProbe(config);
+    const probe = new CallbackProbe(config, systemClock);
     receiver.requests.length = 0;
     receiver.next(hang);
     const outcome = probe.prove(request()).catch((error: unknown) => error);

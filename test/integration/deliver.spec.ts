@@ -70,6 +70,7 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
       maxConcurrency: null,
       ratePerSecond: null,
       ordering: 'none',
+      signingKeys: [],
     };
     calls = 0;
     reported = [];
