@@ -29,6 +29,8 @@ export default {
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1', ...joinedPackages },
   globalSetup: '<rootDir>/test/support/joined-packages.mjs',
+  // No test may have seen a secret in a line of the log or in an answer.
+  setupFilesAfterEnv: ['<rootDir>/test/support/no-leaks.ts'],
   transform: { '^.+\\.ts$': swc },
   injectGlobals: false,
   // Each test stands alone: a new order in every run shows the one that does not.

@@ -15,8 +15,10 @@ export class CreateSigningKeys1763625600003 implements MigrationInterface {
         subscription_id uuid NOT NULL REFERENCES subscription,
         -- 'v1': HMAC-SHA256; 'v1a': Ed25519
         scheme          text NOT NULL,
-        -- with its prefix, whsec_ or whsk_
+        -- with its prefix, whsec_ or whsk_; encrypted where secrets are
         secret          text NOT NULL,
+        -- of 'v1a', with its prefix; null: of 'v1'
+        public_key      text,
         created_at      timestamptz NOT NULL,
         -- from then on it does not sign; null: it was not rotated
         ends_at         timestamptz

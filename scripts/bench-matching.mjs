@@ -79,6 +79,9 @@ async function measure(/** @type {string} */ databaseUrl) {
   const { Catalogue } = await built('catalogue/catalogue.service.js');
   /** @type {typeof import('../src/subscriptions/subscription-directory.service.js')} */
   const { SubscriptionDirectory } = await built('subscriptions/subscription-directory.service.js');
+  /** @type {typeof import('../src/secrets/secret-cipher.service.js')} */
+  const { SecretCipher } = await built('secrets/secret-cipher.service.js');
+  const cipher = new SecretCipher(new Map());
   const postgres = await Postgres.open(readSettings({ DATABASE_URL: databaseUrl }), []);
   await postgres.migrate();
 
@@ -94,7 +97,7 @@ async function measure(/** @type {string} */ databaseUrl) {
       );
       await postgres.dataSource.query('VACUUM ANALYZE subscription');
       const catalogue = new Catalogue(postgres);
-      const directory = new SubscriptionDirectory(catalogue, postgres);
+      const directory = new SubscriptionDirectory(catalogue, postgres, cipher);
       const bytesBefore = bytesInUse();
       const startedAt = performance.now();
       await catalogue.refresh();

@@ -83,19 +83,28 @@ async function senderTo(/** @type {string} */ url) {
   const { Sender } = await built('delivery/sender.service.js');
   /** @type {typeof import('../src/delivery/webhook-client.http.js')} */
   const { HttpWebhookClient } = await built('delivery/webhook-client.http.js');
+  /** @type {typeof import('../src/outbound/outbound.service.js')} */
+  const { Outbound } = await built('outbound/outbound.service.js');
+  /** @type {typeof import('../src/credentials/credentials.js')} */
+  const { verbatim } = await built('credentials/credentials.js');
   /** @type {typeof import('../src/signing/signing-key.js')} */
-  const { newSecret, SigningKey } = await built('signing/signing-key.js');
-  const settings = readSettings({});
-  const client = new HttpWebhookClient(settings);
+  const { newKey, SigningKey } = await built('signing/signing-key.js');
+  const settings = readSettings({ CALLBACK_NETWORKS: 'any' });
+  const client = new HttpWebhookClient(new Outbound(settings));
   const reporter = /** @type {never} */ ({ started: () => Date.now() });
   const subscriptionWith = (/** @type {import('../src/signing/signing-key.js').SigningScheme[]} */ schemes) => {
-    const signingKeys = schemes.map((scheme) => new SigningKey('', scheme, newSecret(scheme), 0, null));
-    const subscription = { callbackUrl: `${url}/0`, auth: 'Bearer bench', timeoutSeconds: null, signingKeys };
+    const signingKeys = schemes.map((scheme) => new SigningKey('', scheme, newKey(scheme).secret, null));
+    const said = { callbackUrl: `${url}/0`, auth: 'Bearer bench', credentials: verbatim, unreadable: null };
+    const subscription = { ...said, timeoutSeconds: null, signingKeys };
     return /** @type {import('../src/subscriptions/subscription.js').Subscription} */ (
       /** @type {unknown} */ (subscription)
     );
   };
-  return { sender: new Sender(client, reporter, { settings }), subscriptionWith, close: () => client.close() };
+  return {
+    sender: new Sender(client, /** @type {never} */ ({}), reporter, { settings }),
+    subscriptionWith,
+    close: () => client.close(),
+  };
 }
 
 function built(/** @type {string} */ path) {

@@ -1,12 +1,13 @@
 // Second half of `npm run build`: joins the programs that tsc has compiled, and the packages they import, into a few files:
-// to load the 1,300 that they are would take most of a start of Heraut. `dist/main.js` and `dist/dispatch-once.js` begin.
+// to load the 1,300 that they are would take most of a start of Heraut. `dist/main.js`, `dist/dispatch-once.js` and
+// `dist/rotate-keys.js` begin.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import * as esbuild from 'esbuild';
 import { requireFromHere, unbundledPackages } from './unbundled-packages.mjs';
 
 const project = fileURLToPath(new URL('..', import.meta.url));
-const programs = ['main', 'dispatch-once'];
+const programs = ['main', 'dispatch-once', 'rotate-keys'];
 
 /** The beginning of a class as tsc writes it. */
 const classes = /^(?:export (?:default )?)?(?:let \w+ = (?:\w+ = )?)?(?:abstract )?class (\w+)[^{\n]*\{/gm;

@@ -4,6 +4,7 @@ import { CatalogueModule } from './catalogue/catalogue.module.js';
 import { ChannelsModule } from './channels/channels.module.js';
 import { ConfigModule } from './config/config.module.js';
 import type { Settings } from './config/settings.js';
+import { CredentialsModule } from './credentials/credentials.module.js';
 import { DeliveriesModule } from './deliveries/deliveries.module.js';
 import { DeliveryModule } from './delivery/delivery.module.js';
 import { DispatchingModule } from './dispatching/dispatching.module.js';
@@ -15,22 +16,28 @@ import type { Postgres } from './infra/postgres/postgres.js';
 import { RedisModule } from './infra/redis/redis.module.js';
 import { LivenessModule } from './liveness/liveness.module.js';
 import { OperationalEventsModule } from './operational-events/operational-events.module.js';
+import { OutboundModule } from './outbound/outbound.module.js';
 import { PublishingModule } from './publishing/publishing.module.js';
 import { RetryPolicyModule } from './retry-policy/retry-policy.module.js';
+import type { SecretCipher } from './secrets/secret-cipher.service.js';
+import { SecretsModule } from './secrets/secrets.module.js';
 import { SubscriptionsModule } from './subscriptions/subscriptions.module.js';
 
 /** The modules of a process, in the order in which a notification passes through them. */
 @Module({})
 export class AppModule {
-  static with(settings: Settings, postgres: Postgres): DynamicModule {
+  static with(settings: Settings, postgres: Postgres, cipher: SecretCipher): DynamicModule {
     return {
       module: AppModule,
       imports: [
         ConfigModule.with(settings),
         ClockModule,
         PostgresModule.with(postgres),
+        SecretsModule.with(cipher),
         LivenessModule,
         OperationalEventsModule,
+        OutboundModule,
+        CredentialsModule,
         RedisModule,
         CatalogueModule,
         AuthModule,

@@ -5,7 +5,7 @@ import { AppModule } from './app.module.js';
 import { ApplicationEntity } from './auth/application.entity.js';
 import { ChannelEntity } from './channels/channel.entity.js';
 import type { Settings } from './config/settings.js';
-import { serveFrontPage } from './health/front-page.js';
+import { serveFrontPage, type Link } from './health/front-page.js';
 import { createHttpAdapter, useHttpRules } from './infra/http/http-server.js';
 import { ownMetrics } from './infra/http/metrics.js';
 import { Postgres } from './infra/postgres/postgres.js';
@@ -15,6 +15,7 @@ import { nrcDialect } from './nrc/nrc-dialect.js';
 import { serveProblemPages } from './nrc/problem-pages.js';
 import { adminApi } from './openapi/admin-api.js';
 import { publishDirectly } from './publishing/direct-route.js';
+import { openSecrets } from './secrets/open-secrets.js';
 import { serveDocumentation } from './openapi/serve-documentation.js';
 import { SubscriptionEntity } from './subscriptions/subscription.entity.js';
 
@@ -24,6 +25,7 @@ export const entities = [ApplicationEntity, ChannelEntity, SubscriptionEntity];
  * Heraut in this process, migrated and set up, not yet listening. `close` stops it in good order.
  * @param metrics for `/metrics`
  * @throws {DataDirectoryInUse} when another process has the embedded database
+ * @throws {KeyRingRefused} when stored secrets cannot be decrypted
  */
 export async function createHeraut(
   settings: Settings,
@@ -33,13 +35,14 @@ export async function createHeraut(
   const postgres = await Postgres.open(settings, entities);
   try {
     for (const migration of await postgres.migrate()) logger.log({ event: 'ledger.migrated', migration });
+    const cipher = await openSecrets(settings, postgres, logger);
     const isApi = settings.ROLES.includes('api');
     const app = await NestFactory.create<NestFastifyApplication>(
-      AppModule.with({ ...settings, SUPERUSER_SECRET: superuserSecret(settings) }, postgres),
+      AppModule.with({ ...settings, SUPERUSER_SECRET: superuserSecret(settings) }, postgres, cipher),
       createHttpAdapter({
         settings,
         dialect: nrcDialect,
-        isServed: (route) => isApi || isForOperators(route),
+        isServed: isApi ? undefined : isForOperators,
         metrics,
       }),
       { logger, bodyParser: false, abortOnError: false },
@@ -47,7 +50,7 @@ export async function createHeraut(
     useHttpRules(app, nrcDialect);
     publishDirectly(app);
     if (isApi) serveDescriptions(app);
-    serveFrontPage(app, isApi ? [notificatiesApi, adminApi].map(linkTo) : []);
+    serveFrontPage(app, linksOf(settings));
     return app;
   } catch (error) {
     await postgres.close();
@@ -66,4 +69,13 @@ function serveDescriptions(app: NestFastifyApplication): void {
   serveProblemPages(app);
 }
 
-const linkTo = ({ outline, page }: typeof adminApi) => ({ title: outline.info.title, path: page });
+/** What the front page leads to: only what the same port serves. */
+function linksOf({ ROLES, ADMIN_PORT }: Settings): Link[] {
+  const hasOnePort = ADMIN_PORT === undefined;
+  const apis = ROLES.includes('api') ? [notificatiesApi, ...(hasOnePort ? [adminApi] : [])] : [];
+  return [
+    ...apis.map(({ outline, page }) => ({ title: outline.info.title, path: page })),
+    { title: 'Health, part by part', path: '/health/ready' },
+    ...(hasOnePort ? [{ title: 'Metrics', path: '/metrics' }] : []),
+  ];
+}

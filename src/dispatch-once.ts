@@ -7,6 +7,7 @@ import { ConfigModule } from './config/config.module.js';
 import { InvalidSettings, readSettings, type Settings } from './config/settings.js';
 import { entities } from './create-heraut.js';
 import { DeliveryModule } from './delivery/delivery.module.js';
+import { CredentialsModule } from './credentials/credentials.module.js';
 import { Dispatcher } from './dispatching/dispatcher.service.js';
 import { DispatchingModule } from './dispatching/dispatching.module.js';
 import { Releaser } from './dispatching/releaser.service.js';
@@ -20,20 +21,28 @@ import { RedisModule } from './infra/redis/redis.module.js';
 import { DeliveryQueue, lanes } from './queue/delivery-queue.js';
 import { LivenessModule } from './liveness/liveness.module.js';
 import { OperationalEventsModule } from './operational-events/operational-events.module.js';
+import { OutboundModule } from './outbound/outbound.module.js';
+import { KeyRingRefused } from './secrets/key-ring.js';
+import { openSecrets } from './secrets/open-secrets.js';
+import type { SecretCipher } from './secrets/secret-cipher.service.js';
+import { SecretsModule } from './secrets/secrets.module.js';
 import { QueueModule } from './queue/queue.module.js';
 
 /** The dispatcher alone; where the queue is in this process's memory, with a worker, or no worker would take its deliveries. */
 @Module({})
 class DispatchOnceModule {
-  static with(settings: Settings, postgres: Postgres): DynamicModule {
+  static with(settings: Settings, postgres: Postgres, cipher: SecretCipher): DynamicModule {
     return {
       module: DispatchOnceModule,
       imports: [
         ConfigModule.with(settings),
         ClockModule,
         PostgresModule.with(postgres),
+        SecretsModule.with(cipher),
         LivenessModule,
         OperationalEventsModule,
+        OutboundModule,
+        CredentialsModule,
         RedisModule,
         CatalogueModule,
         QueueModule,
@@ -59,7 +68,9 @@ async function main(): Promise<void> {
   const logger = JsonLogger.open(settings);
   const postgres = await Postgres.open(settings, entities);
   await postgres.migrate();
-  const app = await NestFactory.createApplicationContext(DispatchOnceModule.with(settings, postgres), { logger });
+  const cipher = await openSecrets(settings, postgres, logger);
+  const module = DispatchOnceModule.with(settings, postgres, cipher);
+  const app = await NestFactory.createApplicationContext(module, { logger });
   const dispatcher = app.get(Dispatcher);
   const queue = app.get(DeliveryQueue);
   const stopping = new AbortController();
@@ -102,7 +113,7 @@ async function emptied(queue: DeliveryQueue, stopping: AbortSignal): Promise<voi
 }
 
 main().catch((error: unknown) => {
-  const isExpected = error instanceof InvalidSettings || error instanceof DataDirectoryInUse;
-  console.error(isExpected ? error.message : error);
+  const isExpected = [InvalidSettings, DataDirectoryInUse, KeyRingRefused].some((kind) => error instanceof kind);
+  console.error(isExpected ? (error as Error).message : error);
   process.exit(1);
 });

@@ -2,6 +2,7 @@ import { InvalidSettings, readSettings } from './config/settings.js';
 import { JsonLogger } from './infra/logging/json-logger.js';
 import { openStandardOutput } from './infra/logging/standard-output.js';
 import { DataDirectoryInUse } from './infra/postgres/directory-lock.js';
+import { KeyRingRefused } from './secrets/key-ring.js';
 import { countProcesses, thisMachine } from './supervision/process-plan.js';
 import { Supervised } from './supervision/supervised.cluster.js';
 import { Supervisor } from './supervision/supervisor.cluster.js';
@@ -25,7 +26,7 @@ async function main(): Promise<void> {
 
 main().catch((error: unknown) => {
   // For an operator: the error and its remedy, without a stack where the cause is known.
-  const isExpected = error instanceof InvalidSettings || error instanceof DataDirectoryInUse;
-  console.error(isExpected ? error.message : error);
+  const isExpected = [InvalidSettings, DataDirectoryInUse, KeyRingRefused].some((kind) => error instanceof kind);
+  console.error(isExpected ? (error as Error).message : error);
   process.exit(1);
 });

@@ -67,6 +67,7 @@ export async function startInstallation({
     SUPERUSER_SECRET: superuser.secret,
     DATA_DIR: join(directory, 'data'),
     NODE_ENV: 'production',
+    CALLBACK_ALLOWED_NETWORKS: '127.0.0.0/8', // the receivers are on this machine
   };
   const start = async (
     /** @type {string} */ name,

@@ -62,6 +62,7 @@ export class FaultyServers {
       AMQP_URL: this.rabbitmq.url,
       QUEUE_PREFIX: database,
       REDIS_URL: redisUrl.href,
+      CALLBACK_ALLOWED_NETWORKS: '127.0.0.0/8', // the receiver is on this machine
     };
   }
 

@@ -1,10 +1,11 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { createSecretKey, type KeyObject } from 'node:crypto';
 import { Catalogue, type CatalogueDirectory } from '../catalogue/catalogue.service.js';
 import { Config } from '../config/config.module.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
-import type { Application } from './application.js';
+import { SecretCipher, UnreadableSecret } from '../secrets/secret-cipher.service.js';
+import { secretPlace, type Application } from './application.js';
 
 interface ApplicationRow {
   id: string;
@@ -27,15 +28,20 @@ const changedSince = statement(
  * old object no longer counts. The superuser of the settings goes before an application of the same name.
  */
 @Injectable()
-export class ApplicationDirectory implements CatalogueDirectory {
+export class ApplicationDirectory implements CatalogueDirectory, OnApplicationBootstrap {
+  private readonly logger = new Logger(ApplicationDirectory.name);
   private readonly byClientId = new Map<string, Application>();
   private readonly superuser: Application | undefined;
 
+  private readonly secretMinBytes: number;
+
   constructor(
-    catalogue: Catalogue,
+    private readonly catalogue: Catalogue,
     private readonly postgres: Postgres,
+    private readonly cipher: SecretCipher,
     { settings }: Config,
   ) {
+    this.secretMinBytes = settings.SECRET_MIN_BYTES;
     if (settings.SUPERUSER_SECRET) {
       this.superuser = {
         id: 'superuser',
@@ -47,6 +53,21 @@ export class ApplicationDirectory implements CatalogueDirectory {
       };
     }
     catalogue.register(this);
+  }
+
+  /** Short secrets go on working, so that an upgrade stops nobody; but their tokens can be forged by whoever guesses them. */
+  async onApplicationBootstrap(): Promise<void> {
+    await this.catalogue.refresh();
+    const isShort = ({ key }: Application) => key !== undefined && key.symmetricKeySize! < this.secretMinBytes;
+    const applications = [...this.byClientId.values()].filter(isShort).length;
+    const isSuperusersShort = this.superuser !== undefined && isShort(this.superuser);
+    if (applications === 0 && !isSuperusersShort) return;
+    this.logger.warn({
+      event: 'applications.short-secrets',
+      applications,
+      superuserSecret: isSuperusersShort,
+      minBytes: this.secretMinBytes,
+    });
   }
 
   find(clientId: string): Application | undefined {
@@ -62,10 +83,21 @@ export class ApplicationDirectory implements CatalogueDirectory {
         id: row.id,
         clientId: row.client_id,
         label: row.label,
-        key: keyOf(row.secret),
+        key: keyOf(this.secretOf(row)),
         scopes: new Set(row.scopes),
         isSuperuser: row.is_superuser,
       });
+    }
+  }
+
+  /** Empty where it cannot be decrypted, since it is encrypted with a key that other processes have: its tokens are refused here. */
+  private secretOf({ id, client_id, secret }: ApplicationRow): string {
+    try {
+      return this.cipher.decrypt(secret, secretPlace(id));
+    } catch (error) {
+      if (!(error instanceof UnreadableSecret)) throw error;
+      this.logger.error({ event: 'secrets.unreadable', clientId: client_id, key: error.keyId, error });
+      return '';
     }
   }
 }

@@ -14,3 +14,6 @@ export interface Application {
   /** Passes every scope check and may use the admin API. */
   readonly isSuperuser: boolean;
 }
+
+/** Row and column of its secret, which are bound to it when it is encrypted. */
+export const secretPlace = (id: string): string => `application.secret/${id}`;

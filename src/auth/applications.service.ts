@@ -9,6 +9,8 @@ import { findCreated, KeyReserved, reserveKey } from '../ledger/created-once.js'
 import type { OnceKey } from '../ledger/once-key.js';
 import { isUniqueViolation } from '../infra/postgres/postgres-errors.js';
 import { Postgres } from '../infra/postgres/postgres.js';
+import { SecretCipher } from '../secrets/secret-cipher.service.js';
+import { secretPlace } from './application.js';
 import { ApplicationEntity } from './application.entity.js';
 
 /** An application as it may be shown: without its secret. */
@@ -59,6 +61,7 @@ export class ApplicationsService {
   constructor(
     private readonly catalogue: Catalogue,
     private readonly postgres: Postgres,
+    private readonly cipher: SecretCipher,
     private readonly config: Config,
   ) {}
 
@@ -95,12 +98,13 @@ export class ApplicationsService {
   }
 
   /** @throws {NotFoundProblem} */
-  async update(id: string, changes: ApplicationChanges): Promise<ShownApplication> {
+  async update(id: string, { secret, ...changes }: ApplicationChanges): Promise<ShownApplication> {
+    const stored = secret === undefined ? {} : { secret: this.cipher.encrypt(secret, secretPlace(id)) };
     return this.catalogue.change(async (manager, version) => {
       const application = await findOrFail(manager, id);
-      Object.assign(application, changes, { version });
-      await manager.save(application);
-      return shown(application);
+      // These columns alone: a secret that is not changed may be encrypted with a new key at this moment.
+      await manager.update(ApplicationEntity, id, { ...changes, ...stored, version });
+      return shown(Object.assign(application, changes));
     });
   }
 
@@ -113,19 +117,24 @@ export class ApplicationsService {
     return { application: await this.update(id, { secret }), secret };
   }
 
-  /** @throws {NotFoundProblem} */
+  /**
+   * Its secret is not kept.
+   * @throws {NotFoundProblem}
+   */
   async remove(id: string): Promise<void> {
     await this.catalogue.change(async (manager, version) => {
       const application = await findOrFail(manager, id);
-      await manager.update(ApplicationEntity, application.id, { deletedAt: new Date(), version });
+      await manager.update(ApplicationEntity, application.id, { deletedAt: new Date(), secret: '', version });
     });
   }
 
   private async insert({ secret = newSecret(), ...input }: NewApplication, request?: OnceKey): Promise<Created> {
     if (input.clientId === this.config.settings.SUPERUSER_CLIENT_ID) throw clientIdTaken();
+    const id = randomUUID();
+    const stored = this.cipher.encrypt(secret, secretPlace(id));
     try {
       return await this.catalogue.change(async (manager, version) => {
-        const values = { ...input, id: randomUUID(), secret, version, createdAt: new Date() };
+        const values = { ...input, id, secret: stored, version, createdAt: new Date() };
         const application = manager.create(ApplicationEntity, values);
         if (request) await reserveKey(manager, request, application.id);
         await manager.insert(ApplicationEntity, application);

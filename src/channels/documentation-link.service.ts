@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Agent, request } from 'undici';
 import { Config } from '../config/config.module.js';
-import { AddressRefused, RefusedAddresses } from '../infra/http/refused-addresses.js';
+import { Outbound } from '../outbound/outbound.service.js';
 
 const timeoutMs = 10_000;
 
@@ -13,11 +13,12 @@ const timeoutMs = 10_000;
 export class DocumentationLinkCheck {
   private readonly logger = new Logger(DocumentationLinkCheck.name);
   private readonly mode: 'off' | 'warn' | 'enforce';
-  private readonly refusedAddresses: RefusedAddresses;
 
-  constructor({ settings }: Config) {
+  constructor(
+    { settings }: Config,
+    private readonly outbound: Outbound,
+  ) {
     this.mode = settings.DOCUMENTATION_LINK_CHECK;
-    this.refusedAddresses = new RefusedAddresses(settings);
   }
 
   /** Why the link must be refused, if so. */
@@ -30,11 +31,9 @@ export class DocumentationLinkCheck {
   }
 
   private async fetch(link: string): Promise<string | undefined> {
-    const url = new URL(link);
-    if (this.refusedAddresses.isRefusedHost(url.hostname)) return new AddressRefused(url.hostname).message;
-    const agent = new Agent({ connect: { timeout: timeoutMs, lookup: this.refusedAddresses.lookup } });
+    const agent = new Agent({ connect: this.outbound.connectorFor({}, timeoutMs) });
     try {
-      const response = await request(url, { dispatcher: agent, signal: AbortSignal.timeout(timeoutMs) });
+      const response = await request(link, { dispatcher: agent, signal: AbortSignal.timeout(timeoutMs) });
       return response.statusCode === 200 ? undefined : `answered ${response.statusCode}, not 200`;
     } catch (error) {
       return `cannot be fetched: ${(error as Error).message}`;

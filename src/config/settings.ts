@@ -31,6 +31,10 @@ const commaSeparated = z.string().transform((value) =>
     .filter((part) => part !== ''),
 );
 
+/** A name, an IPv4 address or an IPv6 address in brackets; `*.` in front of a name; a port. */
+const hostPattern = /^((\*\.)?[\w-]+(\.[\w-]+)*|\[[\da-f:.]+\])(:\d{1,5})?$/i;
+const isOrigin = (text: string): boolean => text === '*' || (URL.canParse(text) && new URL(text).origin === text);
+
 const statuses = commaSeparated
   .pipe(z.array(z.string().regex(/^[345]\d\d$/, { error: 'must be HTTP statuses from 300 to 599' })).min(1))
   .transform((texts) => texts.map(Number));
@@ -47,6 +51,12 @@ export const settingsSchema = z
   .object({
     HOST: z.string().default('127.0.0.1').describe('Address to listen on. `0.0.0.0` in a container.'),
     PORT: wholeNumber(0, 65535).default(8000).describe('Port to listen on; 0 for any free one.'),
+    ADMIN_PORT: wholeNumber(0, 65535)
+      .optional()
+      .describe(
+        'A port of their own for `/admin`, `/docs` and `/metrics`, which `PORT` then answers with 404; both serve `/` and `/health`. 0 for any free one. Not set: `PORT` serves all.',
+      ),
+    ADMIN_HOST: z.string().optional().describe('Address to listen on with `ADMIN_PORT`. Not set: `HOST`.'),
     ROLES: commaSeparated
       .pipe(z.array(z.enum(roles)).min(1))
       .default([...roles])
@@ -101,12 +111,38 @@ export const settingsSchema = z
       .describe(
         'Secret of the superuser (HS256). Not set: there is no superuser, except that the embedded database makes one secret and keeps it in `DATA_DIR`.',
       ),
+    SECRET_KEYS: commaSeparated
+      .pipe(
+        z
+          .array(z.string().regex(/^[\w-]{1,32}:[A-Za-z0-9+/_-]{43}=?$/, { error: 'must be `id:base64 of 32 bytes`' }))
+          .min(1),
+      )
+      .optional()
+      .describe(
+        'Keys that secrets are encrypted with in the database, comma-separated, each `id:base64 of 32 bytes`: the first one encrypts, all decrypt. Not set: secrets are readable in the database; the embedded database makes a key and keeps it in `DATA_DIR`.',
+      ),
+    SECRET_KEYS_FILE: z
+      .string()
+      .optional()
+      .describe('A file with these keys, instead of `SECRET_KEYS`; they may be on lines of their own.'),
     JWT_EXPIRY: wholeNumber(1, 31_536_000)
       .default(3600)
       .describe('Seconds after its `iat` that a token is refused, also when its `exp` is later.'),
     TIME_LEEWAY: wholeNumber(0, 3600)
       .default(0)
-      .describe('Seconds of clock difference forgiven in `iat`, `exp`, `nbf` and `aanmaakdatum`.'),
+      .describe(
+        'Seconds of clock difference forgiven in `iat`, `exp`, `nbf` and `aanmaakdatum`. An `iat` may lie a minute further ahead.',
+      ),
+    SECRET_MIN_BYTES: wholeNumber(1, 255)
+      .default(16)
+      .describe(
+        'Bytes that a secret given to an application must have at least. 16 random bytes are 128 bits; RFC 7518 demands 32 for HS256, which many secrets that are carried over from elsewhere do not have. Shorter ones that are there already go on working, and are counted in one warning at the start.',
+      ),
+    REFUSALS_PER_MINUTE: wholeNumber(1, 1_000_000)
+      .default(100)
+      .describe(
+        'Requests refused with 403 in one minute, for one address and for one application, after which further ones are answered 429 with `Retry-After`. Other requests are never limited. Counted by all processes together with `REDIS_URL`, otherwise by each.',
+      ),
 
     NOTIFICATION_REQUESTS_TIMEOUT: z.coerce
       .number()
@@ -148,16 +184,18 @@ export const settingsSchema = z
       ),
     CALLBACK_NETWORKS: z
       .enum(['any', 'public'])
-      .default('any')
+      .optional()
       .describe(
-        '`public` refuses callbacks at loopback, private and other special addresses, checked at every connect.',
+        '`public` refuses callbacks at loopback, private and other special addresses, checked at every connect; `any` only link-local ones and those at which clouds hand out credentials. Not set: `public`, and on the embedded database loopback too.',
       ),
     CALLBACK_ALLOWED_NETWORKS: commaSeparated
       .pipe(
         z.array(z.union([z.cidrv4(), z.cidrv6(), z.ipv4(), z.ipv6()], { error: 'must be CIDR ranges or addresses' })),
       )
       .default([])
-      .describe('CIDR ranges, comma-separated, that callbacks may use although `CALLBACK_NETWORKS=public`.'),
+      .describe(
+        'CIDR ranges or addresses, comma-separated, that callbacks may use although they are not public. What is refused even with `CALLBACK_NETWORKS=any` is opened only by a range within it, or by the address itself.',
+      ),
 
     TTL_LOCK_TIME_LIMIT_MS: wholeNumber(1000, 3_600_000)
       .default(120_000)
@@ -199,13 +237,30 @@ export const settingsSchema = z
     TRUST_FORWARDED_HEADERS: z
       .stringbool()
       .default(false)
-      .describe('Build URLs from `X-Forwarded-Host` and `X-Forwarded-Proto`. Only behind a proxy that sets both.'),
+      .describe(
+        'Build URLs from `X-Forwarded-Host` and `X-Forwarded-Proto`, and take the last address of `X-Forwarded-For` for that of the caller. Only behind a proxy that sets all three.',
+      ),
+    ALLOWED_HOSTS: commaSeparated
+      .pipe(z.array(z.string().regex(hostPattern, { error: 'must be host names, with a port or without' })))
+      .default([])
+      .describe(
+        'Hosts, comma-separated, that a request may name, and that URLs in answers are built from; without a port: any port; `*.example.org`: every name below it. A request for another host is answered 421, except for `/health` and `/metrics`. Not set: any host, so let a proxy in front fix it.',
+      ),
+    CORS_ALLOWED_ORIGINS: commaSeparated
+      .pipe(z.array(z.string().refine(isOrigin, { error: 'must be `*` or origins, such as https://app.example.org' })))
+      .default([])
+      .describe(
+        'Origins, comma-separated, whose pages may call the APIs from a browser (CORS); `*`: all. Not set: none.',
+      ),
     LOG_LEVEL: z
       .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
       .default('info')
       .describe('Least severe log event written. Events are JSON, one a line, on standard output.'),
   })
   .superRefine((settings, context) => {
+    if (settings.ADMIN_PORT === settings.PORT && settings.PORT !== 0) {
+      context.addIssue({ code: 'custom', path: ['ADMIN_PORT'], message: 'must be another port than PORT' });
+    }
     const timeoutMs = settings.NOTIFICATION_REQUESTS_TIMEOUT * 1000;
     if (timeoutMs >= callMsBound(settings)) {
       const shortest = settings.TTL_LOCK_TIME_LIMIT_MS + timeoutMs + leaseSlackMs;
@@ -221,6 +276,9 @@ export const settingsSchema = z
         path: ['IDEMPOTENCY_KEY_TTL_SEC'],
         message: `must not exceed RETENTION_DAYS = ${settings.RETENTION_DAYS * 86_400} s, or a repeated request would be answered with a notification that is no longer kept`,
       });
+    }
+    if (settings.SECRET_KEYS && settings.SECRET_KEYS_FILE) {
+      context.addIssue({ code: 'custom', path: ['SECRET_KEYS_FILE'], message: 'must not be set beside SECRET_KEYS' });
     }
     if (!settings.AMQP_URL && settings.ROLES.includes('dispatcher') !== settings.ROLES.includes('worker')) {
       context.addIssue({

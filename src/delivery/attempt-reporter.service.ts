@@ -97,7 +97,10 @@ export class AttemptReporter implements OnModuleDestroy {
     this.attemptStates.put(delivery, state, timeoutMs + slackMs);
   }
 
-  private log({ notificationId, subscriptionId }: Delivery, { state, attempt }: Outcome): void {
+  private log({ notificationId, subscriptionId }: Delivery, outcome: Outcome): void {
+    const { state, attempt } = outcome;
+    if (outcome.state === 'waiting' && outcome.reason !== undefined)
+      this.logger.warn({ event: 'delivery.postponed', notificationId, subscriptionId, reason: outcome.reason });
     if (!attempt) return;
     const { number, durationMs, status, error, details } = attempt;
     const event = {

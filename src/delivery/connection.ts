@@ -1,5 +1,6 @@
 import { isIPv6, type Socket } from 'node:net';
 import type { buildConnector } from 'undici';
+import type { Connector } from '../outbound/outbound.service.js';
 
 /** A connection to a receiver: where it leads, what it took to make, and how many calls were begun on it. */
 export class Connection {
@@ -10,7 +11,7 @@ export class Connection {
   private socket: Socket | undefined;
   private isConnecting = false;
 
-  constructor(private readonly connector: buildConnector.connector) {}
+  constructor(private readonly connector: Connector) {}
 
   /**
    * In the form that undici wants. Calls back when a request can be written: with TLS, when the certificate was
@@ -28,10 +29,13 @@ export class Connection {
       this.address = hostAndPort(socket.remoteAddress, socket.remotePort) ?? this.address;
       callback(null, socket);
     };
-    // It returns the socket, although its type does not say so; without it a call that is over would connect on.
     this.isConnecting = true;
-    this.socket = this.connector(options, done) as unknown as Socket;
-    this.socket.on('connectionAttempt', (ip: string, port: number) => {
+    try {
+      this.socket = this.connector(options, done);
+    } catch (error) {
+      return done(error as Error, null); // e.g. of a certificate that this version of Node refuses
+    }
+    this.socket?.on('connectionAttempt', (ip: string, port: number) => {
       this.address = hostAndPort(ip, port);
     });
   };

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { defaultRetryPolicy } from '../retry-policy/retry-schedule.js';
 import { decideOutcome, type Circumstances } from './decide-outcome.js';
 import type { WebhookResponse } from './webhook-client.js';
-import { abandoned, answered, unanswered } from '../../test/support/responses.js';
+import { abandoned, answered, postponed, unanswered } from '../../test/support/responses.js';
 
 const now = Date.parse('2026-11-20T12:00:00Z');
 const policy = defaultRetryPolicy;
@@ -11,6 +11,7 @@ const usual: Circumstances = {
   guarantee: 'at-least-once',
   number: 3,
   startedAt: now - 12,
+  acceptedAt: now - 60_000,
   failures: 0,
   policy,
   finalStatuses: new Set([410, 415]),
@@ -174,5 +175,42 @@ describe('a delivery that is only worth sending for a while', () => {
     const decideBy = (expiresAt: number) => decideOutcome(answered(500), { ...usual, expiresAt }).state;
     expect(decideBy(now + 25_000)).toBe('expired');
     expect(decideBy(now + 25_001)).toBe('waiting');
+  });
+});
+
+describe('a call that could not be made, by no fault of its receiver', () => {
+  const hourMs = 3_600_000;
+  const spanMs = 86_125_000; // of the default policy
+  const postpone = (forMs: number, changes: Partial<Circumstances> = {}) =>
+    decideOutcome(postponed('no token', forMs), { ...usual, ...changes });
+
+  it.each(['at-least-once', 'at-most-once'] as const)('costs no attempt (%s)', (guarantee) => {
+    const outcome = { state: 'waiting', attempt: null, delayMs: 1000, reason: 'no token' };
+    expect(postpone(0, { guarantee, failures: policy.maxRetries })).toEqual(outcome);
+  });
+
+  it('is looked at more seldom the longer it lasts, not by all at once, and never earlier than it may be better', () => {
+    const delays = [0, 60_000, hourMs].map((forMs) => postpone(forMs));
+    expect(delays.map((outcome) => 'delayMs' in outcome && outcome.delayMs)).toEqual([1000, 15_000, 300_000]);
+    expect(postpone(0, { random: 0.5 })).toMatchObject({ delayMs: 1500 });
+    expect(decideOutcome(postponed('no token', 0, 60_000), usual)).toMatchObject({ delayMs: 60_000 });
+  });
+
+  it('is given up when trouble and notification are both as old as the whole schedule', () => {
+    expect(postpone(spanMs, { acceptedAt: now - spanMs + 1 }).state).toBe('waiting');
+    expect(postpone(spanMs - 1, { acceptedAt: now - spanMs }).state).toBe('waiting');
+    const outcome = postpone(spanMs, { acceptedAt: now - spanMs });
+    expect(outcome).toMatchObject({ state: 'failed', attempt: { status: null, error: 'no token' } });
+  });
+
+  it('is tried for an hour even where the policy has no retries', () => {
+    const once = { ...policy, maxRetries: 0 };
+    expect(postpone(hourMs - 1, { acceptedAt: 0, policy: once }).state).toBe('waiting');
+    expect(postpone(hourMs, { acceptedAt: 0, policy: once }).state).toBe('failed');
+  });
+
+  it('expires like any other', () => {
+    expect(postpone(0, { expiresAt: now + 1000 })).toEqual({ state: 'expired', attempt: null });
+    expect(postpone(0, { expiresAt: now + 1001 })).toMatchObject({ state: 'waiting' });
   });
 });

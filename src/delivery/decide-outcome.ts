@@ -1,5 +1,5 @@
 import type { Attempt, AttemptDetails, Outcome } from '../ledger/settle.service.js';
-import { delaySeconds, type RetryPolicy } from '../retry-policy/retry-schedule.js';
+import { delaySeconds, longestParkedSeconds, type RetryPolicy } from '../retry-policy/retry-schedule.js';
 import type { DeliveryGuarantee } from '../subscriptions/subscription.js';
 import type { WebhookResponse } from './webhook-client.js';
 
@@ -7,12 +7,19 @@ const maxErrorCharacters = 1000;
 /** Of the body; what is kept of it beyond that is in the details of the attempt. */
 const maxExcerptCharacters = 500;
 
+const longestPostponedMs = 300_000;
+const spreadMs = 1000;
+
+type Postponed = WebhookResponse & { kind: 'postponed' };
+
 export interface Circumstances {
   guarantee: DeliveryGuarantee;
   /** Of the attempt; counts from 1. */
   number: number;
   /** Of the attempt, in milliseconds since 1970. */
   startedAt: number;
+  /** Milliseconds since 1970 at which its notification was accepted. */
+  acceptedAt: number;
   /** Failed attempts before this one that count for the schedule. */
   failures: number;
   policy: RetryPolicy;
@@ -43,14 +50,29 @@ export function decideOutcome(response: WebhookResponse, circumstances: Circumst
   }
   // Our own doing: another process sends it, and the receiver's failures do not count it.
   if (response.kind === 'abandoned') return { state: 'waiting', attempt: null, delayMs: 0 };
+  if (response.kind === 'postponed' && !isGivenUp(response, circumstances)) return postponed(response, circumstances);
   const isFinal = attempt.status !== null && finalStatuses.has(attempt.status);
-  if (isFinal || failures >= policy.maxRetries) return { state: 'failed', attempt };
+  if (isFinal || response.kind === 'postponed' || failures >= policy.maxRetries) return { state: 'failed', attempt };
   const backoffMs = delaySeconds(policy, failures, random) * 1000;
   // Never earlier than asked.
   const askedMs = response.kind === 'answered' ? response.askedDelayMs : null;
   const delayMs = Math.max(backoffMs, askedMs ?? 0);
   if (expiresAt !== null && nowMs + delayMs >= expiresAt) return { state: 'expired', attempt };
   return { state: 'waiting', attempt, delayMs };
+}
+
+/** Nobody waits longer for it than the policy would have gone on trying, counted from when both notification and trouble were there. */
+const isGivenUp = ({ forMs }: Postponed, { acceptedAt, nowMs, policy }: Circumstances): boolean =>
+  Math.min(nowMs - acceptedAt, forMs) >= longestParkedSeconds(policy) * 1000;
+
+/**
+ * It costs the receiver no attempt, which has no part in it. The longer it takes, the more deliveries wait: they come back more
+ * seldom, and not together.
+ */
+function postponed({ reason, forMs, againInMs }: Postponed, { expiresAt, nowMs, random }: Circumstances): Outcome {
+  const delayMs = Math.max(againInMs, Math.min(forMs / 4, longestPostponedMs)) + random * spreadMs;
+  if (expiresAt !== null && nowMs + delayMs >= expiresAt) return { state: 'expired', attempt: null };
+  return { state: 'waiting', attempt: null, delayMs, reason: storableText(reason.slice(0, maxErrorCharacters)) };
 }
 
 function attemptOf(response: WebhookResponse, { number, startedAt }: Circumstances): Attempt {
@@ -79,7 +101,7 @@ function detailsOf(response: WebhookResponse): AttemptDetails | null {
 function errorOf(response: WebhookResponse): string | null {
   if (response.kind === 'abandoned') return 'the worker stopped before the answer came';
   if (isSuccess(response)) return null;
-  if (response.kind === 'unanswered') return storableText(response.reason.slice(0, maxErrorCharacters));
+  if (response.kind !== 'answered') return storableText(response.reason.slice(0, maxErrorCharacters));
   const excerpt = response.body.slice(0, maxExcerptCharacters);
   return storableText(`HTTP ${response.status}${excerpt && `: ${excerpt}`}`);
 }

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { Config } from '../config/config.module.js';
 import type { Delivery } from '../ledger/delivery.js';
+import { timeOfId } from '../ledger/partitions.js';
 import type { Outcome } from '../ledger/settle.service.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { RetryPolicies } from '../retry-policy/retry-policies.service.js';
@@ -41,6 +42,7 @@ export class Decider {
       guarantee,
       number: delivery.attempts + 1,
       startedAt,
+      acceptedAt: timeOfId(delivery.notificationId),
       failures: delivery.failures,
       policy: this.retryPolicies.for(delivery.subscriptionId),
       finalStatuses: this.finalStatuses,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import type { Config } from '../config/config.module.js';
+import { verbatim } from '../credentials/credentials.js';
 import { readSettings } from '../config/settings.js';
 import { Admission } from '../endpoints/admission.service.js';
 import { HoldRule } from '../endpoints/hold-rule.service.js';
@@ -68,6 +69,8 @@ async function play(guarantee: DeliveryGuarantee): Promise<{ frames: string[]; s
   const subscription: Partial<Subscription> = {
     callbackUrl: 'http://receiver/',
     auth: '',
+    credentials: verbatim,
+    unreadable: null,
     ownerClientId: 'owner',
     deliveryGuarantee: guarantee,
     timeoutSeconds: null,
@@ -94,7 +97,7 @@ async function play(guarantee: DeliveryGuarantee): Promise<{ frames: string[]; s
       { find: () => subscription as Subscription } as unknown as SubscriptionsService,
       new Idempotency(store, heartbeat),
       admission,
-      new Sender(client, reporter, config),
+      new Sender(client, none, reporter, config),
       new Decider(
         { refresh: () => Promise.resolve() } as never,
         { for: () => defaultRetryPolicy } as never,

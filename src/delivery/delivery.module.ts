@@ -1,8 +1,8 @@
 import { Module } from '@nestjs/common';
-import { Config } from '../config/config.module.js';
 import { EndpointsModule } from '../endpoints/endpoints.module.js';
 import { IdempotencyModule } from '../idempotency/idempotency.module.js';
 import { LedgerModule } from '../ledger/ledger.module.js';
+import { Outbound } from '../outbound/outbound.service.js';
 import { QueueModule } from '../queue/queue.module.js';
 import { QueueProgress } from '../queue/queue-progress.service.js';
 import { RetryPolicyModule } from '../retry-policy/retry-policy.module.js';
@@ -42,8 +42,8 @@ import { Worker } from './worker.service.js';
     Worker,
     {
       provide: WebhookClient,
-      inject: [Config],
-      useFactory: ({ settings }: Config): WebhookClient => new HttpWebhookClient(settings),
+      inject: [Outbound],
+      useFactory: (outbound: Outbound): WebhookClient => new HttpWebhookClient(outbound),
     },
   ],
 })

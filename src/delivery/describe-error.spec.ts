@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { AddressRefused } from '../infra/http/refused-addresses.js';
+import { AddressRefused } from '../outbound/address-guard.js';
 import { describeError, isOurTrouble } from './describe-error.js';
 
 const failed = (code: string) => Object.assign(new Error('connect'), { code });

@@ -1,4 +1,5 @@
-import { Agent, Client, Pool, type buildConnector, type Dispatcher } from 'undici';
+import { Agent, Client, Pool, type Dispatcher } from 'undici';
+import type { Connector } from '../outbound/outbound.service.js';
 import type { Call } from './call.js';
 import { Connection } from './connection.js';
 import type { Target } from './target.js';
@@ -15,7 +16,7 @@ export type Lost = 'closed' | 'informational';
 export class KeptConnections {
   private readonly agent: Agent;
 
-  constructor(connector: buildConnector.connector) {
+  constructor(connector: Connector) {
     const connectionTo = (origin: URL, options: object) =>
       new KeptConnection(origin, options, new Connection(connector));
     this.agent = new Agent({
@@ -40,6 +41,11 @@ export class KeptConnections {
     } catch (error) {
       call.failWith(error as Error); // e.g. a header value HTTP does not allow
     }
+  }
+
+  /** Takes no more calls; those that are open end as they would. */
+  async finish(): Promise<void> {
+    await this.agent.close();
   }
 
   async close(): Promise<void> {

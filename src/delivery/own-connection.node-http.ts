@@ -1,6 +1,6 @@
 import { request as open } from 'node:http';
 import type { Socket } from 'node:net';
-import type { buildConnector } from 'undici';
+import type { Connector } from '../outbound/outbound.service.js';
 import type { Call } from './call.js';
 import { Connection } from './connection.js';
 import type { Target } from './target.js';
@@ -11,12 +11,7 @@ import type { WebhookRequest } from './webhook-client.js';
  * (RFC 9110 §15.2). The connection is made first: until it is ready, TLS included, certainly no byte of the request has
  * left.
  */
-export function sendOnOwnConnection(
-  call: Call,
-  target: Target,
-  request: WebhookRequest,
-  connector: buildConnector.connector,
-): void {
+export function sendOnOwnConnection(call: Call, target: Target, request: WebhookRequest, connector: Connector): void {
   const connection = new Connection(connector);
   call.carriedBy(connection, () => connection.stopConnecting());
   connection.connect(target, (error, socket) => {

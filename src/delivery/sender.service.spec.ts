@@ -1,5 +1,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { readSettings } from '../config/settings.js';
+import type { Authorizations } from '../credentials/authorizations.service.js';
+import { credentialsOf, noParts, verbatim, type NamedIdentity } from '../credentials/credentials.js';
+import type { Unavailable } from '../credentials/unavailable.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
 import { SigningKey } from '../signing/signing-key.js';
 import type { Subscription } from '../subscriptions/subscription.js';
@@ -8,54 +11,115 @@ import type { AttemptStates } from './attempt-states.js';
 import { Sender } from './sender.service.js';
 import type { WebhookClient, WebhookRequest } from './webhook-client.js';
 import { newDelivery } from '../../test/support/new-delivery.js';
+import { answered } from '../../test/support/responses.js';
+
+const config = { settings: readSettings({}) };
+const delivery = newDelivery({ generation: 2, attempts: 1, failures: 1, body: Buffer.from('{}') });
+/** By the ledger's clock. */
+const now = 1735689600_000;
+const plain = {
+  callbackUrl: 'http://receiver/',
+  auth: 'Bearer x',
+  credentials: verbatim,
+  signingKeys: [],
+  unreadable: null,
+};
 
 describe('a call to a receiver', () => {
-  const config = { settings: readSettings({}) };
-  /** By the ledger's clock. */
-  const now = 1735689600_000;
-  const delivery = newDelivery({
-    notificationId: '019a1b2c-0000-7000-8000-000000000000',
-    generation: 2,
-    attempts: 1,
-    failures: 1,
-    body: Buffer.from('{"naam":"Zaak één"}'),
-  });
-  const reporters: AttemptReporter[] = [];
-  afterEach(() => {
-    for (const reporter of reporters.splice(0)) reporter.onModuleDestroy();
-  });
+  const requests: WebhookRequest[] = [];
+  const kept: number[] = [];
+  const refused: string[] = [];
+  const heartbeat = { ledgerNow: () => now } as unknown as Heartbeat;
+  const states = { put: (_key: unknown, _state: unknown, keepMs: number) => void kept.push(keepMs) };
+  const reporter = new AttemptReporter(states as unknown as AttemptStates, heartbeat, config);
+  reporter.onModuleDestroy();
+  let status = 204;
+  let authorization: ReturnType<Authorizations['of']> = '';
+  const client = {
+    post: (request: WebhookRequest) => (requests.push(request), Promise.resolve(answered(status))),
+  } as unknown as WebhookClient;
+  const authorizations = {
+    of: () => authorization,
+    refused: (_: unknown, value: string) => void refused.push(value),
+  } as unknown as Authorizations;
+  const send = (parts: Partial<Subscription>) =>
+    new Sender(client, authorizations, reporter, config).send(
+      delivery,
+      { timeoutSeconds: null, ...plain, ...parts } as Subscription,
+      'at-least-once',
+    );
 
-  /** What is sent, how long its live state is kept, and what comes of it without a receiver. */
-  function send(subscription: Partial<Subscription>) {
-    const requests: WebhookRequest[] = [];
-    const kept: number[] = [];
-    const states = { put: (_key: unknown, _state: unknown, keepMs: number) => void kept.push(keepMs) };
-    const heartbeat = { ledgerNow: () => now } as unknown as Heartbeat;
-    const reporter = new AttemptReporter(states as unknown as AttemptStates, heartbeat, config);
-    reporters.push(reporter);
-    const client = { post: (request: WebhookRequest) => void requests.push(request) } as unknown as WebhookClient;
-    const { timeoutSeconds = null, signingKeys = [] } = subscription;
-    const whole = { callbackUrl: 'http://receiver/', auth: 'Bearer x', timeoutSeconds, signingKeys } as Subscription;
-    const response = new Sender(client, reporter, config).send(delivery, whole, 'at-least-once');
-    return { requests, kept, response };
-  }
-  const headersOf = (signingKeys: SigningKey[]) => send({ signingKeys }).requests[0]!.headers;
+  afterEach(() => {
+    for (const list of [requests, kept, refused]) list.length = 0;
+    status = 204;
+  });
 
   it.each([
     [null, 10_000],
     [0.2, 200],
     [45, 45_000],
     [300, 49_999], // this process has a shorter lease than the one where it was set
-  ])(
-    'has the time that its subscription allows, and its live state is kept as long: %s s',
-    (timeoutSeconds, timeoutMs) => {
-      const { requests, kept } = send({ timeoutSeconds });
-      expect(requests.map((request) => request.timeoutMs)).toEqual([timeoutMs]);
-      expect(kept).toHaveLength(1);
-      expect(kept[0]).toBeGreaterThan(timeoutMs);
-    },
-  );
+  ])('has the time that its subscription allows, and its live state is kept as long: %s s', (timeoutSeconds, ms) => {
+    void send({ timeoutSeconds });
+    expect(requests.map((request) => request.timeoutMs)).toEqual([ms]);
+    expect(kept).toHaveLength(1);
+    expect(kept[0]).toBeGreaterThan(ms);
+  });
 
+  it('carries what its subscription has, and none of that in place of what Heraut sends', async () => {
+    const headers = { 'x-api-key': 'k', 'webhook-id': 'forged' };
+    authorization = 'Bearer fresh';
+    await send({ credentials: credentialsOf({ ...noParts, headers }) });
+    expect(requests[0]?.headers).toMatchObject({
+      'x-api-key': 'k',
+      authorization: 'Bearer fresh',
+      'webhook-id': delivery.notificationId,
+    });
+  });
+
+  it('is not made while no token can be had, and counts where the client is refused', async () => {
+    const trouble: Unavailable = { reason: 'no token', isRefused: false, forMs: 5, againInMs: 7 };
+    const credentials = credentialsOf({ ...noParts, headers: { a: 'b' } });
+    authorization = Promise.resolve(trouble);
+    expect(await send({ credentials })).toMatchObject({
+      kind: 'postponed',
+      reason: 'no token',
+      forMs: 5,
+      againInMs: 7,
+    });
+    authorization = { ...trouble, isRefused: true };
+    expect(await send({ credentials })).toMatchObject({
+      kind: 'unanswered',
+      reason: 'no token',
+      wasSent: false,
+      isOurs: true,
+    });
+    expect(requests).toEqual([]);
+  });
+
+  it('waits no longer for a token than it may take itself', async () => {
+    authorization = new Promise(() => {});
+    const credentials = credentialsOf({ ...noParts, headers: { a: 'b' } });
+    expect(await send({ credentials, timeoutSeconds: 0.1 })).toMatchObject({ kind: 'postponed', forMs: 0 });
+  });
+
+  it('tells of a token that its receiver refused', async () => {
+    [authorization, status] = ['Bearer old', 401];
+    await send({ credentials: credentialsOf({ ...noParts, headers: { a: 'b' } }) });
+    expect(refused).toEqual(['Bearer old']);
+  });
+
+  it('is not made with a certificate that has ended', async () => {
+    const tls: NamedIdentity = { id: 'x', expiresAt: Date.parse('2020-01-01T00:00:00Z') };
+    expect(await send({ credentials: { kind: 'verbatim', tls } })).toMatchObject({
+      kind: 'unanswered',
+      reason: 'the client certificate ended at 2020-01-01T00:00:00.000Z',
+      isOurs: true,
+    });
+  });
+
+  const secret = 'whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=';
+  const key = (given: string, endsAt: number | null = null) => new SigningKey('id', 'v1', given, endsAt);
   const unsigned = {
     'content-type': 'application/json',
     accept: '*/*',
@@ -64,25 +128,45 @@ describe('a call to a receiver', () => {
     'webhook-id': delivery.notificationId,
     'webhook-attempt': '2',
   };
-  const secret = 'whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=';
-  const key = (given: string, endsAt: number | null = null) => new SigningKey('id', 'v1', given, 0, endsAt);
 
-  it('is not signed without a key, or when the last one has ended', () => {
-    expect(headersOf([])).toEqual(unsigned);
-    expect(headersOf([key(secret, now)])).toEqual(unsigned);
+  it('is not signed without a key, or when the last one has ended', async () => {
+    for (const signingKeys of [[], [key(secret, now)]]) await send({ signingKeys });
+    expect(requests.map(({ headers }) => headers)).toEqual([unsigned, unsigned]);
   });
 
-  it('is signed beside its authorization, as of the time when it begins', () => {
-    const headers = headersOf([key(secret), key(`whsec_${'/'.repeat(32)}`, now + 1)]);
-    const signature = { 'webhook-timestamp': String(now / 1000), 'webhook-signature': expect.any(String) };
-    expect(headers).toEqual({ ...unsigned, ...signature });
-    expect(headers['webhook-signature']).toMatch(/^v1,\S{44} v1,\S{44}$/);
+  it('is signed beside its authorization, as of the time when it begins', async () => {
+    await send({ signingKeys: [key(secret), key(`whsec_${'/'.repeat(32)}`, now + 1)] });
+    expect(requests[0]?.headers).toEqual({
+      ...unsigned,
+      'webhook-timestamp': String(now / 1000),
+      'webhook-signature': expect.stringMatching(/^v1,\S{44} v1,\S{44}$/),
+    });
+  });
+
+  it('is signed whatever else it carries, and nothing of that in place of the signature', async () => {
+    authorization = 'Bearer fresh';
+    const headers = { 'webhook-signature': 'forged', 'webhook-timestamp': '0' };
+    await send({ signingKeys: [key(secret)], credentials: credentialsOf({ ...noParts, headers }) });
+    expect(requests[0]?.headers).toMatchObject({
+      authorization,
+      'webhook-timestamp': String(now / 1000),
+      'webhook-signature': expect.stringMatching(/^v1,\S{44}$/),
+    });
   });
 
   it('is not made where a key cannot be used, and says so', async () => {
-    const { requests, response } = send({ signingKeys: [key('whsec_broken')] });
+    expect(await send({ signingKeys: [key('whsec_broken')] })).toMatchObject({
+      kind: 'unanswered',
+      reason: expect.stringContaining('cannot be signed'),
+      wasSent: false,
+      isOurs: true,
+    });
     expect(requests).toEqual([]);
-    expect(await response).toMatchObject({ kind: 'unanswered', wasSent: false, isOurs: true });
-    expect(await response).toMatchObject({ reason: expect.stringContaining('could not be signed') });
+  });
+
+  it('is not made where its secrets cannot be decrypted', async () => {
+    const reason = 'subscription.auth/1 is encrypted with the key old, which is not in the key ring';
+    expect(await send({ unreadable: reason })).toMatchObject({ kind: 'postponed', reason });
+    expect(requests).toEqual([]);
   });
 });

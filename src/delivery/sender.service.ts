@@ -1,12 +1,16 @@
 import { Injectable } from '@nestjs/common';
 import { Config } from '../config/config.module.js';
+import { Authorizations } from '../credentials/authorizations.service.js';
+import { verbatim } from '../credentials/credentials.js';
+import type { Unavailable } from '../credentials/unavailable.js';
 import { signatureHeaders } from '../signing/signature-headers.js';
 import { callTimeoutMs } from '../subscriptions/call-timeout.js';
 import type { DeliveryGuarantee, Subscription } from '../subscriptions/subscription.js';
 import { AttemptReporter } from './attempt-reporter.service.js';
 import type { Loaded } from './chunk-loader.service.js';
+import { notCalled, postponedFor, unreadableFor } from './not-called.js';
 import { userAgent } from './user-agent.js';
-import { WebhookClient, type WebhookResponse } from './webhook-client.js';
+import { WebhookClient, type WebhookRequest, type WebhookResponse } from './webhook-client.js';
 
 /** One call to a receiver. */
 @Injectable()
@@ -15,6 +19,7 @@ export class Sender {
 
   constructor(
     private readonly webhooks: WebhookClient,
+    private readonly authorizations: Authorizations,
     private readonly reporter: AttemptReporter,
     private readonly config: Config,
   ) {}
@@ -24,41 +29,79 @@ export class Sender {
     const number = delivery.attempts + 1;
     const timeoutMs = callTimeoutMs(subscription, this.config.settings);
     const startedAt = this.reporter.started(delivery, number, timeoutMs);
-    const headers: Record<string, string> = {
-      'content-type': 'application/json',
-      accept: '*/*',
-      'user-agent': userAgent,
-      authorization: subscription.auth,
-      'webhook-id': delivery.notificationId,
-      'webhook-attempt': String(number),
-    };
-    const { signingKeys } = subscription;
-    if (signingKeys.length > 0) {
-      const message = { id: delivery.notificationId, at: startedAt, body: delivery.body };
-      try {
-        Object.assign(headers, signatureHeaders(signingKeys, message));
-      } catch (error) {
-        return Promise.resolve(notSigned(error as Error)); // the worker goes on: it is an error of this one subscription
-      }
-    }
-    return this.webhooks.post({
+    const request: WebhookRequest = {
       url: subscription.callbackUrl,
-      headers,
+      headers: {
+        'content-type': 'application/json',
+        accept: '*/*',
+        'user-agent': userAgent,
+        authorization: subscription.auth,
+        'webhook-id': delivery.notificationId,
+        'webhook-attempt': String(number),
+      },
       body: delivery.body,
       timeoutMs,
       mayRepeat: guarantee === 'at-least-once',
-    });
+    };
+    const isPlain = subscription.credentials === verbatim && subscription.unreadable === null;
+    return isPlain ? this.post(subscription, request, startedAt) : this.sendWith(subscription, request, startedAt);
+  }
+
+  /** With more than its `auth`: an authorization that has to be made first, a certificate, which may have ended, or own headers. */
+  private async sendWith(subscription: Subscription, request: WebhookRequest, at: number): Promise<WebhookResponse> {
+    const { unreadable, credentials } = subscription;
+    const { tls, headers } = credentials;
+    if (unreadable !== null) return unreadableFor(unreadable);
+    const expiresAt = tls?.expiresAt ?? Infinity;
+    if (expiresAt <= Date.now())
+      return notCalled(`the client certificate ended at ${new Date(expiresAt).toISOString()}`);
+    const startedAt = performance.now();
+    const authorization = await within(request.timeoutMs, this.authorizations.of(subscription));
+    if (typeof authorization !== 'string')
+      return authorization.isRefused ? notCalled(authorization.reason) : postponedFor(authorization);
+    const tookMs = performance.now() - startedAt;
+    const authorized = {
+      ...request,
+      headers: { ...headers, ...request.headers, authorization },
+      tls,
+      // Both together take no longer than the call may: the lease of the delivery counts on that.
+      timeoutMs: Math.max(request.timeoutMs - tookMs, 1),
+    };
+    const response = await this.post(subscription, authorized, at + tookMs);
+    if (response.kind === 'answered' && response.status === 401)
+      this.authorizations.refused(subscription, authorization);
+    return response;
+  }
+
+  /** Signed where its subscription has keys. `at`: milliseconds since 1970, by the ledger's clock. */
+  private post({ signingKeys }: Subscription, request: WebhookRequest, at: number): Promise<WebhookResponse> {
+    if (signingKeys.length > 0) {
+      const { headers, body } = request;
+      try {
+        Object.assign(headers, signatureHeaders(signingKeys, { id: headers['webhook-id']!, at, body }));
+      } catch (error) {
+        return Promise.resolve(notCalled(`it cannot be signed, make another key: ${(error as Error).message}`));
+      }
+    }
+    return this.webhooks.post(request);
   }
 }
 
-/** Nothing is sent without the signature that its receiver waits for. */
-const notSigned = ({ message }: Error): WebhookResponse => ({
-  kind: 'unanswered',
-  reason: `it could not be signed, end the signing key and make another: ${message}`,
-  wasSent: false,
-  isOurs: true,
-  durationMs: 0,
-  connectMs: null,
-  firstByteMs: null,
-  address: null,
-});
+const late: Unavailable = {
+  reason: 'the token endpoint has not answered within the time of a call',
+  isRefused: false,
+  forMs: 0, // it is still asked; when that has failed, there is a reason
+  againInMs: 1000,
+};
+
+/** What is there at once costs no timer. */
+async function within(ms: number, authorization: ReturnType<Authorizations['of']>): Promise<string | Unavailable> {
+  if (!(authorization instanceof Promise)) return authorization;
+  let timer: NodeJS.Timeout | undefined;
+  const tooLong = new Promise<Unavailable>((resolve) => (timer = setTimeout(() => resolve(late), ms)));
+  try {
+    return await Promise.race([authorization, tooLong]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { abandoned, answered, unanswered } from '../../test/support/responses.js';
+import { abandoned, answered, postponed, unanswered } from '../../test/support/responses.js';
 import { verdictOn } from './verdict-on.js';
 
 describe('what a response says of the endpoint', () => {
@@ -17,6 +17,7 @@ describe('what a response says of the endpoint', () => {
 
   it('is nothing when we made no call, or ended it', () => {
     expect(verdictOn(abandoned(true))).toEqual({ kind: 'none' });
+    expect(verdictOn(postponed('no token', 0))).toEqual({ kind: 'none' });
   });
 
   it('is nothing when the trouble is our own', () => {

@@ -8,7 +8,7 @@ import type { WebhookResponse } from './webhook-client.js';
  * alone.
  */
 export function verdictOn(response: WebhookResponse): Verdict {
-  if (response.kind === 'abandoned') return none;
+  if (response.kind === 'abandoned' || response.kind === 'postponed') return none;
   if (response.kind === 'unanswered') {
     return response.isOurs ? none : { kind: 'unanswered', reason: response.reason };
   }

@@ -1,12 +1,11 @@
 import { LRUCache } from 'lru-cache';
-import { buildConnector } from 'undici';
-import type { Settings } from '../config/settings.js';
-import { RefusedAddresses } from '../infra/http/refused-addresses.js';
+import type { Outbound } from '../outbound/outbound.service.js';
 import { OpenCalls, type Call } from './call.js';
 import { callsSentAgain } from './delivery.counters.js';
-import { KeptConnections, type Lost } from './kept-connections.undici.js';
+import type { Lost } from './kept-connections.undici.js';
 import { sendOnOwnConnection } from './own-connection.node-http.js';
 import { targetOf, type Target } from './target.js';
+import { WaysOut } from './ways-out.js';
 import { WebhookClient, type WebhookRequest, type WebhookResponse } from './webhook-client.js';
 
 const sweepIntervalMs = 50;
@@ -17,21 +16,16 @@ const sweepIntervalMs = 50;
  * and for what was lost on a kept connection.
  */
 export class HttpWebhookClient extends WebhookClient {
-  private readonly refusedAddresses: RefusedAddresses;
-  private readonly connector: buildConnector.connector;
-  private readonly kept: KeptConnections;
+  private readonly ways: WaysOut;
   private readonly calls = new OpenCalls();
-  private readonly targets = new LRUCache<string, Target & { isRefused: boolean }>({ max: 10_000 });
+  private readonly targets = new LRUCache<string, Target>({ max: 10_000 });
   /** Origins that send informational responses which undici cannot skip. */
   private readonly informing = new LRUCache<string, true>({ max: 10_000 });
   private readonly sweep: NodeJS.Timeout;
 
-  constructor(settings: Settings) {
+  constructor(outbound: Outbound) {
     super();
-    this.refusedAddresses = new RefusedAddresses(settings);
-    // Without a time limit: a call that is over gives up the connection that is being made for it.
-    this.connector = buildConnector({ timeout: 0, lookup: this.refusedAddresses.lookup });
-    this.kept = new KeptConnections(this.connector);
+    this.ways = new WaysOut(outbound);
     // Not before what lies in the sockets is read: to a process that stood still, an answer given in time must not be
     // late.
     this.sweep = setInterval(() => setImmediate(() => this.calls.endOverdue()), sweepIntervalMs).unref();
@@ -42,7 +36,6 @@ export class HttpWebhookClient extends WebhookClient {
     return new Promise((resolve) => {
       const call = this.calls.open(target?.origin ?? request.url, request.timeoutMs, resolve);
       if (!target) call.fail('the callback URL is not valid', true);
-      else if (target.isRefused) call.fail('the address is not one callbacks may use', true);
       else this.send(call, target, request);
     });
   }
@@ -54,26 +47,25 @@ export class HttpWebhookClient extends WebhookClient {
   async close(): Promise<void> {
     clearInterval(this.sweep);
     this.calls.abandonAll(); // those of whose answer the rest is still read
-    await this.kept.close();
+    await this.ways.close();
   }
 
   private send(call: Call, target: Target, request: WebhookRequest): void {
-    const sendAlone = () => sendOnOwnConnection(call, target, request, this.connector);
+    const { connector, kept } = this.ways.of(request.tls);
+    const sendAlone = () => sendOnOwnConnection(call, target, request, connector);
     if (!request.mayRepeat || this.informing.has(target.origin)) return sendAlone();
-    this.kept.send(call, target, request, (lost: Lost) => {
+    kept.send(call, target, request, (lost: Lost) => {
       if (lost === 'informational') this.informing.set(target.origin, true);
       callsSentAgain.inc({ lost });
       sendAlone();
     });
   }
 
-  private targetOf(url: string): (Target & { isRefused: boolean }) | undefined {
+  private targetOf(url: string): Target | undefined {
     const known = this.targets.get(url);
     if (known) return known;
     const target = targetOf(url);
-    if (!target) return undefined;
-    const made = { ...target, isRefused: this.refusedAddresses.isRefusedHost(target.hostname) };
-    this.targets.set(url, made);
-    return made;
+    if (target) this.targets.set(url, target);
+    return target;
   }
 }

@@ -1,6 +1,10 @@
+import type { NamedIdentity } from '../credentials/credentials.js';
+
 export interface WebhookRequest {
   url: string;
   headers: Record<string, string>;
+  /** The TLS identity of the receiver's subscription; undefined: the calls without one share their connections. */
+  tls?: NamedIdentity | undefined;
   /** The bytes to send, exactly. */
   body: Buffer;
   /** Of the whole call: connecting, sending, and the head of the answer. */
@@ -49,7 +53,12 @@ export type WebhookResponse =
    */
   | (CallFacts & { kind: 'unanswered'; reason: string; wasSent: boolean; isOurs: boolean })
   /** We gave up ourselves, because this process is stopping: no fault of the receiver. */
-  | (CallFacts & { kind: 'abandoned'; wasSent: boolean });
+  | (CallFacts & { kind: 'abandoned'; wasSent: boolean })
+  /**
+   * No call was made: what it needs of somebody else than the receiver, a token or a key, cannot be had now, and that for `forMs`.
+   * It may be had in `againInMs`.
+   */
+  | (CallFacts & { kind: 'postponed'; reason: string; forMs: number; againInMs: number; wasSent: false });
 
 /** Calls receivers. No redirect is followed. */
 export abstract class WebhookClient {

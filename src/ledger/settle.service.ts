@@ -44,8 +44,11 @@ export type Outcome =
    * `cancelled`: the subscription is gone. `unknown`: at most once, and it cannot be told whether the one call arrived.
    */
   | { state: 'delivered' | 'failed' | 'expired' | 'cancelled' | 'unknown'; attempt: Attempt | null }
-  /** For its next attempt. Without `attempt`: our own stop ended the call, which costs the receiver none. */
-  | { state: 'waiting'; attempt: Attempt | null; delayMs: number };
+  /**
+   * For its next attempt. Without `attempt`: our own stop ended the call, or none could be made for the `reason` given, which costs the
+   * receiver none.
+   */
+  | { state: 'waiting'; attempt: Attempt | null; delayMs: number; reason?: string };
 
 /** An outcome for the ledger. `delayMs` counts from when the ledger writes it. */
 export type Settlement = DeliveryKey & {
@@ -65,7 +68,7 @@ export const results = rowsOf<Settlement>('result', {
   started_ms: ['float8', ({ attempt }) => attempt && attempt.startedAt],
   duration_ms: ['int', ({ attempt }) => attempt && Math.round(attempt.durationMs)],
   status: ['int', ({ attempt }) => attempt?.status ?? null],
-  error: ['text', ({ attempt }) => attempt?.error ?? null],
+  error: ['text', (item) => item.attempt?.error ?? ('reason' in item ? (item.reason ?? null) : null)],
   connect_ms: ['int', ({ attempt }) => wholeMs(attempt?.connectMs)],
   first_byte_ms: ['int', ({ attempt }) => wholeMs(attempt?.firstByteMs)],
   details: ['text', ({ attempt }) => (attempt?.details ? JSON.stringify(attempt.details) : null)],
@@ -106,7 +109,7 @@ export const settleResults = perDay(
         process = NULL,
         held_for = NULL,
         last_status = CASE WHEN r.number IS NULL THEN d.last_status ELSE r.status END,
-        last_error = CASE WHEN r.number IS NULL THEN d.last_error ELSE r.error END,
+        last_error = CASE WHEN r.number IS NULL THEN coalesce(r.error, d.last_error) ELSE r.error END,
         ended_at = CASE WHEN r.delay_ms IS NULL THEN now() END
       FROM result r
       WHERE ${sameDelivery('r')}

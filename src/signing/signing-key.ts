@@ -20,20 +20,18 @@ export class InvalidSecret extends Error {}
 
 /** One key that deliveries are signed with. */
 export class SigningKey {
-  /** Not enumerable and not reachable: neither a log nor an answer can show it. */
+  /** Neither a log nor an answer can show it. */
   readonly #secret: string;
   #object: KeyObject | undefined;
 
   /**
-   * @param secret as it is shown, with its prefix
-   * @param createdAt milliseconds since 1970
+   * @param secret with its prefix
    * @param endsAt milliseconds since 1970: from then on it does not sign; null: it has no end yet
    */
   constructor(
     readonly id: string,
     readonly scheme: SigningScheme,
     secret: string,
-    readonly createdAt: number,
     readonly endsAt: number | null,
   ) {
     this.#secret = secret;
@@ -46,34 +44,34 @@ export class SigningKey {
   get object(): KeyObject {
     return (this.#object ??= keyObjectOf(this.scheme, this.#secret));
   }
-
-  /** With its prefix, for receivers; null for `v1`, which has none. */
-  get publicKey(): string | null {
-    if (this.scheme === 'v1') return null;
-    return publicPrefix + publicBytesOf(this.object).toString('base64');
-  }
-
-  hasSameSecretAs(other: SigningKey): boolean {
-    return this.scheme === other.scheme && this.object.equals(other.object);
-  }
 }
 
-/** A new secret, at random, as it is shown. */
-export function newSecret(scheme: SigningScheme): string {
+/** Both with their prefixes. */
+export interface KeyTexts {
+  secret: string;
+  /** For receivers; null of `v1`, which has none. */
+  publicKey: string | null;
+}
+
+/** A new key, at random. */
+export function newKey(scheme: SigningScheme): KeyTexts {
   const bytes = randomBytes(newSecretBytes);
-  if (scheme === 'v1') return secretPrefixes.v1 + bytes.toString('base64');
-  return secretPrefixes.v1a + Buffer.concat([bytes, publicBytesOf(ed25519KeyOf(bytes))]).toString('base64');
+  const whole = scheme === 'v1' ? bytes : Buffer.concat([bytes, publicBytesOf(ed25519KeyOf(bytes))]);
+  return textsOf(scheme, secretPrefixes[scheme] + whole.toString('base64'));
 }
 
 /**
- * The secret as it is shown, of one that was given with or without its prefix.
+ * A key that was given, with or without its prefix.
  * @throws {InvalidSecret}
  */
-export function normalSecret(scheme: SigningScheme, given: string): string {
+export function givenKey(scheme: SigningScheme, given: string): KeyTexts {
   const prefix = secretPrefixes[scheme];
-  const secret = given.startsWith(prefix) ? given : prefix + given;
-  keyObjectOf(scheme, secret);
-  return secret;
+  return textsOf(scheme, given.startsWith(prefix) ? given : prefix + given);
+}
+
+function textsOf(scheme: SigningScheme, secret: string): KeyTexts {
+  const key = keyObjectOf(scheme, secret);
+  return { secret, publicKey: scheme === 'v1' ? null : publicPrefix + publicBytesOf(key).toString('base64') };
 }
 
 function keyObjectOf(scheme: SigningScheme, secret: string): KeyObject {

@@ -1,4 +1,6 @@
 import { Body, Controller, Delete, Get, Param, Patch, Post, Put, Query, Req, Res } from '@nestjs/common';
+import type { CredentialChanges } from '../credentials/credentials-io.js';
+import { changedCredentials, verbatim, type Credentials } from '../credentials/credentials.js';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Application } from '../auth/application.js';
@@ -109,7 +111,8 @@ export class AbonnementController {
   ): Promise<Abonnement> {
     await this.catalogue.refresh();
     const input = readAbonnement(new FieldReader(body), this.findChannel);
-    await this.probe.prove({ ...input, isUrlNew: true, signingKeys: [] });
+    const shown = shownTo(input.auth, input.credentials, verbatim);
+    await this.probe.prove({ ...input, ...shown, signingKeys: [], isUrlNew: true });
     const how = { isSigned: this.config.settings.SIGN_BY_DEFAULT };
     const { subscription, secret } = await this.subscriptions.create(application.clientId, input, how);
     if (secret !== undefined) void reply.header(secretHeader, secret).header('cache-control', 'no-store');
@@ -193,13 +196,24 @@ export class AbonnementController {
     changes: Partial<SubscriptionInput>,
     request: FastifyRequest,
   ): Promise<Abonnement> {
-    const { callbackUrl = subscription.callbackUrl, auth = subscription.auth } = changes;
+    const { callbackUrl = subscription.callbackUrl, auth = subscription.auth, credentials } = changes;
     const isUrlNew = callbackUrl !== subscription.callbackUrl;
-    if (isUrlNew || auth !== subscription.auth || subscription.disabledAt)
-      await this.probe.prove({ callbackUrl, auth, isUrlNew, signingKeys: subscription.signingKeys });
+    if (isUrlNew || auth !== subscription.auth || credentials || subscription.disabledAt)
+      await this.probe.prove({
+        callbackUrl,
+        ...shownTo(auth, credentials, subscription.credentials),
+        signingKeys: subscription.signingKeys,
+        isUrlNew,
+      });
     return present(await this.subscriptions.update(subscription.id, changes), request);
   }
 }
+
+/** What the callback is shown once the changes are made. */
+const shownTo = (auth: string, changes: CredentialChanges | undefined, before: Credentials) => ({
+  auth: changes?.auth ?? auth,
+  credentials: changes ? changedCredentials(before, changes) : before,
+});
 
 const present = (
   { id, callbackUrl, channels, deliveryGuarantee }: Subscription,

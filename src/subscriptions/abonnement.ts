@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { ownUrl } from '../nrc/resource.js';
-import { maxAuthLength, maxUrlLength } from './read-abonnement.js';
+import { credentialChangesInput, maxAuthLength } from '../credentials/credentials-io.js';
+import { maxUrlLength } from './read-abonnement.js';
 import { deliveryGuarantees } from './subscription.js';
 
 const filterGroup = z
@@ -44,5 +45,10 @@ export const abonnementSchema = z
         description:
           'Beyond the standard, and only shown where it was set. `at-most-once`: a call that may have arrived is never repeated. null: the guarantee that the server gives the owner of the abonnement.',
       }),
+    credentials: credentialChangesInput.optional().meta({
+      writeOnly: true,
+      description:
+        'Beyond the standard, and never given back: what shows the callback that a call is ours, beside `auth`.',
+    }),
   })
   .meta({ id: 'Abonnement', title: 'Abonnement', description: 'A callback, and the notificaties it gets.' });

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
 import { ValidationProblem } from '../infra/http/problem.js';
-import { InvalidSecret, newSecret, normalSecret, type SigningKey, type SigningScheme } from '../signing/signing-key.js';
-import { findSigningKeys, insertSigningKey } from './signing-key-rows.js';
+import type { SecretCipher } from '../secrets/secret-cipher.service.js';
+import { givenKey, InvalidSecret, newKey, type KeyTexts, type SigningScheme } from '../signing/signing-key.js';
+import { insertSigningKey, type ShownSigningKey } from './signing-key-rows.js';
 
 export interface NewSigningKey {
   scheme: SigningScheme;
@@ -11,38 +12,31 @@ export interface NewSigningKey {
 }
 
 export interface AddedSigningKey {
-  key: SigningKey;
+  key: ShownSigningKey;
   /** Shown this once. Undefined: the caller has it, or receivers need only the public key. */
   secret: string | undefined;
 }
 
 /**
  * Adds a key to those of a subscription, in a change of the catalogue that gives the subscription its version.
- * @throws {ValidationProblem} for a secret that is none of the scheme, or belongs to a key that there is
+ * @throws {ValidationProblem} for a secret that is none of the scheme
  */
 export async function addSigningKey(
   manager: EntityManager,
+  cipher: SecretCipher,
   subscriptionId: string,
   { scheme, secret: given }: NewSigningKey,
 ): Promise<AddedSigningKey> {
-  const id = randomUUID();
-  const secret = given === undefined ? newSecret(scheme) : checked(scheme, given);
-  await insertSigningKey(manager, subscriptionId, { id, scheme, secret });
-  const keys = await findSigningKeys(manager, subscriptionId);
-  const key = keys.find((one) => one.id === id)!;
-  if (keys.some((other) => other !== key && other.hasSameSecretAs(key))) {
-    throw refused('unique', 'The subscription has a key with this secret.');
-  }
-  return { key, secret: given === undefined && scheme === 'v1' ? secret : undefined };
+  const texts = given === undefined ? newKey(scheme) : checked(scheme, given);
+  const key = await insertSigningKey(manager, cipher, subscriptionId, { id: randomUUID(), scheme, ...texts });
+  return { key, secret: given === undefined && scheme === 'v1' ? texts.secret : undefined };
 }
 
-function checked(scheme: SigningScheme, secret: string): string {
+function checked(scheme: SigningScheme, secret: string): KeyTexts {
   try {
-    return normalSecret(scheme, secret);
+    return givenKey(scheme, secret);
   } catch (error) {
-    if (error instanceof InvalidSecret) throw refused('invalid-secret', error.message);
-    throw error;
+    if (!(error instanceof InvalidSecret)) throw error;
+    throw new ValidationProblem([{ name: 'secret', code: 'invalid-secret', reason: error.message }]);
   }
 }
-
-const refused = (code: string, reason: string) => new ValidationProblem([{ name: 'secret', code, reason }]);

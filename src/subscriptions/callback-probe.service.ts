@@ -1,11 +1,14 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
-import * as http from 'node:http';
-import * as https from 'node:https';
+import { request } from 'node:http';
+import type { Socket } from 'node:net';
+import { Authorizations } from '../credentials/authorizations.service.js';
+import type { Credentials } from '../credentials/credentials.js';
 import { Config } from '../config/config.module.js';
 import { Clock } from '../infra/clock.js';
 import { UnavailableProblem, ValidationProblem, wholeInput } from '../infra/http/problem.js';
-import { AddressRefused, RefusedAddresses } from '../infra/http/refused-addresses.js';
+import { AddressRefused } from '../outbound/address-guard.js';
+import { Outbound, type Connector, type TlsIdentity } from '../outbound/outbound.service.js';
 import { signatureHeaders } from '../signing/signature-headers.js';
 import type { SigningKey } from '../signing/signing-key.js';
 
@@ -29,10 +32,11 @@ const openHost = 'webhook.site';
 export interface ProbeRequest {
   callbackUrl: string;
   auth: string;
-  /** Whether the callback must also prove that it refuses a call without authorization. */
-  isUrlNew: boolean;
+  credentials: Credentials;
   /** A receiver that knows them refuses a call that is not signed. */
   signingKeys: readonly SigningKey[];
+  /** Whether the callback must also prove that it refuses a call without authorization. */
+  isUrlNew: boolean;
 }
 
 type ProbeAnswer = { status: number } | { trouble: string };
@@ -40,16 +44,16 @@ type ProbeAnswer = { status: number } | { trouble: string };
 /** Proves that a callback answers, and that it refuses calls without authorization, before a notification is sent there. */
 @Injectable()
 export class CallbackProbe implements OnModuleDestroy {
-  private readonly refusedAddresses: RefusedAddresses;
   private readonly mustRefuseStrangers: boolean;
   private readonly closing = new AbortController();
   protected readonly timeouts = { connectMs: 10_000, overallMs: 30_000 };
 
   constructor(
     { settings }: Config,
+    private readonly outbound: Outbound,
+    private readonly authorizations: Authorizations,
     private readonly clock: Clock,
   ) {
-    this.refusedAddresses = new RefusedAddresses(settings);
     this.mustRefuseStrangers = settings.TEST_CALLBACK_AUTH;
   }
 
@@ -58,17 +62,23 @@ export class CallbackProbe implements OnModuleDestroy {
   }
 
   /** @throws {ValidationProblem} with the answer or error of the callback */
-  async prove({ callbackUrl, auth, isUrlNew, signingKeys }: ProbeRequest): Promise<void> {
+  async prove({ callbackUrl, auth, credentials, signingKeys, isUrlNew }: ProbeRequest): Promise<void> {
     const url = new URL(callbackUrl);
+    const { tls, headers } = credentials;
     if (isUrlNew && this.mustRefuseStrangers && url.hostname !== openHost) {
-      const answer = await this.post(url, {});
-      if ('trouble' in answer) throw refused('callbackUrl', 'invalid-callback-url', answer.trouble);
-      if (answer.status !== 401 && answer.status !== 403) {
+      // A stranger knows where the receiver comes from, and has no certificate.
+      const answer = await this.post(url, {}, tls && { authority: tls.authority });
+      const isRefused = 'trouble' in answer ? tls?.certificate !== undefined : isRefusal(answer.status, tls);
+      if ('trouble' in answer && !isRefused) throw refused('callbackUrl', 'invalid-callback-url', answer.trouble);
+      if ('status' in answer && !isRefused) {
         const reason = `answers ${answer.status} to a call without authorization; it must answer 401 or 403`;
         throw refused('callbackUrl', 'no-auth-on-callback-url', reason);
       }
     }
-    const answer = await this.post(url, { authorization: auth, ...this.sign(signingKeys) });
+    const authorization = await this.authorizations.of({ auth, credentials });
+    if (typeof authorization !== 'string')
+      throw refused(wholeInput, 'invalid-callback-url', `was not called: ${authorization.reason}`);
+    const answer = await this.post(url, { ...headers, ...this.sign(signingKeys), authorization }, tls);
     if ('trouble' in answer) throw refused(wholeInput, 'invalid-callback-url', answer.trouble);
     if (answer.status < 200 || answer.status > 209) {
       const reason = `answers ${answer.status} to a call with the authorization given; it must answer 200 to 209`;
@@ -82,45 +92,59 @@ export class CallbackProbe implements OnModuleDestroy {
     return signed ? { 'webhook-id': id, ...signed } : {};
   }
 
-  private async post(url: URL, headers: Record<string, string>): Promise<ProbeAnswer> {
-    if (this.refusedAddresses.isRefusedHost(url.hostname)) return { trouble: new AddressRefused(url.hostname).message };
+  private async post(url: URL, headers: Record<string, string>, tls?: TlsIdentity): Promise<ProbeAnswer> {
+    const within = (ms: number) => AbortSignal.any([this.closing.signal, AbortSignal.timeout(ms)]);
+    const overall = within(this.timeouts.overallMs);
     try {
-      return { status: await this.statusOf(url, headers) };
+      const socket = await this.connectTo(url, this.outbound.connectorFor(tls), within(this.timeouts.connectMs));
+      return { status: await statusOver(socket, url, headers, overall) };
     } catch (error) {
       if (this.closing.signal.aborted) throw new UnavailableProblem('This server is stopping.', 1, error);
       return { trouble: describe(error as Error) };
     }
   }
 
-  /** By Node's own client, which skips informational (1xx) responses, as the calls with notifications do. */
-  private statusOf(
-    { protocol, hostname, port, pathname, search }: URL,
-    headers: Record<string, string>,
-  ): Promise<number> {
-    const { connectMs, overallMs } = this.timeouts;
+  private connectTo({ protocol, host, hostname, port }: URL, connect: Connector, signal: AbortSignal): Promise<Socket> {
     return new Promise((resolve, reject) => {
-      const call = (protocol === 'https:' ? https : http).request({
-        hostname: hostname.replace(/^\[|\]$/g, ''),
-        port,
-        path: pathname + search,
-        method: 'POST',
-        headers: { 'content-type': 'application/json', ...headers },
-        agent: false,
-        lookup: this.refusedAddresses.lookup,
-        signal: AbortSignal.any([this.closing.signal, AbortSignal.timeout(overallMs)]),
+      const stop = () => connecting?.destroy(signal.reason as Error);
+      const target = { protocol, host, hostname: hostname.replace(/^\[|\]$/g, ''), port };
+      const connecting = connect(target, (error, socket) => {
+        signal.removeEventListener('abort', stop);
+        if (error) reject(error);
+        else resolve(socket);
       });
-      const tooLong = setTimeout(() => call.destroy(Object.assign(new Error(), { code: 'ETIMEDOUT' })), connectMs);
-      call.on('socket', (socket) => socket.once('connect', () => clearTimeout(tooLong)));
-      call.on('close', () => clearTimeout(tooLong));
-      call.on('error', reject);
-      call.on('response', ({ statusCode = 0 }) => {
-        resolve(statusCode);
-        call.destroy(); // only the status counts: the body, however long, is not read
-      });
-      call.end(probeBody);
+      signal.addEventListener('abort', stop);
     });
   }
 }
+
+/** By Node's own client, which skips informational (1xx) responses, as the calls with notifications do. */
+function statusOver(
+  socket: Socket,
+  { host, pathname, search }: URL,
+  headers: Record<string, string>,
+  signal: AbortSignal,
+): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const call = request({
+      createConnection: () => socket,
+      path: pathname + search,
+      method: 'POST',
+      headers: { ...headers, host, 'content-type': 'application/json' },
+      signal,
+    });
+    call.on('error', reject);
+    call.on('response', ({ statusCode = 0 }) => {
+      resolve(statusCode);
+      socket.destroy(); // only the status counts: the body, however long, is not read
+    });
+    call.end(probeBody);
+  });
+}
+
+/** 400, and nginx's own 495 and 496: no certificate was shown. */
+const isRefusal = (status: number, tls: TlsIdentity | undefined): boolean =>
+  status === 401 || status === 403 || (tls?.certificate !== undefined && [400, 495, 496].includes(status));
 
 const refused = (name: string, code: string, trouble: string) =>
   new ValidationProblem([{ name, code, reason: `The callback ${trouble}.` }]);

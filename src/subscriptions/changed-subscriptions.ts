@@ -8,6 +8,7 @@ export interface SubscriptionRow {
   owner_client_id: string;
   callback_url: string;
   auth: string;
+  credentials: string | null;
   channels: SubscribedChannel[];
   delivery_guarantee: DeliveryGuarantee | null;
   disabled_at: Date | null;
@@ -27,7 +28,7 @@ export interface SubscriptionRow {
 /** Deleted ones are for memory that may hold them; nothing is in memory yet when no version is known. */
 export const changedSubscriptionsPage = statement(
   'subscriptions-changed-since',
-  `SELECT id, owner_client_id, callback_url, auth, channels, delivery_guarantee, disabled_at,
+  `SELECT id, owner_client_id, callback_url, auth, credentials, channels, delivery_guarantee, disabled_at,
    paused_at, timeout_seconds, max_concurrency, rate_per_second, ordering,
    ${signingKeysOfSql('subscription.id')} AS signing_keys,
    deleted_at IS NOT NULL AS is_deleted, extract(epoch FROM created_at)::float8 AS created_at, version

@@ -1,5 +1,7 @@
 import type { Channel } from '../channels/channel.js';
 import { areNamesConsistent, canonicalName } from '../channels/filter-names.js';
+import { headerValue } from '../credentials/check-headers.js';
+import { maxAuthLength, readCredentialChanges, type CredentialChanges } from '../credentials/credentials-io.js';
 import { ValidationProblem } from '../infra/http/problem.js';
 import { isStorable } from '../infra/postgres/storable-text.js';
 import { readText, type FieldReader } from '../nrc/fields.js';
@@ -8,10 +10,6 @@ import type { SubscriptionInput } from './subscriptions.service.js';
 
 // Longer than the standard's first version allowed: callback URLs carry keys, and access tokens outgrew 1000 characters.
 export const maxUrlLength = 2048;
-export const maxAuthLength = 16_384;
-
-// RFC 9110 §5.5. Anything else would be refused when it is sent, or end the header early.
-const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 type FindChannel = (name: string) => Channel | undefined;
 
@@ -21,8 +19,8 @@ type FindChannel = (name: string) => Channel | undefined;
  */
 export function readAbonnement(fields: FieldReader, findChannel: FindChannel): SubscriptionInput {
   const changes = readChanges(fields, findChannel, { isPartial: false });
-  const { callbackUrl = '', auth = '', channels = [], deliveryGuarantee = null } = changes;
-  return { callbackUrl, auth, channels, deliveryGuarantee };
+  const { callbackUrl = '', auth = '', channels = [], deliveryGuarantee = null, credentials } = changes;
+  return { callbackUrl, auth, channels, deliveryGuarantee, credentials };
 }
 
 /**
@@ -43,10 +41,11 @@ export function readChanges(
     fields.refuse('auth', 'invalid', 'Holds a character that cannot be sent in a header.');
   }
   const deliveryGuarantee = readGuarantee(fields);
+  const credentials = readCredentials(fields);
   const channels = readChannels(fields);
   if (fields.invalidParams.length > 0) throw new ValidationProblem(fields.invalidParams);
   for (const [index, entry] of channels?.entries() ?? []) checkNames(entry, index, findChannel);
-  return { callbackUrl, auth, channels, deliveryGuarantee };
+  return { callbackUrl, auth, channels, deliveryGuarantee, credentials };
 }
 
 /** An addition of ours to the standard. Null: as its owner's other subscriptions. */
@@ -58,6 +57,20 @@ function readGuarantee(fields: FieldReader): DeliveryGuarantee | null | undefine
     fields.refuse('deliveryGuarantee', 'invalid', `Not one of ${deliveryGuarantees.join(', ')}.`);
   }
   return guarantee;
+}
+
+/** An addition of ours to the standard, as the admin API has it. */
+function readCredentials(fields: FieldReader): CredentialChanges | undefined {
+  const value = fields.raw('credentials');
+  if (value === undefined) return undefined;
+  try {
+    return readCredentialChanges(value, Date.now());
+  } catch (error) {
+    if (!(error instanceof ValidationProblem)) throw error;
+    for (const { name, code, reason } of error.extra.invalidParams ?? [])
+      fields.refuse(name === '' ? 'credentials' : `credentials.${name}`, code, reason);
+    return undefined;
+  }
 }
 
 function hasCredentials(url: string): boolean {

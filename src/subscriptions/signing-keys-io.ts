@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { secretPrefixes, signingSchemes, type SigningKey } from '../signing/signing-key.js';
+import { secretPrefixes, signingSchemes } from '../signing/signing-key.js';
 import type { AddedSigningKey } from './add-signing-key.js';
+import type { ShownSigningKey } from './signing-key-rows.js';
 
 /** Longer than any secret with its prefix. */
 const maxSecretLength = 128;
@@ -65,12 +66,14 @@ export const signingKeyListOutput = z
   .strictObject({ signingKeys: z.array(signingKeyOutput).describe('The newest first.') })
   .meta({ id: 'SigningKeyList' });
 
-export const signingKeyToShow = (key: SigningKey): z.output<typeof signingKeyOutput> => ({
-  id: key.id,
-  scheme: key.scheme,
-  publicKey: key.publicKey,
-  createdAt: new Date(key.createdAt).toISOString(),
-  endsAt: key.endsAt === null ? null : new Date(key.endsAt).toISOString(),
+export const signingKeyToShow = ({
+  createdAt,
+  endsAt,
+  ...key
+}: ShownSigningKey): z.output<typeof signingKeyOutput> => ({
+  ...key,
+  createdAt: createdAt.toISOString(),
+  endsAt: endsAt?.toISOString() ?? null,
 });
 
 export const addedToShow = ({ key, secret: shown }: AddedSigningKey): z.output<typeof addedSigningKeyOutput> => ({

@@ -3,7 +3,7 @@ import type { EntityManager } from 'typeorm';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { ConflictProblem, NotFoundProblem } from '../infra/http/problem.js';
 import { Postgres } from '../infra/postgres/postgres.js';
-import type { SigningKey } from '../signing/signing-key.js';
+import { SecretCipher } from '../secrets/secret-cipher.service.js';
 import { addSigningKey, type AddedSigningKey, type NewSigningKey } from './add-signing-key.js';
 import {
   endSigningKeyLater,
@@ -11,6 +11,7 @@ import {
   eraseSigningKey,
   findSigningKeys,
   hasEndedSigningKeys,
+  type ShownSigningKey,
 } from './signing-key-rows.js';
 
 /** Keys of one subscription that were not rotated. */
@@ -33,10 +34,11 @@ export class SigningKeys {
   constructor(
     private readonly catalogue: Catalogue,
     private readonly postgres: Postgres,
+    private readonly cipher: SecretCipher,
   ) {}
 
   /** Those that sign at this moment, the newest first. */
-  list(subscriptionId: string): Promise<readonly SigningKey[]> {
+  list(subscriptionId: string): Promise<ShownSigningKey[]> {
     return findSigningKeys(this.postgres.dataSource.manager, subscriptionId);
   }
 
@@ -49,7 +51,7 @@ export class SigningKeys {
   create(subscriptionId: string, wish: NewSigningKey): Promise<AddedSigningKey> {
     return this.change(subscriptionId, (manager, keys) => {
       if (keys.filter(isCurrent).length >= mostCurrent) throw tooManyCurrent();
-      return addSigningKey(manager, subscriptionId, wish);
+      return addSigningKey(manager, this.cipher, subscriptionId, wish);
     });
   }
 
@@ -66,7 +68,7 @@ export class SigningKeys {
       if (graceSeconds === 0) await eraseSigningKey(manager, keyId);
       else if (keys.length - keys.filter(isCurrent).length >= mostOld) throw tooManyOld();
       else await endSigningKeyLater(manager, keyId, graceSeconds);
-      return addSigningKey(manager, subscriptionId, { scheme: old.scheme, secret });
+      return addSigningKey(manager, this.cipher, subscriptionId, { scheme: old.scheme, secret });
     });
   }
 
@@ -88,7 +90,7 @@ export class SigningKeys {
   /** @param work gets the keys as they are: no other change of the catalogue is under way */
   private change<T>(
     subscriptionId: string,
-    work: (manager: EntityManager, keys: readonly SigningKey[]) => Promise<T>,
+    work: (manager: EntityManager, keys: readonly ShownSigningKey[]) => Promise<T>,
   ): Promise<T> {
     return this.catalogue.change(async (manager, version) => {
       const [, found] = await manager.query<[unknown, number]>(
@@ -101,13 +103,13 @@ export class SigningKeys {
   }
 }
 
-function findOrFail(keys: readonly SigningKey[], id: string): SigningKey {
+function findOrFail(keys: readonly ShownSigningKey[], id: string): ShownSigningKey {
   const key = keys.find((one) => one.id === id);
   if (!key) throw new NotFoundProblem('There is no such signing key.');
   return key;
 }
 
-const isCurrent = ({ endsAt }: SigningKey): boolean => endsAt === null;
+const isCurrent = ({ endsAt }: ShownSigningKey): boolean => endsAt === null;
 
 const rotatedBefore = () =>
   new ConflictProblem('signing-key-rotated', 'This key was rotated before; rotate the one after it.');

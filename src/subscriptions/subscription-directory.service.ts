@@ -1,20 +1,25 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { Catalogue, type CatalogueDirectory } from '../catalogue/catalogue.service.js';
+import { credentialsOf, partsOf, verbatim } from '../credentials/credentials.js';
 import { Postgres } from '../infra/postgres/postgres.js';
+import { SecretCipher, UnreadableSecret } from '../secrets/secret-cipher.service.js';
 import { changedSubscriptions, type SubscriptionRow } from './changed-subscriptions.js';
 import { ChannelSubscribers } from './channel-subscribers.js';
 import { demandsOf } from './match-filters.js';
 import { readSigningKeys } from './signing-key-rows.js';
-import type { Subscription } from './subscription.js';
+import { authPlace, credentialsPlace, type Subscription } from './subscription.js';
 
 interface Listed extends Subscription {
   /** Seconds since 1970. */
   readonly createdAt: number;
 }
 
+type Secrets = Pick<Subscription, 'auth' | 'credentials' | 'signingKeys' | 'unreadable'>;
+
 /** Every subscription, in memory, and for each channel an index of the subscriptions to match. */
 @Injectable()
 export class SubscriptionDirectory implements CatalogueDirectory {
+  private readonly logger = new Logger(SubscriptionDirectory.name);
   private readonly byId = new Map<string, Listed>();
   private readonly byChannel = new Map<string, ChannelSubscribers>();
   private readonly ordered = new Set<string>();
@@ -23,6 +28,7 @@ export class SubscriptionDirectory implements CatalogueDirectory {
   constructor(
     catalogue: Catalogue,
     private readonly postgres: Postgres,
+    private readonly cipher: SecretCipher,
   ) {
     catalogue.register(this);
   }
@@ -69,7 +75,7 @@ export class SubscriptionDirectory implements CatalogueDirectory {
       id,
       ownerClientId: row.owner_client_id,
       callbackUrl: row.callback_url,
-      auth: row.auth,
+      ...this.secretsOf(row),
       channels,
       deliveryGuarantee: row.delivery_guarantee,
       disabledAt: row.disabled_at,
@@ -78,7 +84,6 @@ export class SubscriptionDirectory implements CatalogueDirectory {
       maxConcurrency: row.max_concurrency,
       ratePerSecond: row.rate_per_second,
       ordering: row.ordering,
-      signingKeys: readSigningKeys(row.signing_keys),
       createdAt: row.created_at,
     });
     if (row.ordering === 'per-object') this.ordered.add(id);
@@ -88,6 +93,23 @@ export class SubscriptionDirectory implements CatalogueDirectory {
       const index = this.byChannel.get(name) ?? new ChannelSubscribers();
       this.byChannel.set(name, index);
       index.add(id, channels.filter(({ channel }) => channel === name).map(demandsOf));
+    }
+  }
+
+  private secretsOf({ id, auth, credentials, signing_keys: signingKeys }: SubscriptionRow): Secrets {
+    try {
+      const stored = credentials === null ? null : this.cipher.decrypt(credentials, credentialsPlace(id));
+      return {
+        auth: this.cipher.decrypt(auth, authPlace(id)),
+        credentials: credentialsOf(partsOf(stored)),
+        signingKeys: readSigningKeys(signingKeys, this.cipher),
+        unreadable: null,
+      };
+    } catch (error) {
+      // As a rule encrypted with a key that other processes have: see docs/operations.md#secrets. Any other error may quote secrets.
+      const reason = error instanceof UnreadableSecret ? error.message : 'its credentials cannot be read';
+      this.logger.error({ event: 'secrets.unreadable', subscriptionId: id, reason });
+      return { auth: '', credentials: verbatim, signingKeys: [], unreadable: reason };
     }
   }
 

@@ -15,6 +15,9 @@ export class SubscriptionEntity {
   @Column('text')
   auth: string;
 
+  @Column('text', { nullable: true })
+  credentials: string | null;
+
   @Column('json')
   channels: readonly SubscribedChannel[];
 

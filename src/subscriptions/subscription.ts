@@ -1,3 +1,4 @@
+import type { Credentials } from '../credentials/credentials.js';
 import type { SigningKey } from '../signing/signing-key.js';
 
 /** One channel a subscription is about. The same channel may occur several times; entries are alternatives. */
@@ -20,8 +21,9 @@ export interface Subscription {
   /** The application that created it; only this one and superusers may change it. */
   readonly ownerClientId: string;
   readonly callbackUrl: string;
-  /** The literal value of the `Authorization` header that is sent. A secret. */
+  /** The literal value of the `Authorization` header that is sent, unless its credentials make another. A secret. */
   readonly auth: string;
+  readonly credentials: Credentials;
   readonly channels: readonly SubscribedChannel[];
   /** Null: that of its owner (setting AT_LEAST_ONCE_SENDING_CUSTOMERS). */
   readonly deliveryGuarantee: DeliveryGuarantee | null;
@@ -36,6 +38,12 @@ export interface Subscription {
   /** Calls a second, over all workers together; null: no limit. */
   readonly ratePerSecond: number | null;
   readonly ordering: Ordering;
-  /** The newest first; those that still sign although they were rotated, and perhaps some that no longer do, among them. */
+  /** The newest first; those that were rotated and still sign among them, and perhaps some that no longer do. */
   readonly signingKeys: readonly SigningKey[];
+  /** Why this process cannot send to it: its secrets cannot be decrypted here. Null, as a rule. */
+  readonly unreadable: string | null;
 }
+
+/** Rows and columns of its secrets, which are bound to them when they are encrypted. */
+export const authPlace = (id: string): string => `subscription.auth/${id}`;
+export const credentialsPlace = (id: string): string => `subscription.credentials/${id}`;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { credentialsOutput, credentialsToShow } from '../credentials/credentials-io.js';
 import { heldReasons } from '../ledger/delivery.js';
 import type { Held } from '../ledger/read-held.js';
 import { deliveryGuarantees, orderings, type DeliveryGuarantee, type Subscription } from './subscription.js';
@@ -55,6 +56,7 @@ export const subscriptionOutput = z
     ),
     effectiveGuarantee: z.enum(deliveryGuarantees).describe('The guarantee that its deliveries get.'),
     ...settings,
+    credentials: credentialsOutput,
     disabledAt: z.iso
       .datetime()
       .nullable()
@@ -91,7 +93,7 @@ export const subscriptionListOutput = z
   .strictObject({ subscriptions: z.array(subscriptionOutput) })
   .meta({ id: 'SubscriptionList' });
 
-/** Without `auth`, which is the receiver's secret. */
+/** Without secrets. */
 export function subscriptionToShow(
   subscription: Subscription,
   effectiveGuarantee: DeliveryGuarantee,
@@ -109,6 +111,7 @@ export function subscriptionToShow(
     maxConcurrency,
     ratePerSecond,
     ordering,
+    credentials: credentialsToShow(subscription.credentials, subscription.unreadable),
     disabledAt: disabledAt?.toISOString() ?? null,
     pausedAt: pausedAt?.toISOString() ?? null,
   };

@@ -3,6 +3,7 @@ import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import type { z } from 'zod';
 import { RequireSuperuser } from '../auth/auth.decorators.js';
 import { Config } from '../config/config.module.js';
+import { credentialChangesInput, readCredentialChanges } from '../credentials/credentials-io.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
@@ -82,6 +83,30 @@ export class SubscriptionsController {
     if (typeof changes.timeoutSeconds === 'number') checkTimeout(changes.timeoutSeconds, this.config.settings);
     if (Object.keys(changes).length === 0) return this.show(await this.subscriptions.get(subscriptionId));
     return this.show(await this.subscriptions.set(subscriptionId, changes));
+  }
+
+  @Patch(':subscriptionId/credentials')
+  @AdminOperation({
+    id: 'subscription_change_credentials',
+    summary:
+      'Says how its receiver is shown that a call is ours: the Authorization header, TLS certificates, own headers.',
+    description:
+      'Counts for every delivery that is sent from now on. Its callback is not tried first; failed deliveries can be retried.',
+    body: credentialChangesInput,
+    status: 200,
+    answer: subscriptionOutput,
+    problems: {
+      ...unknownSubscription,
+      409: '`credentials-unreadable`: those there are cannot be decrypted; give all three parts.',
+    },
+  })
+  async changeCredentials(
+    @Param('subscriptionId', ResourceId) subscriptionId: string,
+    @Body() body: unknown,
+  ): Promise<Shown> {
+    const changes = readCredentialChanges(body, Date.now());
+    if (Object.keys(changes).length === 0) return this.show(await this.subscriptions.get(subscriptionId));
+    return this.show(await this.subscriptions.setCredentials(subscriptionId, changes));
   }
 
   @Post(':subscriptionId/enable')

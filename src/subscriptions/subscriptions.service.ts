@@ -4,20 +4,25 @@ import { IsNull, Not, type EntityManager } from 'typeorm';
 import type { Application } from '../auth/application.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { ConflictProblem, NotFoundProblem, PermissionProblem } from '../infra/http/problem.js';
+import type { CredentialChanges } from '../credentials/credentials-io.js';
+import { changedParts, noParts, partsOf, toStore, type CredentialParts } from '../credentials/credentials.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { findNewestHeld, isDropping, noteDrop } from '../ledger/drop-held.js';
 import { noteOrderEnding, withdrawOrderEnding } from '../ledger/end-of-order.js';
 import { noteEnding, withdrawEnding } from '../ledger/end-of-subscription.js';
 import { lookNow } from '../ledger/held-subscriptions.js';
 import { OperationalEvents } from '../operational-events/operational-events.service.js';
+import { SecretCipher, UnreadableSecret } from '../secrets/secret-cipher.service.js';
 import { addSigningKey } from './add-signing-key.js';
 import { eraseSigningKeysOf } from './signing-key-rows.js';
 import { SubscriptionDirectory } from './subscription-directory.service.js';
 import { SubscriptionEntity } from './subscription.entity.js';
-import type { Subscription } from './subscription.js';
+import { authPlace, credentialsPlace, type Subscription } from './subscription.js';
 
 /** What a subscriber says of it. */
-export type SubscriptionInput = Pick<Subscription, 'callbackUrl' | 'auth' | 'channels' | 'deliveryGuarantee'>;
+export type SubscriptionInput = Pick<Subscription, 'callbackUrl' | 'auth' | 'channels' | 'deliveryGuarantee'> & {
+  credentials?: CredentialChanges | undefined;
+};
 /** What an operator may set. */
 export type SubscriptionSettings = Pick<
   Subscription,
@@ -32,6 +37,7 @@ export class SubscriptionsService {
     private readonly directory: SubscriptionDirectory,
     private readonly postgres: Postgres,
     private readonly events: OperationalEvents,
+    private readonly cipher: SecretCipher,
   ) {}
 
   async list(): Promise<Subscription[]> {
@@ -73,9 +79,10 @@ export class SubscriptionsService {
   ): Promise<{ subscription: Subscription; secret: string | undefined }> {
     // v4, not v7: clients find the base of a resource URL with a pattern that fits v4 only (docs/decisions/0011).
     const id = randomUUID();
+    const stored = { ...input, ...this.secretsToStore(id, input) };
     const secret = await this.catalogue.change(async (manager, version) => {
-      await manager.insert(SubscriptionEntity, { ...input, id, ownerClientId, ordering: 'none', version });
-      return isSigned ? (await addSigningKey(manager, id, { scheme: 'v1' })).secret : undefined;
+      await manager.insert(SubscriptionEntity, { ...stored, id, ownerClientId, ordering: 'none', version });
+      return isSigned ? (await addSigningKey(manager, this.cipher, id, { scheme: 'v1' })).secret : undefined;
     });
     return { subscription: await this.get(id), secret };
   }
@@ -86,9 +93,12 @@ export class SubscriptionsService {
    * @throws {NotFoundProblem}
    */
   async update(id: string, changes: Partial<SubscriptionInput>): Promise<Subscription> {
-    const before = await this.change(id, always, { ...changes, disabledAt: null }, (manager) =>
-      withdrawEnding(manager, id),
-    );
+    const toChange = (entity: SubscriptionEntity) => ({
+      ...changes,
+      ...this.secretsToStore(id, changes, entity.credentials),
+      disabledAt: null,
+    });
+    const before = await this.change(id, always, toChange, (manager) => withdrawEnding(manager, id));
     if (!before) throw notFound();
     if (isDisabled(before)) this.events.report({ event: 'subscription.enabled', subscriptionId: id });
     return this.get(id);
@@ -106,6 +116,16 @@ export class SubscriptionsService {
       // What is held for the rate it had goes on at the one that it has now.
       if (settings.ratePerSecond !== undefined) await lookNow(manager, id);
     });
+    return this.get(id);
+  }
+
+  /**
+   * What is sent from now on carries them. An undefined part stays as it is.
+   * @throws {NotFoundProblem}
+   * @throws {ConflictProblem} when a part is to stay that cannot be decrypted here
+   */
+  async setCredentials(id: string, credentials: CredentialChanges): Promise<Subscription> {
+    await this.change(id, always, (entity) => this.secretsToStore(id, { credentials }, entity.credentials));
     return this.get(id);
   }
 
@@ -174,15 +194,42 @@ export class SubscriptionsService {
 
   /**
    * No notification accepted after this goes to the subscription. Deliveries that have not ended are cancelled, those that wait
-   * within seconds.
+   * within seconds. Its secrets are not kept.
    * @throws {NotFoundProblem}
    */
   async remove(id: string): Promise<void> {
-    const before = await this.change(id, always, { deletedAt: new Date() }, async (manager, version) => {
+    const withoutSecrets = { deletedAt: new Date(), auth: '', credentials: null };
+    const before = await this.change(id, always, withoutSecrets, async (manager, version) => {
       await noteEnding(manager, id, 'cancelled', version);
       await eraseSigningKeysOf(manager, id);
     });
     if (!before) throw notFound();
+  }
+
+  /** @param stored the credentials there are, as they are stored */
+  private secretsToStore(
+    id: string,
+    { auth, credentials }: Partial<SubscriptionInput>,
+    stored: string | null = null,
+  ): { auth: string | undefined; credentials: string | null | undefined } {
+    const newAuth = credentials?.auth ?? auth;
+    const parts = credentials && toStore(changedParts(this.partsToKeep(id, credentials, stored), credentials));
+    return {
+      auth: newAuth === undefined ? undefined : this.cipher.encrypt(newAuth, authPlace(id)),
+      credentials: parts && this.cipher.encrypt(parts, credentialsPlace(id)),
+    };
+  }
+
+  /** Those that are to be replaced as a whole need not be readable. */
+  private partsToKeep(id: string, changes: CredentialChanges, stored: string | null): CredentialParts {
+    const isWhole = changes.authorization && changes.tls !== undefined && changes.headers !== undefined;
+    if (stored === null || isWhole) return noParts;
+    try {
+      return partsOf(this.cipher.decrypt(stored, credentialsPlace(id)));
+    } catch (error) {
+      if (error instanceof UnreadableSecret) throw unreadable();
+      throw error;
+    }
   }
 
   /**
@@ -193,14 +240,15 @@ export class SubscriptionsService {
   private async change(
     id: string,
     isToChange: (subscription: SubscriptionEntity) => boolean,
-    changes: Partial<SubscriptionEntity>,
+    changes: Partial<SubscriptionEntity> | ((before: SubscriptionEntity) => Partial<SubscriptionEntity>),
     also?: (manager: EntityManager, version: number) => Promise<void>,
   ): Promise<SubscriptionEntity | undefined> {
     try {
       return await this.catalogue.change(async (manager, version) => {
         const before = await manager.findOneBy(SubscriptionEntity, { id, deletedAt: IsNull() });
         if (!before || !isToChange(before)) throw new NothingToChange();
-        await manager.update(SubscriptionEntity, { id }, { ...changes, version });
+        const changed = typeof changes === 'function' ? changes(before) : changes;
+        await manager.update(SubscriptionEntity, { id }, { ...changed, version });
         await also?.(manager, version);
         return before;
       });
@@ -224,5 +272,10 @@ const isRunning = ({ pausedAt }: Marks): boolean => pausedAt === null;
 const notFound = () => new NotFoundProblem('There is no such abonnement.');
 const notPaused = () =>
   new ConflictProblem('subscription-not-paused', 'Only what a paused subscription holds is dropped.');
+const unreadable = () =>
+  new ConflictProblem(
+    'credentials-unreadable',
+    'The credentials there are cannot be decrypted here: give authorization, tls and headers, each as a whole.',
+  );
 const stillDropping = () =>
   new ConflictProblem('subscription-dropping', 'What it held is still being dropped; resume it in a few seconds.');

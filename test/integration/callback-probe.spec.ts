@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readSettings } from '../../src/config/settings.js';
+import { Authorizations } from '../../src/credentials/authorizations.service.js';
+import { verbatim } from '../../src/credentials/credentials.js';
 import { systemClock } from '../../src/infra/clock.js';
+import { Outbound } from '../../src/outbound/outbound.service.js';
 import { CallbackProbe } from '../../src/subscriptions/callback-probe.service.js';
 import { eventually } from '../support/eventually.js';
 import { answer, drip, hang, Receiver } from '../support/receiver.js';
@@ -10,6 +13,8 @@ class HurriedProbe extends CallbackProbe {
 }
 
 const config = { settings: readSettings({}) };
+const outbound = new Outbound(config.settings);
+const authorizations = new Authorizations(outbound, systemClock);
 
 describe('a callback that sends an informational response first', () => {
   it('is judged by its answer', async () => {
@@ -18,8 +23,10 @@ describe('a callback that sends an informational response first', () => {
       response.writeContinue();
       response.writeHead(request.headers.authorization ? 204 : 401).end();
     });
-    const request = { callbackUrl: receiver.url, auth: 'x', isUrlNew: true, signingKeys: [] };
-    await expect(new CallbackProbe(config, systemClock).prove(request)).resolves.toBeUndefined();
+    const request = { callbackUrl: receiver.url, auth: 'x', credentials: verbatim, signingKeys: [], isUrlNew: true };
+    await expect(
+      new CallbackProbe(config, outbound, authorizations, systemClock).prove(request),
+    ).resolves.toBeUndefined();
     await receiver.stop();
   });
 });
@@ -33,23 +40,33 @@ describe('a slow callback', () => {
 
   afterAll(() => receiver.stop());
 
-  const request = () => ({ callbackUrl: receiver.url, auth: 'x', isUrlNew: true, signingKeys: [] });
+  const request = () => ({
+    callbackUrl: receiver.url,
+    auth: 'x',
+    credentials: verbatim,
+    signingKeys: [],
+    isUrlNew: true,
+  });
 
   it('is refused when it does not answer in time', async () => {
     receiver.next(hang);
     const reason = 'The callback does not answer in time.';
-    await expect(new HurriedProbe(config, systemClock).prove(request())).rejects.toMatchObject({
+    await expect(
+      new HurriedProbe(config, outbound, authorizations, systemClock).prove(request()),
+    ).rejects.toMatchObject({
       extra: { invalidParams: [{ name: 'callbackUrl', code: 'invalid-callback-url', reason }] },
     });
   });
 
   it('has proved itself with its status, even if its body never ends', async () => {
     receiver.next(answer(401), drip(10));
-    await expect(new HurriedProbe(config, systemClock).prove(request())).resolves.toBeUndefined();
+    await expect(
+      new HurriedProbe(config, outbound, authorizations, systemClock).prove(request()),
+    ).resolves.toBeUndefined();
   });
 
   it('does not keep the server from stopping', async () => {
-    const probe = new CallbackProbe(config, systemClock);
+    const probe = new CallbackProbe(config, outbound, authorizations, systemClock);
     receiver.requests.length = 0;
     receiver.next(hang);
     const outcome = probe.prove(request()).catch((error: unknown) => error);

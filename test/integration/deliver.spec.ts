@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
+import { verbatim } from '../../src/credentials/credentials.js';
 import { Admission } from '../../src/endpoints/admission.service.js';
 import { HoldRule } from '../../src/endpoints/hold-rule.service.js';
 import type { OpenEndpoints } from '../../src/endpoints/open-endpoints.service.js';
@@ -70,7 +71,9 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
       maxConcurrency: null,
       ratePerSecond: null,
       ordering: 'none',
+      credentials: verbatim,
       signingKeys: [],
+      unreadable: null,
     };
     calls = 0;
     reported = [];

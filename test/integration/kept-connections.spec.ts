@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { readSettings } from '../../src/config/settings.js';
 import { callsSentAgain } from '../../src/delivery/delivery.counters.js';
 import { HttpWebhookClient } from '../../src/delivery/webhook-client.http.js';
+import { Outbound } from '../../src/outbound/outbound.service.js';
 import type { WebhookRequest, WebhookResponse } from '../../src/delivery/webhook-client.js';
 import { eventually } from '../support/eventually.js';
 import { RawReceiver } from '../support/raw-receiver.js';
@@ -14,7 +15,7 @@ describe('connections that are kept open', () => {
   let client: HttpWebhookClient;
 
   beforeEach(() => {
-    client = new HttpWebhookClient(readSettings({}));
+    client = new HttpWebhookClient(new Outbound(readSettings({})));
   });
   afterEach(async () => {
     await client.close();

@@ -16,6 +16,7 @@ import { SubscriptionEntity } from '../../src/subscriptions/subscription.entity.
 import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
 import { insertDeliveries } from '../support/insert-deliveries.js';
+import { plainCipher } from '../support/secrets.js';
 
 Logger.overrideLogger(false);
 const running = new AbortController().signal;
@@ -37,9 +38,10 @@ describe.each(stacks)('a paused subscription on the $name stack', (stack) => {
     catalogue = new Catalogue(postgres);
     subscriptions = new SubscriptionsService(
       catalogue,
-      new SubscriptionDirectory(catalogue, postgres),
+      new SubscriptionDirectory(catalogue, postgres, plainCipher),
       postgres,
       reporting,
+      plainCipher,
     );
   });
   beforeEach(async () => {

@@ -19,6 +19,7 @@ import { SubscriptionDirectory } from '../../src/subscriptions/subscription-dire
 import { TestLedger } from '../support/ledger.js';
 import { contentKey, requestKey } from '../support/once-keys.js';
 import { embedded, type PreparedStack } from '../support/stacks.js';
+import { plainCipher } from '../support/secrets.js';
 
 Logger.overrideLogger(false);
 const dayMs = 86_400_000;
@@ -64,7 +65,7 @@ describe('publishing', () => {
     };
     const catalogue = new Catalogue(test.postgres);
     const partitions = new PartitionKeeper(test.postgres);
-    const directory = new SubscriptionDirectory(catalogue, test.postgres);
+    const directory = new SubscriptionDirectory(catalogue, test.postgres, plainCipher);
     const { config } = test;
     const { events } = test;
     const holdRule = new HoldRule(new OpenEndpoints(test.postgres, events));

@@ -8,7 +8,11 @@ import { OperationalEvents } from '../../src/operational-events/operational-even
 import { SigningKeys } from '../../src/subscriptions/signing-keys.service.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
+import { keyRingOf, newEntry } from '../../src/secrets/key-ring.js';
+import { rewriteSecrets } from '../../src/secrets/stored-secrets.js';
+import { SecretCipher } from '../../src/secrets/secret-cipher.service.js';
 import { embedded, type PreparedStack } from '../support/stacks.js';
+import { plainCipher } from '../support/secrets.js';
 
 const running = new AbortController().signal;
 
@@ -36,12 +40,12 @@ describe('the signing keys of a subscription', () => {
   });
 
   /** What a process has in its memory, and how it changes what all have. */
-  function startProcess() {
+  function startProcess(cipher = plainCipher) {
     const catalogue = new Catalogue(postgres);
-    const directory = new SubscriptionDirectory(catalogue, postgres);
-    const subscriptions = new SubscriptionsService(catalogue, directory, postgres, new OperationalEvents());
+    const directory = new SubscriptionDirectory(catalogue, postgres, cipher);
+    const subscriptions = new SubscriptionsService(catalogue, directory, postgres, new OperationalEvents(), cipher);
     const inMemory = (): string[] => directory.find(id)!.signingKeys.map((key) => key.id);
-    return { catalogue, subscriptions, keys: new SigningKeys(catalogue, postgres), inMemory };
+    return { catalogue, subscriptions, keys: new SigningKeys(catalogue, postgres, cipher), inMemory, directory };
   }
 
   const sql = <R>(text: string, values: unknown[] = []): Promise<R[]> => postgres.dataSource.query(text, values);
@@ -75,7 +79,7 @@ describe('the signing keys of a subscription', () => {
     expect(secret).toMatch(/^whsec_/);
     expect(here.inMemory()).toEqual([key.id, old]);
     const [, inItsGrace] = await here.keys.list(id);
-    expect(inItsGrace!.endsAt! - key.createdAt).toBeCloseTo(60_000, -2);
+    expect(inItsGrace!.endsAt!.getTime() - key.createdAt.getTime()).toBeCloseTo(60_000, -2);
 
     await here.keys.eraseEnded(running);
     expect(here.inMemory()).toEqual([key.id, old]);
@@ -141,13 +145,28 @@ describe('the signing keys of a subscription', () => {
     await expect(here.keys.rotate(id, randomUUID(), { graceSeconds: 0 })).rejects.toMatchObject({ status: 404 });
   });
 
-  it('may be given, once for each subscription', async () => {
-    const secret = `whsec_${'/'.repeat(32)}`;
+  it('may be given', async () => {
     const { key, secret: shown } = await here.keys.create(id, { scheme: 'v1', secret: '/'.repeat(32) });
     expect(shown).toBeUndefined();
-    expect(await stored()).toMatchObject([{ id: key.id, secret }]);
-    const refused = { status: 400, extra: { invalidParams: [{ name: 'secret', code: 'unique' }] } };
-    await expect(here.keys.create(id, { scheme: 'v1', secret })).rejects.toMatchObject(refused);
-    expect(await stored()).toHaveLength(1);
+    expect(await stored()).toMatchObject([{ id: key.id, secret: `whsec_${'/'.repeat(32)}` }]);
+  });
+
+  it('are encrypted with the key ring, those of before as well, and are read by processes that have it alone', async () => {
+    await here.keys.create(id, { scheme: 'v1' });
+    const cipher = new SecretCipher(keyRingOf([newEntry()], 'test'));
+    const encrypting = startProcess(cipher);
+    await encrypting.keys.create(id, { scheme: 'v1a' });
+    await rewriteSecrets(postgres, cipher, [''], () => {});
+    for (const { secret } of await stored()) expect(secret).toMatch(/^enc:/);
+
+    await encrypting.catalogue.refresh();
+    const inMemory = encrypting.directory.find(id)!;
+    expect(inMemory.signingKeys.map(({ object }) => object.type)).toEqual(['private', 'secret']);
+    expect(inMemory.unreadable).toBeNull();
+    const without = startProcess();
+    await without.catalogue.refresh();
+    expect(without.directory.find(id)).toMatchObject({ signingKeys: [], unreadable: expect.stringContaining('key') });
+    for (const { id: keyId } of await without.keys.list(id)) await without.keys.end(id, keyId);
+    expect(await stored()).toEqual([]);
   });
 });

@@ -7,6 +7,7 @@ import { valuesOf, type Statement, type Values } from '../../src/infra/postgres/
 import { changedSubscriptionsPage } from '../../src/subscriptions/changed-subscriptions.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import { embedded, type PreparedStack } from '../support/stacks.js';
+import { plainCipher } from '../support/secrets.js';
 
 const caseOf = (type: string) => new Map([['type', type]]);
 
@@ -53,7 +54,7 @@ describe('the subscriptions in memory', () => {
       },
     }) as Postgres;
     catalogue = new Catalogue(watched);
-    directory = new SubscriptionDirectory(catalogue, watched);
+    directory = new SubscriptionDirectory(catalogue, watched, plainCipher);
   }
 
   /** Subscriptions to cases of the types that SQL gives each number, all made by one change. In the order of their creation. */

@@ -12,6 +12,7 @@ import { handOutDue } from '../../src/ledger/hand-out-due.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { TestLedger } from '../support/ledger.js';
+import { plainCipher } from '../support/secrets.js';
 
 Logger.overrideLogger(false);
 const rows = 30;
@@ -67,7 +68,7 @@ describe('the benchmark of volume', () => {
 
   it('adds subscriptions of which none matches, each of which asks for a value of its own', async () => {
     const catalogue = new Catalogue(test.postgres);
-    const directory = new SubscriptionDirectory(catalogue, test.postgres);
+    const directory = new SubscriptionDirectory(catalogue, test.postgres, plainCipher);
     const matching = async (value: string) => {
       await catalogue.refresh();
       return directory.match('bench', new Map([['bronorganisatie', value]])).length;

@@ -5,6 +5,7 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { readSettings } from '../../src/config/settings.js';
 import { HttpWebhookClient } from '../../src/delivery/webhook-client.http.js';
 import type { Answered, WebhookRequest, WebhookResponse } from '../../src/delivery/webhook-client.js';
+import { Outbound } from '../../src/outbound/outbound.service.js';
 import { eventually } from '../support/eventually.js';
 import { RawReceiver } from '../support/raw-receiver.js';
 import { answer, drip, hang, huge, nonsense, Receiver, redirect, reset } from '../support/receiver.js';
@@ -35,7 +36,7 @@ describe.each(ways)('a call %s', (_way, mayRepeat) => {
   });
 
   function newClient(settings: Record<string, string> = {}): HttpWebhookClient {
-    return new HttpWebhookClient(readSettings(settings));
+    return new HttpWebhookClient(new Outbound(readSettings(settings)));
   }
 
   async function useClient(settings: Record<string, string>): Promise<void> {
@@ -365,7 +366,9 @@ describe.each(ways)('a call %s', (_way, mayRepeat) => {
         const { port } = new URL(receiver.url);
         const response = await client.post(request({ url: `http://${host}:${port}/webhook` }));
         expect(response).toMatchObject({ kind: 'unanswered', wasSent: false, isOurs: true });
-        expect((response as { reason: string }).reason).toMatch(/not (one|an address) callbacks may use/);
+        expect((response as { reason: string }).reason).toMatch(
+          /not one that callbacks may use.*CALLBACK_ALLOWED_NETWORKS/,
+        );
         expect(receiver.requests).toHaveLength(0);
       },
     );

@@ -38,6 +38,9 @@ import { SubscriptionsService } from '../../src/subscriptions/subscriptions.serv
 import { seenBy, type Gates } from './gates.js';
 import { ModelQueue, type ModelBroker } from './model-queue.js';
 import { ModelWebhookClient, type ModelReceiver } from './model-receiver.js';
+import { plainCipher } from '../support/secrets.js';
+import { Authorizations } from '../../src/credentials/authorizations.service.js';
+import { Outbound } from '../../src/outbound/outbound.service.js';
 
 /** The parts that all processes share. */
 export interface Surroundings {
@@ -81,9 +84,9 @@ export class ModelProcess {
     const postgres = seenBy(this, around.postgres, gates);
     const heartbeat = new Heartbeat(postgres, config, clock);
     const catalogue = new Catalogue(postgres);
-    const directory = new SubscriptionDirectory(catalogue, postgres);
+    const directory = new SubscriptionDirectory(catalogue, postgres, plainCipher);
     const events = new OperationalEvents();
-    const subscriptions = new SubscriptionsService(catalogue, directory, postgres, events);
+    const subscriptions = new SubscriptionsService(catalogue, directory, postgres, events, plainCipher);
     const policies = new RetryPolicies(postgres, catalogue);
     const queue = broker
       ? new ModelQueue(broker, number)
@@ -108,7 +111,7 @@ export class ModelProcess {
       subscriptions,
       new Idempotency(new PostgresIdempotencyStore(postgres), heartbeat),
       this.admission,
-      new Sender(webhooks, reporter, config),
+      new Sender(webhooks, new Authorizations(new Outbound(settings), clock), reporter, config),
       new Decider(catalogue, policies, heartbeat, reporter, config),
       records,
     );

@@ -16,6 +16,7 @@ import { ModelBroker } from './model-queue.js';
 import { modelTasks, ModelProcess, type Surroundings } from './model-process.js';
 import { ModelReceiver } from './model-receiver.js';
 import type { VirtualTime } from './virtual-time.js';
+import { plainCipher } from '../support/secrets.js';
 
 export const subscriptionsPerGuarantee = 2;
 const maxNotifications = 3;
@@ -53,8 +54,14 @@ export class World {
     const broker = hasBroker ? new ModelBroker(gates) : undefined;
     this.around = { postgres, settings, clock: time, gates, receiver, broker, mostInMemory };
     const catalogue = new Catalogue(postgres);
-    const directory = new SubscriptionDirectory(catalogue, postgres);
-    const subscriptions = new SubscriptionsService(catalogue, directory, postgres, new OperationalEvents());
+    const directory = new SubscriptionDirectory(catalogue, postgres, plainCipher);
+    const subscriptions = new SubscriptionsService(
+      catalogue,
+      directory,
+      postgres,
+      new OperationalEvents(),
+      plainCipher,
+    );
     const policies = new RetryPolicies(postgres, catalogue);
     this.operator = { subscriptions, policies };
     this.judge = new Judge(postgres, receiver, time, this.story);

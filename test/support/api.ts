@@ -5,7 +5,9 @@ import type { Scope } from '../../src/auth/scopes.js';
 import { readSettings } from '../../src/config/settings.js';
 import { createHeraut } from '../../src/create-heraut.js';
 import type { InvalidParam } from '../../src/infra/http/problem.js';
+import { JsonLogger } from '../../src/infra/logging/json-logger.js';
 import { createDatabase } from './database.js';
+import { secretWatch } from './secret-watch.js';
 import { signToken } from './tokens.js';
 
 /** The fields of JSON bodies that tests read; the call decides which of them there are. */
@@ -46,7 +48,7 @@ export interface LoggedEvent {
   [field: string]: unknown;
 }
 
-export const superuser = { clientId: 'superuser', secret: 'secret' };
+export const superuser = { clientId: 'superuser', secret: 'the secret of the superuser' };
 
 /** Nest has one logger for the whole process, so every Api of a test file writes here. */
 const logged: LoggedEvent[] = [];
@@ -61,6 +63,7 @@ export class Api {
 
   static async start(settings: Record<string, string> = {}): Promise<Api> {
     const database = await createDatabase();
+    secretWatch.knowSettings({ SUPERUSER_SECRET: superuser.secret, ...settings });
     const app = await createHeraut(
       readSettings({
         PORT: '0',
@@ -68,6 +71,9 @@ export class Api {
         DATABASE_POOL_SIZE: '2',
         SUPERUSER_CLIENT_ID: superuser.clientId,
         SUPERUSER_SECRET: superuser.secret,
+        // Every test calls from one address.
+        REFUSALS_PER_MINUTE: '1000000',
+        CALLBACK_NETWORKS: 'any', // the receivers of tests are on this machine
         ...settings,
       }),
       collector(),
@@ -98,6 +104,7 @@ export class Api {
     const clientId = `client-${Math.random().toString(36).slice(2)}`;
     const service = this.app.get(ApplicationsService);
     const secret = Math.random().toString(36).slice(2);
+    secretWatch.know(secret);
     await service.create({ clientId, secret, label: clientId, scopes, isSuperuser: false });
     return signToken({ clientId, secret });
   }
@@ -106,6 +113,7 @@ export class Api {
   async call(method: string, path: string, { token, body, headers = {} }: ApiRequest = {}): Promise<ApiAnswer> {
     const isRaw = typeof body === 'string' || body instanceof Uint8Array;
     const authorization = token === null ? undefined : `Bearer ${token ?? this.superuserToken}`;
+    secretWatch.knowOf(body, authorization);
     const response = await fetch(path.startsWith('http') ? path : this.base + path, {
       method,
       redirect: 'manual',
@@ -117,6 +125,7 @@ export class Api {
       body: body === undefined || isRaw ? (body as RequestInit['body']) : JSON.stringify(body),
     });
     const text = await response.text();
+    secretWatch.answer(`${method} ${path}`, response.headers, text);
     const isJson = /json/.test(response.headers.get('content-type') ?? '') && text !== '';
     const parsed: unknown = isJson ? JSON.parse(text) : {};
     const [json, list] = Array.isArray(parsed) ? [{}, parsed] : [parsed, []];
@@ -131,9 +140,12 @@ export class Api {
 }
 
 function collector(): LoggerService {
+  // As a process would write it.
+  const written = JsonLogger.open({ LOG_LEVEL: 'trace' }, { write: (line: string) => secretWatch.line(line) });
   const at =
     (level: LoggedEvent['level']) =>
     (message: unknown): void => {
+      written[level](message);
       logged.push(typeof message === 'object' ? { level, ...message } : { level, message });
     };
   return {

@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../../scripts/private-servers/private-server.mjs';
 import { eventually } from './eventually.js';
+import { secretWatch } from './secret-watch.js';
 import { signToken } from './tokens.js';
 
 const program = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
@@ -61,6 +62,7 @@ export class HerautProcess {
     const heraut = new HerautProcess(`http://127.0.0.1:${port}`, {
       SUPERUSER_CLIENT_ID: superuser.clientId,
       SUPERUSER_SECRET: superuser.secret,
+      REFUSALS_PER_MINUTE: '1000000',
       ...settings,
       HOST: '127.0.0.1',
       PORT: port,
@@ -77,6 +79,7 @@ export class HerautProcess {
   async start(until: 'live' | 'ready' = 'ready'): Promise<void> {
     // The embedded database runs for seconds: to optimize its code costs more than it gains.
     const options = this.settings.DATABASE_URL ? [] : ['--liftoff-only'];
+    secretWatch.knowSettings(this.settings);
     const child = spawn(process.execPath, [...options, program], {
       env: { PATH: process.env.PATH, TZ: 'UTC', ...this.settings },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -111,18 +114,21 @@ export class HerautProcess {
 
   /** One HTTP call to it, by default as the superuser. */
   async call(method: string, path: string, { body, token, headers = {}, signal }: CallOptions = {}): Promise<Answer> {
+    const authorization = token === null ? undefined : `Bearer ${token ?? signToken(superuser)}`;
+    secretWatch.knowOf(body, authorization);
     const response = await fetch(`${this.url}${path}`, {
       method,
       redirect: 'manual',
       ...(signal ? { signal } : {}),
       headers: {
-        ...(token === null ? {} : { authorization: `Bearer ${token ?? signToken(superuser)}` }),
+        ...(authorization === undefined ? {} : { authorization }),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         ...headers,
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const text = await response.text();
+    secretWatch.answer(`${method} ${path}`, response.headers, text);
     const isJson = /[/+]json/.test(response.headers.get('content-type') ?? '');
     const { status, headers: answered } = response;
     return { status, headers: answered, body: isJson ? JSON.parse(text) : text || undefined, text };
@@ -138,6 +144,7 @@ export class HerautProcess {
   }
 
   private read(line: string): void {
+    secretWatch.line(line);
     if (!line.startsWith('{')) return void this.output.push(line);
     try {
       this.logs.push(JSON.parse(line) as LogEvent);

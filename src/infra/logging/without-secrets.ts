@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 
 /** Names of fields that are never written, in the event itself and in the objects in it. */
-const secrets = new Set(['secret', 'auth', 'authorization', 'password', 'token']);
+const secrets = new Set(['secret', 'clientSecret', 'auth', 'authorization', 'credentials', 'password', 'token']);
 /**
  * Drivers put the values of a failed statement, or of a command to Redis, into its error: secrets and notifications among
  * them, and the password of a connection that was refused.

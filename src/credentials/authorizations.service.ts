@@ -1,0 +1,47 @@
+import { Injectable, type OnModuleDestroy } from '@nestjs/common';
+import { Clock } from '../infra/clock.js';
+import { Outbound } from '../outbound/outbound.service.js';
+import type { Credentials } from './credentials.js';
+import { OAuth2Tokens } from './oauth2-tokens.js';
+import type { Unavailable } from './unavailable.js';
+import { ZgwTokens } from './zgw-token.js';
+
+/** What a call needs of a subscription to prove itself to its receiver. */
+export interface Authorized {
+  readonly auth: string;
+  readonly credentials: Credentials;
+}
+
+/** The `Authorization` header of each call. */
+@Injectable()
+export class Authorizations implements OnModuleDestroy {
+  private readonly zgw: ZgwTokens;
+  private readonly oauth2: OAuth2Tokens;
+
+  constructor(outbound: Outbound, clock: Clock) {
+    // Not by the clock of the process, which follows no correction: a receiver compares the time in a token with its own.
+    this.zgw = new ZgwTokens(Date.now);
+    this.oauth2 = new OAuth2Tokens(outbound, () => clock.now());
+  }
+
+  onModuleDestroy(): void {
+    this.oauth2.close();
+  }
+
+  /** Its value. A promise, which never rejects, only where somebody else has to be asked for it. */
+  of({ auth, credentials }: Authorized): string | Unavailable | Promise<string | Unavailable> {
+    switch (credentials.kind) {
+      case 'verbatim':
+        return auth;
+      case 'zgw':
+        return this.zgw.authorizationFor(credentials);
+      case 'oauth2':
+        return this.oauth2.authorizationFor(credentials);
+    }
+  }
+
+  /** A receiver answered 401 to a call with this authorization. */
+  refused({ credentials }: Authorized, authorization: string): void {
+    if (credentials.kind === 'oauth2') this.oauth2.refused(credentials, authorization);
+  }
+}

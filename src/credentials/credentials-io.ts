@@ -1,0 +1,193 @@
+import { z } from 'zod';
+import { checkInput } from '../infra/http/check-input.js';
+import { ValidationProblem, type InvalidParam } from '../infra/http/problem.js';
+import { isStorable } from '../infra/postgres/storable-text.js';
+import type { TlsIdentity } from '../outbound/outbound.service.js';
+import { checkHeaders, headerValue } from './check-headers.js';
+import { certificatesIn, checkTls } from './check-tls.js';
+import { clientAuthentications, type CredentialParts, type Credentials } from './credentials.js';
+
+export const maxAuthLength = 16_384;
+const [maxUrlLength, maxPemLength, mostHeaders] = [2048, 65_536, 50];
+
+const text = (max: number) => z.string().max(max).refine(isStorable, 'Contains U+0000 or half a surrogate pair.');
+const secret = () => text(4096).min(1).meta({ writeOnly: true });
+const pem = () => z.string().max(maxPemLength);
+
+const identityInput = z
+  .strictObject({
+    certificate: pem().optional().describe('In PEM, its intermediates after it.'),
+    key: pem().meta({ writeOnly: true }).optional().describe('Its private key in PEM, without a passphrase.'),
+    authority: pem()
+      .optional()
+      .describe('Certificates in PEM that the other side must come from, instead of the authorities of the web.'),
+  })
+  .meta({ id: 'TlsIdentityInput' });
+
+const zgwInput = z
+  .strictObject({
+    kind: z.literal('zgw'),
+    clientId: text(255).min(1),
+    secret: secret().describe('HS256 key.'),
+    userId: text(255).default(''),
+    userRepresentation: text(255).default(''),
+  })
+  .meta({ id: 'ZgwAuthorizationInput', title: 'A JWT as the Notificaties API has it, made for each delivery' });
+
+const oauth2Input = z
+  .strictObject({
+    kind: z.literal('oauth2'),
+    tokenUrl: z.string().max(maxUrlLength).refine(isTokenUrl, 'Not an http or https URL, without user and fragment.'),
+    clientId: text(1024).min(1),
+    clientSecret: secret(),
+    scope: text(4096).nullable().default(null),
+    clientAuthentication: z
+      .enum(clientAuthentications)
+      .default('basic')
+      .describe('Where client id and secret go: into the `Authorization` header, or into the body.'),
+    tokenTls: identityInput.nullable().default(null).describe('For the token endpoint.'),
+  })
+  .meta({ id: 'OAuth2AuthorizationInput', title: 'A token by OAuth 2.0 client credentials' });
+
+const verbatimInput = z
+  .strictObject({
+    kind: z.literal('verbatim'),
+    auth: z
+      .string()
+      .min(1)
+      .max(maxAuthLength)
+      .regex(headerValue, 'Holds a character that cannot be sent in a header.')
+      .meta({ writeOnly: true })
+      .optional()
+      .describe('The literal value of the `Authorization` header. Left out: that of the abonnement stays.'),
+  })
+  .meta({ id: 'VerbatimAuthorizationInput', title: 'The `auth` of the abonnement' });
+
+export const credentialChangesInput = z
+  .strictObject({
+    authorization: z
+      .discriminatedUnion('kind', [verbatimInput, zgwInput, oauth2Input])
+      .describe('What makes the `Authorization` header of each call.'),
+    tls: identityInput.nullable().describe('For the receiver. null: none of its own.'),
+    headers: z
+      .record(z.string().max(256), z.string().max(8192))
+      .nullable()
+      .describe('Sent with each call; never shown but for their names. null: none.')
+      .meta({ writeOnly: true }),
+  })
+  .partial()
+  .meta({
+    id: 'CredentialChanges',
+    description: 'A part that is left out stays as it is; one that is given is replaced as a whole.',
+  });
+
+export type CredentialChanges = Partial<CredentialParts> & {
+  /** Of verbatim authorization. */
+  auth?: string;
+};
+
+/**
+ * @param nowMs milliseconds since 1970
+ * @throws {ValidationProblem} naming every wrong field at once
+ */
+export function readCredentialChanges(input: unknown, nowMs: number): CredentialChanges {
+  const { authorization, tls, headers } = checkInput(credentialChangesInput, input);
+  const wrong = [
+    ...(authorization?.kind === 'oauth2' ? checkIdentity(authorization.tokenTls, 'authorization.tokenTls', nowMs) : []),
+    ...checkIdentity(tls, 'tls', nowMs),
+    ...below('headers', checkHeaders(headers ?? {})),
+  ];
+  if (headers && Object.keys(headers).length > mostHeaders)
+    wrong.push({ name: 'headers', code: 'max_length', reason: `More than ${mostHeaders} headers.` });
+  if (wrong.length > 0) throw new ValidationProblem(wrong);
+  const changes: CredentialChanges = {};
+  if (authorization?.kind === 'verbatim') {
+    changes.authorization = { kind: 'verbatim' };
+    if (authorization.auth !== undefined) changes.auth = authorization.auth;
+  } else if (authorization?.kind === 'oauth2') {
+    changes.authorization = { ...authorization, tokenTls: unlessEmpty(authorization.tokenTls) };
+  } else if (authorization) changes.authorization = authorization;
+  if (tls !== undefined) changes.tls = unlessEmpty(tls);
+  if (headers !== undefined) changes.headers = headers && lowerCase(headers);
+  return changes;
+}
+
+function isTokenUrl(value: string): boolean {
+  if (!/^https?:\/\/[^\s\p{Cc}\\/]/iu.test(value) || !URL.canParse(value)) return false;
+  const { username, password, hash } = new URL(value);
+  return username === '' && password === '' && hash === '';
+}
+
+const checkIdentity = (tls: TlsIdentity | null | undefined, name: string, nowMs: number) =>
+  tls ? below(name, checkTls(tls, nowMs)) : [];
+
+const below = (name: string, found: InvalidParam[]): InvalidParam[] =>
+  found.map((param) => ({ ...param, name: `${name}.${param.name}` }));
+
+const unlessEmpty = (tls: TlsIdentity | null): TlsIdentity | null =>
+  tls && Object.values(tls).some((part) => part !== undefined) ? tls : null;
+
+function lowerCase(headers: Record<string, string>): Record<string, string> | null {
+  const entries = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value.trim()] as const);
+  return entries.length === 0 ? null : Object.fromEntries(entries);
+}
+
+const certificateOutput = z
+  .strictObject({
+    subject: z.string(),
+    fingerprint: z.string().describe('SHA-256, in hex with colons.'),
+    expiresAt: z.iso.datetime(),
+  })
+  .meta({ id: 'CertificateShown' });
+
+const identityOutput = z
+  .strictObject({
+    certificate: certificateOutput.nullable().describe('Its own; its key is not shown.'),
+    authority: z.array(certificateOutput),
+  })
+  .meta({ id: 'TlsIdentityShown' });
+
+/** Without a secret in it: of each it says at most that there is one. */
+export const credentialsOutput = z
+  .strictObject({
+    kind: z.enum(['verbatim', 'zgw', 'oauth2']).describe('What makes the `Authorization` header.'),
+    clientId: z.string().nullable().describe('null: with `verbatim`.'),
+    tokenUrl: z.string().nullable().describe('With `oauth2`.'),
+    scope: z.string().nullable().describe('With `oauth2`.'),
+    tls: identityOutput.nullable(),
+    tokenTls: identityOutput.nullable().describe('With `oauth2`, for the token endpoint.'),
+    headers: z.array(z.string()).describe('The names of its own headers.'),
+    unreadable: z
+      .string()
+      .nullable()
+      .describe('Why the process that answers cannot decrypt its secrets, so that nothing is sent. null: it can.'),
+  })
+  .meta({ id: 'Credentials', description: 'What is shown of them. No secret is ever shown.' });
+
+export function credentialsToShow(
+  credentials: Credentials,
+  unreadable: string | null,
+): z.output<typeof credentialsOutput> {
+  const { kind, tls, headers = {} } = credentials;
+  const oauth2 = kind === 'oauth2' ? credentials : undefined;
+  return {
+    kind,
+    clientId: kind === 'verbatim' ? null : credentials.clientId,
+    tokenUrl: oauth2?.tokenUrl ?? null,
+    scope: oauth2?.scope ?? null,
+    tls: tls ? identityToShow(tls) : null,
+    tokenTls: oauth2?.tokenTls ? identityToShow(oauth2.tokenTls) : null,
+    headers: Object.keys(headers),
+    unreadable,
+  };
+}
+
+function identityToShow({ certificate, authority }: TlsIdentity): z.output<typeof identityOutput> {
+  const shown = (pem: string | undefined) =>
+    (pem === undefined ? [] : (certificatesIn(pem) ?? [])).map(({ subject, fingerprint256, validTo }) => ({
+      subject: subject.replaceAll('\n', ', '),
+      fingerprint: fingerprint256,
+      expiresAt: new Date(validTo).toISOString(),
+    }));
+  return { certificate: shown(certificate)[0] ?? null, authority: shown(authority) };
+}

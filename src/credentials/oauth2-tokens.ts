@@ -1,0 +1,131 @@
+import { Logger } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+import { createHash } from 'node:crypto';
+import { AddressRefused } from '../outbound/address-guard.js';
+import type { Outbound } from '../outbound/outbound.service.js';
+import type { OAuth2Authorization } from './credentials.js';
+import { readToken, type TokenResult } from './read-token.js';
+import { requestToken } from './token-request.node-http.js';
+import type { Unavailable } from './unavailable.js';
+
+/** A token is not used in its last seconds: the call it is for takes its time. */
+const lastSecondsMs = 10_000;
+/** When this part of its time is over, the next one is fetched while this one is still used. */
+const refreshedAfter = 0.75;
+/** After a failure the endpoint is left alone for so long, twice as long after each further one. */
+const [firstPauseMs, longestPauseMs] = [1000, 60_000];
+/** A token that a receiver refused is replaced, but not all the time: perhaps the receiver refuses every token. */
+const replacedAfterMs = 30_000;
+
+/** What is known for one set of credentials, however many subscriptions have it. */
+interface Known {
+  token?: { value: string; fetchedAt: number; refreshAt: number; endsAt: number } | undefined;
+  fetching?: Promise<void> | undefined;
+  failure?: { reason: string; isRefused: boolean; since: number; times: number; pauseUntil: number } | undefined;
+}
+
+/**
+ * Tokens of OAuth 2.0 client credentials, in memory. Each is fetched once for all that wait for it, and the next one before its
+ * end.
+ */
+export class OAuth2Tokens {
+  private readonly logger = new Logger('Credentials');
+  private readonly known = new LRUCache<string, Known>({ max: 10_000 });
+  private readonly ids = new WeakMap<OAuth2Authorization, string>();
+  private readonly closing = new AbortController();
+
+  /** @param now milliseconds since 1970 */
+  constructor(
+    private readonly outbound: Outbound,
+    private readonly now: () => number,
+  ) {}
+
+  close(): void {
+    this.closing.abort();
+  }
+
+  /** The value of the `Authorization` header. A promise only where there is no token yet; it never rejects. */
+  authorizationFor(credentials: OAuth2Authorization): string | Unavailable | Promise<string | Unavailable> {
+    const known = this.knownOf(credentials);
+    const now = this.now();
+    const { token, failure } = known;
+    const mayFetch = !failure || now >= failure.pauseUntil;
+    if (token && now < token.endsAt) {
+      if (now >= token.refreshAt && mayFetch) void this.fetch(credentials, known);
+      return token.value;
+    }
+    if (!mayFetch) return this.unavailable(failure, now);
+    return this.fetch(credentials, known).then(() => this.fetched(known));
+  }
+
+  /** A receiver answered 401 to a call with this authorization. */
+  refused(credentials: OAuth2Authorization, authorization: string): void {
+    const known = this.knownOf(credentials);
+    const { token } = known;
+    if (token?.value === authorization && this.now() - token.fetchedAt >= replacedAfterMs) known.token = undefined;
+  }
+
+  private knownOf(credentials: OAuth2Authorization): Known {
+    let id = this.ids.get(credentials);
+    if (id === undefined) {
+      const { tokenUrl, clientId, clientSecret, scope, clientAuthentication, tokenTls } = credentials;
+      const all = [tokenUrl, clientId, clientSecret, scope, clientAuthentication, tokenTls];
+      id = createHash('sha256').update(JSON.stringify(all)).digest('base64url');
+      this.ids.set(credentials, id);
+    }
+    let known = this.known.get(id);
+    if (!known) this.known.set(id, (known = {}));
+    return known;
+  }
+
+  private fetched({ token, failure }: Known): string | Unavailable {
+    const now = this.now();
+    // One that was in its last seconds from the start serves the calls that waited for it.
+    if (token && !failure) return token.value;
+    return this.unavailable(failure!, now);
+  }
+
+  private unavailable(
+    { reason, isRefused, since, pauseUntil }: NonNullable<Known['failure']>,
+    now: number,
+  ): Unavailable {
+    return { reason, isRefused, forMs: now - since, againInMs: Math.max(pauseUntil - now, 0) };
+  }
+
+  /** One for all. */
+  private fetch(credentials: OAuth2Authorization, known: Known): Promise<void> {
+    known.fetching ??= this.fetchOnce(credentials, known).finally(() => (known.fetching = undefined));
+    return known.fetching;
+  }
+
+  private async fetchOnce(credentials: OAuth2Authorization, known: Known): Promise<void> {
+    const result = await this.ask(credentials);
+    const now = this.now();
+    const { tokenUrl, clientId } = credentials;
+    if (result.kind === 'token') {
+      const { token, lastsMs } = result;
+      const refreshAt = now + lastsMs * refreshedAfter;
+      const endsAt = now + lastsMs - Math.min(lastSecondsMs, lastsMs / 4);
+      known.token = { value: `Bearer ${token}`, fetchedAt: now, refreshAt: Math.min(refreshAt, endsAt), endsAt };
+      known.failure = undefined;
+      return;
+    }
+    const { since = now, times = 0 } = known.failure ?? {};
+    const pauseMs = Math.min(firstPauseMs * 2 ** times, longestPauseMs);
+    const reason = `the token endpoint ${new URL(tokenUrl).origin} ${result.reason}`;
+    known.failure = { reason, isRefused: result.isRefused, since, times: times + 1, pauseUntil: now + pauseMs };
+    this.logger.warn({ event: 'credentials.no-token', tokenUrl, clientId, reason, isRefused: result.isRefused });
+  }
+
+  private async ask(credentials: OAuth2Authorization): Promise<TokenResult> {
+    try {
+      const connect = this.outbound.connectorFor(credentials.tokenTls ?? undefined);
+      return readToken(await requestToken(credentials, connect, this.closing.signal), credentials.clientSecret);
+    } catch (error) {
+      const { code, message, name } = error as Error & { code?: string };
+      if (error instanceof AddressRefused) return { kind: 'none', reason: `is refused: ${message}`, isRefused: true };
+      if (name === 'TimeoutError') return { kind: 'none', reason: 'does not answer in time', isRefused: false };
+      return { kind: 'none', reason: `cannot be used: ${code ?? message}`, isRefused: false };
+    }
+  }
+}

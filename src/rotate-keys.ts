@@ -1,0 +1,45 @@
+import 'reflect-metadata';
+import { InvalidSettings, readSettings } from './config/settings.js';
+import { JsonLogger } from './infra/logging/json-logger.js';
+import { DataDirectoryInUse } from './infra/postgres/directory-lock.js';
+import { Postgres } from './infra/postgres/postgres.js';
+import { KeyRingRefused } from './secrets/key-ring.js';
+import { openCipher } from './secrets/open-secrets.js';
+import { UnreadableSecret } from './secrets/secret-cipher.service.js';
+import { plain, rewriteSecrets, sampleByKey } from './secrets/stored-secrets.js';
+
+/** Encrypts every stored secret with the first key of the ring, so that the other keys can be removed from it. */
+async function main(): Promise<void> {
+  const settings = readSettings(process.env);
+  const logger = JsonLogger.open(settings);
+  const postgres = await Postgres.open(settings, []);
+  try {
+    await postgres.migrate();
+    const cipher = await openCipher(settings, postgres);
+    if (cipher.keyId === undefined) throw new KeyRingRefused('There is no key: set SECRET_KEYS or SECRET_KEYS_FILE.');
+    const others = async () => {
+      const keys = (await sampleByKey(postgres)).map(({ keyId }) => keyId);
+      return [...new Set([plain, ...keys])].filter((key) => key !== cipher.keyId);
+    };
+    let rewritten = 0;
+    await rewriteSecrets(postgres, cipher, await others(), (place, count) => {
+      rewritten += count;
+      logger.log({ event: 'secrets.rotating', place, rewritten });
+    });
+    // Of another key than this: a process that has another first key wrote it in the meantime.
+    const left = (await others()).filter((key) => key !== plain);
+    logger.log({ event: 'secrets.rotated', key: cipher.keyId, rewritten, otherKeysInUse: left });
+    if (left.length > 0) process.exitCode = 1;
+  } finally {
+    await postgres.close();
+    await logger.flush();
+  }
+}
+
+main().catch((error: unknown) => {
+  const isExpected = [InvalidSettings, DataDirectoryInUse, KeyRingRefused, UnreadableSecret].some(
+    (kind) => error instanceof kind,
+  );
+  console.error(isExpected ? (error as Error).message : error);
+  process.exit(1);
+});

@@ -1,0 +1,42 @@
+import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { entriesOf, keyRingOf, KeyRingRefused, newEntry, type KeyRing } from './key-ring.js';
+
+/** @throws {KeyRingRefused} when it cannot be read or holds no keys */
+export function readKeyFile(file: string): KeyRing {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new KeyRingRefused(`The key file ${file} cannot be read: ${(error as Error).message}`);
+  }
+  const ring = keyRingOf(entriesOf(text), file);
+  if (ring.size === 0) throw new KeyRingRefused(`The key file ${file} holds no keys.`);
+  return ring;
+}
+
+/**
+ * The key ring of the embedded database, beside its data. Only one process has the directory open.
+ * @param mayMake whether one may be made: not when something is encrypted already, or a lost file would be replaced by another
+ */
+export function embeddedKeyRing(directory: string, mayMake: boolean): KeyRing {
+  const file = join(directory, 'secret-keys');
+  if (!existsSync(file)) {
+    if (!mayMake) return new Map();
+    make(file);
+  }
+  return readKeyFile(file);
+}
+
+/** Complete and on the disk before a secret is encrypted with it. */
+function make(file: string): void {
+  const draft = `${file}.${process.pid}`;
+  const handle = openSync(draft, 'w', 0o600);
+  try {
+    writeSync(handle, `${newEntry()}\n`);
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+  renameSync(draft, file);
+}

@@ -1,0 +1,70 @@
+/** Fields of requests that hold a secret, wherever they stand. */
+const secretFields = new Set(['secret', 'auth', 'clientSecret', 'key', 'headers']);
+/** Shorter ones stand in ordinary words. */
+const shortest = 8;
+
+/**
+ * Holds every line of the log and every answer that a test sees against every secret that it uses. Both harnesses, of processes
+ * (spawn-heraut.ts) and in this process (api.ts), tell it all of them.
+ */
+export class SecretWatch {
+  private readonly secrets = new Set<string>();
+  private readonly seen: { where: string; text: string }[] = [];
+
+  know(...secrets: (string | null | undefined)[]): void {
+    for (const secret of secrets) {
+      if (!secret) continue;
+      // A scheme and what comes after it; what is after it leaks as well without it.
+      for (const each of [secret, secret.slice(secret.indexOf(' ') + 1)]) {
+        if (each.length < shortest) continue;
+        this.secrets.add(each);
+        this.secrets.add(JSON.stringify(each).slice(1, -1)); // as a log line or an answer would write it
+      }
+    }
+  }
+
+  /** Those in a request's body, and the token it carries. */
+  knowOf(body: unknown, authorization?: string): void {
+    this.know(authorization);
+    if (typeof body !== 'object' || body === null) return;
+    for (const [name, value] of Object.entries(body)) {
+      if (typeof value === 'string') {
+        if (secretFields.has(name)) this.know(value);
+      } else if (name === 'headers' && typeof value === 'object' && value !== null) {
+        this.know(...Object.values(value as Record<string, string>));
+      } else this.knowOf(value);
+    }
+  }
+
+  /** The secrets of the settings of a process. */
+  knowSettings({ SUPERUSER_SECRET, SECRET_KEYS }: Record<string, string | undefined>): void {
+    this.know(SUPERUSER_SECRET, ...(SECRET_KEYS ?? '').split(',').map((entry) => entry.split(':')[1]));
+  }
+
+  line(text: string): void {
+    this.seen.push({ where: 'a line of the log', text });
+  }
+
+  /** A secret may be in an answer once: where it was made, as the field `secret` of an answer that nobody may store. */
+  answer(call: string, headers: Headers, text: string): void {
+    const shown = [...headers].map((pair) => pair.join(': ')).join('\n');
+    this.seen.push({ where: `the answer to ${call}`, text: `${shown}\n${this.withoutShown(headers, text)}` });
+  }
+
+  /** Where which secret is to be read; empty: nowhere. */
+  leaks(): string[] {
+    return this.seen.flatMap(({ where, text }) =>
+      [...this.secrets].filter((secret) => text.includes(secret)).map((secret) => `${where} holds ${secret}: ${text}`),
+    );
+  }
+
+  private withoutShown(headers: Headers, text: string): string {
+    if (headers.get('cache-control') !== 'no-store') return text;
+    const { secret, ...rest } = JSON.parse(text) as { secret?: string };
+    this.know(secret);
+    return JSON.stringify(rest);
+  }
+}
+
+/** Of a test file. */
+export const secretWatch = new SecretWatch();
