@@ -149,6 +149,12 @@ export const settingsSchema = z
       .stringbool()
       .default(true)
       .describe('Whether registering a callback demands that it answers 401 or 403 to a call without `Authorization`.'),
+    SIGN_BY_DEFAULT: z
+      .stringbool()
+      .default(false)
+      .describe(
+        'Whether a new abonnement gets a signing key (`v1`) at once. Its secret is in the header `Signing-Secret` of the 201. Every other subscription is signed once it is given a key.',
+      ),
     CALLBACK_NETWORKS: z
       .enum(['any', 'public'])
       .optional()
