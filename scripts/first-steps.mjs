@@ -17,6 +17,7 @@ const tokenMinutes = 15;
 /**
  * @param {object} server
  * @param {string} server.url
+ * @param {string} server.adminUrl where the admin API is
  * @param {string} server.clientId of the superuser
  * @param {string} server.secret of the superuser; never printed, and no token signed with it either
  * @param {boolean} server.isSecretConfigured
@@ -24,7 +25,7 @@ const tokenMinutes = 15;
  * @param {string} server.receiverUrl
  * @returns {Promise<string>}
  */
-export async function firstSteps({ url, clientId, secret, isSecretConfigured, receiverUrl }) {
+export async function firstSteps({ url, adminUrl, clientId, secret, isSecretConfigured, receiverUrl }) {
   const superuserToken = makeToken(clientId, secret);
   const api = `${url}/api/v1`;
   const [hasChannel, hasSubscription] = await Promise.all([
@@ -33,7 +34,7 @@ export async function firstSteps({ url, clientId, secret, isSecretConfigured, re
   ]);
   const authorization = isSecretConfigured
     ? `-H "Authorization: Bearer $TOKEN"`
-    : `-H 'Authorization: Bearer ${await demoToken(url, superuserToken)}'`;
+    : `-H 'Authorization: Bearer ${await demoToken(adminUrl, superuserToken)}'`;
   const post = (/** @type {string} */ resource, /** @type {object} */ body) =>
     [
       `curl -sS -X POST ${api}/${resource}`,

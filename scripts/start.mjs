@@ -22,16 +22,33 @@ try {
 }
 
 async function run() {
-  const { HOST, PORT, PROCESSES, DATABASE_URL, DATA_DIR, SUPERUSER_CLIENT_ID, SUPERUSER_SECRET } = process.env;
+  const {
+    HOST,
+    PORT,
+    ADMIN_HOST,
+    ADMIN_PORT,
+    PROCESSES,
+    DATABASE_URL,
+    DATA_DIR,
+    SUPERUSER_CLIENT_ID,
+    SUPERUSER_SECRET,
+  } = process.env;
   const port = PORT === '0' ? await freePort() : Number(PORT || 8000);
   if (await accepts(port)) throw new Error(`Something listens on port ${port} already. Set PORT to another one.`);
-  const url = `http://${!HOST || HOST === '0.0.0.0' || HOST === '::' ? '127.0.0.1' : HOST}:${port}`;
+  const url = urlOf(HOST, port);
+  const adminPort = ADMIN_PORT === '0' ? await freePort() : Number(ADMIN_PORT || 0);
+  const adminUrl = adminPort ? urlOf(ADMIN_HOST || HOST, adminPort) : url;
   const isDemo = !DATABASE_URL;
   const receiver = isDemo ? await startReceiver(8001, show) : undefined;
   const server = spawn(process.execPath, [join(projectDirectory, 'dist/main.js'), ...process.argv.slice(2)], {
     stdio: 'inherit',
     // On real servers it uses every core; the embedded database takes one process, whatever this says.
-    env: { ...process.env, PORT: String(port), PROCESSES: PROCESSES || 'auto' },
+    env: {
+      ...process.env,
+      PORT: String(port),
+      ADMIN_PORT: adminPort ? String(adminPort) : '',
+      PROCESSES: PROCESSES || 'auto',
+    },
     // In a process group of its own: a Ctrl-C comes to this process, which passes on exactly one signal.
     detached: true,
   });
@@ -47,14 +64,22 @@ async function run() {
 
   while (!hasEnded && !(await isReady(url))) await sleep(100);
   if (hasEnded) return;
-  show(`Heraut listens on ${url}\nAPI documentation: ${url}/docs and ${url}/api/v1/schema/`);
+  show(`Heraut listens on ${url}\nAPI documentation: ${adminUrl}/docs and ${url}/api/v1/schema/`);
   if (!receiver) return;
   show(`A small receiver listens on ${receiver.url}; what it gets is shown here.`);
   const clientId = SUPERUSER_CLIENT_ID || 'heraut';
   // The embedded database makes a secret at its first start when none is configured.
   const secret = SUPERUSER_SECRET || readFileSync(join(DATA_DIR || './data', 'superuser-secret'), 'utf8').trim();
   const isSecretConfigured = Boolean(SUPERUSER_SECRET);
-  show(await firstSteps({ url, clientId, secret, isSecretConfigured, receiverUrl: receiver.url }));
+  show(await firstSteps({ url, adminUrl, clientId, secret, isSecretConfigured, receiverUrl: receiver.url }));
+}
+
+/**
+ * @param {string | undefined} host
+ * @param {number} port
+ */
+function urlOf(host, port) {
+  return `http://${!host || host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host}:${port}`;
 }
 
 /** @param {string} url */

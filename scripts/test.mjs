@@ -37,6 +37,9 @@ try {
   await check('format', node, [bin('prettier/bin/prettier.cjs'), '--check', '--log-level', 'warn', ...cache, '.']);
   await check('lint, types and arrows', node, [bin('oxlint/bin/oxlint'), '-c', 'oxlint.config.mjs', '--deny-warnings']);
   await check('generated documentation', node, ['scripts/generate-configuration-docs.mjs', '--check']);
+  await check('licences', node, ['scripts/licences.mjs', '--check']);
+  // Only there: a test on a developer's machine needs no network.
+  if (process.env.CI) await check('npm audit', node, ['scripts/audit.mjs'], (output) => output.trim());
   await buildWhenNeeded(log);
   scratch = makeScratchDirectory();
   log(`data of the tests: ${scratch.path}`);
@@ -62,12 +65,13 @@ process.exit(interrupted ? 130 : failed > 0 ? 1 : 0);
  * @param {string} name
  * @param {string} program
  * @param {string[]} words
+ * @param {(output: string) => string} [verdict] that is shown when it succeeds
  */
-async function check(name, program, words) {
+async function check(name, program, words, verdict = () => 'ok') {
   if (interrupted) return;
   const { status, output } = await finish(program, words, {}, 'pipe');
   if (interrupted) return;
-  log(`${name}: ${status === 0 ? 'ok' : 'FAILED'}`);
+  log(`${name}: ${status === 0 ? verdict(output) : 'FAILED'}`);
   if (status === 0) return;
   failed += 1;
   console.log(output);

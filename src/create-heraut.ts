@@ -5,7 +5,7 @@ import { AppModule } from './app.module.js';
 import { ApplicationEntity } from './auth/application.entity.js';
 import { ChannelEntity } from './channels/channel.entity.js';
 import type { Settings } from './config/settings.js';
-import { serveFrontPage } from './health/front-page.js';
+import { serveFrontPage, type Link } from './health/front-page.js';
 import { createHttpAdapter, useHttpRules } from './infra/http/http-server.js';
 import { ownMetrics } from './infra/http/metrics.js';
 import { Postgres } from './infra/postgres/postgres.js';
@@ -42,7 +42,7 @@ export async function createHeraut(
       createHttpAdapter({
         settings,
         dialect: nrcDialect,
-        isServed: (route) => isApi || isForOperators(route),
+        isServed: isApi ? undefined : isForOperators,
         metrics,
       }),
       { logger, bodyParser: false, abortOnError: false },
@@ -50,7 +50,7 @@ export async function createHeraut(
     useHttpRules(app, nrcDialect);
     publishDirectly(app);
     if (isApi) serveDescriptions(app);
-    serveFrontPage(app, isApi ? [notificatiesApi, adminApi].map(linkTo) : []);
+    serveFrontPage(app, linksOf(settings));
     return app;
   } catch (error) {
     await postgres.close();
@@ -69,4 +69,13 @@ function serveDescriptions(app: NestFastifyApplication): void {
   serveProblemPages(app);
 }
 
-const linkTo = ({ outline, page }: typeof adminApi) => ({ title: outline.info.title, path: page });
+/** What the front page leads to: only what the same port serves. */
+function linksOf({ ROLES, ADMIN_PORT }: Settings): Link[] {
+  const hasOnePort = ADMIN_PORT === undefined;
+  const apis = ROLES.includes('api') ? [notificatiesApi, ...(hasOnePort ? [adminApi] : [])] : [];
+  return [
+    ...apis.map(({ outline, page }) => ({ title: outline.info.title, path: page })),
+    { title: 'Health, part by part', path: '/health/ready' },
+    ...(hasOnePort ? [{ title: 'Metrics', path: '/metrics' }] : []),
+  ];
+}

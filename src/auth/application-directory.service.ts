@@ -1,4 +1,4 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { createSecretKey, type KeyObject } from 'node:crypto';
 import { Catalogue, type CatalogueDirectory } from '../catalogue/catalogue.service.js';
 import { Config } from '../config/config.module.js';
@@ -28,17 +28,20 @@ const changedSince = statement(
  * old object no longer counts. The superuser of the settings goes before an application of the same name.
  */
 @Injectable()
-export class ApplicationDirectory implements CatalogueDirectory {
+export class ApplicationDirectory implements CatalogueDirectory, OnApplicationBootstrap {
   private readonly logger = new Logger(ApplicationDirectory.name);
   private readonly byClientId = new Map<string, Application>();
   private readonly superuser: Application | undefined;
 
+  private readonly secretMinBytes: number;
+
   constructor(
-    catalogue: Catalogue,
+    private readonly catalogue: Catalogue,
     private readonly postgres: Postgres,
     private readonly cipher: SecretCipher,
     { settings }: Config,
   ) {
+    this.secretMinBytes = settings.SECRET_MIN_BYTES;
     if (settings.SUPERUSER_SECRET) {
       this.superuser = {
         id: 'superuser',
@@ -50,6 +53,21 @@ export class ApplicationDirectory implements CatalogueDirectory {
       };
     }
     catalogue.register(this);
+  }
+
+  /** Short secrets go on working, so that an upgrade stops nobody; but their tokens can be forged by whoever guesses them. */
+  async onApplicationBootstrap(): Promise<void> {
+    await this.catalogue.refresh();
+    const isShort = ({ key }: Application) => key !== undefined && key.symmetricKeySize! < this.secretMinBytes;
+    const applications = [...this.byClientId.values()].filter(isShort).length;
+    const isSuperusersShort = this.superuser !== undefined && isShort(this.superuser);
+    if (applications === 0 && !isSuperusersShort) return;
+    this.logger.warn({
+      event: 'applications.short-secrets',
+      applications,
+      superuserSecret: isSuperusersShort,
+      minBytes: this.secretMinBytes,
+    });
   }
 
   find(clientId: string): Application | undefined {

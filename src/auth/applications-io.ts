@@ -17,7 +17,7 @@ const fields = {
     .min(1)
     .max(255)
     .refine(isStorable, 'Contains U+0000 or half a surrogate pair.')
-    .describe('HS256 key of its tokens.'),
+    .describe('HS256 key of its tokens; at least `SECRET_MIN_BYTES` bytes.'),
 };
 
 export const newApplicationInput = z
@@ -26,7 +26,11 @@ export const newApplicationInput = z
     label: fields.label,
     scopes: fields.scopes.prefault([]),
     isSuperuser: fields.isSuperuser.default(false),
-    secret: fields.secret.optional().describe('An existing secret, to carry credentials over. Left out: one is made.'),
+    secret: fields.secret
+      .optional()
+      .describe(
+        'An existing secret, to carry credentials over, of at least `SECRET_MIN_BYTES` bytes. Left out: one is made.',
+      ),
   })
   .meta({ id: 'NewApplication' });
 

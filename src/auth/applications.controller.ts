@@ -6,6 +6,7 @@ import { Config } from '../config/config.module.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { fingerprintOf, readIdempotencyKey } from '../idempotency/idempotency-key.js';
+import { ValidationProblem } from '../infra/http/problem.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
 import type { OnceKey } from '../ledger/once-key.js';
 import type { Application } from './application.js';
@@ -66,6 +67,7 @@ export class ApplicationsController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Created> {
     const input = checkInput(newApplicationInput, body);
+    this.checkLength(input.secret);
     const key = readIdempotencyKey(request);
     const once = key === undefined ? undefined : this.onceKey(caller.clientId, key, JSON.stringify(input));
     const created = await this.applications.create(input, once);
@@ -97,6 +99,7 @@ export class ApplicationsController {
   })
   async change(@Param('applicationId', ResourceId) applicationId: string, @Body() body: unknown): Promise<Shown> {
     const changes = checkInput(applicationChangesInput, body);
+    this.checkLength(changes.secret);
     return applicationToShow(await this.applications.update(applicationId, changes));
   }
 
@@ -123,6 +126,13 @@ export class ApplicationsController {
   })
   async remove(@Param('applicationId', ResourceId) applicationId: string): Promise<void> {
     await this.applications.remove(applicationId);
+  }
+
+  private checkLength(secret: string | undefined): void {
+    const { SECRET_MIN_BYTES } = this.config.settings;
+    if (secret === undefined || Buffer.byteLength(secret) >= SECRET_MIN_BYTES) return;
+    const reason = `Must have at least ${SECRET_MIN_BYTES} bytes (setting SECRET_MIN_BYTES).`;
+    throw new ValidationProblem([{ name: 'secret', code: 'min_length', reason }]);
   }
 
   private onceKey(application: string, key: string, request: string): OnceKey {

@@ -2,13 +2,15 @@ import { Global, Module } from '@nestjs/common';
 import { ApplicationDirectory } from './application-directory.service.js';
 import { ApplicationsController } from './applications.controller.js';
 import { ApplicationsService } from './applications.service.js';
+import { RefusalLimit } from './refusal-limit.service.js';
 import { TokenVerifier } from './token-verifier.service.js';
 
 /** Global, because guards are built in the module of the controller they guard. */
 @Global()
 @Module({
   controllers: [ApplicationsController],
-  providers: [ApplicationDirectory, ApplicationsService, TokenVerifier],
-  exports: [ApplicationDirectory, ApplicationsService, TokenVerifier],
+  providers: [ApplicationDirectory, ApplicationsService, RefusalLimit, TokenVerifier],
+  // The limit and the verifier: guards are made in the module of what they guard.
+  exports: [ApplicationDirectory, ApplicationsService, RefusalLimit, TokenVerifier],
 })
 export class AuthModule {}

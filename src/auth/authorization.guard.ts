@@ -2,11 +2,12 @@ import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/com
 import { Reflector } from '@nestjs/core';
 import type { FastifyRequest } from 'fastify';
 import { Catalogue } from '../catalogue/catalogue.service.js';
-import { PermissionProblem, UnavailableProblem } from '../infra/http/problem.js';
+import { PermissionProblem, ThrottledProblem, UnavailableProblem } from '../infra/http/problem.js';
 import type { Application } from './application.js';
 import type { TokenRefusal } from './check-claims.js';
+import { RefusalLimit } from './refusal-limit.service.js';
 import type { Scope } from './scopes.js';
-import { TokenVerifier } from './token-verifier.service.js';
+import { Refusal, TokenVerifier } from './token-verifier.service.js';
 
 /** Any of the scopes is enough; a superuser always passes. */
 export const Requirement = Reflector.createDecorator<readonly Scope[] | 'superuser'>();
@@ -21,12 +22,12 @@ export function callerOf(request: FastifyRequest): Application {
 }
 
 const explanations: Record<TokenRefusal, string> = {
-  'jwt-decode-error': 'The token cannot be read: it is not a JSON Web Token.',
+  'jwt-decode-error': 'The token cannot be read: it is not a JSON Web Token, or its header has `crit`.',
   'missing-client-identifier': 'The token has no client_id.',
   'invalid-client-identifier': 'No application has the client_id of the token.',
   'jwt-invalidalgorithmerror': 'The token must be signed with HS256.',
   'invalid-jwt-signature': 'The signature of the token is not right.',
-  'jwt-immaturesignatureerror': 'The token is not valid yet: its nbf lies ahead.',
+  'jwt-immaturesignatureerror': 'The token is not valid yet: its nbf lies ahead, or its iat more than a minute.',
   'jwt-expiredsignatureerror': 'The token is no longer valid: its exp has passed.',
   'jwt-missing-iat-claim': 'The token does not say when it was issued (iat).',
   'jwt-invalidissuedaterror': 'The iat of the token is not a time.',
@@ -36,12 +37,18 @@ const explanations: Record<TokenRefusal, string> = {
 /** Refusals that depend on the catalogue: they are checked again with the latest one before they are answered. */
 const mayBeOutdated = new Set(['invalid-client-identifier', 'invalid-jwt-signature', 'permission_denied']);
 
+interface Refused {
+  problem: PermissionProblem | ThrottledProblem;
+  application?: Application | undefined;
+}
+
 @Injectable()
 export class AuthorizationGuard implements CanActivate {
   constructor(
     private readonly reflector: Reflector,
     private readonly tokens: TokenVerifier,
     private readonly catalogue: Catalogue,
+    private readonly limit: RefusalLimit,
   ) {}
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
@@ -56,38 +63,69 @@ export class AuthorizationGuard implements CanActivate {
   /**
    * The application that sent the request; a promise only where another process may just have changed something.
    * @throws {PermissionProblem} when it is none, or may not do this
+   * @throws {ThrottledProblem} instead, when that was so too often in this minute
    * @throws {UnavailableProblem} when that cannot be looked up
    */
   authorize(request: FastifyRequest, requirement: readonly Scope[] | 'superuser'): Application | Promise<Application> {
     const token = bearerToken(request.headers.authorization);
-    if (token === undefined) throw new PermissionProblem('permission_denied', 'The request has no bearer token.');
-    const result = this.identify(token, requirement);
-    if (!(result instanceof PermissionProblem)) return result;
-    if (!mayBeOutdated.has(result.code)) throw result;
-    return this.lookAgain(token, requirement);
+    if (token === undefined) {
+      throw this.refuse(request, {
+        problem: new PermissionProblem('permission_denied', 'The request has no bearer token.'),
+      });
+    }
+    const result = this.identify(request, token, requirement);
+    if (!('problem' in result)) return result;
+    // Counted before the look into the database, so that there are no more of these than refusals.
+    const refusal = this.refuse(request, result);
+    if (!mayBeOutdated.has(refusal.code)) throw refusal;
+    return this.lookAgain(request, token, requirement);
   }
 
   /** Another process may just have made the application, given it a new secret, or a scope. */
-  private async lookAgain(token: string, requirement: readonly Scope[] | 'superuser'): Promise<Application> {
+  private async lookAgain(
+    request: FastifyRequest,
+    token: string,
+    requirement: readonly Scope[] | 'superuser',
+  ): Promise<Application> {
     try {
       await this.catalogue.refresh();
     } catch (error) {
       throw new UnavailableProblem('Whether this is allowed cannot be looked up now.', 1, error);
     }
-    const result = this.identify(token, requirement);
-    if (result instanceof PermissionProblem) throw result;
+    const result = this.identify(request, token, requirement);
+    if ('problem' in result) throw result.problem;
     return result;
   }
 
-  private identify(token: string, requirement: readonly Scope[] | 'superuser'): Application | PermissionProblem {
-    const result = this.tokens.verify(token);
-    if (typeof result === 'string') return new PermissionProblem(result, explanations[result]);
+  private identify(
+    request: FastifyRequest,
+    token: string,
+    requirement: readonly Scope[] | 'superuser',
+  ): Application | Refused {
+    const result = this.tokens.verify(token, request);
+    if (result instanceof Refusal) return refusedFor(result);
     if (result.isSuperuser) return result;
-    if (requirement === 'superuser') return new PermissionProblem('permission_denied', 'Only for a superuser.');
+    const denied = (detail: string): Refused => ({
+      problem: new PermissionProblem('permission_denied', detail),
+      application: result,
+    });
+    if (requirement === 'superuser') return denied('Only for a superuser.');
     if (requirement.some((scope) => result.scopes.has(scope))) return result;
-    return new PermissionProblem('permission_denied', `Needs the scope ${requirement.join(' or ')}.`);
+    return denied(`Needs the scope ${requirement.join(' or ')}.`);
+  }
+
+  /** The answer to a request that is refused, which is counted. */
+  private refuse(request: FastifyRequest, { problem, application }: Refused): PermissionProblem | ThrottledProblem {
+    if (problem instanceof ThrottledProblem) return problem;
+    const waitSeconds = this.limit.add(request, application, problem.code === 'invalid-jwt-signature');
+    return waitSeconds === undefined ? problem : new ThrottledProblem(waitSeconds);
   }
 }
+
+const refusedFor = ({ code, application, waitSeconds = 1 }: Refusal): Refused =>
+  code === 'throttled'
+    ? { problem: new ThrottledProblem(waitSeconds), application }
+    : { problem: new PermissionProblem(code, explanations[code]), application };
 
 function admit(request: FastifyRequest, application: Application): true {
   callers.set(request, application);

@@ -16,7 +16,8 @@ describe('checking the times of a token that', () => {
       claims({ iat: now - 3660, exp: now + 43_200 }),
       'jwt-expired',
     ],
-    ['was issued in the future', claims({ iat: now + 600 }), undefined],
+    ['was issued a minute ahead', claims({ iat: now + 60 }), undefined],
+    ['was issued more than a minute ahead', claims({ iat: now + 61 }), 'jwt-immaturesignatureerror'],
     ['does not say when it was issued', claims({ iat: undefined }), 'jwt-missing-iat-claim'],
     ['ends in a second', claims({ exp: now + 1 }), undefined],
     ['ends now', claims({ exp: now }), 'jwt-expiredsignatureerror'],
@@ -39,6 +40,8 @@ describe('checking the times of a token that', () => {
     expect(checkTimes(claims({ exp: now - 60 }), now, lenient)).toBe('jwt-expiredsignatureerror');
     expect(checkTimes(claims({ nbf: now + 60 }), now, lenient)).toBeUndefined();
     expect(checkTimes(claims({ nbf: now + 61 }), now, lenient)).toBe('jwt-immaturesignatureerror');
+    expect(checkTimes(claims({ iat: now + 120 }), now, lenient)).toBeUndefined();
+    expect(checkTimes(claims({ iat: now + 121 }), now, lenient)).toBe('jwt-immaturesignatureerror');
   });
 });
 

@@ -2,9 +2,11 @@ import { describe, expect, it } from '@jest/globals';
 import { createSecretKey } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 import { readSettings } from '../config/settings.js';
+import type { Clock } from '../infra/clock.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
 import type { ApplicationDirectory } from './application-directory.service.js';
 import type { Application } from './application.js';
+import { RefusalLimit } from './refusal-limit.service.js';
 import { TokenVerifier } from './token-verifier.service.js';
 
 const now = 1_800_000_000;
@@ -16,47 +18,82 @@ const application: Application = {
   scopes: new Set(),
   isSuperuser: false,
 };
+const caller = { ip: '192.0.2.1' };
 const token = jwt.sign({ client_id: 'client', iat: now, exp: now + 60 }, 'secret');
 
 /** A verifier whose clock and applications the test changes. */
 function setUp() {
   const world = { seconds: now, application: application as Application | undefined };
   const directory = { find: () => world.application } as unknown as ApplicationDirectory;
-  const verifier = new TokenVerifier(directory, { ledgerNow: () => world.seconds * 1000 } as Heartbeat, {
-    settings: readSettings({}),
-  });
-  return { world, verifier };
+  const config = { settings: readSettings({ REFUSALS_PER_MINUTE: '3' }) };
+  const clock = { now: () => world.seconds * 1000 } as Clock;
+  const limit = new RefusalLimit(config, clock, null);
+  const heartbeat = { ledgerNow: () => world.seconds * 1000 } as Heartbeat;
+  return { world, limit, verifier: new TokenVerifier(directory, heartbeat, limit, config) };
 }
 
 describe('a token that was seen before', () => {
   it('still ends when its time is up', () => {
     const { world, verifier } = setUp();
-    expect(verifier.verify(token)).toBe(application);
-    expect(verifier.verify(token)).toBe(application);
+    expect(verifier.verify(token, caller)).toBe(application);
+    expect(verifier.verify(token, caller)).toBe(application);
     world.seconds = now + 60;
-    expect(verifier.verify(token)).toBe('jwt-expiredsignatureerror');
+    expect(verifier.verify(token, caller)).toMatchObject({ code: 'jwt-expiredsignatureerror' });
   });
 
   it('no longer counts once the application is gone, and counts again when it is back', () => {
     const { world, verifier } = setUp();
-    expect(verifier.verify(token)).toBe(application);
+    expect(verifier.verify(token, caller)).toBe(application);
     world.application = undefined;
-    expect(verifier.verify(token)).toBe('invalid-client-identifier');
+    expect(verifier.verify(token, caller)).toMatchObject({ code: 'invalid-client-identifier' });
     world.application = application;
-    expect(verifier.verify(token)).toBe(application);
+    expect(verifier.verify(token, caller)).toBe(application);
   });
 
   it('no longer counts once the secret is another', () => {
     const { world, verifier } = setUp();
-    expect(verifier.verify(token)).toBe(application);
+    expect(verifier.verify(token, caller)).toBe(application);
     world.application = { ...application, key: createSecretKey(Buffer.from('other')) };
-    expect(verifier.verify(token)).toBe('invalid-jwt-signature');
+    expect(verifier.verify(token, caller)).toMatchObject({ code: 'invalid-jwt-signature' });
   });
 
   it('comes with the present permissions of the application, not with those it had then', () => {
     const { world, verifier } = setUp();
-    expect(verifier.verify(token)).toBe(application);
+    expect(verifier.verify(token, caller)).toBe(application);
     world.application = { ...application, isSuperuser: true };
-    expect(verifier.verify(token)).toBe(world.application);
+    expect(verifier.verify(token, caller)).toBe(world.application);
   });
+});
+
+describe('a caller that tries secrets', () => {
+  const another = jwt.sign({ client_id: 'client', iat: now, jti: 'another' }, 'secret');
+  const guess = jwt.sign({ client_id: 'client', iat: now }, 'guessed');
+
+  it('has no further token checked in this minute, a right one neither, unless it was known', () => {
+    const { world, limit, verifier } = setUp();
+    expect(verifier.verify(token, caller)).toBe(application);
+    for (let times = 0; times < 3; times++) {
+      expect(verifier.verify(guess, caller)).toMatchObject({ code: 'invalid-jwt-signature' });
+      expect(limit.add(caller, application, true)).toBeUndefined();
+    }
+    expect(verifier.verify(guess, caller)).toMatchObject({ code: 'throttled', waitSeconds: 60 });
+    expect(verifier.verify(another, caller)).toMatchObject({ code: 'throttled' });
+    expect(verifier.verify(token, caller)).toBe(application);
+    // Neither others at the same application, nor the same caller under another, are kept out.
+    expect(verifier.verify(another, { ip: '192.0.2.2' })).toBe(application);
+    world.application = { ...application, id: '2' };
+    expect(verifier.verify(another, caller)).toBe(world.application);
+
+    world.application = application;
+    world.seconds += 60;
+    expect(verifier.verify(another, caller)).toBe(application);
+  });
+});
+
+it('a token whose header has crit is refused, although its signature is right', () => {
+  const { verifier } = setUp();
+  const critical = jwt.sign({ client_id: 'client', iat: now }, 'secret', {
+    header: { alg: 'HS256', crit: ['exp'] },
+  });
+  expect(verifier.verify(critical, caller)).toMatchObject({ code: 'jwt-decode-error' });
 });

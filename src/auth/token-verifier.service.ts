@@ -6,14 +6,23 @@ import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { ApplicationDirectory } from './application-directory.service.js';
 import type { Application } from './application.js';
 import { checkTimes, readTimeClaims, type TimeClaims, type TimeRules, type TokenRefusal } from './check-claims.js';
+import { RefusalLimit, type Caller } from './refusal-limit.service.js';
 
 interface VerifiedToken {
   application: Application;
   times: TimeClaims;
 }
 
-const isRefusal = (result: TimeClaims | VerifiedToken | TokenRefusal): result is TokenRefusal =>
-  typeof result === 'string';
+/** Why a token is refused. */
+export class Refusal {
+  constructor(
+    readonly code: TokenRefusal | 'throttled',
+    /** That the token names; whether it is its own depends on the code. */
+    readonly application?: Application,
+    /** Only with `throttled`. */
+    readonly waitSeconds?: number,
+  ) {}
+}
 
 /**
  * Tells which application sent a token, or why the token is refused. Signatures that were right are remembered: checking
@@ -34,40 +43,45 @@ export class TokenVerifier {
   constructor(
     private readonly applications: ApplicationDirectory,
     private readonly heartbeat: Heartbeat,
+    private readonly limit: RefusalLimit,
     { settings }: Config,
   ) {
     this.rules = { expirySeconds: settings.JWT_EXPIRY, leewaySeconds: settings.TIME_LEEWAY };
   }
 
-  verify(token: string): Application | TokenRefusal {
+  verify(token: string, caller: Caller): Application | Refusal {
     let known = this.verified.get(token);
     if (!known || this.applications.find(known.application.clientId) !== known.application) {
-      const result = this.checkSignature(token);
-      if (isRefusal(result)) return result;
+      const result = this.checkSignature(token, caller);
+      if (result instanceof Refusal) return result;
       this.verified.set(token, result);
       known = result;
     }
-    return checkTimes(known.times, this.heartbeat.ledgerNow() / 1000, this.rules) ?? known.application;
+    const refused = checkTimes(known.times, this.heartbeat.ledgerNow() / 1000, this.rules);
+    return refused ? new Refusal(refused, known.application) : known.application;
   }
 
-  private checkSignature(token: string): VerifiedToken | TokenRefusal {
+  private checkSignature(token: string, caller: Caller): VerifiedToken | Refusal {
     const decoded = decode(token);
-    if (!decoded) return 'jwt-decode-error';
+    // RFC 7515 §4.1.11: a token with extensions that must be understood is refused by those that do not understand them.
+    if (!decoded || 'crit' in decoded.header) return new Refusal('jwt-decode-error');
     const { header, payload } = decoded;
-    if (!('client_id' in payload)) return 'missing-client-identifier';
+    if (!('client_id' in payload)) return new Refusal('missing-client-identifier');
     const application = typeof payload.client_id === 'string' ? this.applications.find(payload.client_id) : undefined;
-    if (!application?.key) return 'invalid-client-identifier';
-    if (header.alg !== 'HS256') return 'jwt-invalidalgorithmerror';
+    if (!application?.key) return new Refusal('invalid-client-identifier', application);
+    const waitSeconds = this.limit.waitAsGuesser(caller, application);
+    if (waitSeconds !== undefined) return new Refusal('throttled', application, waitSeconds);
+    if (header.alg !== 'HS256') return new Refusal('jwt-invalidalgorithmerror', application);
     try {
       jwt.verify(token, application.key, { algorithms: ['HS256'], ignoreExpiration: true, ignoreNotBefore: true });
     } catch {
       // Any error of the library means that the token was not signed with the secret.
-      return 'invalid-jwt-signature';
+      return new Refusal('invalid-jwt-signature', application);
     }
     const times = readTimeClaims(payload);
-    if (isRefusal(times)) return times;
+    if (typeof times === 'string') return new Refusal(times, application);
     if (times.iat !== undefined && times.iat > this.heartbeat.ledgerNow() / 1000) {
-      // Accepted, because clocks drift; logged, because this one does.
+      // Accepted within a minute, because clocks drift; logged, because this one does.
       this.logger.warn({ event: 'token.issued-in-future', clientId: application.clientId, issuedAt: times.iat });
     }
     return { application, times };

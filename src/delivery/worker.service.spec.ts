@@ -118,7 +118,7 @@ describe('a worker', () => {
     });
     for (let chunk = 0; chunk < chunks; chunk++) {
       const deliveries = Array.from({ length: deliveriesEach }, (_, nr) => large(chunk * deliveriesEach + nr));
-      await queue.publish('due', { catalogueVersion: 0, queuedAt: 0, deliveries });
+      await queue.publish('fresh', { catalogueVersion: 0, queuedAt: 0, deliveries });
     }
     await eventually(() => sent.length === chunks * deliveriesEach);
     await worker.onModuleDestroy();
@@ -147,7 +147,7 @@ describe('a worker', () => {
       abandon: () => abandon(),
     });
     const deliveries = Array.from({ length: deliveriesEach }, (_, nr) => large(nr));
-    await queue.publish('due', { catalogueVersion: 0, queuedAt: 0, deliveries });
+    await queue.publish('fresh', { catalogueVersion: 0, queuedAt: 0, deliveries });
     await settled();
     const stopped = worker.onModuleDestroy();
     await jest.advanceTimersByTimeAsync(15_000);
@@ -173,8 +173,8 @@ describe('a worker', () => {
       const deliveries = Array.from({ length: deliveriesEach }, (_, nr) => large(from + nr));
       return { catalogueVersion: 0, queuedAt, deliveries };
     };
-    await queue.publish('due', chunkOf(0, 0));
-    await queue.publish('due', chunkOf(10, 1));
+    await queue.publish('fresh', chunkOf(0, 0));
+    await queue.publish('fresh', chunkOf(10, 1));
     await eventually(() => under.length === 8 && loads.length === 1); // the window of an unknown endpoint
     const stopped = worker.onModuleDestroy();
     await settled();
@@ -207,7 +207,7 @@ describe('a worker', () => {
       keep: (deliveries) => Promise.resolve(void kept.push(...deliveries.map(({ notificationId }) => notificationId))),
     });
     for (let nr = 0; nr < 100; nr++)
-      await queue.publish('due', { catalogueVersion: 0, queuedAt: 0, deliveries: [large(nr)] });
+      await queue.publish('fresh', { catalogueVersion: 0, queuedAt: 0, deliveries: [large(nr)] });
     for (let turns = 0; turns < 1000 && kept.length < 52; turns++) await settled();
     expect(kept).toEqual(Array.from({ length: 52 }, (_, nr) => `notification ${nr}`)); // all but three quarters of 64
     answer();
@@ -222,7 +222,7 @@ describe('a worker', () => {
       load: () => Promise.reject(Object.assign(new Error('value out of range'), { code: '22003' })),
       finish: (_, queuedAt) => finished.push(queuedAt),
     });
-    await queue.publish('due', { catalogueVersion: 0, queuedAt: 7, deliveries: [large(0)] });
+    await queue.publish('fresh', { catalogueVersion: 0, queuedAt: 7, deliveries: [large(0)] });
     await settled();
     expect(finished).toEqual([7]);
     await worker.onModuleDestroy();
@@ -271,7 +271,7 @@ describe('a worker', () => {
     expect(stateOfWay()).toBe('in-hand');
     await queue.publish('slow', { catalogueVersion: 0, queuedAt: 0, deliveries });
     expect(stateOfWay()).toBe('in-hand');
-    await queue.publish('due', { catalogueVersion: 0, queuedAt: 0, deliveries });
+    await queue.publish('fresh', { catalogueVersion: 0, queuedAt: 0, deliveries });
     expect(stateOfWay()).toBe('queued');
     await eventually(() => loads.length === 2);
     for (const load of loads) load();

@@ -14,8 +14,8 @@ import { Unacknowledged } from './unacknowledged.js';
 import { Stopping, untilItWorks } from './until-it-works.js';
 import { WebhookClient } from './webhook-client.js';
 
-/** Unacknowledged chunks per lane, at most. Fewer of the slow lane, so that first attempts find room in memory. */
-const prefetch: Record<Lane, number> = { due: 64, slow: 16 };
+/** Unacknowledged chunks per lane, at most. Most are for fresh deliveries, so that these find room in memory. */
+const prefetch: Record<Lane, number> = { fresh: 64, due: 8, slow: 16 };
 /**
  * A chunk is acknowledged this long after the first of its deliveries began, at the latest; sooner where many chunks wait for
  * that (unacknowledged.ts). From then on a lease covers each that is not settled, so that a hanging receiver keeps no later
@@ -37,6 +37,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
   private consumptions: Consumption[] = [];
   /** Three quarters of what the queue hands over. */
   private readonly unacknowledged = {
+    fresh: new Unacknowledged((prefetch.fresh * 3) / 4),
     due: new Unacknowledged((prefetch.due * 3) / 4),
     slow: new Unacknowledged((prefetch.slow * 3) / 4),
   };
@@ -80,7 +81,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
 
   /** The queue forgets the chunk when this resolves: each delivery is settled, in this process' hand, or no longer queued. */
   private async take({ chunk, lane, isRedelivered }: Taken): Promise<void> {
-    const leave = lane === 'due' ? this.handOver.occupy(chunk.deliveries.length) : undefined;
+    const leave = lane === 'fresh' ? this.handOver.occupy(chunk.deliveries.length) : undefined;
     this.progress.take(lane, chunk.queuedAt);
     const unsettled = new Set(chunk.deliveries);
     try {

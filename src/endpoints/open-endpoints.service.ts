@@ -15,10 +15,10 @@ import { originOf } from './origin.js';
 
 const pollIntervalMs = 1000;
 /**
- * Between two probes, a tenth of the time that the endpoint has been open: its recovery is noticed after a tenth of its
+ * Between two probes, a twentieth of the time that the endpoint has been open: its recovery is noticed after a twentieth of its
  * outage, and an endpoint that is down for hours is called once a minute.
  */
-const probePauses = { shortestMs: 1000, longestMs: 60_000, fraction: 10 };
+const probePauses = { shortestMs: 1000, longestMs: 60_000, fraction: 20 };
 
 /**
  * The endpoints whose circuit breaker is open, and the subscriptions with a backlog, as the ledger has them: read each

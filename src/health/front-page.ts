@@ -12,24 +12,19 @@ export interface Link {
  * `GET /`: the page for people and probes that know only the address. 200 in every state: the answer for a load
  * balancer is at /health/ready. A route of the server, because a controller answers in JSON.
  */
-export function serveFrontPage(app: NestFastifyApplication, documents: readonly Link[]): void {
+export function serveFrontPage(app: NestFastifyApplication, links: readonly Link[]): void {
   const checks = app.get(HealthChecks, { strict: false });
   app
     .getHttpAdapter()
     .getInstance()
     .get('/', async (_request, reply) => {
       void reply.type('text/html; charset=utf-8').header('cache-control', 'no-store');
-      return frontPage(await checks.look(), documents);
+      return frontPage(await checks.look(), links);
     });
 }
 
 /** `health` has only names of our own parts and roles, and the titles are constants: nothing to escape. */
-function frontPage({ status, down }: Health, documents: readonly Link[]): string {
-  const links = [
-    ...documents,
-    { title: 'Health, part by part', path: '/health/ready' },
-    { title: 'Metrics', path: '/metrics' },
-  ];
+function frontPage({ status, down }: Health, links: readonly Link[]): string {
   return `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><title>Heraut</title></head>

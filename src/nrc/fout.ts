@@ -9,7 +9,7 @@ const problem = z.object({
   status: z.int().min(400).max(599).describe('The HTTP status.'),
   detail: text('The error this time, for people.'),
   instance: text(
-    '`urn:uuid:…` of this occurrence; the log of the server has the same: of a 4xx at level debug, of a 5xx at level error.',
+    '`urn:uuid:…` of this occurrence; the log of the server has the same: of a 5xx at level error, of a 4xx at level debug but for a sample.',
   ),
 });
 

@@ -44,7 +44,7 @@ export function serveResourceList(app: NestFastifyApplication): void {
     .getInstance()
     .get(`${apiPath}/`, (request, reply) => {
       const names = Object.keys(resources).toSorted();
-      void reply.header('access-control-allow-origin', '*');
+      void reply.header('access-control-allow-origin', '*').header('cache-control', 'no-store');
       return Object.fromEntries(names.map((name) => [name, `${originOf(request)}${apiPath}/${name}`]));
     });
 }

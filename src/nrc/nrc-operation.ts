@@ -42,6 +42,7 @@ const problemTexts: Record<number, string> = {
   413: 'The body is too large.',
   415: 'The body is not announced as application/json in UTF-8.',
   422: 'The Idempotency-Key was used before, for another notificatie.',
+  429: 'Too many requests of this address, or of this application, were answered 403 in this minute; repeat it after Retry-After.',
   500: 'A fault of this server.',
   503: 'It could not be done; repeat it after Retry-After. `detail` says where it may have been done nevertheless.',
 };
@@ -72,7 +73,7 @@ export function NrcOperation(outline: Outline): MethodDecorator {
         [status]: success(answer ? 'Done.' : 'Done; the answer has no body.', answerHeaders),
         ...mapValues(also, ({ description, headers }) => success(description, headers)),
         ...Object.fromEntries(
-          [...problems, ...bodyProblems, 401, 403, 406, 500, 503].map((code) => [code, problemAnswer(code)]),
+          [...problems, ...bodyProblems, 401, 403, 406, 429, 500, 503].map((code) => [code, problemAnswer(code)]),
         ),
       },
     }),

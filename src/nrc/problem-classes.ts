@@ -96,6 +96,12 @@ export const problemClasses = {
     title: 'Precondition failed.',
     explanation: 'Reserved. A condition in the request headers does not hold.',
   },
+  RequestTimeout: {
+    status: 408,
+    codes: ['request_timeout'],
+    title: 'The request took too long.',
+    explanation: 'Its headers have ten seconds to arrive, and all of it has thirty.',
+  },
   PayloadTooLarge: {
     status: 413,
     codes: ['payload_too_large'],
@@ -114,17 +120,24 @@ export const problemClasses = {
     title: 'Expectation not met.',
     explanation: 'The Expect header asks for something other than 100-continue.',
   },
+  MisdirectedRequest: {
+    status: 421,
+    codes: ['host-not-allowed'],
+    title: 'Another host.',
+    explanation: 'The host in the request is not one of those that this server answers for (setting ALLOWED_HOSTS).',
+  },
   Throttled: {
     status: 429,
     codes: ['throttled'],
     title: 'Too many requests.',
-    explanation: 'Reserved. The caller sends more than is allowed; Retry-After says when to go on.',
+    explanation:
+      'Too many requests of this address or this application were refused in one minute. Retry-After says when the next one begins.',
   },
   HeadersTooLarge: {
     status: 431,
     codes: ['headers_too_large'],
     title: 'Request line or headers too large.',
-    explanation: 'The URL and the headers together are larger than this server reads.',
+    explanation: 'The URL and the headers together are larger than this server reads, or there are too many headers.',
   },
   APIException: {
     status: 500,

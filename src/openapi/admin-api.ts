@@ -21,7 +21,8 @@ export const adminApi: DescribedApi = {
     '/metrics': {
       get: {
         operationId: 'metrics',
-        summary: 'The counters of this process since its start, in the text format of Prometheus.',
+        summary:
+          'The counters since the start, of all processes of `PROCESSES` together, in the text format of Prometheus.',
         tags: ['health'],
         responses: {
           200: { description: 'The counters.', content: { 'text/plain': { schema: { type: 'string' } } } },

@@ -29,7 +29,9 @@ const problemOutput = z
     detail: z.string(),
     instance: z
       .string()
-      .describe('`urn:uuid:…`; the log has the same: of a 4xx at level debug, of a 5xx at level error.'),
+      .describe(
+        '`urn:uuid:…`; the log has the same: of a 5xx at level error, of a 4xx at level debug but for a sample.',
+      ),
     invalidParams: z
       .array(z.object({ name: z.string(), code: z.string(), reason: z.string() }))
       .optional()
@@ -40,6 +42,7 @@ const problemOutput = z
 const everywhere = {
   400: 'A field or a query parameter is unknown or wrong. Nothing was done.',
   403: 'The token is missing, not valid, or no superuser’s.',
+  429: 'Too many requests of this address, or of this application, were answered 403 in this minute; repeat it after Retry-After.',
   503: 'The database is out of reach; Retry-After says when to try again.',
 };
 const withKey = {

@@ -1,7 +1,8 @@
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
 import { stringify } from 'yaml';
+import { documentationPolicy } from '../infra/http/security-headers.js';
 import { describeApis, type DescribedApi } from './describe-apis.js';
 
 /** Serves each API's document, and a page that shows it and tries it out. Nothing on the page comes from elsewhere. */
@@ -15,6 +16,10 @@ export function serveDocumentation(app: NestFastifyApplication, apis: readonly D
   const server = app.getHttpAdapter().getInstance();
   for (const api of apis) {
     serveFiles(server, api, () => documentOf(api));
+    server.addHook('onRoute', (route) => {
+      if (![api.page, `${api.page}/`, `${api.page}/index.html`].includes(route.url)) return;
+      route.onRequest = [...[route.onRequest ?? []].flat(), allowPage];
+    });
     SwaggerModule.setup(api.page, app, () => documentOf(api), {
       raw: false,
       customSiteTitle: api.outline.info.title,
@@ -23,6 +28,12 @@ export function serveDocumentation(app: NestFastifyApplication, apis: readonly D
     });
   }
 }
+
+/** The page may do what no other answer may. */
+const allowPage: onRequestHookHandler = (_request, reply, done) => {
+  void reply.header('content-security-policy', documentationPolicy);
+  done();
+};
 
 /** Routes of the server itself, not of a controller: those refuse a caller that does not accept JSON. */
 function serveFiles(server: FastifyInstance, { json, yaml }: DescribedApi, document: () => OpenAPIObject): void {

@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { systemClock, type Clock } from '../infra/clock.js';
-import { DeliveryQueue, type Consumption, type Lane, type PublishOutcome, type Take } from './delivery-queue.js';
+import { DeliveryQueue, lanes, type Consumption, type Lane, type PublishOutcome, type Take } from './delivery-queue.js';
 import type { Chunk } from './chunk.js';
 
 /** Before a chunk whose worker threw is given out again: do not spin on a bug. */
@@ -25,8 +25,8 @@ interface Consumer {
  */
 export class InProcessDeliveryQueue extends DeliveryQueue {
   private readonly logger = new Logger('InProcessDeliveryQueue');
-  private readonly waiting: Record<Lane, Waiting[]> = { due: [], slow: [] };
-  private readonly consumers: Record<Lane, Consumer[]> = { due: [], slow: [] };
+  private readonly waiting: Record<Lane, Waiting[]> = { fresh: [], due: [], slow: [] };
+  private readonly consumers: Record<Lane, Consumer[]> = { fresh: [], due: [], slow: [] };
   private closed = false;
 
   constructor(
@@ -39,7 +39,12 @@ export class InProcessDeliveryQueue extends DeliveryQueue {
 
   get isAccepting(): boolean {
     // Without a consumer in this process no worker would take it: the dispatcher of a process that has one hands it out.
-    return !this.closed && this.consumers.due.length > 0 && this.waiting.due.length < this.maxChunks;
+    return !this.closed && lanes.some((lane) => this.consumers[lane].length > 0) && !this.isFull;
+  }
+
+  /** Of first attempts: a backlog of repeated ones is no reason to leave these in the ledger. */
+  private get isFull(): boolean {
+    return this.waiting.fresh.length >= this.maxChunks || this.waiting.due.length >= this.maxChunks;
   }
 
   publish(lane: Lane, chunk: Chunk): Promise<PublishOutcome> {

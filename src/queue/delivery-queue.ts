@@ -1,10 +1,15 @@
 import type { Delivery } from '../ledger/delivery.js';
 import type { Chunk } from './chunk.js';
 
-/** `due`: first attempts. `slow`: repeated and held deliveries, kept apart so that first attempts never wait behind them. */
-export const lanes = ['due', 'slow'] as const;
+/**
+ * `fresh`: first attempts of what has just been accepted. `due`: first attempts that waited in the ledger, for their time or
+ * because the queue was full. `slow`: repeated and released deliveries. Kept apart, so that none waits behind a backlog of the next:
+ * a hundred thousand may be due at the same moment.
+ */
+export const lanes = ['fresh', 'due', 'slow'] as const;
 export type Lane = (typeof lanes)[number];
 
+/** Of what waited in the ledger. */
 export const laneOf = ({ failures, isReleased }: Delivery): Lane => (failures > 0 || isReleased ? 'slow' : 'due');
 
 /**

@@ -33,7 +33,7 @@ export class HandOver {
   private readonly underWay = new Set<Promise<void>>();
 
   /**
-   * @param most deliveries that the worker may have in memory from the lane `due` and from here when it is handed more: as many as
+   * @param most deliveries that the worker may have in memory from the lane `fresh` and from here when it is handed more: as many as
    * it may send at once, so that what is beyond that goes to other workers too, by the queue. Texts of up to 8 KB come with them.
    */
   constructor(
@@ -65,7 +65,7 @@ export class HandOver {
     const { isAccepting, process } = this.enqueuer;
     return {
       destination: isAccepting ? { state: 'queued', process } : { state: 'waiting', delayMs: refusedDelayMs },
-      go: (...chunk) => void this.enqueuer.enqueue('due', ...chunk),
+      go: (...chunk) => void this.enqueuer.enqueue('fresh', ...chunk),
       giveUp: () => {},
     };
   }

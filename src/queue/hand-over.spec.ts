@@ -32,7 +32,7 @@ describe('the way of accepted deliveries', () => {
     queue = new InProcessDeliveryQueue('the queue', 10);
     handOver = new HandOver(new Enqueuer(queue, postgres, heartbeat), heartbeat, most);
     // Of another worker, which is not as far.
-    await queue.consume('due', 0, () => Promise.resolve());
+    await queue.consume('fresh', 0, () => Promise.resolve());
   });
 
   const startWorker = () =>
@@ -50,14 +50,14 @@ describe('the way of accepted deliveries', () => {
 
   it('leads by the queue where this process has no worker', async () => {
     expect(send(1)).toEqual(toQueue);
-    expect(await queue.depth('due')).toBe(1);
+    expect(await queue.depth('fresh')).toBe(1);
   });
 
   it('leads straight to the worker of this process, and by the queue as soon as that would have too many in memory', async () => {
     startWorker();
     expect([send(3), send(2), send(1)]).toEqual([straight, straight, toQueue]);
     expect(inHand.map(({ count }) => count)).toEqual([3, 2]);
-    expect(await queue.depth('due')).toBe(1);
+    expect(await queue.depth('fresh')).toBe(1);
     inHand[0]!.done();
     await new Promise(setImmediate);
     expect([send(4), send(3)]).toEqual([toQueue, straight]);

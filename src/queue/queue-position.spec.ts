@@ -6,6 +6,7 @@ import { positionOf } from './queue-position.service.js';
 const now = 1_000_000;
 const depths = (due: number, slow: number) =>
   new Map<Lane, number>([
+    ['fresh', 0],
     ['due', due],
     ['slow', slow],
   ]);
@@ -21,8 +22,8 @@ describe('the time up to which the workers are done with the queue', () => {
   });
 
   it('is later than that when a worker has taken a chunk since', () => {
-    const reports = [report('due', now - 10), report('slow', now - 20)];
-    expect(positionOf(reports, depths(0, 0), now)).toBe(now - 20);
+    const reports = [report('fresh', now - 30), report('due', now - 10), report('slow', now - 20)];
+    expect(positionOf(reports, depths(0, 0), now)).toBe(now - 30);
   });
 
   it('is that of the newest chunk taken while there is a backlog: the queue is first in, first out', () => {

@@ -14,7 +14,11 @@ const intervalMs = 1000;
 @Injectable()
 export class QueueProgress implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger = new Logger(QueueProgress.name);
-  private readonly progress: Record<Lane, LaneProgress> = { due: new LaneProgress(), slow: new LaneProgress() };
+  private readonly progress: Record<Lane, LaneProgress> = {
+    fresh: new LaneProgress(),
+    due: new LaneProgress(),
+    slow: new LaneProgress(),
+  };
   private timer: NodeJS.Timeout | undefined;
 
   constructor(

@@ -22,6 +22,8 @@ interface Child {
   number: number;
   worker: Worker;
   startedAt: number;
+  /** Ports that it listens on. */
+  listening: number;
   /** Questions in a row. */
   unanswered: number;
   onMetrics?: (() => void) | undefined;
@@ -84,10 +86,10 @@ export class Supervisor {
 
   private start(number: number): void {
     const worker = cluster.fork(environmentOf(this.settings, this.environment, number, this.count));
-    const child: Child = { number, worker, startedAt: performance.now(), unanswered: 0 };
+    const child: Child = { number, worker, startedAt: performance.now(), listening: 0, unanswered: 0 };
     this.children.set(worker.id, child);
     worker.on('message', (message: ToSupervisor) => this.read(child, message));
-    worker.once('listening', () => this.listens());
+    worker.on('listening', () => this.listens(child));
     worker.on('error', (error) => {
       const { pid } = worker.process;
       this.logger.error({ event: 'process.failed', process: number, pid, error });
@@ -102,8 +104,10 @@ export class Supervisor {
     worker.process.once('exit', () => setTimeout(() => stdout.destroy(), restReadWithinMs));
   }
 
-  private listens(): void {
-    if (this.state !== 'starting') return;
+  private listens(child: Child): void {
+    child.listening++;
+    const ports = this.settings.ADMIN_PORT === undefined ? 1 : 2;
+    if (this.state !== 'starting' || child.listening < ports) return;
     this.state = 'running';
     for (let number = 2; number <= this.count; number++) this.start(number);
   }

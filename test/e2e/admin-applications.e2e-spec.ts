@@ -6,6 +6,10 @@ import { signToken } from '../support/tokens.js';
 
 const path = '/admin/v1/applications';
 
+/** Secrets as other systems make them. */
+const asItWas = 'as it was in the other system, with spaces';
+const chosen = 'chosen by an operator';
+
 describe('applications', () => {
   let admin: AdminApi;
 
@@ -45,11 +49,11 @@ describe('applications', () => {
     const { json } = await admin.post(path, {
       clientId,
       label: 'Old',
-      secret: 'as it was',
+      secret: asItWas,
       scopes: ['notificaties.consumeren'],
     });
-    expect(json.secret).toBe('as it was');
-    expect(await mayConsume(clientId, 'as it was')).toBe(true);
+    expect(json.secret).toBe(asItWas);
+    expect(await mayConsume(clientId, asItWas)).toBe(true);
   });
 
   it('gives no scope that was not asked for', async () => {
@@ -94,7 +98,7 @@ describe('applications', () => {
     });
 
     it('show their secret in the first answer only, whether it was made or given, and also after it was rotated', async () => {
-      for (const given of [undefined, 'as it was']) {
+      for (const given of [undefined, asItWas]) {
         const [key, body] = [randomUUID(), { clientId: newClientId(), label: 'Zaken', secret: given }];
         const { json } = await create(key, body);
         const again = await create(key, body);
@@ -159,10 +163,10 @@ describe('applications', () => {
     expect(await mayConsume(clientId, json.secret)).toBe(false);
     expect(await mayConsume(clientId, rotated.json.secret)).toBe(true);
 
-    const replaced = await admin.patch(`${path}/${json.id}`, { secret: 'chosen' });
-    expect(replaced.text).not.toContain('chosen');
+    const replaced = await admin.patch(`${path}/${json.id}`, { secret: chosen });
+    expect(replaced.text).not.toContain(chosen);
     expect(await mayConsume(clientId, rotated.json.secret)).toBe(false);
-    expect(await mayConsume(clientId, 'chosen')).toBe(true);
+    expect(await mayConsume(clientId, chosen)).toBe(true);
   });
 
   it('refuses the tokens of an application that was deleted, and lets its client id be used again', async () => {
@@ -232,6 +236,7 @@ describe('applications', () => {
       [['scopes', 'not_a_list']],
     ],
     ['a misspelt field', { clientId: 'c', label: 'l', superuser: true }, [['superuser', 'unknown']]],
+    ['a secret of 15 bytes', { clientId: 'c', label: 'l', secret: 'x'.repeat(15) }, [['secret', 'min_length']]],
     ['an empty secret', { clientId: 'c', label: 'l', secret: '' }, [['secret', 'blank']]],
     [
       'another type',
@@ -247,6 +252,13 @@ describe('applications', () => {
     expect(status).toBe(400);
     const found = json.invalidParams.map(({ name, code }) => [name, code]);
     expect(found.sort()).toEqual(expected.sort());
+  });
+
+  it('refuses a short secret also for an application that is there', async () => {
+    const { json } = await admin.post(path, { clientId: newClientId(), label: 'Short' });
+    const { status, json: refused } = await admin.patch(`${path}/${json.id}`, { secret: 'é'.repeat(15) });
+    expect([status, refused.invalidParams]).toMatchObject([400, [{ name: 'secret', code: 'min_length' }]]);
+    expect((await admin.patch(`${path}/${json.id}`, { secret: 'é'.repeat(16) })).status).toBe(200);
   });
 
   it('does not let the client id be changed', async () => {

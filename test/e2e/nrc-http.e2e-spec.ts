@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { eventually } from '../support/eventually.js';
 import { Api, superuser, type ApiAnswer, type ApiRequest } from '../support/api.js';
+import { sendRaw as sendRawTo } from '../support/send-raw.js';
 import { signToken } from '../support/tokens.js';
 
 let api: Api;
@@ -14,16 +15,7 @@ beforeAll(async () => {
 
 afterAll(() => api.close());
 
-/** Sends bytes that an HTTP client would not, and gives back all that comes. */
-async function sendRaw(text: string): Promise<string> {
-  const { hostname, port } = new URL(api.origin);
-  const socket = connect(Number(port), hostname);
-  let answer = '';
-  socket.on('data', (chunk: Buffer) => (answer += chunk.toString()));
-  socket.end(text);
-  await once(socket, 'close');
-  return answer;
-}
+const sendRaw = (text: string) => sendRawTo(api.origin, text);
 
 function expectProblem(answer: ApiAnswer, status: number, code: string, type: string): void {
   expect([answer.status, answer.json.code]).toEqual([status, code]);
@@ -65,16 +57,28 @@ describe('a problem', () => {
     expect(Object.keys(json.invalidParams[0]!)).toEqual(['name', 'code', 'reason']);
   });
 
-  it('is in the log under its instance, at debug: anyone can cause it, and could fill a disk', async () => {
+  it('is in the log under its instance', async () => {
     const { json } = await api.get('/kanaal', { token: null });
     const logged = api.logged.find(({ instance }) => instance === json.instance);
     expect(logged).toMatchObject({
-      level: 'debug',
       event: 'request.refused',
       status: 403,
       code: 'permission_denied',
       path: '/api/v1/kanaal',
+      address: '127.0.0.1',
     });
+  });
+
+  it('is at debug but for the first of its code in a minute: anyone can cause it, and could fill a disk', async () => {
+    const lines = () =>
+      api.logged.filter(({ event, code }) => event === 'request.refused' && code === 'method_not_allowed');
+    const before = lines().length;
+    for (let times = 0; times < 10; times++) await api.delete('/kanaal');
+    const levels = lines().map(({ level }) => level);
+    expect(levels.length).toBe(before + 10);
+    // Two, should a minute begin meanwhile.
+    expect(levels.filter((level) => level !== 'debug').length).toBeLessThanOrEqual(2);
+    expect(levels).toContain('log');
   });
 
   it('is counted by status and code, and by nothing that the caller sends', async () => {
@@ -223,6 +227,11 @@ describe('headers that break HTTP/1.1', () => {
     expect(answer).toMatch(/"type":"http:\/\/127\.0\.0\.1:\d+\/ref\/fouten\/ParseError\/"/);
   });
 
+  it('400 for a request with two', async () => {
+    const answer = await sendRaw('GET /health/live HTTP/1.1\r\nHost: a\r\nhOST: b\r\nConnection: close\r\n\r\n');
+    expect(answer).toMatch(problem('400 Bad Request', 'parse_error'));
+  });
+
   it('accepts HTTP/1.0, which has no Host', async () => {
     expect(await sendRaw('GET /api/v1/ HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
   });
@@ -248,6 +257,14 @@ describe('bytes that are not HTTP', () => {
     expect(await sendRaw('NONSENSE\r\n\r\n')).toMatch(
       /^HTTP\/1.1 400 Bad Request\r\nContent-Type: application\/problem\+json\r\n[^]*"code":"parse_error"/,
     );
+  });
+
+  it('431 for more than a hundred headers, of which Node would leave some out', async () => {
+    const withMore = (count: number) =>
+      sendRaw(`GET /health/live HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${'a: b\r\n'.repeat(count)}\r\n`);
+    expect(await withMore(98)).toMatch(/^HTTP\/1.1 200 /);
+    expect(await withMore(99)).toMatch(/^HTTP\/1.1 431 [^]*"code":"headers_too_large"/);
+    expect(await withMore(2500)).toMatch(/^HTTP\/1.1 431 /);
   });
 
   it('431 for headers above 16 KiB', async () => {

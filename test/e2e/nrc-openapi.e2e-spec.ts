@@ -29,7 +29,11 @@ interface Document {
 }
 
 // Before the tests are made: there is one for each operation and status.
-const [api, receiver] = await Promise.all([Api.start(), Receiver.start()]);
+const [api, receiver] = await Promise.all([
+  // The address of a caller that is refused is what its test says, and no other test's.
+  Api.start({ REFUSALS_PER_MINUTE: '3', TRUST_FORWARDED_HEADERS: 'true' }),
+  Receiver.start(),
+]);
 const nrcDocument = JSON.parse((await api.get('/openapi.json', { token: null })).text) as Document;
 
 const operations = Object.entries(nrcDocument.paths).flatMap(([path, item]) =>
@@ -94,7 +98,11 @@ async function provoke(operation: Operation, method: string, path: string, statu
     case 400:
       return body === undefined ? api.call(method, `${url}?unknown=1`) : call({ body: {} });
     case 403:
-      return call({ token: null });
+      return call({ token: null, headers: { 'x-forwarded-for': `made up, ${randomAddress()}` } });
+    case 429:
+      return refusedOnceMore(() =>
+        call({ token: null, headers: { 'x-forwarded-for': `${randomAddress()}, 192.0.2.1` } }),
+      );
     case 404:
       return api.call(method, url.replace(/[^/]+$/, randomUUID()), { body });
     case 406:
@@ -106,6 +114,14 @@ async function provoke(operation: Operation, method: string, path: string, statu
     default:
       return call({});
   }
+}
+
+const randomAddress = () => `2001:db8:${randomUUID().slice(0, 4)}:${randomUUID().slice(0, 4)}::1`;
+
+/** Until the address has used up its refusals: at once, or where a minute begins a few calls later. */
+async function refusedOnceMore(call: () => Promise<ApiAnswer>): Promise<ApiAnswer> {
+  const answer = await call();
+  return answer.status === 403 ? refusedOnceMore(call) : answer;
 }
 
 /** The answer to the second of two calls, of which the first cannot be committed before. */

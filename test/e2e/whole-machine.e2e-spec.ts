@@ -15,12 +15,17 @@ describe('an installation with PROCESSES=2', () => {
   let heraut: Installation;
   let receiver: Receiver;
   let channel: string;
+  /** Of ADMIN_PORT, which the processes share as well. */
+  let adminUrl: string;
   /** The log up to the last start of the installation belongs to processes that are gone. */
   let logBegins = 0;
 
   beforeAll(async () => {
     prepared = await real.prepare();
-    heraut = await Installation.startWith(prepared, ['api,worker,dispatcher'], { PROCESSES: '2' });
+    const adminPort = String(await freePort());
+    adminUrl = `http://127.0.0.1:${adminPort}`;
+    const settings = { PROCESSES: '2', ADMIN_PORT: adminPort };
+    heraut = await Installation.startWith(prepared, ['api,worker,dispatcher'], settings);
   });
 
   afterAll(async () => {
@@ -85,6 +90,14 @@ describe('an installation with PROCESSES=2', () => {
     },
   );
 
+  it('serves metrics, and operators, at ADMIN_PORT alone', async () => {
+    for (const path of ['/metrics', '/docs', '/admin/v1/applications']) {
+      const { status } = await heraut.api.call('GET', path, { headers: alone });
+      expect([path, status]).toEqual([path, 404]);
+    }
+    expect((await fetch(`${adminUrl}/docs`, { headers: alone })).status).toBe(200);
+  });
+
   it('counts all notifications, whichever process accepted them and is gone since', async () => {
     const before = await accepted();
     await publishAlone(10);
@@ -132,7 +145,7 @@ describe('an installation with PROCESSES=2', () => {
     const both = await bothListen();
     await heraut.api.kill9();
     await eventually(() => !both.some(isAlive), 'the end of its processes');
-    expect(await accepts(Number(new URL(heraut.api.url).port))).toBe(false);
+    for (const url of [heraut.api.url, adminUrl]) expect(await accepts(Number(new URL(url).port))).toBe(false);
     await startAgain();
     await arrive(await publishAlone(5));
   });
@@ -184,7 +197,7 @@ describe('an installation with PROCESSES=2', () => {
 
   /** The sum of the samples with that name and label, in one scrape. */
   async function sample(name: string, label = '', signal?: AbortSignal): Promise<number> {
-    const response = await fetch(`${heraut.api.url}/metrics`, { headers: alone, ...(signal ? { signal } : {}) });
+    const response = await fetch(`${adminUrl}/metrics`, { headers: alone, ...(signal ? { signal } : {}) });
     expect(response.status).toBe(200);
     const lines = (await response.text()).split('\n');
     return lines
@@ -228,7 +241,8 @@ describe('PROCESSES=2 that cannot start', () => {
     const other = createServer((socket) => socket.destroy());
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
     const { port } = other.address() as { port: number };
-    const message = await refusal({ PORT: String(port) });
+    // By then it listens on the other one.
+    const message = await refusal({ PORT: String(port), ADMIN_PORT: '0' });
     expect(message).toContain('EADDRINUSE');
     expect(message).toContain('supervisor.stopped');
     other.close();

@@ -20,7 +20,7 @@ import { stillQueued } from '../../src/ledger/still-queued.js';
 import { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
 import { InProcessDeliveryQueue } from '../../src/queue/delivery-queue.in-process.js';
 import { RabbitMqDeliveryQueue } from '../../src/queue/delivery-queue.rabbitmq.js';
-import type { DeliveryQueue, Taken } from '../../src/queue/delivery-queue.js';
+import { lanes, type DeliveryQueue, type Taken } from '../../src/queue/delivery-queue.js';
 import { Enqueuer } from '../../src/queue/enqueuer.service.js';
 import { readQueueCreation, recordProgress, recordQueueCreation } from '../../src/queue/progress-reports.js';
 import { QueuePosition } from '../../src/queue/queue-position.service.js';
@@ -79,7 +79,7 @@ class TestProcess {
 
   /** Takes all there is, or with a prefetch of 1 the first chunk of each lane and no more. */
   async work(prefetch = 1000): Promise<void> {
-    for (const lane of ['due', 'slow'] as const) {
+    for (const lane of lanes) {
       await this.queue.consume(lane, prefetch, (taken) => {
         this.taken.push(taken);
         return prefetch === 1 ? new Promise<void>(() => {}) : Promise.resolve();

@@ -80,6 +80,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     await test.clear();
     await openEndpoints.refresh();
     enqueued = [];
+    onPause = () => Promise.resolve();
     subscription = await newSubscription();
   });
   afterAll(async () => {
@@ -196,6 +197,23 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     expect(await test.sql('SELECT FROM delivery WHERE held_for IS NOT NULL')).toEqual([]);
   });
 
+  it('are looked at again after a short pause as long as their window grows and is small', async () => {
+    await accept(2000, 'endpoint-parked');
+    await look();
+    const windows: number[] = [];
+    onPause = async () => {
+      windows.push((await row())!.release_window);
+      await settleAll();
+      await test.sql('UPDATE held_subscription SET look_at = now()');
+    };
+    await settleAll();
+    await look();
+    expect(windows.length).toBeGreaterThanOrEqual(4);
+    expect(windows).toEqual([...new Set(windows)].toSorted((one, other) => one - other));
+    expect(windows.at(-1)).toBeLessThan(512);
+    expect((await row())!.release_window).toBeGreaterThanOrEqual(512);
+  });
+
   it('that find no room a second time halve the window, once for all that come back together', async () => {
     await accept(40, 'endpoint-parked');
     await look();
@@ -262,7 +280,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     await accept(1, 'endpoint-parked');
     await openEndpoints.open(url, 'HTTP 503', 5);
     const pauses: number[] = [];
-    for (const openSeconds of [0, 5, 30, 100, 600, 86_400]) {
+    for (const openSeconds of [0, 10, 60, 200, 1200, 86_400]) {
       await test.sql(`UPDATE endpoint SET next_probe_at = now(), opened_at = now() - $1 * interval '1 s'`, [
         openSeconds,
       ]);

@@ -71,6 +71,8 @@ export class Api {
         DATABASE_POOL_SIZE: '2',
         SUPERUSER_CLIENT_ID: superuser.clientId,
         SUPERUSER_SECRET: superuser.secret,
+        // Every test calls from one address.
+        REFUSALS_PER_MINUTE: '1000000',
         CALLBACK_NETWORKS: 'any', // the receivers of tests are on this machine
         ...settings,
       }),

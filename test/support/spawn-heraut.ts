@@ -62,6 +62,7 @@ export class HerautProcess {
     const heraut = new HerautProcess(`http://127.0.0.1:${port}`, {
       SUPERUSER_CLIENT_ID: superuser.clientId,
       SUPERUSER_SECRET: superuser.secret,
+      REFUSALS_PER_MINUTE: '1000000',
       ...settings,
       HOST: '127.0.0.1',
       PORT: port,

@@ -1,13 +1,24 @@
 import type { FastifyRequest } from 'fastify';
+import type { AllowedHosts } from './allowed-hosts.js';
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    allowedHosts: AllowedHosts;
+  }
+}
 
 const authority = /^[\w.-]+(:\d{1,5})?$|^\[[\da-f:.]+\](:\d{1,5})?$/i;
 
 /**
  * Scheme and host as the caller used them, without a slash at the end: clients follow only URLs that start with the base
- * URL they were configured with. Behind a proxy: the forwarded ones, when TRUST_FORWARDED_HEADERS is set.
+ * URL they were configured with. Behind a proxy: the forwarded ones, when TRUST_FORWARDED_HEADERS is set. A host that is none, or
+ * is not in ALLOWED_HOSTS, is not repeated.
  */
 export function originOf(request: FastifyRequest): string {
-  if (authority.test(request.host)) return `${request.protocol === 'https' ? 'https' : 'http'}://${request.host}`;
+  const { allowedHosts } = request.server;
+  const scheme = request.protocol === 'https' ? 'https' : 'http';
+  if (authority.test(request.host) && allowedHosts.has(request.host)) return `${scheme}://${request.host}`;
+  if (allowedHosts.first !== undefined) return `${scheme}://${allowedHosts.first}`;
   const { localAddress = '127.0.0.1', localPort = 80 } = request.socket;
   return `http://${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`;
 }

@@ -5,13 +5,18 @@ import type { Dialect } from './dialect.js';
 import { refusedCounted } from './http.counters.js';
 import { originOf } from './origin.js';
 import { wholeInput, type InvalidParam, type ProblemError } from './problem.js';
+import { RefusalSamples } from './refusal-samples.js';
 import { toProblem } from './to-problem.js';
 
 const maxLoggedPath = 200;
 
+/** One for all that write problems in this process: so many lines a minute in all, as there are codes. */
+const samples = new RefusalSamples(60_000, () => performance.now());
+
 /**
  * The one place where an error becomes an answer: `application/problem+json` (RFC 9457), logged under its `instance`. A
- * refusal (4xx) is logged at debug only and counted instead: anyone can cause refusals, and could fill a disk with them.
+ * refusal (4xx) is counted, and the first of each code in a minute is logged, the others at debug only: anyone can cause refusals,
+ * and could fill a disk with them.
  */
 @Catch()
 export class ProblemFilter implements ExceptionFilter {
@@ -27,11 +32,13 @@ export class ProblemFilter implements ExceptionFilter {
   answer(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
     const problem = toProblem(error);
     const path = request.url.split('?', 1)[0]!.slice(0, maxLoggedPath);
-    const text = this.write(problem, originOf(request), { method: request.method, path });
+    const text = this.write(problem, originOf(request), { method: request.method, path, address: request.ip });
     if (reply.sent) return;
     void reply
       .status(problem.status)
       .headers(problem.extra.headers ?? {})
+      // A 404 or 405 could be kept by a cache otherwise (RFC 9110 §15.1), with the host that this caller named.
+      .header('cache-control', 'no-store')
       .header('content-type', 'application/problem+json')
       // Bytes, because Fastify adds a charset to texts, and this media type has none.
       .send(Buffer.from(text));
@@ -39,16 +46,24 @@ export class ProblemFilter implements ExceptionFilter {
 
   /**
    * The body of the answer, after the problem was logged and counted.
-   * @param seen method and path of the request, for the log
+   * @param seen of the request, for the log
    */
-  write(problem: ProblemError, origin: string, seen: { method?: string; path?: string }): string {
+  write(
+    problem: ProblemError,
+    origin: string,
+    seen: { method?: string; path?: string; address?: string | undefined },
+  ): string {
     const { type, status, code, detail, extra } = problem;
     const instance = `urn:uuid:${randomUUID()}`;
     const invalidParams = extra.invalidParams?.map((param) => this.named(param));
     const logged = { instance, status, code, ...seen };
     if (status >= 500) this.logger.error({ event: 'request.failed', ...logged, error: extra.cause ?? problem });
     else {
-      this.logger.debug({ event: 'request.refused', ...logged, detail, invalidParams });
+      // `refused`: how many there were of this code since the line before.
+      const refused = samples.pick(code);
+      const line = { event: 'request.refused', ...logged, detail, invalidParams, refused };
+      if (refused === undefined) this.logger.debug(line);
+      else this.logger.log(line);
       refusedCounted.inc({ status, code });
     }
     return JSON.stringify({

@@ -74,6 +74,13 @@ export class ConflictProblem extends ProblemError {
   }
 }
 
+/** The connection is closed after this answer. */
+export class RequestTimeoutProblem extends ProblemError {
+  constructor() {
+    super('RequestTimeout', 408, 'request_timeout', 'The request took too long to arrive.');
+  }
+}
+
 export class PayloadTooLargeProblem extends ProblemError {
   constructor(detail: string) {
     super('PayloadTooLarge', 413, 'payload_too_large', detail, { headers: { connection: 'close' } });
@@ -95,9 +102,29 @@ export class ExpectationProblem extends ProblemError {
   }
 }
 
+/** The names of those that are allowed are not told: whoever is meant to call knows them. */
+export class MisdirectedProblem extends ProblemError {
+  constructor() {
+    super('MisdirectedRequest', 421, 'host-not-allowed', 'The host that the request names is not served here.');
+  }
+}
+
+export class ThrottledProblem extends ProblemError {
+  constructor(retryAfterSeconds: number) {
+    super('Throttled', 429, 'throttled', 'Too many requests were refused in this minute.', {
+      headers: { 'retry-after': String(retryAfterSeconds) },
+    });
+  }
+}
+
 export class HeadersTooLargeProblem extends ProblemError {
   constructor() {
-    super('HeadersTooLarge', 431, 'headers_too_large', 'The URL and the headers are larger than 16 KiB.');
+    super(
+      'HeadersTooLarge',
+      431,
+      'headers_too_large',
+      'The URL and the headers are larger than 16 KiB, or there are more than 100 headers.',
+    );
   }
 }
 

@@ -1,0 +1,52 @@
+// Writes docs/licences.md from the lock; with --check it only says whether the file is up to date. It fails in both cases where a
+// package comes under a licence that is not on the list below: somebody has to read it first.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { format, resolveConfig } from 'prettier';
+import { productionPackages } from './production-packages.mjs';
+import { projectDirectory } from './ready-to-run.mjs';
+
+/** All allow use in a program of any licence, as long as their text goes along (0BSD: even without). */
+const known = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'ISC', 'MIT', 'Python-2.0'];
+
+const target = join(projectDirectory, 'docs/licences.md');
+const packages = productionPackages();
+const document = await format(render(), { ...(await resolveConfig(target)), parser: 'markdown' });
+if (!process.argv.includes('--check')) {
+  writeFileSync(target, document);
+} else if (readIfThere() !== document) {
+  console.error('docs/licences.md is not what package-lock.json says. Run: npm run docs:licences');
+  process.exitCode = 1;
+}
+for (const { name, version, licence } of packages.filter((each) => !known.includes(each.licence))) {
+  console.error(`${name} ${version} comes under a licence that nobody has looked at yet: ${licence}`);
+  process.exitCode = 1;
+}
+
+function render() {
+  const licences = [...new Set(packages.map(({ licence }) => licence))].toSorted();
+  const rows = licences.map((licence) => {
+    const names = packages.filter((each) => each.licence === licence).map(({ name }) => `\`${name}\``);
+    return `| ${licence} | ${names.length} | ${[...new Set(names)].join(', ')} |`;
+  });
+  return [
+    '<!-- Generated from package-lock.json by `npm run docs:licences`. -->',
+    '# Licences',
+    '',
+    `Heraut comes under Apache-2.0. It is installed with these ${packages.length} packages; their texts are in \`node_modules\`, in the image too.`,
+    'Packages that only tests and the build need are not among them. `npm run sbom` lists them with versions and checksums.',
+    '',
+    '| licence | packages | names |',
+    '| --- | --- | --- |',
+    ...rows,
+    '',
+  ].join('\n');
+}
+
+function readIfThere() {
+  try {
+    return readFileSync(target, 'utf8');
+  } catch {
+    return undefined;
+  }
+}

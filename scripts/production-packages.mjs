@@ -1,0 +1,28 @@
+// The packages that an installed Heraut consists of, from the lock: what only tests and the build need is left out.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { projectDirectory } from './ready-to-run.mjs';
+
+/**
+ * @typedef {object} LockedPackage
+ * @property {string} name
+ * @property {string} version
+ * @property {string} licence SPDX expression
+ */
+
+/**
+ * Each once, by name and version.
+ * @returns {LockedPackage[]}
+ */
+export function productionPackages() {
+  /** @type {Record<string, { version: string, license?: string, dev?: boolean }>} */
+  const locked = JSON.parse(readFileSync(join(projectDirectory, 'package-lock.json'), 'utf8')).packages;
+  /** @type {Map<string, LockedPackage>} */
+  const packages = new Map();
+  for (const [path, { version, license = 'none given', dev }] of Object.entries(locked)) {
+    if (path === '' || dev) continue;
+    const name = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
+    packages.set(`${name}@${version}`, { name, version, licence: license });
+  }
+  return [...packages.entries()].toSorted(([one], [other]) => (one < other ? -1 : 1)).map(([, each]) => each);
+}

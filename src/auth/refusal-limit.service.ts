@@ -1,0 +1,59 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { Redis } from 'ioredis';
+import { Config } from '../config/config.module.js';
+import { Clock } from '../infra/clock.js';
+import { REDIS } from '../infra/redis/redis.module.js';
+import { addressKey } from './address-key.js';
+import type { Application } from './application.js';
+import { RefusalCounts } from './refusal-counts.js';
+import { sharedBy } from './shared-refusals.redis.js';
+
+/** Anything that has the address of a caller; looked at only when it is needed. */
+export interface Caller {
+  readonly ip: string;
+}
+
+/**
+ * Limits requests that are refused for their credentials, by address and by application. A request that is not refused is never
+ * asked about, so that neither somebody who shares an address with a faulty client, a proxy's for example, nor an application whose
+ * client id somebody else misuses, is kept out (docs/decisions/0036).
+ */
+@Injectable()
+export class RefusalLimit {
+  private readonly counts: RefusalCounts;
+
+  constructor({ settings }: Config, clock: Clock, @Inject(REDIS) redis: Redis | null) {
+    this.counts = new RefusalCounts(
+      settings.REFUSALS_PER_MINUTE,
+      () => clock.now(),
+      redis ? sharedBy(redis) : undefined,
+    );
+  }
+
+  /**
+   * Counts a refusal.
+   * @param application that the token names
+   * @param isGuess whether the token has another signature than the application's
+   * @returns the seconds to wait where there have been too many
+   */
+  add({ ip }: Caller, application: Application | undefined, isGuess: boolean): number | undefined {
+    const address = addressKey(ip);
+    const keys = [`address ${address}`];
+    if (application) keys.push(`application ${application.id}`);
+    let isUsedUp = this.counts.add(keys);
+    // By itself: a caller that is told to wait already must not have its guesses checked for ever.
+    if (application && isGuess) isUsedUp = this.counts.add([guessKey(address, application)]) || isUsedUp;
+    return isUsedUp ? this.counts.secondsLeft : undefined;
+  }
+
+  /**
+   * The seconds to wait where this address has sent too many tokens of the application with wrong signatures: the next is not even
+   * checked, or a secret that is short could be found by trying.
+   */
+  waitAsGuesser(caller: Caller, application: Application): number | undefined {
+    if (this.counts.isQuiet) return undefined;
+    return this.counts.isUsedUp(guessKey(addressKey(caller.ip), application)) ? this.counts.secondsLeft : undefined;
+  }
+}
+
+const guessKey = (address: string, { id }: Application): string => `guess ${address} ${id}`;

@@ -1,0 +1,54 @@
+import { describe, expect, it } from '@jest/globals';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { parse } from 'yaml';
+
+const read = (name: string) => readFileSync(fileURLToPath(new URL(`../docker/${name}`, import.meta.url)), 'utf8');
+
+interface Service {
+  image: string;
+  environment: Record<string, unknown>;
+  ports?: string[];
+}
+
+describe('docker/compose.yml', () => {
+  const { services } = parse(read('compose.yml'), { merge: true }) as { services: Record<string, Service> };
+  const ours = Object.entries(services).filter(([, { image }]) => image === 'heraut');
+
+  it('gives each container of Heraut a read-only file system, no capability and no new privileges', () => {
+    expect(ours.map(([name]) => name)).toEqual(['api', 'worker', 'dispatcher']);
+    for (const [, service] of ours) {
+      expect(service).toMatchObject({ read_only: true, cap_drop: ['ALL'], security_opt: ['no-new-privileges:true'] });
+      expect(service).not.toHaveProperty('cap_add');
+      expect(service).not.toHaveProperty('privileged');
+    }
+  });
+
+  it('has no secret, and no port but one, on this machine alone', () => {
+    const variables = Object.values(services).flatMap(({ environment }) => Object.entries(environment));
+    const secrets = variables.filter(([name]) => /SECRET$|PASS|_URL$|AUTH$/.test(name));
+    expect(secrets.length).toBeGreaterThan(5);
+    expect(secrets.filter(([, value]) => !/\$\{\w+:\?/.test(String(value)))).toEqual([]);
+    expect(Object.values(services).flatMap(({ ports = [] }) => ports)).toEqual([
+      '${HERAUT_LISTEN:-127.0.0.1:8000}:8000',
+    ]);
+  });
+});
+
+describe('docker/Dockerfile', () => {
+  const [, image = ''] = read('Dockerfile')
+    .split(/^FROM .*$/m)
+    .slice(1);
+
+  it('runs as a user that is not root, and owns nothing but the data directory', () => {
+    expect(image.match(/^USER .*$/gm)).toEqual(['USER node']);
+    expect(image.match(/--owner=\w+|--chown=\S+/g)).toEqual(['--owner=node']);
+    expect(image.indexOf('USER node')).toBeLessThan(image.indexOf('CMD ["node", "dist/main.js"]'));
+  });
+
+  it('runs no install script of a package', () => {
+    const installs = read('Dockerfile').match(/npm (?:ci|install|prune)[^&\n]*/g) ?? [];
+    expect(installs.length).toBe(2);
+    for (const install of installs) expect(install).toContain('--ignore-scripts');
+  });
+});

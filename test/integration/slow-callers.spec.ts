@@ -1,0 +1,117 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import type { FastifyInstance } from 'fastify';
+import { once } from 'node:events';
+import { connect, type AddressInfo, type Socket } from 'node:net';
+import { readSettings } from '../../src/config/settings.js';
+import { createHttpAdapter } from '../../src/infra/http/http-server.js';
+import { nrcDialect } from '../../src/nrc/nrc-dialect.js';
+import { eventually } from '../support/eventually.js';
+
+const limits = { headers: 150, request: 300, answer: 150, lastAnswer: 50, lookEvery: 20 };
+const largeAnswer = Buffer.alloc(64 * 1024 * 1024, 'x');
+
+describe('a slow caller', () => {
+  let fastify: FastifyInstance;
+  let sockets: Socket[];
+
+  beforeAll(async () => {
+    Logger.overrideLogger(false);
+    const adapter = createHttpAdapter({
+      settings: readSettings({}),
+      dialect: nrcDialect,
+      metrics: () => Promise.resolve('metrics'),
+      limits,
+    });
+    fastify = adapter.getInstance<FastifyInstance>();
+    fastify.get('/large', () => largeAnswer);
+    fastify.post('/echo', () => 'read');
+    await fastify.listen({ port: 0, host: '127.0.0.1' });
+  });
+
+  afterAll(() => fastify.close());
+
+  beforeEach(() => {
+    sockets = [];
+  });
+
+  afterEach(async () => {
+    for (const socket of sockets) socket.destroy();
+    await allGone();
+  });
+
+  /** @param options `allowHalfOpen`: a caller that keeps its half of the connection when the server ends the other */
+  function open(options: { allowHalfOpen?: boolean } = {}): { socket: Socket; answer: () => string } {
+    const { port } = fastify.server.address() as AddressInfo;
+    const socket = connect({ port, host: '127.0.0.1', ...options });
+    socket.on('error', () => {}); // reset by the server
+    let answer = '';
+    socket.on('data', (chunk: Buffer) => (answer += chunk.toString('latin1', 0, 1000)));
+    sockets.push(socket);
+    return { socket, answer: () => answer };
+  }
+
+  /** Writes a few bytes of `text` again and again, for ever. */
+  function drip(socket: Socket, text: string): void {
+    const timer = setInterval(() => socket.writable && socket.write(text), 10);
+    socket.once('close', () => clearInterval(timer));
+  }
+
+  const connections = () =>
+    new Promise<number>((resolve, reject) =>
+      fastify.server.getConnections((error, count) => (error ? reject(error) : resolve(count))),
+    );
+  const allGone = () => eventually(async () => (await connections()) === 0, 'the connection to be cut');
+
+  const tooLong = /^HTTP\/1\.1 408 Request Timeout\r\n[^]*content-security-policy: [^]*"code":"request_timeout"/i;
+
+  it('that sends nothing is cut', async () => {
+    const { answer } = open();
+    await eventually(() => tooLong.test(answer()), 'the answer');
+    await allGone();
+  });
+
+  it('that drips its headers is cut', async () => {
+    const { socket, answer } = open();
+    socket.write('GET /echo HTTP/1.1\r\nHost: x\r\n');
+    drip(socket, 'a: b\r\n');
+    await eventually(() => tooLong.test(answer()), 'the answer');
+    await allGone();
+  });
+
+  it('that drips its body is cut', async () => {
+    const { socket, answer } = open();
+    socket.write('POST /echo HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: 1000000\r\n\r\n');
+    drip(socket, 'x');
+    await eventually(() => tooLong.test(answer()), 'the answer');
+    await allGone();
+  });
+
+  it('that ignores the end of the connection is cut too', async () => {
+    const { socket } = open({ allowHalfOpen: true });
+    socket.write('POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n');
+    await once(socket, 'end');
+    expect(socket.writable).toBe(true);
+    await allGone();
+  });
+
+  it('that does not read its answer is cut', async () => {
+    const { socket } = open();
+    socket.pause();
+    socket.write('GET /large HTTP/1.1\r\nHost: x\r\n\r\n');
+    await eventually(async () => (await connections()) === 1, 'the connection');
+    await allGone();
+  });
+
+  it('is not one that keeps its connection for a later request', async () => {
+    const { socket, answer } = open();
+    const request = 'POST /echo HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: 1\r\n\r\nx';
+    socket.write(request);
+    await eventually(() => answer().endsWith('read'), 'the first answer');
+    // Longer than every limit, for a connection that is not in use.
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    socket.write(request);
+    await eventually(() => answer().split('200 OK').length === 3, 'the second answer');
+    expect(await connections()).toBe(1);
+  });
+});

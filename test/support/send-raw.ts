@@ -1,0 +1,13 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+
+/** Sends bytes that an HTTP client would not, and gives back all that comes until the connection ends. */
+export async function sendRaw(origin: string, text: string): Promise<string> {
+  const { hostname, port } = new URL(origin);
+  const socket = connect(Number(port), hostname);
+  let answer = '';
+  socket.on('data', (chunk: Buffer) => (answer += chunk.toString()));
+  socket.end(text);
+  await once(socket, 'close');
+  return answer;
+}
