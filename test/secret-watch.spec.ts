@@ -3,7 +3,7 @@ import { SecretWatch } from './support/secret-watch.js';
 
 describe('the watch for secrets in logs and answers', () => {
   const plain = new Headers({ 'content-type': 'application/json' });
-  const once = new Headers({ 'cache-control': 'no-store' });
+  const once = new Headers({ 'cache-control': 'no-store', 'content-type': 'application/json' });
 
   function watching(): SecretWatch {
     const watch = new SecretWatch();

@@ -15,8 +15,6 @@ import { WebhookClient, type WebhookRequest, type WebhookResponse } from './webh
 /** One call to a receiver. */
 @Injectable()
 export class Sender {
-  private readonly timeoutMs: number;
-
   constructor(
     private readonly webhooks: WebhookClient,
     private readonly authorizations: Authorizations,

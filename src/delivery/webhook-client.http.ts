@@ -6,6 +6,7 @@ import type { Lost } from './kept-connections.undici.js';
 import { sendOnOwnConnection } from './own-connection.node-http.js';
 import { targetOf, type Target } from './target.js';
 import { WaysOut } from './ways-out.js';
+import { withoutEcho } from './without-echo.js';
 import { WebhookClient, type WebhookRequest, type WebhookResponse } from './webhook-client.js';
 
 const sweepIntervalMs = 50;
@@ -34,7 +35,8 @@ export class HttpWebhookClient extends WebhookClient {
   post(request: WebhookRequest): Promise<WebhookResponse> {
     const target = this.targetOf(request.url);
     return new Promise((resolve) => {
-      const call = this.calls.open(target?.origin ?? request.url, request.timeoutMs, resolve);
+      const told = (response: WebhookResponse) => resolve(withoutEcho(response, request));
+      const call = this.calls.open(target?.origin ?? request.url, request.timeoutMs, told);
       if (!target) call.fail('the callback URL is not valid', true);
       else this.send(call, target, request);
     });

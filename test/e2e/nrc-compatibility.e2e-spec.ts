@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createHmac, randomUUID } from 'node:crypto';
 import { parse } from 'yaml';
+import { ApplicationsService } from '../../src/auth/applications.service.js';
 import { Api, superuser } from '../support/api.js';
 import { eventually } from '../support/eventually.js';
 import { answer, protectedReceiver, Receiver, type ReceivedRequest } from '../support/receiver.js';
@@ -149,11 +150,14 @@ describe('the compatibility checklist', () => {
 
   it.each<[string, object, object]>([
     // The headers and claims as two widely used libraries write them.
-    ['PyJWT', { alg: 'HS256', typ: 'JWT' }, { iss: superuser.clientId, user_id: '', user_representation: '' }],
-    ['JJWT', { alg: 'HS256' }, { iss: superuser.clientId, user_id: 'valtimo', roles: ['ROLE_USER'] }],
+    ['PyJWT', { alg: 'HS256', typ: 'JWT' }, { iss: 'python', user_id: '', user_representation: '' }],
+    ['JJWT', { alg: 'HS256' }, { iss: 'java', user_id: 'valtimo', roles: ['ROLE_USER'] }],
   ])('9. a token of %s with a short secret is accepted', async (_, header, claims) => {
     const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
-    const signed = `${part(header)}.${part({ ...claims, iat: now(), client_id: superuser.clientId })}`;
+    const clientId = randomUUID();
+    const application = { clientId, label: '', scopes: ['notificaties.consumeren'], isSuperuser: false };
+    await api.app.get(ApplicationsService).create({ ...application, secret: 'secret' });
+    const signed = `${part(header)}.${part({ ...claims, iat: now(), client_id: clientId })}`;
     const token = `${signed}.${createHmac('sha256', 'secret').update(signed).digest('base64url')}`;
     expect((await api.get('/kanaal', { token })).status).toBe(200);
   });

@@ -1,7 +1,7 @@
 /** Fields of requests that hold a secret, wherever they stand. */
 const secretFields = new Set(['secret', 'auth', 'clientSecret', 'key', 'headers']);
-/** Shorter ones stand in ordinary words. */
-const shortest = 8;
+/** Shorter ones are ordinary words, or parts of them; those after a scheme (`Bearer receiver`) even more. */
+const [shortest, shortestAfterScheme] = [8, 12];
 
 /**
  * Holds every line of the log and every answer that a test sees against every secret that it uses. Both harnesses, of processes
@@ -14,12 +14,9 @@ export class SecretWatch {
   know(...secrets: (string | null | undefined)[]): void {
     for (const secret of secrets) {
       if (!secret) continue;
-      // A scheme and what comes after it; what is after it leaks as well without it.
-      for (const each of [secret, secret.slice(secret.indexOf(' ') + 1)]) {
-        if (each.length < shortest) continue;
-        this.secrets.add(each);
-        this.secrets.add(JSON.stringify(each).slice(1, -1)); // as a log line or an answer would write it
-      }
+      if (secret.length >= shortest) this.add(secret);
+      const afterScheme = secret.slice(secret.indexOf(' ') + 1);
+      if (afterScheme.length >= shortestAfterScheme) this.add(afterScheme);
     }
   }
 
@@ -58,8 +55,14 @@ export class SecretWatch {
     );
   }
 
+  private add(secret: string): void {
+    this.secrets.add(secret);
+    this.secrets.add(JSON.stringify(secret).slice(1, -1)); // as a log line or an answer would write it
+  }
+
   private withoutShown(headers: Headers, text: string): string {
-    if (headers.get('cache-control') !== 'no-store') return text;
+    const isObject = /json/.test(headers.get('content-type') ?? '') && text.startsWith('{');
+    if (headers.get('cache-control') !== 'no-store' || !isObject) return text;
     const { secret, ...rest } = JSON.parse(text) as { secret?: string };
     this.know(secret);
     return JSON.stringify(rest);

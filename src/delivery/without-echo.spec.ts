@@ -1,0 +1,33 @@
+import { describe, expect, it } from '@jest/globals';
+import { answered, unanswered } from '../../test/support/responses.js';
+import { withoutEcho } from './without-echo.js';
+
+const headers = {
+  'content-type': 'application/json',
+  authorization: 'Bearer abcdefgh.ijkl',
+  'webhook-id': '0199-notification',
+  'x-api-key': 'key "of" the gateway',
+  'x-tenant': 'short',
+};
+const clean = (body: string, answerHeaders: Record<string, string> = {}) => {
+  const response = withoutEcho(answered(401, { body, headers: answerHeaders }), { headers });
+  return response.kind === 'answered' && [response.body, response.headers];
+};
+
+describe('what is kept of an answer', () => {
+  it.each([
+    ['Invalid: Bearer abcdefgh.ijkl!', 'Invalid: [secret]!'],
+    ['token abcdefgh.ijkl, again abcdefgh.ijkl', 'token [secret], again [secret]'],
+    [String.raw`{"got":"key \"of\" the gateway"}`, '{"got":"[secret]"}'],
+    ['cut off: Bearer abcdefg', 'cut off: [secret]'],
+    ['cut off: abcdefgh.ijk', 'cut off: [secret]'],
+    ['0199-notification application/json short', '0199-notification application/json short'],
+  ])('holds no secret of the call: %s', (body, kept) => {
+    expect(clean(body, { 'www-authenticate': body })).toEqual([kept, { 'www-authenticate': kept }]);
+  });
+
+  it('is as it was where there is nothing of it', () => {
+    for (const response of [answered(204), unanswered('ECONNRESET: abcdefgh.ijkl')])
+      expect(withoutEcho(response, { headers })).toBe(response);
+  });
+});
