@@ -114,7 +114,7 @@ export const settingsSchema = z
     REFUSALS_PER_MINUTE: wholeNumber(1, 1_000_000)
       .default(100)
       .describe(
-        'Requests refused with 403 in one minute, for one address and for one application, after which further ones are answered 429 with `Retry-After`. Other requests are never limited. Counted by all processes together with `REDIS_URL`, otherwise by each.',
+        'Requests refused for their token or its scope (403) in one minute, for one address and for one application, after which further ones are answered 429 with `Retry-After`. Other requests are not limited. Counted by all processes together with `REDIS_URL`, otherwise by each.',
       ),
 
     NOTIFICATION_REQUESTS_TIMEOUT: z.coerce
