@@ -1,6 +1,12 @@
 import { CreateCatalogue1763625600000 } from './1763625600000-create-catalogue.js';
 import { CreateLedger1763625600001 } from './1763625600001-create-ledger.js';
 import { CreateMoment1763625600002 } from './1763625600002-create-moment.js';
+import { CreateAuditLog1763625600005 } from './1763625600005-create-audit-log.js';
 
 /** In the order they run. Plain SQL; a released one is never edited. */
-export const migrations = [CreateCatalogue1763625600000, CreateLedger1763625600001, CreateMoment1763625600002];
+export const migrations = [
+  CreateCatalogue1763625600000,
+  CreateLedger1763625600001,
+  CreateMoment1763625600002,
+  CreateAuditLog1763625600005,
+];

@@ -1,4 +1,6 @@
 import { Module, type DynamicModule } from '@nestjs/common';
+import { AuditEntriesModule } from './audit-entries/audit-entries.module.js';
+import { AuditModule } from './audit/audit.module.js';
 import { AuthModule } from './auth/auth.module.js';
 import { CatalogueModule } from './catalogue/catalogue.module.js';
 import { ChannelsModule } from './channels/channels.module.js';
@@ -32,6 +34,7 @@ export class AppModule {
         LivenessModule,
         OperationalEventsModule,
         RedisModule,
+        AuditModule,
         CatalogueModule,
         AuthModule,
         ChannelsModule,
@@ -41,6 +44,7 @@ export class AppModule {
         PublishingModule,
         ...(settings.ROLES.includes('worker') ? [DeliveryModule] : []),
         DeliveriesModule,
+        AuditEntriesModule,
         ...(settings.ROLES.includes('dispatcher') ? [DispatchingModule.with(true)] : []),
         HealthModule,
       ],

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { IsNull, type EntityManager } from 'typeorm';
+import { AuditLog } from '../audit/audit-log.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { Config } from '../config/config.module.js';
 import { IdempotencyKeyReused, RequestsUnderWay } from '../idempotency/idempotency-key.js';
@@ -95,11 +96,13 @@ export class ApplicationsService {
   }
 
   /** @throws {NotFoundProblem} */
-  async update(id: string, changes: ApplicationChanges): Promise<ShownApplication> {
+  async update(id: string, changes: ApplicationChanges, action = 'application.changed'): Promise<ShownApplication> {
     return this.catalogue.change(async (manager, version) => {
       const application = await findOrFail(manager, id);
+      const before = { ...application };
       Object.assign(application, changes, { version });
       await manager.save(application);
+      await note(manager, action, before, application);
       return shown(application);
     });
   }
@@ -110,7 +113,7 @@ export class ApplicationsService {
    */
   async rotateSecret(id: string): Promise<{ application: ShownApplication; secret: string }> {
     const secret = newSecret();
-    return { application: await this.update(id, { secret }), secret };
+    return { application: await this.update(id, { secret }, 'application.secret-rotated'), secret };
   }
 
   /** @throws {NotFoundProblem} */
@@ -118,6 +121,7 @@ export class ApplicationsService {
     await this.catalogue.change(async (manager, version) => {
       const application = await findOrFail(manager, id);
       await manager.update(ApplicationEntity, application.id, { deletedAt: new Date(), version });
+      await note(manager, 'application.deleted', application, null);
     });
   }
 
@@ -129,6 +133,7 @@ export class ApplicationsService {
         const application = manager.create(ApplicationEntity, values);
         if (request) await reserveKey(manager, request, application.id);
         await manager.insert(ApplicationEntity, application);
+        await note(manager, 'application.created', null, application);
         return { kind: 'created', application: shown(application), secret };
       });
     } catch (error) {
@@ -153,3 +158,26 @@ async function findOrFail(manager: EntityManager, id: string): Promise<Applicati
   if (!application) throw new NotFoundProblem('There is no such application.');
   return application;
 }
+
+/** @param before null: it is new; `after` null: it is gone */
+async function note(
+  manager: EntityManager,
+  action: string,
+  before: ApplicationEntity | null,
+  after: ApplicationEntity | null,
+): Promise<void> {
+  await AuditLog.note(manager, {
+    action,
+    subject: `application/${(after ?? before)!.id}`,
+    before: before && audited(before),
+    after: after && audited(after),
+    changedSecrets: after && after.secret !== before?.secret ? ['secret'] : [],
+  });
+}
+
+const audited = ({ clientId, label, scopes, isSuperuser }: ApplicationEntity) => ({
+  clientId,
+  label,
+  scopes,
+  isSuperuser,
+});

@@ -1,4 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { dropExpiredMonths, makeMonthsAhead } from '../audit/months-kept.js';
 import { Config } from '../config/config.module.js';
 import { IdempotencyStore } from '../idempotency/idempotency-store.js';
 import { Postgres } from '../infra/postgres/postgres.js';
@@ -37,7 +38,7 @@ export class Upkeep {
     idempotency: IdempotencyStore,
     releaser: Releaser,
   ) {
-    const { RETENTION_DAYS: days } = settings;
+    const { RETENTION_DAYS: days, AUDIT_RETENTION_DAYS: auditDays } = settings;
     this.tasks = [
       { name: 'sweep-locks', everyMs: minuteMs, run: (stopping) => idempotency.sweep(stopping) },
       { name: 'sweep-keys', everyMs: minuteMs, run: (stopping) => sweepOnceKeys(postgres, stopping) },
@@ -50,6 +51,12 @@ export class Upkeep {
         name: 'drop-partitions',
         everyMs: hourMs,
         run: (stopping) => dropExpired(postgres, days, this.logger, stopping),
+      },
+      { name: 'make-audit-months', everyMs: hourMs, run: () => makeMonthsAhead(postgres) },
+      {
+        name: 'drop-audit-months',
+        everyMs: hourMs,
+        run: (stopping) => dropExpiredMonths(postgres, auditDays, this.logger, stopping),
       },
     ];
   }

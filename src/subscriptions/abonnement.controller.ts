@@ -2,7 +2,7 @@ import { Body, Controller, Delete, Get, Param, Patch, Post, Put, Query, Req, Res
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Application } from '../auth/application.js';
-import { CurrentApplication } from '../auth/auth.decorators.js';
+import { Audited, CurrentApplication } from '../auth/auth.decorators.js';
 import { scopes } from '../auth/scopes.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { ChannelDirectory } from '../channels/channel-directory.service.js';
@@ -34,6 +34,7 @@ interface Abonnement {
 const path = `${apiPath}/abonnement`;
 const either = [scopes.publish, scopes.consume];
 
+@Audited()
 @Controller(path)
 export class AbonnementController {
   constructor(

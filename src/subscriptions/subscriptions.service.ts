@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { IsNull, Not, type EntityManager } from 'typeorm';
+import { AuditLog } from '../audit/audit-log.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { ConflictProblem, NotFoundProblem } from '../infra/http/problem.js';
 import { Postgres } from '../infra/postgres/postgres.js';
@@ -9,6 +10,7 @@ import { noteOrderEnding, withdrawOrderEnding } from '../ledger/end-of-order.js'
 import { noteEnding, withdrawEnding } from '../ledger/end-of-subscription.js';
 import { lookNow } from '../ledger/held-subscriptions.js';
 import { OperationalEvents } from '../operational-events/operational-events.service.js';
+import { noteSubscription } from './note-subscription.js';
 import { SubscriptionDirectory } from './subscription-directory.service.js';
 import { SubscriptionEntity } from './subscription.entity.js';
 import type { Subscription } from './subscription.js';
@@ -52,9 +54,10 @@ export class SubscriptionsService {
   async create(ownerClientId: string, input: SubscriptionInput): Promise<Subscription> {
     // v4, not v7: clients find the base of a resource URL with a pattern that fits v4 only (docs/decisions/0011).
     const id = randomUUID();
-    await this.catalogue.change((manager, version) =>
-      manager.insert(SubscriptionEntity, { ...input, id, ownerClientId, ordering: 'none', version }),
-    );
+    await this.catalogue.change(async (manager, version) => {
+      await manager.insert(SubscriptionEntity, { ...input, id, ownerClientId, ordering: 'none', version });
+      await noteSubscription(manager, 'created', null, await manager.findOneByOrFail(SubscriptionEntity, { id }));
+    });
     return this.get(id);
   }
 
@@ -64,7 +67,7 @@ export class SubscriptionsService {
    * @throws {NotFoundProblem}
    */
   async update(id: string, changes: Partial<SubscriptionInput>): Promise<Subscription> {
-    const before = await this.change(id, always, { ...changes, disabledAt: null }, (manager) =>
+    const before = await this.change('changed', id, always, { ...changes, disabledAt: null }, (manager) =>
       withdrawEnding(manager, id),
     );
     if (!before) throw notFound();
@@ -78,7 +81,7 @@ export class SubscriptionsService {
    * @throws {NotFoundProblem}
    */
   async set(id: string, settings: Partial<SubscriptionSettings>): Promise<Subscription> {
-    await this.change(id, always, settings, async (manager, version) => {
+    await this.change('changed', id, always, settings, async (manager, version) => {
       if (settings.ordering === 'none') await noteOrderEnding(manager, id, version);
       else if (settings.ordering) await withdrawOrderEnding(manager, id);
       // What is held for the rate it had goes on at the one that it has now.
@@ -89,7 +92,9 @@ export class SubscriptionsService {
 
   /** @throws {NotFoundProblem} */
   async enable(id: string): Promise<Subscription> {
-    const before = await this.change(id, isDisabled, { disabledAt: null }, (manager) => withdrawEnding(manager, id));
+    const before = await this.change('enabled', id, isDisabled, { disabledAt: null }, (manager) =>
+      withdrawEnding(manager, id),
+    );
     if (before) this.events.report({ event: 'subscription.enabled', subscriptionId: id });
     return this.get(id);
   }
@@ -99,7 +104,7 @@ export class SubscriptionsService {
    * failed when it is enabled again is sent. Does nothing the second time: all open calls to a receiver may answer 410 together.
    */
   async disable(id: string): Promise<void> {
-    const before = await this.change(id, isEnabled, { disabledAt: new Date() }, (manager, version) =>
+    const before = await this.change('disabled', id, isEnabled, { disabledAt: new Date() }, (manager, version) =>
       noteEnding(manager, id, 'failed', version),
     );
     if (before) this.events.report({ event: 'subscription.disabled', subscriptionId: id });
@@ -110,7 +115,9 @@ export class SubscriptionsService {
    * @throws {NotFoundProblem}
    */
   async pause(id: string): Promise<Subscription> {
-    const before = await this.change(id, isRunning, { pausedAt: new Date() }, (manager) => lookNow(manager, id));
+    const before = await this.change('paused', id, isRunning, { pausedAt: new Date() }, (manager) =>
+      lookNow(manager, id),
+    );
     if (before) this.events.report({ event: 'subscription.paused', subscriptionId: id });
     return this.get(id);
   }
@@ -121,7 +128,7 @@ export class SubscriptionsService {
    * @throws {ConflictProblem} while what it held is being dropped
    */
   async resume(id: string): Promise<Subscription> {
-    const before = await this.change(id, isPaused, { pausedAt: null }, async (manager) => {
+    const before = await this.change('resumed', id, isPaused, { pausedAt: null }, async (manager) => {
       if (await isDropping(manager, id)) throw stillDropping();
       await lookNow(manager, id);
     });
@@ -146,6 +153,8 @@ export class SubscriptionsService {
         const paused = await manager.findOne(SubscriptionEntity, { where, lock: { mode: 'pessimistic_read' } });
         if (!paused) throw notPaused();
         await noteDrop(manager, id, newest);
+        const [action, subject] = ['subscription.held-dropped', `subscription/${id}`];
+        await AuditLog.note(manager, { action, subject, before: {}, after: { upToNotification: newest } });
       });
     return subscription;
   }
@@ -156,18 +165,20 @@ export class SubscriptionsService {
    * @throws {NotFoundProblem}
    */
   async remove(id: string): Promise<void> {
-    const before = await this.change(id, always, { deletedAt: new Date() }, (manager, version) =>
+    const before = await this.change('deleted', id, always, { deletedAt: new Date() }, (manager, version) =>
       noteEnding(manager, id, 'cancelled', version),
     );
     if (!before) throw notFound();
   }
 
   /**
+   * @param done in the audit log
    * @param isToChange whether it is changed, as it is now: no other change of the catalogue is under way
    * @param also runs in the same transaction, after the change
    * @returns what it was before; undefined: it does not exist, or was not to be changed
    */
   private async change(
+    done: string,
     id: string,
     isToChange: (subscription: SubscriptionEntity) => boolean,
     changes: Partial<SubscriptionEntity>,
@@ -179,6 +190,7 @@ export class SubscriptionsService {
         if (!before || !isToChange(before)) throw new NothingToChange();
         await manager.update(SubscriptionEntity, { id }, { ...changes, version });
         await also?.(manager, version);
+        await noteSubscription(manager, done, before, await manager.findOneByOrFail(SubscriptionEntity, { id }));
         return before;
       });
     } catch (error) {
