@@ -3,6 +3,7 @@ import { CreateLedger1763625600001 } from './1763625600001-create-ledger.js';
 import { CreateMoment1763625600002 } from './1763625600002-create-moment.js';
 import { CreateSigningKeys1763625600003 } from './1763625600003-create-signing-keys.js';
 import { ProtectSecrets1763625600004 } from './1763625600004-protect-secrets.js';
+import { CreateAuditLog1763625600005 } from './1763625600005-create-audit-log.js';
 
 /** In the order they run. Plain SQL; a released one is never edited. */
 export const migrations = [
@@ -11,4 +12,5 @@ export const migrations = [
   CreateMoment1763625600002,
   CreateSigningKeys1763625600003,
   ProtectSecrets1763625600004,
+  CreateAuditLog1763625600005,
 ];

@@ -1,4 +1,6 @@
 import { Module, type DynamicModule } from '@nestjs/common';
+import { AuditEntriesModule } from './audit-entries/audit-entries.module.js';
+import { AuditModule } from './audit/audit.module.js';
 import { AuthModule } from './auth/auth.module.js';
 import { CatalogueModule } from './catalogue/catalogue.module.js';
 import { ChannelsModule } from './channels/channels.module.js';
@@ -39,6 +41,7 @@ export class AppModule {
         OutboundModule,
         CredentialsModule,
         RedisModule,
+        AuditModule,
         CatalogueModule,
         AuthModule,
         ChannelsModule,
@@ -48,6 +51,7 @@ export class AppModule {
         PublishingModule,
         ...(settings.ROLES.includes('worker') ? [DeliveryModule] : []),
         DeliveriesModule,
+        AuditEntriesModule,
         ...(settings.ROLES.includes('dispatcher') ? [DispatchingModule.with(true)] : []),
         HealthModule,
       ],

@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import { Module, type DynamicModule } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { setTimeout as pause } from 'node:timers/promises';
+import { AuditModule } from './audit/audit.module.js';
 import { CatalogueModule } from './catalogue/catalogue.module.js';
 import { ConfigModule } from './config/config.module.js';
 import { InvalidSettings, readSettings, type Settings } from './config/settings.js';
@@ -44,6 +45,7 @@ class DispatchOnceModule {
         OutboundModule,
         CredentialsModule,
         RedisModule,
+        AuditModule,
         CatalogueModule,
         QueueModule,
         ...(settings.AMQP_URL ? [] : [DeliveryModule]),

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { IsNull, type EntityManager } from 'typeorm';
+import { AuditLog } from '../audit/audit-log.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { Config } from '../config/config.module.js';
 import { IdempotencyKeyReused, RequestsUnderWay } from '../idempotency/idempotency-key.js';
@@ -98,13 +99,20 @@ export class ApplicationsService {
   }
 
   /** @throws {NotFoundProblem} */
-  async update(id: string, { secret, ...changes }: ApplicationChanges): Promise<ShownApplication> {
+  async update(
+    id: string,
+    { secret, ...changes }: ApplicationChanges,
+    action = 'application.changed',
+  ): Promise<ShownApplication> {
     const stored = secret === undefined ? {} : { secret: this.cipher.encrypt(secret, secretPlace(id)) };
     return this.catalogue.change(async (manager, version) => {
       const application = await findOrFail(manager, id);
+      const before = { ...application };
       // These columns alone: a secret that is not changed may be encrypted with a new key at this moment.
       await manager.update(ApplicationEntity, id, { ...changes, ...stored, version });
-      return shown(Object.assign(application, changes));
+      Object.assign(application, changes, stored);
+      await this.note(manager, action, before, application);
+      return shown(application);
     });
   }
 
@@ -114,7 +122,7 @@ export class ApplicationsService {
    */
   async rotateSecret(id: string): Promise<{ application: ShownApplication; secret: string }> {
     const secret = newSecret();
-    return { application: await this.update(id, { secret }), secret };
+    return { application: await this.update(id, { secret }, 'application.secret-rotated'), secret };
   }
 
   /**
@@ -125,6 +133,7 @@ export class ApplicationsService {
     await this.catalogue.change(async (manager, version) => {
       const application = await findOrFail(manager, id);
       await manager.update(ApplicationEntity, application.id, { deletedAt: new Date(), secret: '', version });
+      await this.note(manager, 'application.deleted', application, null);
     });
   }
 
@@ -138,6 +147,7 @@ export class ApplicationsService {
         const application = manager.create(ApplicationEntity, values);
         if (request) await reserveKey(manager, request, application.id);
         await manager.insert(ApplicationEntity, application);
+        await this.note(manager, 'application.created', null, application);
         return { kind: 'created', application: shown(application), secret };
       });
     } catch (error) {
@@ -155,6 +165,24 @@ export class ApplicationsService {
     const application = await manager.findOneByOrFail(ApplicationEntity, { id: before.id });
     return { kind: 'replayed', application: shown(application) };
   }
+
+  /** @param before null: it is new; `after` null: it is gone */
+  private async note(
+    manager: EntityManager,
+    action: string,
+    before: ApplicationEntity | null,
+    after: ApplicationEntity | null,
+  ): Promise<void> {
+    const { id } = (after ?? before)!;
+    const isSecretNew = after && !this.cipher.isSame(before?.secret ?? '', after.secret, secretPlace(id));
+    await AuditLog.note(manager, {
+      action,
+      subject: `application/${id}`,
+      before: before && audited(before),
+      after: after && audited(after),
+      changedSecrets: isSecretNew ? ['secret'] : [],
+    });
+  }
 }
 
 async function findOrFail(manager: EntityManager, id: string): Promise<ApplicationEntity> {
@@ -162,3 +190,10 @@ async function findOrFail(manager: EntityManager, id: string): Promise<Applicati
   if (!application) throw new NotFoundProblem('There is no such application.');
   return application;
 }
+
+const audited = ({ clientId, label, scopes, isSuperuser }: ApplicationEntity) => ({
+  clientId,
+  label,
+  scopes,
+  isSuperuser,
+});

@@ -1,6 +1,13 @@
-import { applyDecorators, createParamDecorator, UseGuards, type ExecutionContext } from '@nestjs/common';
+import {
+  applyDecorators,
+  createParamDecorator,
+  UseGuards,
+  UseInterceptors,
+  type ExecutionContext,
+} from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import type { Application } from './application.js';
+import { AuthorInterceptor } from './author.interceptor.js';
 import { AuthorizationGuard, callerOf, Requirement } from './authorization.guard.js';
 import type { Scope } from './scopes.js';
 
@@ -8,7 +15,11 @@ import type { Scope } from './scopes.js';
 export const RequireScope = (...scopes: Scope[]) => applyDecorators(Requirement(scopes), UseGuards(AuthorizationGuard));
 
 /** The caller must be a superuser: the admin API. */
-export const RequireSuperuser = () => applyDecorators(Requirement('superuser'), UseGuards(AuthorizationGuard));
+export const RequireSuperuser = () =>
+  applyDecorators(Requirement('superuser'), UseGuards(AuthorizationGuard), Audited());
+
+/** What the routes of the controller change is noted as that of their caller. */
+export const Audited = () => UseInterceptors(new AuthorInterceptor());
 
 /** The application that sent the request. */
 export const CurrentApplication = createParamDecorator((_: unknown, context: ExecutionContext): Application =>

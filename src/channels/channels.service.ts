@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
+import { AuditLog } from '../audit/audit-log.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { NotFoundProblem, ValidationProblem } from '../infra/http/problem.js';
 import { isUniqueViolation } from '../infra/postgres/postgres-errors.js';
@@ -37,7 +38,15 @@ export class ChannelsService {
     // v4, not v7: clients find the base of a resource URL with a pattern that fits v4 only (docs/decisions/0011).
     const id = randomUUID();
     try {
-      await this.catalogue.change((manager, version) => manager.insert(ChannelEntity, { ...input, id, version }));
+      await this.catalogue.change(async (manager, version) => {
+        await manager.insert(ChannelEntity, { ...input, id, version });
+        await AuditLog.note(manager, {
+          action: 'channel.created',
+          subject: `channel/${id}`,
+          before: null,
+          after: input,
+        });
+      });
     } catch (error) {
       if (!isUniqueViolation(error)) throw error;
       throw new ValidationProblem([
@@ -52,8 +61,7 @@ export class ChannelsService {
    * @throws {NotFoundProblem}
    */
   async update(id: string, changes: Partial<Omit<ChannelInput, 'name'>>): Promise<Channel> {
-    await this.catalogue.change((manager, version) => manager.update(ChannelEntity, id, { ...changes, version }));
-    return this.known(id);
+    return this.change(id, changes);
   }
 
   /**
@@ -61,18 +69,39 @@ export class ChannelsService {
    * @throws {NotFoundProblem}
    */
   async setRules(id: string, { deduplication, maxAgeSeconds }: ChannelRules): Promise<Channel> {
-    const changes: Partial<ChannelEntity> = {
+    return this.change(id, {
       ...(deduplication !== undefined && { deduplicateBy: deduplication && [...deduplication.fields] }),
       ...(deduplication && { deduplicateWithin: deduplication.withinSeconds }),
       ...(maxAgeSeconds !== undefined && { maxAge: maxAgeSeconds }),
-    };
-    await this.catalogue.change((manager, version) => manager.update(ChannelEntity, id, { ...changes, version }));
+    });
+  }
+
+  private async change(id: string, changes: Partial<ChannelEntity>): Promise<Channel> {
+    await this.catalogue.change(async (manager, version) => {
+      const before = await manager.findOneBy(ChannelEntity, { id });
+      if (!before) throw notFound();
+      await manager.update(ChannelEntity, id, { ...changes, version });
+      const after = await manager.findOneByOrFail(ChannelEntity, { id });
+      const noted = { before: audited(before), after: audited(after) };
+      await AuditLog.note(manager, { action: 'channel.changed', subject: `channel/${id}`, ...noted });
+    });
     return this.known(id);
   }
 
   private known(id: string): Channel {
     const channel = this.directory.get(id);
-    if (!channel) throw new NotFoundProblem('There is no such kanaal.');
+    if (!channel) throw notFound();
     return channel;
   }
 }
+
+const notFound = () => new NotFoundProblem('There is no such kanaal.');
+
+const audited = (channel: ChannelEntity) => ({
+  name: channel.name,
+  documentationLink: channel.documentationLink,
+  filters: channel.filters,
+  deduplicateBy: channel.deduplicateBy,
+  deduplicateWithin: channel.deduplicateWithin,
+  maxAge: channel.maxAge,
+});

@@ -1,6 +1,7 @@
 import { Body, Controller, Get, Param, Patch, Post, Put, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { Audited } from '../auth/auth.decorators.js';
 import { scopes } from '../auth/scopes.js';
 import type { JsonObject } from '../infra/http/json-body.pipe.js';
 import { KnownQuery } from '../infra/http/known-query.pipe.js';
@@ -27,6 +28,7 @@ interface Kanaal {
 const path = `${apiPath}/kanaal`;
 const either = [scopes.publish, scopes.consume];
 
+@Audited()
 @Controller(path)
 export class KanaalController {
   constructor(

@@ -215,6 +215,11 @@ export const settingsSchema = z
     RETENTION_DAYS: wholeNumber(2, 3650)
       .default(30)
       .describe('Days that notifications, deliveries and attempts are kept; a day with an unfinished delivery stays.'),
+    AUDIT_RETENTION_DAYS: wholeNumber(1, 36_500)
+      .default(730)
+      .describe(
+        'Days that entries of the audit log are kept at least; they are dropped by whole months. See `GET /admin/v1/audit`.',
+      ),
 
     BODY_LIMIT_BYTES: wholeNumber(1024, 104_857_600)
       .default(1_048_576)

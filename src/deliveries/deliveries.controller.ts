@@ -1,5 +1,6 @@
 import { Controller, Get, Logger, Param, Post, Query } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import { AuditLog } from '../audit/audit-log.js';
 import { RequireSuperuser } from '../auth/auth.decorators.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { checkInput } from '../infra/http/check-input.js';
@@ -9,6 +10,7 @@ import { ResourceId } from '../infra/http/resource-id.pipe.js';
 import { DeliveryReader, type KnownDelivery } from './delivery-reader.service.js';
 import type { DeliveryKey } from '../ledger/delivery.js';
 import { cancel } from '../ledger/cancel.js';
+import type { AlsoThen } from '../ledger/change-state.js';
 import { retryNow } from '../ledger/retry-now.js';
 import { AttemptStates, type AttemptState } from '../delivery/attempt-states.js';
 import { deliveriesQuery } from './deliveries-query.js';
@@ -82,7 +84,7 @@ export class DeliveriesController {
     @Param('subscriptionId', ResourceId) subscriptionId: string,
   ): Promise<ReturnType<typeof deliveryToShow>> {
     const key = { notificationId, subscriptionId };
-    if ((await retryNow(this.postgres, key)) === 'delivered') {
+    if ((await retryNow(this.postgres, key, noteAs('delivery.retried', key))) === 'delivered') {
       throw new ConflictProblem('delivery-delivered', 'The delivery has arrived already.');
     }
     return deliveryToShow(await this.find(key));
@@ -102,7 +104,7 @@ export class DeliveriesController {
     @Param('subscriptionId', ResourceId) subscriptionId: string,
   ): Promise<ReturnType<typeof deliveryToShow>> {
     const key = { notificationId, subscriptionId };
-    if ((await cancel(this.postgres, key)) === 'ended') {
+    if ((await cancel(this.postgres, key, noteAs('delivery.cancelled', key))) === 'ended') {
       throw new ConflictProblem('delivery-ended', 'The delivery has ended already.');
     }
     return deliveryToShow(await this.find(key));
@@ -123,4 +125,9 @@ export class DeliveriesController {
     if (!delivery) throw new NotFoundProblem('There is no such delivery.');
     return delivery;
   }
+}
+
+function noteAs(action: string, { notificationId, subscriptionId }: DeliveryKey): AlsoThen {
+  const subject = `delivery/${notificationId}/${subscriptionId}`;
+  return (query, before, after) => AuditLog.note(query, { action, subject, before, after });
 }

@@ -1,4 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { dropExpiredMonths, makeMonthsAhead } from '../audit/months-kept.js';
 import { Config } from '../config/config.module.js';
 import { IdempotencyStore } from '../idempotency/idempotency-store.js';
 import { Postgres } from '../infra/postgres/postgres.js';
@@ -39,7 +40,7 @@ export class Upkeep {
     releaser: Releaser,
     signingKeys: SigningKeys,
   ) {
-    const { RETENTION_DAYS: days } = settings;
+    const { RETENTION_DAYS: days, AUDIT_RETENTION_DAYS: auditDays } = settings;
     this.tasks = [
       { name: 'sweep-locks', everyMs: minuteMs, run: (stopping) => idempotency.sweep(stopping) },
       { name: 'sweep-keys', everyMs: minuteMs, run: (stopping) => sweepOnceKeys(postgres, stopping) },
@@ -53,6 +54,12 @@ export class Upkeep {
         name: 'drop-partitions',
         everyMs: hourMs,
         run: (stopping) => dropExpired(postgres, days, this.logger, stopping),
+      },
+      { name: 'make-audit-months', everyMs: hourMs, run: () => makeMonthsAhead(postgres) },
+      {
+        name: 'drop-audit-months',
+        everyMs: hourMs,
+        run: (stopping) => dropExpiredMonths(postgres, auditDays, this.logger, stopping),
       },
     ];
   }

@@ -1,6 +1,7 @@
 import { Body, Controller, Get, Post } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import type { z } from 'zod';
+import { AuditLog } from '../audit/audit-log.js';
 import { RequireSuperuser } from '../auth/auth.decorators.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { NotFoundProblem } from '../infra/http/problem.js';
@@ -45,7 +46,10 @@ export class EndpointsController {
   })
   async reset(@Body() body: unknown): Promise<void> {
     const { address } = checkInput(endpointResetInput, body);
-    if (!(await this.openEndpoints.close(address, 'operator')))
-      throw new NotFoundProblem('The circuit breaker of this address is not open.');
+    const wasOpen = await this.openEndpoints.close(address, 'operator', (query, { openedAt, reason, failures }) => {
+      const before = { openedAt, reason, failures };
+      return AuditLog.note(query, { action: 'endpoint.reset', subject: `endpoint/${address}`, before, after: null });
+    });
+    if (!wasOpen) throw new NotFoundProblem('The circuit breaker of this address is not open.');
   }
 }

@@ -1,5 +1,5 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
-import { Postgres } from '../infra/postgres/postgres.js';
+import { Postgres, type Query } from '../infra/postgres/postgres.js';
 import { SharedRuns } from '../infra/shared-runs.js';
 import { readBacklogs } from '../ledger/held-subscriptions.js';
 import {
@@ -7,6 +7,7 @@ import {
   closeEndpoint,
   openEndpoint,
   readOpenEndpoints,
+  type ClosedEndpoint,
   type OpenEndpoint,
 } from '../ledger/open-endpoints.js';
 import { OperationalEvents } from '../operational-events/operational-events.service.js';
@@ -87,14 +88,21 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy {
     if (isNew) this.events.report({ event: 'endpoint.opened', address, reason, failures });
   }
 
-  /** @returns whether it was open */
-  async close(address: string, by: 'probe' | 'operator'): Promise<boolean> {
+  /**
+   * @param also runs in the same transaction, if it was open
+   * @returns whether it was open
+   */
+  async close(
+    address: string,
+    by: 'probe' | 'operator',
+    also?: (query: Query, closed: ClosedEndpoint) => Promise<void>,
+  ): Promise<boolean> {
     // An endpoint that has asked for more time since the probe began stays open.
     const probeWithinMs = by === 'probe' ? probePauses.longestMs : Infinity;
-    const openMs = await closeEndpoint(this.postgres, address, probeWithinMs);
+    const closed = await closeEndpoint(this.postgres, address, probeWithinMs, also);
     await this.refresh();
-    if (openMs === undefined) return false;
-    this.events.report({ event: 'endpoint.closed', address, openMs: Math.round(openMs), by });
+    if (!closed) return false;
+    this.events.report({ event: 'endpoint.closed', address, openMs: Math.round(closed.openMs), by });
     return true;
   }
 

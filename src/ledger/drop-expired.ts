@@ -1,25 +1,17 @@
 import type { Logger } from '@nestjs/common';
 import type { QueryRunner } from 'typeorm';
+import { detach, tablesBeside, whileDropping, type Stage } from '../infra/postgres/detach-partitions.js';
 import { isLockTimeout } from '../infra/postgres/postgres-errors.js';
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { attachPartition, dayOfPartition, partitionsBetween, type Partition } from './partitions.js';
 
 const dayMs = 86_400_000;
-/** What still reads a partition, a backup for example, may go on for hours: the next round tries again. */
-const lockTimeout = '2s';
-/** The number is arbitrary; it only has to be the same in every process. */
+/** The number is arbitrary. */
 const dropping = 727_274;
-
-/** How far a partition is detached from its table. A process that dies may leave it at any stage. */
-type Stage = 'attached' | 'pending' | 'detached';
 
 /**
  * Drops the days past retention in which every delivery has ended. A day with an unfinished one is kept whole. Any
- * number of processes may call it; one does the work.
- *
- * Nobody waits for it: DROP of a partition needs the whole table for an instant, and behind a backup that reads it,
- * everything that accepts or delivers would wait for that instant. So each partition is first detached CONCURRENTLY,
- * which takes turns with nobody; the table that is left is nobody's but this function's, and is dropped.
+ * number of processes may call it; one does the work, and nobody waits for it.
  */
 export async function dropExpired(
   postgres: Postgres,
@@ -27,42 +19,22 @@ export async function dropExpired(
   logger: Logger,
   stopping: AbortSignal,
 ): Promise<void> {
-  const runner = postgres.upkeep.createQueryRunner();
-  try {
-    const [{ mine }] = (await runner.query(`SELECT pg_try_advisory_lock(${dropping}) AS mine`)) as [{ mine: boolean }];
-    if (!mine) return;
-    const [{ before }] = (await runner.query(`SELECT current_setting('lock_timeout') AS before`)) as [
-      { before: string },
-    ];
-    try {
-      await runner.query(`SET lock_timeout = '${lockTimeout}'`);
-      for (const [day, stages] of await expiredDays(runner, retentionDays)) {
-        const outcome = await dropDay(runner, day, stages, postgres.isEmbedded);
-        logger.log({ event: `ledger.day-${outcome}`, day: new Date(day).toISOString().slice(0, 10) });
-        // A table has one partition on its way out at a time.
-        if (outcome === 'in-use' || stopping.aborted) return;
-      }
-    } finally {
-      await runner.query(`SET lock_timeout = '${before}'`);
-      await runner.query(`SELECT pg_advisory_unlock(${dropping})`);
+  await whileDropping(postgres, dropping, async (runner) => {
+    for (const [day, stages] of await expiredDays(runner, retentionDays)) {
+      const outcome = await dropDay(runner, day, stages, postgres.isEmbedded);
+      logger.log({ event: `ledger.day-${outcome}`, day: new Date(day).toISOString().slice(0, 10) });
+      // A table has one partition on its way out at a time.
+      if (outcome === 'in-use' || stopping.aborted) return;
     }
-  } finally {
-    await runner.release();
-  }
+  });
 }
 
 /** The stages of the partitions of each day past retention, by name; the oldest day first. */
 async function expiredDays(runner: QueryRunner, retentionDays: number): Promise<[number, Map<string, Stage>][]> {
-  const rows = (await runner.query(
-    `SELECT c.relname AS name, (extract(epoch FROM now()) * 1000)::bigint AS now_ms,
-       CASE WHEN i.inhrelid IS NULL THEN 'detached' WHEN i.inhdetachpending THEN 'pending' ELSE 'attached' END AS stage
-     FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
-     WHERE c.relkind = 'r' AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'delivery'::regclass)`,
-  )) as { name: string; now_ms: string; stage: Stage }[];
   const days = new Map<number, Map<string, Stage>>();
-  for (const { name, now_ms, stage } of rows) {
+  for (const { name, stage, nowMs } of await tablesBeside('delivery', runner)) {
     const day = dayOfPartition(name);
-    if (day === undefined || day + dayMs >= Number(now_ms) - retentionDays * dayMs) continue;
+    if (day === undefined || day + dayMs >= nowMs - retentionDays * dayMs) continue;
     days.set(day, (days.get(day) ?? new Map<string, Stage>()).set(name, stage));
   }
   return [...days].sort(([a], [b]) => a - b);
@@ -87,13 +59,6 @@ async function dropDay(
     if (isLockTimeout(error)) return 'in-use';
     throw error;
   }
-}
-
-async function detach(runner: QueryRunner, { table, name }: Partition, stage: Stage, isEmbedded: boolean) {
-  if (stage === 'detached') return;
-  // Embedded there is nobody else.
-  const way = stage === 'pending' ? 'FINALIZE' : isEmbedded ? '' : 'CONCURRENTLY';
-  await runner.query(`ALTER TABLE ${table} DETACH PARTITION ${name} ${way}`);
 }
 
 /** An operator may have retried a delivery since the day was looked at: then it goes back where it was. */

@@ -1,4 +1,4 @@
-import type { Postgres } from '../infra/postgres/postgres.js';
+import type { Postgres, Query } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 
 /** An endpoint whose circuit breaker is open. */
@@ -69,20 +69,43 @@ const closeItem = statement(
   'close-endpoint',
   `DELETE FROM endpoint
    WHERE address = $address AND next_probe_at <= now() + LEAST($within_ms::float8, 1e12) * interval '1 ms'
-   RETURNING (extract(epoch FROM now() - opened_at) * 1000)::float8 AS open_ms`,
+   RETURNING opened_at, reason, failures, (extract(epoch FROM now() - opened_at) * 1000)::float8 AS open_ms`,
 );
+
+/** An endpoint that is open no more. */
+export interface ClosedEndpoint {
+  openedAt: Date;
+  reason: string;
+  failures: number;
+  /** Milliseconds. */
+  openMs: number;
+}
+
+interface ClosedRow {
+  opened_at: Date;
+  reason: string;
+  failures: number;
+  open_ms: number;
+}
 
 /**
  * @param probeWithinMs it stays open where its next probe is later than that
- * @returns for how many milliseconds it was open; undefined: it was not, or stays open
+ * @param also runs in the same transaction, if it was closed
+ * @returns undefined: it was not open, or stays open
  */
 export async function closeEndpoint(
   postgres: Postgres,
   address: string,
   probeWithinMs: number,
-): Promise<number | undefined> {
-  const [row] = await postgres.query<{ open_ms: number }>(closeItem, { address, within_ms: probeWithinMs });
-  return row?.open_ms;
+  also?: (query: Query, closed: ClosedEndpoint) => Promise<void>,
+): Promise<ClosedEndpoint | undefined> {
+  return postgres.transaction(async (query) => {
+    const [row] = await query<ClosedRow & Record<string, unknown>>(closeItem, { address, within_ms: probeWithinMs });
+    if (!row) return undefined;
+    const closed = { openedAt: row.opened_at, reason: row.reason, failures: row.failures, openMs: row.open_ms };
+    await also?.(query, closed);
+    return closed;
+  });
 }
 
 /** One of several processes that try gets it. */

@@ -1,8 +1,8 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
+import { changeState, type AlsoThen } from './change-state.js';
 import type { DeliveryKey } from './delivery.js';
 import { mayHaveTurn } from './line-up.js';
-import { dayOfId } from './partitions.js';
-import { onDay, perDay } from './per-day.js';
+import { perDay } from './per-day.js';
 import { stateOf } from './state-of.js';
 
 // A delivery that an operator retries is sent also when it has become too old: the operator wants it. One that is in
@@ -21,16 +21,19 @@ export const retryOne = perDay(
         CASE WHEN d.state IN ('waiting', 'held') THEN d.turn_nr ELSE ${mayHaveTurn} END END
     WHERE d.notification_id = $notification AND d.subscription_id = $subscription
       AND d.state IN ('waiting', 'held', 'failed', 'expired', 'cancelled', 'unknown')
-      AND NOT (d.state = 'held' AND d.held_for = 'order')`,
+      AND NOT (d.state = 'held' AND d.held_for = 'order')
+    RETURNING d.state, d.generation`,
 );
 
 /**
  * A delivery that waits is due now; one that ended without success starts a new series of attempts, with a new seal.
  */
-export async function retryNow(postgres: Postgres, key: DeliveryKey): Promise<'retried' | 'not-found' | 'delivered'> {
-  const values = { notification: key.notificationId, subscription: key.subscriptionId };
-  const changed = postgres.affected(retryOne(dayOfId(key.notificationId)), values);
-  if ((await onDay(changed, 0)) > 0) return 'retried';
+export async function retryNow(
+  postgres: Postgres,
+  key: DeliveryKey,
+  also?: AlsoThen,
+): Promise<'retried' | 'not-found' | 'delivered'> {
+  if (await changeState(postgres, key, retryOne, also)) return 'retried';
   const state = await stateOf(postgres, key);
   // Queued or being sent: what was asked for is about to happen. In line: it will, when it is its turn.
   return state === undefined ? 'not-found' : state === 'delivered' ? 'delivered' : 'retried';

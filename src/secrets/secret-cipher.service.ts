@@ -43,6 +43,17 @@ export class SecretCipher {
     return `${prefix}${id}:${bytes.toString('base64url')}`;
   }
 
+  /** Whether two texts that are stored in that place stand for the same secret. One that cannot be decrypted is another. */
+  isSame(one: string, other: string, place: string): boolean {
+    if (one === other) return true;
+    try {
+      return this.decrypt(one, place) === this.decrypt(other, place);
+    } catch (error) {
+      if (error instanceof UnreadableSecret) return false;
+      throw error;
+    }
+  }
+
   /** @throws {UnreadableSecret} */
   decrypt(stored: string, place: string): string {
     if (!stored.startsWith(prefix)) return stored;

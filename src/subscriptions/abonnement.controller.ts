@@ -4,7 +4,7 @@ import { changedCredentials, verbatim, type Credentials } from '../credentials/c
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Application } from '../auth/application.js';
-import { CurrentApplication } from '../auth/auth.decorators.js';
+import { Audited, CurrentApplication } from '../auth/auth.decorators.js';
 import { scopes } from '../auth/scopes.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { ChannelDirectory } from '../channels/channel-directory.service.js';
@@ -44,6 +44,7 @@ const signingSecret = z
     'Beyond the standard, where the server signs by default (SIGN_BY_DEFAULT): the secret that notificaties are signed with, shown this once.',
   );
 
+@Audited()
 @Controller(path)
 export class AbonnementController {
   constructor(

@@ -4,6 +4,7 @@ import { Catalogue } from '../catalogue/catalogue.service.js';
 import { ConflictProblem, NotFoundProblem } from '../infra/http/problem.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { SecretCipher } from '../secrets/secret-cipher.service.js';
+import { noteSigningKeys } from './note-signing-keys.js';
 import { addSigningKey, type AddedSigningKey, type NewSigningKey } from './add-signing-key.js';
 import {
   endSigningKeyLater,
@@ -49,7 +50,7 @@ export class SigningKeys {
    * @throws {ConflictProblem} when there are too many
    */
   create(subscriptionId: string, wish: NewSigningKey): Promise<AddedSigningKey> {
-    return this.change(subscriptionId, (manager, keys) => {
+    return this.change('signing-key-created', subscriptionId, (manager, keys) => {
       if (keys.filter(isCurrent).length >= mostCurrent) throw tooManyCurrent();
       return addSigningKey(manager, this.cipher, subscriptionId, wish);
     });
@@ -62,7 +63,7 @@ export class SigningKeys {
    * @throws {ConflictProblem} when the key was rotated before, or too many still sign that were
    */
   rotate(subscriptionId: string, keyId: string, { secret, graceSeconds }: Rotation): Promise<AddedSigningKey> {
-    return this.change(subscriptionId, async (manager, keys) => {
+    return this.change('signing-key-rotated', subscriptionId, async (manager, keys) => {
       const old = findOrFail(keys, keyId);
       if (!isCurrent(old)) throw rotatedBefore();
       if (graceSeconds === 0) await eraseSigningKey(manager, keyId);
@@ -77,7 +78,9 @@ export class SigningKeys {
    * @throws {NotFoundProblem}
    */
   async end(subscriptionId: string, keyId: string): Promise<void> {
-    await this.change(subscriptionId, (manager, keys) => eraseSigningKey(manager, findOrFail(keys, keyId).id));
+    await this.change('signing-key-ended', subscriptionId, (manager, keys) =>
+      eraseSigningKey(manager, findOrFail(keys, keyId).id),
+    );
   }
 
   /** Erases those whose grace is over. Until then they sign nothing, but lie in the database and in the memory of each process. */
@@ -87,8 +90,12 @@ export class SigningKeys {
     }
   }
 
-  /** @param work gets the keys as they are: no other change of the catalogue is under way */
+  /**
+   * @param done in the audit log
+   * @param work gets the keys as they are: no other change of the catalogue is under way
+   */
   private change<T>(
+    done: string,
     subscriptionId: string,
     work: (manager: EntityManager, keys: readonly ShownSigningKey[]) => Promise<T>,
   ): Promise<T> {
@@ -98,7 +105,10 @@ export class SigningKeys {
         [version, subscriptionId],
       );
       if (found === 0) throw new NotFoundProblem('There is no such abonnement.');
-      return work(manager, await findSigningKeys(manager, subscriptionId));
+      const before = await findSigningKeys(manager, subscriptionId);
+      const result = await work(manager, before);
+      await noteSigningKeys(manager, done, subscriptionId, before, await findSigningKeys(manager, subscriptionId));
+      return result;
     });
   }
 }

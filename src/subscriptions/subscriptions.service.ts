@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { IsNull, Not, type EntityManager } from 'typeorm';
 import type { Application } from '../auth/application.js';
+import { AuditLog } from '../audit/audit-log.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { ConflictProblem, NotFoundProblem, PermissionProblem } from '../infra/http/problem.js';
 import type { CredentialChanges } from '../credentials/credentials-io.js';
@@ -14,6 +15,8 @@ import { lookNow } from '../ledger/held-subscriptions.js';
 import { OperationalEvents } from '../operational-events/operational-events.service.js';
 import { SecretCipher, UnreadableSecret } from '../secrets/secret-cipher.service.js';
 import { addSigningKey } from './add-signing-key.js';
+import { noteSigningKeys } from './note-signing-keys.js';
+import { noteSubscription } from './note-subscription.js';
 import { eraseSigningKeysOf } from './signing-key-rows.js';
 import { SubscriptionDirectory } from './subscription-directory.service.js';
 import { SubscriptionEntity } from './subscription.entity.js';
@@ -82,7 +85,12 @@ export class SubscriptionsService {
     const stored = { ...input, ...this.secretsToStore(id, input) };
     const secret = await this.catalogue.change(async (manager, version) => {
       await manager.insert(SubscriptionEntity, { ...stored, id, ownerClientId, ordering: 'none', version });
-      return isSigned ? (await addSigningKey(manager, this.cipher, id, { scheme: 'v1' })).secret : undefined;
+      const after = await manager.findOneByOrFail(SubscriptionEntity, { id });
+      await noteSubscription(manager, this.cipher, 'created', null, after);
+      if (!isSigned) return undefined;
+      const added = await addSigningKey(manager, this.cipher, id, { scheme: 'v1' });
+      await noteSigningKeys(manager, 'signing-key-created', id, [], [added.key]);
+      return added.secret;
     });
     return { subscription: await this.get(id), secret };
   }
@@ -98,7 +106,7 @@ export class SubscriptionsService {
       ...this.secretsToStore(id, changes, entity.credentials),
       disabledAt: null,
     });
-    const before = await this.change(id, always, toChange, (manager) => withdrawEnding(manager, id));
+    const before = await this.change('changed', id, always, toChange, (manager) => withdrawEnding(manager, id));
     if (!before) throw notFound();
     if (isDisabled(before)) this.events.report({ event: 'subscription.enabled', subscriptionId: id });
     return this.get(id);
@@ -110,7 +118,7 @@ export class SubscriptionsService {
    * @throws {NotFoundProblem}
    */
   async set(id: string, settings: Partial<SubscriptionSettings>): Promise<Subscription> {
-    await this.change(id, always, settings, async (manager, version) => {
+    await this.change('changed', id, always, settings, async (manager, version) => {
       if (settings.ordering === 'none') await noteOrderEnding(manager, id, version);
       else if (settings.ordering) await withdrawOrderEnding(manager, id);
       // What is held for the rate it had goes on at the one that it has now.
@@ -125,13 +133,17 @@ export class SubscriptionsService {
    * @throws {ConflictProblem} when a part is to stay that cannot be decrypted here
    */
   async setCredentials(id: string, credentials: CredentialChanges): Promise<Subscription> {
-    await this.change(id, always, (entity) => this.secretsToStore(id, { credentials }, entity.credentials));
+    await this.change('credentials-changed', id, always, (entity) =>
+      this.secretsToStore(id, { credentials }, entity.credentials),
+    );
     return this.get(id);
   }
 
   /** @throws {NotFoundProblem} */
   async enable(id: string): Promise<Subscription> {
-    const before = await this.change(id, isDisabled, { disabledAt: null }, (manager) => withdrawEnding(manager, id));
+    const before = await this.change('enabled', id, isDisabled, { disabledAt: null }, (manager) =>
+      withdrawEnding(manager, id),
+    );
     if (before) this.events.report({ event: 'subscription.enabled', subscriptionId: id });
     return this.get(id);
   }
@@ -141,7 +153,7 @@ export class SubscriptionsService {
    * failed when it is enabled again is sent. Does nothing the second time: all open calls to a receiver may answer 410 together.
    */
   async disable(id: string): Promise<void> {
-    const before = await this.change(id, isEnabled, { disabledAt: new Date() }, (manager, version) =>
+    const before = await this.change('disabled', id, isEnabled, { disabledAt: new Date() }, (manager, version) =>
       noteEnding(manager, id, 'failed', version),
     );
     if (before) this.events.report({ event: 'subscription.disabled', subscriptionId: id });
@@ -152,7 +164,9 @@ export class SubscriptionsService {
    * @throws {NotFoundProblem}
    */
   async pause(id: string): Promise<Subscription> {
-    const before = await this.change(id, isRunning, { pausedAt: new Date() }, (manager) => lookNow(manager, id));
+    const before = await this.change('paused', id, isRunning, { pausedAt: new Date() }, (manager) =>
+      lookNow(manager, id),
+    );
     if (before) this.events.report({ event: 'subscription.paused', subscriptionId: id });
     return this.get(id);
   }
@@ -163,7 +177,7 @@ export class SubscriptionsService {
    * @throws {ConflictProblem} while what it held is being dropped
    */
   async resume(id: string): Promise<Subscription> {
-    const before = await this.change(id, isPaused, { pausedAt: null }, async (manager) => {
+    const before = await this.change('resumed', id, isPaused, { pausedAt: null }, async (manager) => {
       if (await isDropping(manager, id)) throw stillDropping();
       await lookNow(manager, id);
     });
@@ -188,6 +202,8 @@ export class SubscriptionsService {
         const paused = await manager.findOne(SubscriptionEntity, { where, lock: { mode: 'pessimistic_read' } });
         if (!paused) throw notPaused();
         await noteDrop(manager, id, newest);
+        const [action, subject] = ['subscription.held-dropped', `subscription/${id}`];
+        await AuditLog.note(manager, { action, subject, before: {}, after: { upToNotification: newest } });
       });
     return subscription;
   }
@@ -199,7 +215,7 @@ export class SubscriptionsService {
    */
   async remove(id: string): Promise<void> {
     const withoutSecrets = { deletedAt: new Date(), auth: '', credentials: null };
-    const before = await this.change(id, always, withoutSecrets, async (manager, version) => {
+    const before = await this.change('deleted', id, always, withoutSecrets, async (manager, version) => {
       await noteEnding(manager, id, 'cancelled', version);
       await eraseSigningKeysOf(manager, id);
     });
@@ -233,11 +249,13 @@ export class SubscriptionsService {
   }
 
   /**
+   * @param done in the audit log
    * @param isToChange whether it is changed, as it is now: no other change of the catalogue is under way
    * @param also runs in the same transaction, after the change
    * @returns what it was before; undefined: it does not exist, or was not to be changed
    */
   private async change(
+    done: string,
     id: string,
     isToChange: (subscription: SubscriptionEntity) => boolean,
     changes: Partial<SubscriptionEntity> | ((before: SubscriptionEntity) => Partial<SubscriptionEntity>),
@@ -250,6 +268,8 @@ export class SubscriptionsService {
         const changed = typeof changes === 'function' ? changes(before) : changes;
         await manager.update(SubscriptionEntity, { id }, { ...changed, version });
         await also?.(manager, version);
+        const after = await manager.findOneByOrFail(SubscriptionEntity, { id });
+        await noteSubscription(manager, this.cipher, done, before, after);
         return before;
       });
     } catch (error) {

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
+import { makeMonthsAhead } from '../../src/audit/months-kept.js';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { readSettings } from '../../src/config/settings.js';
 import { recoveryRules } from '../../src/dispatching/recovery-rules.js';
@@ -35,6 +36,7 @@ describe.each(stacks)('a paused subscription on the $name stack', (stack) => {
     postgres = await Postgres.open(readSettings(prepared.settings), [SubscriptionEntity]);
     await postgres.migrate();
     await new PartitionKeeper(postgres).makeAhead();
+    await makeMonthsAhead(postgres);
     catalogue = new Catalogue(postgres);
     subscriptions = new SubscriptionsService(
       catalogue,

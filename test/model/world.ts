@@ -3,6 +3,7 @@ import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import type { Postgres } from '../../src/infra/postgres/postgres.js';
 import { statement } from '../../src/infra/postgres/statement.js';
 import { cancel } from '../../src/ledger/cancel.js';
+import { makeMonthsAhead } from '../../src/audit/months-kept.js';
 import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
 import { retryNow } from '../../src/ledger/retry-now.js';
 import { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
@@ -76,6 +77,7 @@ export class World {
   ): Promise<World> {
     time.forget();
     await new PartitionKeeper(postgres).makeAhead();
+    await makeMonthsAhead(postgres);
     for (const table of [
       'delivery',
       'notification',

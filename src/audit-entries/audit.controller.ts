@@ -1,0 +1,31 @@
+import { Controller, Get, Query } from '@nestjs/common';
+import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { checkInput } from '../infra/http/check-input.js';
+import { AdminOperation } from '../openapi/admin-operation.js';
+import { auditPageOutput, pageToShow } from './audit-output.js';
+import { auditQuery } from './audit-query.js';
+import { EntryReader } from './entry-reader.service.js';
+
+@ApiTags('audit')
+@ApiBearerAuth()
+@RequireSuperuser()
+@Controller('admin/v1/audit')
+export class AuditController {
+  constructor(private readonly reader: EntryReader) {}
+
+  @Get()
+  @AdminOperation({
+    id: 'audit_list',
+    summary: 'Every change of the configuration, and what operators did with deliveries and endpoints; newest first.',
+    description:
+      'Publishing is no change. Entries cannot be changed or deleted; they are kept for AUDIT_RETENTION_DAYS.',
+    query: auditQuery,
+    status: 200,
+    answer: auditPageOutput,
+  })
+  async list(@Query() query: Record<string, string>): Promise<ReturnType<typeof pageToShow>> {
+    const { limit = 50, cursor, ...filter } = checkInput(auditQuery, query);
+    return pageToShow(await this.reader.list({ ...filter, after: cursor }, limit));
+  }
+}

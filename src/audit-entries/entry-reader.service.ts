@@ -1,0 +1,86 @@
+import { Injectable } from '@nestjs/common';
+import { Postgres } from '../infra/postgres/postgres.js';
+import { valuesOf, type Statement, type Values } from '../infra/postgres/statement.js';
+import { microsecondsAsTime } from './entry-cursor.js';
+import { needsRange, page, rangeEnd, type EntryFilter, type EntryKey } from './find-entries.js';
+
+/** One change. */
+export interface Entry {
+  key: EntryKey;
+  at: Date;
+  /** Null: Heraut itself. So are the next two. */
+  client: string | null;
+  address: string | null;
+  requestId: string | null;
+  action: string;
+  subject: string;
+  before: Record<string, unknown> | null;
+  after: Record<string, unknown> | null;
+  changedSecrets: string[];
+}
+
+export interface EntryPage {
+  entries: Entry[];
+  /** Where the list goes on; undefined at its end. */
+  next: EntryKey | undefined;
+}
+
+interface KeyRow {
+  at_us: string;
+  nr: string;
+}
+
+interface EntryRow extends KeyRow {
+  at: Date;
+  client: string | null;
+  address: string | null;
+  request_id: string | null;
+  action: string;
+  subject: string;
+  before: Entry['before'];
+  after: Entry['after'];
+  changed_secrets: string[];
+}
+
+/** Reads the audit log for people. Through TypeORM's pool, so that it uses no connection of the hot path. */
+@Injectable()
+export class EntryReader {
+  constructor(private readonly postgres: Postgres) {}
+
+  /**
+   * Newest first. A page may be short, or empty, although `next` says that the list goes on: then a limited range was searched,
+   * which contained no more of them.
+   * @param rangeRows entries that one call searches where no index serves the whole filter
+   */
+  async list(filter: EntryFilter, limit: number, rangeRows = 10_000): Promise<EntryPage> {
+    const end = needsRange(filter) ? await this.endOfRange(filter, rangeRows) : undefined;
+    // One more than asked for tells whether the list goes on.
+    const rows = await this.run<EntryRow>(page(filter, limit + 1, end));
+    const entries = rows.slice(0, limit).map(toEntry);
+    return { entries, next: rows.length > limit ? entries.at(-1)?.key : end };
+  }
+
+  private async endOfRange(filter: EntryFilter, rangeRows: number): Promise<EntryKey | undefined> {
+    const [row] = await this.run<KeyRow>(rangeEnd(filter, rangeRows));
+    return row && keyOf(row);
+  }
+
+  private run<R>([statement, values]: [Statement, Values]): Promise<R[]> {
+    return this.postgres.dataSource.query<R[]>(statement.text, valuesOf(statement, values));
+  }
+}
+
+const keyOf = ({ at_us, nr }: KeyRow): EntryKey => ({ at: microsecondsAsTime(BigInt(at_us)), nr });
+
+const toEntry = (row: EntryRow): Entry => ({
+  key: keyOf(row),
+  at: row.at,
+  client: row.client,
+  address: row.address,
+  requestId: row.request_id,
+  action: row.action,
+  subject: row.subject,
+  before: row.before,
+  after: row.after,
+  changedSecrets: row.changed_secrets,
+});

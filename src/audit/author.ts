@@ -1,0 +1,28 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+
+/** The sender of the request that is being carried out. */
+export interface Author {
+  /** Client id of its application. */
+  client: string;
+  /** IP address that it came from, as far as proxies are trusted. */
+  address: string;
+  requestId: string;
+}
+
+const authors = new AsyncLocalStorage<Author>();
+let requestsUnderWay = 0;
+
+/** Runs `work` for a request: whatever it changes is noted as this author's. */
+export async function actingFor<T>(author: Author, work: () => Promise<T>): Promise<T> {
+  requestsUnderWay++;
+  try {
+    return await authors.run(author, work);
+  } finally {
+    // Before Node 24 each promise of the process costs more for as long as this is switched on. Publishing uses none of it, and
+    // changes are rare; the next one switches it on again.
+    if (--requestsUnderWay === 0) authors.disable();
+  }
+}
+
+/** Undefined where no request is being carried out: then Heraut itself acts. */
+export const currentAuthor = (): Author | undefined => authors.getStore();

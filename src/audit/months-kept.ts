@@ -1,0 +1,63 @@
+import type { Logger } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { detach, tablesBeside, whileDropping } from '../infra/postgres/detach-partitions.js';
+import { isLockTimeout } from '../infra/postgres/postgres-errors.js';
+import type { Postgres } from '../infra/postgres/postgres.js';
+import { createMonth, endOfMonth, monthsBetween, type Month } from './months.js';
+
+const dayMs = 86_400_000;
+/** Without the partition of the month nothing could be changed: a month ahead, for a dispatcher that is down over a holiday. */
+const daysAhead = 31;
+/** A clock of Postgres that is set back at the beginning of a month. */
+const daysBehind = 1;
+/** The numbers are arbitrary; they only have to be the same in every process. */
+const making = 727_275;
+const dropping = 727_276;
+
+/** Makes the partitions of this month and the next one. Must have run before anything is changed. Any number of processes may. */
+export async function makeMonthsAhead(postgres: Postgres): Promise<void> {
+  const { dataSource, upkeep } = postgres;
+  if ((await missingMonths(dataSource)).length === 0) return;
+  await upkeep.transaction(async (manager) => {
+    // Processes that start together wait for each other.
+    await manager.query(`SELECT pg_advisory_xact_lock(${making})`);
+    // To attach one waits for nobody but a process that changes the partitions; there is a month to try again.
+    await manager.query("SET LOCAL lock_timeout = '2s'");
+    for (const month of await missingMonths(manager)) await manager.query(createMonth(month));
+  });
+}
+
+async function missingMonths(database: Pick<EntityManager, 'query'>): Promise<Month[]> {
+  const [found] = (await database.query(
+    `SELECT (extract(epoch FROM now()) * 1000)::bigint AS now_ms,
+       array(SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = 'audit_entry'::regclass) AS names`,
+  )) as [{ now_ms: string; names: string[] }];
+  const now = Number(found.now_ms);
+  const wanted = monthsBetween(now - daysBehind * dayMs, now + daysAhead * dayMs);
+  return wanted.filter(({ name }) => !found.names.includes(name));
+}
+
+/** Drops the months that ended before the retention. Any number of processes may call it; one does the work. */
+export async function dropExpiredMonths(
+  postgres: Postgres,
+  retentionDays: number,
+  logger: Logger,
+  stopping: AbortSignal,
+): Promise<void> {
+  await whileDropping(postgres, dropping, async (runner) => {
+    const tables = await tablesBeside('audit_entry', runner);
+    const expired = tables.filter(({ name, nowMs }) => (endOfMonth(name) ?? Infinity) < nowMs - retentionDays * dayMs);
+    for (const { name, stage } of expired.toSorted((one, other) => (one.name < other.name ? -1 : 1))) {
+      if (stopping.aborted) return;
+      try {
+        await detach(runner, { table: 'audit_entry', name }, stage, postgres.isEmbedded);
+        await runner.query(`DROP TABLE ${name}`);
+      } catch (error) {
+        if (!isLockTimeout(error)) throw error;
+        logger.log({ event: 'audit.month-in-use', partition: name });
+        return; // a table has one partition on its way out at a time
+      }
+      logger.log({ event: 'audit.month-dropped', partition: name });
+    }
+  });
+}

@@ -1,0 +1,33 @@
+/** The partition of the audit log for one month, by UTC. */
+export interface Month {
+  name: string;
+  /** ISO 8601: its first moment, and that of the next month. */
+  from: string;
+  to: string;
+}
+
+/** The months from the one of `fromMs` to the one of `toMs`, both included. */
+export function monthsBetween(fromMs: number, toMs: number): Month[] {
+  const months: Month[] = [];
+  for (let start = startOfMonth(fromMs); start <= toMs; start = startOfMonth(start, 1)) {
+    const [from, to] = [new Date(start).toISOString(), new Date(startOfMonth(start, 1)).toISOString()];
+    months.push({ name: `audit_entry_${from.slice(0, 7).replace('-', '')}`, from, to });
+  }
+  return months;
+}
+
+const startOfMonth = (ms: number, later = 0): number =>
+  Date.UTC(new Date(ms).getUTCFullYear(), new Date(ms).getUTCMonth() + later);
+
+/** The first moment after the month of a partition, in milliseconds since 1970; undefined for a table that is none. */
+export function endOfMonth(name: string): number | undefined {
+  const stamp = /^audit_entry_(\d{4})(\d\d)$/.exec(name);
+  return stamp ? Date.UTC(Number(stamp[1]), Number(stamp[2])) : undefined;
+}
+
+/** Attached after it is made, as the partitions of the ledger are. A trigger for TRUNCATE is not inherited, one for rows is. */
+export const createMonth = ({ name, from, to }: Month): string =>
+  `CREATE TABLE ${name} (LIKE audit_entry INCLUDING DEFAULTS);
+   CREATE TRIGGER no_truncate BEFORE TRUNCATE ON ${name}
+     FOR EACH STATEMENT EXECUTE FUNCTION refuse_to_change_audit_entry();
+   ALTER TABLE audit_entry ATTACH PARTITION ${name} FOR VALUES FROM ('${from}') TO ('${to}')`;

@@ -1,0 +1,34 @@
+import type { CallHandler, ExecutionContext, NestInterceptor } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { randomUUID } from 'node:crypto';
+import { from, lastValueFrom, type Observable } from 'rxjs';
+import { actingFor, type Author } from '../audit/author.js';
+import { callerOf } from './authorization.guard.js';
+
+const readingMethods = new Set(['GET', 'HEAD']);
+/** Visible ASCII, as proxies and tracing systems write it. */
+const requestIdPattern = /^[!-~]{1,128}$/;
+/** An IP address with a port and more; behind a proxy it may be any text. */
+const maxAddressLength = 64;
+
+/** What a request changes is noted in the audit log as its caller's. The answer has the `X-Request-Id` of the entry. */
+export class AuthorInterceptor implements NestInterceptor {
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    const http = context.switchToHttp();
+    const request = http.getRequest<FastifyRequest>();
+    if (readingMethods.has(request.method)) return next.handle();
+    const author = authorOf(request);
+    void http.getResponse<FastifyReply>().header('x-request-id', author.requestId);
+    return from(actingFor(author, () => lastValueFrom(next.handle(), { defaultValue: undefined })));
+  }
+}
+
+function authorOf(request: FastifyRequest): Author {
+  const asked = request.headers['x-request-id'];
+  return {
+    client: callerOf(request).clientId,
+    // The forwarded one behind a proxy (TRUST_FORWARDED_HEADERS).
+    address: request.ip.slice(0, maxAddressLength),
+    requestId: typeof asked === 'string' && requestIdPattern.test(asked) ? asked : randomUUID(),
+  };
+}

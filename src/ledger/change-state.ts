@@ -1,0 +1,41 @@
+import type { Postgres, Query } from '../infra/postgres/postgres.js';
+import type { DeliveryKey, DeliveryState } from './delivery.js';
+import { dayOfId } from './partitions.js';
+import { onDay, perDay, type StatementOfDay } from './per-day.js';
+
+export const lockState = perDay(
+  'lock-state-of',
+  (of) =>
+    `SELECT state, generation FROM ${of('delivery')}
+     WHERE notification_id = $notification AND subscription_id = $subscription FOR UPDATE`,
+);
+
+export interface StateInLedger extends Record<string, unknown> {
+  state: DeliveryState;
+  generation: number;
+}
+
+/** Runs in the transaction that changes the state of a delivery, after it did. */
+export type AlsoThen = (query: Query, before: StateInLedger, after: StateInLedger) => Promise<void>;
+
+/**
+ * What an operator does with one delivery.
+ * @param change returns the new state and generation; nothing where the delivery is in none that is to be changed
+ * @returns whether it was changed
+ */
+export async function changeState(
+  postgres: Postgres,
+  { notificationId, subscriptionId }: DeliveryKey,
+  change: StatementOfDay,
+  also?: AlsoThen,
+): Promise<boolean> {
+  const day = dayOfId(notificationId);
+  const values = { notification: notificationId, subscription: subscriptionId };
+  const changed = postgres.transaction(async (query) => {
+    const [before] = await query<StateInLedger>(lockState(day), values);
+    const [after] = await query<StateInLedger>(change(day), values);
+    if (before && after) await also?.(query, before, after);
+    return after !== undefined;
+  });
+  return onDay(changed, false);
+}

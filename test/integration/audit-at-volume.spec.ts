@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { makeMonthsAhead } from '../../src/audit/months-kept.js';
+import { createMonth, monthsBetween } from '../../src/audit/months.js';
+import { page, rangeEnd, type EntryFilter } from '../../src/audit-entries/find-entries.js';
+import { readSettings } from '../../src/config/settings.js';
+import { Postgres } from '../../src/infra/postgres/postgres.js';
+import { valuesOf, type Statement, type Values } from '../../src/infra/postgres/statement.js';
+import { createDatabase, type TestDatabase } from '../support/database.js';
+
+const dayMs = 86_400_000;
+/** Over a year. */
+const entries = 60_000;
+/** A page of twenty entries, and what leads there in each month that may have some. Whoever walks the log reads thousands. */
+const mostPages = 150;
+const limit = 20;
+
+interface Explained {
+  'QUERY PLAN': [{ Plan: { 'Shared Hit Blocks': number; 'Shared Read Blocks': number } }];
+}
+
+describe('with years in the audit log, each page costs what it lists:', () => {
+  let database: TestDatabase;
+  let client: pg.Client;
+  const at = new Date(Date.now() - 200 * dayMs).toISOString();
+
+  beforeAll(async () => {
+    database = await createDatabase();
+    const postgres = await Postgres.open(readSettings({ DATABASE_URL: database.url }), []);
+    await postgres.migrate();
+    await makeMonthsAhead(postgres);
+    await postgres.close();
+    client = new pg.Client({ connectionString: database.url });
+    await client.connect();
+    for (const month of monthsBetween(Date.now() - 400 * dayMs, Date.now()))
+      await client.query(`${createMonth(month)}`).catch(alreadyThere);
+    // Half of it by one client, half of it one action, and each of a few subjects a hundred times.
+    await client.query(
+      `INSERT INTO audit_entry (at, client, action, subject, before, after, changed_secrets)
+       SELECT now() - n * interval '8 minutes', CASE WHEN n % 2 = 0 THEN 'busy' ELSE 'client-' || n % 1000 END,
+         CASE WHEN n % 2 = 1 THEN 'usual' ELSE 'action-' || n % 100 END,
+         'thing/' || n / 100, '{"a": 1}', '{"a": 2}', '{}'
+       FROM generate_series(1, ${entries}) AS n`,
+    );
+    await client.query('ANALYZE audit_entry');
+  });
+  afterAll(async () => {
+    await client.end();
+    await database.drop();
+  });
+
+  async function pagesOf([statement, values]: [Statement, Values]): Promise<number> {
+    const text = `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${statement.text}`;
+    const { rows } = await client.query<Explained>(text, valuesOf(statement, values));
+    const { Plan: plan } = rows[0]!['QUERY PLAN'][0];
+    return plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
+  }
+
+  const middle = { at: at.replace('Z', '000Z'), nr: '1' };
+  const filters: [string, EntryFilter][] = [
+    ['all', {}],
+    ['all, from the middle on', { after: middle }],
+    ['of a busy client', { client: 'busy' }],
+    ['of a client that has changed little', { client: 'client-7' }],
+    ['of a client that there is not', { client: 'nobody' }],
+    ['of a client, from the middle on', { client: 'busy', after: middle }],
+    ['of a usual action', { action: 'usual' }],
+    ['of an action that is rare', { action: 'action-42' }],
+    ['of an action that there is not', { action: 'nothing' }],
+    ['of a subject', { subject: 'thing/7' }],
+    ['of a subject that there is not', { subject: 'thing/none' }],
+    ['of a time', { from: at, to: new Date(Date.parse(at) + dayMs).toISOString() }],
+    ['up to a time', { to: at }],
+    ['of a client up to a time', { client: 'busy', to: at }],
+    ['of an action from a time on', { action: 'nothing', from: at }],
+  ];
+
+  it.each(filters)('%s', async (_, filter) => {
+    expect(await pagesOf(page(filter, limit))).toBeLessThan(mostPages);
+  });
+
+  it.each<[string, EntryFilter]>([
+    ['a busy client has never done the usual action', { client: 'busy', action: 'usual' }],
+    ['a client and a subject', { client: 'busy', subject: 'thing/7' }],
+    ['a client, a subject and an action', { client: 'busy', subject: 'thing/7', action: 'usual' }],
+  ])('two filters search a limited range: %s', async (_, filter) => {
+    const range = rangeEnd(filter, 500);
+    expect(await pagesOf(range)).toBeLessThan(mostPages);
+    const { rows } = await client.query<{ at: string; nr: string }>(
+      range[0].text.replace('(extract(epoch FROM at) * 1000000)::bigint AS at_us', 'at::text'),
+      valuesOf(...range),
+    );
+    // A hundred entries are all of a subject.
+    expect(rows).toHaveLength(filter.subject ? 0 : 1);
+    const most = mostPages + 2 * 500;
+    expect(await pagesOf(page(filter, limit, rows[0]))).toBeLessThan(most);
+  });
+
+  it.each([
+    ['audit_entry_client', { client: 'nobody' }],
+    ['audit_entry_action', { action: 'nothing' }],
+    ['audit_entry_subject', { subject: 'thing/none' }],
+  ])('without the index %s a page looks at many more', async (index, filter) => {
+    await client.query('BEGIN');
+    await client.query(`DROP INDEX ${index}`);
+    expect(await pagesOf(page(filter, limit))).toBeGreaterThan(4 * mostPages);
+    await client.query('ROLLBACK');
+  });
+});
+
+function alreadyThere(error: { code?: string }): void {
+  if (error.code !== '42P07') throw error as Error;
+}
