@@ -24,6 +24,7 @@ export class ProtectSecrets1763625600004 implements MigrationInterface {
       ALTER TABLE subscription ADD COLUMN credentials text;
 
       CREATE INDEX application_secret_key ON application (secret_key_of(secret), id);
+      CREATE INDEX signing_key_secret_key ON signing_key (secret_key_of(secret), id);
       CREATE INDEX subscription_auth_key ON subscription (secret_key_of(auth), id);
       CREATE INDEX subscription_credentials_key ON subscription (secret_key_of(credentials), id) WHERE credentials IS NOT NULL;
     `);
@@ -31,7 +32,7 @@ export class ProtectSecrets1763625600004 implements MigrationInterface {
 
   async down(queryRunner: QueryRunner): Promise<void> {
     await queryRunner.query(`
-      DROP INDEX subscription_auth_key, application_secret_key;
+      DROP INDEX signing_key_secret_key, subscription_auth_key, application_secret_key;
       ALTER TABLE subscription DROP COLUMN credentials;
       DROP FUNCTION secret_key_of;
     `);

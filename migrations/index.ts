@@ -1,6 +1,7 @@
 import { CreateCatalogue1763625600000 } from './1763625600000-create-catalogue.js';
 import { CreateLedger1763625600001 } from './1763625600001-create-ledger.js';
 import { CreateMoment1763625600002 } from './1763625600002-create-moment.js';
+import { CreateSigningKeys1763625600003 } from './1763625600003-create-signing-keys.js';
 import { ProtectSecrets1763625600004 } from './1763625600004-protect-secrets.js';
 
 /** In the order they run. Plain SQL; a released one is never edited. */
@@ -8,5 +9,6 @@ export const migrations = [
   CreateCatalogue1763625600000,
   CreateLedger1763625600001,
   CreateMoment1763625600002,
+  CreateSigningKeys1763625600003,
   ProtectSecrets1763625600004,
 ];

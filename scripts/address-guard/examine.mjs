@@ -113,8 +113,8 @@ export async function examine(program) {
     const { verbatim: credentials } = program;
     const authorizations = new program.Authorizations(outbound, program.systemClock);
     if (way === 'probe') {
-      const probe = new program.CallbackProbe({ settings }, outbound, authorizations);
-      return prove(probe, { callbackUrl: url, auth: 'Bearer x', credentials, isUrlNew: true });
+      const probe = new program.CallbackProbe({ settings }, outbound, authorizations, program.systemClock);
+      return prove(probe, { callbackUrl: url, auth: 'Bearer x', credentials, isUrlNew: true, signingKeys: [] });
     }
     if (way === 'token endpoint') return void (await authorizations.of({ auth: '', credentials: tokenOf(url) }));
     if (way === 'documentation link') {

@@ -167,6 +167,34 @@ describe('settings', () => {
       expect(`${name}: ${setting.description ?? ''}`).toMatch(/^[A-Z_0-9]+: .{15,}[.?]$/);
     }
   });
+
+  it.each([
+    ['ADMIN_PORT', { PORT: '9000', ADMIN_PORT: '9000' }],
+    ['ALLOWED_HOSTS', { ALLOWED_HOSTS: 'https://nrc.example.org' }],
+    ['ALLOWED_HOSTS', { ALLOWED_HOSTS: 'nrc.example.org/path' }],
+    ['ALLOWED_HOSTS', { ALLOWED_HOSTS: '*' }],
+    ['ALLOWED_HOSTS', { ALLOWED_HOSTS: '*.*.example.org' }],
+    ['CORS_ALLOWED_ORIGINS', { CORS_ALLOWED_ORIGINS: 'app.example.org' }],
+    ['CORS_ALLOWED_ORIGINS', { CORS_ALLOWED_ORIGINS: 'https://app.example.org/' }],
+    ['CORS_ALLOWED_ORIGINS', { CORS_ALLOWED_ORIGINS: 'null' }],
+  ])('refuse %s where it would let in more or less than it seems to: %j', (name, settings) => {
+    expect(() => readSettings(settings)).toThrow(name);
+  });
+
+  it('take hosts and origins as they are written', () => {
+    expect(
+      readSettings({
+        ADMIN_PORT: '0',
+        PORT: '0',
+        ALLOWED_HOSTS: 'nrc.example.org, nrc.example.org:8443,*.intern.example,[::1]:8000,10.0.0.1',
+        CORS_ALLOWED_ORIGINS: 'https://app.example.org, http://127.0.0.1:5173',
+      }),
+    ).toMatchObject({
+      ADMIN_PORT: 0,
+      ALLOWED_HOSTS: ['nrc.example.org', 'nrc.example.org:8443', '*.intern.example', '[::1]:8000', '10.0.0.1'],
+      CORS_ALLOWED_ORIGINS: ['https://app.example.org', 'http://127.0.0.1:5173'],
+    });
+  });
 });
 
 function refusal(environment: Record<string, string>): string {

@@ -114,7 +114,7 @@ export const settingsSchema = z
     REFUSALS_PER_MINUTE: wholeNumber(1, 1_000_000)
       .default(100)
       .describe(
-        'Requests refused with 403 in one minute, for one address and for one application, after which further ones are answered 429 with `Retry-After`. Other requests are never limited. Counted by all processes together with `REDIS_URL`, otherwise by each.',
+        'Requests refused for their token or its scope (403) in one minute, for one address and for one application, after which further ones are answered 429 with `Retry-After`. Other requests are not limited. Counted by all processes together with `REDIS_URL`, otherwise by each.',
       ),
 
     NOTIFICATION_REQUESTS_TIMEOUT: z.coerce
@@ -149,6 +149,12 @@ export const settingsSchema = z
       .stringbool()
       .default(true)
       .describe('Whether registering a callback demands that it answers 401 or 403 to a call without `Authorization`.'),
+    SIGN_BY_DEFAULT: z
+      .stringbool()
+      .default(false)
+      .describe(
+        'Whether a new abonnement gets a signing key (`v1`) at once. Its secret is in the header `Signing-Secret` of the 201. Every other subscription is signed once it is given a key.',
+      ),
     CALLBACK_NETWORKS: z
       .enum(['any', 'public'])
       .optional()

@@ -46,11 +46,12 @@ export class AttemptReporter implements OnModuleDestroy {
     clearInterval(this.sweep);
   }
 
-  /** Before the call. */
-  started(delivery: Delivery, number: number, timeoutMs: number): void {
+  /** Before the call. @returns when that is: milliseconds since 1970, by the ledger's clock */
+  started(delivery: Delivery, number: number, timeoutMs: number): number {
     const call = { startedAt: this.heartbeat.ledgerNow(), timeoutMs };
     if (number === 1) this.young.set(delivery, call);
     else this.show(delivery, number, call);
+    return call.startedAt;
   }
 
   /** After the call, and what it came to. */

@@ -66,7 +66,7 @@ async function play(guarantee: DeliveryGuarantee): Promise<{ frames: string[]; s
     abandonAll = () => {};
     close = () => Promise.resolve();
   }
-  const subscription = {
+  const subscription: Partial<Subscription> = {
     callbackUrl: 'http://receiver/',
     auth: '',
     credentials: verbatim,
@@ -76,6 +76,7 @@ async function play(guarantee: DeliveryGuarantee): Promise<{ frames: string[]; s
     timeoutSeconds: null,
     maxConcurrency: null,
     ratePerSecond: null,
+    signingKeys: [],
   };
   const heartbeat = { processId: 'process', ledgerNow: () => Date.now() } as unknown as Heartbeat;
   const reporter = new AttemptReporter(new InProcessAttemptStates(), heartbeat, config);

@@ -3,7 +3,7 @@ import type { CallFacts, WebhookResponse } from './webhook-client.js';
 
 const noFacts: CallFacts = { durationMs: 0, connectMs: null, firstByteMs: null, address: null };
 
-/** Its credentials cannot be right: that counts as an attempt, and says nothing of the endpoint. */
+/** Its credentials, or a signing key, cannot be right: that counts as an attempt, and says nothing of the endpoint. */
 export const notCalled = (reason: string): WebhookResponse => ({
   kind: 'unanswered',
   reason,

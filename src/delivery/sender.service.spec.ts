@@ -4,6 +4,7 @@ import type { Authorizations } from '../credentials/authorizations.service.js';
 import { credentialsOf, noParts, verbatim, type NamedIdentity } from '../credentials/credentials.js';
 import type { Unavailable } from '../credentials/unavailable.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
+import { SigningKey } from '../signing/signing-key.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import { AttemptReporter } from './attempt-reporter.service.js';
 import type { AttemptStates } from './attempt-states.js';
@@ -14,13 +15,21 @@ import { answered } from '../../test/support/responses.js';
 
 const config = { settings: readSettings({}) };
 const delivery = newDelivery({ generation: 2, attempts: 1, failures: 1, body: Buffer.from('{}') });
-const plain = { callbackUrl: 'http://receiver/', auth: 'Bearer x', credentials: verbatim, unreadable: null };
+/** By the ledger's clock. */
+const now = 1735689600_000;
+const plain = {
+  callbackUrl: 'http://receiver/',
+  auth: 'Bearer x',
+  credentials: verbatim,
+  signingKeys: [],
+  unreadable: null,
+};
 
 describe('a call to a receiver', () => {
   const requests: WebhookRequest[] = [];
   const kept: number[] = [];
   const refused: string[] = [];
-  const heartbeat = { ledgerNow: () => 0 } as unknown as Heartbeat;
+  const heartbeat = { ledgerNow: () => now } as unknown as Heartbeat;
   const states = { put: (_key: unknown, _state: unknown, keepMs: number) => void kept.push(keepMs) };
   const reporter = new AttemptReporter(states as unknown as AttemptStates, heartbeat, config);
   reporter.onModuleDestroy();
@@ -107,6 +116,52 @@ describe('a call to a receiver', () => {
       reason: 'the client certificate ended at 2020-01-01T00:00:00.000Z',
       isOurs: true,
     });
+  });
+
+  const secret = 'whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=';
+  const key = (given: string, endsAt: number | null = null) => new SigningKey('id', 'v1', given, endsAt);
+  const unsigned = {
+    'content-type': 'application/json',
+    accept: '*/*',
+    'user-agent': expect.stringMatching(/^Heraut\//),
+    authorization: 'Bearer x',
+    'webhook-id': delivery.notificationId,
+    'webhook-attempt': '2',
+  };
+
+  it('is not signed without a key, or when the last one has ended', async () => {
+    for (const signingKeys of [[], [key(secret, now)]]) await send({ signingKeys });
+    expect(requests.map(({ headers }) => headers)).toEqual([unsigned, unsigned]);
+  });
+
+  it('is signed beside its authorization, as of the time when it begins', async () => {
+    await send({ signingKeys: [key(secret), key(`whsec_${'/'.repeat(32)}`, now + 1)] });
+    expect(requests[0]?.headers).toEqual({
+      ...unsigned,
+      'webhook-timestamp': String(now / 1000),
+      'webhook-signature': expect.stringMatching(/^v1,\S{44} v1,\S{44}$/),
+    });
+  });
+
+  it('is signed whatever else it carries, and nothing of that in place of the signature', async () => {
+    authorization = 'Bearer fresh';
+    const headers = { 'webhook-signature': 'forged', 'webhook-timestamp': '0' };
+    await send({ signingKeys: [key(secret)], credentials: credentialsOf({ ...noParts, headers }) });
+    expect(requests[0]?.headers).toMatchObject({
+      authorization,
+      'webhook-timestamp': String(now / 1000),
+      'webhook-signature': expect.stringMatching(/^v1,\S{44}$/),
+    });
+  });
+
+  it('is not made where a key cannot be used, and says so', async () => {
+    expect(await send({ signingKeys: [key('whsec_broken')] })).toMatchObject({
+      kind: 'unanswered',
+      reason: expect.stringContaining('cannot be signed'),
+      wasSent: false,
+      isOurs: true,
+    });
+    expect(requests).toEqual([]);
   });
 
   it('is not made where its secrets cannot be decrypted', async () => {

@@ -3,6 +3,7 @@ import { Config } from '../config/config.module.js';
 import { Authorizations } from '../credentials/authorizations.service.js';
 import { verbatim } from '../credentials/credentials.js';
 import type { Unavailable } from '../credentials/unavailable.js';
+import { signatureHeaders } from '../signing/signature-headers.js';
 import { callTimeoutMs } from '../subscriptions/call-timeout.js';
 import type { DeliveryGuarantee, Subscription } from '../subscriptions/subscription.js';
 import { AttemptReporter } from './attempt-reporter.service.js';
@@ -25,7 +26,7 @@ export class Sender {
   send(delivery: Loaded, subscription: Subscription, guarantee: DeliveryGuarantee): Promise<WebhookResponse> {
     const number = delivery.attempts + 1;
     const timeoutMs = callTimeoutMs(subscription, this.config.settings);
-    this.reporter.started(delivery, number, timeoutMs);
+    const startedAt = this.reporter.started(delivery, number, timeoutMs);
     const request: WebhookRequest = {
       url: subscription.callbackUrl,
       headers: {
@@ -41,11 +42,11 @@ export class Sender {
       mayRepeat: guarantee === 'at-least-once',
     };
     const isPlain = subscription.credentials === verbatim && subscription.unreadable === null;
-    return isPlain ? this.webhooks.post(request) : this.sendWith(subscription, request);
+    return isPlain ? this.post(subscription, request, startedAt) : this.sendWith(subscription, request, startedAt);
   }
 
   /** With more than its `auth`: an authorization that has to be made first, a certificate, which may have ended, or own headers. */
-  private async sendWith(subscription: Subscription, request: WebhookRequest): Promise<WebhookResponse> {
+  private async sendWith(subscription: Subscription, request: WebhookRequest, at: number): Promise<WebhookResponse> {
     const { unreadable, credentials } = subscription;
     const { tls, headers } = credentials;
     if (unreadable !== null) return unreadableFor(unreadable);
@@ -56,16 +57,31 @@ export class Sender {
     const authorization = await within(request.timeoutMs, this.authorizations.of(subscription));
     if (typeof authorization !== 'string')
       return authorization.isRefused ? notCalled(authorization.reason) : postponedFor(authorization);
-    const response = await this.webhooks.post({
+    const tookMs = performance.now() - startedAt;
+    const authorized = {
       ...request,
       headers: { ...headers, ...request.headers, authorization },
       tls,
       // Both together take no longer than the call may: the lease of the delivery counts on that.
-      timeoutMs: Math.max(request.timeoutMs - (performance.now() - startedAt), 1),
-    });
+      timeoutMs: Math.max(request.timeoutMs - tookMs, 1),
+    };
+    const response = await this.post(subscription, authorized, at + tookMs);
     if (response.kind === 'answered' && response.status === 401)
       this.authorizations.refused(subscription, authorization);
     return response;
+  }
+
+  /** Signed where its subscription has keys. `at`: milliseconds since 1970, by the ledger's clock. */
+  private post({ signingKeys }: Subscription, request: WebhookRequest, at: number): Promise<WebhookResponse> {
+    if (signingKeys.length > 0) {
+      const { headers, body } = request;
+      try {
+        Object.assign(headers, signatureHeaders(signingKeys, { id: headers['webhook-id']!, at, body }));
+      } catch (error) {
+        return Promise.resolve(notCalled(`it cannot be signed, make another key: ${(error as Error).message}`));
+      }
+    }
+    return this.webhooks.post(request);
   }
 }
 

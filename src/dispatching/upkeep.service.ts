@@ -7,6 +7,7 @@ import { sweepOnceKeys } from '../ledger/once-key.js';
 import { PartitionKeeper } from '../ledger/partition-keeper.service.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { sweepProgress } from '../queue/progress-reports.js';
+import { SigningKeys } from '../subscriptions/signing-keys.service.js';
 import { Releaser } from './releaser.service.js';
 
 const minuteMs = 60_000;
@@ -36,6 +37,7 @@ export class Upkeep {
     partitions: PartitionKeeper,
     idempotency: IdempotencyStore,
     releaser: Releaser,
+    signingKeys: SigningKeys,
   ) {
     const { RETENTION_DAYS: days } = settings;
     this.tasks = [
@@ -43,6 +45,7 @@ export class Upkeep {
       { name: 'sweep-keys', everyMs: minuteMs, run: (stopping) => sweepOnceKeys(postgres, stopping) },
       { name: 'sweep-processes', everyMs: minuteMs, run: () => heartbeat.sweep() },
       { name: 'held-too-long', everyMs: minuteMs, run: (stopping) => releaser.freeHeldTooLong(stopping) },
+      { name: 'erase-signing-keys', everyMs: minuteMs, run: (stopping) => signingKeys.eraseEnded(stopping) },
       { name: 'sweep-progress', everyMs: minuteMs, run: () => sweepProgress(postgres) },
       { name: 'vacuum', everyMs: 5 * minuteMs, run: () => partitions.vacuumEmbedded() },
       { name: 'make-partitions', everyMs: hourMs, run: () => partitions.makeAhead() },

@@ -30,9 +30,11 @@ interface Outline {
   also?: Record<number, { description: string; headers?: z.ZodObject }>;
   /** Statuses of problems beside those that every operation has. */
   problems: number[];
+  /** Where the usual text does not say what such a status means here. */
+  problemTexts?: Record<number, string>;
 }
 
-const problemTexts: Record<number, string> = {
+const usualTexts: Record<number, string> = {
   400: 'The input is not valid, or is not JSON.',
   401: 'Reserved by the standard; this server answers 403.',
   403: 'The token is missing or not valid, or does not allow this.',
@@ -51,7 +53,7 @@ const versionHeader = z.object({ 'API-version': z.string().describe('The version
 
 /** One operation of the Notificaties API: its status, the scopes it needs, and what its OpenAPI document says. */
 export function NrcOperation(outline: Outline): MethodDecorator {
-  const { scopes, body, status, answer, answerHeaders, also = {}, problems, tag, ...rest } = outline;
+  const { scopes, body, status, answer, answerHeaders, also = {}, problems, problemTexts, tag, ...rest } = outline;
   const bodyProblems = body ? [400, 413, 415] : [];
   const success = (description: string, headers: z.ZodObject | undefined): Answer => ({
     description,
@@ -73,15 +75,18 @@ export function NrcOperation(outline: Outline): MethodDecorator {
         [status]: success(answer ? 'Done.' : 'Done; the answer has no body.', answerHeaders),
         ...mapValues(also, ({ description, headers }) => success(description, headers)),
         ...Object.fromEntries(
-          [...problems, ...bodyProblems, 401, 403, 406, 429, 500, 503].map((code) => [code, problemAnswer(code)]),
+          [...problems, ...bodyProblems, 401, 403, 406, 429, 500, 503].map((code) => [
+            code,
+            problemAnswer(code, { ...usualTexts, ...problemTexts }),
+          ]),
         ),
       },
     }),
   );
 }
 
-const problemAnswer = (status: number): Answer => ({
-  description: problemTexts[status]!,
+const problemAnswer = (status: number, texts: Record<number, string>): Answer => ({
+  description: texts[status]!,
   headers: versionHeader,
   // A body that cannot be read has no fields to name, so a 400 is either of the two.
   schema: status === 400 ? z.union([validatieFout, fout]) : fout,

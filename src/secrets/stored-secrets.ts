@@ -13,6 +13,7 @@ const secretColumns: readonly SecretColumn[] = [
   { table: 'application', column: 'secret' },
   { table: 'subscription', column: 'auth' },
   { table: 'subscription', column: 'credentials' },
+  { table: 'signing_key', column: 'secret' },
 ];
 
 interface StoredSecret {

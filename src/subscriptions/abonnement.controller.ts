@@ -9,10 +9,10 @@ import { scopes } from '../auth/scopes.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { ChannelDirectory } from '../channels/channel-directory.service.js';
 import { outgoingName } from '../channels/filter-names.js';
+import { Config } from '../config/config.module.js';
 import type { JsonObject } from '../infra/http/json-body.pipe.js';
 import { KnownQuery } from '../infra/http/known-query.pipe.js';
 import { originOf } from '../infra/http/origin.js';
-import { PermissionProblem } from '../infra/http/problem.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
 import { FieldReader } from '../nrc/fields.js';
 import { apiPath } from '../nrc/nrc-dialect.js';
@@ -35,6 +35,14 @@ interface Abonnement {
 
 const path = `${apiPath}/abonnement`;
 const either = [scopes.publish, scopes.consume];
+/** A header, as clients of the standard know all fields of the body. */
+const secretHeader = 'Signing-Secret';
+const signingSecret = z
+  .string()
+  .optional()
+  .describe(
+    'Beyond the standard, where the server signs by default (SIGN_BY_DEFAULT): the secret that notificaties are signed with, shown this once.',
+  );
 
 @Controller(path)
 export class AbonnementController {
@@ -43,6 +51,7 @@ export class AbonnementController {
     private readonly channels: ChannelDirectory,
     private readonly probe: CallbackProbe,
     private readonly catalogue: Catalogue,
+    private readonly config: Config,
   ) {}
 
   @Get()
@@ -91,7 +100,7 @@ export class AbonnementController {
     body: abonnementSchema,
     status: 201,
     answer: abonnementSchema,
-    answerHeaders: locationHeader,
+    answerHeaders: locationHeader.extend({ [secretHeader]: signingSecret }),
     problems: [],
   })
   async create(
@@ -102,8 +111,12 @@ export class AbonnementController {
   ): Promise<Abonnement> {
     await this.catalogue.refresh();
     const input = readAbonnement(new FieldReader(body), this.findChannel);
-    await this.probe.prove({ ...input, ...shownTo(input.auth, input.credentials, verbatim), isUrlNew: true });
-    const abonnement = present(await this.subscriptions.create(application.clientId, input), request);
+    const shown = shownTo(input.auth, input.credentials, verbatim);
+    await this.probe.prove({ ...input, ...shown, signingKeys: [], isUrlNew: true });
+    const how = { isSigned: this.config.settings.SIGN_BY_DEFAULT };
+    const { subscription, secret } = await this.subscriptions.create(application.clientId, input, how);
+    if (secret !== undefined) void reply.header(secretHeader, secret).header('cache-control', 'no-store');
+    const abonnement = present(subscription, request);
     void reply.header('location', abonnement.url);
     return abonnement;
   }
@@ -128,7 +141,7 @@ export class AbonnementController {
     @CurrentApplication() application: Application,
     @Req() request: FastifyRequest,
   ): Promise<Abonnement> {
-    const subscription = await this.own(uuid, application);
+    const subscription = await this.subscriptions.getOwn(uuid, application);
     return this.change(subscription, readAbonnement(new FieldReader(body), this.findChannel), request);
   }
 
@@ -151,7 +164,7 @@ export class AbonnementController {
     @CurrentApplication() application: Application,
     @Req() request: FastifyRequest,
   ): Promise<Abonnement> {
-    const subscription = await this.own(uuid, application);
+    const subscription = await this.subscriptions.getOwn(uuid, application);
     const changes = readChanges(new FieldReader(body), this.findChannel, { isPartial: true });
     return this.change(subscription, changes, request);
   }
@@ -171,21 +184,11 @@ export class AbonnementController {
     @Param('uuid', ResourceId) uuid: string,
     @CurrentApplication() application: Application,
   ): Promise<void> {
-    const { id } = await this.own(uuid, application);
+    const { id } = await this.subscriptions.getOwn(uuid, application);
     await this.subscriptions.remove(id);
   }
 
   private readonly findChannel = (name: string) => this.channels.find(name);
-
-  /**
-   * @throws {NotFoundProblem}
-   * @throws {PermissionProblem} unless it is the application's own, or the application is a superuser
-   */
-  private async own(uuid: string, { clientId, isSuperuser }: Application): Promise<Subscription> {
-    const subscription = await this.subscriptions.get(uuid);
-    if (subscription.ownerClientId === clientId || isSuperuser) return subscription;
-    throw new PermissionProblem('permission_denied', 'This abonnement belongs to another application.');
-  }
 
   /** A callback that was proved before, with the same authorization, is not called again, unless it answered 410 Gone. */
   private async change(
@@ -196,7 +199,12 @@ export class AbonnementController {
     const { callbackUrl = subscription.callbackUrl, auth = subscription.auth, credentials } = changes;
     const isUrlNew = callbackUrl !== subscription.callbackUrl;
     if (isUrlNew || auth !== subscription.auth || credentials || subscription.disabledAt)
-      await this.probe.prove({ callbackUrl, ...shownTo(auth, credentials, subscription.credentials), isUrlNew });
+      await this.probe.prove({
+        callbackUrl,
+        ...shownTo(auth, credentials, subscription.credentials),
+        signingKeys: subscription.signingKeys,
+        isUrlNew,
+      });
     return present(await this.subscriptions.update(subscription.id, changes), request);
   }
 }

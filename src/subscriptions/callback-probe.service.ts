@@ -1,14 +1,18 @@
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
+import { randomUUID } from 'node:crypto';
 import { request } from 'node:http';
 import type { Socket } from 'node:net';
 import { Authorizations } from '../credentials/authorizations.service.js';
 import type { Credentials } from '../credentials/credentials.js';
 import { Config } from '../config/config.module.js';
+import { Clock } from '../infra/clock.js';
 import { UnavailableProblem, ValidationProblem, wholeInput } from '../infra/http/problem.js';
 import { connectTo } from '../outbound/connector.js';
 import { ProxyTrouble } from '../outbound/egress-proxy.js';
 import { Outbound, type TlsIdentity } from '../outbound/outbound.service.js';
 import { AddressRefused } from '../outbound/refused.js';
+import { signatureHeaders } from '../signing/signature-headers.js';
+import type { SigningKey } from '../signing/signing-key.js';
 import { describeTrouble } from './describe-trouble.js';
 
 /**
@@ -32,6 +36,8 @@ export interface ProbeRequest {
   callbackUrl: string;
   auth: string;
   credentials: Credentials;
+  /** A receiver that knows them refuses a call that is not signed. */
+  signingKeys: readonly SigningKey[];
   /** Whether the callback must also prove that it refuses a call without authorization. */
   isUrlNew: boolean;
 }
@@ -50,6 +56,7 @@ export class CallbackProbe implements OnModuleDestroy {
     { settings }: Config,
     private readonly outbound: Outbound,
     private readonly authorizations: Authorizations,
+    private readonly clock: Clock,
   ) {
     this.mustRefuseStrangers = settings.TEST_CALLBACK_AUTH;
   }
@@ -59,7 +66,7 @@ export class CallbackProbe implements OnModuleDestroy {
   }
 
   /** @throws {ValidationProblem} with the answer or error of the callback */
-  async prove({ callbackUrl, auth, credentials, isUrlNew }: ProbeRequest): Promise<void> {
+  async prove({ callbackUrl, auth, credentials, signingKeys, isUrlNew }: ProbeRequest): Promise<void> {
     const url = new URL(callbackUrl);
     const { tls, headers } = credentials;
     if (isUrlNew && this.mustRefuseStrangers && url.hostname !== openHost) {
@@ -76,12 +83,18 @@ export class CallbackProbe implements OnModuleDestroy {
     // Why, is for the log alone: a token endpoint can be named by anybody, and must not serve to find out what answers where.
     if (typeof authorization !== 'string')
       throw refused(wholeInput, 'invalid-callback-url', 'was not called: no token could be had for it');
-    const answer = await this.post(url, { ...headers, authorization }, tls);
+    const answer = await this.post(url, { ...headers, ...this.sign(signingKeys), authorization }, tls);
     if ('trouble' in answer) throw refused(wholeInput, 'invalid-callback-url', answer.trouble);
     if (answer.status < 200 || answer.status > 209) {
       const reason = `answers ${answer.status} to a call with the authorization given; it must answer 200 to 209`;
       throw refused(wholeInput, 'invalid-callback-url', reason);
     }
+  }
+
+  private sign(signingKeys: readonly SigningKey[]): Record<string, string> {
+    const id = randomUUID();
+    const signed = signatureHeaders(signingKeys, { id, at: this.clock.now(), body: Buffer.from(probeBody) });
+    return signed ? { 'webhook-id': id, ...signed } : {};
   }
 
   private async post(url: URL, headers: Record<string, string>, tls?: TlsIdentity): Promise<ProbeAnswer> {

@@ -1,5 +1,6 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
+import { signingKeysOfSql, type SigningKeyRow } from './signing-key-rows.js';
 import type { DeliveryGuarantee, Ordering, SubscribedChannel } from './subscription.js';
 
 export interface SubscriptionRow {
@@ -16,6 +17,8 @@ export interface SubscriptionRow {
   max_concurrency: number | null;
   rate_per_second: number | null;
   ordering: Ordering;
+  /** Null: it has none. */
+  signing_keys: SigningKeyRow[] | null;
   is_deleted: boolean;
   /** Seconds since 1970, to the microsecond. */
   created_at: number;
@@ -27,6 +30,7 @@ export const changedSubscriptionsPage = statement(
   'subscriptions-changed-since',
   `SELECT id, owner_client_id, callback_url, auth, credentials, channels, delivery_guarantee, disabled_at,
    paused_at, timeout_seconds, max_concurrency, rate_per_second, ordering,
+   ${signingKeysOfSql('subscription.id')} AS signing_keys,
    deleted_at IS NOT NULL AS is_deleted, extract(epoch FROM created_at)::float8 AS created_at, version
    FROM subscription WHERE (version, id) > ($after_version, $after_id) AND (deleted_at IS NULL OR $known::bigint > 0)
    ORDER BY version, id LIMIT $limit`,

@@ -6,6 +6,7 @@ import { SecretCipher, UnreadableSecret } from '../secrets/secret-cipher.service
 import { changedSubscriptions, type SubscriptionRow } from './changed-subscriptions.js';
 import { ChannelSubscribers } from './channel-subscribers.js';
 import { demandsOf } from './match-filters.js';
+import { readSigningKeys } from './signing-key-rows.js';
 import { authPlace, credentialsPlace, type Subscription } from './subscription.js';
 
 interface Listed extends Subscription {
@@ -13,7 +14,7 @@ interface Listed extends Subscription {
   readonly createdAt: number;
 }
 
-type Secrets = Pick<Subscription, 'auth' | 'credentials' | 'unreadable'>;
+type Secrets = Pick<Subscription, 'auth' | 'credentials' | 'signingKeys' | 'unreadable'>;
 
 /** Every subscription, in memory, and for each channel an index of the subscriptions to match. */
 @Injectable()
@@ -95,19 +96,20 @@ export class SubscriptionDirectory implements CatalogueDirectory {
     }
   }
 
-  private secretsOf({ id, auth, credentials }: SubscriptionRow): Secrets {
+  private secretsOf({ id, auth, credentials, signing_keys: signingKeys }: SubscriptionRow): Secrets {
     try {
       const stored = credentials === null ? null : this.cipher.decrypt(credentials, credentialsPlace(id));
       return {
         auth: this.cipher.decrypt(auth, authPlace(id)),
         credentials: credentialsOf(partsOf(stored)),
+        signingKeys: readSigningKeys(signingKeys, this.cipher),
         unreadable: null,
       };
     } catch (error) {
       // As a rule encrypted with a key that other processes have: see docs/operations.md#secrets. Any other error may quote secrets.
       const reason = error instanceof UnreadableSecret ? error.message : 'its credentials cannot be read';
       this.logger.error({ event: 'secrets.unreadable', subscriptionId: id, reason });
-      return { auth: '', credentials: verbatim, unreadable: reason };
+      return { auth: '', credentials: verbatim, signingKeys: [], unreadable: reason };
     }
   }
 

@@ -1,4 +1,5 @@
 import type { Credentials } from '../credentials/credentials.js';
+import type { SigningKey } from '../signing/signing-key.js';
 
 /** One channel a subscription is about. The same channel may occur several times; entries are alternatives. */
 export interface SubscribedChannel {
@@ -37,6 +38,8 @@ export interface Subscription {
   /** Calls a second, over all workers together; null: no limit. */
   readonly ratePerSecond: number | null;
   readonly ordering: Ordering;
+  /** The newest first; those that were rotated and still sign among them, and perhaps some that no longer do. */
+  readonly signingKeys: readonly SigningKey[];
   /** Why this process cannot send to it: its secrets cannot be decrypted here. Null, as a rule. */
   readonly unreadable: string | null;
 }

@@ -1,8 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { IsNull, Not, type EntityManager } from 'typeorm';
+import type { Application } from '../auth/application.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
-import { ConflictProblem, NotFoundProblem } from '../infra/http/problem.js';
+import { ConflictProblem, NotFoundProblem, PermissionProblem } from '../infra/http/problem.js';
 import type { CredentialChanges } from '../credentials/credentials-io.js';
 import { changedParts, noParts, partsOf, toStore, type CredentialParts } from '../credentials/credentials.js';
 import { Postgres } from '../infra/postgres/postgres.js';
@@ -12,6 +13,8 @@ import { noteEnding, withdrawEnding } from '../ledger/end-of-subscription.js';
 import { lookNow } from '../ledger/held-subscriptions.js';
 import { OperationalEvents } from '../operational-events/operational-events.service.js';
 import { SecretCipher, UnreadableSecret } from '../secrets/secret-cipher.service.js';
+import { addSigningKey } from './add-signing-key.js';
+import { eraseSigningKeysOf } from './signing-key-rows.js';
 import { SubscriptionDirectory } from './subscription-directory.service.js';
 import { SubscriptionEntity } from './subscription.entity.js';
 import { authPlace, credentialsPlace, type Subscription } from './subscription.js';
@@ -55,14 +58,33 @@ export class SubscriptionsService {
     return subscription;
   }
 
-  async create(ownerClientId: string, input: SubscriptionInput): Promise<Subscription> {
+  /**
+   * @throws {NotFoundProblem}
+   * @throws {PermissionProblem} unless it is the application's own, or the application is a superuser
+   */
+  async getOwn(id: string, { clientId, isSuperuser }: Application): Promise<Subscription> {
+    const subscription = await this.get(id);
+    if (subscription.ownerClientId === clientId || isSuperuser) return subscription;
+    throw new PermissionProblem('permission_denied', 'This abonnement belongs to another application.');
+  }
+
+  /**
+   * @param isSigned whether it gets a signing key
+   * @returns it, and the secret of its signing key, which is shown this once
+   */
+  async create(
+    ownerClientId: string,
+    input: SubscriptionInput,
+    { isSigned = false } = {},
+  ): Promise<{ subscription: Subscription; secret: string | undefined }> {
     // v4, not v7: clients find the base of a resource URL with a pattern that fits v4 only (docs/decisions/0011).
     const id = randomUUID();
     const stored = { ...input, ...this.secretsToStore(id, input) };
-    await this.catalogue.change((manager, version) =>
-      manager.insert(SubscriptionEntity, { ...stored, id, ownerClientId, ordering: 'none', version }),
-    );
-    return this.get(id);
+    const secret = await this.catalogue.change(async (manager, version) => {
+      await manager.insert(SubscriptionEntity, { ...stored, id, ownerClientId, ordering: 'none', version });
+      return isSigned ? (await addSigningKey(manager, this.cipher, id, { scheme: 'v1' })).secret : undefined;
+    });
+    return { subscription: await this.get(id), secret };
   }
 
   /**
@@ -176,12 +198,11 @@ export class SubscriptionsService {
    * @throws {NotFoundProblem}
    */
   async remove(id: string): Promise<void> {
-    const before = await this.change(
-      id,
-      always,
-      { deletedAt: new Date(), auth: '', credentials: null },
-      (manager, version) => noteEnding(manager, id, 'cancelled', version),
-    );
+    const withoutSecrets = { deletedAt: new Date(), auth: '', credentials: null };
+    const before = await this.change(id, always, withoutSecrets, async (manager, version) => {
+      await noteEnding(manager, id, 'cancelled', version);
+      await eraseSigningKeysOf(manager, id);
+    });
     if (!before) throw notFound();
   }
 

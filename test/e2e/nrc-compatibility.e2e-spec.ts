@@ -162,11 +162,11 @@ describe('the compatibility checklist', () => {
     expect((await api.get('/kanaal', { token })).status).toBe(200);
   });
 
-  it('9. exp in 12 hours does not help a token issued 61 minutes ago; one issued in the future is accepted', async () => {
+  it('9. exp in 12 hours does not help a token issued 61 minutes ago; one issued within the next minute is accepted', async () => {
     const old = signToken({ ...superuser, claims: { iat: now() - 61 * 60, exp: now() + 43_200 } });
     const refused = await api.get('/kanaal', { token: old });
     expect([refused.status, refused.json.code]).toEqual([403, 'jwt-expired']);
-    const early = signToken({ ...superuser, claims: { iat: now() + 300 } });
+    const early = signToken({ ...superuser, claims: { iat: now() + 45 } });
     expect((await api.get('/kanaal', { token: early })).status).toBe(200);
   });
 

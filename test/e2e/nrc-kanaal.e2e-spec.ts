@@ -65,6 +65,11 @@ describe('creating a kanaal', () => {
     ['a long name', { naam: 'x'.repeat(51) }, ['naam max_length']],
     ['a name with U+0000', { naam: 'a\0' }, ['naam invalid']],
     ['a documentatieLink that is no URL', { documentatieLink: 'docs' }, ['documentatieLink invalid']],
+    [
+      'a documentatieLink with a password',
+      { documentatieLink: 'https://user:pw@a.example/' },
+      ['documentatieLink invalid'],
+    ],
     ['a long documentatieLink', { documentatieLink: `http://a/${'x'.repeat(200)}` }, ['documentatieLink max_length']],
     ['filters that are no list', { filters: 'zaaktype' }, ['filters not_a_list']],
     ['filters that are null', { filters: null }, ['filters null']],

@@ -89,6 +89,14 @@ async function provoke(operation: Operation, method: string, path: string, statu
       if (operation.operationId === 'notificaties_put') await call({});
       return call({});
     case 409:
+      if (operation.operationId === 'signingkey_create') {
+        // Until there are as many as there may be.
+        for (let answer = await call({}); ; answer = await call({})) if (answer.status !== 201) return answer;
+      }
+      if (operation.operationId === 'signingkey_rotate') {
+        await call({});
+        return call({});
+      }
       if (operation.operationId === 'notificaties_create') return whileTheFirstIsHeldUp(() => call(withKey));
       await call({});
       return call({ body: { ...body, actie: 'other' } });
@@ -96,7 +104,9 @@ async function provoke(operation: Operation, method: string, path: string, statu
       await call(withKey);
       return call({ ...withKey, body: { ...body, actie: 'other' } });
     case 400:
-      return body === undefined ? api.call(method, `${url}?unknown=1`) : call({ body: {} });
+      if (body === undefined) return api.call(method, `${url}?unknown=1`);
+      // Of a signing key nothing has to be said.
+      return call({ body: operation.operationId.startsWith('signingkey') ? { unknown: 1 } : {} });
     case 403:
       return call({ token: null, headers: { 'x-forwarded-for': `made up, ${randomAddress()}` } });
     case 429:
@@ -104,7 +114,7 @@ async function provoke(operation: Operation, method: string, path: string, statu
         call({ token: null, headers: { 'x-forwarded-for': `${randomAddress()}, 192.0.2.1` } }),
       );
     case 404:
-      return api.call(method, url.replace(/[^/]+$/, randomUUID()), { body });
+      return api.call(method, url.replace(/[0-9a-f-]{36}/, randomUUID()), { body });
     case 406:
       return call({ headers: { accept: 'text/html' } });
     case 413:
@@ -150,10 +160,20 @@ async function validCall({ operationId }: Operation, path: string): Promise<{ ur
     return { url: path.replace('{key}', randomUUID()), body };
   }
   const body = resource === 'kanaal' ? kanaal : abonnement;
+  if (resource === 'signingkey') return validCallOfKey(verb, (await api.post('/abonnement', abonnement)).json.url);
   if (verb === 'create') return { url: path, body };
   const { json } = await api.post(`/${resource}`, body);
   if (verb === 'list') return { url: path };
   return verb.endsWith('update') ? { url: json.url, body } : { url: json.url };
+}
+
+async function validCallOfKey(verb: string, abonnement: string): Promise<{ url: string; body?: object }> {
+  const keys = `${abonnement}/signing-keys`;
+  if (verb === 'list') return { url: keys };
+  if (verb === 'create') return { url: keys, body: { scheme: 'v1a' } };
+  const { json } = await api.post(keys, {});
+  const one = `${keys}/${String(json['id'])}`;
+  return verb === 'rotate' ? { url: `${one}/rotate`, body: { graceSeconds: 60 } } : { url: one };
 }
 
 describe('the document', () => {
@@ -182,6 +202,7 @@ describe('the document', () => {
         ...['list', 'create', 'read', 'update', 'partial_update'].map((verb) => `kanaal_${verb}`),
         'notificaties_create',
         'notificaties_put',
+        ...['list', 'create', 'rotate', 'delete'].map((verb) => `signingkey_${verb}`),
       ].sort(),
     );
     const parameters = operations.flatMap(({ operation }) => operation.parameters);
@@ -222,7 +243,7 @@ describe('the server', () => {
     const served = routesOf(api.app.getHttpAdapter().getInstance() as FastifyInstance).filter(
       ([, path]) => path.startsWith('/api/') && !documents.test(path),
     );
-    const documented = operations.map(({ method, path }) => [method, `/api/v1${path.replace(/\{(\w+)\}/, ':$1')}`]);
+    const documented = operations.map(({ method, path }) => [method, `/api/v1${path.replaceAll(/\{(\w+)\}/g, ':$1')}`]);
     expect(served.map(String).sort()).toEqual(documented.map(String).sort());
   });
 

@@ -24,8 +24,10 @@ describe('a callback that sends an informational response first', () => {
       response.writeContinue();
       response.writeHead(request.headers.authorization ? 204 : 401).end();
     });
-    const request = { callbackUrl: receiver.url, auth: 'x', credentials: verbatim, isUrlNew: true };
-    await expect(new CallbackProbe(config, outbound, authorizations).prove(request)).resolves.toBeUndefined();
+    const request = { callbackUrl: receiver.url, auth: 'x', credentials: verbatim, signingKeys: [], isUrlNew: true };
+    await expect(
+      new CallbackProbe(config, outbound, authorizations, systemClock).prove(request),
+    ).resolves.toBeUndefined();
     await receiver.stop();
   });
 });
@@ -39,13 +41,20 @@ describe('a slow callback', () => {
 
   afterAll(() => receiver.stop());
 
-  const request = () => ({ callbackUrl: receiver.url, auth: 'x', credentials: verbatim, isUrlNew: true });
+  const request = () => ({
+    callbackUrl: receiver.url,
+    auth: 'x',
+    credentials: verbatim,
+    signingKeys: [],
+    isUrlNew: true,
+  });
 
   it('is refused when it does not answer in time', async () => {
     receiver.next(hang);
     const logged = jest.spyOn(Logger.prototype, 'log').mockImplementation(() => {});
     const reason = 'The callback cannot be reached, or gives no answer over HTTP.';
-    await expect(new HurriedProbe(config, outbound, authorizations).prove(request())).rejects.toMatchObject({
+    const probe = new HurriedProbe(config, outbound, authorizations, systemClock);
+    await expect(probe.prove(request())).rejects.toMatchObject({
       extra: { invalidParams: [{ name: 'callbackUrl', code: 'invalid-callback-url', reason }] },
     });
     const event = 'callback.not-proved';
@@ -57,11 +66,13 @@ describe('a slow callback', () => {
 
   it('has proved itself with its status, even if its body never ends', async () => {
     receiver.next(answer(401), drip(10));
-    await expect(new HurriedProbe(config, outbound, authorizations).prove(request())).resolves.toBeUndefined();
+    await expect(
+      new HurriedProbe(config, outbound, authorizations, systemClock).prove(request()),
+    ).resolves.toBeUndefined();
   });
 
   it('does not keep the server from stopping', async () => {
-    const probe = new CallbackProbe(config, outbound, authorizations);
+    const probe = new CallbackProbe(config, outbound, authorizations, systemClock);
     receiver.requests.length = 0;
     receiver.next(hang);
     const outcome = probe.prove(request()).catch((error: unknown) => error);

@@ -72,6 +72,7 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
       ratePerSecond: null,
       ordering: 'none',
       credentials: verbatim,
+      signingKeys: [],
       unreadable: null,
     };
     calls = 0;

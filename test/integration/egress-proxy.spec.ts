@@ -286,9 +286,10 @@ describe.each([
       { settings: readSettings({}) },
       outboundWith(),
       new Authorizations(outboundWith(), systemClock),
+      systemClock,
     );
     await expect(
-      probe.prove({ callbackUrl: urlOf(), auth: 'x', credentials: verbatim, isUrlNew: true }),
+      probe.prove({ callbackUrl: urlOf(), auth: 'x', credentials: verbatim, isUrlNew: true, signingKeys: [] }),
     ).rejects.toMatchObject({
       status: 503,
       detail: 'The egress proxy of this server fails.',
@@ -296,7 +297,7 @@ describe.each([
     proxy.behaviour = tunnel;
     receiver.next(answer(401), answer(204));
     await expect(
-      probe.prove({ callbackUrl: urlOf(), auth: 'x', credentials: verbatim, isUrlNew: true }),
+      probe.prove({ callbackUrl: urlOf(), auth: 'x', credentials: verbatim, isUrlNew: true, signingKeys: [] }),
     ).resolves.toBeUndefined();
   });
 });

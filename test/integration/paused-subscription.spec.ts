@@ -60,7 +60,7 @@ describe.each(stacks)('a paused subscription on the $name stack', (stack) => {
 
   async function subscribe(): Promise<string> {
     const input = { callbackUrl: 'http://receiver/', auth: '', channels: [], deliveryGuarantee: null };
-    return (await subscriptions.create('owner', input)).id;
+    return (await subscriptions.create('owner', input)).subscription.id;
   }
 
   /** Deliveries that are held for it, of notifications that are accepted now. */

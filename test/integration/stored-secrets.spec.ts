@@ -100,7 +100,7 @@ describe('secrets in the database', () => {
       await processWith(await openWith(second, first)),
     ];
     const made = await writer.service.create({ label: '', clientId: 'client', scopes: [], isSuperuser: false });
-    const { id } = await writer.subscriptions.create('client', subscription('Bearer of-the-receiver'));
+    const { id } = (await writer.subscriptions.create('client', subscription('Bearer of-the-receiver'))).subscription;
     await reader.catalogue.refresh();
     expect(keyOf(reader.applications, 'client')).toBe(made.kind === 'created' && made.secret);
     expect(reader.directory.find(id)).toMatchObject({
@@ -149,7 +149,7 @@ describe('secrets in the database', () => {
 
   it('that look encrypted without being it stay what they are', async () => {
     const { subscriptions } = await processWith(await openCipher(settingsWith(), postgres));
-    const { id } = await subscriptions.create('client', subscription('enc:stranger:AAAA'));
+    const { id } = (await subscriptions.create('client', subscription('enc:stranger:AAAA'))).subscription;
     const { directory } = await processWith(await openWith(first));
     expect(directory.find(id)?.auth).toBe('enc:stranger:AAAA');
     expect((await stored()).filter(({ text }) => !text.startsWith(`enc:${idOf(first)}:`))).toEqual([]);
@@ -174,7 +174,7 @@ describe('secrets in the database', () => {
   it('are rewritten with the first key while processes change them, and nothing is lost', async () => {
     await writePlain(700);
     const { subscriptions, service } = await processWith(await openWith(first));
-    const { id } = await subscriptions.create('client', subscription('Bearer 0'));
+    const { id } = (await subscriptions.create('client', subscription('Bearer 0'))).subscription;
     await writePlain(0);
     const cipher = await openCipher(settingsWith(second, first), postgres);
     const other = await processWith(cipher);
@@ -199,7 +199,7 @@ describe('secrets in the database', () => {
 
   it('can be replaced where they cannot be decrypted', async () => {
     const { subscriptions } = await processWith(await openWith(first));
-    const { id } = await subscriptions.create('client', subscription('Bearer one'));
+    const { id } = (await subscriptions.create('client', subscription('Bearer one'))).subscription;
     const cipher = await openWith(second, first);
     const other = await processWith(cipher);
     await other.catalogue.change((manager, version) =>

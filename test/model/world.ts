@@ -101,7 +101,8 @@ export class World {
       for (let i = 0; i < subscriptionsPerGuarantee; i++) {
         // One endpoint for all, so that they compete for the room in its window.
         const input = { callbackUrl: 'http://receiver/', auth: '', channels: [{ channel: 'cases', filters: {} }] };
-        const { id } = await world.operator.subscriptions.create('owner', { ...input, deliveryGuarantee });
+        const made = await world.operator.subscriptions.create('owner', { ...input, deliveryGuarantee });
+        const { id } = made.subscription;
         // By its `auth` the receiver knows the subscription of a call.
         await world.operator.subscriptions.update(id, { auth: id });
         // The second of each kind keeps order; all notifications are about one object.

@@ -12,7 +12,7 @@ const isAdministrative = (route: string): boolean => /^\/(admin|docs|metrics)(\/
 const isOnBoth = (route: string): boolean => route === '/' || /^\/(health|ref)\//.test(route);
 
 /**
- * The second server of a process, on ADMIN_PORT: the same routes and rules, by another door. It listens before the first one does,
+ * The second server of a process, on ADMIN_PORT, in front of the same routes and rules. It listens before the first one does,
  * so that a process that listens serves both; with PROCESSES the supervisor deals out its connections as well.
  */
 export class AdminServer {

@@ -1,0 +1,28 @@
+import { describe, expect, it } from '@jest/globals';
+import { Cors } from './cors.js';
+
+const origin = 'https://app.example.org';
+const preflight = (from: string) => ({ origin: from, 'access-control-request-method': 'POST' });
+
+describe('CORS', () => {
+  it('for every origin needs no Vary, and answers each preflight', () => {
+    const cors = new Cors(['*']);
+    expect(cors.headersOf({ origin }).slice(0, 2)).toEqual(['access-control-allow-origin', '*']);
+    expect(cors.headersOf({})).not.toContain('vary');
+    expect(cors.preflightHeadersOf(preflight('null'), 'GET, OPTIONS')).toMatchObject({
+      'access-control-allow-methods': 'GET, OPTIONS',
+    });
+  });
+
+  it('for some origins names the one that asks, and none other', () => {
+    const cors = new Cors([origin, 'https://other.example.org']);
+    expect(cors.headersOf({ origin }).slice(0, 4)).toEqual(['vary', 'Origin', 'access-control-allow-origin', origin]);
+    expect(cors.headersOf({ origin: 'https://evil.example' })).toEqual(['vary', 'Origin']);
+    expect(cors.headersOf({})).toEqual(['vary', 'Origin']);
+    expect(cors.preflightHeadersOf(preflight('https://evil.example'), 'GET')).toEqual({});
+  });
+
+  it('takes OPTIONS without a method that is asked for as no preflight', () => {
+    expect(new Cors([origin]).preflightHeadersOf({ origin }, 'GET')).toEqual({});
+  });
+});

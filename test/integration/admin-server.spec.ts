@@ -1,0 +1,52 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import type { FastifyInstance } from 'fastify';
+import { createServer } from 'node:net';
+import { freePort } from '../../scripts/private-servers/private-server.mjs';
+import { readSettings } from '../../src/config/settings.js';
+import { createHttpAdapter } from '../../src/infra/http/http-server.js';
+import { nrcDialect } from '../../src/nrc/nrc-dialect.js';
+
+describe('the server of ADMIN_PORT', () => {
+  let port: number;
+  let fastify: FastifyInstance;
+
+  beforeEach(async () => {
+    Logger.overrideLogger(false);
+    port = await freePort();
+    const adapter = createHttpAdapter({
+      settings: readSettings({ ADMIN_PORT: String(port) }),
+      dialect: nrcDialect,
+      metrics: () => Promise.resolve('counted 1\n'),
+    });
+    fastify = adapter.getInstance<FastifyInstance>();
+  });
+
+  afterEach(() => fastify.close());
+
+  it('answers what it was asked before it closed, and is gone when all is closed', async () => {
+    let answer: (text: string) => void = () => {};
+    const isAsked = new Promise<void>((resolve) => {
+      fastify.get('/admin/slow', () => {
+        resolve();
+        return new Promise<string>((later) => (answer = later));
+      });
+    });
+    await fastify.listen({ port: 0, host: '127.0.0.1' });
+    const asked = fetch(`http://127.0.0.1:${port}/admin/slow`);
+    await isAsked;
+    const closed = fastify.close();
+    answer('done');
+    const response = await asked;
+    expect([response.status, await response.text()]).toEqual([200, 'done']);
+    await closed;
+    await expect(fetch(`http://127.0.0.1:${port}/metrics`)).rejects.toThrow('fetch failed');
+  });
+
+  it('lets the process fail to start when its port is in use', async () => {
+    const other = createServer();
+    await new Promise<void>((resolve) => other.listen(port, '127.0.0.1', resolve));
+    await expect(fastify.listen({ port: 0, host: '127.0.0.1' })).rejects.toThrow('EADDRINUSE');
+    other.close();
+  });
+});
