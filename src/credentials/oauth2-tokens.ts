@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { createHash } from 'node:crypto';
 import type { Outbound } from '../outbound/outbound.service.js';
-import { AddressRefused } from '../outbound/refused.js';
+import { Refused } from '../outbound/refused.js';
 import type { OAuth2Authorization } from './credentials.js';
 import { readToken, type TokenResult } from './read-token.js';
 import { requestToken } from './token-request.node-http.js';
@@ -123,7 +123,7 @@ export class OAuth2Tokens {
       return readToken(await requestToken(credentials, connect, this.closing.signal), credentials.clientSecret);
     } catch (error) {
       const { code, message, name } = error as Error & { code?: string };
-      if (error instanceof AddressRefused) return { kind: 'none', reason: `is refused: ${message}`, isRefused: true };
+      if (error instanceof Refused) return { kind: 'none', reason: `is refused: ${message}`, isRefused: true };
       if (name === 'TimeoutError') return { kind: 'none', reason: 'does not answer in time', isRefused: false };
       return { kind: 'none', reason: `cannot be used: ${code ?? message}`, isRefused: false };
     }

@@ -80,8 +80,9 @@ export class CallbackProbe implements OnModuleDestroy {
       }
     }
     const authorization = await this.authorizations.of({ auth, credentials });
+    // Why, is for the log alone: a token endpoint can be named by anybody, and must not serve to find out what answers where.
     if (typeof authorization !== 'string')
-      throw refused(wholeInput, 'invalid-callback-url', `was not called: ${authorization.reason}`);
+      throw refused(wholeInput, 'invalid-callback-url', 'was not called: no token could be had for it');
     const answer = await this.post(url, { ...headers, ...this.sign(signingKeys), authorization }, tls);
     if ('trouble' in answer) throw refused(wholeInput, 'invalid-callback-url', answer.trouble);
     if (answer.status < 200 || answer.status > 209) {

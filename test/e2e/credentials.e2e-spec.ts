@@ -278,6 +278,14 @@ describe('a delivery', () => {
     expect(received(notification).headers.authorization).toMatch(/^Bearer token-/);
   });
 
+  it('is not begun where there is no token for the probe, and the subscriber is not told what answers where', async () => {
+    endpoint.answer = (response) => response.writeHead(401).end('{"error":"invalid_client"}');
+    const reason = 'was not called: no token could be had for it.';
+    await expect(subscribe({ credentials: { authorization: oauth2() } })).rejects.toThrow(reason);
+    const nobody = { ...oauth2(), tokenUrl: 'http://127.0.0.1:1/token' };
+    await expect(subscribe({ credentials: { authorization: nobody } })).rejects.toThrow(reason);
+  });
+
   it('fails with the reason where the token endpoint refuses the client, and arrives when that was repaired', async () => {
     const subscribed = await subscribe();
     endpoint.answer = (response) => response.writeHead(401).end('{"error":"invalid_client"}');
