@@ -66,6 +66,7 @@ export const arrows = {
     'queue',
     'ledger',
     'catalogue',
+    'signing',
     'liveness',
     'outbound',
     'infra',

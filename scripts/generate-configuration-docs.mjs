@@ -22,17 +22,19 @@ if (!process.argv.includes('--check')) {
  * @returns {Promise<import('zod').ZodObject>}
  */
 async function readSchema() {
-  const source = readFileSync(join(projectDirectory, 'src/config/settings.ts'), 'utf8');
-  const { code } = await transform(source, {
-    swcrc: false,
-    jsc: { parser: { syntax: 'typescript' }, target: 'es2022' },
-  });
   // Inside the project, where `zod` is found.
   const directory = mkdtempSync(join(projectDirectory, 'node_modules/.settings-'));
   try {
-    const file = join(directory, 'settings.mjs');
-    writeFileSync(file, code);
-    return (await import(file)).settingsSchema;
+    writeFileSync(join(directory, 'package.json'), '{ "type": "module" }');
+    for (const name of ['settings', 'setting-types']) {
+      const source = readFileSync(join(projectDirectory, `src/config/${name}.ts`), 'utf8');
+      const { code } = await transform(source, {
+        swcrc: false,
+        jsc: { parser: { syntax: 'typescript' }, target: 'es2022' },
+      });
+      writeFileSync(join(directory, `${name}.js`), code);
+    }
+    return (await import(join(directory, 'settings.js'))).settingsSchema;
   } finally {
     rmSync(directory, { recursive: true });
   }

@@ -2,8 +2,16 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Agent, request } from 'undici';
 import { Config } from '../config/config.module.js';
 import { Outbound } from '../outbound/outbound.service.js';
+import { Refused } from '../outbound/refused.js';
 
 const timeoutMs = 10_000;
+
+interface Trouble {
+  /** To the publisher. No more than needed: it may be looking for open ports in the networks of this server. */
+  told: string;
+  /** For the log, where that is more. */
+  reason?: string;
+}
 
 /**
  * Fetches a channel's documentation (setting DOCUMENTATION_LINK_CHECK). Off by default: it makes this server call any
@@ -25,18 +33,21 @@ export class DocumentationLinkCheck {
   async refusal(link: string): Promise<string | undefined> {
     if (this.mode === 'off' || link === '') return undefined;
     const trouble = await this.fetch(link);
-    if (trouble === undefined || this.mode === 'enforce') return trouble;
-    this.logger.warn({ event: 'channel.documentation-unreachable', link, trouble });
-    return undefined;
+    if (!trouble) return undefined;
+    const { told, reason = told } = trouble;
+    this.logger.warn({ event: 'channel.documentation-unreachable', link, trouble: reason });
+    return this.mode === 'enforce' ? told : undefined;
   }
 
-  private async fetch(link: string): Promise<string | undefined> {
+  private async fetch(link: string): Promise<Trouble | undefined> {
     const agent = new Agent({ connect: this.outbound.connectorFor({}, timeoutMs) });
     try {
       const response = await request(link, { dispatcher: agent, signal: AbortSignal.timeout(timeoutMs) });
-      return response.statusCode === 200 ? undefined : `answered ${response.statusCode}, not 200`;
+      return response.statusCode === 200 ? undefined : { told: `answered ${response.statusCode}, not 200` };
     } catch (error) {
-      return `cannot be fetched: ${(error as Error).message}`;
+      if (error instanceof Refused) return { told: `is refused: ${error.message}` };
+      const { code, message } = error as NodeJS.ErrnoException;
+      return { told: 'cannot be fetched', reason: code ? `${code}: ${message}` : message };
     } finally {
       // The body is not read; destroying the connection ends it.
       await agent.destroy();

@@ -7,7 +7,7 @@ import { KnownQuery } from '../infra/http/known-query.pipe.js';
 import { originOf } from '../infra/http/origin.js';
 import { ValidationProblem } from '../infra/http/problem.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
-import { FieldReader } from '../nrc/fields.js';
+import { FieldReader, hasCredentials } from '../nrc/fields.js';
 import { apiPath } from '../nrc/nrc-dialect.js';
 import { NrcOperation } from '../nrc/nrc-operation.js';
 import { locationHeader, uuidPath } from '../nrc/resource.js';
@@ -183,6 +183,9 @@ function readKanaal(fields: FieldReader): ChannelInput {
 function readFields(fields: FieldReader, { isPartial }: { isPartial: boolean }): Partial<ChannelInput> {
   const name = fields.text('naam', { maxLength: 50, isOptional: isPartial });
   const documentationLink = fields.url('documentatieLink', { maxLength: 200, mayBeBlank: true, isOptional: true });
+  if (documentationLink && hasCredentials(documentationLink)) {
+    fields.refuse('documentatieLink', 'invalid', 'Credentials do not belong in a URL.');
+  }
   const filters = fields.textList('filters', { maxLength: 100, isOptional: true });
   if (fields.invalidParams.length > 0) throw new ValidationProblem(fields.invalidParams);
   return { name, documentationLink, filters };

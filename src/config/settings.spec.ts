@@ -43,6 +43,9 @@ describe('settings', () => {
       TEST_CALLBACK_AUTH: 'false',
       TRUST_FORWARDED_HEADERS: 'true',
       CALLBACK_ALLOWED_NETWORKS: '10.0.0.0/8, fd00::/8',
+      CALLBACK_SCHEMES: 'https',
+      CALLBACK_PORTS: '443, 8000-8999',
+      EGRESS_PROXY_EXCEPTIONS: 'internal.example, *.test, 10.0.0.0/8, ::1',
       FINAL_STATUSES: '410, 422',
     });
     expect(settings).toMatchObject({
@@ -54,6 +57,12 @@ describe('settings', () => {
       TEST_CALLBACK_AUTH: false,
       TRUST_FORWARDED_HEADERS: true,
       CALLBACK_ALLOWED_NETWORKS: ['10.0.0.0/8', 'fd00::/8'],
+      CALLBACK_SCHEMES: ['https'],
+      CALLBACK_PORTS: [
+        { first: 443, last: 443 },
+        { first: 8000, last: 8999 },
+      ],
+      EGRESS_PROXY_EXCEPTIONS: ['internal.example', '*.test', '10.0.0.0/8', '::1'],
       FINAL_STATUSES: [410, 422],
     });
   });
@@ -87,6 +96,19 @@ describe('settings', () => {
     ['NOTIFICATION_REQUESTS_TIMEOUT', '0'],
     ['TIME_LEEWAY', '-5'],
     ['CALLBACK_NETWORKS', 'private'],
+    ['CALLBACK_ALLOWED_NETWORKS', '10.0.0.0/33'],
+    ['CALLBACK_ALLOWED_NETWORKS', 'internal.example'],
+    ['CALLBACK_SCHEMES', 'ftp'],
+    ['CALLBACK_PORTS', ','],
+    ['CALLBACK_PORTS', '0'],
+    ['CALLBACK_PORTS', '80-'],
+    ['CALLBACK_PORTS', '9000-8000'],
+    ['CALLBACK_PORTS', '65536'],
+    ['EGRESS_PROXY_URL', 'proxy.example:3128'],
+    ['EGRESS_PROXY_URL', 'socks5://proxy.example'],
+    ['EGRESS_PROXY_URL', 'http://user:100%@proxy.example'],
+    ['EGRESS_PROXY_EXCEPTIONS', 'https://internal.example'],
+    ['EGRESS_PROXY_EXCEPTIONS', '10.0.0.0/33'],
     ['FINAL_STATUSES', ','],
     ['FINAL_STATUSES', '410,gone'],
     ['FINAL_STATUSES', '200'],
@@ -96,7 +118,8 @@ describe('settings', () => {
   });
 
   it('never repeat a value in the refusal, which goes to a log: it may be a password', () => {
-    expect(refusal({ DATABASE_URL: 'mysql://heraut:s3cret@db', PORT: 'x' })).not.toContain('s3cret');
+    const settings = { DATABASE_URL: 'mysql://heraut:s3cret@db', EGRESS_PROXY_URL: 'x://u:s3cret@proxy', PORT: 'x' };
+    expect(refusal(settings)).not.toContain('s3cret');
   });
 
   it('refuse a lease that could end while its delivery is still being sent', () => {

@@ -1,4 +1,17 @@
 import { z } from 'zod';
+import {
+  addressOrRange,
+  commaSeparated,
+  hostAndPort,
+  hostName,
+  isPercentEncoded,
+  origin,
+  ports,
+  secondsPerCustomer,
+  statuses,
+  url,
+  wholeNumber,
+} from './setting-types.js';
 
 /**
  * Every setting Heraut reads, in the order in which an operator needs them. `docs/configuration.md` is generated from the
@@ -6,46 +19,6 @@ import { z } from 'zod';
  */
 const roles = ['api', 'worker', 'dispatcher'] as const;
 export type Role = (typeof roles)[number];
-
-const wholeNumber = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
-const url = (...protocols: string[]) =>
-  z
-    .string()
-    .refine((value) => URL.canParse(value) && protocols.includes(new URL(value).protocol), {
-      error: `must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
-    })
-    .optional();
-const secondsPerCustomer = z.string().transform((text, context) => {
-  const parsed = z.record(z.string(), z.number().int().min(60).max(2_592_000)).safeParse(parseJson(text));
-  if (parsed.success) return parsed.data;
-  context.addIssue({
-    code: 'custom',
-    message: 'must be a JSON object, client id → seconds from 60 to 2592000 (30 days)',
-  });
-  return z.NEVER;
-});
-const commaSeparated = z.string().transform((value) =>
-  value
-    .split(',')
-    .map((part) => part.trim())
-    .filter((part) => part !== ''),
-);
-
-/** A name, an IPv4 address or an IPv6 address in brackets; `*.` in front of a name; a port. */
-const hostPattern = /^((\*\.)?[\w-]+(\.[\w-]+)*|\[[\da-f:.]+\])(:\d{1,5})?$/i;
-const isOrigin = (text: string): boolean => text === '*' || (URL.canParse(text) && new URL(text).origin === text);
-
-const statuses = commaSeparated
-  .pipe(z.array(z.string().regex(/^[345]\d\d$/, { error: 'must be HTTP statuses from 300 to 599' })).min(1))
-  .transform((texts) => texts.map(Number));
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined; // refused by the schema
-  }
-}
 
 export const settingsSchema = z
   .object({
@@ -189,12 +162,28 @@ export const settingsSchema = z
         '`public` refuses callbacks at loopback, private and other special addresses, checked at every connect; `any` only link-local ones and those at which clouds hand out credentials. Not set: `public`, and on the embedded database loopback too.',
       ),
     CALLBACK_ALLOWED_NETWORKS: commaSeparated
-      .pipe(
-        z.array(z.union([z.cidrv4(), z.cidrv6(), z.ipv4(), z.ipv6()], { error: 'must be CIDR ranges or addresses' })),
-      )
+      .pipe(z.array(addressOrRange))
       .default([])
       .describe(
         'CIDR ranges or addresses, comma-separated, that callbacks may use although they are not public. What is refused even with `CALLBACK_NETWORKS=any` is opened only by a range within it, or by the address itself.',
+      ),
+    CALLBACK_SCHEMES: commaSeparated
+      .pipe(z.array(z.enum(['http', 'https'])).min(1))
+      .default(['http', 'https'])
+      .describe('Schemes that callbacks may have; `https` refuses the others.'),
+    CALLBACK_PORTS: ports
+      .optional()
+      .describe('Ports and ranges of ports, comma-separated, that callbacks may have: `443,8000-8999`. Not set: any.'),
+    EGRESS_PROXY_URL: url('http:', 'https:')
+      .refine(isPercentEncoded, { error: 'has a user or password that is not percent-encoded' })
+      .describe(
+        'HTTP proxy, with user and password where it wants them, through which callbacks are called: by CONNECT, to the address that was checked. Not set: none.',
+      ),
+    EGRESS_PROXY_EXCEPTIONS: commaSeparated
+      .pipe(z.array(z.union([addressOrRange, hostName], { error: 'must be host names, CIDR ranges or addresses' })))
+      .default([])
+      .describe(
+        'Host names (each with all below it), CIDR ranges and addresses, comma-separated, that are called without the proxy; loopback always is.',
       ),
 
     TTL_LOCK_TIME_LIMIT_MS: wholeNumber(1000, 3_600_000)
@@ -241,13 +230,13 @@ export const settingsSchema = z
         'Build URLs from `X-Forwarded-Host` and `X-Forwarded-Proto`, and take the last address of `X-Forwarded-For` for that of the caller. Only behind a proxy that sets all three.',
       ),
     ALLOWED_HOSTS: commaSeparated
-      .pipe(z.array(z.string().regex(hostPattern, { error: 'must be host names, with a port or without' })))
+      .pipe(z.array(hostAndPort))
       .default([])
       .describe(
         'Hosts, comma-separated, that a request may name, and that URLs in answers are built from; without a port: any port; `*.example.org`: every name below it. A request for another host is answered 421, except for `/health` and `/metrics`. Not set: any host, so let a proxy in front fix it.',
       ),
     CORS_ALLOWED_ORIGINS: commaSeparated
-      .pipe(z.array(z.string().refine(isOrigin, { error: 'must be `*` or origins, such as https://app.example.org' })))
+      .pipe(z.array(origin))
       .default([])
       .describe(
         'Origins, comma-separated, whose pages may call the APIs from a browser (CORS); `*`: all. Not set: none.',

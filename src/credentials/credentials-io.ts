@@ -14,15 +14,14 @@ const text = (max: number) => z.string().max(max).refine(isStorable, 'Contains U
 const secret = () => text(4096).min(1).meta({ writeOnly: true });
 const pem = () => z.string().max(maxPemLength);
 
-const identityInput = z
-  .strictObject({
-    certificate: pem().optional().describe('In PEM, its intermediates after it.'),
-    key: pem().meta({ writeOnly: true }).optional().describe('Its private key in PEM, without a passphrase.'),
-    authority: pem()
-      .optional()
-      .describe('Certificates in PEM that the other side must come from, instead of the authorities of the web.'),
-  })
-  .meta({ id: 'TlsIdentityInput' });
+/** Schemas that may be null have no name: OpenAPI 3.0 wants a type where there is `nullable`, and a reference has none. */
+const identityInput = z.strictObject({
+  certificate: pem().optional().describe('In PEM, its intermediates after it.'),
+  key: pem().meta({ writeOnly: true }).optional().describe('Its private key in PEM, without a passphrase.'),
+  authority: pem()
+    .optional()
+    .describe('Certificates in PEM that the other side must come from, instead of the authorities of the web.'),
+});
 
 const zgwInput = z
   .strictObject({
@@ -132,20 +131,16 @@ function lowerCase(headers: Record<string, string>): Record<string, string> | nu
   return entries.length === 0 ? null : Object.fromEntries(entries);
 }
 
-const certificateOutput = z
-  .strictObject({
-    subject: z.string(),
-    fingerprint: z.string().describe('SHA-256, in hex with colons.'),
-    expiresAt: z.iso.datetime(),
-  })
-  .meta({ id: 'CertificateShown' });
+const certificateOutput = z.strictObject({
+  subject: z.string(),
+  fingerprint: z.string().describe('SHA-256, in hex with colons.'),
+  expiresAt: z.iso.datetime(),
+});
 
-const identityOutput = z
-  .strictObject({
-    certificate: certificateOutput.nullable().describe('Its own; its key is not shown.'),
-    authority: z.array(certificateOutput),
-  })
-  .meta({ id: 'TlsIdentityShown' });
+const identityOutput = z.strictObject({
+  certificate: certificateOutput.nullable().describe('Its own; its key is not shown.'),
+  authority: z.array(certificateOutput),
+});
 
 /** Without a secret in it: of each it says at most that there is one. */
 export const credentialsOutput = z

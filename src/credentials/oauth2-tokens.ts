@@ -1,8 +1,8 @@
 import { Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { createHash } from 'node:crypto';
-import { AddressRefused } from '../outbound/address-guard.js';
 import type { Outbound } from '../outbound/outbound.service.js';
+import { AddressRefused } from '../outbound/refused.js';
 import type { OAuth2Authorization } from './credentials.js';
 import { readToken, type TokenResult } from './read-token.js';
 import { requestToken } from './token-request.node-http.js';

@@ -1,6 +1,6 @@
 import { request } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Connector } from '../outbound/outbound.service.js';
+import { connectTo, type Connector } from '../outbound/connector.js';
 import type { OAuth2Authorization } from './credentials.js';
 
 const longestMs = 10_000;
@@ -32,7 +32,7 @@ export async function requestToken(
   }
   const signal = AbortSignal.any([closing, AbortSignal.timeout(longestMs)]);
   const url = new URL(tokenUrl);
-  const socket = await connected(url, connect, signal);
+  const socket = await connectTo(connect, url, signal);
   try {
     return await post(url, socket, headers, form.toString(), signal);
   } finally {
@@ -44,23 +44,6 @@ export async function requestToken(
 function basic(clientId: string, clientSecret: string): string {
   const encoded = [clientId, clientSecret].map((text) => new URLSearchParams({ '': text }).toString().slice(1));
   return `Basic ${Buffer.from(encoded.join(':')).toString('base64')}`;
-}
-
-function connected({ protocol, host, hostname, port }: URL, connect: Connector, signal: AbortSignal): Promise<Socket> {
-  return new Promise((resolve, reject) => {
-    const stop = () => {
-      connecting?.destroy();
-      reject(signal.reason as Error);
-    };
-    signal.addEventListener('abort', stop, { once: true });
-    const target = { protocol, host, hostname: hostname.replace(/^\[|\]$/g, ''), port };
-    const connecting = connect(target, (error, socket) => {
-      signal.removeEventListener('abort', stop);
-      if (error) reject(error);
-      else if (signal.aborted) socket.destroy();
-      else resolve(socket);
-    });
-  });
 }
 
 function post(

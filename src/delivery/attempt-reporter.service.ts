@@ -100,7 +100,7 @@ export class AttemptReporter implements OnModuleDestroy {
   private log({ notificationId, subscriptionId }: Delivery, outcome: Outcome): void {
     const { state, attempt } = outcome;
     if (outcome.state === 'waiting' && outcome.reason !== undefined)
-      this.logger.warn({ event: 'delivery.postponed', notificationId, subscriptionId, reason: outcome.reason });
+      this.logger.warn({ event: 'delivery.not-called', notificationId, subscriptionId, reason: outcome.reason });
     if (!attempt) return;
     const { number, durationMs, status, error, details } = attempt;
     const event = {

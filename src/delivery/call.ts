@@ -154,7 +154,8 @@ export class Call {
   }
 
   endOverdue(): void {
-    if (this.status === 0) this.fail(`no answer within ${this.timeoutMs / 1000} s`);
+    const ours = this.connection?.waitsForOurs;
+    if (this.status === 0) this.fail(`no ${ours ?? 'answer'} within ${this.timeoutMs / 1000} s`, ours !== undefined);
     this.end();
   }
 

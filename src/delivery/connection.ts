@@ -1,14 +1,16 @@
-import { isIPv6, type Socket } from 'node:net';
+import { isIPv6 } from 'node:net';
 import type { buildConnector } from 'undici';
-import type { Connector } from '../outbound/outbound.service.js';
+import type { Connecting, Connector } from '../outbound/connector.js';
+import { AddressRefused } from '../outbound/refused.js';
 
 /** A connection to a receiver: where it leads, what it took to make, and how many calls were begun on it. */
 export class Connection {
-  /** `IP:port`; while it is being made, the address that is tried. */
+  /** `IP:port`; while it is being made, the address that is tried. Where it was refused, without the port. */
   address: string | null = null;
   connectMs: number | null = null;
   calls = 0;
-  private socket: Socket | undefined;
+  /** What it is made of so far; once it is made, its socket. */
+  private made: Pick<Connecting, 'destroy' | 'waitsForOurs'> | undefined;
   private isConnecting = false;
 
   constructor(private readonly connector: Connector) {}
@@ -24,21 +26,29 @@ export class Connection {
     this.address = null;
     const done: buildConnector.Callback = (...[error, socket]) => {
       this.isConnecting = false;
+      if (error instanceof AddressRefused) this.address = error.address;
       if (error) return callback(error, null);
       this.connectMs = performance.now() - startedAt;
-      this.address = hostAndPort(socket.remoteAddress, socket.remotePort) ?? this.address;
+      this.made = socket;
       callback(null, socket);
     };
     this.isConnecting = true;
+    let connecting: Connecting | undefined;
     try {
-      this.socket = this.connector(options, done);
+      connecting = this.connector(options, done);
     } catch (error) {
       return done(error as Error, null); // e.g. of a certificate that this version of Node refuses
     }
-    this.socket?.on('connectionAttempt', (ip: string, port: number) => {
-      this.address = hostAndPort(ip, port);
+    this.made = connecting;
+    connecting?.on('connectionAttempt', (ip, port) => {
+      this.address = isIPv6(ip) ? `[${ip}]:${port}` : `${ip}:${port}`;
     });
   };
+
+  /** While it is being made: what of ours it waits for, for which the receiver is not to blame. */
+  get waitsForOurs(): string | undefined {
+    return this.isConnecting ? this.made?.waitsForOurs : undefined;
+  }
 
   /** Nobody waits for it any more. Does nothing once it is made. */
   stopConnecting(): void {
@@ -47,11 +57,6 @@ export class Connection {
 
   /** Closes it at once, whatever is still to come over it. */
   cut(): void {
-    this.socket?.destroy(new Error('the call is over'));
+    this.made?.destroy(new Error('the call is over'));
   }
-}
-
-function hostAndPort(ip: string | undefined, port: number | undefined): string | null {
-  if (ip === undefined || port === undefined) return null;
-  return isIPv6(ip) ? `[${ip}]:${port}` : `${ip}:${port}`;
 }

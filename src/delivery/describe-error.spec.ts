@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { AddressRefused } from '../outbound/address-guard.js';
+import { ProxyTrouble } from '../outbound/egress-proxy.js';
+import { AddressRefused, UrlRefused } from '../outbound/refused.js';
 import { describeError, isOurTrouble } from './describe-error.js';
 
 const failed = (code: string) => Object.assign(new Error('connect'), { code });
@@ -14,11 +15,15 @@ describe('an error of a call', () => {
     },
   );
 
-  it('says nothing of the receiver where its address was refused', () => {
-    expect(isOurTrouble(new AddressRefused('10.0.0.1'))).toBe(true);
+  it.each([
+    new AddressRefused('10.0.0.1'),
+    new UrlRefused('the port 22', 'CALLBACK_PORTS'),
+    new ProxyTrouble('the egress proxy failed: ECONNREFUSED'),
+  ])('says nothing of the receiver where it was not asked: %s', (error) => {
+    expect(isOurTrouble(error)).toBe(true);
   });
 
-  it.each(['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'EHOSTUNREACH', 'ETIMEDOUT'])(
+  it.each(['ECONNREFUSED', 'ECONNRESET', 'ENOTFOUND', 'EHOSTUNREACH', 'ETIMEDOUT', 'UNREACHABLE_BY_PROXY'])(
     'is of the receiver: %s',
     (code) => {
       expect(isOurTrouble(failed(code))).toBe(false);

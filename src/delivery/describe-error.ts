@@ -1,6 +1,7 @@
 /**
  * Errors that this machine or its name server has, whichever receiver is called: no more files, ports or memory for
- * sockets, no network, no answer from the name server. And addresses that callbacks may not use, which nobody called.
+ * sockets, no network, no answer from the name server, an egress proxy that fails. And what callbacks may not use, which
+ * nobody called.
  */
 const ourCodes: ReadonlySet<string> = new Set([
   'EMFILE',
@@ -11,6 +12,8 @@ const ourCodes: ReadonlySet<string> = new Set([
   'ENETDOWN',
   'EAI_AGAIN',
   'ADDRESS_REFUSED',
+  'URL_REFUSED',
+  'EGRESS_PROXY',
 ]);
 
 /** Whether the error says nothing of the receiver; of a name with several addresses, that of none. */

@@ -1,5 +1,5 @@
 import { Agent, Client, Pool, type Dispatcher } from 'undici';
-import type { Connector } from '../outbound/outbound.service.js';
+import type { Connector } from '../outbound/connector.js';
 import type { Call } from './call.js';
 import { Connection } from './connection.js';
 import type { Target } from './target.js';

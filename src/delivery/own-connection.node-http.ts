@@ -1,6 +1,6 @@
 import { request as open } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Connector } from '../outbound/outbound.service.js';
+import type { Connector } from '../outbound/connector.js';
 import type { Call } from './call.js';
 import { Connection } from './connection.js';
 import type { Target } from './target.js';

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { NamedIdentity } from '../credentials/credentials.js';
-import type { Connector, Outbound } from '../outbound/outbound.service.js';
+import type { Connector } from '../outbound/connector.js';
+import type { Outbound } from '../outbound/outbound.service.js';
 import { KeptConnections } from './kept-connections.undici.js';
 
 /** How receivers are reached with one TLS identity. */

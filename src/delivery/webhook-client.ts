@@ -28,7 +28,7 @@ export interface CallFacts {
   connectMs: number | null;
   /** From the start of the call to the first byte of an answer; null: not one came. */
   firstByteMs: number | null;
-  /** The IP address and the port that were called, an IPv6 address in brackets; null: none was. */
+  /** The IP address and the port that were called, an IPv6 address in brackets; or the address that was refused; null: none. */
   address: string | null;
 }
 
@@ -49,7 +49,8 @@ export type WebhookResponse =
   /**
    * No usable answer: `reason` says what happened in words an operator understands. `wasSent`: false only when
    * certainly no byte of the request left, so that the receiver cannot have seen it. `isOurs`: the trouble is this
-   * machine's (no more files or ports, no name server), or we refused the address; it says nothing of the receiver.
+   * machine's (no more files or ports, no name server) or the egress proxy's, or we refused the address; it says nothing of
+   * the receiver.
    */
   | (CallFacts & { kind: 'unanswered'; reason: string; wasSent: boolean; isOurs: boolean })
   /** We gave up ourselves, because this process is stopping: no fault of the receiver. */

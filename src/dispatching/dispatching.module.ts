@@ -6,6 +6,7 @@ import { QueueModule } from '../queue/queue.module.js';
 import { QueuePosition } from '../queue/queue-position.service.js';
 import { DispatchLoop } from './dispatch-loop.service.js';
 import { RetryPolicyModule } from '../retry-policy/retry-policy.module.js';
+import { RefusedCallbacks } from '../subscriptions/refused-callbacks.service.js';
 import { SubscriptionsModule } from '../subscriptions/subscriptions.module.js';
 import { Dispatcher } from './dispatcher.service.js';
 import { Releaser } from './releaser.service.js';
@@ -19,7 +20,7 @@ export class DispatchingModule {
   static with(looping: boolean): DynamicModule {
     return {
       module: DispatchingModule,
-      providers: [QueuePosition, Dispatcher, Releaser, Upkeep, ...(looping ? [DispatchLoop] : [])],
+      providers: [QueuePosition, Dispatcher, Releaser, Upkeep, ...(looping ? [DispatchLoop, RefusedCallbacks] : [])],
       exports: [Dispatcher, Releaser, Upkeep],
     };
   }

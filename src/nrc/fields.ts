@@ -66,6 +66,12 @@ const urlShape = /^https?:\/\/[^\s\p{Cc}\\/][^\s\p{Cc}\\]*$/iu;
 
 export const isWebUrl = (text: string): boolean => urlShape.test(text) && URL.canParse(text);
 
+/** Of a web URL: whether it holds a user or a password, which would be stored and shown with it. */
+export function hasCredentials(url: string): boolean {
+  const { username, password } = new URL(url);
+  return username !== '' || password !== '';
+}
+
 const snakeCase = new Map<string, string>();
 
 /** `resourceUrl` as older clients spell it: `resource_url`. Only for the names of our own fields. */

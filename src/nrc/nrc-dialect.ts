@@ -9,8 +9,8 @@ export const apiPath = '/api/v1';
 /** The version of the standard that is served. */
 export const apiVersion = '1.0.1';
 
-const headers = [['API-version', apiVersion]] as const;
-const none = [] as const;
+const headers = ['API-version', apiVersion];
+const none: string[] = [];
 
 /** The additions of the Dutch API standard to HTTP: its version in a header, and its names for problems. */
 export const nrcDialect: Dialect = {

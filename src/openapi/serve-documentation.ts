@@ -31,7 +31,7 @@ export function serveDocumentation(app: NestFastifyApplication, apis: readonly D
 
 /** The page may do what no other answer may. */
 const allowPage: onRequestHookHandler = (_request, reply, done) => {
-  reply.raw.setHeader('content-security-policy', documentationPolicy);
+  void reply.header('content-security-policy', documentationPolicy);
   done();
 };
 

@@ -1,6 +1,9 @@
-import { BlockList, isIP, isIPv6, type LookupFunction } from 'node:net';
+import { LRUCache } from 'lru-cache';
+import { isIP, isIPv6, type LookupFunction } from 'node:net';
 import type { Settings } from '../config/settings.js';
 import { carriedAddresses, groupsOf, mappedAddress } from './carried-addresses.js';
+import { isWithin, Ranges } from './ranges.js';
+import { AddressRefused } from './refused.js';
 
 /**
  * What is not the public internet (IANA special-purpose registries, RFC 6890 and successors, and multicast; of IPv6 all
@@ -33,7 +36,7 @@ const specialRanges = [
 ];
 
 /** Of this machine. */
-const loopbackRanges = ['127.0.0.0/8', '::1'];
+export const loopbackRanges = ['127.0.0.0/8', '::1'];
 
 /**
  * Addresses that only this machine, or the cloud it runs in, answers at, and where that hands out credentials. No range that
@@ -51,16 +54,6 @@ const closedRanges = [
   '168.63.129.16', // Azure; a public address that is answered inside of it
 ];
 
-/** `message` is for strangers: it does not tell them where a name leads. */
-export class AddressRefused extends Error {
-  readonly code = 'ADDRESS_REFUSED';
-
-  /** @param address for the log */
-  constructor(readonly address: string) {
-    super('the address is not one that callbacks may use; an operator can allow it with CALLBACK_ALLOWED_NETWORKS');
-  }
-}
-
 type NetworkSettings = Pick<Settings, 'CALLBACK_NETWORKS' | 'CALLBACK_ALLOWED_NETWORKS' | 'DATABASE_URL'>;
 
 /**
@@ -74,6 +67,8 @@ export class AddressGuard {
   private readonly allowed: Ranges;
   private readonly closed = new Ranges(closedRanges);
   private readonly opened: Ranges;
+  /** Of addresses that were asked for: to find it out takes up to 7 µs, and each connection asks. */
+  private readonly known = new LRUCache<string, boolean>({ max: 10_000 });
 
   constructor({ CALLBACK_NETWORKS, CALLBACK_ALLOWED_NETWORKS, DATABASE_URL }: NetworkSettings) {
     this.isLoopbackAllowed = CALLBACK_NETWORKS === undefined && DATABASE_URL === undefined;
@@ -86,13 +81,12 @@ export class AddressGuard {
 
   /** `address`: an IP address as a socket has it, without brackets. */
   isRefused(address: string): boolean {
+    const known = this.known.get(address);
+    if (known !== undefined) return known;
     const addresses = addressesIn(address);
-    if (addresses.length === 0) return true;
-    return addresses.some((each) =>
-      this.closed.include(each)
-        ? !this.opened.include(each)
-        : this.special.include(each) && !this.allowed.include(each),
-    );
+    const isRefused = addresses.length === 0 || addresses.some((each) => this.refuses(each));
+    this.known.set(address, isRefused);
+    return isRefused;
   }
 
   /** Whether anybody on the internet can call it too, so that what comes of a call is no secret. */
@@ -125,6 +119,11 @@ export class AddressGuard {
       });
     };
   }
+
+  private refuses(address: string): boolean {
+    if (this.closed.include(address)) return !this.opened.include(address);
+    return this.special.include(address) && !this.allowed.include(address);
+  }
 }
 
 /** Itself, and those it carries inside: each of them may be what is called in the end. None: it is not an address. */
@@ -135,35 +134,5 @@ function addressesIn(address: string): string[] {
   const mapped = mappedAddress(groups);
   return mapped === undefined ? [withoutZone, ...carriedAddresses(groups)] : [mapped];
 }
-
-class Ranges {
-  // One list for each family: a range of IPv6 in it would also mean the IPv4 addresses that can be written as IPv6.
-  private readonly lists = { ipv4: new BlockList(), ipv6: new BlockList() };
-
-  constructor(ranges: readonly string[]) {
-    for (const range of ranges) {
-      const { address, prefix, family } = parse(range);
-      this.lists[family].addSubnet(address, prefix, family);
-    }
-  }
-
-  include(address: string): boolean {
-    const family = familyOf(address);
-    return this.lists[family].check(address, family);
-  }
-}
-
-function isWithin(inner: string, outer: string): boolean {
-  const { address, prefix } = parse(inner);
-  return prefix >= parse(outer).prefix && new Ranges([outer]).include(address);
-}
-
-function parse(range: string): { address: string; prefix: number; family: 'ipv4' | 'ipv6' } {
-  const [address = '', prefix] = range.split('/');
-  const family = familyOf(address);
-  return { address, prefix: prefix === undefined ? { ipv4: 32, ipv6: 128 }[family] : Number(prefix), family };
-}
-
-const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIPv6(address) ? 'ipv6' : 'ipv4');
 
 const everySpecial = new Ranges(specialRanges);

@@ -1,8 +1,14 @@
 import { lookup } from 'node:dns';
-import type { LookupFunction, Socket } from 'node:net';
+import { isIP, type LookupFunction } from 'node:net';
 import { buildConnector } from 'undici';
 import type { Settings } from '../config/settings.js';
-import { AddressGuard, AddressRefused } from './address-guard.js';
+import { AddressGuard } from './address-guard.js';
+import type { Connector } from './connector.js';
+import { EgressProxy } from './egress-proxy.js';
+import { ProxyExceptions } from './proxy-exceptions.js';
+import { AddressRefused, Refused } from './refused.js';
+import { Tunnel } from './tunnel.js';
+import { UrlRules, type Callable } from './url-rules.js';
 
 /** By which this side proves itself to a receiver, and knows it; each in PEM. */
 export interface TlsIdentity {
@@ -14,21 +20,21 @@ export interface TlsIdentity {
   authority?: string;
 }
 
-/**
- * Makes one connection and calls back when a request can be written, or with an error. What it returns is not yet that
- * connection, and is there to be destroyed. Undefined: nothing is being made, the error has been told.
- */
-export type Connector = (...parameters: Parameters<buildConnector.connector>) => Socket | undefined;
-
 /** The one way out: every connection to an address that somebody else has named is made here, under the address guard. */
 export class Outbound {
   private readonly guard: AddressGuard;
+  private readonly rules: UrlRules;
   private readonly lookUp: LookupFunction;
+  private readonly proxy: EgressProxy | undefined;
+  private readonly exceptions: ProxyExceptions;
 
   /** @param lookUp asks for the addresses of a name */
   constructor(settings: Settings, lookUp: LookupFunction = lookup) {
     this.guard = new AddressGuard(settings);
+    this.rules = new UrlRules(settings);
     this.lookUp = this.guard.guarded(lookUp);
+    this.proxy = settings.EGRESS_PROXY_URL === undefined ? undefined : new EgressProxy(settings.EGRESS_PROXY_URL);
+    this.exceptions = new ProxyExceptions(settings.EGRESS_PROXY_EXCEPTIONS);
   }
 
   /**
@@ -38,10 +44,43 @@ export class Outbound {
   connectorFor({ certificate: cert, key, authority: ca }: TlsIdentity = {}, timeoutMs = 0): Connector {
     // Its type does not say so, but it returns the socket.
     const connect = buildConnector({ timeout: timeoutMs, lookup: this.lookUp, cert, key, ca }) as Connector;
-    return (options, callback) => {
-      if (!this.guard.isRefusedHost(options.hostname)) return connect(options, callback);
-      callback(new AddressRefused(options.hostname), null);
-      return undefined;
+    const { proxy, lookUp, exceptions } = this;
+    const way = proxy && { proxy, lookUp, connect, timeoutMs, isDirect: (ip: string) => exceptions.hasAddress(ip) };
+    return (target, connected) => {
+      const refused = this.refused(target);
+      if (refused) {
+        connected(refused, null);
+        return undefined;
+      }
+      if (!way || exceptions.hasName(target.hostname)) return connect(target, connected);
+      return new Tunnel(target, connected, way);
     };
+  }
+
+  /** Whether it would be refused now; undefined: it would not, or its name has no address now. */
+  async refusalOf(url: URL): Promise<Refused | undefined> {
+    const refused = this.refused(url);
+    const isAddress = isIP(url.hostname) !== 0 || url.hostname.startsWith('[');
+    if (refused || isAddress) return refused;
+    return new Promise((resolve) => {
+      this.lookUp(url.hostname, { all: true }, (error) => resolve(error instanceof Refused ? error : undefined));
+    });
+  }
+
+  /** Whether anybody on the internet can call this address too, so that what comes of a call is no secret of ours. */
+  isPublic(address: string): boolean {
+    return this.guard.isPublic(address);
+  }
+
+  /** Nobody said which networks callbacks may use, and this is the embedded default. */
+  get isLoopbackAllowed(): boolean {
+    return this.guard.isLoopbackAllowed;
+  }
+
+  private refused(target: Callable): Refused | undefined {
+    const refused = this.rules.refusalOf(target);
+    if (refused) return refused;
+    // Node looks up no host that is an address already.
+    return this.guard.isRefusedHost(target.hostname) ? new AddressRefused(target.hostname) : undefined;
   }
 }

@@ -1,4 +1,4 @@
-import { Injectable, type OnModuleDestroy } from '@nestjs/common';
+import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { request } from 'node:http';
 import type { Socket } from 'node:net';
@@ -7,10 +7,13 @@ import type { Credentials } from '../credentials/credentials.js';
 import { Config } from '../config/config.module.js';
 import { Clock } from '../infra/clock.js';
 import { UnavailableProblem, ValidationProblem, wholeInput } from '../infra/http/problem.js';
-import { AddressRefused } from '../outbound/address-guard.js';
-import { Outbound, type Connector, type TlsIdentity } from '../outbound/outbound.service.js';
+import { connectTo } from '../outbound/connector.js';
+import { ProxyTrouble } from '../outbound/egress-proxy.js';
+import { Outbound, type TlsIdentity } from '../outbound/outbound.service.js';
+import { AddressRefused } from '../outbound/refused.js';
 import { signatureHeaders } from '../signing/signature-headers.js';
 import type { SigningKey } from '../signing/signing-key.js';
+import { describeTrouble } from './describe-trouble.js';
 
 /**
  * Receivers recognise a probe by exactly this: channel `test`, and `kenmerken` present. Some answer 401 to every other body until
@@ -33,8 +36,8 @@ export interface ProbeRequest {
   callbackUrl: string;
   auth: string;
   credentials: Credentials;
-  /** A receiver that knows them refuses a call that is not signed. */
-  signingKeys: readonly SigningKey[];
+  /** A receiver that knows them refuses a call that is not signed. Not given: it is being registered, and has none. */
+  signingKeys?: readonly SigningKey[];
   /** Whether the callback must also prove that it refuses a call without authorization. */
   isUrlNew: boolean;
 }
@@ -44,6 +47,7 @@ type ProbeAnswer = { status: number } | { trouble: string };
 /** Proves that a callback answers, and that it refuses calls without authorization, before a notification is sent there. */
 @Injectable()
 export class CallbackProbe implements OnModuleDestroy {
+  private readonly logger = new Logger('Callback');
   private readonly mustRefuseStrangers: boolean;
   private readonly closing = new AbortController();
   protected readonly timeouts = { connectMs: 10_000, overallMs: 30_000 };
@@ -62,7 +66,7 @@ export class CallbackProbe implements OnModuleDestroy {
   }
 
   /** @throws {ValidationProblem} with the answer or error of the callback */
-  async prove({ callbackUrl, auth, credentials, signingKeys, isUrlNew }: ProbeRequest): Promise<void> {
+  async prove({ callbackUrl, auth, credentials, signingKeys = [], isUrlNew }: ProbeRequest): Promise<void> {
     const url = new URL(callbackUrl);
     const { tls, headers } = credentials;
     if (isUrlNew && this.mustRefuseStrangers && url.hostname !== openHost) {
@@ -95,25 +99,30 @@ export class CallbackProbe implements OnModuleDestroy {
   private async post(url: URL, headers: Record<string, string>, tls?: TlsIdentity): Promise<ProbeAnswer> {
     const within = (ms: number) => AbortSignal.any([this.closing.signal, AbortSignal.timeout(ms)]);
     const overall = within(this.timeouts.overallMs);
+    const tried: string[] = [];
     try {
-      const socket = await this.connectTo(url, this.outbound.connectorFor(tls), within(this.timeouts.connectMs));
+      const connect = this.outbound.connectorFor(tls);
+      const socket = await connectTo(connect, url, within(this.timeouts.connectMs), tried);
       return { status: await statusOver(socket, url, headers, overall) };
-    } catch (error) {
+    } catch (thrown) {
+      const error = thrown as Error;
       if (this.closing.signal.aborted) throw new UnavailableProblem('This server is stopping.', 1, error);
-      return { trouble: describe(error as Error) };
+      if (error instanceof ProxyTrouble)
+        throw new UnavailableProblem('The egress proxy of this server fails.', 60, error);
+      this.log(url, tried, error);
+      const isPublic = tried.every((address) => this.outbound.isPublic(address));
+      return { trouble: describeTrouble(error, isPublic) };
     }
   }
 
-  private connectTo({ protocol, host, hostname, port }: URL, connect: Connector, signal: AbortSignal): Promise<Socket> {
-    return new Promise((resolve, reject) => {
-      const stop = () => connecting?.destroy(signal.reason as Error);
-      const target = { protocol, host, hostname: hostname.replace(/^\[|\]$/g, ''), port };
-      const connecting = connect(target, (error, socket) => {
-        signal.removeEventListener('abort', stop);
-        if (error) reject(error);
-        else resolve(socket);
-      });
-      signal.addEventListener('abort', stop);
+  /** What the subscriber is not told. */
+  private log({ origin }: URL, tried: string[], error: Error): void {
+    const addresses = error instanceof AddressRefused ? [error.address] : tried;
+    this.logger.log({
+      event: 'callback.not-proved',
+      callback: origin,
+      addresses,
+      reason: describeTrouble(error, true),
     });
   }
 }
@@ -148,12 +157,3 @@ const isRefusal = (status: number, tls: TlsIdentity | undefined): boolean =>
 
 const refused = (name: string, code: string, trouble: string) =>
   new ValidationProblem([{ name, code, reason: `The callback ${trouble}.` }]);
-
-function describe(error: Error & { code?: string }): string {
-  const { name, code = '', message, cause } = error;
-  if (error instanceof AddressRefused) return `is refused: ${message}`;
-  const isLate = name === 'AbortError' && (cause as Error | undefined)?.name === 'TimeoutError';
-  if (isLate || code.includes('TIMEOUT') || code === 'ETIMEDOUT') return 'does not answer in time';
-  if (/CERT|TLS|SSL|SELF_SIGNED|EPROTO|UNABLE_TO/.test(code)) return `fails at TLS: ${code}`;
-  return `cannot be reached: ${code || message}`;
-}

@@ -4,7 +4,7 @@ import { headerValue } from '../credentials/check-headers.js';
 import { maxAuthLength, readCredentialChanges, type CredentialChanges } from '../credentials/credentials-io.js';
 import { ValidationProblem } from '../infra/http/problem.js';
 import { isStorable } from '../infra/postgres/storable-text.js';
-import { readText, type FieldReader } from '../nrc/fields.js';
+import { hasCredentials, readText, type FieldReader } from '../nrc/fields.js';
 import { deliveryGuarantees, type DeliveryGuarantee, type SubscribedChannel } from './subscription.js';
 import type { SubscriptionInput } from './subscriptions.service.js';
 
@@ -71,11 +71,6 @@ function readCredentials(fields: FieldReader): CredentialChanges | undefined {
       fields.refuse(name === '' ? 'credentials' : `credentials.${name}`, code, reason);
     return undefined;
   }
-}
-
-function hasCredentials(url: string): boolean {
-  const { username, password } = new URL(url);
-  return username !== '' || password !== '';
 }
 
 function readChannels(fields: FieldReader): SubscribedChannel[] | undefined {

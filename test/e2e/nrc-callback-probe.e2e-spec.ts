@@ -93,14 +93,26 @@ describe('proving a callback', () => {
     expect((await post()).status).toBe(201);
   });
 
-  it('tells a callback that cannot be reached from one that fails at TLS', async () => {
-    const unreachable = await post({ callbackUrl: 'http://127.0.0.1:1/' });
-    expect(wrong(unreachable).fields).toEqual(['callbackUrl invalid-callback-url']);
-    expect(unreachable.json.invalidParams[0]!.reason).toContain('cannot be reached: ECONNREFUSED');
+  it('does not tell of an address that is not public whether its port is closed, silent or speaks another protocol', async () => {
+    receiver.always(reset);
+    const urls = ['http://127.0.0.1:1/', receiver.url, receiver.url.replace('http:', 'https:')];
+    const answers = [];
+    for (const callbackUrl of urls) answers.push(await post({ callbackUrl }));
+    receiver.always(nonsense);
+    answers.push(await post());
+    const reason = 'The callback cannot be reached, or gives no answer over HTTP.';
+    for (const { json } of answers)
+      expect(json.invalidParams).toEqual([{ name: 'callbackUrl', code: 'invalid-callback-url', reason }]);
+    // The log does.
+    const reasons = api.logged.filter(({ event }) => event === 'callback.not-proved').map((logged) => logged.reason);
+    expect(reasons).toContainEqual(expect.stringContaining('ECONNREFUSED'));
+    expect(reasons).toContainEqual(expect.stringContaining('fails at TLS'));
+  });
+
+  it('tells that there is no such name', async () => {
     const unknown = await post({ callbackUrl: 'http://does-not-exist.invalid/' });
+    expect(wrong(unknown).fields).toEqual(['callbackUrl invalid-callback-url']);
     expect(unknown.json.invalidParams[0]!.reason).toMatch(/cannot be reached: (ENOTFOUND|EAI_AGAIN)/);
-    const plain = await post({ callbackUrl: receiver.url.replace('http:', 'https:') });
-    expect(plain.json.invalidParams[0]!.reason).toContain('fails at TLS');
   });
 
   it('lets a receiver that knows only probes until it is registered pass', async () => {
@@ -122,15 +134,29 @@ describe('proving a callback', () => {
     }
   });
 
-  it('does not call addresses that callbacks may not use', async () => {
-    const guarded = await Api.start({ CALLBACK_NETWORKS: 'public' });
+  it('does not call what callbacks may not use, and says which setting would allow it', async () => {
+    const guarded = await Api.start({
+      CALLBACK_NETWORKS: '', // as where nobody has set it
+      CALLBACK_ALLOWED_NETWORKS: '127.0.0.2',
+      CALLBACK_SCHEMES: 'http',
+      CALLBACK_PORTS: `${new URL(receiver.url).port},8000-8999`,
+    });
     try {
-      for (const callbackUrl of [receiver.url, receiver.url.replace('127.0.0.1', 'localhost'), 'http://[::1]:1/']) {
+      const refusals = [
+        [receiver.url, 'CALLBACK_ALLOWED_NETWORKS'],
+        [receiver.url.replace('127.0.0.1', 'localhost'), 'CALLBACK_ALLOWED_NETWORKS'],
+        ['http://[::1]:8080/', 'CALLBACK_ALLOWED_NETWORKS'],
+        ['https://127.0.0.2:8080/', 'CALLBACK_SCHEMES'],
+        ['http://127.0.0.2:1/', 'CALLBACK_PORTS'],
+        ['http://127.0.0.2/', 'CALLBACK_PORTS'],
+      ];
+      for (const [callbackUrl, setting] of refusals) {
         const refused = await guarded.post('/abonnement', { callbackUrl, auth });
         expect(wrong(refused).fields).toEqual(['callbackUrl invalid-callback-url']);
         expect(refused.json.invalidParams[0]!.reason).toMatch(
-          /refused: .* not one that callbacks may use.*CALLBACK_ALLOWED_NETWORKS/,
+          new RegExp(`^The callback is refused: .* not one that callbacks may use.* allow it with ${setting}\\.$`),
         );
+        expect(refused.json.invalidParams[0]!.reason).not.toMatch(/127\.0\.0\.1|::1/);
       }
       expect(receiver.requests).toEqual([]);
     } finally {

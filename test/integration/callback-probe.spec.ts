@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { readSettings } from '../../src/config/settings.js';
 import { Authorizations } from '../../src/credentials/authorizations.service.js';
 import { verbatim } from '../../src/credentials/credentials.js';
@@ -23,7 +24,7 @@ describe('a callback that sends an informational response first', () => {
       response.writeContinue();
       response.writeHead(request.headers.authorization ? 204 : 401).end();
     });
-    const request = { callbackUrl: receiver.url, auth: 'x', credentials: verbatim, signingKeys: [], isUrlNew: true };
+    const request = { callbackUrl: receiver.url, auth: 'x', credentials: verbatim, isUrlNew: true };
     await expect(
       new CallbackProbe(config, outbound, authorizations, systemClock).prove(request),
     ).resolves.toBeUndefined();
@@ -50,12 +51,18 @@ describe('a slow callback', () => {
 
   it('is refused when it does not answer in time', async () => {
     receiver.next(hang);
-    const reason = 'The callback does not answer in time.';
+    const logged = jest.spyOn(Logger.prototype, 'log').mockImplementation(() => {});
+    const reason = 'The callback cannot be reached, or gives no answer over HTTP.';
     await expect(
       new HurriedProbe(config, outbound, authorizations, systemClock).prove(request()),
     ).rejects.toMatchObject({
       extra: { invalidParams: [{ name: 'callbackUrl', code: 'invalid-callback-url', reason }] },
     });
+    const event = 'callback.not-proved';
+    const { origin, hostname } = new URL(receiver.url);
+    const told = { event, callback: origin, addresses: [hostname], reason: 'does not answer in time' };
+    expect(logged.mock.calls).toEqual([[told]]);
+    logged.mockRestore();
   });
 
   it('has proved itself with its status, even if its body never ends', async () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import type { Application } from '../../src/auth/application.js';
@@ -19,6 +20,7 @@ describe('the limit of refusals', () => {
   let connections: Redis[];
 
   beforeAll(async () => {
+    Logger.overrideLogger(false);
     database = await createRedisDatabase();
     connections = [openRedis(database.url), openRedis(database.url)];
     await eventually(() => connections.every(({ status }) => status === 'ready'), 'the connections');

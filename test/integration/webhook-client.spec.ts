@@ -365,7 +365,8 @@ describe.each(ways)('a call %s', (_way, mayRepeat) => {
       async (host) => {
         const { port } = new URL(receiver.url);
         const response = await client.post(request({ url: `http://${host}:${port}/webhook` }));
-        expect(response).toMatchObject({ kind: 'unanswered', wasSent: false, isOurs: true });
+        const address = expect.stringMatching(/127\.0\.0\.1|::1|7f00:1|169\.254\.169\.254/);
+        expect(response).toMatchObject({ kind: 'unanswered', wasSent: false, isOurs: true, address });
         expect((response as { reason: string }).reason).toMatch(
           /not one that callbacks may use.*CALLBACK_ALLOWED_NETWORKS/,
         );

@@ -1,10 +1,9 @@
 import { Logger } from '@nestjs/common';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerOptions } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Settings } from '../../config/settings.js';
-import { serverOptions, type TimeLimits } from './slow-callers.js';
 
 /** Routes for operators alone: with ADMIN_PORT, only that port serves them. */
 const isAdministrative = (route: string): boolean => /^\/(admin|docs|metrics)(\/|$)/.test(route);
@@ -20,8 +19,8 @@ export class AdminServer {
   readonly server: Server;
   private readonly sockets = new WeakSet<Socket>();
 
-  constructor(main: FastifyInstance, { ADMIN_PORT, ADMIN_HOST, HOST }: Settings, limits: TimeLimits) {
-    this.server = createServer(serverOptions(limits), (request, response) => main.routing(request, response));
+  constructor(main: FastifyInstance, { ADMIN_PORT, ADMIN_HOST, HOST }: Settings, options: ServerOptions) {
+    this.server = createServer(options, (request, response) => main.routing(request, response));
     this.server.keepAliveTimeout = main.server.keepAliveTimeout;
     this.server.on('connection', (socket: Socket) => this.sockets.add(socket));
     main.addHook('onReady', async () => {

@@ -41,7 +41,7 @@ function asText({ status }: ProblemError, body: string): string {
     `Content-Length: ${Buffer.byteLength(body)}`,
     'Connection: close',
     'Cache-Control: no-store',
-    ...securityHeaders.map(([name, value]) => `${name}: ${value}`),
+    ...securityHeaders.flatMap((name, index) => (index % 2 === 0 ? [`${name}: ${securityHeaders[index + 1]}`] : [])),
     '',
     body,
   ].join('\r\n');

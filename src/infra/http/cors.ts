@@ -1,6 +1,5 @@
-import type { FastifyRequest } from 'fastify';
-
-type Headers = [name: string, value: string][];
+import type { IncomingHttpHeaders } from 'node:http';
+import type { HeaderList } from './response-with-headers.js';
 
 /** What our APIs read from a request, and what they say in headers: a browser hides all others from a page. */
 const [sent, shown] = [
@@ -27,28 +26,22 @@ export class Cors {
   }
 
   /** For every answer. */
-  headersOf({ headers }: FastifyRequest): Headers {
-    const { origin } = headers;
-    if (this.isForAll) {
-      return [
-        ['access-control-allow-origin', '*'],
-        ['access-control-expose-headers', shown],
-      ];
-    }
+  headersOf({ origin }: IncomingHttpHeaders): HeaderList {
+    if (this.isForAll) return ['access-control-allow-origin', '*', 'access-control-expose-headers', shown];
     // Also where there is no origin: a cache must not answer a page with what it keeps for another.
-    const vary: Headers = [['vary', 'Origin']];
+    const vary = ['vary', 'Origin'];
     if (origin === undefined || !this.origins.has(origin)) return vary;
-    return [...vary, ['access-control-allow-origin', origin], ['access-control-expose-headers', shown]];
+    return [...vary, 'access-control-allow-origin', origin, 'access-control-expose-headers', shown];
   }
 
   /** For the answer to OPTIONS; none where it is no preflight, or its origin is not allowed. */
-  preflightHeadersOf({ headers }: FastifyRequest, methods: string): Headers {
+  preflightHeadersOf(headers: IncomingHttpHeaders, methods: string): Record<string, string> {
     const isAllowed = headers.origin !== undefined && (this.isForAll || this.origins.has(headers.origin));
-    if (!isAllowed || headers['access-control-request-method'] === undefined) return [];
-    return [
-      ['access-control-allow-methods', methods],
-      ['access-control-allow-headers', sent],
-      ['access-control-max-age', String(rememberedSeconds)],
-    ];
+    if (!isAllowed || headers['access-control-request-method'] === undefined) return {};
+    return {
+      'access-control-allow-methods': methods,
+      'access-control-allow-headers': sent,
+      'access-control-max-age': String(rememberedSeconds),
+    };
   }
 }

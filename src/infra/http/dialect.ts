@@ -1,7 +1,9 @@
+import type { HeaderList } from './response-with-headers.js';
+
 /** The additions of an API to plain HTTP. The server knows no API, so it gets them as a parameter. */
 export interface Dialect {
-  /** Names and values of the headers that every answer to this URL has; the spelling of the names is kept. */
-  headersOf(url: string): readonly (readonly [name: string, value: string])[];
+  /** Names and values, in turn, of the headers that every answer to this URL has; the spelling of the names is kept. */
+  headersOf(url: string): HeaderList;
   /** Path of the page that explains a type of problem. */
   problemPage(type: string): string;
   /** The same for every problem of a type (RFC 9457 §3.1.3). */

@@ -16,6 +16,7 @@ import { OtherMethods } from './other-methods.js';
 import { NotFoundProblem } from './problem.js';
 import { ProblemFilter } from './problem.filter.js';
 import { refusalOf } from './refused-requests.js';
+import { responseWith } from './response-with-headers.js';
 import { securityHeaders } from './security-headers.js';
 import { cutSlowReaders, serverOptions, timeLimits, type TimeLimits } from './slow-callers.js';
 
@@ -35,11 +36,12 @@ export function createHttpAdapter(options: ServerOptions): FastifyAdapter {
   const { settings, dialect, isServed, metrics, limits = timeLimits } = options;
   const filter = new ProblemFilter(dialect);
   const cors = settings.CORS_ALLOWED_ORIGINS.length > 0 ? new Cors(settings.CORS_ALLOWED_ORIGINS) : undefined;
-  const setHeaders = (request: FastifyRequest, reply: FastifyReply) => {
-    // On the raw response, because Fastify writes its own header names in lower case.
-    for (const [name, value] of dialect.headersOf(request.url)) reply.raw.setHeader(name, value);
-    for (const [name, value] of securityHeaders) reply.raw.setHeader(name, value);
-    if (cors) for (const [name, value] of cors.headersOf(request)) reply.raw.setHeader(name, value);
+  const nodeOptions = {
+    ...serverOptions(limits),
+    ServerResponse: responseWith(({ url = '', headers }) => {
+      const always = [...dialect.headersOf(url), ...securityHeaders];
+      return cors ? [...always, ...cors.headersOf(headers)] : always;
+    }),
   };
   const adapter = new FastifyAdapter({
     bodyLimit: settings.BODY_LIMIT_BYTES,
@@ -51,25 +53,23 @@ export function createHttpAdapter(options: ServerOptions): FastifyAdapter {
     return503OnClosing: false,
     // There is no Nest middleware; the package that would run it costs time on every request.
     skipMiddie: true,
-    http: serverOptions(limits),
+    http: nodeOptions,
     // An identifier that a caller chose may have 255 characters, each as three once encoded; by default a parameter ends at 100.
     routerOptions: { maxParamLength: 765 },
     // For requests that the router refuses before a route is found: no hook runs, and Nest does not see them.
     frameworkErrors: (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
-      setHeaders(request, reply);
       filter.answer(refusalOf(request) ?? error, request, reply);
     },
     clientErrorHandler: (error, socket) => answerBroken(error, socket, filter, limits.lastAnswer),
   });
   const server = adapter.getInstance<FastifyInstance>();
   server.decorate('allowedHosts', new AllowedHosts(settings.ALLOWED_HOSTS));
-  const admin = settings.ADMIN_PORT === undefined ? undefined : new AdminServer(server, settings, limits);
+  const admin = settings.ADMIN_PORT === undefined ? undefined : new AdminServer(server, settings, nodeOptions);
   const serves = (route: string, request: FastifyRequest): boolean =>
     (isServed?.(route) ?? true) && (admin?.serves(route, request) ?? true);
   const servesAll = !isServed && !admin;
   const otherMethods = new OtherMethods(server, serves, cors);
   server.addHook('onRequest', (request, reply, done) => {
-    setHeaders(request, reply);
     const refusal = refusalOf(request);
     if (refusal) return done(refusal);
     if (request.is404) return otherMethods.answer(request, reply, done);

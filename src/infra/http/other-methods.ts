@@ -43,8 +43,8 @@ export class OtherMethods {
     if (methods.size === 0) return done();
     const allow = [...methods, 'OPTIONS'].sort().join(', ');
     if (request.method !== 'OPTIONS') return done(new MethodProblem(request.method, allow));
-    for (const [name, value] of this.cors?.preflightHeadersOf(request, allow) ?? []) void reply.header(name, value);
-    void reply.status(204).header('allow', allow).send();
+    const headers = { allow, ...this.cors?.preflightHeadersOf(request.headers, allow) };
+    void reply.status(204).headers(headers).send();
   }
 }
 

@@ -1,4 +1,4 @@
-type Headers = readonly (readonly [name: string, value: string])[];
+import type { HeaderList } from './response-with-headers.js';
 
 /** An answer is data: a browser that is led to one runs nothing of it, loads nothing for it and shows it in no frame. */
 const nothing = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -7,11 +7,11 @@ const nothing = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-
  * The headers of every answer (OWASP REST Security Cheat Sheet). No Strict-Transport-Security: it speaks for all that a name
  * serves, and for a year, so it is for the proxy that has the certificate.
  */
-export const securityHeaders: Headers = [
-  ['content-security-policy', nothing],
-  ['x-content-type-options', 'nosniff'],
-  ['x-frame-options', 'DENY'],
-  ['referrer-policy', 'no-referrer'],
+export const securityHeaders: HeaderList = [
+  ...['content-security-policy', nothing],
+  ...['x-content-type-options', 'nosniff'],
+  ...['x-frame-options', 'DENY'],
+  ...['referrer-policy', 'no-referrer'],
 ];
 
 /**

@@ -1,0 +1,83 @@
+import { z } from 'zod';
+
+/** The kinds of values that settings have; each reads the text of an environment variable. */
+export const wholeNumber = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
+
+export const url = (...protocols: string[]) =>
+  z
+    .string()
+    .refine((value) => URL.canParse(value) && protocols.includes(new URL(value).protocol), {
+      error: `must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
+    })
+    .optional();
+
+/** Whether user and password of a URL can be decoded. */
+export function isPercentEncoded(value: string | undefined): boolean {
+  if (value === undefined || !URL.canParse(value)) return true;
+  const { username, password } = new URL(value);
+  try {
+    decodeURIComponent(username + password);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export const secondsPerCustomer = z.string().transform((text, context) => {
+  const parsed = z.record(z.string(), z.number().int().min(60).max(2_592_000)).safeParse(parseJson(text));
+  if (parsed.success) return parsed.data;
+  context.addIssue({
+    code: 'custom',
+    message: 'must be a JSON object, client id → seconds from 60 to 2592000 (30 days)',
+  });
+  return z.NEVER;
+});
+
+export const commaSeparated = z.string().transform((value) =>
+  value
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== ''),
+);
+
+export const addressOrRange = z.union([z.cidrv4(), z.cidrv6(), z.ipv4(), z.ipv6()], {
+  error: 'must be CIDR ranges or addresses',
+});
+
+/** Or one for all names below it: `*.example.org`, `.example.org`. */
+export const hostName = z.string().regex(/^(\*?\.)?[\w-]+(\.[\w-]+)*$/);
+
+/** A name, an IPv4 address or an IPv6 address in brackets; `*.` in front of a name; a port. */
+export const hostAndPort = z.string().regex(/^((\*\.)?[\w-]+(\.[\w-]+)*|\[[\da-f:.]+\])(:\d{1,5})?$/i, {
+  error: 'must be host names, with a port or without',
+});
+
+/** Of web pages. */
+export const origin = z
+  .string()
+  .refine((text) => text === '*' || (URL.canParse(text) && new URL(text).origin === text), {
+    error: 'must be `*` or origins, such as https://app.example.org',
+  });
+
+/** Each range as its first and its last port. */
+export const ports = commaSeparated.transform((ranges, context) => {
+  const pairs = ranges
+    .map((range) => range.split('-').map(Number))
+    .map(([first = 0, last = first]) => ({ first, last }));
+  const areNumbers = ranges.length > 0 && ranges.every((range) => /^\d{1,5}(-\d{1,5})?$/.test(range));
+  if (areNumbers && pairs.every(({ first, last }) => 1 <= first && first <= last && last <= 65_535)) return pairs;
+  context.addIssue({ code: 'custom', message: 'must be ports from 1 to 65535, or ranges of them such as 8000-8999' });
+  return z.NEVER;
+});
+
+export const statuses = commaSeparated
+  .pipe(z.array(z.string().regex(/^[345]\d\d$/, { error: 'must be HTTP statuses from 300 to 599' })).min(1))
+  .transform((texts) => texts.map(Number));
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // refused by the schema
+  }
+}

@@ -1,0 +1,42 @@
+import type { Socket } from 'node:net';
+import type { buildConnector } from 'undici';
+
+/** A connection in the making: nothing can be written yet, but it can be given up. */
+export interface Connecting {
+  /** With the IP address of the receiver, and the port, that are tried. */
+  on(event: 'connectionAttempt', listener: (address: string, port: number) => void): unknown;
+  /** The callback gets the error, unless it was called before. */
+  destroy(error?: Error): unknown;
+  /** What of ours it waits for, for which the receiver is not to blame; undefined: for the receiver. */
+  readonly waitsForOurs?: string | undefined;
+}
+
+/**
+ * Makes one connection and calls back once: when a request can be written, or with an error. Undefined: nothing is being made, the
+ * error has been told.
+ */
+export type Connector = (...parameters: Parameters<buildConnector.connector>) => Connecting | undefined;
+
+export type Target = Parameters<Connector>[0];
+export type Connected = Parameters<Connector>[1];
+
+/**
+ * A connection for the caller's own use, which the caller destroys.
+ * @param signal gives it up; the error is its reason, or that of ours which it waited for
+ * @param tried gets the IP addresses of the receiver, each before it is tried
+ */
+export function connectTo(connect: Connector, url: URL, signal: AbortSignal, tried: string[] = []): Promise<Socket> {
+  const { protocol, host, hostname, port } = url;
+  return new Promise((resolve, reject) => {
+    const stop = () => connecting?.destroy(signal.reason as Error);
+    const target = { protocol, host, hostname: hostname.replace(/^\[|\]$/g, ''), port };
+    const connecting = connect(target, (error, socket) => {
+      signal.removeEventListener('abort', stop);
+      if (error) reject(error);
+      else resolve(socket);
+    });
+    connecting?.on('connectionAttempt', (address) => tried.push(address));
+    signal.addEventListener('abort', stop);
+    if (signal.aborted) stop();
+  });
+}

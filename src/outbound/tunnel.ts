@@ -1,0 +1,94 @@
+import { EventEmitter } from 'node:events';
+import { isIP, type LookupFunction, type Socket } from 'node:net';
+import type { Connected, Connecting, Connector, Target } from './connector.js';
+import { ProxyTrouble, UnreachableByProxy, type EgressProxy } from './egress-proxy.js';
+
+/** Of a name that has many. */
+const mostAddresses = 3;
+
+export interface WayOut {
+  proxy: EgressProxy;
+  /** Gives only addresses that may be called. */
+  lookUp: LookupFunction;
+  /** Whether an address is called without the proxy. */
+  isDirect: (address: string) => boolean;
+  /** Without the proxy, or over a connection that is there already. */
+  connect: Connector;
+  /** 0: none. */
+  timeoutMs: number;
+}
+
+/**
+ * A connection in the making through the egress proxy: look up and check → CONNECT to the address → TLS with the receiver,
+ * by its name.
+ */
+export class Tunnel extends EventEmitter implements Connecting {
+  private readonly port: string;
+  private readonly timer: NodeJS.Timeout | undefined;
+  private step: Pick<Connecting, 'destroy' | 'waitsForOurs'> | undefined;
+  private isOver = false;
+
+  constructor(
+    private readonly target: Target,
+    private readonly connected: Connected,
+    private readonly way: WayOut,
+  ) {
+    super();
+    this.port = target.port || (target.protocol === 'https:' ? '443' : '80');
+    const late = () => this.destroy(Object.assign(new Error('no connection in time'), { code: 'ETIMEDOUT' }));
+    this.timer = way.timeoutMs > 0 ? setTimeout(late, way.timeoutMs) : undefined;
+    const { hostname } = target;
+    // Later, so that whoever made this can listen first.
+    if (isIP(hostname) !== 0) process.nextTick(() => this.ask([hostname]));
+    else this.lookUp(hostname);
+  }
+
+  get waitsForOurs(): string | undefined {
+    return this.isOver ? undefined : this.step?.waitsForOurs;
+  }
+
+  destroy(error = new Error('given up')): void {
+    const { step, waitsForOurs } = this;
+    this.end(waitsForOurs === undefined ? error : new ProxyTrouble(`no ${waitsForOurs} in time`), null);
+    step?.destroy(error);
+  }
+
+  private lookUp(hostname: string): void {
+    this.way.lookUp(hostname, { all: true }, (error, found) => {
+      if (error) return this.end(error, null);
+      const addresses = (found as { address: string }[]).map(({ address }) => address);
+      this.ask(addresses.slice(0, mostAddresses));
+    });
+  }
+
+  private ask([address = '', ...others]: string[]): void {
+    if (this.isOver) return;
+    if (this.way.isDirect(address)) return this.connect({ ...this.target, hostname: address });
+    this.emit('connectionAttempt', address, Number(this.port));
+    this.step = this.way.proxy.ask(address, this.port, (...result) => {
+      const [error, socket] = result;
+      if (error instanceof UnreachableByProxy && others.length > 0) return this.ask(others);
+      if (error) return this.end(error, null);
+      this.speak(socket);
+    });
+  }
+
+  private speak(socket: Socket): void {
+    if (this.target.protocol !== 'https:') return this.end(null, socket);
+    socket.on('error', () => {}); // the socket that speaks TLS over it tells of that
+    this.connect({ ...this.target, httpSocket: socket });
+  }
+
+  private connect(target: Target): void {
+    const step = this.way.connect(target, (...result) => this.end(...result));
+    step?.on('connectionAttempt', (...attempt) => this.emit('connectionAttempt', ...attempt));
+    this.step = step;
+  }
+
+  private end(...result: Parameters<Connected>): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    clearTimeout(this.timer);
+    this.connected(...result);
+  }
+}

@@ -1,0 +1,310 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { runInThisContext } from 'node:vm';
+import { startNameServer, type NameServer } from '../../scripts/address-guard/name-server.mjs';
+import { readSettings } from '../../src/config/settings.js';
+import { Authorizations } from '../../src/credentials/authorizations.service.js';
+import { verbatim } from '../../src/credentials/credentials.js';
+import { systemClock } from '../../src/infra/clock.js';
+import { HttpWebhookClient } from '../../src/delivery/webhook-client.http.js';
+import type { WebhookRequest } from '../../src/delivery/webhook-client.js';
+import { Outbound, type TlsIdentity } from '../../src/outbound/outbound.service.js';
+import { CallbackProbe } from '../../src/subscriptions/callback-probe.service.js';
+import { ConnectProxy, drop, hang, refuse, tunnel } from '../support/connect-proxy.js';
+import { eventually } from '../support/eventually.js';
+import { answer, Receiver, reset } from '../support/receiver.js';
+import { certificate, key } from '../support/tls-identity.js';
+
+/** Of no machine; the proxy leads it to this one. */
+const address = '192.0.2.7';
+
+/** Trusts the certificate of the tests' receivers. */
+class Trusting extends Outbound {
+  override connectorFor(tls: TlsIdentity = {}, timeoutMs = 0) {
+    return super.connectorFor({ authority: certificate, ...tls }, timeoutMs);
+  }
+}
+
+describe.each([
+  ['kept connections', true],
+  ['a connection of its own', false],
+])('a call through the egress proxy, over %s', (_way, mayRepeat) => {
+  let names: NameServer;
+  let receiver: Receiver;
+  let proxy: ConnectProxy;
+  let client: HttpWebhookClient | undefined;
+
+  beforeAll(async () => {
+    names = await startNameServer();
+  });
+  afterAll(() => names.stop());
+
+  beforeEach(async () => {
+    [receiver, proxy] = await Promise.all([Receiver.start(), ConnectProxy.start()]);
+    receiver.always(answer(204));
+    names.names.set('receiver.test', () => [address]);
+    useProxy();
+  });
+  afterEach(async () => {
+    await client?.close();
+    await Promise.all([receiver.stop(), proxy.stop()]);
+  });
+
+  const outboundWith = (settings: Record<string, string> = {}) =>
+    new Trusting(
+      readSettings({
+        CALLBACK_NETWORKS: 'public',
+        CALLBACK_ALLOWED_NETWORKS: '192.0.2.0/24',
+        EGRESS_PROXY_URL: proxy.url,
+        ...settings,
+      }),
+      names.lookUp,
+    );
+
+  function useProxy(settings: Record<string, string> = {}): void {
+    client = new HttpWebhookClient(outboundWith(settings));
+  }
+
+  const portOf = (url: string) => new URL(url).port;
+  const urlOf = (host = 'receiver.test', { url } = receiver) => `http://${host}:${portOf(url)}/webhook`;
+
+  const post = (parts: Partial<WebhookRequest> = {}) =>
+    client!.post({ url: urlOf(), headers: {}, body: Buffer.from('{}'), timeoutMs: 20_000, mayRepeat, ...parts });
+
+  it('goes to the address that was checked, by CONNECT, and under the name of the receiver', async () => {
+    for (let times = 0; times < 3; times++) {
+      expect(await post()).toMatchObject({
+        kind: 'answered',
+        status: 204,
+        address: `${address}:${portOf(receiver.url)}`,
+      });
+    }
+    const authority = `${address}:${portOf(receiver.url)}`;
+    expect(new Set(proxy.asked.map((asked) => asked.authority))).toEqual(new Set([authority]));
+    expect(proxy.asked[0]!.headers.host).toBe(authority);
+    expect(receiver.requests.map(({ headers }) => headers.host)).toEqual(
+      Array.from({ length: 3 }, () => `receiver.test:${portOf(receiver.url)}`),
+    );
+    expect(proxy.asked.length < 3).toBe(mayRepeat);
+  });
+
+  it('speaks TLS with the receiver, by its name, over the tunnel', async () => {
+    const secure = createServer({ cert: certificate, key }, (_, response) => response.writeHead(204).end());
+    secure.listen(0, '127.0.0.1');
+    await once(secure, 'listening');
+    const { port } = secure.address() as AddressInfo;
+    names.names.set('elsewhere.test', () => [address]);
+    expect(await post({ url: `https://receiver.test:${port}/` })).toMatchObject({ kind: 'answered', status: 204 });
+    expect(await post({ url: `https://elsewhere.test:${port}/` })).toMatchObject({
+      kind: 'unanswered',
+      reason: expect.stringContaining('ERR_TLS_CERT_ALTNAME_INVALID'),
+      isOurs: false,
+      wasSent: false,
+    });
+    expect(proxy.asked.map((asked) => asked.authority)).toEqual([`${address}:${port}`, `${address}:${port}`]);
+    await client!.close();
+    await eventually(() => proxy.sockets.every(({ destroyed }) => destroyed), 'the tunnels to be closed');
+    secure.close();
+  });
+
+  it('shows its credentials to the proxy, and to nobody else', async () => {
+    useProxy({ EGRESS_PROXY_URL: proxy.url.replace('//', '//heraut:p%40ss%20word@') });
+    await post();
+    const expected = `Basic ${Buffer.from('heraut:p@ss word').toString('base64')}`;
+    expect(proxy.asked.at(-1)!.headers['proxy-authorization']).toBe(expected);
+    expect(receiver.requests[0]!.headers).not.toHaveProperty('proxy-authorization');
+    proxy.behaviour = refuse(407);
+    const refused = await post({ url: urlOf('receiver.test.'), timeoutMs: 5000 });
+    names.names.set('other.test', () => [address]);
+    const again = await post({ url: urlOf('other.test') });
+    for (const response of [refused, again]) expect(JSON.stringify(response)).not.toMatch(/p@ss|p%40ss|Basic|heraut:/);
+    expect(again).toMatchObject({ reason: expect.stringContaining('407'), isOurs: true });
+  });
+
+  it.each([400, 403, 404, 407, 500])('has failed by our own doing where the proxy answers %i', async (status) => {
+    proxy.behaviour = refuse(status);
+    const reason = `EGRESS_PROXY: the egress proxy failed: it answers ${status} to CONNECT`;
+    expect(await post()).toMatchObject({ kind: 'unanswered', reason, wasSent: false, isOurs: true });
+    expect(proxy.asked).toHaveLength(1);
+    expect(receiver.requests).toEqual([]);
+  });
+
+  it.each([502, 503, 504])('has failed by the receiver’s doing where the proxy says so (%i)', async (status) => {
+    proxy.behaviour = refuse(status);
+    const reason = expect.stringMatching(/UNREACHABLE_BY_PROXY.*cannot reach the receiver/);
+    expect(await post()).toMatchObject({ kind: 'unanswered', reason, wasSent: false, isOurs: false });
+  });
+
+  it('tries another address of the receiver where the proxy cannot reach the first', async () => {
+    names.names.set('receiver.test', () => ['192.0.2.1', address]);
+    proxy.behaviour = (socket, authority) =>
+      authority.startsWith('192.0.2.1:') ? refuse(502)(socket, authority) : tunnel(socket, authority);
+    expect(await post()).toMatchObject({ kind: 'answered', address: `${address}:${portOf(receiver.url)}` });
+    expect(proxy.asked).toHaveLength(2);
+  });
+
+  it.each([
+    ['drops the connection', drop],
+    ['speaks no HTTP', (socket) => void socket.end('220 mail.example.org ESMTP\r\n')],
+    ['never ends its head', (socket) => void socket.write(`HTTP/1.1 200 OK\r\nx: ${'y'.repeat(100_000)}`)],
+  ] satisfies [string, typeof drop][])('has failed by our own doing where the proxy %s', async (_what, behaviour) => {
+    proxy.behaviour = behaviour;
+    const reason = expect.stringMatching(/^EGRESS_PROXY: the egress proxy failed: \w+$/);
+    expect(await post()).toMatchObject({ kind: 'unanswered', reason, wasSent: false, isOurs: true });
+    expect(proxy.asked).toHaveLength(1);
+  });
+
+  it('has failed by our own doing where no proxy listens', async () => {
+    useProxy({ EGRESS_PROXY_URL: 'http://127.0.0.1:1' });
+    const reason = 'EGRESS_PROXY: the egress proxy failed: ECONNREFUSED';
+    expect(await post()).toMatchObject({ kind: 'unanswered', reason, wasSent: false, isOurs: true });
+  });
+
+  it('is given up in time where the proxy hangs, and costs the proxy one connection', async () => {
+    proxy.behaviour = hang;
+    const reason = 'no answer of the egress proxy within 0.4 s';
+    expect(await post({ timeoutMs: 400 })).toMatchObject({ kind: 'unanswered', reason, wasSent: false, isOurs: true });
+    await eventually(() => proxy.sockets.every(({ destroyed, readableEnded }) => destroyed || readableEnded));
+    expect(proxy.asked).toHaveLength(1);
+  });
+
+  it('is the receiver’s failure where the proxy hangs for that receiver alone', async () => {
+    names.names.set('gone.test', () => ['192.0.2.66']);
+    proxy.behaviour = (socket, authority) =>
+      authority.startsWith('192.0.2.66:') ? undefined : tunnel(socket, authority);
+    const gone = post({ url: urlOf('gone.test'), timeoutMs: 1000 });
+    await eventually(() => proxy.asked.length === 1);
+    expect(await post()).toMatchObject({ kind: 'answered' });
+    expect(await gone).toMatchObject({ kind: 'unanswered', reason: 'no answer within 1 s', isOurs: false });
+  });
+
+  it('is the receiver’s failure where that resets the tunnel', async () => {
+    receiver.next(reset);
+    expect(await post()).toMatchObject({ kind: 'unanswered', wasSent: true, isOurs: false });
+  });
+
+  it('is ended when the process stops, while the proxy hangs', async () => {
+    proxy.behaviour = hang;
+    const call = post();
+    await eventually(() => proxy.asked.length === 1);
+    client!.abandonAll();
+    expect(await call).toMatchObject({ kind: 'abandoned', wasSent: false });
+  });
+
+  describe('under the address guard', () => {
+    it('never asks the proxy for an address that callbacks may not use', async () => {
+      for (const host of [
+        '10.0.0.1',
+        '[::ffff:10.0.0.1]',
+        '0xa000001',
+        '169.254.169.254',
+        'private.test',
+        'none.test',
+      ]) {
+        names.names.set('private.test', () => ['10.0.0.1', '::1']);
+        expect(await post({ url: urlOf(host) })).toMatchObject({ kind: 'unanswered', wasSent: false });
+      }
+      expect(proxy.asked).toEqual([]);
+    });
+
+    it('asks it only for those of a name that they may use, also when the answers change', async () => {
+      let looks = 0;
+      names.names.set('changing.test', () => (looks++ % 4 < 2 ? ['10.0.0.1', address] : ['10.0.0.1']));
+      const kinds = [];
+      for (let times = 0; times < 4; times++) {
+        useProxy();
+        kinds.push((await post({ url: urlOf('changing.test') })).kind);
+        await client!.close();
+      }
+      expect(kinds.sort()).toEqual(['answered', 'answered', 'unanswered', 'unanswered']);
+      expect(new Set(proxy.asked.map((asked) => asked.authority))).toEqual(
+        new Set([`${address}:${portOf(receiver.url)}`]),
+      );
+    });
+  });
+
+  describe('with exceptions', () => {
+    it('does not go to the proxy for a name on the list, nor for one below it', async () => {
+      useProxy({ EGRESS_PROXY_EXCEPTIONS: 'internal.test', CALLBACK_ALLOWED_NETWORKS: '127.0.0.0/8' });
+      names.names.set('internal.test', () => ['127.0.0.1']);
+      names.names.set('a.internal.test', () => ['127.0.0.1']);
+      for (const host of ['internal.test', 'a.internal.test'])
+        expect(await post({ url: urlOf(host) })).toMatchObject({
+          kind: 'answered',
+          address: new URL(receiver.url).host,
+        });
+      expect(proxy.asked).toEqual([]);
+    });
+
+    it('does not go to the proxy for loopback, nor for an address on the list', async () => {
+      useProxy({ EGRESS_PROXY_EXCEPTIONS: '192.0.2.0/24', CALLBACK_ALLOWED_NETWORKS: '127.0.0.0/8,192.0.2.0/24' });
+      expect(await post({ url: receiver.url })).toMatchObject({ kind: 'answered' });
+      names.names.set('here.test', () => ['127.0.0.1']);
+      expect(await post({ url: urlOf('here.test') })).toMatchObject({ kind: 'answered' });
+      await post({ url: urlOf(), timeoutMs: 100 }); // to an address of no machine
+      expect(proxy.asked).toEqual([]);
+    });
+  });
+
+  describe('where the proxy itself wants TLS', () => {
+    let secured: ConnectProxy;
+
+    beforeEach(async () => {
+      secured = await ConnectProxy.start('https');
+    });
+    afterEach(() => secured.stop());
+
+    it('goes through it, also with TLS to the receiver', async () => {
+      const secure = createServer({ cert: certificate, key }, (_, response) => response.writeHead(204).end());
+      secure.listen(0, '127.0.0.1');
+      await once(secure, 'listening');
+      const { port } = secure.address() as AddressInfo;
+      trustEverything(true);
+      try {
+        useProxy({ EGRESS_PROXY_URL: secured.url });
+        expect(await post()).toMatchObject({ kind: 'answered', status: 204 });
+        expect(await post({ url: `https://receiver.test:${port}/` })).toMatchObject({ kind: 'answered', status: 204 });
+        expect(secured.asked.length).toBe(2);
+      } finally {
+        trustEverything(false);
+        secure.close();
+      }
+    });
+
+    it('has failed by our own doing where the proxy is not trusted', async () => {
+      useProxy({ EGRESS_PROXY_URL: secured.url });
+      const reason = 'EGRESS_PROXY: the egress proxy failed: DEPTH_ZERO_SELF_SIGNED_CERT';
+      expect(await post()).toMatchObject({ kind: 'unanswered', reason, isOurs: true, wasSent: false });
+    });
+  });
+
+  it('says nothing of a callback that is to be proved', async () => {
+    proxy.behaviour = refuse(403);
+    const probe = new CallbackProbe(
+      { settings: readSettings({}) },
+      outboundWith(),
+      new Authorizations(outboundWith(), systemClock),
+      systemClock,
+    );
+    await expect(
+      probe.prove({ callbackUrl: urlOf(), auth: 'x', credentials: verbatim, isUrlNew: true }),
+    ).rejects.toMatchObject({
+      status: 503,
+      detail: 'The egress proxy of this server fails.',
+    });
+    proxy.behaviour = tunnel;
+    receiver.next(answer(401), answer(204));
+    await expect(
+      probe.prove({ callbackUrl: urlOf(), auth: 'x', credentials: verbatim, isUrlNew: true }),
+    ).resolves.toBeUndefined();
+  });
+});
+
+/** Whom Node trusts is fixed when it starts, and Jest hides from tests the environment that Node reads. */
+function trustEverything(isOn: boolean): void {
+  const { env } = runInThisContext('process') as NodeJS.Process;
+  if (isOn) env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
+  else delete env.NODE_TLS_REJECT_UNAUTHORIZED;
+}
