@@ -42,7 +42,9 @@ export class Sender {
       mayRepeat: guarantee === 'at-least-once',
     };
     const isPlain = subscription.credentials === verbatim && subscription.unreadable === null;
-    return isPlain ? this.post(subscription, request, startedAt) : this.sendWith(subscription, request, startedAt);
+    if (!isPlain) return this.sendWith(subscription, request, startedAt);
+    const unsigned = sign(request, subscription, startedAt);
+    return unsigned ? Promise.resolve(unsigned) : this.webhooks.post(request);
   }
 
   /** With more than its `auth`: an authorization that has to be made first, a certificate, which may have ended, or own headers. */
@@ -65,23 +67,31 @@ export class Sender {
       // Both together take no longer than the call may: the lease of the delivery counts on that.
       timeoutMs: Math.max(request.timeoutMs - tookMs, 1),
     };
-    const response = await this.post(subscription, authorized, at + tookMs);
+    const unsigned = sign(authorized, subscription, at + tookMs);
+    if (unsigned) return unsigned;
+    const response = await this.webhooks.post(authorized);
     if (response.kind === 'answered' && response.status === 401)
       this.authorizations.refused(subscription, authorization);
     return response;
   }
+}
 
-  /** Signed where its subscription has keys. `at`: milliseconds since 1970, by the ledger's clock. */
-  private post({ signingKeys }: Subscription, request: WebhookRequest, at: number): Promise<WebhookResponse> {
-    if (signingKeys.length > 0) {
-      const { headers, body } = request;
-      try {
-        Object.assign(headers, signatureHeaders(signingKeys, { id: headers['webhook-id']!, at, body }));
-      } catch (error) {
-        return Promise.resolve(notCalled(`it cannot be signed, make another key: ${(error as Error).message}`));
-      }
-    }
-    return this.webhooks.post(request);
+/**
+ * Adds the signatures of its subscription, which mostly has no keys.
+ * @param at milliseconds since 1970, by the ledger's clock
+ * @returns what comes of a call that cannot be signed, and therefore is not made
+ */
+function sign(
+  { headers, body }: WebhookRequest,
+  { signingKeys }: Subscription,
+  at: number,
+): WebhookResponse | undefined {
+  if (signingKeys.length === 0) return undefined;
+  try {
+    Object.assign(headers, signatureHeaders(signingKeys, { id: headers['webhook-id']!, at, body }));
+    return undefined;
+  } catch (error) {
+    return notCalled(`it cannot be signed, make another key: ${(error as Error).message}`);
   }
 }
 

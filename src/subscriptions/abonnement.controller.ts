@@ -113,7 +113,7 @@ export class AbonnementController {
     await this.catalogue.refresh();
     const input = readAbonnement(new FieldReader(body), this.findChannel);
     const shown = shownTo(input.auth, input.credentials, verbatim);
-    await this.probe.prove({ ...input, ...shown, signingKeys: [], isUrlNew: true });
+    await this.probe.prove({ ...input, ...shown, isUrlNew: true });
     const how = { isSigned: this.config.settings.SIGN_BY_DEFAULT };
     const { subscription, secret } = await this.subscriptions.create(application.clientId, input, how);
     if (secret !== undefined) void reply.header(secretHeader, secret).header('cache-control', 'no-store');

@@ -36,8 +36,8 @@ export interface ProbeRequest {
   callbackUrl: string;
   auth: string;
   credentials: Credentials;
-  /** A receiver that knows them refuses a call that is not signed. */
-  signingKeys: readonly SigningKey[];
+  /** A receiver that knows them refuses a call that is not signed. Not given: it is being registered, and has none. */
+  signingKeys?: readonly SigningKey[];
   /** Whether the callback must also prove that it refuses a call without authorization. */
   isUrlNew: boolean;
 }
@@ -66,7 +66,7 @@ export class CallbackProbe implements OnModuleDestroy {
   }
 
   /** @throws {ValidationProblem} with the answer or error of the callback */
-  async prove({ callbackUrl, auth, credentials, signingKeys, isUrlNew }: ProbeRequest): Promise<void> {
+  async prove({ callbackUrl, auth, credentials, signingKeys = [], isUrlNew }: ProbeRequest): Promise<void> {
     const url = new URL(callbackUrl);
     const { tls, headers } = credentials;
     if (isUrlNew && this.mustRefuseStrangers && url.hostname !== openHost) {
