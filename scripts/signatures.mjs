@@ -11,7 +11,7 @@ import { runCommand } from './command.mjs';
 import { startGuardian } from './private-servers.mjs';
 import { buildWhenNeeded, installWhenNeeded, requireNode } from './ready-to-run.mjs';
 import { forgeriesOf } from './signatures/call.mjs';
-import { startExamples, tryExample } from './signatures/examples.mjs';
+import { makeExamples, tryExample } from './signatures/examples.mjs';
 import { Rotation } from './signatures/rotation.mjs';
 import { startVerifiers } from './signatures/verifiers.mjs';
 
@@ -45,7 +45,7 @@ await runCommand(async (run) => {
   for (const name of ['openssl', 'examples']) mkdirSync(join(directory, name));
   const { verifiers, absent, stop } = startVerifiers(join(directory, 'openssl'));
   onEnd(stop);
-  const examples = startExamples(join(directory, 'examples'), run);
+  const examples = makeExamples(join(directory, 'examples'), log);
   const installation = await startInstallation({
     embedded: true,
     processes: undefined,

@@ -69,7 +69,7 @@ const languages = /** @type {Language[]} */ ([
  * @typedef {object} Example
  * @property {string} name of its language
  * @property {import('./call.mjs').Scheme} scheme
- * @property {VerifyingProgram | undefined} program undefined: the language is not installed
+ * @property {(() => VerifyingProgram) | undefined} start undefined: the language is not installed
  */
 
 /**
@@ -80,20 +80,21 @@ const languages = /** @type {Language[]} */ ([
  */
 
 /**
- * Compiles and starts each.
+ * Compiles each, which may take a minute: meanwhile genuine calls would become too old.
  * @param {string} directory for what is compiled
- * @param {import('../command.mjs').Run} run
+ * @param {(line: string) => void} log
  * @returns {Example[]}
  */
-export function startExamples(directory, { log, onEnd }) {
+export function makeExamples(directory, log) {
   const page = readFileSync(join(projectDirectory, 'docs/receiving.md'), 'utf8');
   return languages.map((language, nr) => {
     const { name, scheme } = language;
-    if (!language.isHere()) return { name, scheme, program: undefined };
-    log(`starting the example in ${name} (${scheme}) …`);
-    const program = start(language, exampleIn(page, language), join(directory, String(nr)));
-    onEnd(() => program.stop());
-    return { name, scheme, program };
+    if (!language.isHere()) return { name, scheme, start: undefined };
+    log(`making the example in ${name} (${scheme}) …`);
+    const where = join(directory, String(nr));
+    make(language, exampleIn(page, language), where);
+    const [program, ...words] = language.run;
+    return { name, scheme, start: () => new VerifyingProgram(program, words, { cwd: where }) };
   });
 }
 
@@ -104,8 +105,9 @@ export function startExamples(directory, { log, onEnd }) {
  * @param {import('./call.mjs').Keys} what.otherKeys
  * @returns {Promise<Tried | undefined>} undefined: its language is not installed
  */
-export async function tryExample({ name, scheme, program }, { genuine, otherKeys }) {
-  if (!program) return undefined;
+export async function tryExample({ name, scheme, start }, { genuine, otherKeys }) {
+  if (!start) return undefined;
+  const program = start();
   const tried = { accepted: 0, refused: 0, wrong: /** @type {string[]} */ ([]) };
   for (const { keys, call } of genuine) {
     const right = keys[scheme];
@@ -117,6 +119,7 @@ export async function tryExample({ name, scheme, program }, { genuine, otherKeys
       else tried.wrong.push(`the example in ${name} accepts a forged call (${scheme}): ${forgery}`);
     }
   }
+  await program.stop();
   return tried;
 }
 
@@ -136,7 +139,7 @@ function exampleIn(page, { heading, tag, name }) {
  * @param {string} example
  * @param {string} directory
  */
-function start({ name, file, runner, compile, run }, example, directory) {
+function make({ name, file, runner, compile }, example, directory) {
   mkdirSync(directory);
   writeFileSync(join(directory, file), example);
   copyFileSync(join(samples, runner), join(directory, runner));
@@ -145,6 +148,4 @@ function start({ name, file, runner, compile, run }, example, directory) {
     const { status, stderr } = spawnSync(program, words, { cwd: directory, encoding: 'utf8' });
     if (status !== 0) throw new Error(`The example in ${name} cannot be compiled:\n${stderr}`);
   }
-  const [program, ...words] = run;
-  return new VerifyingProgram(program, words, { cwd: directory });
 }
