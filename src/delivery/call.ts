@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { ProxyTrouble } from '../outbound/egress-proxy.js';
 import { describeError, isOurTrouble } from './describe-error.js';
 import { askedDelayMs } from './retry-after.js';
 import type { Connection } from './connection.js';
@@ -11,6 +12,8 @@ const keptBytes = 4096;
 const readBytes = 262_144;
 /** Nor is one that takes longer than this after the head. */
 const bodyWithinMs = 1000;
+/** Before a call is tried again for which the egress proxy failed; the longer that goes on, the later. */
+const postponedMs = 1000;
 /**
  * Bodies that are read on after the answer was told, at most: each keeps a connection busy that no window counts. An origin has no
  * more of them than it leaves to others, so that one whose bodies drip costs no other one its connections.
@@ -22,6 +25,9 @@ export class OpenCalls {
   private readonly calls = new Set<Call>();
   private readOn = 0;
   private readonly readOnOf = new Map<string, number>();
+
+  /** @param proxyFailingMs for how long the egress proxy has failed for an `address:port` */
+  constructor(readonly proxyFailingMs: (authority: string) => number = () => 0) {}
 
   /** @param origin to which it goes */
   open(origin: string, timeoutMs: number, resolve: (response: WebhookResponse) => void): Call {
@@ -150,18 +156,30 @@ export class Call {
   }
 
   failWith(error: Error): void {
-    this.fail(describeError(error), isOurTrouble(error));
+    if (error instanceof ProxyTrouble) this.postpone(describeError(error));
+    else this.fail(describeError(error), isOurTrouble(error));
   }
 
   endOverdue(): void {
     const ours = this.connection?.waitsForOurs;
-    if (this.status === 0) this.fail(`no ${ours ?? 'answer'} within ${this.timeoutMs / 1000} s`, ours !== undefined);
+    const within = `within ${this.timeoutMs / 1000} s`;
+    if (this.status === 0 && ours !== undefined) this.postpone(`no ${ours} ${within}`);
+    else if (this.status === 0) this.fail(`no answer ${within}`);
     this.end();
   }
 
   abandon(): void {
     if (this.status === 0) this.tell({ kind: 'abandoned', wasSent: this.wasSent, ...this.facts() });
     this.end();
+  }
+
+  /** The egress proxy failed before anything was sent: like any other server of ours, it costs the receiver no attempt. */
+  private postpone(reason: string): void {
+    if (this.isOver) return;
+    const facts = this.facts();
+    const forMs = facts.address === null ? 0 : this.open.proxyFailingMs(facts.address);
+    this.tell({ kind: 'postponed', reason, forMs, againInMs: postponedMs, wasSent: false, ...facts });
+    this.close();
   }
 
   private tellEarly(): void {

@@ -1,7 +1,6 @@
 /**
  * Errors that this machine or its name server has, whichever receiver is called: no more files, ports or memory for
- * sockets, no network, no answer from the name server, an egress proxy that fails. And what callbacks may not use, which
- * nobody called.
+ * sockets, no network, no answer from the name server. And what callbacks may not use, which nobody called.
  */
 const ourCodes: ReadonlySet<string> = new Set([
   'EMFILE',
@@ -13,7 +12,6 @@ const ourCodes: ReadonlySet<string> = new Set([
   'EAI_AGAIN',
   'ADDRESS_REFUSED',
   'URL_REFUSED',
-  'EGRESS_PROXY',
 ]);
 
 /** Whether the error says nothing of the receiver; of a name with several addresses, that of none. */

@@ -18,7 +18,7 @@ const sweepIntervalMs = 50;
  */
 export class HttpWebhookClient extends WebhookClient {
   private readonly ways: WaysOut;
-  private readonly calls = new OpenCalls();
+  private readonly calls: OpenCalls;
   private readonly targets = new LRUCache<string, Target>({ max: 10_000 });
   /** Origins that send informational responses which undici cannot skip. */
   private readonly informing = new LRUCache<string, true>({ max: 10_000 });
@@ -26,6 +26,7 @@ export class HttpWebhookClient extends WebhookClient {
 
   constructor(outbound: Outbound) {
     super();
+    this.calls = new OpenCalls((authority) => outbound.proxyFailingMs(authority));
     this.ways = new WaysOut(outbound);
     // Not before what lies in the sockets is read: to a process that stood still, an answer given in time must not be
     // late.

@@ -56,7 +56,8 @@ export type WebhookResponse =
   /** We gave up ourselves, because this process is stopping: no fault of the receiver. */
   | (CallFacts & { kind: 'abandoned'; wasSent: boolean })
   /**
-   * No call was made: what it needs of somebody else than the receiver, a token or a key, cannot be had now, and that for `forMs`.
+   * No call was made: what it needs of somebody else than the receiver, a token, a key or a way through the egress proxy, cannot be had
+   * now, and that for `forMs`.
    * It may be had in `againInMs`.
    */
   | (CallFacts & { kind: 'postponed'; reason: string; forMs: number; againInMs: number; wasSent: false });

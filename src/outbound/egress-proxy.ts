@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import * as http from 'node:http';
 import * as https from 'node:https';
 import { isIPv6, type Socket } from 'node:net';
@@ -23,6 +24,8 @@ const ofReceiver: ReadonlySet<number> = new Set([502, 503, 504]);
 export class EgressProxy {
   /** By `performance.now`. */
   lastAnswerAt = -Infinity;
+  /** For each `address:port`, by `performance.now`: a proxy may fail for one receiver alone, and work for others. */
+  private readonly failingSince = new LRUCache<string, number>({ max: 10_000 });
   private readonly request: typeof http.request;
   private readonly options: http.RequestOptions;
   private readonly credentials: Record<string, string>;
@@ -37,11 +40,27 @@ export class EgressProxy {
     this.credentials = credentials === ':' ? {} : { 'proxy-authorization': basic };
   }
 
+  /** For how long it has failed for that `address:port`, in milliseconds; 0: it has not. */
+  failingMs(authority: string): number {
+    const now = performance.now();
+    return now - (this.failingSince.get(authority) ?? now);
+  }
+
+  works(authority: string): void {
+    this.failingSince.delete(authority);
+  }
+
+  /** @param what without its URL */
+  fails(authority: string, what: string): ProxyTrouble {
+    if (!this.failingSince.has(authority)) this.failingSince.set(authority, performance.now());
+    return new ProxyTrouble(`the egress proxy failed: ${what}`);
+  }
+
   /** @param address an IP address, which the caller has checked: to the proxy nothing is left to look up */
   ask(address: string, port: string, connected: Connected): Asking {
     const path = `${isIPv6(address) ? `[${address}]` : address}:${port}`;
     const request = this.request({ ...this.options, path, headers: { host: path, ...this.credentials } });
-    return new Asking(this, request, connected);
+    return new Asking(this, path, request, connected);
   }
 }
 
@@ -53,11 +72,12 @@ export class Asking {
 
   constructor(
     private readonly proxy: EgressProxy,
+    private readonly authority: string,
     private readonly request: http.ClientRequest,
     private readonly connected: Connected,
   ) {
     request.on('socket', (socket) => socket.once('connect', () => (this.hasConnected = true)));
-    request.on('error', ({ code }: NodeJS.ErrnoException) => this.end(failed(code ?? 'no answer'), null));
+    request.on('error', ({ code }: NodeJS.ErrnoException) => this.end(this.fails(code ?? 'no answer'), null));
     request.on('connect', (...answer) => this.read(...answer));
     request.end();
   }
@@ -70,19 +90,26 @@ export class Asking {
 
   /** Nobody wants to know any more. */
   destroy(): void {
+    if (!this.isOver && this.waitsForOurs !== undefined) this.fails('it hangs');
     this.isOver = true;
     this.request.destroy();
   }
 
   private read({ statusCode = 0 }: http.IncomingMessage, socket: Socket, head: Buffer): void {
     this.proxy.lastAnswerAt = performance.now();
-    if (statusCode >= 200 && statusCode < 300) {
+    const isConnected = statusCode >= 200 && statusCode < 300;
+    if (isConnected || ofReceiver.has(statusCode)) this.proxy.works(this.authority);
+    if (isConnected) {
       if (head.length > 0) socket.unshift(head);
       return this.end(null, socket.setNoDelay(true));
     }
     socket.on('error', () => {}).destroy();
-    const error = ofReceiver.has(statusCode) ? unreachable(statusCode) : failed(`it answers ${statusCode} to CONNECT`);
-    this.end(error, null);
+    if (ofReceiver.has(statusCode)) this.end(unreachable(statusCode), null);
+    else this.end(this.fails(`it answers ${statusCode} to CONNECT`), null);
+  }
+
+  private fails(what: string): ProxyTrouble {
+    return this.proxy.fails(this.authority, what);
   }
 
   private end(...result: Parameters<Connected>): void {
@@ -92,6 +119,5 @@ export class Asking {
   }
 }
 
-const failed = (what: string) => new ProxyTrouble(`the egress proxy failed: ${what}`);
 const unreachable = (status: number) =>
   new UnreachableByProxy(`the egress proxy cannot reach the receiver: it answers ${status} to CONNECT`);

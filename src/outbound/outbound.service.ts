@@ -67,6 +67,11 @@ export class Outbound {
     });
   }
 
+  /** For how long the egress proxy has failed for that `address:port`, in milliseconds; 0: it has not, or there is none. */
+  proxyFailingMs(authority: string): number {
+    return this.proxy?.failingMs(authority) ?? 0;
+  }
+
   /** Whether anybody on the internet can call this address too, so that what comes of a call is no secret of ours. */
   isPublic(address: string): boolean {
     return this.guard.isPublic(address);

@@ -120,15 +120,28 @@ describe.each([
     names.names.set('other.test', () => [address]);
     const again = await post({ url: urlOf('other.test') });
     for (const response of [refused, again]) expect(JSON.stringify(response)).not.toMatch(/p@ss|p%40ss|Basic|heraut:/);
-    expect(again).toMatchObject({ reason: expect.stringContaining('407'), isOurs: true });
+    expect(again).toMatchObject({ kind: 'postponed', reason: expect.stringContaining('407') });
   });
 
   it.each([400, 403, 404, 407, 500])('has failed by our own doing where the proxy answers %i', async (status) => {
     proxy.behaviour = refuse(status);
     const reason = `EGRESS_PROXY: the egress proxy failed: it answers ${status} to CONNECT`;
-    expect(await post()).toMatchObject({ kind: 'unanswered', reason, wasSent: false, isOurs: true });
+    expect(await post()).toMatchObject({ kind: 'postponed', reason, wasSent: false });
     expect(proxy.asked).toHaveLength(1);
     expect(receiver.requests).toEqual([]);
+  });
+
+  it('knows for how long the proxy has failed', async () => {
+    proxy.behaviour = refuse(500);
+    expect(await post()).toMatchObject({ kind: 'postponed', forMs: expect.any(Number) });
+    const [first, second] = [await post(), await post()] as [{ forMs: number }, { forMs: number }];
+    expect(second.forMs).toBeGreaterThan(first.forMs);
+    proxy.behaviour = tunnel;
+    expect(await post()).toMatchObject({ kind: 'answered' });
+    await client!.close(); // no connection of before is left
+    useProxy();
+    proxy.behaviour = refuse(500);
+    expect(await post()).toMatchObject({ kind: 'postponed', forMs: expect.any(Number) });
   });
 
   it.each([502, 503, 504])('has failed by the receiver’s doing where the proxy says so (%i)', async (status) => {
@@ -152,20 +165,20 @@ describe.each([
   ] satisfies [string, typeof drop][])('has failed by our own doing where the proxy %s', async (_what, behaviour) => {
     proxy.behaviour = behaviour;
     const reason = expect.stringMatching(/^EGRESS_PROXY: the egress proxy failed: \w+$/);
-    expect(await post()).toMatchObject({ kind: 'unanswered', reason, wasSent: false, isOurs: true });
+    expect(await post()).toMatchObject({ kind: 'postponed', reason, wasSent: false });
     expect(proxy.asked).toHaveLength(1);
   });
 
   it('has failed by our own doing where no proxy listens', async () => {
     useProxy({ EGRESS_PROXY_URL: 'http://127.0.0.1:1' });
     const reason = 'EGRESS_PROXY: the egress proxy failed: ECONNREFUSED';
-    expect(await post()).toMatchObject({ kind: 'unanswered', reason, wasSent: false, isOurs: true });
+    expect(await post()).toMatchObject({ kind: 'postponed', reason, wasSent: false });
   });
 
   it('is given up in time where the proxy hangs, and costs the proxy one connection', async () => {
     proxy.behaviour = hang;
     const reason = 'no answer of the egress proxy within 0.4 s';
-    expect(await post({ timeoutMs: 400 })).toMatchObject({ kind: 'unanswered', reason, wasSent: false, isOurs: true });
+    expect(await post({ timeoutMs: 400 })).toMatchObject({ kind: 'postponed', reason, wasSent: false });
     await eventually(() => proxy.sockets.every(({ destroyed, readableEnded }) => destroyed || readableEnded));
     expect(proxy.asked).toHaveLength(1);
   });
@@ -276,7 +289,7 @@ describe.each([
     it('has failed by our own doing where the proxy is not trusted', async () => {
       useProxy({ EGRESS_PROXY_URL: secured.url });
       const reason = 'EGRESS_PROXY: the egress proxy failed: DEPTH_ZERO_SELF_SIGNED_CERT';
-      expect(await post()).toMatchObject({ kind: 'unanswered', reason, isOurs: true, wasSent: false });
+      expect(await post()).toMatchObject({ kind: 'postponed', reason, wasSent: false });
     });
   });
 
