@@ -45,8 +45,8 @@ export function createHttpAdapter({ settings, dialect, isServed, metrics }: Serv
     skipMiddie: true,
     // Node would refuse a request without a Host itself, with an empty body; `brokenHeader` finds it instead.
     http: { requireHostHeader: false },
-    // An identifier that a caller chose may have 255 characters, each as three once encoded; by default a parameter ends at 100.
-    routerOptions: { maxParamLength: 765 },
+    // As long as a URL can be at all: whoever reads a parameter refuses one that is too long, in the way its document says.
+    routerOptions: { maxParamLength: 16_384 },
     // For requests that the router refuses before a route is found: no hook runs, and Nest does not see them.
     frameworkErrors: (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
       setHeaders(request, reply);
