@@ -4,7 +4,7 @@ import { filters } from '../bench/notification.mjs';
 import { Cluster } from './cluster.mjs';
 import { LedgerView } from './ledger-view.mjs';
 import { PostgresProxy } from './postgres-proxy.mjs';
-import { Random } from './random.mjs';
+import { Random } from '../random.mjs';
 import { reckon } from './reckoning.mjs';
 import { Stage } from './stage.mjs';
 

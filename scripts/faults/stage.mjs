@@ -9,7 +9,7 @@ import { countKeys, countLocked } from './locks.mjs';
 /** @typedef {import('./cluster.mjs').Cluster} Cluster */
 /** @typedef {import('./ledger-view.mjs').LedgerView} LedgerView */
 /** @typedef {import('./postgres-proxy.mjs').PostgresProxy} PostgresProxy */
-/** @typedef {import('./random.mjs').Random} Random */
+/** @typedef {import('../random.mjs').Random} Random */
 /** @typedef {import('./cluster.mjs').Role} Role */
 /** @typedef {import('./reckoning.mjs').Reckoning} Reckoning */
 

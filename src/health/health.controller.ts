@@ -2,6 +2,7 @@ import { Controller, Get, Header, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
+import { notAcceptable } from '../openapi/admin-operation.js';
 import { describeOperation } from '../openapi/describe-operation.js';
 import type { Health } from './check-health.js';
 import { HealthChecks } from './health-checks.service.js';
@@ -30,7 +31,10 @@ export class HealthController {
     id: 'health_live',
     summary: 'Whether the process runs and answers; if not, restart it.',
     status: 200,
-    answers: { 200: { description: 'It does.', schema: z.strictObject({ status: z.enum(['live']) }) } },
+    answers: {
+      200: { description: 'It does.', schema: z.strictObject({ status: z.enum(['live']) }) },
+      406: notAcceptable,
+    },
   })
   live(): { status: 'live' } {
     return { status: 'live' };
@@ -44,6 +48,7 @@ export class HealthController {
     status: 200,
     answers: {
       200: { description: '`ready`, or `degraded`: keep sending it work.', schema: healthOutput },
+      406: notAcceptable,
       503: { description: '`unavailable`: send it nothing.', schema: healthOutput },
     },
   })

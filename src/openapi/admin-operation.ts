@@ -39,9 +39,11 @@ const problemOutput = z
   })
   .meta({ id: 'Problem' });
 
+const excludedByAccept = 'The answer would be JSON, which Accept excludes.';
 const everywhere = {
   400: 'A field or a query parameter is unknown or wrong. Nothing was done.',
   403: 'The token is missing, not valid, or no superuser’s.',
+  406: excludedByAccept,
   429: 'Too many requests of this address, or of this application, were answered 403 in this minute; repeat it after Retry-After.',
   503: 'The database is out of reach; Retry-After says when to try again.',
 };
@@ -93,6 +95,9 @@ const problemAnswer = (description: string): Answer => ({
   schema: problemOutput,
   mediaType: 'application/problem+json',
 });
+
+/** Of every operation that answers JSON, whether it needs a token or not. */
+export const notAcceptable = problemAnswer(excludedByAccept);
 
 /** Runs before the body is read, and also for operations that read no query. */
 class KnownQueryGuard implements CanActivate {

@@ -100,6 +100,53 @@ async function delivery(state: 'waiting' | 'failed' | 'held', subscriptionId: st
   return `${id}/${subscriptionId}`;
 }
 
+type PathOfKeys = (subscriptionId: string) => string;
+const ofAdmin: PathOfKeys = (id) => `/admin/v1/subscriptions/${id}/signing-keys`;
+const ofOwner: PathOfKeys = (id) => inNrc(`/abonnement/${id}/signing-keys`);
+const signs = { scheme: 'v1', publicKey: null, endsAt: null };
+
+async function signingKeyCreate(pathOf: PathOfKeys): Promise<Call> {
+  const { id } = await subscription();
+  return {
+    method: 'POST',
+    path: pathOf(id),
+    body: {},
+    action: 'subscription.signing-key-created',
+    subject: `subscription/${id}`,
+    before: {},
+    after: expect.any(Object) as object,
+  };
+}
+
+async function signingKeyRotate(pathOf: PathOfKeys): Promise<Call> {
+  const { id } = await subscription();
+  const { json } = await admin.post(ofAdmin(id), {});
+  return {
+    method: 'POST',
+    path: `${pathOf(id)}/${json.id}/rotate`,
+    body: {},
+    action: 'subscription.signing-key-rotated',
+    subject: `subscription/${id}`,
+    before: { [`signing-key/${json.id}`]: signs },
+    after: expect.objectContaining({
+      [`signing-key/${json.id}`]: { ...signs, endsAt: expect.any(String) },
+    }) as object,
+  };
+}
+
+async function signingKeyEnd(pathOf: PathOfKeys): Promise<Call> {
+  const { id } = await subscription();
+  const { json } = await admin.post(ofAdmin(id), {});
+  return {
+    method: 'DELETE',
+    path: `${pathOf(id)}/${json.id}`,
+    action: 'subscription.signing-key-ended',
+    subject: `subscription/${id}`,
+    before: { [`signing-key/${json.id}`]: signs },
+    after: {},
+  };
+}
+
 const policy = { maxRetries: 3, backoffFactor: 2, baseFactor: 2, maxDelaySeconds: 100, jitter: 0 };
 
 /** One for each operation that changes something. What it needs is made before the call. */
@@ -273,6 +320,25 @@ const calls: Record<string, () => Promise<Call>> = {
       after: { ratePerSecond: 5, ordering: 'per-object' },
     };
   },
+  subscription_change_credentials: async () => {
+    const { id } = await subscription();
+    return {
+      method: 'PATCH',
+      path: `/admin/v1/subscriptions/${id}/credentials`,
+      body: { headers: { 'x-api-key': secrets.other } },
+      action: 'subscription.credentials-changed',
+      subject: `subscription/${id}`,
+      before: {},
+      after: {},
+      changedSecrets: ['credentials'],
+    };
+  },
+  signing_key_create: () => signingKeyCreate(ofAdmin),
+  signing_key_rotate: () => signingKeyRotate(ofAdmin),
+  signing_key_end: () => signingKeyEnd(ofAdmin),
+  signingkey_create: () => signingKeyCreate(ofOwner),
+  signingkey_rotate: () => signingKeyRotate(ofOwner),
+  signingkey_delete: () => signingKeyEnd(ofOwner),
   subscription_enable: async () => {
     const { id } = await subscription();
     await admin.api.app.get(SubscriptionsService).disable(id);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
+import { makeMonthsAhead } from '../../src/audit/months-kept.js';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { readSettings } from '../../src/config/settings.js';
 import { entities } from '../../src/create-heraut.js';
@@ -27,6 +28,7 @@ describe('the signing keys of a subscription', () => {
     prepared = await embedded.prepare();
     postgres = await Postgres.open(readSettings(prepared.settings), entities);
     await postgres.migrate();
+    await makeMonthsAhead(postgres);
     here = startProcess();
     other = startProcess();
   });

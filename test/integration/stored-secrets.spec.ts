@@ -3,6 +3,7 @@ import { Logger } from '@nestjs/common';
 import { ApplicationDirectory } from '../../src/auth/application-directory.service.js';
 import { ApplicationEntity } from '../../src/auth/application.entity.js';
 import { ApplicationsService } from '../../src/auth/applications.service.js';
+import { makeMonthsAhead } from '../../src/audit/months-kept.js';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { readSettings } from '../../src/config/settings.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
@@ -32,6 +33,7 @@ describe('secrets in the database', () => {
     database = await createDatabase();
     postgres = await Postgres.open(settingsWith(), [ApplicationEntity, SubscriptionEntity]);
     await postgres.migrate();
+    await makeMonthsAhead(postgres);
   });
   beforeEach(async () => {
     events = [];

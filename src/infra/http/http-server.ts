@@ -54,8 +54,8 @@ export function createHttpAdapter(options: ServerOptions): FastifyAdapter {
     // There is no Nest middleware; the package that would run it costs time on every request.
     skipMiddie: true,
     http: nodeOptions,
-    // An identifier that a caller chose may have 255 characters, each as three once encoded; by default a parameter ends at 100.
-    routerOptions: { maxParamLength: 765 },
+    // As long as a URL can be at all: whoever reads a parameter refuses one that is too long, in the way its document says.
+    routerOptions: { maxParamLength: 16_384 },
     // For requests that the router refuses before a route is found: no hook runs, and Nest does not see them.
     frameworkErrors: (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
       filter.answer(refusalOf(request) ?? error, request, reply);

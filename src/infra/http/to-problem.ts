@@ -19,8 +19,6 @@ export function toProblem(error: unknown): ProblemError {
     case 400:
       return new ParseProblem(detail, error);
     case 404:
-    // A path parameter longer than any identifier of ours: there is no such resource.
-    case 414:
       return new NotFoundProblem();
     case 413:
       return new PayloadTooLargeProblem('The body is larger than this server accepts.');

@@ -1,0 +1,89 @@
+import { Ajv } from 'ajv';
+import addFormats from 'ajv-formats';
+
+/**
+ * @typedef {Record<string, any>} Schema as OpenAPI 3.0 writes it
+ * @typedef {{ name: string, in: string, required?: boolean, schema: Schema }} Parameter
+ * @typedef {object} Operation
+ * @property {string} id
+ * @property {string} method
+ * @property {string} path with its parameters in braces, from the root of the server
+ * @property {Parameter[]} parameters
+ * @property {Schema | undefined} body
+ * @property {string[]} statuses that it may answer
+ * @property {(schema: Schema) => Schema} resolve follows a reference
+ * @property {(status: number, mediaType: string | undefined, body: unknown) => string | undefined} mismatch
+ *   what is wrong with an answer of that status, if anything
+ */
+
+/**
+ * Every operation of an OpenAPI document.
+ * @param {any} document
+ * @param {string} base that the paths of the document leave out
+ * @returns {Operation[]}
+ */
+export function operationsOf(document, base) {
+  const answers = new AnswerSchemas(document);
+  const resolve = (/** @type {Schema} */ schema) => {
+    const name = /^#\/components\/schemas\/(.+)$/.exec(schema.$ref ?? '')?.[1];
+    return name === undefined ? schema : document.components.schemas[name];
+  };
+  return Object.entries(document.paths).flatMap(([path, item]) =>
+    Object.entries(item).map(([method, operation]) => ({
+      id: operation.operationId,
+      method: method.toUpperCase(),
+      path: base + path,
+      parameters: operation.parameters ?? [],
+      body: operation.requestBody?.content['application/json']?.schema,
+      statuses: Object.keys(operation.responses),
+      resolve,
+      mismatch: (status, mediaType, body) => answers.mismatch(operation.responses[status], mediaType, body),
+    })),
+  );
+}
+
+class AnswerSchemas {
+  #ajv = new Ajv({ strict: false });
+  /** @type {Map<object, import('ajv').ValidateFunction>} */
+  #compiled = new Map();
+
+  /** @param {any} document */
+  constructor(document) {
+    addFormats.default(this.#ajv);
+    const schemas = structuredClone(document.components.schemas);
+    for (const schema of Object.values(schemas)) answered(schema);
+    this.#ajv.addSchema({ $id: 'document', components: { schemas } });
+  }
+
+  /**
+   * @param {any} response of the document
+   * @param {string | undefined} mediaType
+   * @param {unknown} body
+   * @returns {string | undefined}
+   */
+  mismatch(response, mediaType, body) {
+    if (!response.content) return body === undefined ? undefined : 'a body, where the document has none';
+    const content = response.content[mediaType ?? ''];
+    if (!content) return `${mediaType}, which the document does not have for this status`;
+    let validate = this.#compiled.get(content);
+    if (!validate) {
+      const text = JSON.stringify(content.schema).replaceAll('"#/components/', '"document#/components/');
+      validate = this.#ajv.compile(JSON.parse(text));
+      this.#compiled.set(content, validate);
+    }
+    return validate(body) ? undefined : this.#ajv.errorsText(validate.errors);
+  }
+}
+
+/**
+ * What is only sent is absent from an answer, and what is only answered has to be there.
+ * @param {Schema} schema
+ */
+function answered(schema) {
+  for (const [name, property] of Object.entries(schema.properties ?? {})) {
+    if (property.readOnly) schema.required = [...(schema.required ?? []), name];
+    if (!property.writeOnly) continue;
+    schema.properties[name] = { not: {} };
+    schema.required = schema.required?.filter((/** @type {string} */ each) => each !== name);
+  }
+}
