@@ -55,6 +55,7 @@ async function fuzzTheServer({ log, onEnd }) {
     ROLES: 'api',
     TEST_CALLBACK_AUTH: 'false',
     CALLBACK_NETWORKS: 'any',
+    REFUSALS_PER_MINUTE: '1000000',
     HOST: '127.0.0.1',
     PORT: String(port),
     DATABASE_URL: TEST_DATABASE_URL,
@@ -99,7 +100,9 @@ async function fuzzTheClient({ log, onEnd }) {
   const { HttpWebhookClient } = await built('delivery/webhook-client.http.js');
   /** @type {{ readSettings: typeof import('../src/config/settings.js').readSettings }} */
   const { readSettings } = await built('config/settings.js');
-  const client = new HttpWebhookClient(readSettings({ CALLBACK_NETWORKS: 'any' }));
+  /** @type {{ Outbound: typeof import('../src/outbound/outbound.service.js').Outbound }} */
+  const { Outbound } = await built('outbound/outbound.service.js');
+  const client = new HttpWebhookClient(new Outbound(readSettings({ CALLBACK_NETWORKS: 'any' })));
   onEnd(() => client.close());
   const calls = Math.max(100, Math.round(requests / 10));
   const { findings, outcomes, keptBytes } = await fuzzReceivers(client, {

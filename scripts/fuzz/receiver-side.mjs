@@ -133,6 +133,8 @@ function malformed(response, elapsedMs) {
     case 'unanswered':
       if (response.reason === '') return 'no reason';
       return response.isOurs ? `our trouble: ${response.reason}` : undefined;
+    case 'postponed':
+      return `postponed, although there is no proxy: ${response.reason}`;
     case 'abandoned':
       return 'abandoned, although nobody stops it';
   }

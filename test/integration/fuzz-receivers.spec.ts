@@ -4,6 +4,7 @@ import { runInNewContext } from 'node:vm';
 import { fuzzReceivers } from '../../scripts/fuzz/receiver-side.mjs';
 import { readSettings } from '../../src/config/settings.js';
 import { HttpWebhookClient } from '../../src/delivery/webhook-client.http.js';
+import { Outbound } from '../../src/outbound/outbound.service.js';
 import { eventually } from '../support/eventually.js';
 
 /** `npm run fuzz` makes more, with another seed. */
@@ -13,7 +14,7 @@ const collectGarbage = runInNewContext('gc') as () => void;
 
 describe('whatever a receiver answers', () => {
   it('is a response within its time, which leaves neither calls nor memory behind', async () => {
-    const client = new HttpWebhookClient(readSettings({ CALLBACK_NETWORKS: 'any' }));
+    const client = new HttpWebhookClient(new Outbound(readSettings({ CALLBACK_NETWORKS: 'any' })));
     const { findings, outcomes } = await fuzzReceivers(client, { calls, seed, collectGarbage, timeoutMs: 1500 });
     expect(findings.slice(0, 5)).toEqual([]);
     expect(findings).toHaveLength(0);
