@@ -54,11 +54,13 @@ export class SubscriptionsService {
   async create(ownerClientId: string, input: SubscriptionInput): Promise<Subscription> {
     // v4, not v7: clients find the base of a resource URL with a pattern that fits v4 only (docs/decisions/0011).
     const id = randomUUID();
-    await this.catalogue.change(async (manager, version) => {
+    const created = await this.catalogue.change(async (manager, version) => {
       await manager.insert(SubscriptionEntity, { ...input, id, ownerClientId, ordering: 'none', version });
-      await noteSubscription(manager, 'created', null, await manager.findOneByOrFail(SubscriptionEntity, { id }));
+      const after = await manager.findOneByOrFail(SubscriptionEntity, { id });
+      await noteSubscription(manager, 'created', null, after);
+      return after;
     });
-    return this.get(id);
+    return this.latest(created);
   }
 
   /**
@@ -67,12 +69,12 @@ export class SubscriptionsService {
    * @throws {NotFoundProblem}
    */
   async update(id: string, changes: Partial<SubscriptionInput>): Promise<Subscription> {
-    const before = await this.change('changed', id, always, { ...changes, disabledAt: null }, (manager) =>
+    const changed = await this.change('changed', id, always, { ...changes, disabledAt: null }, (manager) =>
       withdrawEnding(manager, id),
     );
-    if (!before) throw notFound();
-    if (isDisabled(before)) this.events.report({ event: 'subscription.enabled', subscriptionId: id });
-    return this.get(id);
+    if (!changed) throw notFound();
+    if (isDisabled(changed.before)) this.events.report({ event: 'subscription.enabled', subscriptionId: id });
+    return this.latest(changed.after);
   }
 
   /**
@@ -81,22 +83,22 @@ export class SubscriptionsService {
    * @throws {NotFoundProblem}
    */
   async set(id: string, settings: Partial<SubscriptionSettings>): Promise<Subscription> {
-    await this.change('changed', id, always, settings, async (manager, version) => {
+    const changed = await this.change('changed', id, always, settings, async (manager, version) => {
       if (settings.ordering === 'none') await noteOrderEnding(manager, id, version);
       else if (settings.ordering) await withdrawOrderEnding(manager, id);
       // What is held for the rate it had goes on at the one that it has now.
       if (settings.ratePerSecond !== undefined) await lookNow(manager, id);
     });
-    return this.get(id);
+    return changed ? this.latest(changed.after) : this.get(id);
   }
 
   /** @throws {NotFoundProblem} */
   async enable(id: string): Promise<Subscription> {
-    const before = await this.change('enabled', id, isDisabled, { disabledAt: null }, (manager) =>
+    const changed = await this.change('enabled', id, isDisabled, { disabledAt: null }, (manager) =>
       withdrawEnding(manager, id),
     );
-    if (before) this.events.report({ event: 'subscription.enabled', subscriptionId: id });
-    return this.get(id);
+    if (changed) this.events.report({ event: 'subscription.enabled', subscriptionId: id });
+    return changed ? this.latest(changed.after) : this.get(id);
   }
 
   /**
@@ -115,11 +117,11 @@ export class SubscriptionsService {
    * @throws {NotFoundProblem}
    */
   async pause(id: string): Promise<Subscription> {
-    const before = await this.change('paused', id, isRunning, { pausedAt: new Date() }, (manager) =>
+    const changed = await this.change('paused', id, isRunning, { pausedAt: new Date() }, (manager) =>
       lookNow(manager, id),
     );
-    if (before) this.events.report({ event: 'subscription.paused', subscriptionId: id });
-    return this.get(id);
+    if (changed) this.events.report({ event: 'subscription.paused', subscriptionId: id });
+    return changed ? this.latest(changed.after) : this.get(id);
   }
 
   /**
@@ -128,12 +130,12 @@ export class SubscriptionsService {
    * @throws {ConflictProblem} while what it held is being dropped
    */
   async resume(id: string): Promise<Subscription> {
-    const before = await this.change('resumed', id, isPaused, { pausedAt: null }, async (manager) => {
+    const changed = await this.change('resumed', id, isPaused, { pausedAt: null }, async (manager) => {
       if (await isDropping(manager, id)) throw stillDropping();
       await lookNow(manager, id);
     });
-    if (before) this.events.report({ event: 'subscription.resumed', subscriptionId: id });
-    return this.get(id);
+    if (changed) this.events.report({ event: 'subscription.resumed', subscriptionId: id });
+    return changed ? this.latest(changed.after) : this.get(id);
   }
 
   /**
@@ -171,11 +173,16 @@ export class SubscriptionsService {
     if (!before) throw notFound();
   }
 
+  /** As it was changed, where it was deleted since: a change that happened is not answered as if there were no subscription. */
+  private latest(after: SubscriptionEntity): Subscription {
+    return this.directory.find(after.id) ?? after;
+  }
+
   /**
    * @param done in the audit log
    * @param isToChange whether it is changed, as it is now: no other change of the catalogue is under way
    * @param also runs in the same transaction, after the change
-   * @returns what it was before; undefined: it does not exist, or was not to be changed
+   * @returns undefined: it does not exist, or was not to be changed
    */
   private async change(
     done: string,
@@ -183,15 +190,16 @@ export class SubscriptionsService {
     isToChange: (subscription: SubscriptionEntity) => boolean,
     changes: Partial<SubscriptionEntity>,
     also?: (manager: EntityManager, version: number) => Promise<void>,
-  ): Promise<SubscriptionEntity | undefined> {
+  ): Promise<{ before: SubscriptionEntity; after: SubscriptionEntity } | undefined> {
     try {
       return await this.catalogue.change(async (manager, version) => {
         const before = await manager.findOneBy(SubscriptionEntity, { id, deletedAt: IsNull() });
         if (!before || !isToChange(before)) throw new NothingToChange();
         await manager.update(SubscriptionEntity, { id }, { ...changes, version });
         await also?.(manager, version);
-        await noteSubscription(manager, done, before, await manager.findOneByOrFail(SubscriptionEntity, { id }));
-        return before;
+        const after = await manager.findOneByOrFail(SubscriptionEntity, { id });
+        await noteSubscription(manager, done, before, after);
+        return { before, after };
       });
     } catch (error) {
       // The rollback keeps a call that changes nothing from raising the version.
