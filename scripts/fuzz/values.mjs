@@ -240,3 +240,13 @@ export function toJson(value) {
       .join(',')}}`;
   return JSON.stringify(value) ?? 'null';
 }
+
+/** As a part of a URL: each byte of its UTF-8. */
+export const encode = (/** @type {string} */ text) =>
+  Buffer.from(text)
+    .toString('latin1')
+    .replace(/[^\w.~-]/g, percent);
+const percent = (/** @type {string} */ character) =>
+  `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`;
+/** What HTTP lets a header hold. */
+export const asHeader = (/** @type {string} */ text) => text.replace(/[^\t\x20-\x7e\x80-\xff]/g, '').slice(0, 2000);

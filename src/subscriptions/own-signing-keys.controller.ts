@@ -1,7 +1,7 @@
 import { Body, Controller, Delete, Get, Header, Param, Post, Query } from '@nestjs/common';
 import { z } from 'zod';
 import type { Application } from '../auth/application.js';
-import { CurrentApplication } from '../auth/auth.decorators.js';
+import { Audited, CurrentApplication } from '../auth/auth.decorators.js';
 import { scopes } from '../auth/scopes.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { KnownQuery } from '../infra/http/known-query.pipe.js';
@@ -27,6 +27,7 @@ const beyondTheStandard = 'Beyond the standard. Only for the creator of the abon
 
 /** The signing keys of a subscription, for its subscriber: a resource of its own, so that clients of the standard never meet it. */
 @Controller(`${apiPath}/abonnement/:uuid/signing-keys`)
+@Audited()
 export class OwnSigningKeysController {
   constructor(
     private readonly subscriptions: SubscriptionsService,

@@ -6,21 +6,22 @@ import { AuditLog } from '../audit/audit-log.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { ConflictProblem, NotFoundProblem, PermissionProblem } from '../infra/http/problem.js';
 import type { CredentialChanges } from '../credentials/credentials-io.js';
-import { changedParts, noParts, partsOf, toStore, type CredentialParts } from '../credentials/credentials.js';
+import { credentialsOf } from '../credentials/credentials.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { findNewestHeld, isDropping, noteDrop } from '../ledger/drop-held.js';
 import { noteOrderEnding, withdrawOrderEnding } from '../ledger/end-of-order.js';
 import { noteEnding, withdrawEnding } from '../ledger/end-of-subscription.js';
 import { lookNow } from '../ledger/held-subscriptions.js';
 import { OperationalEvents } from '../operational-events/operational-events.service.js';
-import { SecretCipher, UnreadableSecret } from '../secrets/secret-cipher.service.js';
+import { SecretCipher } from '../secrets/secret-cipher.service.js';
 import { addSigningKey } from './add-signing-key.js';
 import { noteSigningKeys } from './note-signing-keys.js';
 import { noteSubscription } from './note-subscription.js';
 import { eraseSigningKeysOf } from './signing-key-rows.js';
+import { readParts, secretsToStore } from './secrets-to-store.js';
 import { SubscriptionDirectory } from './subscription-directory.service.js';
 import { SubscriptionEntity } from './subscription.entity.js';
-import { authPlace, credentialsPlace, type Subscription } from './subscription.js';
+import { authPlace, type Subscription } from './subscription.js';
 
 /** What a subscriber says of it. */
 export type SubscriptionInput = Pick<Subscription, 'callbackUrl' | 'auth' | 'channels' | 'deliveryGuarantee'> & {
@@ -82,17 +83,17 @@ export class SubscriptionsService {
   ): Promise<{ subscription: Subscription; secret: string | undefined }> {
     // v4, not v7: clients find the base of a resource URL with a pattern that fits v4 only (docs/decisions/0011).
     const id = randomUUID();
-    const stored = { ...input, ...this.secretsToStore(id, input) };
-    const secret = await this.catalogue.change(async (manager, version) => {
+    const stored = { ...input, ...secretsToStore(this.cipher, id, input) };
+    const { secret, after } = await this.catalogue.change(async (manager, version) => {
       await manager.insert(SubscriptionEntity, { ...stored, id, ownerClientId, ordering: 'none', version });
-      const after = await manager.findOneByOrFail(SubscriptionEntity, { id });
-      await noteSubscription(manager, this.cipher, 'created', null, after);
-      if (!isSigned) return undefined;
+      const created = await manager.findOneByOrFail(SubscriptionEntity, { id });
+      await noteSubscription(manager, this.cipher, 'created', null, created);
+      if (!isSigned) return { after: created, secret: undefined };
       const added = await addSigningKey(manager, this.cipher, id, { scheme: 'v1' });
       await noteSigningKeys(manager, 'signing-key-created', id, [], [added.key]);
-      return added.secret;
+      return { after: created, secret: added.secret };
     });
-    return { subscription: await this.get(id), secret };
+    return { subscription: this.latest(after), secret };
   }
 
   /**
@@ -103,13 +104,13 @@ export class SubscriptionsService {
   async update(id: string, changes: Partial<SubscriptionInput>): Promise<Subscription> {
     const toChange = (entity: SubscriptionEntity) => ({
       ...changes,
-      ...this.secretsToStore(id, changes, entity.credentials),
+      ...secretsToStore(this.cipher, id, changes, entity.credentials),
       disabledAt: null,
     });
-    const before = await this.change('changed', id, always, toChange, (manager) => withdrawEnding(manager, id));
-    if (!before) throw notFound();
-    if (isDisabled(before)) this.events.report({ event: 'subscription.enabled', subscriptionId: id });
-    return this.get(id);
+    const changed = await this.change('changed', id, always, toChange, (manager) => withdrawEnding(manager, id));
+    if (!changed) throw notFound();
+    if (isDisabled(changed.before)) this.events.report({ event: 'subscription.enabled', subscriptionId: id });
+    return this.latest(changed.after);
   }
 
   /**
@@ -118,13 +119,13 @@ export class SubscriptionsService {
    * @throws {NotFoundProblem}
    */
   async set(id: string, settings: Partial<SubscriptionSettings>): Promise<Subscription> {
-    await this.change('changed', id, always, settings, async (manager, version) => {
+    const changed = await this.change('changed', id, always, settings, async (manager, version) => {
       if (settings.ordering === 'none') await noteOrderEnding(manager, id, version);
       else if (settings.ordering) await withdrawOrderEnding(manager, id);
       // What is held for the rate it had goes on at the one that it has now.
       if (settings.ratePerSecond !== undefined) await lookNow(manager, id);
     });
-    return this.get(id);
+    return changed ? this.latest(changed.after) : this.get(id);
   }
 
   /**
@@ -133,19 +134,19 @@ export class SubscriptionsService {
    * @throws {ConflictProblem} when a part is to stay that cannot be decrypted here
    */
   async setCredentials(id: string, credentials: CredentialChanges): Promise<Subscription> {
-    await this.change('credentials-changed', id, always, (entity) =>
-      this.secretsToStore(id, { credentials }, entity.credentials),
+    const changed = await this.change('credentials-changed', id, always, (entity) =>
+      secretsToStore(this.cipher, id, { credentials }, entity.credentials),
     );
-    return this.get(id);
+    return changed ? this.latest(changed.after) : this.get(id);
   }
 
   /** @throws {NotFoundProblem} */
   async enable(id: string): Promise<Subscription> {
-    const before = await this.change('enabled', id, isDisabled, { disabledAt: null }, (manager) =>
+    const changed = await this.change('enabled', id, isDisabled, { disabledAt: null }, (manager) =>
       withdrawEnding(manager, id),
     );
-    if (before) this.events.report({ event: 'subscription.enabled', subscriptionId: id });
-    return this.get(id);
+    if (changed) this.events.report({ event: 'subscription.enabled', subscriptionId: id });
+    return changed ? this.latest(changed.after) : this.get(id);
   }
 
   /**
@@ -164,11 +165,11 @@ export class SubscriptionsService {
    * @throws {NotFoundProblem}
    */
   async pause(id: string): Promise<Subscription> {
-    const before = await this.change('paused', id, isRunning, { pausedAt: new Date() }, (manager) =>
+    const changed = await this.change('paused', id, isRunning, { pausedAt: new Date() }, (manager) =>
       lookNow(manager, id),
     );
-    if (before) this.events.report({ event: 'subscription.paused', subscriptionId: id });
-    return this.get(id);
+    if (changed) this.events.report({ event: 'subscription.paused', subscriptionId: id });
+    return changed ? this.latest(changed.after) : this.get(id);
   }
 
   /**
@@ -177,12 +178,12 @@ export class SubscriptionsService {
    * @throws {ConflictProblem} while what it held is being dropped
    */
   async resume(id: string): Promise<Subscription> {
-    const before = await this.change('resumed', id, isPaused, { pausedAt: null }, async (manager) => {
+    const changed = await this.change('resumed', id, isPaused, { pausedAt: null }, async (manager) => {
       if (await isDropping(manager, id)) throw stillDropping();
       await lookNow(manager, id);
     });
-    if (before) this.events.report({ event: 'subscription.resumed', subscriptionId: id });
-    return this.get(id);
+    if (changed) this.events.report({ event: 'subscription.resumed', subscriptionId: id });
+    return changed ? this.latest(changed.after) : this.get(id);
   }
 
   /**
@@ -222,37 +223,21 @@ export class SubscriptionsService {
     if (!before) throw notFound();
   }
 
-  /** @param stored the credentials there are, as they are stored */
-  private secretsToStore(
-    id: string,
-    { auth, credentials }: Partial<SubscriptionInput>,
-    stored: string | null = null,
-  ): { auth: string | undefined; credentials: string | null | undefined } {
-    const newAuth = credentials?.auth ?? auth;
-    const parts = credentials && toStore(changedParts(this.partsToKeep(id, credentials, stored), credentials));
-    return {
-      auth: newAuth === undefined ? undefined : this.cipher.encrypt(newAuth, authPlace(id)),
-      credentials: parts && this.cipher.encrypt(parts, credentialsPlace(id)),
-    };
-  }
-
-  /** Those that are to be replaced as a whole need not be readable. */
-  private partsToKeep(id: string, changes: CredentialChanges, stored: string | null): CredentialParts {
-    const isWhole = changes.authorization && changes.tls !== undefined && changes.headers !== undefined;
-    if (stored === null || isWhole) return noParts;
-    try {
-      return partsOf(this.cipher.decrypt(stored, credentialsPlace(id)));
-    } catch (error) {
-      if (error instanceof UnreadableSecret) throw unreadable();
-      throw error;
-    }
+  /** As it was changed, where it was deleted since: a change that happened is not answered as if there were no subscription. */
+  private latest(after: SubscriptionEntity): Subscription {
+    const { id, auth, credentials } = after;
+    const secrets = () => ({
+      auth: this.cipher.decrypt(auth, authPlace(id)),
+      credentials: credentialsOf(readParts(this.cipher, id, credentials)),
+    });
+    return this.directory.find(id) ?? { ...after, ...secrets(), unreadable: null, signingKeys: [] };
   }
 
   /**
    * @param done in the audit log
    * @param isToChange whether it is changed, as it is now: no other change of the catalogue is under way
    * @param also runs in the same transaction, after the change
-   * @returns what it was before; undefined: it does not exist, or was not to be changed
+   * @returns undefined: it does not exist, or was not to be changed
    */
   private async change(
     done: string,
@@ -260,7 +245,7 @@ export class SubscriptionsService {
     isToChange: (subscription: SubscriptionEntity) => boolean,
     changes: Partial<SubscriptionEntity> | ((before: SubscriptionEntity) => Partial<SubscriptionEntity>),
     also?: (manager: EntityManager, version: number) => Promise<void>,
-  ): Promise<SubscriptionEntity | undefined> {
+  ): Promise<{ before: SubscriptionEntity; after: SubscriptionEntity } | undefined> {
     try {
       return await this.catalogue.change(async (manager, version) => {
         const before = await manager.findOneBy(SubscriptionEntity, { id, deletedAt: IsNull() });
@@ -270,7 +255,7 @@ export class SubscriptionsService {
         await also?.(manager, version);
         const after = await manager.findOneByOrFail(SubscriptionEntity, { id });
         await noteSubscription(manager, this.cipher, done, before, after);
-        return before;
+        return { before, after };
       });
     } catch (error) {
       // The rollback keeps a call that changes nothing from raising the version.
@@ -292,10 +277,5 @@ const isRunning = ({ pausedAt }: Marks): boolean => pausedAt === null;
 const notFound = () => new NotFoundProblem('There is no such abonnement.');
 const notPaused = () =>
   new ConflictProblem('subscription-not-paused', 'Only what a paused subscription holds is dropped.');
-const unreadable = () =>
-  new ConflictProblem(
-    'credentials-unreadable',
-    'The credentials there are cannot be decrypted here: give authorization, tls and headers, each as a whole.',
-  );
 const stillDropping = () =>
   new ConflictProblem('subscription-dropping', 'What it held is still being dropped; resume it in a few seconds.');

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { makeMonthsAhead } from '../../src/audit/months-kept.js';
@@ -13,6 +13,7 @@ import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
 import { readHeld } from '../../src/ledger/read-held.js';
 import type { OperationalEvent, OperationalEvents } from '../../src/operational-events/operational-events.service.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
+import type { Subscription } from '../../src/subscriptions/subscription.js';
 import { SubscriptionEntity } from '../../src/subscriptions/subscription.entity.js';
 import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
@@ -90,6 +91,24 @@ describe.each(stacks)('a paused subscription on the $name stack', (stack) => {
 
   const isLookDue = async () => (await claimLooks(postgres, 10)).some(({ subscriptionId }) => subscriptionId === id);
   const nextLookLater = (look: Look) => endLook(postgres, { ...look, rateCredit: null, nextLookInMs: 60_000 });
+
+  it.each<[string, () => Promise<Subscription>]>([
+    ['paused', () => subscriptions.pause(id)],
+    ['set', () => subscriptions.set(id, { ratePerSecond: 5 })],
+    ['replaced', () => subscriptions.update(id, { auth: 'new' })],
+  ])('is answered as it was %s, although another process deletes it right after that', async (_, change) => {
+    const refresh = jest.spyOn(catalogue, 'refresh').mockImplementationOnce(async () => {
+      await sql('UPDATE catalogue SET version = version + 1');
+      await sql(
+        'UPDATE subscription SET deleted_at = now(), version = catalogue.version FROM catalogue WHERE id = $1',
+        [id],
+      );
+      await catalogue.refresh();
+    });
+    expect(await change()).toMatchObject({ id });
+    refresh.mockRestore();
+    await expect(subscriptions.get(id)).rejects.toThrow(NotFoundProblem);
+  });
 
   it('is paused and resumed once, however often it is asked, and each is reported', async () => {
     const { pausedAt } = await subscriptions.pause(id);

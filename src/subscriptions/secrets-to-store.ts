@@ -1,0 +1,57 @@
+import type { CredentialChanges } from '../credentials/credentials-io.js';
+import { changedParts, noParts, partsOf, toStore, type CredentialParts } from '../credentials/credentials.js';
+import { ConflictProblem } from '../infra/http/problem.js';
+import { UnreadableSecret, type SecretCipher } from '../secrets/secret-cipher.service.js';
+import { authPlace, credentialsPlace } from './subscription.js';
+
+interface Changes {
+  auth?: string | undefined;
+  credentials?: CredentialChanges | undefined;
+}
+
+/**
+ * The columns with the secrets of a subscription, as they are stored. Undefined: that one stays as it is.
+ * @param stored the credentials there are, as they are stored
+ * @throws {ConflictProblem} when a part is to stay that cannot be decrypted here
+ */
+export function secretsToStore(
+  cipher: SecretCipher,
+  id: string,
+  { auth, credentials }: Changes,
+  stored: string | null = null,
+): { auth: string | undefined; credentials: string | null | undefined } {
+  const newAuth = credentials?.auth ?? auth;
+  const parts = credentials && toStore(changedParts(partsToKeep(cipher, id, credentials, stored), credentials));
+  return {
+    auth: newAuth === undefined ? undefined : cipher.encrypt(newAuth, authPlace(id)),
+    credentials: parts && cipher.encrypt(parts, credentialsPlace(id)),
+  };
+}
+
+/** @throws {ConflictProblem} when they cannot be decrypted here */
+export function readParts(cipher: SecretCipher, id: string, stored: string | null): CredentialParts {
+  if (stored === null) return noParts;
+  try {
+    return partsOf(cipher.decrypt(stored, credentialsPlace(id)));
+  } catch (error) {
+    if (error instanceof UnreadableSecret) throw unreadable();
+    throw error;
+  }
+}
+
+/** Those that are to be replaced as a whole need not be readable. */
+function partsToKeep(
+  cipher: SecretCipher,
+  id: string,
+  { authorization, tls, headers }: CredentialChanges,
+  stored: string | null,
+): CredentialParts {
+  const isWhole = authorization && tls !== undefined && headers !== undefined;
+  return isWhole ? noParts : readParts(cipher, id, stored);
+}
+
+const unreadable = () =>
+  new ConflictProblem(
+    'credentials-unreadable',
+    'The credentials there are cannot be decrypted here: give authorization, tls and headers, each as a whole.',
+  );
