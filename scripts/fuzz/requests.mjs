@@ -26,8 +26,8 @@ import { asHeader, encode, fittingValue, nastyTexts, toJson, uuid } from './valu
  * @property {readonly string[]} bad
  */
 
-/** Bytes of a head that may be refused for its length, at 16 KiB. */
-const longHead = 16_000;
+/** Bytes of a head that may be refused for its length, at 16 KiB, and headers that may be refused for their number, above 100. */
+const [longHead, manyHeaders] = [16_000, 95];
 
 /**
  * Whether the connection is not to be used again. Node 20 takes no notice of a broken request after one that asked for an
@@ -56,7 +56,7 @@ export function fuzzedRequest(nr, random, around) {
   for (const twist of twists) choices[twist]?.(draft, random, { ...around, operation });
   const requestId = draft.headers.findLast(([name]) => name === 'X-Request-Id')?.[1] ?? '';
   const bytes = bytesOf(draft);
-  if (bytes.indexOf('\r\n\r\n') > longHead) draft.mayAlso.push(431);
+  if (bytes.indexOf('\r\n\r\n') > longHead || draft.headers.length > manyHeaders) draft.mayAlso.push(431);
   return { nr, operation, method: draft.method, bytes, mayAlso: draft.mayAlso, requestId, twists };
 }
 
