@@ -15,8 +15,8 @@ const node = process.execPath;
 
 /** @type {import('node:child_process').ChildProcess | undefined} */
 let running;
-/** @type {(() => Promise<void>) | undefined} */
-let stopServers;
+/** @type {ReturnType<typeof import('./private-servers.mjs').startPrivateServers> | undefined} */
+let starting;
 /** @type {import('./scratch-directory.mjs').ScratchDirectory | undefined} */
 let scratch;
 let interrupted = false;
@@ -33,6 +33,13 @@ let failed = 0;
 try {
   requireNode();
   installWhenNeeded(log);
+  scratch = makeScratchDirectory();
+  log(`data of the tests: ${scratch.path}`);
+  const { startPrivateServers } = await import('./private-servers.mjs');
+  log('starting private PostgreSQL, RabbitMQ and Redis, and meanwhile …');
+  // They wait for each other more than they work: they are ready when the checks are done.
+  starting = startPrivateServers(log, { fsync: false });
+  starting.catch(() => {}); // told where they are waited for
   const cache = ['--cache', '--cache-strategy', 'content'];
   await check('format', node, [bin('prettier/bin/prettier.cjs'), '--check', '--log-level', 'warn', ...cache, '.']);
   await check('lint, types and arrows', node, [bin('oxlint/bin/oxlint'), '-c', 'oxlint.config.mjs', '--deny-warnings']);
@@ -41,18 +48,14 @@ try {
   // Only there: a test on a developer's machine needs no network.
   if (process.env.CI) await check('npm audit', node, ['scripts/audit.mjs'], (output) => output.trim());
   await buildWhenNeeded(log);
-  scratch = makeScratchDirectory();
-  log(`data of the tests: ${scratch.path}`);
-  const { startPrivateServers } = await import('./private-servers.mjs');
-  log('starting private PostgreSQL, RabbitMQ and Redis …');
-  const servers = await startPrivateServers(log, { fsync: false });
-  stopServers = servers.stop;
-  if (!interrupted) await runJest(servers.environment, join(scratch.path, 'result.json'));
+  const { environment } = await starting;
+  if (!interrupted) await runJest(environment, join(scratch.path, 'result.json'));
 } catch (error) {
   failed += 1;
   console.error(error instanceof Error ? error.message : error);
 } finally {
-  await stopServers?.();
+  const servers = await starting?.catch(() => undefined); // a failure was told above
+  await servers?.stop();
   await scratch?.remove();
 }
 if (interrupted) console.log('interrupted; everything that was started is stopped');
