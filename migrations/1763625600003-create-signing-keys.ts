@@ -9,6 +9,8 @@ export class CreateSigningKeys1763625600003 implements MigrationInterface {
   name = 'CreateSigningKeys1763625600003';
 
   async up(queryRunner: QueryRunner): Promise<void> {
+    // Behind a backup it would keep every reader of the table waiting: it gives up, and is tried again (Postgres.migrate).
+    await queryRunner.query(`SET LOCAL lock_timeout = '2s'`);
     await queryRunner.query(`
       CREATE TABLE signing_key (
         id              uuid PRIMARY KEY,

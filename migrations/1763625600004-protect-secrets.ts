@@ -9,6 +9,8 @@ export class ProtectSecrets1763625600004 implements MigrationInterface {
   name = 'ProtectSecrets1763625600004';
 
   async up(queryRunner: QueryRunner): Promise<void> {
+    // Behind a backup it would keep every reader of the table waiting: it gives up, and is tried again (Postgres.migrate).
+    await queryRunner.query(`SET LOCAL lock_timeout = '2s'`);
     await queryRunner.query(`
       -- Plain text of before that looks encrypted: marked as what it is.
       UPDATE application SET secret = 'enc::' || translate(encode(convert_to(secret, 'UTF8'), 'base64'), E'+/=\\n', '-_')

@@ -26,7 +26,7 @@ export function badTokens(application) {
     `${header}.${payload}.${signature.slice(1)}`,
     `${header}..${signature}`,
     `${none}.${payload}.`,
-    `${encode(null)}.${payload}.${signature}`,
+    ...[null, 'text', 1, true, []].map((part) => `${encode(part)}.${payload}.${signature}`),
     `${header}.${encode(null)}.${signature}`,
     `${header}.${encode([])}.${signature}`,
     `${header}.${encode('text')}.${signature}`,

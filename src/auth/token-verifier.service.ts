@@ -91,11 +91,12 @@ export class TokenVerifier {
 function decode(token: string): { header: jwt.JwtHeader; payload: jwt.JwtPayload } | undefined {
   try {
     const decoded = jwt.decode(token, { complete: true });
-    return decoded && isObject(decoded.payload) ? { header: decoded.header, payload: decoded.payload } : undefined;
+    if (!decoded || !isObject(decoded.header) || !isObject(decoded.payload)) return undefined;
+    return { header: decoded.header, payload: decoded.payload };
   } catch {
     return undefined; // a part that is not JSON
   }
 }
 
-const isObject = (value: unknown): value is jwt.JwtPayload =>
+const isObject = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

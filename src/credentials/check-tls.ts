@@ -51,9 +51,13 @@ function refusedByTls({ certificate, key, authority }: TlsIdentity): InvalidPara
   }
 }
 
+/** A chain has three or four; more cost time that grows with their square. */
+const mostBlocks = 20;
+const blocksIn = (pem: string) => (pem.split('-----BEGIN ').length > mostBlocks + 1 ? [] : [...pem.matchAll(blocks)]);
+
 /** In their order, a receiver's own first. Null: there are none, or there is something else among them. */
 export function certificatesIn(pem: string): X509Certificate[] | null {
-  const found = [...pem.matchAll(blocks)];
+  const found = blocksIn(pem);
   if (found.length === 0 || found.some(([, type]) => type !== 'CERTIFICATE')) return null;
   try {
     return found.map(([block]) => new X509Certificate(block));
@@ -74,7 +78,7 @@ const encryptedKey: Refused = {
 
 function privateKeyIn(pem: string): KeyObject | Refused {
   if (/BEGIN ENCRYPTED PRIVATE KEY|Proc-Type: 4,ENCRYPTED/.test(pem)) return encryptedKey;
-  if ([...pem.matchAll(blocks)].filter(([, type]) => type?.endsWith('PRIVATE KEY')).length !== 1) return noKey;
+  if (blocksIn(pem).filter(([, type]) => type?.endsWith('PRIVATE KEY')).length !== 1) return noKey;
   try {
     return createPrivateKey(pem);
   } catch {

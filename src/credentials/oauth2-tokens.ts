@@ -5,7 +5,7 @@ import type { Outbound } from '../outbound/outbound.service.js';
 import { Refused } from '../outbound/refused.js';
 import type { OAuth2Authorization } from './credentials.js';
 import { readToken, type TokenResult } from './read-token.js';
-import { requestToken } from './token-request.node-http.js';
+import { basic, requestToken } from './token-request.node-http.js';
 import type { Unavailable } from './unavailable.js';
 
 /** A token is not used in its last seconds: the call it is for takes its time. */
@@ -14,6 +14,8 @@ const lastSecondsMs = 10_000;
 const refreshedAfter = 0.75;
 /** After a failure the endpoint is left alone for so long, twice as long after each further one. */
 const [firstPauseMs, longestPauseMs] = [1000, 60_000];
+/** After so long without a failure the next one is the first of another trouble: nobody asked meanwhile. */
+const sameTroubleMs = 600_000;
 /** A token that a receiver refused is replaced, but not all the time: perhaps the receiver refuses every token. */
 const replacedAfterMs = 30_000;
 
@@ -21,7 +23,9 @@ const replacedAfterMs = 30_000;
 interface Known {
   token?: { value: string; fetchedAt: number; refreshAt: number; endsAt: number } | undefined;
   fetching?: Promise<void> | undefined;
-  failure?: { reason: string; isRefused: boolean; since: number; times: number; pauseUntil: number } | undefined;
+  failure?:
+    | { reason: string; isRefused: boolean; since: number; lastAt: number; times: number; pauseUntil: number }
+    | undefined;
 }
 
 /**
@@ -110,17 +114,31 @@ export class OAuth2Tokens {
       known.failure = undefined;
       return;
     }
-    const { since = now, times = 0 } = known.failure ?? {};
+    const isSame = known.failure && now - known.failure.lastAt < sameTroubleMs;
+    const { since, times } = isSame ? known.failure! : { since: now, times: 0 };
     const pauseMs = Math.min(firstPauseMs * 2 ** times, longestPauseMs);
     const reason = `the token endpoint ${new URL(tokenUrl).origin} ${result.reason}`;
-    known.failure = { reason, isRefused: result.isRefused, since, times: times + 1, pauseUntil: now + pauseMs };
-    this.logger.warn({ event: 'credentials.no-token', tokenUrl, clientId, reason, isRefused: result.isRefused });
+    known.failure = {
+      reason,
+      isRefused: result.isRefused,
+      since,
+      lastAt: now,
+      times: times + 1,
+      pauseUntil: now + pauseMs,
+    };
+    this.logger.warn({
+      event: 'credentials.no-token',
+      tokenEndpoint: withoutQuery(tokenUrl),
+      clientId,
+      reason,
+      isRefused: result.isRefused,
+    });
   }
 
   private async ask(credentials: OAuth2Authorization): Promise<TokenResult> {
     try {
       const connect = this.outbound.connectorFor(credentials.tokenTls ?? undefined);
-      return readToken(await requestToken(credentials, connect, this.closing.signal), credentials.clientSecret);
+      return readToken(await requestToken(credentials, connect, this.closing.signal), secretsOf(credentials));
     } catch (error) {
       const { code, message, name } = error as Error & { code?: string };
       if (error instanceof Refused) return { kind: 'none', reason: `is refused: ${message}`, isRefused: true };
@@ -128,4 +146,17 @@ export class OAuth2Tokens {
       return { kind: 'none', reason: `cannot be used: ${code ?? message}`, isRefused: false };
     }
   }
+}
+
+/** In every form in which the token endpoint is shown its client's secret. */
+function secretsOf({ clientId, clientSecret }: OAuth2Authorization): string[] {
+  const authorization = basic(clientId, clientSecret);
+  const inForm = new URLSearchParams({ '': clientSecret }).toString().slice(1);
+  return [authorization.slice(authorization.indexOf(' ') + 1), clientSecret, inForm];
+}
+
+/** Some providers want a key in it. */
+function withoutQuery(url: string): string {
+  const { origin, pathname } = new URL(url);
+  return origin + pathname;
 }

@@ -1,3 +1,4 @@
+import { withoutSecret } from '../infra/logging/without-secret.js';
 import { headerValue } from './check-headers.js';
 import type { TokenAnswer } from './token-request.node-http.js';
 
@@ -12,14 +13,14 @@ export type TokenResult =
 
 /**
  * What a token endpoint's answer means (RFC 6749 §5).
- * @param secret is kept out of the reason, should the endpoint repeat it
+ * @param secrets are kept out of the reason, should the endpoint repeat them
  */
-export function readToken({ status, text }: TokenAnswer, secret: string): TokenResult {
+export function readToken({ status, text }: TokenAnswer, secrets: readonly string[]): TokenResult {
   const answer = objectIn(text);
   if (status !== 200) {
     const { error, error_description: description } = answer ?? {};
     const told = [error, description].filter((each) => typeof each === 'string').join(': ');
-    const shown = told.replaceAll(secret, '[secret]').slice(0, longestTextShown);
+    const shown = secrets.reduce(withoutSecret, told).slice(0, longestTextShown);
     // A client that asks too much, or too slowly, is not refused as such.
     const isRefused = status >= 400 && status < 500 && status !== 408 && status !== 429;
     return { kind: 'none', reason: `answers HTTP ${status}${shown && ` (${shown})`}`, isRefused };

@@ -41,7 +41,7 @@ export async function requestToken(
 }
 
 /** Each of the two is encoded as in a form first (RFC 6749 §2.3.1). */
-function basic(clientId: string, clientSecret: string): string {
+export function basic(clientId: string, clientSecret: string): string {
   const encoded = [clientId, clientSecret].map((text) => new URLSearchParams({ '': text }).toString().slice(1));
   return `Basic ${Buffer.from(encoded.join(':')).toString('base64')}`;
 }

@@ -1,3 +1,4 @@
+import { createSecretKey } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 import type { ZgwAuthorization } from './credentials.js';
 
@@ -25,7 +26,8 @@ export class ZgwTokens {
       user_id: userId,
       user_representation: userRepresentation,
     };
-    const value = `Bearer ${jwt.sign(claims, secret, { algorithm: 'HS256' })}`;
+    // As bytes: a text that looks like a PEM key is taken for one, and refused.
+    const value = `Bearer ${jwt.sign(claims, createSecretKey(Buffer.from(secret)), { algorithm: 'HS256' })}`;
     this.tokens.set(credentials, { value, madeAt: now });
     return value;
   }

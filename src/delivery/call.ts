@@ -24,6 +24,7 @@ const mostReadOn = 128;
 export class OpenCalls {
   private readonly calls = new Set<Call>();
   private readOn = 0;
+  private isAbandoned = false;
   private readonly readOnOf = new Map<string, number>();
 
   /** @param proxyFailingMs for how long the egress proxy has failed for an `address:port` */
@@ -33,6 +34,7 @@ export class OpenCalls {
   open(origin: string, timeoutMs: number, resolve: (response: WebhookResponse) => void): Call {
     const call = new Call(origin, timeoutMs, resolve, this);
     this.calls.add(call);
+    if (this.isAbandoned) call.abandon(); // one that waited for a token when the others were
     return call;
   }
 
@@ -59,7 +61,9 @@ export class OpenCalls {
     for (const call of this.calls) if (call.deadline <= now) call.endOverdue();
   }
 
+  /** From then on none is begun. */
   abandonAll(): void {
+    this.isAbandoned = true;
     for (const call of [...this.calls]) call.abandon();
   }
 }

@@ -53,3 +53,18 @@ describe('bodies that are read on after a 2xx was told', () => {
     expect((Reflect.get(calls, 'readOnOf') as Map<string, number>).size).toBe(0);
   });
 });
+
+describe('a process that stops', () => {
+  it('abandons its calls, and begins none after that', () => {
+    const calls = new OpenCalls();
+    const told: WebhookResponse[] = [];
+    const open = () => calls.open('http://receiver', 10_000, (response) => told.push(response));
+    expect(open().isOver).toBe(false);
+    calls.abandonAll();
+    expect(open().isOver).toBe(true);
+    expect(told).toMatchObject([
+      { kind: 'abandoned', wasSent: false },
+      { kind: 'abandoned', wasSent: false },
+    ]);
+  });
+});

@@ -39,7 +39,7 @@ export class HttpWebhookClient extends WebhookClient {
       const told = (response: WebhookResponse) => resolve(withoutEcho(response, request));
       const call = this.calls.open(target?.origin ?? request.url, request.timeoutMs, told);
       if (!target) call.fail('the callback URL is not valid', true);
-      else this.send(call, target, request);
+      else if (!call.isOver) this.send(call, target, request);
     });
   }
 

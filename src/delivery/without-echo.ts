@@ -1,12 +1,9 @@
+import { shortestSecret, withoutSecret } from '../infra/logging/without-secret.js';
 import type { WebhookRequest, WebhookResponse } from './webhook-client.js';
 
 /** Headers of a call that hold no secret. All others may: `authorization`, and those of the subscription's own. */
 const harmless = new Set(['content-type', 'accept', 'user-agent']);
 const isHarmless = (name: string): boolean => harmless.has(name) || name.startsWith('webhook-');
-
-/** Shorter ones are ordinary words, and their absence would tell more than they do. */
-const shortest = 8;
-const censored = '[secret]';
 
 /**
  * Some receivers repeat in their errors what they were sent. What is kept of an answer is written to the log and shown to operators, so the
@@ -27,13 +24,6 @@ function secretsIn(headers: Record<string, string>): string[] {
     .filter(([name]) => !isHarmless(name))
     .flatMap(([, value]) => [value, value.slice(value.indexOf(' ') + 1)])
     .flatMap((value) => [value, JSON.stringify(value).slice(1, -1)])
-    .filter((value) => value.length >= shortest);
+    .filter((value) => value.length >= shortestSecret);
   return [...new Set(secrets)].sort((one, other) => other.length - one.length);
-}
-
-function withoutSecret(text: string, secret: string): string {
-  const clean = text.replaceAll(secret, censored);
-  for (let length = Math.min(secret.length - 1, clean.length); length >= shortest; length--)
-    if (clean.endsWith(secret.slice(0, length))) return clean.slice(0, -length) + censored;
-  return clean;
 }

@@ -25,7 +25,11 @@ export class EgressProxy {
   /** By `performance.now`. */
   lastAnswerAt = -Infinity;
   /** For each `address:port`, by `performance.now`: a proxy may fail for one receiver alone, and work for others. */
-  private readonly failingSince = new LRUCache<string, number>({ max: 10_000 });
+  private readonly failingSince = new LRUCache<string, number>({
+    max: 10_000,
+    // Counted from the last failure: after so long without one, the next is the first of another trouble.
+    ttl: 600_000,
+  });
   private readonly request: typeof http.request;
   private readonly options: http.RequestOptions;
   private readonly credentials: Record<string, string>;
@@ -52,7 +56,7 @@ export class EgressProxy {
 
   /** @param what without its URL */
   fails(authority: string, what: string): ProxyTrouble {
-    if (!this.failingSince.has(authority)) this.failingSince.set(authority, performance.now());
+    this.failingSince.set(authority, this.failingSince.get(authority) ?? performance.now());
     return new ProxyTrouble(`the egress proxy failed: ${what}`);
   }
 

@@ -44,6 +44,8 @@ const signingSecret = z
     'Beyond the standard, where the server signs by default (SIGN_BY_DEFAULT): the secret that notificaties are signed with, shown this once.',
   );
 
+const unreadableText = { 409: 'The credentials there are cannot be decrypted: give all parts of `credentials`.' };
+
 @Audited()
 @Controller(path)
 export class AbonnementController {
@@ -134,7 +136,8 @@ export class AbonnementController {
     body: abonnementSchema,
     status: 200,
     answer: abonnementSchema,
-    problems: [404],
+    problems: [404, 409],
+    problemTexts: unreadableText,
   })
   async update(
     @Param('uuid', ResourceId) uuid: string,
@@ -157,7 +160,8 @@ export class AbonnementController {
     body: abonnementSchema,
     status: 200,
     answer: abonnementSchema,
-    problems: [404],
+    problems: [404, 409],
+    problemTexts: unreadableText,
   })
   async partialUpdate(
     @Param('uuid', ResourceId) uuid: string,

@@ -32,6 +32,8 @@ describe('a token that is not valid is answered with 403 and a code', () => {
     ['jwt-decode-error', 'one word', () => 'nonsense'],
     ['jwt-decode-error', 'ten thousand spaces', () => `a${' '.repeat(10_000)}b`],
     ['jwt-decode-error', 'three words', () => 'a.b.c'],
+    ['jwt-decode-error', 'a header that is a text', () => handMade('x' as never, {})],
+    ['jwt-decode-error', 'a header that is a number', () => handMade(1 as never, {})],
     ['jwt-decode-error', 'a payload that is a list', () => handMade(header, [])],
     ['jwt-decode-error', 'a payload that is a text', () => handMade(header, 'x')],
     [

@@ -93,6 +93,12 @@ async function provoke(operation: Operation, method: string, path: string, statu
         // Until there are as many as there may be.
         for (let answer = await call({}); ; answer = await call({})) if (answer.status !== 201) return answer;
       }
+      if (operation.operationId.startsWith('abonnement')) {
+        // As where their key was lost.
+        const unreadable = `UPDATE subscription SET credentials = 'enc:lost:AAAA' WHERE id = $1`;
+        await api.app.get(Postgres).dataSource.query(unreadable, [url.split('/').at(-1)]);
+        return call({ body: { ...body, credentials: { headers: { 'x-a': 'b' } } } });
+      }
       if (operation.operationId === 'signingkey_rotate') {
         await call({});
         return call({});

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
+import { createSecretKey } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 import { readSettings } from '../../src/config/settings.js';
 import { credentialsOf, noParts, type OAuth2Authorization } from '../../src/credentials/credentials.js';
@@ -218,6 +219,33 @@ describe('a token of OAuth 2.0 client credentials', () => {
     expect(endpoint.requests).toHaveLength(1);
   });
 
+  it('is in trouble anew when it was not asked for long', async () => {
+    begin();
+    endpoint.answer = (response) => response.writeHead(503).end();
+    await get();
+    now += 60_000;
+    expect(await get()).toMatchObject({ forMs: 60_000 });
+    now += 86_400_000;
+    expect(await get()).toMatchObject({ forMs: 0 });
+  });
+
+  it.each(['basic', 'body'] as const)(
+    'is no secret in any form in which the endpoint repeats it (%s)',
+    async (clientAuthentication) => {
+      begin({ clientAuthentication });
+      endpoint.answer = (response) => {
+        const { authorization = '', form } = endpoint.requests.at(-1)!;
+        const told = JSON.stringify({ error: 'no', error_description: `${authorization} ${form.toString()}` });
+        response.writeHead(401).end(told);
+      };
+      const { reason } = (await get()) as { reason: string };
+      expect(reason).toContain('[secret]');
+      const encoded = new URLSearchParams({ '': credentials.clientSecret }).toString().slice(1);
+      for (const form of [credentials.clientSecret, encoded, Buffer.from(encoded).toString('base64').slice(4, -4)])
+        expect(reason).not.toContain(form);
+    },
+  );
+
   it('cannot be had from an endpoint that hangs up, or is not there', async () => {
     begin();
     endpoint.answer = (response) => response.socket?.resetAndDestroy();
@@ -294,5 +322,12 @@ describe('a JWT of the kind of the Notificaties API', () => {
     now += 1;
     expect(tokens.authorizationFor(credentials)).not.toBe(first);
     expect(tokens.authorizationFor({ ...credentials, secret: 'changed' })).not.toBe(first);
+  });
+
+  it('is signed with any text, also one that looks like a private key', () => {
+    const { key } = clients[0]!;
+    const parts = { kind: 'zgw', clientId: 'heraut', secret: key, userId: '', userRepresentation: '' } as const;
+    const token = new ZgwTokens(Date.now).authorizationFor(parts).replace('Bearer ', '');
+    expect(jwt.verify(token, createSecretKey(Buffer.from(key)), { algorithms: ['HS256'] })).toBeDefined();
   });
 });

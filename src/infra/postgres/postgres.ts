@@ -1,16 +1,22 @@
 import { PGlite } from '@electric-sql/pglite';
 import { createPgConfig } from '@electric-sql/pglite/node-postgres';
+import { Logger } from '@nestjs/common';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { DataSource, type DataSourceOptions, type EntitySchema } from 'typeorm';
 import { migrations } from '../../../migrations/index.js';
 import type { Settings } from '../../config/settings.js';
 import { ClosingClient } from './closing-client.js';
 import { lockDirectory } from './directory-lock.js';
+import { isLockTimeout } from './postgres-errors.js';
 import { retryDeadlocks } from './retry-deadlocks.js';
 import { valuesOf, type Statement, type Values } from './statement.js';
 import { asConnectionOptions, limitsOf, upkeepLimits, type TimeLimits } from './time-limits.js';
 import { reportTimedOut, TimedOutLogger } from './timed-out.js';
+
+/** Between two tries to migrate. */
+const lockPauseMs = 1000;
 
 export type Row = Record<string, unknown>;
 
@@ -97,8 +103,17 @@ export class Postgres {
     }
   }
 
+  /** One that does not get a lock soon, behind a backup for example, is undone and tried again: others wait behind it. */
   private async runMigrations(): Promise<string[]> {
-    return (await this.upkeep.runMigrations()).map((migration) => migration.name);
+    for (;;) {
+      try {
+        return (await this.upkeep.runMigrations()).map((migration) => migration.name);
+      } catch (error) {
+        if (!isLockTimeout(error)) throw error;
+        new Logger('Postgres').warn({ event: 'postgres.migration-waits', error });
+        await pause(lockPauseMs);
+      }
+    }
   }
 
   async hasPendingMigrations(): Promise<boolean> {
