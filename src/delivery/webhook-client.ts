@@ -68,7 +68,7 @@ export abstract class WebhookClient {
    * Never rejects: all that a receiver can do is an answer or the lack of one. Time and memory per call are bounded.
    */
   abstract post(request: WebhookRequest): Promise<WebhookResponse>;
-  /** Ends every call under way as abandoned. */
+  /** Ends every call under way as abandoned, and so each that is asked for after that: one may have waited for a token. */
   abstract abandonAll(): void;
   abstract close(): Promise<void>;
 }
