@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { pageQuery } from '../infra/http/page-query.js';
 import { isStorable } from '../infra/postgres/storable-text.js';
 import { fromCursor } from './entry-cursor.js';
 
@@ -21,21 +22,5 @@ export const auditQuery = z.strictObject({
     .describe('Exactly this one, such as `subscription/<uuid>`, `application/<uuid>`, or `retry-policy`.'),
   from: time().optional().describe('Not before this time.'),
   to: time().optional().describe('Before this time.'),
-  limit: z
-    .string()
-    .regex(/^\d{1,3}$/, 'Must be a whole number from 1 to 500.')
-    .transform(Number)
-    .pipe(z.int().min(1).max(500))
-    .optional()
-    .meta({ type: 'integer', pattern: undefined, minimum: 1, maximum: 500, default: 50 })
-    .describe('Most entries in one page.'),
-  cursor: z
-    .string()
-    .transform((value, context) => {
-      const key = fromCursor(value);
-      if (!key) context.addIssue({ code: 'custom', message: 'Is not the nextCursor of a page.', input: value });
-      return key;
-    })
-    .optional()
-    .describe('The `nextCursor` of the page before.'),
+  ...pageQuery('entries', fromCursor),
 });

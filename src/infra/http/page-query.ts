@@ -1,0 +1,26 @@
+import { z } from 'zod';
+
+/**
+ * The parameters of a list that is read page by page.
+ * @param things in the list, for the description
+ * @param fromCursor undefined: the text is no cursor of this list
+ */
+export const pageQuery = <Key>(things: string, fromCursor: (text: string) => Key | undefined) => ({
+  limit: z
+    .string()
+    .regex(/^\d{1,3}$/, 'Must be a whole number from 1 to 500.')
+    .transform(Number)
+    .pipe(z.int().min(1).max(500))
+    .optional()
+    .meta({ type: 'integer', pattern: undefined, minimum: 1, maximum: 500, default: 50 })
+    .describe(`Most ${things} in one page.`),
+  cursor: z
+    .string()
+    .transform((text, context) => {
+      const key = fromCursor(text);
+      if (!key) context.addIssue({ code: 'custom', message: 'Is not the nextCursor of a page.', input: text });
+      return key;
+    })
+    .optional()
+    .describe('The `nextCursor` of the page before.'),
+});
