@@ -86,6 +86,17 @@ export const arrows = {
   ],
   deliveries: ['delivery', 'auth', 'audit', 'ledger', 'openapi', 'infra'],
   'audit-entries': ['auth', 'openapi', 'infra'],
+  explaining: [
+    'publishing',
+    'endpoints',
+    'subscriptions',
+    'auth',
+    'ledger',
+    'catalogue',
+    'liveness',
+    'openapi',
+    'infra',
+  ],
   dispatching: [
     'operational-events',
     'endpoints',

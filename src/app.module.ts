@@ -11,6 +11,7 @@ import { DeliveriesModule } from './deliveries/deliveries.module.js';
 import { DeliveryModule } from './delivery/delivery.module.js';
 import { DispatchingModule } from './dispatching/dispatching.module.js';
 import { EndpointsModule } from './endpoints/endpoints.module.js';
+import { ExplainingModule } from './explaining/explaining.module.js';
 import { HealthModule } from './health/health.module.js';
 import { ClockModule } from './infra/clock.module.js';
 import { PostgresModule } from './infra/postgres/postgres.module.js';
@@ -52,6 +53,7 @@ export class AppModule {
         ...(settings.ROLES.includes('worker') ? [DeliveryModule] : []),
         DeliveriesModule,
         AuditEntriesModule,
+        ExplainingModule,
         ...(settings.ROLES.includes('dispatcher') ? [DispatchingModule.with(true)] : []),
         HealthModule,
       ],

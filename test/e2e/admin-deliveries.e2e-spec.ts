@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
+import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { AdminApi, type AdminBody } from '../support/admin-api.js';
 import { eventually } from '../support/eventually.js';
 import { answer, hang, protectedReceiver, Receiver } from '../support/receiver.js';
@@ -99,6 +100,22 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
       live: null,
     });
     expect(Date.parse(delivery.endedAt)).toBeGreaterThanOrEqual(Date.parse(delivery.acceptedAt));
+  });
+
+  it('is explained, and so is one that was not sent', async () => {
+    const notificationId = await publish();
+    await becomes(notificationId, 'delivered');
+    const path = `/admin/v1/notifications/${notificationId}/explanations`;
+    const { json } = await admin.get(path);
+    const text = expect.stringMatching(
+      /^It matched by entry 1, which has no filters\. It was delivered at .*, after 1 call\.$/,
+    );
+    expect(json.explanations).toMatchObject([{ subscriptionId, verdict: 'matched', text }]);
+    const [{ body }] = (await admin.api.app
+      .get(Postgres)
+      .dataSource.query('SELECT body FROM notification WHERE id = $1', [notificationId])) as [{ body: string }];
+    const dryRun = await admin.post('/admin/v1/explain', body);
+    expect(dryRun.json).toMatchObject({ body, explanations: [{ subscriptionId, fate: 'sent' }] });
   });
 
   it('shows a failed attempt, when the next one is due, and the live state while it waits', async () => {

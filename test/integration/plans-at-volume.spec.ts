@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { readSettings } from '../../src/config/settings.js';
 import { attempts, exceeds, one, page, rangeEnd } from '../../src/deliveries/find-deliveries.js';
+import * as explaining from '../../src/explaining/find-explained.js';
 import { preferIndexes, Postgres } from '../../src/infra/postgres/postgres.js';
 import { valuesOf, type Statement, type Values } from '../../src/infra/postgres/statement.js';
 import { claimItems, claims } from '../../src/ledger/claim-sending.service.js';
@@ -45,6 +46,7 @@ import { delivered } from '../support/ledger.js';
 import { newDelivery } from '../support/new-delivery.js';
 
 const dayMs = 86_400_000;
+const firstId = '00000000-0000-0000-0000-000000000000';
 const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 /** A subscription that is being ended, and has no delivery that waits. */
 const ending = randomUUID();
@@ -232,6 +234,14 @@ describe('with much in every state, the cost of a statement is that of its own w
       );
   });
 
+  const whyStatements = (): [Statement, Values][] => [
+    [explaining.notification, { id: ids.queued }],
+    [explaining.deliveries, { id: ids.queued, after: firstId, limit: 20 }],
+    [explaining.deliveryOf, { id: ids.queued, subscription: ordered }],
+    [explaining.turns, { ids: [ordered], object_key: ids.queued }],
+    [explaining.firstOfContent, { application: '', operation: 'deduplicate', key: 'none' }],
+  ];
+
   it('each page of the admin API is read by an index, or is what a limited range holds', async () => {
     const { text: toEnd, values: of } = rangeEnd({}, 500);
     const { rows: ends } = await admin.query<{ notification_id: string; subscription_id: string }>(toEnd, of);
@@ -242,6 +252,10 @@ describe('with much in every state, the cost of a statement is that of its own w
       ['of a subscription, in a range', page({ subscriptionId: subscription }, 20, { end })],
       ['one', one({ notificationId: ids.queued, subscriptionId: subscription })],
       ['attempts', { text: attempts, values: [ids.queued, subscription] }],
+      ...whyStatements().map(
+        ([statement, values]) =>
+          [statement.name, { text: statement.text, values: valuesOf(statement, values) }] as (typeof lists)[0],
+      ),
       ...(['failed', 'expired', 'unknown', 'waiting', 'held'] as const).map(
         (state) =>
           [`${state} of a subscription`, page({ state, subscriptionId: randomUUID() }, 20)] as (typeof lists)[0],
