@@ -28,7 +28,7 @@ import type { UpkeepTask } from './upkeep.service.js';
 const mostSubscriptions = 20;
 
 /** A process that is started for a moment is spared it. */
-const firstAfterMs = 2000;
+const firstAfterMs = 10_000;
 
 interface Measurement extends UpkeepTask {
   firstAfterMs: number;

@@ -5,13 +5,24 @@ import { dayOfPartition } from './partitions.js';
 /** Days that are told apart. More are kept where RETENTION_DAYS says so, and are summed. */
 const mostDays = 60;
 
-const readSizes = statement(
-  'measure-size',
-  `SELECT c.relname AS name, pg_total_relation_size(c.oid)::float8 AS bytes,
-     pg_database_size(current_database())::float8 AS database_bytes
-   FROM pg_inherits JOIN pg_class c ON c.oid = inhrelid
-   WHERE inhparent IN ('notification'::regclass, 'delivery'::regclass, 'attempt'::regclass)
-   ORDER BY right(c.relname, 8) DESC`,
+const read = (name: string, bytes: string, databaseBytes: string) =>
+  statement(
+    name,
+    `SELECT c.relname AS name, (${bytes})::float8 AS bytes, (${databaseBytes})::float8 AS database_bytes
+     FROM pg_inherits JOIN pg_class c ON c.oid = inhrelid
+     WHERE inhparent IN ('notification'::regclass, 'delivery'::regclass, 'attempt'::regclass)
+     ORDER BY right(c.relname, 8) DESC`,
+  );
+
+const readSizes = read('measure-size', 'pg_total_relation_size(c.oid)', 'pg_database_size(current_database())');
+
+/** As the last VACUUM found them: to ask for the files would take a third of a second of this process' only thread. */
+const readSizesEmbedded = read(
+  'measure-size-embedded',
+  `8192 * (c.relpages
+     + coalesce((SELECT sum(i.relpages) FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid WHERE x.indrelid = c.oid), 0)
+     + coalesce((SELECT t.relpages FROM pg_class t WHERE t.oid = c.reltoastrelid), 0))`,
+  '8192 * (SELECT sum(relpages) FROM pg_class)',
 );
 
 /**
@@ -20,7 +31,9 @@ const readSizes = statement(
  */
 export async function measureSize(postgres: Postgres): Promise<ReadonlyMap<string, number>> {
   // The size of a partition that is dropped at this moment is null.
-  const rows = await postgres.query<{ name: string; bytes: number | null; database_bytes: number }>(readSizes);
+  const rows = await postgres.query<{ name: string; bytes: number | null; database_bytes: number }>(
+    postgres.isEmbedded ? readSizesEmbedded : readSizes,
+  );
   const bytesByDay = new Map<string, number>();
   for (const { name, bytes } of rows) {
     const midnight = dayOfPartition(name);
