@@ -9,6 +9,7 @@ import { RetryPolicyModule } from '../retry-policy/retry-policy.module.js';
 import { RefusedCallbacks } from '../subscriptions/refused-callbacks.service.js';
 import { SubscriptionsModule } from '../subscriptions/subscriptions.module.js';
 import { Dispatcher } from './dispatcher.service.js';
+import { Measurements } from './measurements.service.js';
 import { Releaser } from './releaser.service.js';
 import { Upkeep } from './upkeep.service.js';
 
@@ -20,7 +21,13 @@ export class DispatchingModule {
   static with(looping: boolean): DynamicModule {
     return {
       module: DispatchingModule,
-      providers: [QueuePosition, Dispatcher, Releaser, Upkeep, ...(looping ? [DispatchLoop, RefusedCallbacks] : [])],
+      providers: [
+        QueuePosition,
+        Dispatcher,
+        Releaser,
+        Upkeep,
+        ...(looping ? [Measurements, DispatchLoop, RefusedCallbacks] : []),
+      ],
       exports: [Dispatcher, Releaser, Upkeep],
     };
   }

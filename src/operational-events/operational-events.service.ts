@@ -1,4 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { deadCounted } from './operational-events.counters.js';
 
 /** What an operator may want to be told of, as it happens. `address`: of an endpoint, its origin or its callback URL. */
 export type OperationalEvent =
@@ -49,6 +50,7 @@ export class OperationalEvents {
   private readonly logger = new Logger('Operations');
 
   report(event: OperationalEvent): void {
+    if (event.event === 'delivery.dead') deadCounted.inc({ state: event.state }, event.count);
     if (isGood[event.event]) this.logger.log(event);
     else this.logger.warn(event);
   }

@@ -22,6 +22,8 @@ import { holdItems, holds } from '../../src/ledger/hold.service.js';
 import { findDue, handOutDueItems } from '../../src/ledger/hand-out-due.js';
 import { keepItems, leaveItems } from '../../src/ledger/keep-in-hand.service.js';
 import { lineUpItems } from '../../src/ledger/line-up.js';
+import { countDueItems, countHeldItems, countItems, oldestQueuedItem } from '../../src/ledger/measure.js';
+import { candidatesItems, countTroubledItems } from '../../src/ledger/measure-troubled.js';
 import { createPartition, dayOfId, partitionsBetween } from '../../src/ledger/partitions.js';
 import {
   awaitedTurns,
@@ -197,6 +199,21 @@ describe('with much in every state, the cost of a statement is that of its own w
       expect(await pagesOf(statement, values)).toBeLessThan(most);
     },
   );
+
+  it('what is measured for /metrics looks at no more than it counts', async () => {
+    const statements: [Statement, Values][] = [
+      [countItems, { most: 10 }],
+      [countDueItems, { most: 10 }],
+      [countHeldItems, { most: 10 }],
+      [oldestQueuedItem, {}],
+      [candidatesItems, { sampled: 10, candidates: 5 }],
+      [countTroubledItems, { subscriptions: `{${ordered}}`, most: 10 }],
+    ];
+    for (const [statement, values] of statements) {
+      const pages = await pagesOf(statement, values);
+      expect([statement.name, pages, pages < mostPages]).toEqual([statement.name, pages, true]);
+    }
+  });
 
   it('each statement that is given deliveries looks at those', async () => {
     const delivery = newDelivery({ notificationId: ids.queued, subscriptionId: subscription });
