@@ -33,7 +33,7 @@ export const deadGauge = ofLedger(
 );
 export const estimatedGauge = ofLedger(
   'heraut_counts_estimated',
-  '1 while this count is an estimate of Postgres, because there are more than 20,000; else 0.',
+  '1 while this count is an estimate of Postgres, because there are more than 10,000; else 0.',
   ['of'],
 );
 export const oldestGauge = ofLedger(

@@ -9,7 +9,7 @@ import { heldReasons, type HeldReason } from './delivery.js';
  */
 
 /** Counted exactly up to so many. Beyond it, an estimate, and at least that. */
-export const mostCounted = 20_000;
+export const mostCounted = 10_000;
 
 export interface Count {
   count: number;
