@@ -1,6 +1,7 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { Config } from '../config/config.module.js';
 import { Dispatcher } from './dispatcher.service.js';
+import { ReplayRunner } from '../replays/replay-runner.service.js';
 import { Releaser } from './releaser.service.js';
 import { TaskFailures } from './task-failures.js';
 import { Upkeep, type UpkeepTask } from './upkeep.service.js';
@@ -18,7 +19,7 @@ export class DispatchLoop implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly running = new Set<Promise<void>>();
   private readonly stopping = new AbortController();
 
-  constructor({ settings }: Config, dispatcher: Dispatcher, releaser: Releaser, upkeep: Upkeep) {
+  constructor({ settings }: Config, dispatcher: Dispatcher, releaser: Releaser, replays: ReplayRunner, upkeep: Upkeep) {
     const tasks = [
       {
         name: 'hand-out',
@@ -29,6 +30,11 @@ export class DispatchLoop implements OnApplicationBootstrap, OnModuleDestroy {
         name: 'release',
         everyMs: settings.DISPATCH_INTERVAL_MS,
         run: (stopping: AbortSignal) => releaser.releaseHeld(stopping),
+      },
+      {
+        name: 'replay',
+        everyMs: settings.DISPATCH_INTERVAL_MS,
+        run: (stopping: AbortSignal) => replays.stepAll(stopping),
       },
       // A task each: a rule that has to wait for the queue keeps no other one waiting.
       ...dispatcher.rules.map((rule) => ({
