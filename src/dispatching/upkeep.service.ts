@@ -8,6 +8,7 @@ import { sweepOnceKeys } from '../ledger/once-key.js';
 import { PartitionKeeper } from '../ledger/partition-keeper.service.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { sweepProgress } from '../queue/progress-reports.js';
+import { ReplayRunner } from '../replays/replay-runner.service.js';
 import { SigningKeys } from '../subscriptions/signing-keys.service.js';
 import { Releaser } from './releaser.service.js';
 
@@ -39,6 +40,7 @@ export class Upkeep {
     idempotency: IdempotencyStore,
     releaser: Releaser,
     signingKeys: SigningKeys,
+    replays: ReplayRunner,
   ) {
     const { RETENTION_DAYS: days, AUDIT_RETENTION_DAYS: auditDays } = settings;
     this.tasks = [
@@ -48,6 +50,7 @@ export class Upkeep {
       { name: 'held-too-long', everyMs: minuteMs, run: (stopping) => releaser.freeHeldTooLong(stopping) },
       { name: 'erase-signing-keys', everyMs: minuteMs, run: (stopping) => signingKeys.eraseEnded(stopping) },
       { name: 'sweep-progress', everyMs: minuteMs, run: () => sweepProgress(postgres) },
+      { name: 'sweep-replays', everyMs: hourMs, run: () => replays.sweep(auditDays) },
       { name: 'vacuum', everyMs: 5 * minuteMs, run: () => partitions.vacuumEmbedded() },
       { name: 'make-partitions', everyMs: hourMs, run: () => partitions.makeAhead() },
       {
