@@ -16,6 +16,8 @@ import { ClockModule } from './infra/clock.module.js';
 import { PostgresModule } from './infra/postgres/postgres.module.js';
 import type { Postgres } from './infra/postgres/postgres.js';
 import { RedisModule } from './infra/redis/redis.module.js';
+import { LiveEventsModule } from './live-events/live-events.module.js';
+import { LiveListenersModule } from './live-events/live-listeners.module.js';
 import { LivenessModule } from './liveness/liveness.module.js';
 import { OperationalEventsModule } from './operational-events/operational-events.module.js';
 import { OutboundModule } from './outbound/outbound.module.js';
@@ -38,6 +40,7 @@ export class AppModule {
         SecretsModule.with(cipher),
         LivenessModule,
         OperationalEventsModule,
+        LiveEventsModule,
         OutboundModule,
         CredentialsModule,
         RedisModule,
@@ -52,6 +55,7 @@ export class AppModule {
         ...(settings.ROLES.includes('worker') ? [DeliveryModule] : []),
         DeliveriesModule,
         AuditEntriesModule,
+        LiveListenersModule,
         ...(settings.ROLES.includes('dispatcher') ? [DispatchingModule.with(true)] : []),
         HealthModule,
       ],

@@ -7,6 +7,7 @@ import type { Heartbeat } from '../liveness/heartbeat.service.js';
 import { AttemptReporter } from './attempt-reporter.service.js';
 import { AttemptStates, type AttemptState } from './attempt-states.js';
 import { newDelivery } from '../../test/support/new-delivery.js';
+import { noListeners } from '../../test/support/no-listeners.js';
 
 Logger.overrideLogger(false);
 
@@ -49,7 +50,7 @@ describe('the live state of an attempt', () => {
     jest.useFakeTimers({ now: Date.parse('2026-11-20T12:00:00Z') });
     states = new RecordingStates();
     const heartbeat = { ledgerNow: () => Date.now() } as Heartbeat;
-    reporter = new AttemptReporter(states, heartbeat, { settings: readSettings({}) });
+    reporter = new AttemptReporter(states, heartbeat, noListeners, { settings: readSettings({}) });
   });
   afterEach(() => {
     reporter.onModuleDestroy();

@@ -6,6 +6,7 @@ import { Postgres } from '../infra/postgres/postgres.js';
 import { dropExpired } from '../ledger/drop-expired.js';
 import { sweepOnceKeys } from '../ledger/once-key.js';
 import { PartitionKeeper } from '../ledger/partition-keeper.service.js';
+import { sweepLiveEvents } from '../live-events/event-table.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { sweepProgress } from '../queue/progress-reports.js';
 import { SigningKeys } from '../subscriptions/signing-keys.service.js';
@@ -48,6 +49,7 @@ export class Upkeep {
       { name: 'held-too-long', everyMs: minuteMs, run: (stopping) => releaser.freeHeldTooLong(stopping) },
       { name: 'erase-signing-keys', everyMs: minuteMs, run: (stopping) => signingKeys.eraseEnded(stopping) },
       { name: 'sweep-progress', everyMs: minuteMs, run: () => sweepProgress(postgres) },
+      { name: 'sweep-live-events', everyMs: minuteMs, run: () => sweepLiveEvents(postgres) },
       { name: 'vacuum', everyMs: 5 * minuteMs, run: () => partitions.vacuumEmbedded() },
       { name: 'make-partitions', everyMs: hourMs, run: () => partitions.makeAhead() },
       {
