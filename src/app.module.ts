@@ -17,6 +17,8 @@ import { ClockModule } from './infra/clock.module.js';
 import { PostgresModule } from './infra/postgres/postgres.module.js';
 import type { Postgres } from './infra/postgres/postgres.js';
 import { RedisModule } from './infra/redis/redis.module.js';
+import { LiveEventsModule } from './live-events/live-events.module.js';
+import { LiveListenersModule } from './live-events/live-listeners.module.js';
 import { LivenessModule } from './liveness/liveness.module.js';
 import { OperationalEventsModule } from './operational-events/operational-events.module.js';
 import { OutboundModule } from './outbound/outbound.module.js';
@@ -40,6 +42,7 @@ export class AppModule {
         SecretsModule.with(cipher),
         LivenessModule,
         OperationalEventsModule,
+        LiveEventsModule,
         OutboundModule,
         CredentialsModule,
         RedisModule,
@@ -56,6 +59,7 @@ export class AppModule {
         ReplaysModule,
         AuditEntriesModule,
         ExplainingModule,
+        LiveListenersModule,
         ...(settings.ROLES.includes('dispatcher') ? [DispatchingModule.with(true)] : []),
         HealthModule,
       ],

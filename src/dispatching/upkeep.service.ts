@@ -6,6 +6,7 @@ import { Postgres } from '../infra/postgres/postgres.js';
 import { dropExpired } from '../ledger/drop-expired.js';
 import { sweepOnceKeys } from '../ledger/once-key.js';
 import { PartitionKeeper } from '../ledger/partition-keeper.service.js';
+import { sweepLiveEvents } from '../live-events/event-table.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { sweepProgress } from '../queue/progress-reports.js';
 import { ReplayRunner } from '../replays/replay-runner.service.js';
@@ -50,7 +51,11 @@ export class Upkeep {
       { name: 'held-too-long', everyMs: minuteMs, run: (stopping) => releaser.freeHeldTooLong(stopping) },
       { name: 'erase-signing-keys', everyMs: minuteMs, run: (stopping) => signingKeys.eraseEnded(stopping) },
       { name: 'sweep-progress', everyMs: minuteMs, run: () => sweepProgress(postgres) },
+<<<<<<< HEAD
       { name: 'sweep-replays', everyMs: hourMs, run: () => replays.sweep(auditDays) },
+=======
+      { name: 'sweep-live-events', everyMs: minuteMs, run: () => sweepLiveEvents(postgres) },
+>>>>>>> cli
       { name: 'vacuum', everyMs: 5 * minuteMs, run: () => partitions.vacuumEmbedded() },
       { name: 'make-partitions', everyMs: hourMs, run: () => partitions.makeAhead() },
       {
