@@ -61,7 +61,7 @@ describe('the times of an attempt', () => {
   it('are those of the call, by its answer, and of a success that since the acceptance, by the lane', async () => {
     jest.useFakeTimers({ now: Date.parse('2026-11-20T12:00:00Z') });
     const heartbeat = { ledgerNow: () => Date.now() } as Heartbeat;
-    const reporter = new AttemptReporter(new RecordingStates(), heartbeat, { settings: readSettings({}) });
+    const reporter = new AttemptReporter(new RecordingStates(), heartbeat, noListeners, { settings: readSettings({}) });
     const [calls, deliveries] = [look(attemptSeconds), look(deliveredSeconds)];
     const first = delivery('first');
     jest.advanceTimersByTime(2000);
