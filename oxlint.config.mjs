@@ -52,6 +52,7 @@ export const arrows = {
     'infra',
     'config',
   ],
+  digests: ['channels', 'ledger', 'infra'],
   'retry-policy': ['subscriptions', 'auth', 'audit', 'catalogue', 'openapi', 'infra'],
   publishing: [
     'endpoints',
@@ -84,9 +85,11 @@ export const arrows = {
     'infra',
     'config',
   ],
-  deliveries: ['delivery', 'auth', 'audit', 'ledger', 'openapi', 'infra'],
+  deliveries: ['digests', 'channels', 'delivery', 'auth', 'audit', 'ledger', 'openapi', 'infra'],
+  notifications: ['deliveries', 'endpoints', 'auth', 'ledger', 'openapi', 'infra'],
   'audit-entries': ['auth', 'openapi', 'infra'],
   dispatching: [
+    'digests',
     'operational-events',
     'endpoints',
     'retry-policy',
