@@ -53,6 +53,7 @@ export const arrows = {
     'infra',
     'config',
   ],
+  digests: ['channels', 'ledger', 'infra'],
   'retry-policy': ['subscriptions', 'auth', 'audit', 'catalogue', 'openapi', 'infra'],
   publishing: [
     'endpoints',
@@ -87,7 +88,8 @@ export const arrows = {
     'infra',
     'config',
   ],
-  deliveries: ['delivery', 'auth', 'audit', 'ledger', 'openapi', 'infra'],
+  deliveries: ['digests', 'channels', 'delivery', 'auth', 'audit', 'ledger', 'openapi', 'infra'],
+  notifications: ['deliveries', 'endpoints', 'auth', 'ledger', 'openapi', 'infra'],
   'audit-entries': ['auth', 'openapi', 'infra'],
   explaining: [
     'publishing',
@@ -115,6 +117,7 @@ export const arrows = {
   ],
   dispatching: [
     'replays',
+    'digests',
     'operational-events',
     'endpoints',
     'retry-policy',

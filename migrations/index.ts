@@ -6,6 +6,7 @@ import { ProtectSecrets1763625600004 } from './1763625600004-protect-secrets.js'
 import { CreateAuditLog1763625600005 } from './1763625600005-create-audit-log.js';
 import { CreateReplays1763625600007 } from './1763625600007-create-replays.js';
 import { CreateLiveEvents1763625600011 } from './1763625600011-create-live-events.js';
+import { FindNotifications1763625600006 } from './1763625600006-find-notifications.js';
 
 /** In the order they run. Plain SQL; a released one is never edited. */
 export const migrations = [
@@ -17,4 +18,5 @@ export const migrations = [
   CreateAuditLog1763625600005,
   CreateReplays1763625600007,
   CreateLiveEvents1763625600011,
+  FindNotifications1763625600006,
 ];

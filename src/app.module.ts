@@ -20,6 +20,7 @@ import { RedisModule } from './infra/redis/redis.module.js';
 import { LiveEventsModule } from './live-events/live-events.module.js';
 import { LiveListenersModule } from './live-events/live-listeners.module.js';
 import { LivenessModule } from './liveness/liveness.module.js';
+import { NotificationsModule } from './notifications/notifications.module.js';
 import { OperationalEventsModule } from './operational-events/operational-events.module.js';
 import { OutboundModule } from './outbound/outbound.module.js';
 import { PublishingModule } from './publishing/publishing.module.js';
@@ -57,6 +58,7 @@ export class AppModule {
         ...(settings.ROLES.includes('worker') ? [DeliveryModule] : []),
         DeliveriesModule,
         ReplaysModule,
+        NotificationsModule,
         AuditEntriesModule,
         ExplainingModule,
         LiveListenersModule,

@@ -1,6 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { dropExpiredMonths, makeMonthsAhead } from '../audit/months-kept.js';
 import { Config } from '../config/config.module.js';
+import { writeDigests } from '../digests/write-digests.js';
 import { IdempotencyStore } from '../idempotency/idempotency-store.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { dropExpired } from '../ledger/drop-expired.js';
@@ -15,6 +16,9 @@ import { Releaser } from './releaser.service.js';
 
 const minuteMs = 60_000;
 const hourMs = 3_600_000;
+
+/** A publication waits for its turn, is matched, and is written by a statement and its commit: each of them may take as long as a statement. */
+const settledAfter = (databaseTimeoutSeconds: number) => minuteMs + 4 * databaseTimeoutSeconds * 1000;
 
 export interface UpkeepTask {
   /** In logs. */
@@ -53,6 +57,12 @@ export class Upkeep {
       { name: 'sweep-progress', everyMs: minuteMs, run: () => sweepProgress(postgres) },
       { name: 'sweep-replays', everyMs: hourMs, run: () => replays.sweep(auditDays) },
       { name: 'sweep-live-events', everyMs: minuteMs, run: () => sweepLiveEvents(postgres) },
+      {
+        name: 'write-digests',
+        everyMs: 10_000,
+        run: (stopping) =>
+          writeDigests(postgres, heartbeat.ledgerNow() - settledAfter(settings.DATABASE_TIMEOUT), stopping),
+      },
       { name: 'vacuum', everyMs: 5 * minuteMs, run: () => partitions.vacuumEmbedded() },
       { name: 'make-partitions', everyMs: hourMs, run: () => partitions.makeAhead() },
       {
