@@ -55,6 +55,24 @@ export const arrows = {
   ],
   digests: ['channels', 'ledger', 'infra'],
   'retry-policy': ['subscriptions', 'auth', 'audit', 'catalogue', 'openapi', 'infra'],
+  'configuration-file': [
+    'retry-policy',
+    'subscriptions',
+    'channels',
+    'nrc',
+    'auth',
+    'credentials',
+    'signing',
+    'secrets',
+    'audit',
+    'ledger',
+    'catalogue',
+    'outbound',
+    'operational-events',
+    'openapi',
+    'infra',
+    'config',
+  ],
   publishing: [
     'endpoints',
     'subscriptions',
@@ -133,7 +151,7 @@ export const arrows = {
     'config',
   ],
   doctor: ['queue', 'infra', 'config'],
-  'command-line': ['doctor', 'infra'],
+  'command-line': ['configuration-file', 'doctor', 'infra'],
   health: ['idempotency', 'queue', 'liveness', 'openapi', 'infra', 'config'],
 };
 

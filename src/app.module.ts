@@ -4,6 +4,7 @@ import { AuditModule } from './audit/audit.module.js';
 import { AuthModule } from './auth/auth.module.js';
 import { CatalogueModule } from './catalogue/catalogue.module.js';
 import { ChannelsModule } from './channels/channels.module.js';
+import { ConfigurationFileModule } from './configuration-file/configuration-file.module.js';
 import { ConfigModule } from './config/config.module.js';
 import type { Settings } from './config/settings.js';
 import { CredentialsModule } from './credentials/credentials.module.js';
@@ -54,6 +55,7 @@ export class AppModule {
         SubscriptionsModule,
         EndpointsModule,
         RetryPolicyModule,
+        ConfigurationFileModule,
         PublishingModule,
         ...(settings.ROLES.includes('worker') ? [DeliveryModule] : []),
         DeliveriesModule,

@@ -4,18 +4,11 @@ import type { z } from 'zod';
 import { RequireSuperuser } from '../auth/auth.decorators.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { checkInput } from '../infra/http/check-input.js';
-import { ValidationProblem, type InvalidParam } from '../infra/http/problem.js';
+import { ValidationProblem } from '../infra/http/problem.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
-import type { Channel } from './channel.js';
-import {
-  channelChangesInput,
-  channelToShow,
-  nameOfCharacteristic,
-  channelListOutput,
-  channelOutput,
-} from './channels-io.js';
+import { channelChangesInput, channelToShow, channelListOutput, channelOutput } from './channels-io.js';
 import { ChannelsService } from './channels.service.js';
-import { canonicalName } from './filter-names.js';
+import { unknownCharacteristics } from './unknown-characteristics.js';
 
 type Shown = z.output<typeof channelOutput>;
 
@@ -65,22 +58,8 @@ export class ChannelsController {
   async change(@Param('channelId', ResourceId) channelId: string, @Body() body: unknown): Promise<Shown> {
     const changes = checkInput(channelChangesInput, body);
     const channel = await this.channels.get(channelId);
-    checkCharacteristics(changes.deduplication?.fields ?? [], channel);
-    return channelToShow(await this.channels.setRules(channelId, changes));
+    const unknown = unknownCharacteristics(changes.deduplication?.fields ?? [], channel);
+    if (unknown.length > 0) throw new ValidationProblem(unknown);
+    return channelToShow(await this.channels.update(channelId, changes));
   }
-}
-
-/**
- * A misspelt name would be absent from every notification, and so make notifications the same that are not.
- * @throws {ValidationProblem}
- */
-function checkCharacteristics(fields: string[], { filters, canonicalFilters }: Channel): void {
-  if (filters.length === 0) return; // then any name is allowed
-  const unknown = fields.flatMap((field, index): InvalidParam[] => {
-    const name = nameOfCharacteristic(field);
-    if (name === undefined || canonicalFilters.has(canonicalName(name))) return [];
-    const reason = `Not one of the filters of the channel (${filters.join(', ')}).`;
-    return [{ name: `deduplication.fields.${index}`, code: 'invalid', reason }];
-  });
-  if (unknown.length > 0) throw new ValidationProblem(unknown);
 }

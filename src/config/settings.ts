@@ -98,6 +98,12 @@ export const settingsSchema = z
       .string()
       .optional()
       .describe('A file with these keys, instead of `SECRET_KEYS`; they may be on lines of their own.'),
+    CONFIG_FILE: z
+      .string()
+      .optional()
+      .describe(
+        'A file in YAML with applications, channels, subscriptions and the retry policy, applied at every start before anything else is done; one that is wrong ends the start. Of several processes one applies it. Not set: none. See docs/configuration-file.md.',
+      ),
     JWT_EXPIRY: wholeNumber(1, 31_536_000)
       .default(3600)
       .describe('Seconds after its `iat` that a token is refused, also when its `exp` is later.'),

@@ -56,8 +56,14 @@ const operations = [admin.document as Document, nrc].flatMap(({ paths }) =>
     Object.entries(item).flatMap(([method, { operationId }]) => (method === 'get' ? [] : [operationId])),
   ),
 );
-/** Publishing is no change of the configuration, and a dry run changes nothing. */
-const notNoted = new Set(['notificaties_create', 'notificaties_put', 'notification_dry_run', 'replay_dry_run']);
+/** Publishing is no change of the configuration. The others are posted because there is much to say, and change nothing. */
+const notNoted = new Set([
+  'notificaties_create',
+  'notificaties_put',
+  'notification_dry_run',
+  'replay_dry_run',
+  'configuration_plan',
+]);
 
 const postgres = admin.api.app.get(Postgres);
 const sql = <R>(text: string, values: unknown[] = []): Promise<R[]> => postgres.dataSource.query(text, values);
@@ -448,6 +454,18 @@ const calls: Record<string, () => Promise<Call>> = {
       subject: `subscription/${id}`,
       before: { jitter: 0.5 },
       after: {},
+    };
+  },
+  configuration_apply: async () => {
+    const { id, name } = await channel();
+    return {
+      method: 'POST',
+      path: '/admin/v1/configuration/apply',
+      body: { channels: [{ name, filters: ['kind', 'more'] }] },
+      action: 'channel.changed',
+      subject: `channel/${id}`,
+      before: { filters: ['kind'] },
+      after: { filters: ['kind', 'more'] },
     };
   },
   retry_policy_replace: async () => {
