@@ -10,7 +10,7 @@ import type { Channel } from './channel.js';
 
 export type ChannelInput = Pick<ChannelEntity, 'name' | 'documentationLink' | 'filters'>;
 
-export type ChannelRules = Partial<Pick<Channel, 'deduplication' | 'maxAgeSeconds'>>;
+export type ChannelRules = Partial<Pick<Channel, 'deduplication' | 'maxAgeSeconds' | 'bodyRetentionDays'>>;
 
 /** Reads from memory, after loading the changes of other processes: a channel that was answered with 201 is found. */
 @Injectable()
@@ -68,11 +68,12 @@ export class ChannelsService {
    * The operator's rules for its notifications; an undefined field stays as it is.
    * @throws {NotFoundProblem}
    */
-  async setRules(id: string, { deduplication, maxAgeSeconds }: ChannelRules): Promise<Channel> {
+  async setRules(id: string, { deduplication, maxAgeSeconds, bodyRetentionDays }: ChannelRules): Promise<Channel> {
     return this.change(id, {
       ...(deduplication !== undefined && { deduplicateBy: deduplication && [...deduplication.fields] }),
       ...(deduplication && { deduplicateWithin: deduplication.withinSeconds }),
       ...(maxAgeSeconds !== undefined && { maxAge: maxAgeSeconds }),
+      ...(bodyRetentionDays !== undefined && { bodyRetentionDays }),
     });
   }
 
@@ -104,4 +105,5 @@ const audited = (channel: ChannelEntity) => ({
   deduplicateBy: channel.deduplicateBy,
   deduplicateWithin: channel.deduplicateWithin,
   maxAge: channel.maxAge,
+  bodyRetentionDays: channel.bodyRetentionDays,
 });

@@ -3,14 +3,17 @@ import { dropExpiredMonths, makeMonthsAhead } from '../audit/months-kept.js';
 import { Config } from '../config/config.module.js';
 import { IdempotencyStore } from '../idempotency/idempotency-store.js';
 import { Postgres } from '../infra/postgres/postgres.js';
-import { dropExpired } from '../ledger/drop-expired.js';
 import { sweepOnceKeys } from '../ledger/once-key.js';
 import { PartitionKeeper } from '../ledger/partition-keeper.service.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { sweepProgress } from '../queue/progress-reports.js';
+import { BodyRetention } from '../retention/body-retention.service.js';
+import { DayDropper } from '../retention/day-dropper.service.js';
+import { ErasureWork } from '../retention/erasure-work.service.js';
 import { SigningKeys } from '../subscriptions/signing-keys.service.js';
 import { Releaser } from './releaser.service.js';
 
+const secondMs = 1000;
 const minuteMs = 60_000;
 const hourMs = 3_600_000;
 
@@ -39,8 +42,11 @@ export class Upkeep {
     idempotency: IdempotencyStore,
     releaser: Releaser,
     signingKeys: SigningKeys,
+    erasures: ErasureWork,
+    bodies: BodyRetention,
+    days: DayDropper,
   ) {
-    const { RETENTION_DAYS: days, AUDIT_RETENTION_DAYS: auditDays } = settings;
+    const { AUDIT_RETENTION_DAYS: auditDays } = settings;
     this.tasks = [
       { name: 'sweep-locks', everyMs: minuteMs, run: (stopping) => idempotency.sweep(stopping) },
       { name: 'sweep-keys', everyMs: minuteMs, run: (stopping) => sweepOnceKeys(postgres, stopping) },
@@ -50,11 +56,10 @@ export class Upkeep {
       { name: 'sweep-progress', everyMs: minuteMs, run: () => sweepProgress(postgres) },
       { name: 'vacuum', everyMs: 5 * minuteMs, run: () => partitions.vacuumEmbedded() },
       { name: 'make-partitions', everyMs: hourMs, run: () => partitions.makeAhead() },
-      {
-        name: 'drop-partitions',
-        everyMs: hourMs,
-        run: (stopping) => dropExpired(postgres, days, this.logger, stopping),
-      },
+      { name: 'drop-partitions', everyMs: hourMs, run: (stopping) => days.dropExpired(stopping) },
+      { name: 'erase-old-bodies', everyMs: hourMs, run: (stopping) => bodies.eraseOld(stopping) },
+      { name: 'work-off-erasures', everyMs: secondMs, run: (stopping) => erasures.workOff(stopping) },
+      { name: 'abandon-erasures', everyMs: hourMs, run: () => erasures.abandonUnconfirmed() },
       { name: 'make-audit-months', everyMs: hourMs, run: () => makeMonthsAhead(postgres) },
       {
         name: 'drop-audit-months',

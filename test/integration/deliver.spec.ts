@@ -136,6 +136,15 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
 
   const filtered = async () => (await filteredCounted.get()).values[0]!.value;
 
+  it('ends one whose body was erased, without a call', async () => {
+    const [delivery] = await test.accept();
+    const bodies = { borrow: () => Promise.resolve() } as never;
+    const surroundings = { bodies, onBegun: () => {}, stopping: new AbortController().signal };
+    await deliver.deliver({ ...delivery!, body: null }, surroundings);
+    const last_error = 'the body of its notification was erased';
+    expect([calls, await test.row(delivery!)]).toMatchObject([0, { state: 'cancelled', last_error }]);
+  });
+
   it('sends it again after a failure that is retried', async () => {
     const again = await runUnheard(retry);
     outcome = delivered;
