@@ -59,7 +59,7 @@ export class Upkeep {
       { name: 'drop-partitions', everyMs: hourMs, run: (stopping) => days.dropExpired(stopping) },
       { name: 'erase-old-bodies', everyMs: hourMs, run: (stopping) => bodies.eraseOld(stopping) },
       { name: 'work-off-erasures', everyMs: secondMs, run: (stopping) => erasures.workOff(stopping) },
-      { name: 'abandon-erasures', everyMs: hourMs, run: () => erasures.abandonUnconfirmed() },
+      { name: 'sweep-erasures', everyMs: hourMs, run: () => erasures.sweep() },
       { name: 'make-audit-months', everyMs: hourMs, run: () => makeMonthsAhead(postgres) },
       {
         name: 'drop-audit-months',

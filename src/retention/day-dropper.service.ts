@@ -1,4 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { access, constants } from 'node:fs/promises';
 import type { QueryRunner } from 'typeorm';
 import { Config } from '../config/config.module.js';
 import { Postgres } from '../infra/postgres/postgres.js';
@@ -28,10 +29,22 @@ export class DayDropper {
 
   /** Any number of processes may call it; one does the work. */
   async dropExpired(stopping: AbortSignal): Promise<void> {
+    await this.checkDirectory();
     await dropExpired(this.postgres, this.config.settings.RETENTION_DAYS, this.logger, stopping, {
       beforeDropping: (runner, day) => this.export(runner, day, stopping),
       afterwards: (runner, day, outcome, size) => this.note(runner, day, outcome, size),
     });
+  }
+
+  /** Told when it is set, not when the first day is to be dropped. */
+  private async checkDirectory(): Promise<void> {
+    const { EXPORT_DIR: directory } = this.config.settings;
+    if (directory === undefined) return;
+    try {
+      await access(directory, constants.W_OK | constants.X_OK);
+    } catch (error) {
+      this.logger.warn({ event: 'retention.export-directory-unusable', directory, error });
+    }
   }
 
   /** @returns false: the day is kept, and exported again in the next round */

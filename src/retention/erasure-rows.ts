@@ -102,6 +102,12 @@ export const abandonErasures = statement(
    WHERE state = 'counted' AND requested_at < now() - interval '1 day'`,
 );
 
+/** As long as the audit log has it. */
+export const forgetErasures = statement(
+  'forget-erasures',
+  `DELETE FROM erasure WHERE state IN ('done', 'abandoned') AND requested_at < now() - $days * interval '1 day'`,
+);
+
 export const unsettled = rowsOf<CancelledByErasure>('item', {
   notification_id: ['uuid', (item) => item.notificationId],
   subscription_id: ['uuid', (item) => item.subscriptionId],

@@ -21,6 +21,7 @@ import {
   findGone,
   findOpen,
   findUnsealed,
+  forgetErasures,
   forgetGone,
   noteSealed,
   noteStep,
@@ -49,6 +50,7 @@ export class ErasureWork {
   private readonly logger = new Logger(ErasureWork.name);
   private readonly keys: IdempotentOperation<SealedOutcome>;
   private readonly sealMs: number;
+  private readonly keptDays: number;
 
   constructor(
     private readonly postgres: Postgres,
@@ -58,6 +60,7 @@ export class ErasureWork {
   ) {
     this.keys = deliveryKeys(idempotency, settings);
     this.sealMs = sealMsOf('', settings.TTL_IDEMPOTENCY_PER_CUSTOMER_SEC);
+    this.keptDays = settings.AUDIT_RETENTION_DAYS;
   }
 
   async workOff(stopping: AbortSignal): Promise<void> {
@@ -69,9 +72,10 @@ export class ErasureWork {
     }
   }
 
-  /** What was counted and never confirmed; its main object is not kept for ever. */
-  async abandonUnconfirmed(): Promise<void> {
+  /** Abandons what was counted and never confirmed: its main object is not kept for ever. Forgets those of long ago. */
+  async sweep(): Promise<void> {
     await this.postgres.query(abandonErasures);
+    await this.postgres.query(forgetErasures, { days: this.keptDays });
   }
 
   /** @returns whether there is more to do before it can end */

@@ -323,12 +323,15 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
     it('is abandoned when nobody confirms it for a day', async () => {
       const { id } = await erasures.aboutMainObject(mainObject);
       await workOff();
-      await work.abandonUnconfirmed();
+      await work.sweep();
       expect(await erasures.get(id)).toMatchObject({ state: 'counted' });
       await test.sql(`UPDATE erasure SET requested_at = now() - interval '25 hours'`);
-      await work.abandonUnconfirmed();
+      await work.sweep();
       expect(await erasures.get(id)).toMatchObject({ state: 'abandoned' });
       expect(await test.sql('SELECT main_object FROM erasure')).toEqual([{ main_object: null }]);
+      await test.sql(`UPDATE erasure SET requested_at = now() - interval '731 days'`);
+      await work.sweep();
+      expect(await test.sql('SELECT FROM erasure')).toEqual([]);
     });
   });
 
