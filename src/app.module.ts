@@ -26,6 +26,7 @@ import { OperationalEventsModule } from './operational-events/operational-events
 import { OutboundModule } from './outbound/outbound.module.js';
 import { PublishingModule } from './publishing/publishing.module.js';
 import { ReplaysModule } from './replays/replays.module.js';
+import { RetentionModule } from './retention/retention.module.js';
 import { RetryPolicyModule } from './retry-policy/retry-policy.module.js';
 import type { SecretCipher } from './secrets/secret-cipher.service.js';
 import { SecretsModule } from './secrets/secrets.module.js';
@@ -64,6 +65,7 @@ export class AppModule {
         AuditEntriesModule,
         ExplainingModule,
         LiveListenersModule,
+        RetentionModule,
         ...(settings.ROLES.includes('dispatcher') ? [DispatchingModule.with(true)] : []),
         HealthModule,
       ],

@@ -221,6 +221,17 @@ export const settingsSchema = z
     RETENTION_DAYS: wholeNumber(2, 3650)
       .default(30)
       .describe('Days that notifications, deliveries and attempts are kept; a day with an unfinished delivery stays.'),
+    BODY_RETENTION_DAYS: wholeNumber(1, 3650)
+      .optional()
+      .describe(
+        'Days that the bodies of notifications are kept, and what receivers answered; a channel may have days of its own. One with an unfinished delivery is kept until that has ended. Not set: as long as the rows.',
+      ),
+    EXPORT_DIR: z
+      .string()
+      .optional()
+      .describe(
+        'Directory that each day is written to before it is dropped, as `heraut-<day>.ndjson.gz`; of every machine with the role `dispatcher`. A day that cannot be exported is kept. Not set: nothing is exported.',
+      ),
     AUDIT_RETENTION_DAYS: wholeNumber(1, 36_500)
       .default(730)
       .describe(

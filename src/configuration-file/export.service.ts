@@ -43,9 +43,9 @@ const exportApplication = ({ clientId, label, scopes, isSuperuser }: ShownApplic
   secret: names.of('application', clientId, 'secret'),
 });
 
-const exportChannel = ({ name, documentationLink, filters, deduplication, maxAgeSeconds }: Channel) => ({
+const exportChannel = ({ name, documentationLink, filters, deduplication, maxAgeSeconds, bodyRetentionDays }: Channel) => ({
   name,
-  ...said({ documentationLink, filters, deduplication, maxAgeSeconds }),
+  ...said({ documentationLink, filters, deduplication, maxAgeSeconds, bodyRetentionDays }),
 });
 
 function exportSubscription(subscription: Subscription, names: SecretNames) {

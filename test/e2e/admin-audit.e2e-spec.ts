@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
@@ -252,11 +252,11 @@ const calls: Record<string, () => Promise<Call>> = {
     return {
       method: 'PATCH',
       path: `/admin/v1/channels/${id}`,
-      body: { maxAgeSeconds: 60, deduplication: { fields: ['resourceUrl'], withinSeconds: 5 } },
+      body: { maxAgeSeconds: 60, deduplication: { fields: ['resourceUrl'], withinSeconds: 5 }, bodyRetentionDays: 3 },
       action: 'channel.changed',
       subject: `channel/${id}`,
-      before: { maxAge: null, deduplicateBy: null, deduplicateWithin: 604_800 },
-      after: { maxAge: 60, deduplicateBy: ['resourceUrl'], deduplicateWithin: 5 },
+      before: { maxAge: null, deduplicateBy: null, deduplicateWithin: 604_800, bodyRetentionDays: null },
+      after: { maxAge: 60, deduplicateBy: ['resourceUrl'], deduplicateWithin: 5, bodyRetentionDays: 3 },
     };
   },
   kanaal_create: async () => {
@@ -540,6 +540,31 @@ const calls: Record<string, () => Promise<Call>> = {
       subject: `delivery/${id}`,
       before: { state: 'waiting', generation: 1 },
       after: { state: 'cancelled', generation: 2 },
+    };
+  },
+  erasure_create: async () => {
+    const mainObject = `https://example.org/${randomUUID()}`;
+    return {
+      method: 'POST',
+      path: '/admin/v1/erasures',
+      body: { mainObject },
+      action: 'erasure.requested',
+      subject: expect.stringMatching(/^erasure\//) as unknown as string,
+      before: null,
+      after: { notification: null, mainObjectHash: createHash('sha256').update(mainObject).digest('hex') },
+    };
+  },
+  erasure_confirm: async () => {
+    const { json } = await admin.post('/admin/v1/erasures', { mainObject: 'https://example.org/1' });
+    await sql(`UPDATE erasure SET state = 'counted', found = 3 WHERE id = $1`, [json.id]);
+    return {
+      method: 'POST',
+      path: `/admin/v1/erasures/${json.id}/confirm`,
+      body: { confirm: 3 },
+      action: 'erasure.confirmed',
+      subject: `erasure/${json.id}`,
+      before: { state: 'counted' },
+      after: { state: 'erasing', found: 3 },
     };
   },
 };

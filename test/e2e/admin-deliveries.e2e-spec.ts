@@ -212,6 +212,66 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
     expect(third! - second!).toBeGreaterThanOrEqual(100);
   });
 
+  it('erases the body of a notification when told to, and sends it no more', async () => {
+    receiver.next(answer(500, {}, 'it said secret'));
+    const notificationId = await publish();
+    await becomes(notificationId, 'waiting');
+    const asked = await admin.post('/admin/v1/erasures', { notification: notificationId });
+    expect([asked.status, asked.json.notification]).toEqual([202, notificationId]);
+    const path = `/admin/v1/erasures/${asked.json.id}`;
+    const done = () => eventually(async () => (await admin.get(path)).json.state === 'done', 'it to be erased');
+    await done();
+    expect((await admin.get(path)).json).toMatchObject({ erased: 1, cancelled: 1, unsettled: 0 });
+    const shown = await admin.get(pathOf(notificationId));
+    expect(shown.json).toMatchObject({ state: 'cancelled', attempts: [{ status: 500, error: 'HTTP 500' }] });
+    expect(shown.text).not.toContain('secret');
+    const retried = await admin.post(`${pathOf(notificationId)}/retry`);
+    expect([retried.status, retried.json.code]).toEqual([409, 'body-erased']);
+    expect(receiver.notifications).toHaveLength(1);
+  });
+
+  it('erases everything about a main object once its count is confirmed', async () => {
+    const ids = [await publish(), await publish()];
+    for (const id of ids) await becomes(id, 'delivered');
+    const { json } = await admin.post('/admin/v1/erasures', { mainObject: 'https://api.example.org/resources/1' });
+    const path = `/admin/v1/erasures/${json.id}`;
+    const becomesErasure = (state: string) =>
+      eventually(async () => {
+        const { json: erasure } = await admin.get(path);
+        return erasure.state === state ? erasure : undefined;
+      }, `the erasure to be ${state}`);
+    const { found } = await becomesErasure('counted');
+    expect(found).toBeGreaterThanOrEqual(2);
+    expect((await admin.post(`${path}/confirm`, { confirm: 1 })).json.code).toBe('confirm-mismatch');
+    expect((await admin.post(`${path}/confirm`, { confirm: found })).status).toBe(202);
+    expect(await becomesErasure('done')).toMatchObject({ found, erased: found, searchedTo: null });
+    expect((await admin.post(`${path}/confirm`, { confirm: found })).json.code).toBe('erasure-not-counted');
+    const later = await admin.post('/admin/v1/erasures', { notification: ids[0] });
+    const { erasures, nextCursor } = (await admin.get('/admin/v1/erasures?limit=1')).json;
+    expect(erasures).toMatchObject([{ id: later.json.id }]);
+    const next = (await admin.get(`/admin/v1/erasures?limit=1&cursor=${nextCursor}`)).json;
+    expect(next.erasures).toMatchObject([{ id: json.id }]);
+  });
+
+  it.each([
+    [{}, 400],
+    [{ notification: randomUUID(), mainObject: 'https://example.org/1' }, 400],
+    [{ notification: randomUUID() }, 404],
+    [{ mainObject: '' }, 400],
+  ])('does not erase %j', async (body, status) => {
+    expect((await admin.post('/admin/v1/erasures', body)).status).toBe(status);
+  });
+
+  it('says how long what is kept', async () => {
+    expect((await admin.get('/admin/v1/retention')).json).toEqual({
+      retentionDays: 30,
+      bodyRetentionDays: null,
+      exportDirectory: null,
+      channels: [],
+      days: [],
+    });
+  });
+
   it('ends a waiting delivery when told to cancel it, and sends it again when told to retry it', async () => {
     receiver.next(answer(500));
     const notificationId = await publish();

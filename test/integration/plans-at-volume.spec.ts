@@ -13,6 +13,7 @@ import { deliveryStates, handedOut, type DeliveryState } from '../../src/ledger/
 import { findOrderEndings, freeLineItems } from '../../src/ledger/end-of-order.js';
 import { dropItems, forgetDropItem, newestHeldItem } from '../../src/ledger/drop-held.js';
 import { endItems as endOfSubscription } from '../../src/ledger/end-of-subscription.js';
+import { cancelItems, eraseItems } from '../../src/ledger/erase-bodies.js';
 import { endItems as endSending } from '../../src/ledger/end-sending.js';
 import { freeItems as freeAfterLease } from '../../src/ledger/free-after-lease.js';
 import { freeItems as freeOfDeadProcesses } from '../../src/ledger/free-of-dead-processes.js';
@@ -25,7 +26,7 @@ import { keepItems, leaveItems } from '../../src/ledger/keep-in-hand.service.js'
 import { lineUpItems } from '../../src/ledger/line-up.js';
 import { countDueItems, countHeldItems, countItems, oldestQueuedItem } from '../../src/ledger/measure.js';
 import { candidatesItems, countTroubledItems } from '../../src/ledger/measure-troubled.js';
-import { createPartition, dayOfId, partitionsBetween } from '../../src/ledger/partitions.js';
+import { createPartition, dayOfId, lowestIdAt, partitionsBetween } from '../../src/ledger/partitions.js';
 import {
   awaitedTurns,
   endedDeliveries,
@@ -44,6 +45,9 @@ import { results, settleResults } from '../../src/ledger/settle.service.js';
 import { findState } from '../../src/ledger/state-of.js';
 import { findStillQueued } from '../../src/ledger/still-queued.js';
 import { sweep as sweepProcesses } from '../../src/liveness/heartbeat.service.js';
+import { findAbout } from '../../src/retention/erasure-walk.js';
+import { aboutValues } from '../../src/retention/main-object.js';
+import { findEnded, findOldBodies } from '../../src/retention/old-bodies.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { delivered } from '../support/ledger.js';
 import { newDelivery } from '../support/new-delivery.js';
@@ -232,6 +236,11 @@ describe('with much in every state, the cost of a statement is that of its own w
       [findStillQueued(day), given],
       [findBodies(day), { ids: [delivery.notificationId] }],
       [cancelOne(day), key],
+      [eraseItems(day), { ids: [delivery.notificationId] }],
+      [cancelItems(day), { ids: [delivery.notificationId], limit: 100 }],
+      [findOldBodies(day), { channels: ['channel'], reached: lowestIdAt(day * dayMs), limit: 10 }],
+      [findEnded(day), { ids: [delivery.notificationId] }],
+      [findAbout(day), { ...aboutValues('http://x/'), reached: lowestIdAt(day * dayMs), limit: 100 }],
       [retryOne(day), key],
       [findState(day), key],
       [endTurnItems(day), endedDeliveries.bind([delivery])],
