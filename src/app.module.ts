@@ -11,6 +11,7 @@ import { DeliveriesModule } from './deliveries/deliveries.module.js';
 import { DeliveryModule } from './delivery/delivery.module.js';
 import { DispatchingModule } from './dispatching/dispatching.module.js';
 import { EndpointsModule } from './endpoints/endpoints.module.js';
+import { ExplainingModule } from './explaining/explaining.module.js';
 import { HealthModule } from './health/health.module.js';
 import { ClockModule } from './infra/clock.module.js';
 import { PostgresModule } from './infra/postgres/postgres.module.js';
@@ -19,9 +20,11 @@ import { RedisModule } from './infra/redis/redis.module.js';
 import { LiveEventsModule } from './live-events/live-events.module.js';
 import { LiveListenersModule } from './live-events/live-listeners.module.js';
 import { LivenessModule } from './liveness/liveness.module.js';
+import { NotificationsModule } from './notifications/notifications.module.js';
 import { OperationalEventsModule } from './operational-events/operational-events.module.js';
 import { OutboundModule } from './outbound/outbound.module.js';
 import { PublishingModule } from './publishing/publishing.module.js';
+import { ReplaysModule } from './replays/replays.module.js';
 import { RetryPolicyModule } from './retry-policy/retry-policy.module.js';
 import type { SecretCipher } from './secrets/secret-cipher.service.js';
 import { SecretsModule } from './secrets/secrets.module.js';
@@ -54,7 +57,10 @@ export class AppModule {
         PublishingModule,
         ...(settings.ROLES.includes('worker') ? [DeliveryModule] : []),
         DeliveriesModule,
+        ReplaysModule,
+        NotificationsModule,
         AuditEntriesModule,
+        ExplainingModule,
         LiveListenersModule,
         ...(settings.ROLES.includes('dispatcher') ? [DispatchingModule.with(true)] : []),
         HealthModule,

@@ -29,6 +29,7 @@ import { openSecrets } from './secrets/open-secrets.js';
 import type { SecretCipher } from './secrets/secret-cipher.service.js';
 import { SecretsModule } from './secrets/secrets.module.js';
 import { QueueModule } from './queue/queue.module.js';
+import { ReplayRunner } from './replays/replay-runner.service.js';
 
 /** The dispatcher alone; where the queue is in this process's memory, with a worker, or no worker would take its deliveries. */
 @Module({})
@@ -82,6 +83,7 @@ async function main(): Promise<void> {
   try {
     if (queue.trouble !== undefined) throw queue.trouble;
     const { deliveries: recovered, failedRules } = await dispatcher.recover(stopping.signal);
+    await app.get(ReplayRunner).stepAll(stopping.signal);
     const dispatched = await dispatcher.handOutDue(stopping.signal, (soFar) =>
       logger.log({ event: 'dispatch.progress', dispatched: soFar }),
     );

@@ -17,7 +17,7 @@ import {
  * Every setting Heraut reads, in the order in which an operator needs them. `docs/configuration.md` is generated from the
  * descriptions below, so each says unit and consequence. An empty value counts as not set.
  */
-const roles = ['api', 'worker', 'dispatcher'] as const;
+export const roles = ['api', 'worker', 'dispatcher'] as const;
 export type Role = (typeof roles)[number];
 
 export const settingsSchema = z

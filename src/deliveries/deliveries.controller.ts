@@ -14,6 +14,7 @@ import type { AlsoThen } from '../ledger/change-state.js';
 import { retryNow } from '../ledger/retry-now.js';
 import { AttemptStates, type AttemptState } from '../delivery/attempt-states.js';
 import { deliveriesQuery } from './deliveries-query.js';
+import { boundedDescription, criteriaOf } from './search-query.js';
 import {
   deliveryOutput,
   deliveryPageOutput,
@@ -42,14 +43,14 @@ export class DeliveriesController {
   @AdminOperation({
     id: 'delivery_list',
     summary: 'Deliveries, newest notification first.',
+    description: boundedDescription,
     query: deliveriesQuery,
     status: 200,
     answer: deliveryPageOutput,
   })
   async list(@Query() query: Record<string, string>): Promise<ReturnType<typeof pageToShow>> {
-    const { notification, subscription, state, limit = 50, cursor } = checkInput(deliveriesQuery, query);
-    const filter = { notificationId: notification, subscriptionId: subscription, state, after: cursor };
-    return pageToShow(await this.reader.list(filter, limit));
+    const { limit = 50, cursor, ...search } = checkInput(deliveriesQuery, query);
+    return pageToShow(await this.reader.list(criteriaOf(search), cursor, limit));
   }
 
   @Get(':notificationId/:subscriptionId')

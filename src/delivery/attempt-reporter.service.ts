@@ -1,12 +1,14 @@
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { Config } from '../config/config.module.js';
 import type { Delivery } from '../ledger/delivery.js';
+import { timeOfId } from '../ledger/partitions.js';
 import type { Outcome } from '../ledger/settle.service.js';
 import { LiveEvents } from '../live-events/live-events.service.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { laneTaken } from '../queue/delivery-queue.js';
 import type { DeliveryGuarantee } from '../subscriptions/subscription.js';
 import { AttemptStates, type AttemptState } from './attempt-states.js';
-import { attemptsCounted } from './delivery.counters.js';
+import { attemptsCounted, attemptSeconds, deliveredSeconds } from './delivery.counters.js';
 
 /** How long after the end of its call the live state of a delivery is kept, for what comes in between. */
 const slackMs = 6000;
@@ -59,6 +61,7 @@ export class AttemptReporter implements OnModuleDestroy {
   /** After the call, and what it came to. */
   ended(delivery: Delivery, guarantee: DeliveryGuarantee, outcome: Outcome): void {
     attemptsCounted.inc({ guarantee, outcome: outcome.state });
+    this.time(delivery, outcome);
     this.log(delivery, outcome);
     this.young.delete(delivery);
     const wasShown = this.shown.delete(delivery) || delivery.attempts > 0;
@@ -75,6 +78,16 @@ export class AttemptReporter implements OnModuleDestroy {
       } as const;
       this.attemptStates.put(delivery, state, outcome.delayMs + this.leaseMs);
     } else if (wasShown) this.attemptStates.remove(delivery);
+  }
+
+  private time(delivery: Delivery, { state, attempt }: Outcome): void {
+    if (!attempt) return; // it was abandoned, or not made
+    const { status, durationMs } = attempt;
+    attemptSeconds.observe({ answer: status === null ? 'none' : `${Math.floor(status / 100)}xx` }, durationMs / 1000);
+    if (state !== 'delivered') return;
+    // The clock of a process is corrected by each heartbeat: the time of acceptance may seem to lie ahead.
+    const tookMs = Math.max(0, this.heartbeat.ledgerNow() - timeOfId(delivery.notificationId));
+    deliveredSeconds.observe({ lane: laneTaken(delivery) }, tookMs / 1000);
   }
 
   private showLong(): void {

@@ -1,6 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { dropExpiredMonths, makeMonthsAhead } from '../audit/months-kept.js';
 import { Config } from '../config/config.module.js';
+import { writeDigests } from '../digests/write-digests.js';
 import { IdempotencyStore } from '../idempotency/idempotency-store.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { dropExpired } from '../ledger/drop-expired.js';
@@ -9,11 +10,15 @@ import { PartitionKeeper } from '../ledger/partition-keeper.service.js';
 import { sweepLiveEvents } from '../live-events/event-table.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { sweepProgress } from '../queue/progress-reports.js';
+import { ReplayRunner } from '../replays/replay-runner.service.js';
 import { SigningKeys } from '../subscriptions/signing-keys.service.js';
 import { Releaser } from './releaser.service.js';
 
 const minuteMs = 60_000;
 const hourMs = 3_600_000;
+
+/** A publication waits for its turn, is matched, and is written by a statement and its commit: each of them may take as long as a statement. */
+const settledAfter = (databaseTimeoutSeconds: number) => minuteMs + 4 * databaseTimeoutSeconds * 1000;
 
 export interface UpkeepTask {
   /** In logs. */
@@ -40,6 +45,7 @@ export class Upkeep {
     idempotency: IdempotencyStore,
     releaser: Releaser,
     signingKeys: SigningKeys,
+    replays: ReplayRunner,
   ) {
     const { RETENTION_DAYS: days, AUDIT_RETENTION_DAYS: auditDays } = settings;
     this.tasks = [
@@ -49,7 +55,14 @@ export class Upkeep {
       { name: 'held-too-long', everyMs: minuteMs, run: (stopping) => releaser.freeHeldTooLong(stopping) },
       { name: 'erase-signing-keys', everyMs: minuteMs, run: (stopping) => signingKeys.eraseEnded(stopping) },
       { name: 'sweep-progress', everyMs: minuteMs, run: () => sweepProgress(postgres) },
+      { name: 'sweep-replays', everyMs: hourMs, run: () => replays.sweep(auditDays) },
       { name: 'sweep-live-events', everyMs: minuteMs, run: () => sweepLiveEvents(postgres) },
+      {
+        name: 'write-digests',
+        everyMs: 10_000,
+        run: (stopping) =>
+          writeDigests(postgres, heartbeat.ledgerNow() - settledAfter(settings.DATABASE_TIMEOUT), stopping),
+      },
       { name: 'vacuum', everyMs: 5 * minuteMs, run: () => partitions.vacuumEmbedded() },
       { name: 'make-partitions', everyMs: hourMs, run: () => partitions.makeAhead() },
       {

@@ -52,6 +52,11 @@ export const sweep = statement(
      AND (SELECT d.process FROM delivery d WHERE d.process = p.id LIMIT 1) IS NULL`,
 );
 
+const countAlive = statement(
+  'count-alive',
+  'SELECT role, count(*)::int AS count FROM process, unnest(roles) AS role WHERE expires_at > now() GROUP BY role',
+);
+
 /** Tells the other processes, through the table `process`, that this one is alive, and learns Postgres' time by it. */
 @Injectable()
 export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -105,6 +110,12 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
       [role],
     );
     return alive.length > 0;
+  }
+
+  /** How many processes with each role are alive, in the whole installation. */
+  async countAlive(): Promise<ReadonlyMap<Role, number>> {
+    const rows = await this.postgres.query<{ role: Role; count: number }>(countAlive);
+    return new Map(rows.map(({ role, count }) => [role, count]));
   }
 
   /** Removes the rows of processes that ended long ago. */

@@ -1,4 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { deadCounted } from './operational-events.counters.js';
 
 /** What an operator may want to be told of, as it happens. `address`: of an endpoint, its origin or its callback URL. */
 export type OperationalEvent =
@@ -55,6 +56,7 @@ export class OperationalEvents {
   }
 
   report(event: OperationalEvent): void {
+    if (event.event === 'delivery.dead') deadCounted.inc({ state: event.state }, event.count);
     for (const listener of this.told) listener(event);
     if (isGood[event.event]) this.logger.log(event);
     else this.logger.warn(event);

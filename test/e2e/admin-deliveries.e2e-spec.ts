@@ -1,9 +1,22 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
+import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { AdminApi, type AdminBody } from '../support/admin-api.js';
 import { eventually } from '../support/eventually.js';
 import { answer, hang, protectedReceiver, Receiver } from '../support/receiver.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
+
+const url = 'https://api.example.org/resources/1';
+const notificationOn = (channel: string) => ({
+  kanaal: channel,
+  hoofdObject: url,
+  resource: 'resource',
+  resourceUrl: url,
+  actie: 'create',
+  // Not now: the server's clock may be a little behind.
+  aanmaakdatum: new Date(Date.now() - 1000).toISOString(),
+  kenmerken: { object_type: 'a' },
+});
 
 type Page = Pick<AdminBody, 'deliveries' | 'nextCursor'>;
 
@@ -46,16 +59,7 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
   }
 
   async function publish(): Promise<string> {
-    const url = 'https://api.example.org/resources/1';
-    const { status, headers } = await admin.api.post('/notificaties', {
-      kanaal: channel,
-      hoofdObject: url,
-      resource: 'resource',
-      resourceUrl: url,
-      actie: 'create',
-      aanmaakdatum: new Date().toISOString(),
-      kenmerken: {},
-    });
+    const { status, headers } = await admin.api.post('/notificaties', notificationOn(channel));
     expect(status).toBe(201);
     return headers.get('notification-id')!;
   }
@@ -99,6 +103,22 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
       live: null,
     });
     expect(Date.parse(delivery.endedAt)).toBeGreaterThanOrEqual(Date.parse(delivery.acceptedAt));
+  });
+
+  it('is explained, and so is one that was not sent', async () => {
+    const notificationId = await publish();
+    await becomes(notificationId, 'delivered');
+    const path = `/admin/v1/notifications/${notificationId}/explanations`;
+    const { json } = await admin.get(path);
+    const text = expect.stringMatching(
+      /^It matched by entry 1, which has no filters\. It was delivered at .*, after 1 call\.$/,
+    );
+    expect(json.explanations).toMatchObject([{ subscriptionId, verdict: 'matched', text }]);
+    const [{ body }] = (await admin.api.app
+      .get(Postgres)
+      .dataSource.query('SELECT body FROM notification WHERE id = $1', [notificationId])) as [{ body: string }];
+    const dryRun = await admin.post('/admin/v1/explain', body);
+    expect(dryRun.json).toMatchObject({ body, explanations: [{ subscriptionId, fate: 'sent' }] });
   });
 
   it('shows a failed attempt, when the next one is due, and the live state while it waits', async () => {
@@ -165,7 +185,11 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
 
     expect((await admin.post(`${pathOf(notificationId)}/retry`)).status).toBe(202);
     expect(await becomes(notificationId, 'delivered')).toMatchObject({ attemptCount: 2, replayCount: 1 });
-    expect(await list({ state: 'failed', subscription: subscriptionId })).toEqual({ deliveries: [], nextCursor: null });
+    expect(await list({ state: 'failed', subscription: subscriptionId })).toEqual({
+      deliveries: [],
+      nextCursor: null,
+      searchedTo: null,
+    });
   });
 
   it('counts by a changed retry policy from the next failure on', async () => {
@@ -264,6 +288,72 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
     receiver.always(protectedReceiver);
   });
 
+  it('finds deliveries and notifications by what users know, and shows all of a notification', async () => {
+    receiver.next(answer(500, {}, 'broken'));
+    const { headers } = await admin.api.post('/notificaties', notificationOn(channel), {
+      headers: { 'Idempotency-Key': '"4711"' },
+    });
+    const notificationId = headers.get('notification-id')!;
+    await becomes(notificationId, 'waiting');
+    await admin.post(`${pathOf(notificationId)}/retry`);
+    await becomes(notificationId, 'delivered');
+    const from = new Date(Date.now() - 3_600_000).toISOString();
+    const searches: Record<string, string>[] = [
+      { mainObject: url, channel },
+      { resourceUrl: url, channel, action: 'create', acceptedFrom: from },
+      { key: '4711', channel },
+      { characteristic: 'objectType:a', channel, minAttempts: '2', lastStatus: '204' },
+      { publisher: 'superuser', owner: 'superuser', channel, subscription: subscriptionId },
+    ];
+    for (const search of searches) {
+      const query = new URLSearchParams(search).toString();
+      const { notifications } = (await admin.get(`/admin/v1/notifications?${query}`)).json;
+      expect([search, notifications.map(({ id }) => id)]).toEqual([search, [notificationId]]);
+      const { deliveries } = await list(search);
+      expect([search, deliveries.map((each) => each.notificationId)]).toEqual([search, [notificationId]]);
+    }
+    for (const query of [
+      'unmatched=true',
+      'characteristic=objectType:a&characteristic=objectType:b',
+      'errorClass=timeout',
+    ])
+      expect((await admin.get(`/admin/v1/notifications?channel=${channel}&${query}`)).json.notifications).toEqual([]);
+
+    const { json: whole } = await admin.get(`/admin/v1/notifications/${notificationId}`);
+    expect(whole).toMatchObject({
+      id: notificationId,
+      channel,
+      key: '4711',
+      headers: { 'Idempotency-Key': '4711' },
+      body: receiver.notifications[0]!.text,
+      duplicates: [],
+      deliveryCount: { count: 1, isExact: true },
+      deliveries: [{ subscriptionId, callbackUrl: receiver.url, attempts: [{ status: 500 }, { status: 204 }] }],
+      nextCursor: null,
+    });
+    const story = whole.story.map(({ event, by, status }) => [event, by ?? status].filter((part) => part !== null));
+    expect(story.filter(([event]) => event !== 'queued')).toEqual([
+      ['accepted', whole.publisher],
+      ['matched'],
+      ['sent'],
+      ['answered', 500],
+      ['retried', whole.publisher],
+      ['sent'],
+      ['answered', 204],
+      ['delivered'],
+    ]);
+  });
+
+  it('finds what matched nobody', async () => {
+    await admin.api.delete(`/abonnement/${subscriptionId}`);
+    const notificationId = await publish();
+    const { json } = await admin.get(`/admin/v1/notifications?channel=${channel}&unmatched=true`);
+    expect(json.notifications.map(({ id }) => id)).toEqual([notificationId]);
+    const { json: whole } = await admin.get(`/admin/v1/notifications/${notificationId}`);
+    expect(whole).toMatchObject({ deliveries: [], story: [{ event: 'accepted' }, { event: 'unmatched' }] });
+    expect((await admin.get(`/admin/v1/notifications/${randomUUID()}`)).status).toBe(404);
+  });
+
   it.each([
     ['limit=0', 'limit', 'min_value'],
     ['limit=501', 'limit', 'max_value'],
@@ -274,10 +364,19 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
     ['notification=7', 'notification', 'invalid'],
     ['subscription=%00', 'subscription', 'invalid'],
     ['status=failed', 'nonFieldErrors', 'unknown-parameters'],
+    ['characteristic=zone', 'characteristic', 'invalid'],
+    ['acceptedFrom=yesterday', 'acceptedFrom', 'invalid'],
+    ['minAttempts=-1', 'minAttempts', 'invalid'],
+    ['lastStatus=99', 'lastStatus', 'min_value'],
+    ['errorClass=bad', 'errorClass', 'invalid_choice'],
+    ['mainObject=', 'mainObject', 'blank'],
+    ['key=%00', 'key', 'invalid'],
   ])('refuses to list %s', async (query, name, code) => {
-    const { status, json } = await admin.get(`/admin/v1/deliveries?${query}`);
-    expect(status).toBe(400);
-    expect(json.invalidParams).toMatchObject([{ name, code }]);
+    for (const list of ['deliveries', 'notifications']) {
+      const { status, json } = await admin.get(`/admin/v1/${list}?${query}`);
+      expect(status).toBe(400);
+      expect(json.invalidParams).toMatchObject([{ name, code }]);
+    }
   });
 
   it.each([

@@ -10,6 +10,7 @@ import type { Settings } from '../../config/settings.js';
 import { ClosingClient } from './closing-client.js';
 import { lockDirectory } from './directory-lock.js';
 import { isLockTimeout } from './postgres-errors.js';
+import { countPools } from './postgres.metrics.js';
 import { retryDeadlocks } from './retry-deadlocks.js';
 import { valuesOf, type Statement, type Values } from './statement.js';
 import { asConnectionOptions, limitsOf, upkeepLimits, type TimeLimits } from './time-limits.js';
@@ -71,7 +72,9 @@ export class Postgres {
       const [dataSource, upkeep] = [dataSourceWith(limits, max), dataSourceWith(upkeepLimits, upkeepConnections)];
       const all = [dataSource, upkeep];
       await Promise.all(all.map((source) => source.initialize()));
+      const uncount = countPools({ hot: pool, rest: poolOf(dataSource), upkeep: poolOf(upkeep) });
       return new Postgres(dataSource, upkeep, pool, limits, false, async () => {
+        uncount();
         await upkeep.destroy();
         await pool.end();
       });
@@ -82,8 +85,10 @@ export class Postgres {
     const dataSource = new DataSource({ ...common, extra, logging: false } as DataSourceOptions);
     await dataSource.initialize();
     await pglite.exec(preferIndexes);
-    const pool = (dataSource.driver as unknown as { master: pg.Pool }).master;
+    const pool = poolOf(dataSource);
+    const uncount = countPools({ hot: pool }); // one connection for everything
     return new Postgres(dataSource, dataSource, pool, limits, true, async () => {
+      uncount();
       await pglite.close();
       unlock();
     });
@@ -198,6 +203,8 @@ export class Postgres {
 export const preferIndexes = ['enable_seqscan', 'enable_bitmapscan', 'enable_hashjoin', 'enable_mergejoin', 'jit']
   .map((way) => `SET ${way} = off`)
   .join('; ');
+
+const poolOf = (source: DataSource): pg.Pool => (source.driver as unknown as { master: pg.Pool }).master;
 
 const prepared = (statement: Statement, values: Values): pg.QueryConfig => ({
   name: statement.edition === undefined ? statement.name : `${statement.name} ${statement.edition}`,
