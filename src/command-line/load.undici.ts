@@ -74,7 +74,8 @@ async function publishOne(pool: Pool, path: string, token: string, channel: stri
         resource: 'bench',
         resourceUrl: about,
         actie: 'create',
-        aanmaakdatum: new Date().toISOString(),
+        // One that lies ahead is refused, and the clock of this machine may be.
+        aanmaakdatum: new Date(Date.now() - 60_000).toISOString(),
         kenmerken: {},
       }),
     });

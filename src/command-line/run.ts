@@ -14,6 +14,7 @@ import { addPolicyCommand } from './policy-command.js';
 import { printable } from './printable.js';
 import { Session } from './session.js';
 import { addSubscriptionCommands } from './subscription-commands.js';
+import { addTailCommand } from './tail-command.js';
 import type { Terminal } from './terminal.js';
 import { addTokenCommand } from './token-command.js';
 
@@ -41,6 +42,7 @@ export async function runCommandLine(
     addChannelCommands(program, session);
     addEndpointCommands(program, session);
     addPolicyCommand(program, session);
+    addTailCommand(program, session);
     addDoctorCommand(program, session);
     addBenchCommand(program, session);
     await addCompletionCommand(program, session, words);

@@ -37,6 +37,7 @@ export class LiveEvents implements OnApplicationBootstrap, BeforeApplicationShut
 
   async beforeApplicationShutdown(): Promise<void> {
     clearTimeout(this.timer);
+    this.timer = undefined;
     await this.writing;
     await this.write();
   }

@@ -1,11 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { setTimeout } from 'node:timers/promises';
 import { Config } from '../../src/config/config.module.js';
 import type { Finding } from '../../src/doctor/finding.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
+import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
 import { createQueuePrefix, type TestQueues } from '../support/amqp.js';
 import { Api, superuser } from '../support/api.js';
+import { eventually } from '../support/eventually.js';
 import { CommandLine } from '../support/fake-terminal.js';
 import { Receiver } from '../support/receiver.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
 import { testServers } from '../support/test-servers.js';
 
 const absent = '00000000-0000-4000-8000-000000000000';
@@ -151,6 +155,59 @@ describe('the command line', () => {
     expect(elsewhere).toMatchObject({ exit: 2, notes: expect.stringContaining('subscribers of cases get all of it') });
     const limited = await heraut.json<{ seconds: number }>('bench --count 5 --rate 50');
     expect(limited.seconds).toBeGreaterThanOrEqual(0.08);
+  });
+
+  describe('tail', () => {
+    it('shows what happens, and goes on behind the last event when its connection was lost', async () => {
+      const proxy = await TcpProxy.start(api.origin);
+      const listening = new CommandLine({
+        HERAUT_URL: proxy.url,
+        SUPERUSER_CLIENT_ID: superuser.clientId,
+        SUPERUSER_SECRET: superuser.secret,
+      });
+      const done = listening.run('tail --event notification.accepted --channel cases --json');
+      const heard = () => [...listening.out.matchAll(/"notificationId":"([^"]+)"/g)].map(([, id]) => id);
+      const first = await eventually(async () => {
+        const id = await publish();
+        await setTimeout(500); // until it is told
+        return heard().includes(id) && id;
+      }, 'a notification to be told');
+      await proxy.cut();
+      const missed = [await publish(), await publish()];
+      await eventually(() => listening.notes.includes('The connection is lost'), 'the loss to be noticed');
+      await proxy.restore();
+      await eventually(() => missed.every((id) => heard().includes(id)), 'what was missed');
+      listening.interrupt();
+      expect(await done).toMatchObject({ exit: 0, notes: expect.stringContaining('Connected again.') });
+      expect(heard().slice(heard().indexOf(first))).toEqual([first, ...missed]);
+      await proxy.cut();
+    });
+
+    it('goes on behind an event, for people one a line', async () => {
+      await heraut.run(`subscriptions pause ${subscriptionId}`);
+      const before = heraut.run('tail --count 1 --event subscription.resumed');
+      await eventually(() => api.app.get(Heartbeat).isListenedTo, 'somebody to listen');
+      await api.post(`${api.origin}/admin/v1/subscriptions/${subscriptionId}/resume`, undefined);
+      const { out, notes } = await before;
+      expect(out).toMatch(
+        new RegExp(`^[-0-9]{10} [:0-9]{8}Z  subscription.resumed   subscriptionId=${subscriptionId}\n$`),
+      );
+      const [, last] = /--after (\d+)/.exec(notes)!;
+      await api.post(`${api.origin}/admin/v1/subscriptions/${subscriptionId}/pause`, undefined);
+      const again = await heraut.run(`tail --count 1 --after ${last} --event subscription.paused`);
+      expect(again.out).toContain(subscriptionId);
+    });
+
+    it('is refused like everything else', async () => {
+      expect((await heraut.run('tail --event nonsense')).notes).toContain('event: ');
+      expect((await heraut.run('tail --after nonsense')).notes).toContain('Is not the id of an event.');
+      expect((await new CommandLine({ HERAUT_URL: api.origin, HERAUT_TOKEN: 'none' }).run('tail')).exit).toBe(4);
+      expect((await new CommandLine({ HERAUT_URL: 'http://127.0.0.1:1', HERAUT_TOKEN: 'none' }).run('tail')).exit).toBe(
+        3,
+      );
+      const { status, headers } = await api.call('HEAD', `${api.origin}/admin/v1/events`);
+      expect([status, headers.get('content-type')]).toEqual([200, 'text/event-stream']);
+    });
   });
 
   describe('doctor', () => {

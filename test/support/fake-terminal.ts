@@ -52,7 +52,7 @@ export class CommandLine {
   /** As machines run it: the parsed output of a command that is done. */
   async json<T = Record<string, unknown>>(words: string): Promise<T> {
     const { exit, out, notes } = await this.run(`${words} --json`);
-    if (exit !== 0) throw new Error(`heraut ${words} ended with ${exit}: ${notes}`);
+    if (exit !== 0) throw new Error(`heraut ${words} ended with ${exit}: ${notes}${out}`);
     return JSON.parse(out) as T;
   }
 
