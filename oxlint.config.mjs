@@ -86,6 +86,7 @@ export const arrows = {
   ],
   deliveries: ['delivery', 'auth', 'audit', 'ledger', 'openapi', 'infra'],
   'audit-entries': ['auth', 'openapi', 'infra'],
+  pulling: ['publishing', 'subscriptions', 'nrc', 'auth', 'ledger', 'liveness', 'infra', 'config'],
   explaining: [
     'publishing',
     'endpoints',

@@ -21,6 +21,7 @@ import { LivenessModule } from './liveness/liveness.module.js';
 import { OperationalEventsModule } from './operational-events/operational-events.module.js';
 import { OutboundModule } from './outbound/outbound.module.js';
 import { PublishingModule } from './publishing/publishing.module.js';
+import { PullingModule } from './pulling/pulling.module.js';
 import { RetryPolicyModule } from './retry-policy/retry-policy.module.js';
 import type { SecretCipher } from './secrets/secret-cipher.service.js';
 import { SecretsModule } from './secrets/secrets.module.js';
@@ -54,6 +55,7 @@ export class AppModule {
         DeliveriesModule,
         AuditEntriesModule,
         ExplainingModule,
+        PullingModule,
         ...(settings.ROLES.includes('dispatcher') ? [DispatchingModule.with(true)] : []),
         HealthModule,
       ],

@@ -56,8 +56,8 @@ const operations = [admin.document as Document, nrc].flatMap(({ paths }) =>
     Object.entries(item).flatMap(([method, { operationId }]) => (method === 'get' ? [] : [operationId])),
   ),
 );
-/** Publishing is no change of the configuration, and a dry run changes nothing. */
-const notNoted = new Set(['notificaties_create', 'notificaties_put', 'notification_dry_run']);
+/** What publishers and receivers do with notifications is no change of the configuration, and a dry run changes nothing. */
+const notNoted = new Set(['notificaties_create', 'notificaties_put', 'fetching_acknowledge', 'notification_dry_run']);
 
 const postgres = admin.api.app.get(Postgres);
 const sql = <R>(text: string, values: unknown[] = []): Promise<R[]> => postgres.dataSource.query(text, values);

@@ -4,6 +4,8 @@ import pg from 'pg';
 import { readSettings } from '../../src/config/settings.js';
 import { attempts, exceeds, one, page, rangeEnd } from '../../src/deliveries/find-deliveries.js';
 import * as explaining from '../../src/explaining/find-explained.js';
+import { endFetchedItems } from '../../src/ledger/end-fetched.js';
+import * as pulling from '../../src/pulling/find-fetched.js';
 import { preferIndexes, Postgres } from '../../src/infra/postgres/postgres.js';
 import { valuesOf, type Statement, type Values } from '../../src/infra/postgres/statement.js';
 import { claimItems, claims } from '../../src/ledger/claim-sending.service.js';
@@ -217,6 +219,7 @@ describe('with much in every state, the cost of a statement is that of its own w
       [retryOne(day), key],
       [findState(day), key],
       [endTurnItems(day), endedDeliveries.bind([delivery])],
+      [endFetchedItems(day), endedDeliveries.bind([delivery])],
       [findNextItems, awaitedTurns.bind([turn])],
       [
         passTurnItems(day),
@@ -234,11 +237,24 @@ describe('with much in every state, the cost of a statement is that of its own w
       );
   });
 
-  const whyStatements = (): [Statement, Values][] => [
+  const otherStatements = (): [Statement, Values][] => [
     [explaining.notification, { id: ids.queued }],
     [explaining.deliveries, { id: ids.queued, after: firstId, limit: 20 }],
     [explaining.deliveryOf, { id: ids.queued, subscription: ordered }],
     [explaining.turns, { ids: [ordered], object_key: ids.queued }],
+    [pulling.rangeEnd, { after: firstId, rows: 500 }],
+    [
+      pulling.page,
+      {
+        after: firstId,
+        end: ids.queued,
+        subscription,
+        seen: [],
+        limit: 20,
+        most_bytes: 1_000_000,
+      },
+    ],
+    [pulling.arrivals, { after: newestId, subscriptions: [subscription, ordered], limit: 100 }],
     [explaining.firstOfContent, { application: '', operation: 'deduplicate', key: 'none' }],
   ];
 
@@ -252,7 +268,7 @@ describe('with much in every state, the cost of a statement is that of its own w
       ['of a subscription, in a range', page({ subscriptionId: subscription }, 20, { end })],
       ['one', one({ notificationId: ids.queued, subscriptionId: subscription })],
       ['attempts', { text: attempts, values: [ids.queued, subscription] }],
-      ...whyStatements().map(
+      ...otherStatements().map(
         ([statement, values]) =>
           [statement.name, { text: statement.text, values: valuesOf(statement, values) }] as (typeof lists)[0],
       ),
