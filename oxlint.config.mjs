@@ -109,6 +109,7 @@ export const arrows = {
   deliveries: ['digests', 'channels', 'delivery', 'auth', 'audit', 'ledger', 'openapi', 'infra'],
   notifications: ['deliveries', 'endpoints', 'auth', 'ledger', 'openapi', 'infra'],
   'audit-entries': ['auth', 'openapi', 'infra'],
+  pulling: ['publishing', 'subscriptions', 'nrc', 'auth', 'ledger', 'liveness', 'infra', 'config'],
   explaining: [
     'publishing',
     'endpoints',

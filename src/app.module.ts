@@ -27,6 +27,7 @@ import { OutboundModule } from './outbound/outbound.module.js';
 import { PublishingModule } from './publishing/publishing.module.js';
 import { ReplaysModule } from './replays/replays.module.js';
 import { RetentionModule } from './retention/retention.module.js';
+import { PullingModule } from './pulling/pulling.module.js';
 import { RetryPolicyModule } from './retry-policy/retry-policy.module.js';
 import type { SecretCipher } from './secrets/secret-cipher.service.js';
 import { SecretsModule } from './secrets/secrets.module.js';
@@ -66,6 +67,7 @@ export class AppModule {
         ExplainingModule,
         LiveListenersModule,
         RetentionModule,
+        PullingModule,
         ...(settings.ROLES.includes('dispatcher') ? [DispatchingModule.with(true)] : []),
         HealthModule,
       ],

@@ -56,10 +56,14 @@ const operations = [admin.document as Document, nrc].flatMap(({ paths }) =>
     Object.entries(item).flatMap(([method, { operationId }]) => (method === 'get' ? [] : [operationId])),
   ),
 );
-/** Publishing is no change of the configuration. The others are posted because there is much to say, and change nothing. */
+/**
+ * What publishers and receivers do with notifications is no change of the configuration. The others are posted because there is much to
+ * say, and change nothing.
+ */
 const notNoted = new Set([
   'notificaties_create',
   'notificaties_put',
+  'fetching_acknowledge',
   'notification_dry_run',
   'replay_dry_run',
   'configuration_plan',

@@ -5,6 +5,8 @@ import { readSettings } from '../../src/config/settings.js';
 import { attemptsOf, byKeys } from '../../src/deliveries/find-deliveries.js';
 import { byDelivery, exceeds, inWindows, rangeEnd } from '../../src/deliveries/search-statements.js';
 import * as explaining from '../../src/explaining/find-explained.js';
+import { endFetchedItems } from '../../src/ledger/end-fetched.js';
+import * as pulling from '../../src/pulling/find-fetched.js';
 import { preferIndexes, Postgres } from '../../src/infra/postgres/postgres.js';
 import { valuesOf, type Statement, type Values } from '../../src/infra/postgres/statement.js';
 import { claimItems, claims } from '../../src/ledger/claim-sending.service.js';
@@ -244,6 +246,7 @@ describe('with much in every state, the cost of a statement is that of its own w
       [retryOne(day), key],
       [findState(day), key],
       [endTurnItems(day), endedDeliveries.bind([delivery])],
+      [endFetchedItems(day), endedDeliveries.bind([delivery])],
       [findNextItems, awaitedTurns.bind([turn])],
       [
         passTurnItems(day),
@@ -261,11 +264,24 @@ describe('with much in every state, the cost of a statement is that of its own w
       );
   });
 
-  const whyStatements = (): [Statement, Values][] => [
+  const otherStatements = (): [Statement, Values][] => [
     [explaining.notification, { id: ids.queued }],
     [explaining.deliveries, { id: ids.queued, after: firstId, limit: 20 }],
     [explaining.deliveryOf, { id: ids.queued, subscription: ordered }],
     [explaining.turns, { ids: [ordered], object_key: ids.queued }],
+    [pulling.rangeEnd, { after: firstId, rows: 500 }],
+    [
+      pulling.page,
+      {
+        after: firstId,
+        end: ids.queued,
+        subscription,
+        seen: [],
+        limit: 20,
+        most_bytes: 1_000_000,
+      },
+    ],
+    [pulling.arrivals, { after: newestId, subscriptions: [subscription, ordered], limit: 100 }],
     [explaining.firstOfContent, { application: '', operation: 'deduplicate', key: 'none' }],
   ];
 
@@ -287,7 +303,7 @@ describe('with much in every state, the cost of a statement is that of its own w
       ['notifications that failed', inWindows('notification', { state: 'failed' }, {}, [window], 20)],
       ['one', byKeys([key])],
       ['attempts', attemptsOf([key], 20)],
-      ...whyStatements().map(([statement, values]): (typeof lists)[0] => [statement.name, [statement, values]]),
+      ...otherStatements().map(([statement, values]): (typeof lists)[0] => [statement.name, [statement, values]]),
       ...(['failed', 'expired', 'unknown', 'waiting', 'held'] as const).map((state): (typeof lists)[0] => [
         `${state} of a subscription`,
         byDelivery('delivery', { state, subscriptionId: randomUUID() }, {}, 20),
