@@ -69,7 +69,7 @@ async function send(
       body: read.configuration,
     });
   if (read.problems.length > 0) {
-    const more = read.configuration === undefined ? [] : await ask('plan').then(() => [], linesOf(read));
+    const more = read.configuration === undefined ? [] : await ask('plan').then(() => [], furtherLines(read));
     throw wrong(program, file, [...read.problems, ...more]);
   }
   let plan: Plan;
@@ -94,13 +94,24 @@ const linesOf =
     return lines(error.invalidParams.map((param) => ({ ...param, name: withoutWhole(param.name) })));
   };
 
+/** Likewise; what is wrong already is told also where no server can be asked. */
+const furtherLines =
+  (read: ConfigurationText) =>
+  (error: unknown): string[] => {
+    try {
+      return linesOf(read)(error);
+    } catch {
+      return [`There may be more: the server could not check it. ${(error as Error).message}`];
+    }
+  };
+
 /** The name that an answer has for the configuration as a whole. */
 const withoutWhole = (name: string): string => (name === 'nonFieldErrors' ? '' : name);
 
 /** Says what is wrong, each in a line. @returns what the command ends with */
 function wrong(program: Command, file: string, lines: readonly string[]): CommandFailure {
   for (const line of lines) note(program, line);
-  const count = lines.length === 1 ? 'one error' : `${lines.length} errors`;
+  const count = lines.length === 1 ? 'an error' : 'errors';
   return new CommandFailure(exits.failed, `${file} has ${count}; nothing was changed.`);
 }
 

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { isDeepStrictEqual } from 'node:util';
 import { ChannelChanges } from '../channels/channel-changes.js';
 import { ChannelEntity } from '../channels/channel.entity.js';
 import { canonicalName } from '../channels/filter-names.js';
@@ -65,9 +66,11 @@ export class ChannelsSection implements Section {
       bodyRetentionDays: bodyRetentionDays === undefined ? before.bodyRetentionDays : bodyRetentionDays,
     };
     know(planning, wanted.name, after.filters);
+    // Only what is to change: publishers can take away filters by a call.
     const known = planning.channels.get(wanted.name)!;
-    for (const param of unknownCharacteristics(after.deduplication?.fields ?? [], known))
-      planning.refuse(`${name}.${param.name}`, param.code, param.reason);
+    if (!isDeepStrictEqual([before.filters, before.deduplication], [after.filters, after.deduplication]))
+      for (const param of unknownCharacteristics(after.deduplication?.fields ?? [], known))
+        planning.refuse(`${name}.${param.name}`, param.code, param.reason);
     const shown = (fields: Fields) => ({ fields: { ...fields }, secrets: {} });
     const fields = fieldsThatDiffer(stored ? shown(before) : null, shown(after));
     if (stored && fields.length === 0) return undefined;

@@ -58,7 +58,7 @@ export const channelEntry = channelChangesInput
 const subscribedChannel = z.strictObject({
   channel: text(50).describe('Name of a channel.'),
   filters: z
-    .record(text(100), text(1000))
+    .record(z.string().max(1000).refine(isStorable, 'Contains U+0000 or half a surrogate pair.'), text(1000))
     .default({})
     .describe('Characteristic → the value it must have, or `*` for any. All of them must fit.'),
 });

@@ -69,7 +69,7 @@ export class SubscriptionPlan {
     const troublesBefore = planning.problems.length;
     const before = stored ? stored.entity : this.fieldsOfNew();
     const after = this.fieldsAfter(before);
-    this.checkFields(after);
+    this.checkFields(before, after);
     const secrets = this.readSecrets();
     const credentials = this.credentialsWanted(secrets);
     const keys = wantSigningKeys(planning, this.name, wanted.signingKeys, stored?.signingKeys ?? []);
@@ -142,25 +142,30 @@ export class SubscriptionPlan {
     };
   }
 
-  /** Only what the configuration says: what is there already is not refused for what was changed beside it. */
-  private checkFields({ ownerClientId, timeoutSeconds }: Fields): void {
+  /** Only what is to change: a start must not fail for what was accepted when other rules were in force. */
+  private checkFields(before: Fields, after: Fields): void {
     const { planning, name, wanted } = this;
-    if (wanted.ownerClientId !== undefined && !planning.clientIds.has(ownerClientId)) {
-      if (!planning.isUnreadable('applications'))
-        planning.refuse(`${name}.ownerClientId`, 'invalid', 'There is no application with this client id.');
-    }
-    if (wanted.timeoutSeconds && timeoutSeconds !== null)
+    const differs = (field: keyof Fields) =>
+      wanted[field] !== undefined && !isDeepStrictEqual(before[field], after[field]);
+    if (
+      differs('ownerClientId') &&
+      !planning.clientIds.has(after.ownerClientId) &&
+      !planning.isUnreadable('applications')
+    )
+      planning.refuse(`${name}.ownerClientId`, 'invalid', 'There is no application with this client id.');
+    const { timeoutSeconds } = after;
+    if (differs('timeoutSeconds') && timeoutSeconds !== null)
       planning.check(name, () => checkTimeout(timeoutSeconds, this.settings));
-    for (const [index, entry] of (wanted.channels ?? []).entries()) {
+    if (!differs('channels')) return;
+    for (const [index, entry] of after.channels.entries()) {
       const refusal = refusalOfNames(entry, (channel) => planning.channels.get(channel));
       if (refusal && !planning.isUnreadable('channels'))
         planning.refuse(`${name}.channels.${index}.${refusal.of}`, refusal.code, upperFirst(refusal.reason));
       const names = new Set<string>();
       for (const filter of Object.keys(entry.filters)) {
-        const canonical = canonicalName(filter);
-        if (names.has(canonical))
+        if (names.has(canonicalName(filter)))
           planning.refuse(`${name}.channels.${index}.filters.${filter}`, 'unique', 'Another name here means the same.');
-        names.add(canonical);
+        names.add(canonicalName(filter));
       }
     }
   }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { readCredentialChanges, type CredentialChanges } from '../credentials/credentials-io.js';
 import type { CredentialParts } from '../credentials/credentials.js';
 import type { TlsIdentity } from '../outbound/outbound.service.js';
@@ -58,9 +59,15 @@ export function wantCredentials(
       );
   }
   for (const part of incomplete) delete whole[part];
+  // A certificate that has ended since does not keep a process from starting.
+  for (const part of ['authorization', 'tls', 'headers'] as const)
+    if (parts && isDeepStrictEqual(asStored(whole[part]), asStored(parts[part]))) delete whole[part];
   const changes = planning.check(name, () => readCredentialChanges(whole, nowMs));
   if (incomplete.size > 0) return undefined;
   if (changes && authorization?.kind === 'verbatim' && authorization.auth !== undefined)
     changes.auth = authorization.auth;
   return changes;
 }
+
+/** As JSON has it. A part of another form, such as one without any header, is another, and is read anew. */
+const asStored = (part: unknown): unknown => (part === undefined ? undefined : JSON.parse(JSON.stringify(part)));

@@ -13,6 +13,7 @@ import { SubscriptionsService } from '../../src/subscriptions/subscriptions.serv
 import { AdminApi } from '../support/admin-api.js';
 import { runConfigurationCommand, type Ran } from '../support/run-configuration-command.js';
 import { secretWatch } from '../support/secret-watch.js';
+import { signToken } from '../support/tokens.js';
 
 const inProject = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 
@@ -278,7 +279,7 @@ describe('a configuration file', () => {
         '21:28 retryPolicy.maxRetries',
       ].toSorted(),
     );
-    expect(errors).toContain('errors; nothing was changed.');
+    expect(errors).toContain('has errors; nothing was changed.');
     const { json } = await admin.get('/admin/v1/applications');
     expect(json.applications).not.toContainEqual(expect.objectContaining({ clientId: 'good' }));
   });
@@ -327,6 +328,29 @@ describe('a configuration file', () => {
       'subscription.deleted',
       'subscription.created',
     ]);
+  });
+
+  it('does not prune the application that asks for it', async () => {
+    const caller = { clientId: `operator-${randomUUID()}`, secret: `secret-${randomUUID()}` };
+    await admin.post('/admin/v1/applications', { ...caller, label: 'Operator', isSuperuser: true });
+    const url = `${admin.api.origin}/admin/v1/configuration/apply?prune=true`;
+    const { status, json } = await admin.api.post(url, { applications: [] }, { token: signToken(caller) });
+    expect([status, json.invalidParams]).toEqual([400, [expect.objectContaining({ name: 'applications' })]]);
+  });
+
+  it('is not refused for what was accepted before, and is not to change', async () => {
+    const owner = { clientId: `owner-${randomUUID()}`, secret: `secret-${randomUUID()}` };
+    secretWatch.know(owner.secret);
+    await apply(jsonFile({ applications: [owner] }));
+    const { id, entry } = await subscription({ ownerClientId: owner.clientId });
+    const { json } = await admin.get('/admin/v1/applications');
+    const { id: ownerId } = (json.applications as { id: string; clientId: string }[]).find(
+      ({ clientId }) => clientId === owner.clientId,
+    )!;
+    await admin.delete(`/admin/v1/applications/${ownerId}`);
+    expect((await plan(jsonFile({ subscriptions: [entry] }))).changes).toEqual([]);
+    const { errors } = await heraut('plan', '-f', jsonFile({ subscriptions: [{ id, ownerClientId: 'another' }] }));
+    expect(errors).toContain('subscriptions.0.ownerClientId: There is no application with this client id.');
   });
 
   it('replaces signing keys: the old one signs for a day more', async () => {
