@@ -86,6 +86,18 @@ export const arrows = {
   ],
   deliveries: ['delivery', 'auth', 'audit', 'ledger', 'openapi', 'infra'],
   'audit-entries': ['auth', 'openapi', 'infra'],
+  alerts: [
+    'endpoints',
+    'subscriptions',
+    'auth',
+    'audit',
+    'ledger',
+    'signing',
+    'outbound',
+    'openapi',
+    'infra',
+    'config',
+  ],
   dispatching: [
     'operational-events',
     'endpoints',
@@ -100,7 +112,7 @@ export const arrows = {
     'infra',
     'config',
   ],
-  health: ['idempotency', 'queue', 'liveness', 'openapi', 'infra', 'config'],
+  health: ['alerts', 'idempotency', 'queue', 'liveness', 'openapi', 'infra', 'config'],
 };
 
 /** The files that wire the capabilities together. */

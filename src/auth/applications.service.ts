@@ -17,7 +17,7 @@ import { ApplicationEntity } from './application.entity.js';
 /** An application as it may be shown: without its secret. */
 export type ShownApplication = Pick<
   ApplicationEntity,
-  'id' | 'clientId' | 'label' | 'scopes' | 'isSuperuser' | 'createdAt'
+  'id' | 'clientId' | 'label' | 'scopes' | 'isSuperuser' | 'alertEmail' | 'createdAt'
 >;
 
 export interface NewApplication {
@@ -25,6 +25,7 @@ export interface NewApplication {
   clientId: string;
   scopes: string[];
   isSuperuser: boolean;
+  alertEmail?: string | null;
   /** None: one is made. */
   secret?: string;
 }
@@ -33,6 +34,7 @@ export interface ApplicationChanges {
   label?: string;
   scopes?: string[];
   isSuperuser?: boolean;
+  alertEmail?: string | null;
   secret?: string;
 }
 
@@ -41,12 +43,21 @@ export type Created =
   /** It was created before, by the same request. Its secret is not shown again. */
   | { kind: 'replayed'; application: ShownApplication };
 
-const shown = ({ id, clientId, label, scopes, isSuperuser, createdAt }: ApplicationEntity): ShownApplication => ({
+const shown = ({
   id,
   clientId,
   label,
   scopes,
   isSuperuser,
+  alertEmail,
+  createdAt,
+}: ApplicationEntity): ShownApplication => ({
+  id,
+  clientId,
+  label,
+  scopes,
+  isSuperuser,
+  alertEmail,
   createdAt,
 });
 
@@ -132,7 +143,12 @@ export class ApplicationsService {
   async remove(id: string): Promise<void> {
     await this.catalogue.change(async (manager, version) => {
       const application = await findOrFail(manager, id);
-      await manager.update(ApplicationEntity, application.id, { deletedAt: new Date(), secret: '', version });
+      await manager.update(ApplicationEntity, application.id, {
+        deletedAt: new Date(),
+        secret: '',
+        alertEmail: null,
+        version,
+      });
       await this.note(manager, 'application.deleted', application, null);
     });
   }
@@ -143,7 +159,7 @@ export class ApplicationsService {
     const stored = this.cipher.encrypt(secret, secretPlace(id));
     try {
       return await this.catalogue.change(async (manager, version) => {
-        const values = { ...input, id, secret: stored, version, createdAt: new Date() };
+        const values = { alertEmail: null, ...input, id, secret: stored, version, createdAt: new Date() };
         const application = manager.create(ApplicationEntity, values);
         if (request) await reserveKey(manager, request, application.id);
         await manager.insert(ApplicationEntity, application);
@@ -191,9 +207,10 @@ async function findOrFail(manager: EntityManager, id: string): Promise<Applicati
   return application;
 }
 
-const audited = ({ clientId, label, scopes, isSuperuser }: ApplicationEntity) => ({
+const audited = ({ clientId, label, scopes, isSuperuser, alertEmail }: ApplicationEntity) => ({
   clientId,
   label,
   scopes,
   isSuperuser,
+  alertEmail,
 });

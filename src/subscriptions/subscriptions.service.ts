@@ -26,11 +26,13 @@ import { authPlace, type Subscription } from './subscription.js';
 /** What a subscriber says of it. */
 export type SubscriptionInput = Pick<Subscription, 'callbackUrl' | 'auth' | 'channels' | 'deliveryGuarantee'> & {
   credentials?: CredentialChanges | undefined;
+  /** Undefined: as it was. */
+  alertEmail?: string | null | undefined;
 };
 /** What an operator may set. */
 export type SubscriptionSettings = Pick<
   Subscription,
-  'deliveryGuarantee' | 'timeoutSeconds' | 'maxConcurrency' | 'ratePerSecond' | 'ordering'
+  'deliveryGuarantee' | 'timeoutSeconds' | 'maxConcurrency' | 'ratePerSecond' | 'ordering' | 'alertEmail'
 >;
 
 /** Reads from memory, after loading the changes of other processes: a subscription that was answered with 201 is found. */
@@ -215,7 +217,7 @@ export class SubscriptionsService {
    * @throws {NotFoundProblem}
    */
   async remove(id: string): Promise<void> {
-    const withoutSecrets = { deletedAt: new Date(), auth: '', credentials: null };
+    const withoutSecrets = { deletedAt: new Date(), auth: '', credentials: null, alertEmail: null };
     const before = await this.change('deleted', id, always, withoutSecrets, async (manager, version) => {
       await noteEnding(manager, id, 'cancelled', version);
       await eraseSigningKeysOf(manager, id);
