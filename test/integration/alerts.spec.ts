@@ -4,22 +4,26 @@ import { Webhook } from 'standardwebhooks';
 import { v7 as uuidv7 } from 'uuid';
 import { AlertChannels } from '../../src/alerts/alert-channels.js';
 import { NoteSender } from '../../src/alerts/note-sender.service.js';
+import { AlertRulesStore } from '../../src/alerts/alert-rules.service.js';
 import { AlertRounds } from '../../src/alerts/rounds.service.js';
+import { makeMonthsAhead } from '../../src/audit/months-kept.js';
+import type { ApplicationDirectory } from '../../src/auth/application-directory.service.js';
 import { Config } from '../../src/config/config.module.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
+import type { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import { AdminApi } from '../support/admin-api.js';
 import { eventually } from '../support/eventually.js';
 import { insertDeliveries, insertNotifications } from '../support/insert-deliveries.js';
+import { TestLedger } from '../support/ledger.js';
 import { Mailbox } from '../support/mailbox.js';
 import { answer, Receiver } from '../support/receiver.js';
-import { secretWatch } from '../support/secret-watch.js';
+import { embedded } from '../support/stacks.js';
 
 const operator = 'ops@example.org';
 const second = 'second@example.org';
 const secret = `whsec_${Buffer.from(randomUUID()).toString('base64')}`;
 const password = `p-${randomUUID()}`;
-secretWatch.know(secret, secret.slice('whsec_'.length), password);
 const running = new AbortController().signal;
 
 interface Shown {
@@ -389,6 +393,40 @@ describe('alerts', () => {
     for (const wrong of ['owner', 'a@b.nl\r\nBcc: c@d.nl', 5, ['a@b.nl']])
       expect((await change(wrong)).json.invalidParams).toMatchObject([{ name: 'alertEmail', code: 'invalid' }]);
     expect([(await change(null)).status, await stored()]).toEqual([200, null]);
+  });
+});
+
+describe('alerts on the embedded database', () => {
+  it('are opened, told of and ended as on any other', async () => {
+    const [prepared, mailbox] = await Promise.all([embedded.prepare(), Mailbox.start()]);
+    const test = await TestLedger.open({
+      ...prepared.settings,
+      EMAIL_HOST: '127.0.0.1',
+      EMAIL_PORT: String(mailbox.port),
+      EMAIL_USE_TLS: 'false',
+      DEFAULT_FROM_EMAIL: 'heraut@example.org',
+      ALERT_MAIL_TO: operator,
+    });
+    const [delivery] = await test.accept();
+    const found = { id: delivery!.subscriptionId, ownerClientId: 'portal', callbackUrl: 'https://receiver.example/' };
+    const subscriptions = { find: () => found, list: () => [found] } as unknown as SubscriptionDirectory;
+    const applications = { find: () => undefined } as unknown as ApplicationDirectory;
+    const rules = new AlertRulesStore(test.postgres);
+    const channels = new AlertChannels(test.config.settings);
+    const rounds = new AlertRounds(test.postgres, test.config, rules, channels, subscriptions, applications);
+    await makeMonthsAhead(test.postgres);
+    await rules.replace({ groupSeconds: 0, ledgerDisk: { maxBytes: 1_000_000 } });
+    for (const state of ['failed', 'delivered', 'delivered']) {
+      await test.sql(`UPDATE delivery SET state = '${state}', ended_at = now()`);
+      expect([await rounds.run(0), await rounds.run(60_000)]).toEqual([true, false]);
+      await new NoteSender(test.postgres, channels).sendDue(running);
+    }
+    expect(mailbox.mailTo(operator).map(({ subject }) => subject)).toEqual([
+      '[Heraut] New: Dead letters, The database is large',
+      '[Heraut] Over: Dead letters',
+    ]);
+    await test.close();
+    await Promise.all([prepared.release(), mailbox.stop()]);
   });
 });
 
