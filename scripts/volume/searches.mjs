@@ -41,7 +41,8 @@ export async function measureSearches({ deliveries }, rows, { database, measurem
   for (const query of queriesFor(rows, deliveries.days, ids)) {
     /** @type {number[]} */
     const ms = [];
-    let answer = { deliveries: [], notifications: [], searchedTo: null };
+    /** @type {{ deliveries?: unknown[], notifications?: unknown[], searchedTo: string | null }} */
+    let answer = { searchedTo: null };
     for (let call = 1; call <= times; call++) {
       const from = performance.now();
       const response = await fetch(`${url}/admin/v1/${query}`, { headers: { authorization: `Bearer ${token}` } });
@@ -49,7 +50,7 @@ export async function measureSearches({ deliveries }, rows, { database, measurem
       ms.push(performance.now() - from);
       if (!response.ok) throw new Error(`${query}: ${response.status} ${JSON.stringify(answer)}`);
     }
-    const found = (answer.deliveries ?? answer.notifications).length;
+    const found = (answer.deliveries ?? answer.notifications ?? []).length;
     const inOrder = ms.toSorted((one, other) => one - other);
     const [medianMs, slowest] = [inOrder[Math.floor(times / 2)] ?? 0, inOrder.at(-1) ?? 0];
     searches.push({ query, ms: slowest, medianMs, found, isBounded: answer.searchedTo !== null });
