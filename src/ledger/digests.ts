@@ -14,16 +14,18 @@ export const lockDigests = statement('lock-digests', `SELECT pg_advisory_xact_lo
 const shareDigests = statement('share-digests', `SELECT pg_advisory_xact_lock_shared(${lock})`);
 
 const outdate = statement(
-  'outdate-digest',
+  'outdate-digests',
   `UPDATE digest SET bits = NULL, is_stale = true
-   WHERE to_id >= $id AND from_id = (SELECT from_id FROM digest WHERE from_id <= $id ORDER BY from_id DESC LIMIT 1)`,
+   WHERE NOT is_stale AND from_id IN (
+     SELECT (SELECT from_id FROM digest WHERE from_id <= id ORDER BY from_id DESC LIMIT 1) FROM unnest($ids::uuid[]) AS n (id)
+   )`,
 );
 
 /**
- * The notification gets other content, or a delivery for one more subscription, in this transaction: a search finds it by that as soon as
- * it is committed.
+ * These notifications get other content, or a delivery for one more subscription, in this transaction: a search finds them by that as
+ * soon as it is committed.
  */
-export async function outdateDigest(query: Query, notificationId: string): Promise<void> {
+export async function outdateDigests(query: Query, notificationIds: readonly string[]): Promise<void> {
   await query(shareDigests);
-  await query(outdate, { id: notificationId });
+  await query(outdate, { ids: notificationIds });
 }

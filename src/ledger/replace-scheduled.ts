@@ -1,6 +1,6 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
-import { outdateDigest } from './digests.js';
+import { outdateDigests } from './digests.js';
 import type { InOrder } from './line-up.js';
 import type { OnceKey } from './once-key.js';
 import { dayOfId } from './partitions.js';
@@ -94,7 +94,7 @@ export function replaceScheduled(postgres: Postgres, version: number, replacemen
     // COMMIT after a statement that failed only rolls back.
     const locked = await onDay(query(lockScheduled(day), { id }), []);
     if (locked.length === 0) return { kind: 'sent' };
-    await outdateDigest(query, id);
+    await outdateDigests(query, [id]);
     await query(deleteDeliveries(day), { id });
     await query(replace(day), {
       ...key,

@@ -10,7 +10,7 @@ import { LedgerSearch, type SearchBounds } from '../../src/deliveries/search.ser
 import { mostNotifications, writeDigests } from '../../src/digests/write-digests.js';
 import { valuesOf } from '../../src/infra/postgres/statement.js';
 import type { DeliveryKey, DeliveryState } from '../../src/ledger/delivery.js';
-import { outdateDigest } from '../../src/ledger/digests.js';
+import { outdateDigests } from '../../src/ledger/digests.js';
 import { lowestIdAt, timeOfId } from '../../src/ledger/partitions.js';
 import { NotificationReader } from '../../src/notifications/notification-reader.service.js';
 import { classified } from '../support/classified-errors.js';
@@ -278,7 +278,7 @@ describe('finding notifications and deliveries', () => {
   it('finds a notification by its new content as soon as it is replaced, and writes its digest anew', async () => {
     const { id, body } = all[1500]!;
     const changed = { ...body, hoofdObject: 'https://example.org/replaced' };
-    await test.postgres.transaction((query) => outdateDigest(query, id));
+    await test.postgres.transaction((query) => outdateDigests(query, [id]));
     await test.sql('UPDATE notification SET body = $2 WHERE id = $1', [id, JSON.stringify(changed)]);
     const criteria = { mainObject: changed.hoofdObject };
     expect(await found('notification', criteria, 10)).toEqual([id]);
