@@ -5,6 +5,9 @@ import { CreateSigningKeys1763625600003 } from './1763625600003-create-signing-k
 import { ProtectSecrets1763625600004 } from './1763625600004-protect-secrets.js';
 import { CreateAuditLog1763625600005 } from './1763625600005-create-audit-log.js';
 import { CreateReplays1763625600007 } from './1763625600007-create-replays.js';
+import { CreateLiveEvents1763625600011 } from './1763625600011-create-live-events.js';
+import { FindNotifications1763625600006 } from './1763625600006-find-notifications.js';
+import { CreateRetention1763625600012 } from './1763625600012-create-retention.js';
 
 /** In the order they run. Plain SQL; a released one is never edited. */
 export const migrations = [
@@ -15,4 +18,7 @@ export const migrations = [
   ProtectSecrets1763625600004,
   CreateAuditLog1763625600005,
   CreateReplays1763625600007,
+  CreateLiveEvents1763625600011,
+  FindNotifications1763625600006,
+  CreateRetention1763625600012,
 ];

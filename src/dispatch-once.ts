@@ -20,6 +20,7 @@ import { PostgresModule } from './infra/postgres/postgres.module.js';
 import { Postgres } from './infra/postgres/postgres.js';
 import { RedisModule } from './infra/redis/redis.module.js';
 import { DeliveryQueue, lanes } from './queue/delivery-queue.js';
+import { LiveEventsModule } from './live-events/live-events.module.js';
 import { LivenessModule } from './liveness/liveness.module.js';
 import { OperationalEventsModule } from './operational-events/operational-events.module.js';
 import { OutboundModule } from './outbound/outbound.module.js';
@@ -43,6 +44,7 @@ class DispatchOnceModule {
         SecretsModule.with(cipher),
         LivenessModule,
         OperationalEventsModule,
+        LiveEventsModule,
         OutboundModule,
         CredentialsModule,
         RedisModule,

@@ -1,6 +1,6 @@
 import type { DeliveryState } from '../ledger/delivery.js';
 
-/** What the last attempt of a delivery failed of, coarsely. */
+/** Why a delivery has not arrived, as far as its last attempt tells; a closed list. */
 export const errorClasses = [
   'timeout',
   'connection',
@@ -15,39 +15,57 @@ export const errorClasses = [
 ] as const;
 export type ErrorClass = (typeof errorClasses)[number];
 
-/** The first that fits counts. Of regular expressions, what JavaScript and Postgres read alike. */
-const errorPatterns: readonly (readonly [ErrorClass, string])[] = [
-  ['refused-address', '^(ADDRESS|URL)_REFUSED'],
-  ['tls', 'CERT|TLS|SSL|certificate'],
-  ['timeout', 'TIMEOUT|ETIMEDOUT|timed out'],
-  ['credentials', '[Tt]oken endpoint|[Cc]redentials|secret'],
-  ['connection', '^(E[A-Z]+|UND_ERR_SOCKET|EGRESS_PROXY|UNREACHABLE_BY_PROXY)'],
+/** How an error begins that is no answer of the receiver; Postgres reads these patterns as JavaScript does. The first one that fits. */
+const beginnings: readonly (readonly [ErrorClass, string])[] = [
+  ['timeout', '(?:no answer within|ETIMEDOUT|UND_ERR_(?:CONNECT|HEADERS|BODY)_TIMEOUT)'],
+  ['refused-address', '(?:ADDRESS_REFUSED|URL_REFUSED|the callback URL is not valid)'],
+  [
+    'credentials',
+    '(?:the token endpoint|the client certificate|it cannot be signed|its credentials cannot be read|\\S+ is encrypted with the key)',
+  ],
+  [
+    'tls',
+    '(?:CERT_|CRL_|ERR_TLS_|ERR_SSL_|ERR_OSSL_|EPROTO|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE)',
+  ],
+  [
+    'connection',
+    '(?:ECONN|EHOST|ENET|EPIPE|EADDR|ENOTFOUND|EAI_|UND_ERR_SOCKET|EGRESS_PROXY|UNREACHABLE_BY_PROXY|no |the connection was closed)',
+  ],
 ];
+const patterns = beginnings.map(([name, pattern]) => [name, new RegExp(`^${pattern}`)] as const);
 
-const statusClasses: readonly (readonly [ErrorClass, low: number, high: number])[] = [
-  ['status-4xx', 400, 499],
-  ['status-5xx', 500, 599],
-];
-
-export interface Failure {
-  state: DeliveryState;
+/** @returns null: it has arrived, or nothing has failed yet */
+export function errorClassOf({
+  lastStatus,
+  lastError,
+  state,
+}: {
   lastStatus: number | null;
   lastError: string | null;
-}
-
-/** @returns undefined where nothing failed */
-export function errorClassOf({ state, lastStatus, lastError }: Failure): ErrorClass | undefined {
+  state: DeliveryState;
+}): ErrorClass | null {
+  if (state === 'delivered') return null;
   if (state === 'expired') return 'expired';
-  if (lastError === null) return undefined;
-  if (lastStatus !== null)
-    return statusClasses.find(([, low, high]) => lastStatus >= low && lastStatus <= high)?.[0] ?? 'status-other';
-  return errorPatterns.find(([, pattern]) => new RegExp(pattern).test(lastError))?.[0] ?? 'other';
+  // An error that is no answer is newer than the status: none came then, or no call was made.
+  if (lastStatus !== null && (lastError === null || lastError.startsWith('HTTP '))) {
+    if (lastStatus < 200 || lastStatus >= 600) return 'status-other';
+    return ([null, 'status-other', 'status-4xx', 'status-5xx'] as const)[Math.floor(lastStatus / 100) - 2]!;
+  }
+  if (lastError === null) return null;
+  return patterns.find(([, pattern]) => pattern.test(lastError))?.[0] ?? 'other';
 }
 
-const classInSql = `CASE WHEN state = 'expired' THEN 'expired' WHEN last_error IS NULL THEN NULL
-  ${statusClasses.map(([name, low, high]) => `WHEN last_status BETWEEN ${low} AND ${high} THEN '${name}'`).join(' ')}
-  WHEN last_status IS NOT NULL THEN 'status-other'
-  ${errorPatterns.map(([name, pattern]) => `WHEN last_error ~ '${pattern}' THEN '${name}'`).join(' ')} ELSE 'other' END`;
+/** The same over the columns of `delivery`; null as there. */
+const inSql = `CASE
+  WHEN state = 'delivered' THEN NULL
+  WHEN state = 'expired' THEN 'expired'
+  WHEN last_status IS NOT NULL AND (last_error IS NULL OR starts_with(last_error, 'HTTP ')) THEN
+    CASE WHEN last_status BETWEEN 200 AND 299 THEN NULL WHEN last_status BETWEEN 400 AND 499 THEN 'status-4xx'
+      WHEN last_status BETWEEN 500 AND 599 THEN 'status-5xx' ELSE 'status-other' END
+  WHEN last_error IS NULL THEN NULL
+  ${beginnings.map(([name, pattern]) => `WHEN last_error ~ '^${pattern}' THEN '${name}'`).join('\n  ')}
+  ELSE 'other'
+END`;
 
-/** The same as a condition of SQL, over the columns `state`, `last_status` and `last_error` of `delivery`. */
-export const errorClassCondition = (errorClass: ErrorClass): string => `(${classInSql}) = '${errorClass}'`;
+/** SQL: whether a row of `delivery` has that error class. */
+export const errorClassCondition = (errorClass: ErrorClass): string => `(${inSql}) = '${errorClass}'`;

@@ -6,10 +6,12 @@ import { QueueModule } from '../queue/queue.module.js';
 import { QueuePosition } from '../queue/queue-position.service.js';
 import { DispatchLoop } from './dispatch-loop.service.js';
 import { ReplaysModule } from '../replays/replays.module.js';
+import { RetentionWorkModule } from '../retention/retention-work.module.js';
 import { RetryPolicyModule } from '../retry-policy/retry-policy.module.js';
 import { RefusedCallbacks } from '../subscriptions/refused-callbacks.service.js';
 import { SubscriptionsModule } from '../subscriptions/subscriptions.module.js';
 import { Dispatcher } from './dispatcher.service.js';
+import { Measurements } from './measurements.service.js';
 import { Releaser } from './releaser.service.js';
 import { Upkeep } from './upkeep.service.js';
 
@@ -22,6 +24,7 @@ import { Upkeep } from './upkeep.service.js';
     EndpointsModule,
     RetryPolicyModule,
     ReplaysModule,
+    RetentionWorkModule,
   ],
 })
 export class DispatchingModule {
@@ -29,7 +32,13 @@ export class DispatchingModule {
   static with(looping: boolean): DynamicModule {
     return {
       module: DispatchingModule,
-      providers: [QueuePosition, Dispatcher, Releaser, Upkeep, ...(looping ? [DispatchLoop, RefusedCallbacks] : [])],
+      providers: [
+        QueuePosition,
+        Dispatcher,
+        Releaser,
+        Upkeep,
+        ...(looping ? [Measurements, DispatchLoop, RefusedCallbacks] : []),
+      ],
       exports: [Dispatcher, Releaser, Upkeep],
     };
   }

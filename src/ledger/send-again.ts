@@ -1,6 +1,7 @@
 import type { Query } from '../infra/postgres/postgres.js';
 import { rowsOf } from '../infra/postgres/statement.js';
 import { sameDelivery, type DeliveryKey, type DeliveryState, type HeldReason } from './delivery.js';
+import { outdateDigests } from './digests.js';
 import { lookSoon } from './held-subscriptions.js';
 import { liningUp, nextPlace } from './line-up.js';
 import { perDay } from './per-day.js';
@@ -101,6 +102,8 @@ export async function sendAgain(
   { states, replay }: { states: readonly DeliveryState[]; replay: string },
 ): Promise<number> {
   if (items.length === 0) return 0;
+  const withNewOnes = items.filter(({ isNew }) => isNew).map(({ notificationId }) => notificationId);
+  if (withNewOnes.length > 0) await outdateDigests(query, withNewOnes);
   const rows = sentAgain.bind(items.map((item, index) => ({ ...item, nr: index + 1 })));
   const [row] = await query<{ sent: number }>(sendAgainItems(day), { ...rows, states, replay });
   return row!.sent;
