@@ -7,24 +7,25 @@ import { openAlerts } from './alerts.metrics.js';
 import { NoteSender } from './note-sender.service.js';
 import { AlertRounds } from './rounds.service.js';
 
-const everyMs = 15_000;
+const evaluateEveryMs = 15_000;
+/** Rounds of all processes together are so far apart; a little less than the rhythm of each. */
+const pauseMs = evaluateEveryMs - 1000;
+const sendEveryMs = 5000;
 /** A start has other things to do. */
 const firstAfterMs = 3000;
-/** Rounds of all processes together are so far apart; a little less than the rhythm of each. */
-const pauseMs = everyMs - 1000;
 /** A call that hangs is left to its lease. */
 const longestStopMs = 3000;
 
 /**
  * Evaluates the rules and sends notes, in every process, whatever its roles: if only dispatchers did, nobody would be told that there
- * is none. One process at a time has a round, and one has each note.
+ * is none. One process at a time has a round, and one has each note. A server that hangs delays notes, and no round.
  */
 @Injectable()
 export class AlertLoop implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger = new Logger('Alerts');
   private readonly stopping = new AbortController();
-  private timer: NodeJS.Timeout | undefined;
-  private running: Promise<void> = Promise.resolve();
+  private readonly timers = new Set<NodeJS.Timeout>();
+  private readonly running = new Set<Promise<void>>();
 
   constructor(
     private readonly postgres: Postgres,
@@ -33,40 +34,45 @@ export class AlertLoop implements OnApplicationBootstrap, OnModuleDestroy {
   ) {}
 
   onApplicationBootstrap(): void {
-    this.schedule(firstAfterMs);
+    this.repeat(evaluateEveryMs, async () => {
+      await this.rounds.run(pauseMs);
+      await this.measure();
+    });
+    this.repeat(sendEveryMs, async () => {
+      await this.sender.sendDue(this.stopping.signal);
+    });
   }
 
   async onModuleDestroy(): Promise<void> {
     this.stopping.abort();
-    clearTimeout(this.timer);
-    await Promise.race([this.running, pause(longestStopMs, undefined, { ref: false })]);
+    for (const timer of this.timers) clearTimeout(timer);
+    await Promise.race([Promise.all(this.running), pause(longestStopMs, undefined, { ref: false })]);
   }
 
-  private schedule(delayMs: number): void {
-    this.timer = setTimeout(() => {
-      this.running = this.once().finally(() => {
-        if (!this.stopping.signal.aborted) this.schedule(everyMs);
+  private repeat(everyMs: number, work: () => Promise<void>, delayMs = firstAfterMs): void {
+    const timer = setTimeout(() => {
+      this.timers.delete(timer);
+      const run = this.attempt(work).finally(() => {
+        this.running.delete(run);
+        if (!this.stopping.signal.aborted) this.repeat(everyMs, work, everyMs);
       });
+      this.running.add(run);
     }, delayMs).unref();
+    this.timers.add(timer);
   }
 
-  private async once(): Promise<void> {
-    for (const work of [this.evaluate, this.send, this.measure]) {
-      if (this.stopping.signal.aborted) return;
-      try {
-        await work();
-      } catch (error) {
-        // The next round begins from what is in the ledger.
-        if (!this.stopping.signal.aborted) this.logger.warn({ event: 'alerts.round-failed', error });
-      }
+  private async attempt(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      // The next round begins from what is in the ledger.
+      if (!this.stopping.signal.aborted) this.logger.warn({ event: 'alerts.round-failed', error });
     }
   }
 
-  private readonly evaluate = () => this.rounds.run(pauseMs);
-  private readonly send = () => this.sender.sendDue(this.stopping.signal);
-  private readonly measure = async () => {
+  private async measure(): Promise<void> {
     const rows = await this.postgres.query<{ rule: string; count: number }>(countItems);
     const counts = new Map(rows.map(({ rule, count }) => [rule, count]));
     for (const rule of ruleNames) openAlerts.set({ rule }, counts.get(rule) ?? 0);
-  };
+  }
 }

@@ -90,4 +90,4 @@ export function describeNews({ rule, details }: Pick<News, 'rule' | 'details'>, 
   return (describe as (details: News['details']) => Description)(details);
 }
 
-const gigabytes = (bytes: number): string => `${(bytes / 1_000_000_000).toFixed(1)} GB`;
+const gigabytes = (bytes: number): string => `${(bytes / 1_000_000_000).toFixed(bytes < 1_000_000_000 ? 3 : 1)} GB`;

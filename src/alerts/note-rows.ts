@@ -83,10 +83,10 @@ export const endFailed = statement(
    WHERE id = $id AND attempts = $attempts AND sent_at IS NULL`,
 );
 
-/** Those that no process can send, since the settings of its channel are gone. */
+/** Those that were never tried, or not any more: the settings of their channel are gone, or it fails all the time. */
 export const giveUpOld = statement(
   'alert-notes-give-up',
-  `UPDATE alert_note SET next_at = NULL, given_up_at = now(), last_error = coalesce(last_error, 'no process sends by this channel')
+  `UPDATE alert_note SET next_at = NULL, given_up_at = now(), last_error = coalesce(last_error, 'it was not tried')
    WHERE id IN (
      SELECT id FROM alert_note WHERE next_at <= now() AND created_at < now() - ($after_ms + 2 * $lease_ms) * interval '1 ms'
      ORDER BY next_at LIMIT 1000

@@ -22,20 +22,22 @@ export class NoteSender {
   ) {}
 
   /**
-   * Sends until nothing is due. A note that was sent and not written as sent, because this process died in between, is sent once more.
+   * Sends until nothing is due. A channel that fails is left alone until the next call: a server that hangs would keep each note waiting,
+   * and those of the other channel behind them. A note that was sent and not written as sent, because this process died in between, is sent once more.
    * @returns how many were sent
    */
   async sendDue(stopping: AbortSignal): Promise<number> {
-    if (this.channels.names.length === 0) return 0;
+    let working = this.channels.names;
     let sent = 0;
-    while (!stopping.aborted) {
-      const note = await claimDue(this.postgres, this.channels.names);
+    while (working.length > 0 && !stopping.aborted) {
+      const note = await claimDue(this.postgres, working);
       if (!note) break;
       const result = await this.channels.send(note, stopping);
       // Our own stop ended it: its lease ends, and another process sends it.
       if (!result.isSent && stopping.aborted) break;
       await this.end(note, result);
       if (result.isSent) sent++;
+      else if (!result.isRefused) working = working.filter((channel) => channel !== note.channel);
     }
     return sent;
   }

@@ -3,7 +3,10 @@ import { randomUUID } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { v7 as uuidv7 } from 'uuid';
 import { AlertChannels } from '../../src/alerts/alert-channels.js';
+import { insertNotes } from '../../src/alerts/note-rows.js';
+import type { NoteChannel, NoteContent, NoteToSend, SendResult } from '../../src/alerts/note.js';
 import { NoteSender } from '../../src/alerts/note-sender.service.js';
+import { AlertLoop } from '../../src/alerts/alert-loop.service.js';
 import { AlertRulesStore } from '../../src/alerts/alert-rules.service.js';
 import { AlertRounds } from '../../src/alerts/rounds.service.js';
 import { makeMonthsAhead } from '../../src/audit/months-kept.js';
@@ -61,6 +64,8 @@ describe('alerts', () => {
       // The alerts' own webhook is on this machine, where callbacks may not lead.
       CALLBACK_NETWORKS: 'public',
     });
+    // Rounds are made, and notes sent, when a test says so.
+    await admin.api.app.get(AlertLoop).onModuleDestroy();
     rounds = admin.api.app.get(AlertRounds);
     sender = admin.api.app.get(NoteSender);
     postgres = admin.api.app.get(Postgres);
@@ -73,7 +78,7 @@ describe('alerts', () => {
   });
 
   beforeEach(async () => {
-    // What the test before left behind, and what the loop of the process still sends of it.
+    // What the test before left behind.
     await admin.put('/admin/v1/alert-rules', { groupSeconds: 0 });
     await sql('DELETE FROM delivery');
     await sql('DELETE FROM endpoint');
@@ -83,12 +88,6 @@ describe('alerts', () => {
     );
     await admin.get('/admin/v1/subscriptions');
     mailbox.refused.clear();
-    await round();
-    await eventually(async () => {
-      await sql('UPDATE alert_note SET next_at = now() WHERE next_at IS NOT NULL');
-      await sender.sendDue(running);
-      return (await sql('SELECT FROM alert_note WHERE next_at IS NOT NULL')).length === 0;
-    });
     await sql('DELETE FROM alert');
     await sql('DELETE FROM alert_note');
     mailbox.received.length = 0;
@@ -97,15 +96,9 @@ describe('alerts', () => {
 
   const sql = <R>(text: string, values: unknown[] = []): Promise<R[]> => postgres.dataSource.query(text, values);
 
-  /** One round; the loop of the process may just have one. */
-  const round = async () => {
-    while (!(await rounds.run(0)));
-  };
   const roundAndSend = async () => {
-    await round();
+    expect(await rounds.run(0)).toBe(true);
     await sender.sendDue(running);
-    // The loop may send some of them.
-    await eventually(async () => (await sql('SELECT FROM alert_note WHERE next_at <= now()')).length === 0);
   };
 
   /** Its receiver is never called. */
@@ -262,9 +255,10 @@ describe('alerts', () => {
       await Promise.all(Array.from({ length: 3 }, () => subscription({ alertEmail: `${randomUUID()}@a.org` }))),
     );
     const others = Array.from({ length: 3 }, () => new NoteSender(postgres, new AlertChannels(configured(admin))));
-    await Promise.all([round(), round(), round()]);
+    const had = await Promise.all([rounds.run(0), rounds.run(60_000), rounds.run(60_000)]);
+    expect(had.filter(Boolean)).toHaveLength(1);
     await Promise.all([sender, ...others].map((each) => each.sendDue(running)));
-    await eventually(async () => (await sql('SELECT FROM alert_note WHERE sent_at IS NULL')).length === 0);
+    expect(await sql('SELECT FROM alert_note WHERE sent_at IS NULL')).toEqual([]);
     expect(mailbox.received).toHaveLength(5);
     expect(new Set(mailbox.received.map(({ messageId }) => messageId)).size).toBe(5);
     expect(webhook.requests).toHaveLength(1);
@@ -272,7 +266,7 @@ describe('alerts', () => {
 
   it('that a process claimed and did not send are sent by another when its lease ends', async () => {
     await die([await subscription()]);
-    await round();
+    await rounds.run(0);
     await sql(`UPDATE alert_note SET attempts = 1, next_at = now() + interval '2 minutes' WHERE sent_at IS NULL`);
     await sender.sendDue(running);
     const before = mailbox.received.length;
@@ -292,7 +286,8 @@ describe('alerts', () => {
       { status: 'degraded', down: ['alerts'], parts: { alerts: { error: expect.stringContaining('tried again') } } },
     ]);
     expect(webhook.requests).toHaveLength(1);
-    expect((await sql('SELECT FROM alert_note WHERE last_error IS NOT NULL')).length).toBe(2);
+    // The other one waits for the next turn: a server that hangs is asked once in each.
+    expect((await sql('SELECT FROM alert_note WHERE last_error IS NOT NULL')).length).toBe(1);
     expect((await admin.api.get(`${admin.api.origin}/metrics`, { token: null })).text).toMatch(
       /heraut_alert_notes_total\{channel="mail",result="failed"\} [1-9]/,
     );
@@ -322,12 +317,18 @@ describe('alerts', () => {
   });
 
   it('are opened without anybody to tell them to, and told of by the loop of a process, within a minute of a dead letter', async () => {
-    // The loop has its own rhythm; nothing here makes a round or sends.
+    const loop = new AlertLoop(postgres, rounds, sender);
     const before = Date.now();
-    await die([await subscription()]);
+    await die([await subscription(), await subscription()], 50);
+    await sql(`UPDATE alert_round SET ended_at = now() - interval '14 s'`);
+    loop.onApplicationBootstrap();
     await eventually(() => mailbox.mailTo(operator).length > 0, 'the mail', { everyMs: 200 });
     expect(Date.now() - before).toBeLessThan(60_000);
+    await loop.onModuleDestroy();
     expect(mailbox.mailTo(operator)).toHaveLength(1);
+    expect(await admin.api.get(`${admin.api.origin}/metrics`, { token: null })).toMatchObject({
+      text: expect.stringContaining('heraut_alerts_open{rule="dead-letters"} 2'),
+    });
   });
 
   describe('in the admin API', () => {
@@ -425,6 +426,21 @@ describe('alerts on the embedded database', () => {
       '[Heraut] New: Dead letters, The database is large',
       '[Heraut] Over: Dead letters',
     ]);
+
+    // Mail fails: the second mail waits for the next turn, the call of the webhook does not.
+    const tried: string[] = [];
+    const send = ({ channel }: NoteToSend) => {
+      tried.push(channel);
+      return Promise.resolve({ isSent: channel === 'webhook', reason: 'hangs', isRefused: false } as SendResult);
+    };
+    const failing = { names: ['mail', 'webhook'], operators: [], send } as unknown as AlertChannels;
+    const content: NoteContent = { kind: 'test', audience: 'operator', news: [], more: 0 };
+    const note = (channel: NoteChannel) => ({ id: randomUUID(), channel, address: operator, content });
+    const notes = [note('mail'), note('mail'), note('webhook')];
+    await test.postgres.transaction((query) => insertNotes(query, notes));
+    const hanging = new NoteSender(test.postgres, failing);
+    expect([await hanging.sendDue(running), tried.toSorted()]).toEqual([1, ['mail', 'webhook']]);
+    expect([await hanging.sendDue(running), tried.length]).toEqual([0, 3]);
     await test.close();
     await Promise.all([prepared.release(), mailbox.stop()]);
   });
