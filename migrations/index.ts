@@ -4,6 +4,7 @@ import { CreateMoment1763625600002 } from './1763625600002-create-moment.js';
 import { CreateSigningKeys1763625600003 } from './1763625600003-create-signing-keys.js';
 import { ProtectSecrets1763625600004 } from './1763625600004-protect-secrets.js';
 import { CreateAuditLog1763625600005 } from './1763625600005-create-audit-log.js';
+import { AddTraceParent1763625600008 } from './1763625600008-add-trace-parent.js';
 
 /** In the order they run. Plain SQL; a released one is never edited. */
 export const migrations = [
@@ -13,4 +14,5 @@ export const migrations = [
   CreateSigningKeys1763625600003,
   ProtectSecrets1763625600004,
   CreateAuditLog1763625600005,
+  AddTraceParent1763625600008,
 ];

@@ -12,6 +12,7 @@ import { Sender } from './sender.service.js';
 import type { WebhookClient, WebhookRequest } from './webhook-client.js';
 import { newDelivery } from '../../test/support/new-delivery.js';
 import { answered } from '../../test/support/responses.js';
+import { untraced } from '../../test/support/untraced.js';
 
 const config = { settings: readSettings({}) };
 const delivery = newDelivery({ generation: 2, attempts: 1, failures: 1, body: Buffer.from('{}') });
@@ -43,7 +44,7 @@ describe('a call to a receiver', () => {
     refused: (_: unknown, value: string) => void refused.push(value),
   } as unknown as Authorizations;
   const send = (parts: Partial<Subscription>) =>
-    new Sender(client, authorizations, reporter, config).send(
+    new Sender(client, authorizations, reporter, untraced, config).send(
       delivery,
       { timeoutSeconds: null, ...plain, ...parts } as Subscription,
       'at-least-once',
