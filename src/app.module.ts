@@ -4,6 +4,7 @@ import { AuditModule } from './audit/audit.module.js';
 import { AuthModule } from './auth/auth.module.js';
 import { CatalogueModule } from './catalogue/catalogue.module.js';
 import { ChannelsModule } from './channels/channels.module.js';
+import { ConfigurationFileModule } from './configuration-file/configuration-file.module.js';
 import { ConfigModule } from './config/config.module.js';
 import type { Settings } from './config/settings.js';
 import { CredentialsModule } from './credentials/credentials.module.js';
@@ -11,15 +12,22 @@ import { DeliveriesModule } from './deliveries/deliveries.module.js';
 import { DeliveryModule } from './delivery/delivery.module.js';
 import { DispatchingModule } from './dispatching/dispatching.module.js';
 import { EndpointsModule } from './endpoints/endpoints.module.js';
+import { ExplainingModule } from './explaining/explaining.module.js';
 import { HealthModule } from './health/health.module.js';
 import { ClockModule } from './infra/clock.module.js';
 import { PostgresModule } from './infra/postgres/postgres.module.js';
 import type { Postgres } from './infra/postgres/postgres.js';
 import { RedisModule } from './infra/redis/redis.module.js';
+import { LiveEventsModule } from './live-events/live-events.module.js';
+import { LiveListenersModule } from './live-events/live-listeners.module.js';
 import { LivenessModule } from './liveness/liveness.module.js';
+import { NotificationsModule } from './notifications/notifications.module.js';
 import { OperationalEventsModule } from './operational-events/operational-events.module.js';
 import { OutboundModule } from './outbound/outbound.module.js';
 import { PublishingModule } from './publishing/publishing.module.js';
+import { ReplaysModule } from './replays/replays.module.js';
+import { RetentionModule } from './retention/retention.module.js';
+import { PullingModule } from './pulling/pulling.module.js';
 import { RetryPolicyModule } from './retry-policy/retry-policy.module.js';
 import type { SecretCipher } from './secrets/secret-cipher.service.js';
 import { SecretsModule } from './secrets/secrets.module.js';
@@ -41,6 +49,7 @@ export class AppModule {
         TelemetryModule.with(tracer),
         LivenessModule,
         OperationalEventsModule,
+        LiveEventsModule,
         OutboundModule,
         CredentialsModule,
         RedisModule,
@@ -51,10 +60,17 @@ export class AppModule {
         SubscriptionsModule,
         EndpointsModule,
         RetryPolicyModule,
+        ConfigurationFileModule,
         PublishingModule,
         ...(settings.ROLES.includes('worker') ? [DeliveryModule] : []),
         DeliveriesModule,
+        ReplaysModule,
+        NotificationsModule,
         AuditEntriesModule,
+        ExplainingModule,
+        LiveListenersModule,
+        RetentionModule,
+        PullingModule,
         ...(settings.ROLES.includes('dispatcher') ? [DispatchingModule.with(true)] : []),
         HealthModule,
       ],

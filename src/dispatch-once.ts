@@ -20,6 +20,7 @@ import { PostgresModule } from './infra/postgres/postgres.module.js';
 import { Postgres } from './infra/postgres/postgres.js';
 import { RedisModule } from './infra/redis/redis.module.js';
 import { DeliveryQueue, lanes } from './queue/delivery-queue.js';
+import { LiveEventsModule } from './live-events/live-events.module.js';
 import { LivenessModule } from './liveness/liveness.module.js';
 import { OperationalEventsModule } from './operational-events/operational-events.module.js';
 import { OutboundModule } from './outbound/outbound.module.js';
@@ -28,6 +29,7 @@ import { openSecrets } from './secrets/open-secrets.js';
 import type { SecretCipher } from './secrets/secret-cipher.service.js';
 import { SecretsModule } from './secrets/secrets.module.js';
 import { QueueModule } from './queue/queue.module.js';
+import { ReplayRunner } from './replays/replay-runner.service.js';
 import { startTracing } from './telemetry/start-tracing.js';
 import { TelemetryModule } from './telemetry/telemetry.module.js';
 import type { Tracer } from './telemetry/tracing.js';
@@ -46,6 +48,7 @@ class DispatchOnceModule {
         TelemetryModule.with(tracer),
         LivenessModule,
         OperationalEventsModule,
+        LiveEventsModule,
         OutboundModule,
         CredentialsModule,
         RedisModule,
@@ -85,6 +88,7 @@ async function main(): Promise<void> {
   try {
     if (queue.trouble !== undefined) throw queue.trouble;
     const { deliveries: recovered, failedRules } = await dispatcher.recover(stopping.signal);
+    await app.get(ReplayRunner).stepAll(stopping.signal);
     const dispatched = await dispatcher.handOutDue(stopping.signal, (soFar) =>
       logger.log({ event: 'dispatch.progress', dispatched: soFar }),
     );

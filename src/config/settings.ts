@@ -98,6 +98,12 @@ export const settingsSchema = z
       .string()
       .optional()
       .describe('A file with these keys, instead of `SECRET_KEYS`; they may be on lines of their own.'),
+    CONFIG_FILE: z
+      .string()
+      .optional()
+      .describe(
+        'A file in YAML with applications, channels, subscriptions and the retry policy, applied at every start before anything else is done; one that is wrong ends the start. Of several processes one applies it. Not set: none. See docs/configuration-file.md.',
+      ),
     JWT_EXPIRY: wholeNumber(1, 31_536_000)
       .default(3600)
       .describe('Seconds after its `iat` that a token is refused, also when its `exp` is later.'),
@@ -215,6 +221,17 @@ export const settingsSchema = z
     RETENTION_DAYS: wholeNumber(2, 3650)
       .default(30)
       .describe('Days that notifications, deliveries and attempts are kept; a day with an unfinished delivery stays.'),
+    BODY_RETENTION_DAYS: wholeNumber(1, 3650)
+      .optional()
+      .describe(
+        'Days that the bodies of notifications are kept, and what receivers answered; a channel may have days of its own. One with an unfinished delivery is kept until that has ended. Not set: as long as the rows.',
+      ),
+    EXPORT_DIR: z
+      .string()
+      .optional()
+      .describe(
+        'Directory that each day is written to before it is dropped, as `heraut-<day>.ndjson.gz`; of every machine with the role `dispatcher`. A day that cannot be exported is kept. Not set: nothing is exported.',
+      ),
     AUDIT_RETENTION_DAYS: wholeNumber(1, 36_500)
       .default(730)
       .describe(

@@ -9,6 +9,7 @@ import { attemptSeconds, deliveredSeconds } from './delivery.counters.js';
 import { AttemptStates, type AttemptState } from './attempt-states.js';
 import { lowestIdAt } from '../ledger/partitions.js';
 import { newDelivery } from '../../test/support/new-delivery.js';
+import { noListeners } from '../../test/support/no-listeners.js';
 
 Logger.overrideLogger(false);
 
@@ -60,7 +61,7 @@ describe('the times of an attempt', () => {
   it('are those of the call, by its answer, and of a success that since the acceptance, by the lane', async () => {
     jest.useFakeTimers({ now: Date.parse('2026-11-20T12:00:00Z') });
     const heartbeat = { ledgerNow: () => Date.now() } as Heartbeat;
-    const reporter = new AttemptReporter(new RecordingStates(), heartbeat, { settings: readSettings({}) });
+    const reporter = new AttemptReporter(new RecordingStates(), heartbeat, noListeners, { settings: readSettings({}) });
     const [calls, deliveries] = [look(attemptSeconds), look(deliveredSeconds)];
     const first = delivery('first');
     jest.advanceTimersByTime(2000);
@@ -85,7 +86,7 @@ describe('the live state of an attempt', () => {
     jest.useFakeTimers({ now: Date.parse('2026-11-20T12:00:00Z') });
     states = new RecordingStates();
     const heartbeat = { ledgerNow: () => Date.now() } as Heartbeat;
-    reporter = new AttemptReporter(states, heartbeat, { settings: readSettings({}) });
+    reporter = new AttemptReporter(states, heartbeat, noListeners, { settings: readSettings({}) });
   });
   afterEach(() => {
     reporter.onModuleDestroy();

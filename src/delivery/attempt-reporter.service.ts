@@ -3,6 +3,7 @@ import { Config } from '../config/config.module.js';
 import type { Delivery } from '../ledger/delivery.js';
 import { timeOfId } from '../ledger/partitions.js';
 import type { Outcome } from '../ledger/settle.service.js';
+import { LiveEvents } from '../live-events/live-events.service.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { laneTaken } from '../queue/delivery-queue.js';
 import type { DeliveryGuarantee } from '../subscriptions/subscription.js';
@@ -41,6 +42,7 @@ export class AttemptReporter implements OnModuleDestroy {
   constructor(
     private readonly attemptStates: AttemptStates,
     private readonly heartbeat: Heartbeat,
+    private readonly liveEvents: LiveEvents,
     { settings }: Config,
   ) {
     this.leaseMs = settings.DELIVERY_LEASE_MS;
@@ -132,16 +134,16 @@ export class AttemptReporter implements OnModuleDestroy {
       });
     if (!attempt) return;
     const { number, durationMs, status, error, details } = attempt;
-    const event = {
+    const attempted = {
       event: 'delivery.attempted',
       notificationId,
       subscriptionId,
       attempt: number,
       durationMs: Math.round(durationMs),
       status,
-      outcome: state,
-      ...ids,
-    };
+    } as const;
+    if (this.liveEvents.isOn) this.liveEvents.report({ ...attempted, state, reason: error });
+    const event = { ...attempted, outcome: state, ...ids };
     if (state === 'delivered') this.logger.log(event);
     else this.logger.warn({ ...event, reason: error, address: details?.address ?? null });
   }

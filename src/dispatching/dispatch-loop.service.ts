@@ -3,6 +3,7 @@ import { Config } from '../config/config.module.js';
 import { Dispatcher } from './dispatcher.service.js';
 import { roundAge } from './dispatching.metrics.js';
 import { Measurements } from './measurements.service.js';
+import { ReplayRunner } from '../replays/replay-runner.service.js';
 import { Releaser } from './releaser.service.js';
 import { TaskFailures } from './task-failures.js';
 import { Upkeep, type UpkeepTask } from './upkeep.service.js';
@@ -24,6 +25,7 @@ export class DispatchLoop implements OnApplicationBootstrap, OnModuleDestroy {
     { settings }: Config,
     dispatcher: Dispatcher,
     releaser: Releaser,
+    replays: ReplayRunner,
     upkeep: Upkeep,
     measurements: Measurements,
   ) {
@@ -37,6 +39,11 @@ export class DispatchLoop implements OnApplicationBootstrap, OnModuleDestroy {
         name: 'release',
         everyMs: settings.DISPATCH_INTERVAL_MS,
         run: (stopping: AbortSignal) => releaser.releaseHeld(stopping),
+      },
+      {
+        name: 'replay',
+        everyMs: settings.DISPATCH_INTERVAL_MS,
+        run: (stopping: AbortSignal) => replays.stepAll(stopping),
       },
       // A task each: a rule that has to wait for the queue keeps no other one waiting.
       ...dispatcher.rules.map((rule) => ({

@@ -14,7 +14,11 @@ const read = (name: string, bytes: string, databaseBytes: string) =>
      ORDER BY right(c.relname, 8) DESC`,
   );
 
-const readSizes = read('measure-size', 'pg_total_relation_size(c.oid)', '(SELECT pg_database_size(current_database()))');
+const readSizes = read(
+  'measure-size',
+  'pg_total_relation_size(c.oid)',
+  '(SELECT pg_database_size(current_database()))',
+);
 
 /** As the last VACUUM found them: to ask for the files would take a third of a second of this process' only thread. */
 const readSizesEmbedded = read(

@@ -21,7 +21,8 @@ const beat = statement(
    ON CONFLICT (id) DO UPDATE SET
      expires_at = EXCLUDED.expires_at,
      steady_since = CASE WHEN ${beatRecently} THEN process.steady_since ELSE now() END
-   RETURNING (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms`,
+   RETURNING (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms,
+             EXISTS (SELECT FROM live_listener WHERE expires_at > now()) AS is_listened_to`,
 );
 /** Says so itself: nobody needs to wait, or to doubt it. */
 const hasEnded = `expires_at = '-infinity'`;
@@ -60,6 +61,8 @@ const countAlive = statement(
 @Injectable()
 export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutdown {
   readonly processId = randomUUID();
+  /** Whether anybody listens to live events, in any process (src/live-events), as of the last beat. */
+  isListenedTo = false;
   private readonly logger = new Logger(Heartbeat.name);
   private timer: NodeJS.Timeout | undefined;
   private offsetMs: number | undefined;
@@ -122,11 +125,12 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
 
   private async beat(): Promise<void> {
     const sentAt = this.clock.now();
-    const [row] = await this.postgres.query<{ now_ms: string }>(beat, {
+    const [row] = await this.postgres.query<{ now_ms: string; is_listened_to: boolean }>(beat, {
       id: this.processId,
       roles: this.config.settings.ROLES,
       lifetime_ms: lifetimeMs,
     });
+    this.isListenedTo = row!.is_listened_to;
     this.offsetMs = narrowOffset(this.offsetMs, sentAt, Number(row!.now_ms), this.clock.now());
   }
 }

@@ -3,8 +3,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Application } from '../auth/application.js';
 import { CurrentApplication } from '../auth/auth.decorators.js';
 import { scopes } from '../auth/scopes.js';
-import { Catalogue } from '../catalogue/catalogue.service.js';
-import { ChannelDirectory } from '../channels/channel-directory.service.js';
 import { Config } from '../config/config.module.js';
 import type { Settings } from '../config/settings.js';
 import { IdempotencyKeyReused, isRequestKey, readIdempotencyKey } from '../idempotency/idempotency-key.js';
@@ -16,7 +14,8 @@ import { apiPath } from '../nrc/nrc-dialect.js';
 import { NrcOperation } from '../nrc/nrc-operation.js';
 import { Tracing } from '../telemetry/tracing.js';
 import { createdHeaders, keyPath, notificatieSchema, postHeaders, putHeaders, repeatedHeaders } from './notificatie.js';
-import { parseNotification, type ParsedNotification, type ParseResult } from './parse-notification.js';
+import { NotificationReader } from './notification-reader.service.js';
+import type { ParsedNotification } from './parse-notification.js';
 import { inTrace, type PublicationTrace } from './publication-trace.js';
 import type { Published } from './publication.js';
 import { PublishService } from './publish.service.js';
@@ -31,8 +30,7 @@ export class NotificatiesController {
   constructor(
     private readonly publishing: PublishService,
     private readonly replacing: ReplaceScheduledService,
-    private readonly channels: ChannelDirectory,
-    private readonly catalogue: Catalogue,
+    private readonly reader: NotificationReader,
     private readonly heartbeat: Heartbeat,
     private readonly tracing: Tracing,
     { settings }: Config,
@@ -75,7 +73,7 @@ export class NotificatiesController {
   ): Promise<string> {
     const key = readIdempotencyKey(request);
     const notBefore = readDeliverAfter(request.headers['deliver-after'], this.heartbeat.ledgerNow());
-    const notification = await this.understand(raw);
+    const notification = await this.reader.read(raw);
     const publisher = application.clientId;
     const requestKey =
       key === undefined
@@ -137,7 +135,7 @@ export class NotificatiesController {
       throw new ValidationProblem([{ name: 'key', code: 'invalid', reason }]);
     }
     const notBefore = readDeliverAfter(request.headers['deliver-after'], this.heartbeat.ledgerNow());
-    const notification = await this.understand(raw);
+    const notification = await this.reader.read(raw);
     const publisher = application.clientId;
     const requestKey = this.requestKey({ application: publisher, operation: 'put', key }, notification, notBefore);
     const isReplaceable = notBefore !== null && notBefore > this.heartbeat.ledgerNow();
@@ -150,25 +148,6 @@ export class NotificatiesController {
     if (replaced.kind === 'replaced')
       return answer(reply, 200, { kind: 'accepted', id: replaced.notificationId }, body);
     throw new ConflictProblem('notification-sent', 'The notification of this key was sent, with other content.');
-  }
-
-  private async understand(raw: JsonObject): Promise<ParsedNotification> {
-    let result = this.parse(raw);
-    if (result.kind === 'invalid' && result.dependsOnChannels) {
-      // Another process may just have made or changed the channel.
-      await this.catalogue.refresh();
-      result = this.parse(raw);
-    }
-    if (result.kind === 'invalid') throw new ValidationProblem(result.invalidParams);
-    return result.notification;
-  }
-
-  private parse(raw: JsonObject): ParseResult {
-    return parseNotification(raw, {
-      findChannel: (name) => this.channels.find(name),
-      now: this.heartbeat.ledgerNow(),
-      leewaySeconds: this.settings.TIME_LEEWAY,
-    });
   }
 
   private requestKey(

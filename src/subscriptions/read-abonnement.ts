@@ -6,7 +6,7 @@ import { ValidationProblem } from '../infra/http/problem.js';
 import { isStorable } from '../infra/postgres/storable-text.js';
 import { hasCredentials, readText, type FieldReader } from '../nrc/fields.js';
 import { deliveryGuarantees, type DeliveryGuarantee, type SubscribedChannel } from './subscription.js';
-import type { SubscriptionInput } from './subscriptions.service.js';
+import type { SubscriptionInput } from './subscription-changes.js';
 
 // Longer than the standard's first version allowed: callback URLs carry keys, and access tokens outgrew 1000 characters.
 export const maxUrlLength = 2048;
@@ -92,14 +92,22 @@ function readFilters(entry: FieldReader): Record<string, string> {
 }
 
 /** The fields are named as older clients know them, without the index; the reason names the entry. */
-function checkNames({ channel: name, filters }: SubscribedChannel, index: number, findChannel: FindChannel): void {
-  const entry = `kanalen.${index} (${name.slice(0, 50)})`;
+function checkNames({ channel, filters }: SubscribedChannel, index: number, findChannel: FindChannel): void {
+  const refusal = refusalOfNames({ channel, filters }, findChannel);
+  if (!refusal) return;
+  const reason = `kanalen.${index} (${channel.slice(0, 50)}): ${refusal.reason}`;
+  throw new ValidationProblem([{ name: refusal.of === 'channel' ? 'naam' : 'filters', code: refusal.code, reason }]);
+}
+
+/** Why a subscription cannot be about this channel with these filters. */
+export function refusalOfNames(
+  { channel: name, filters }: SubscribedChannel,
+  findChannel: (name: string) => Pick<Channel, 'filters' | 'canonicalFilters'> | undefined,
+): { of: 'channel' | 'filters'; code: string; reason: string } | undefined {
   const channel = findChannel(name);
-  if (!channel) {
-    throw new ValidationProblem([{ name: 'naam', code: 'kanaal_naam', reason: `${entry}: there is no such kanaal.` }]);
-  }
+  if (!channel) return { of: 'channel', code: 'kanaal_naam', reason: 'there is no such kanaal.' };
   const names = new Set(Object.keys(filters).map(canonicalName));
-  if (areNamesConsistent(names, channel.canonicalFilters)) return;
-  const reason = `${entry}: the names do not fit the filters of the kanaal (${channel.filters.join(', ')}).`;
-  throw new ValidationProblem([{ name: 'filters', code: 'inconsistent-abonnement-filters', reason }]);
+  if (areNamesConsistent(names, channel.canonicalFilters)) return undefined;
+  const reason = `the names do not fit the filters of the kanaal (${channel.filters.join(', ')}).`;
+  return { of: 'filters', code: 'inconsistent-abonnement-filters', reason };
 }

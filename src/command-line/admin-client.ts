@@ -1,0 +1,164 @@
+import { CommandFailure, exits } from './exits.js';
+
+export interface InvalidParam {
+  name: string;
+  code: string;
+  reason: string;
+}
+
+/** The server refused a request: its problem document. */
+export class AdminRefusal extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    readonly title: string,
+    readonly detail: string,
+    readonly invalidParams: readonly InvalidParam[] = [],
+  ) {
+    super(detail);
+  }
+}
+
+export type QueryValue = string | number | boolean | undefined | readonly string[];
+
+export interface AdminRequest {
+  /** What is undefined is left out; an array repeats its name. */
+  query?: Readonly<Record<string, QueryValue>>;
+  /** Sent as JSON. */
+  body?: unknown;
+  headers?: Readonly<Record<string, string>>;
+  signal?: AbortSignal;
+}
+
+/** Longer than any operation takes; a server that is frozen is told from one that works. */
+const timeoutMs = 120_000;
+const lookTimeoutMs = 10_000;
+
+/** Calls of the admin API, and of the other paths of the same server. */
+export class AdminClient {
+  readonly url: string;
+
+  /**
+   * @param url of the server, with the path that a proxy puts before it, if any
+   * @param token asked for with each request, as tokens expire
+   * @throws {CommandFailure} when `url` is none
+   */
+  constructor(
+    url: string,
+    private readonly token: () => string,
+  ) {
+    this.url = url.replace(/\/+$/, '');
+    if (!/^https?:\/\//.test(url) || !URL.canParse(url))
+      throw new CommandFailure(exits.wrongUse, `${url} is no http or https URL. Set HERAUT_URL, or give --url.`);
+  }
+
+  /**
+   * @returns the parsed body; undefined where there is none
+   * @throws {AdminRefusal} when the server refuses it
+   * @throws {CommandFailure} when it cannot be reached, or is not Heraut
+   */
+  async request(method: string, path: string, request: AdminRequest = {}): Promise<unknown> {
+    const { signal } = request;
+    const response = await this.send(method, path, {
+      ...request,
+      signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal ? [signal] : [])]),
+    });
+    const text = await this.textOf(response);
+    if (response.ok && text === '' && method !== 'GET') return undefined;
+    const isJson = /[/+]json\b/.test(response.headers.get('content-type') ?? '');
+    const body = isJson ? this.parse(text) : undefined;
+    if (body === undefined) throw this.notHeraut(`${method} ${path} was answered ${response.status}, not in JSON`);
+    if (response.ok) return body;
+    throw refusalOf(response.status, body);
+  }
+
+  /** The answer to a request that was accepted, its body unread. `request.signal` is all that ends it. */
+  async open(path: string, request: AdminRequest): Promise<Response> {
+    const response = await this.send('GET', path, request);
+    if (response.ok) return response;
+    const body = this.parse(await this.textOf(response));
+    if (body === undefined) throw this.notHeraut(`GET ${path} was answered ${response.status}`);
+    throw refusalOf(response.status, body);
+  }
+
+  /** What any caller sees of a path: without a token, and whatever the status. */
+  async look<Body>(path: string): Promise<{ status: number; headers: Headers; body: Body }> {
+    const signal = AbortSignal.timeout(lookTimeoutMs);
+    const response = await this.send('GET', path, { signal }, {});
+    const body = this.parse(await this.textOf(response)) as Body | undefined;
+    if (body === undefined) throw this.notHeraut(`GET ${path} was answered ${response.status}, not in JSON`);
+    return { status: response.status, headers: response.headers, body };
+  }
+
+  private async send(
+    method: string,
+    path: string,
+    { query, body, headers, signal }: AdminRequest,
+    authorization: Record<string, string> = { authorization: `Bearer ${this.token()}` },
+  ): Promise<Response> {
+    try {
+      return await fetch(this.url + path + textOfQuery(query), {
+        method,
+        headers: {
+          ...authorization,
+          accept: 'application/json',
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        body: body === undefined ? null : JSON.stringify(body),
+        ...(signal ? { signal } : {}),
+      });
+    } catch (error) {
+      throw this.unreachable(error);
+    }
+  }
+
+  private async textOf(response: Response): Promise<string> {
+    try {
+      return await response.text();
+    } catch (error) {
+      throw this.unreachable(error);
+    }
+  }
+
+  private parse(text: string): unknown {
+    try {
+      return JSON.parse(text);
+    } catch {
+      return undefined; // an answer that is cut, or that of a proxy
+    }
+  }
+
+  private unreachable(error: unknown): CommandFailure {
+    const { name, message, cause } = error as Error & { cause?: { code?: string; message?: string } };
+    const why = name === 'TimeoutError' ? 'it does not answer' : cause?.code || cause?.message;
+    return new CommandFailure(
+      exits.unreachable,
+      `Heraut cannot be reached at ${this.url} (${why || message}). Is it running, and is that its address? With ADMIN_PORT it is that port. Set HERAUT_URL, or give --url; \`heraut doctor\` looks further.`,
+      { cause: error },
+    );
+  }
+
+  private notHeraut(what: string): CommandFailure {
+    return new CommandFailure(
+      exits.unreachable,
+      `${what}: at ${this.url} there is no admin API of Heraut, or a proxy answers in its place. Set HERAUT_URL, or give --url.`,
+    );
+  }
+}
+
+function textOfQuery(query: AdminRequest['query'] = {}): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value === undefined) continue;
+    for (const each of Array.isArray(value) ? (value as string[]) : [String(value as string)])
+      parameters.append(name, each);
+  }
+  const text = parameters.toString();
+  return text === '' ? '' : `?${text}`;
+}
+
+function refusalOf(status: number, body: unknown): AdminRefusal {
+  const { code, title, detail, invalidParams } = (body ?? {}) as Partial<AdminRefusal>;
+  return new AdminRefusal(status, code ?? 'error', title ?? '', detail ?? `It was answered ${status}.`, invalidParams);
+}
