@@ -9,6 +9,7 @@ import { CreateLiveEvents1763625600011 } from './1763625600011-create-live-event
 import { FindNotifications1763625600006 } from './1763625600006-find-notifications.js';
 import { CreateRetention1763625600012 } from './1763625600012-create-retention.js';
 import { CreateAlerts1763625600009 } from './1763625600009-create-alerts.js';
+import { AddTraceParent1763625600008 } from './1763625600008-add-trace-parent.js';
 
 /** In the order they run. Plain SQL; a released one is never edited. */
 export const migrations = [
@@ -23,4 +24,5 @@ export const migrations = [
   FindNotifications1763625600006,
   CreateRetention1763625600012,
   CreateAlerts1763625600009,
+  AddTraceParent1763625600008,
 ];

@@ -101,7 +101,7 @@ async function senderTo(/** @type {string} */ url) {
     );
   };
   return {
-    sender: new Sender(client, /** @type {never} */ ({}), reporter, { settings }),
+    sender: new Sender(client, /** @type {never} */ ({}), reporter, { tracer: undefined }, { settings }),
     subscriptionWith,
     close: () => client.close(),
   };

@@ -33,11 +33,13 @@ import { RetryPolicyModule } from './retry-policy/retry-policy.module.js';
 import type { SecretCipher } from './secrets/secret-cipher.service.js';
 import { SecretsModule } from './secrets/secrets.module.js';
 import { SubscriptionsModule } from './subscriptions/subscriptions.module.js';
+import { TelemetryModule } from './telemetry/telemetry.module.js';
+import type { Tracer } from './telemetry/tracing.js';
 
 /** The modules of a process, in the order in which a notification passes through them. */
 @Module({})
 export class AppModule {
-  static with(settings: Settings, postgres: Postgres, cipher: SecretCipher): DynamicModule {
+  static with(settings: Settings, postgres: Postgres, cipher: SecretCipher, tracer: Tracer | undefined): DynamicModule {
     return {
       module: AppModule,
       imports: [
@@ -45,6 +47,7 @@ export class AppModule {
         ClockModule,
         PostgresModule.with(postgres),
         SecretsModule.with(cipher),
+        TelemetryModule.with(tracer),
         LivenessModule,
         OperationalEventsModule,
         LiveEventsModule,

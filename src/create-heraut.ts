@@ -17,6 +17,7 @@ import { adminApi } from './openapi/admin-api.js';
 import { publishDirectly } from './publishing/direct-route.js';
 import { openSecrets } from './secrets/open-secrets.js';
 import { serveDocumentation } from './openapi/serve-documentation.js';
+import { startTracing } from './telemetry/start-tracing.js';
 import { SubscriptionEntity } from './subscriptions/subscription.entity.js';
 
 export const entities = [ApplicationEntity, ChannelEntity, SubscriptionEntity];
@@ -36,9 +37,10 @@ export async function createHeraut(
   try {
     for (const migration of await postgres.migrate()) logger.log({ event: 'ledger.migrated', migration });
     const cipher = await openSecrets(settings, postgres, logger);
+    const tracer = await startTracing(settings, logger);
     const isApi = settings.ROLES.includes('api');
     const app = await NestFactory.create<NestFastifyApplication>(
-      AppModule.with({ ...settings, SUPERUSER_SECRET: superuserSecret(settings) }, postgres, cipher),
+      AppModule.with({ ...settings, SUPERUSER_SECRET: superuserSecret(settings) }, postgres, cipher, tracer),
       createHttpAdapter({
         settings,
         dialect: nrcDialect,

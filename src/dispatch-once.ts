@@ -30,11 +30,14 @@ import type { SecretCipher } from './secrets/secret-cipher.service.js';
 import { SecretsModule } from './secrets/secrets.module.js';
 import { QueueModule } from './queue/queue.module.js';
 import { ReplayRunner } from './replays/replay-runner.service.js';
+import { startTracing } from './telemetry/start-tracing.js';
+import { TelemetryModule } from './telemetry/telemetry.module.js';
+import type { Tracer } from './telemetry/tracing.js';
 
 /** The dispatcher alone; where the queue is in this process's memory, with a worker, or no worker would take its deliveries. */
 @Module({})
 class DispatchOnceModule {
-  static with(settings: Settings, postgres: Postgres, cipher: SecretCipher): DynamicModule {
+  static with(settings: Settings, postgres: Postgres, cipher: SecretCipher, tracer: Tracer | undefined): DynamicModule {
     return {
       module: DispatchOnceModule,
       imports: [
@@ -42,6 +45,7 @@ class DispatchOnceModule {
         ClockModule,
         PostgresModule.with(postgres),
         SecretsModule.with(cipher),
+        TelemetryModule.with(tracer),
         LivenessModule,
         OperationalEventsModule,
         LiveEventsModule,
@@ -74,7 +78,8 @@ async function main(): Promise<void> {
   const postgres = await Postgres.open(settings, entities);
   await postgres.migrate();
   const cipher = await openSecrets(settings, postgres, logger);
-  const module = DispatchOnceModule.with(settings, postgres, cipher);
+  const tracer = await startTracing(settings, logger);
+  const module = DispatchOnceModule.with(settings, postgres, cipher, tracer);
   const app = await NestFactory.createApplicationContext(module, { logger });
   const dispatcher = app.get(Dispatcher);
   const queue = app.get(DeliveryQueue);

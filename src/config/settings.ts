@@ -299,6 +299,29 @@ export const settingsSchema = z
       .describe(
         'Origins, comma-separated, whose pages may call the APIs from a browser (CORS); `*`: all. Not set: none.',
       ),
+    OTEL_EXPORTER_OTLP_ENDPOINT: url('http:', 'https:').describe(
+      'Collector of OpenTelemetry that gets traces, over OTLP/HTTP, at `/v1/traces` below this URL. Headers it wants: `OTEL_EXPORTER_OTLP_HEADERS`, as OpenTelemetry has it. Not set: no traces.',
+    ),
+    OTEL_SERVICE_NAME: z.string().default('heraut').describe('`service.name` of these traces.'),
+    OTEL_TRACES_SAMPLER: z
+      .enum([
+        'always_on',
+        'always_off',
+        'traceidratio',
+        'parentbased_always_on',
+        'parentbased_always_off',
+        'parentbased_traceidratio',
+      ])
+      .default('parentbased_always_on')
+      .describe(
+        'Which publications are traced. `parentbased_…`: as the `traceparent` of their publisher says, and those without one by the rest of the name; the others ask no publisher.',
+      ),
+    OTEL_TRACES_SAMPLER_ARG: z.coerce
+      .number()
+      .min(0)
+      .max(1)
+      .default(1)
+      .describe('For `…traceidratio`: the part of the publications that is traced; 0.01 is one in a hundred.'),
     LOG_LEVEL: z
       .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
       .default('info')

@@ -7,6 +7,7 @@ import { LiveEvents } from '../live-events/live-events.service.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { laneTaken } from '../queue/delivery-queue.js';
 import type { DeliveryGuarantee } from '../subscriptions/subscription.js';
+import type { TraceFields } from '../telemetry/tracing.js';
 import { AttemptStates, type AttemptState } from './attempt-states.js';
 import { attemptsCounted, attemptSeconds, deliveredSeconds } from './delivery.counters.js';
 
@@ -34,6 +35,8 @@ export class AttemptReporter implements OnModuleDestroy {
   private readonly young = new Map<Delivery, OpenCall>();
   /** First attempts whose live state says that they are being sent. */
   private readonly shown = new Set<Delivery>();
+  /** Of attempts that are traced. */
+  private readonly traces = new WeakMap<Delivery, TraceFields>();
   private readonly sweep: NodeJS.Timeout;
 
   constructor(
@@ -56,6 +59,11 @@ export class AttemptReporter implements OnModuleDestroy {
     if (number === 1) this.young.set(delivery, call);
     else this.show(delivery, number, call);
     return call.startedAt;
+  }
+
+  /** Its line in the log names its span. */
+  traced(delivery: Delivery, fields: TraceFields): void {
+    this.traces.set(delivery, fields);
   }
 
   /** After the call, and what it came to. */
@@ -112,10 +120,18 @@ export class AttemptReporter implements OnModuleDestroy {
     this.attemptStates.put(delivery, state, timeoutMs + slackMs);
   }
 
-  private log({ notificationId, subscriptionId }: Delivery, outcome: Outcome): void {
+  private log(delivery: Delivery, outcome: Outcome): void {
+    const { notificationId, subscriptionId } = delivery;
     const { state, attempt } = outcome;
+    const ids = this.traces.get(delivery); // nearly always none
     if (outcome.state === 'waiting' && outcome.reason !== undefined)
-      this.logger.warn({ event: 'delivery.not-called', notificationId, subscriptionId, reason: outcome.reason });
+      this.logger.warn({
+        event: 'delivery.not-called',
+        notificationId,
+        subscriptionId,
+        reason: outcome.reason,
+        ...ids,
+      });
     if (!attempt) return;
     const { number, durationMs, status, error, details } = attempt;
     const attempted = {
@@ -127,7 +143,7 @@ export class AttemptReporter implements OnModuleDestroy {
       status,
     } as const;
     if (this.liveEvents.isOn) this.liveEvents.report({ ...attempted, state, reason: error });
-    const event = { ...attempted, outcome: state };
+    const event = { ...attempted, outcome: state, ...ids };
     if (state === 'delivered') this.logger.log(event);
     else this.logger.warn({ ...event, reason: error, address: details?.address ?? null });
   }

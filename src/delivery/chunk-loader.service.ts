@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { Batcher } from '../infra/batcher.js';
 import { Postgres } from '../infra/postgres/postgres.js';
-import { mostInHand, type Delivery, type HandedOut } from '../ledger/delivery.js';
+import { mostInHand, type HandedOut } from '../ledger/delivery.js';
 import { readBodies, readBodySizes } from '../ledger/read-bodies.js';
 import { stillQueued } from '../ledger/still-queued.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
@@ -21,7 +21,7 @@ const freshMs = 1000;
 const largeBytes = 64 * 1024 * 1024;
 
 /** A delivery with the bytes to send. */
-export type Loaded = Delivery & { body: Buffer };
+export type Loaded = HandedOut & { body: Buffer };
 
 /** What is to be sent of a chunk. */
 export interface LoadedChunk {

@@ -31,6 +31,7 @@ import { Worker } from './worker.service.js';
 import { answered } from '../../test/support/responses.js';
 import { newDelivery } from '../../test/support/new-delivery.js';
 import { noListeners } from '../../test/support/no-listeners.js';
+import { untraced } from '../../test/support/untraced.js';
 
 Logger.overrideLogger(false);
 
@@ -98,7 +99,7 @@ async function play(guarantee: DeliveryGuarantee): Promise<{ frames: string[]; s
       { find: () => subscription as Subscription } as unknown as SubscriptionsService,
       new Idempotency(store, heartbeat),
       admission,
-      new Sender(client, none, reporter, config),
+      new Sender(client, none, reporter, untraced, config),
       new Decider(
         { refresh: () => Promise.resolve() } as never,
         { for: () => defaultRetryPolicy } as never,
@@ -113,7 +114,19 @@ async function play(guarantee: DeliveryGuarantee): Promise<{ frames: string[]; s
     const bodies = new LargeBodies(new Map(), new Semaphore(1), () => Promise.resolve(undefined));
     const loader = { load: async () => ({ deliveries: [delivery], bodies }) } as unknown as ChunkLoader;
     const progress = { take: () => {}, finish: () => resolve() } as never;
-    const worker = new Worker(systemClock, queue, handOver, progress, loader, deliver, admission, inHand, client);
+    const worker = new Worker(
+      systemClock,
+      queue,
+      handOver,
+      progress,
+      loader,
+      deliver,
+      admission,
+      inHand,
+      client,
+      heartbeat,
+      untraced,
+    );
     void worker.onApplicationBootstrap().then(() => {
       void queue.publish('due', { catalogueVersion: 0, queuedAt: Date.now(), deliveries: [delivery] });
     });

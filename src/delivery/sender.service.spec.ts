@@ -13,6 +13,7 @@ import type { WebhookClient, WebhookRequest } from './webhook-client.js';
 import { newDelivery } from '../../test/support/new-delivery.js';
 import { answered } from '../../test/support/responses.js';
 import { noListeners } from '../../test/support/no-listeners.js';
+import { untraced } from '../../test/support/untraced.js';
 
 const config = { settings: readSettings({}) };
 const delivery = newDelivery({ generation: 2, attempts: 1, failures: 1, body: Buffer.from('{}') });
@@ -44,7 +45,7 @@ describe('a call to a receiver', () => {
     refused: (_: unknown, value: string) => void refused.push(value),
   } as unknown as Authorizations;
   const send = (parts: Partial<Subscription>) =>
-    new Sender(client, authorizations, reporter, config).send(
+    new Sender(client, authorizations, reporter, untraced, config).send(
       delivery,
       { timeoutSeconds: null, ...plain, ...parts } as Subscription,
       'at-least-once',

@@ -6,7 +6,9 @@ import type { Unavailable } from '../credentials/unavailable.js';
 import { signatureHeaders } from '../signing/signature-headers.js';
 import { callTimeoutMs } from '../subscriptions/call-timeout.js';
 import type { DeliveryGuarantee, Subscription } from '../subscriptions/subscription.js';
+import { Tracing } from '../telemetry/tracing.js';
 import { AttemptReporter } from './attempt-reporter.service.js';
+import { beginAttempt, endAttempt } from './attempt-span.js';
 import type { Loaded } from './chunk-loader.service.js';
 import { notCalled, postponedFor, unreadableFor } from './not-called.js';
 import { userAgent } from './user-agent.js';
@@ -19,11 +21,15 @@ export class Sender {
     private readonly webhooks: WebhookClient,
     private readonly authorizations: Authorizations,
     private readonly reporter: AttemptReporter,
+    private readonly tracing: Tracing,
     private readonly config: Config,
   ) {}
 
   /** Never rejects: what receivers do is a response. */
   send(delivery: Loaded, subscription: Subscription, guarantee: DeliveryGuarantee): Promise<WebhookResponse> {
+    const span = this.tracing.tracer && beginAttempt(this.tracing.tracer, delivery, subscription);
+    if (span) this.reporter.traced(delivery, span.logFields);
+    const traceParent = span ? span.traceParent : delivery.traceParent;
     const number = delivery.attempts + 1;
     const timeoutMs = callTimeoutMs(subscription, this.config.settings);
     const startedAt = this.reporter.started(delivery, number, timeoutMs);
@@ -41,10 +47,15 @@ export class Sender {
       timeoutMs,
       mayRepeat: guarantee === 'at-least-once',
     };
+    // A span of the receiver's becomes part of the trace.
+    if (traceParent !== undefined) request.headers.traceparent = traceParent;
     const isPlain = subscription.credentials === verbatim && subscription.unreadable === null;
-    if (!isPlain) return this.sendWith(subscription, request, startedAt);
-    const unsigned = sign(request, subscription, startedAt);
-    return unsigned ? Promise.resolve(unsigned) : this.webhooks.post(request);
+    let response: Promise<WebhookResponse>;
+    if (isPlain) {
+      const unsigned = sign(request, subscription, startedAt);
+      response = unsigned ? Promise.resolve(unsigned) : this.webhooks.post(request);
+    } else response = this.sendWith(subscription, request, startedAt);
+    return span ? endAttempt(span, response) : response;
   }
 
   /** With more than its `auth`: an authorization that has to be made first, a certificate, which may have ended, or own headers. */

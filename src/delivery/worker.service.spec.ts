@@ -29,6 +29,7 @@ import { Stopping } from './until-it-works.js';
 import { Worker } from './worker.service.js';
 import { eventually } from '../../test/support/eventually.js';
 import { newDelivery } from '../../test/support/new-delivery.js';
+import { untraced } from '../../test/support/untraced.js';
 
 Logger.overrideLogger(false);
 
@@ -85,6 +86,8 @@ async function start({ load, send = done, abandon = () => {}, finish = () => {},
     admission,
     { keep } as unknown as DeliveriesInHand,
     { abandonAll: abandon, close: () => Promise.resolve() } as unknown as WebhookClient,
+    heartbeat,
+    untraced,
   );
   await worker.onApplicationBootstrap();
   return { worker, queue, handOver };

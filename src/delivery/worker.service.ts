@@ -8,6 +8,9 @@ import type { Chunk } from '../queue/chunk.js';
 import { DeliveryQueue, lanes, type Consumption, type Lane, type Taken } from '../queue/delivery-queue.js';
 import { HandOver } from '../queue/hand-over.service.js';
 import { QueueProgress } from '../queue/queue-progress.service.js';
+import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { Tracing } from '../telemetry/tracing.js';
+import { traceWaiting } from './attempt-span.js';
 import { ChunkLoader, type LoadedChunk } from './chunk-loader.service.js';
 import { DeliverService, type Surroundings } from './deliver.service.js';
 import { Unacknowledged } from './unacknowledged.js';
@@ -52,6 +55,8 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
     private readonly admission: Admission,
     private readonly inHand: DeliveriesInHand,
     private readonly webhooks: WebhookClient,
+    private readonly heartbeat: Heartbeat,
+    private readonly tracing: Tracing,
   ) {
     // All deliveries of a worker listen to this one signal: hundreds of listeners are no leak here.
     setMaxListeners(0, this.stopping.signal);
@@ -83,6 +88,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
   private async take({ chunk, lane, isRedelivered }: Taken): Promise<void> {
     const leave = lane === 'fresh' ? this.handOver.occupy(chunk.deliveries.length) : undefined;
     this.progress.take(lane, chunk.queuedAt);
+    this.trace(chunk, lane);
     const unsettled = new Set(chunk.deliveries);
     try {
       await this.beginAll(chunk, isRedelivered, unsettled, this.unacknowledged[lane]);
@@ -96,6 +102,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
 
   /** Its deliveries are in this process' hand already, but with a lease that is meant for those that are settled soon. */
   private async takeHandedOver(chunk: Chunk): Promise<void> {
+    this.trace(chunk, 'handed-over');
     const unsettled = new Set(chunk.deliveries);
     // What happens to them besides is found when their lease ends.
     const report = (error: unknown) => {
@@ -105,6 +112,11 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
     const keeping = setTimeout(() => void this.keep(unsettled).catch(report), detachAfterMs);
     await this.beginAll(chunk, false, unsettled).catch(report);
     if (unsettled.size === 0) clearTimeout(keeping);
+  }
+
+  private trace(chunk: Chunk, lane: Lane | 'handed-over'): void {
+    const { tracer } = this.tracing;
+    if (tracer) traceWaiting(tracer, chunk, lane, Math.max(0, this.heartbeat.ledgerNow() - chunk.queuedAt));
   }
 
   private async keep(unsettled: ReadonlySet<HandedOut>): Promise<void> {

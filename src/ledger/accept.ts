@@ -40,8 +40,8 @@ const insertPlain = statement(
   `
   WITH ${current},
   notifications AS (
-    INSERT INTO notification (id, channel, publisher, body)
-    SELECT id, channel, publisher, body FROM ${notifications.from} WHERE ${mayWrite}
+    INSERT INTO notification (id, channel, publisher, body, trace_parent)
+    SELECT id, channel, publisher, body, trace_parent FROM ${notifications.from} WHERE ${mayWrite}
   ),
   deliveries AS (
     INSERT INTO delivery (notification_id, subscription_id, state, next_at, queued_at, process)

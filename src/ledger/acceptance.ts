@@ -10,6 +10,8 @@ export interface Accepted {
   channel: string;
   publisher: string;
   body: string;
+  /** W3C trace context; null: it has none. */
+  traceParent: string | null;
   subscriptionIds: string[];
   /** Of these, the ones whose deliveries may not be sent now, and why. */
   heldFor: ReadonlyMap<string, HeldReason>;
@@ -61,6 +63,7 @@ export const acceptedColumns = {
   channel: ['text', (item) => item.channel],
   publisher: ['text', (item) => item.publisher],
   body: ['text', (item) => item.body],
+  trace_parent: ['text', (item) => item.traceParent],
 } satisfies Record<string, Column<Accepted>>;
 
 export const bindHandOut = (handOut: HandOut): Values =>

@@ -51,6 +51,8 @@ export const mostInHand = 10_000;
 export interface HandedOut extends Delivery {
   /** Several deliveries of a notification share it. */
   body: Buffer | null;
+  /** W3C trace context of its publication; nearly always there is none. */
+  traceParent?: string | undefined;
 }
 
 /** A delivery's key as a statement answers it. */

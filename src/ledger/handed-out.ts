@@ -23,10 +23,10 @@ export const handedOutColumns = `d.notification_id, d.subscription_id, d.generat
  * @param notification the table that has the texts
  */
 export const withText = (handedOut: string, notification = 'notification'): string => `
-    SELECT h.*, n.body,
+    SELECT h.*, n.body, n.trace_parent,
       (SELECT version FROM catalogue) AS catalogue_version, (extract(epoch FROM now()) * 1000)::bigint AS now_ms
     FROM ${handedOut} AS h LEFT JOIN LATERAL (
-      SELECT CASE WHEN octet_length(body) <= ${longestInlineBody} THEN body END AS body
+      SELECT CASE WHEN octet_length(body) <= ${longestInlineBody} THEN body END AS body, trace_parent
       FROM ${notification} WHERE id = h.notification_id OFFSET 0
     ) n ON true`;
 
@@ -39,6 +39,7 @@ export interface HandedOutRow extends KeyRow {
   is_released: boolean;
   expires_ms: string | null;
   body: string | null;
+  trace_parent: string | null;
   catalogue_version: string;
   now_ms: string;
 }
@@ -53,6 +54,7 @@ export const readHandedOut = (rows: readonly HandedOutRow[]): HandedOutTogether 
     isReleased: row.is_released,
     expiresAt: row.expires_ms === null ? null : Number(row.expires_ms),
     body: row.body === null ? null : Buffer.from(row.body),
+    traceParent: row.trace_parent ?? undefined,
   })),
   catalogueVersion: Math.max(0, ...rows.map((row) => Number(row.catalogue_version))),
   queuedAt: rows.length === 0 ? 0 : Math.min(...rows.map((row) => Number(row.now_ms))),

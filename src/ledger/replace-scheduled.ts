@@ -11,6 +11,8 @@ export interface Replacement {
   request: OnceKey;
   channel: string;
   body: string;
+  /** W3C trace context; null: it has none. */
+  traceParent: string | null;
   /** Milliseconds since 1970; null: may be sent at once. */
   notBefore: number | null;
   /** Milliseconds since 1970; null: always sent. */
@@ -68,7 +70,8 @@ export const replace = perDay(
      WHERE application = $application AND operation = $operation AND key = $key
    ),
    replaced AS (
-     UPDATE ${of('notification')} SET channel = $channel, body = $body, not_before = to_timestamp($not_before_ms::float8 / 1000)
+     UPDATE ${of('notification')} SET
+       channel = $channel, body = $body, trace_parent = $trace_parent, not_before = to_timestamp($not_before_ms::float8 / 1000)
      WHERE id = $id
    )
    INSERT INTO ${of('delivery')} (notification_id, subscription_id, state, next_at, expires_at, object_key)
@@ -80,7 +83,7 @@ export const replace = perDay(
 
 /** Puts other content in the place of a scheduled notification, unless any of it was sent. */
 export function replaceScheduled(postgres: Postgres, version: number, replacement: Replacement): Promise<Replaced> {
-  const { request, channel, body, notBefore, expiresAt, subscriptionIds, inOrder } = replacement;
+  const { request, channel, body, traceParent, notBefore, expiresAt, subscriptionIds, inOrder } = replacement;
   const key = { application: request.application, operation: request.operation, key: request.key };
   return postgres.transaction(async (query): Promise<Replaced> => {
     const [reserved] = await query<{ result_id: string; is_duplicate: boolean }>(lockKey, key);
@@ -103,6 +106,7 @@ export function replaceScheduled(postgres: Postgres, version: number, replacemen
       keep_seconds: request.keepSeconds,
       channel,
       body,
+      trace_parent: traceParent,
       not_before_ms: notBefore,
       expires_ms: expiresAt,
       subscription_ids: subscriptionIds,

@@ -3,6 +3,7 @@ import { BatcherRefusal } from '../infra/batcher.js';
 import { ProblemError, UnavailableProblem, ValidationProblem, wholeInput } from '../infra/http/problem.js';
 import { exceededLimit, isDataError } from '../infra/postgres/postgres-errors.js';
 import { DeadlinePassed } from '../ledger/may-write.js';
+import type { TraceFields } from '../telemetry/tracing.js';
 import { publicationsRefused } from './publishing.counters.js';
 
 const retryAfterSeconds = 2;
@@ -16,7 +17,7 @@ type Reason = BatcherRefusal['reason'] | 'failed';
  */
 export function explainNotStored(
   error: unknown,
-  which: { notificationId: string } | { key: string },
+  which: ({ notificationId: string } & Partial<TraceFields>) | { key: string },
   logger: Logger,
 ): ProblemError {
   if (error instanceof ProblemError) return error;

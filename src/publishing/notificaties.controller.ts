@@ -12,9 +12,11 @@ import type { OnceKey } from '../ledger/once-key.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { apiPath } from '../nrc/nrc-dialect.js';
 import { NrcOperation } from '../nrc/nrc-operation.js';
+import { Tracing } from '../telemetry/tracing.js';
 import { createdHeaders, keyPath, notificatieSchema, postHeaders, putHeaders, repeatedHeaders } from './notificatie.js';
 import { NotificationReader } from './notification-reader.service.js';
 import type { ParsedNotification } from './parse-notification.js';
+import { inTrace, type PublicationTrace } from './publication-trace.js';
 import type { Published } from './publication.js';
 import { PublishService } from './publish.service.js';
 import { ReplaceScheduledService } from './replace-scheduled.service.js';
@@ -30,6 +32,7 @@ export class NotificatiesController {
     private readonly replacing: ReplaceScheduledService,
     private readonly reader: NotificationReader,
     private readonly heartbeat: Heartbeat,
+    private readonly tracing: Tracing,
     { settings }: Config,
   ) {
     this.settings = settings;
@@ -50,11 +53,23 @@ export class NotificatiesController {
     answerHeaders: repeatedHeaders,
     problems: [409, 422],
   })
-  async create(
+  create(
     @Body() raw: JsonObject,
     @Req() request: FastifyRequest,
     @CurrentApplication() application: Application,
     @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<string> {
+    return inTrace(this.tracing.tracer, request, reply, (trace) =>
+      this.publish(raw, request, application, reply, trace),
+    );
+  }
+
+  private async publish(
+    raw: JsonObject,
+    request: FastifyRequest,
+    application: Application,
+    reply: FastifyReply,
+    trace: PublicationTrace,
   ): Promise<string> {
     const key = readIdempotencyKey(request);
     const notBefore = readDeliverAfter(request.headers['deliver-after'], this.heartbeat.ledgerNow());
@@ -66,7 +81,7 @@ export class NotificatiesController {
         : this.requestKey({ application: publisher, operation: 'publish', key }, notification, notBefore);
     const terms = termsOf(notification, { request: requestKey, notBefore });
     const { channel, characteristics, hoofdObject, body } = notification;
-    const publication = { channel: channel.name, characteristics, hoofdObject, body, publisher, terms };
+    const publication = { channel: channel.name, characteristics, hoofdObject, body, publisher, terms, trace };
     const published = await this.publishing.publish(publication);
     if (published.kind === 'mismatch') throw new IdempotencyKeyReused();
     return answer(reply, 201, published, body);
@@ -95,12 +110,25 @@ export class NotificatiesController {
     },
     problems: [409],
   })
-  async put(
+  put(
     @Param('key') key: string,
     @Body() raw: JsonObject,
     @Req() request: FastifyRequest,
     @CurrentApplication() application: Application,
     @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<string> {
+    return inTrace(this.tracing.tracer, request, reply, (trace) =>
+      this.publishUnder(key, raw, request, application, reply, trace),
+    );
+  }
+
+  private async publishUnder(
+    key: string,
+    raw: JsonObject,
+    request: FastifyRequest,
+    application: Application,
+    reply: FastifyReply,
+    trace: PublicationTrace,
   ): Promise<string> {
     if (!isRequestKey(key)) {
       const reason = 'Must be 1 to 255 printable ASCII characters.';
@@ -113,7 +141,7 @@ export class NotificatiesController {
     const isReplaceable = notBefore !== null && notBefore > this.heartbeat.ledgerNow();
     const terms = { ...termsOf(notification, { request: requestKey, notBefore, isReplaceable }), request: requestKey };
     const { channel, characteristics, hoofdObject, body } = notification;
-    const publication = { channel: channel.name, characteristics, hoofdObject, body, publisher, terms };
+    const publication = { channel: channel.name, characteristics, hoofdObject, body, publisher, terms, trace };
     const published = await this.publishing.publish(publication);
     if (published.kind !== 'mismatch') return answer(reply, published.kind === 'replayed' ? 200 : 201, published, body);
     const replaced = await this.replacing.replace(publication);

@@ -1,4 +1,5 @@
 import type { OnceKey } from '../ledger/once-key.js';
+import type { PublicationTrace } from './publication-trace.js';
 
 /** A publication that was found valid. */
 export interface Publication {
@@ -12,6 +13,7 @@ export interface Publication {
   /** Client id. */
   publisher: string;
   terms: Terms;
+  trace: PublicationTrace;
 }
 
 /** The conditions on sending it. All null: it is sent at once, in any case. */

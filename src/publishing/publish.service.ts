@@ -84,13 +84,18 @@ export class PublishService {
    */
   async publish(publication: Publication): Promise<Published> {
     const { request } = publication.terms;
+    const { span } = publication.trace;
     const item = { ...publication, id: this.newId() };
+    const commit = span?.begin('commit');
     try {
-      return request
+      const published = request
         ? await this.requestsUnderWay.run(request, () => this.untilDecided(item))
         : await this.untilDecided(item);
+      commit?.end({ 'heraut.result': published.kind });
+      return published;
     } catch (error) {
-      throw explainNotStored(error, { notificationId: item.id }, this.logger);
+      commit?.end(undefined, 'not-stored');
+      throw explainNotStored(error, { notificationId: item.id, ...span?.logFields }, this.logger);
     }
   }
 
@@ -154,12 +159,12 @@ export class PublishService {
     }
   }
 
-  private match({ id, channel, publisher, body, characteristics, hoofdObject, terms }: WithId): Accepted {
+  private match({ id, channel, publisher, body, characteristics, hoofdObject, terms, trace }: WithId): Accepted {
     const subscriptionIds = this.subscriptions.match(channel, characteristics);
     const heldFor = this.heldFor(subscriptionIds);
     const inOrder = inOrderOf(this.subscriptions, subscriptionIds, hoofdObject);
-    const { request, content, notBefore, expiresAt } = terms;
-    return { id, channel, publisher, body, subscriptionIds, heldFor, inOrder, request, content, notBefore, expiresAt };
+    const { traceParent = null } = trace;
+    return { id, channel, publisher, body, traceParent, subscriptionIds, heldFor, inOrder, ...terms };
   }
 
   /** Those that may not be sent now. They are committed as held. */
@@ -190,7 +195,8 @@ export class PublishService {
 
   /** Counts and logs what became of a publication. */
   private conclude(item: WithId, accepted: Accepted, verdict: Verdict): Published | Undecided {
-    const { id, channel, publisher, terms } = item;
+    const { id, channel, publisher, terms, trace } = item;
+    const ids = trace.span?.logFields; // nearly always none
     switch (verdict.kind) {
       case 'undecided':
         return verdict;
@@ -199,7 +205,7 @@ export class PublishService {
         const deliveries = accepted.subscriptionIds.length;
         publicationsCounted.inc({ channel, result });
         const event = { event: `notification.${result}`, notificationId: id, channel, publisher, deliveries } as const;
-        this.logger.log(event);
+        this.logger.log({ ...event, ...ids });
         if (this.liveEvents.isOn) this.liveEvents.report(event);
         if (result === 'expired') this.reportExpired(accepted);
         return { kind: 'accepted', id };
@@ -207,7 +213,7 @@ export class PublishService {
       case 'duplicate': {
         const { notificationId } = verdict;
         publicationsCounted.inc({ channel, result: 'duplicate' });
-        this.logger.log({ event: 'notification.duplicate', duplicateOf: notificationId, channel, publisher });
+        this.logger.log({ event: 'notification.duplicate', duplicateOf: notificationId, channel, publisher, ...ids });
         if (this.liveEvents.isOn)
           this.liveEvents.report({
             event: 'notification.duplicate',
@@ -223,7 +229,7 @@ export class PublishService {
         // Not counted here: where a PUT with other content replaces it, ReplaceScheduledService counts that.
         if (requestHash !== terms.request!.requestHash) return { kind: 'mismatch', id: notificationId };
         publicationsCounted.inc({ channel, result: 'replayed' });
-        this.logger.log({ event: 'notification.replayed', notificationId, channel, publisher });
+        this.logger.log({ event: 'notification.replayed', notificationId, channel, publisher, ...ids });
         return { kind: 'replayed', id: notificationId, isDuplicate };
       }
     }
@@ -233,6 +239,7 @@ export class PublishService {
 function deliveriesForNow(accepted: Accepted, verdict: Verdict): HandedOut[] {
   if (verdict.kind !== 'accepted' || verdict.handedTo !== 'worker') return [];
   const { id, body, subscriptionIds, heldFor, expiresAt } = accepted;
+  const traceParent = accepted.traceParent ?? undefined;
   const { inLine } = verdict;
   const bytes = Buffer.from(body);
   const inlineBody = bytes.length <= longestInlineBody ? bytes : null;
@@ -250,5 +257,6 @@ function deliveriesForNow(accepted: Accepted, verdict: Verdict): HandedOut[] {
     isReleased: false,
     expiresAt,
     body: inlineBody,
+    traceParent,
   }));
 }

@@ -52,12 +52,22 @@ export class ReplaceScheduledService {
     characteristics,
     hoofdObject,
     terms: { request, notBefore, expiresAt },
+    trace,
   }: ReplacingPublication) {
     for (;;) {
       const { version } = this.catalogue;
       const subscriptionIds = this.subscriptions.match(channel, characteristics);
       const inOrder = inOrderOf(this.subscriptions, subscriptionIds, hoofdObject);
-      const replacement = { request, channel, body, notBefore, expiresAt, subscriptionIds, inOrder };
+      const replacement = {
+        request,
+        channel,
+        body,
+        traceParent: trace.traceParent ?? null,
+        notBefore,
+        expiresAt,
+        subscriptionIds,
+        inOrder,
+      };
       const replaced = await replaceScheduled(this.postgres, version, replacement);
       if (replaced.kind !== 'outdated') return { replaced, deliveries: subscriptionIds.length };
       await this.catalogue.reach(replaced.version);

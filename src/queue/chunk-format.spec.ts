@@ -46,6 +46,21 @@ describe('a chunk as a message', () => {
     expect(new Set(decodeChunk(message).deliveries.map(({ body }) => body)).size).toBe(1);
   });
 
+  it('carries a trace context where there is one, once for a notification, and is as before where there is none', () => {
+    const traceParent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+    const [plain, traced] = [uuidv7(), uuidv7()];
+    const deliveries = [
+      delivery(text, plain),
+      { ...delivery(text, traced), traceParent },
+      { ...delivery(text, traced), subscriptionId: uuidv7(), traceParent },
+    ];
+    const message = encodeChunk({ catalogueVersion: 1, queuedAt: 0, deliveries });
+    expect(decodeChunk(message).deliveries).toEqual(deliveries);
+    expect(message.toString('latin1').split(traceParent)).toHaveLength(2);
+    const without = encodeChunk({ catalogueVersion: 1, queuedAt: 0, deliveries: deliveries.slice(0, 1) });
+    expect(without.toString('latin1')).toContain(`[["${plain}",${Buffer.byteLength(text)}]]`);
+  });
+
   it('does not hold on to the message', () => {
     const message = encodeChunk({ catalogueVersion: 1, queuedAt: 0, deliveries: [delivery(text)] });
     const { body } = decodeChunk(message).deliveries[0]!;

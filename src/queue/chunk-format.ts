@@ -6,7 +6,7 @@ import type { Chunk } from './chunk.js';
  * the bytes to send of each notification, one behind the other. They are not in the JSON, where each quotation mark would
  * be escaped on one side and read again on the other. The head:
  *
- * [catalogueVersion, queuedAt, [[notificationId, length of its bytes or null]…],
+ * [catalogueVersion, queuedAt, [[notificationId, length of its bytes or null, its traceparent if it has one]…],
  *  [[nr of the notification, subscriptionId, generation, attempts, failures, replays, expiresAt, 1 if it was released, else 0]…]]
  */
 const formatVersion = 3;
@@ -15,7 +15,7 @@ const headStart = 5;
 type Head = [
   catalogueVersion: number,
   queuedAt: number,
-  notifications: [id: string, length: number | null][],
+  notifications: [id: string, length: number | null, traceParent?: string][],
   deliveries: [
     nr: number,
     subscriptionId: string,
@@ -33,11 +33,12 @@ export function encodeChunk({ catalogueVersion, queuedAt, deliveries }: Chunk): 
   const bodies: Buffer[] = [];
   let previousId = '';
   for (const delivery of deliveries) {
-    const { notificationId, subscriptionId, generation, attempts, failures, replays, expiresAt, isReleased, body } =
-      delivery;
+    const { notificationId, subscriptionId, generation, attempts, failures, replays, expiresAt, isReleased } = delivery;
     if (notificationId !== previousId) {
       previousId = notificationId;
-      head[2].push([notificationId, body && body.length]);
+      const { body, traceParent } = delivery;
+      const length = body && body.length;
+      head[2].push(traceParent === undefined ? [notificationId, length] : [notificationId, length, traceParent]);
       if (body) bodies.push(body);
     }
     const nr = head[2].length - 1;
@@ -75,10 +76,11 @@ export function decodeChunk(message: Buffer): Chunk {
     const [nr, subscriptionId, generation, attempts, failures, replays, expiresAt, released] = row;
     const notification = notifications[nr];
     if (!notification) throw new UnreadableChunk(`delivery of notification number ${nr}, which is not there`);
-    const notificationId = notification[0];
+    const [notificationId, , traceParent] = notification;
     const body = bodies[nr]!;
     const isReleased = released === 1;
-    return { notificationId, subscriptionId, generation, attempts, failures, replays, expiresAt, isReleased, body };
+    const numbers = { generation, attempts, failures, replays, expiresAt };
+    return { notificationId, subscriptionId, ...numbers, isReleased, body, traceParent };
   });
   return { catalogueVersion, queuedAt, deliveries };
 }
@@ -106,7 +108,10 @@ function isHead(head: unknown): head is Head {
 }
 
 const isNotification = (row: unknown): boolean =>
-  Array.isArray(row) && row.length === 2 && isUuid(row[0]) && (row[1] === null || isCount(row[1]));
+  Array.isArray(row) &&
+  (row.length === 2 || (row.length === 3 && typeof row[2] === 'string')) &&
+  isUuid(row[0]) &&
+  (row[1] === null || isCount(row[1]));
 
 const isDelivery = (row: unknown): boolean =>
   Array.isArray(row) &&

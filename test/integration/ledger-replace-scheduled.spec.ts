@@ -44,6 +44,7 @@ describe.each(stacks)('replacing a scheduled notification on the $name stack', (
     request: putKey(key, 'other'),
     channel: 'cases',
     body: '{"new":true}',
+    traceParent: null,
     notBefore: inAMinute(),
     expiresAt: null,
     subscriptionIds: [randomUUID()],

@@ -32,6 +32,7 @@ const publication = (terms: Partial<Terms> = {}, body = '{}'): Publication => ({
   body,
   publisher: 'tester',
   terms: { request: null, content: null, notBefore: null, expiresAt: null, ...terms },
+  trace: {},
 });
 
 describe('publishing', () => {

@@ -42,6 +42,7 @@ import { plainCipher } from '../support/secrets.js';
 import { Authorizations } from '../../src/credentials/authorizations.service.js';
 import { Outbound } from '../../src/outbound/outbound.service.js';
 import { noListeners } from '../support/no-listeners.js';
+import { untraced } from '../support/untraced.js';
 
 /** The parts that all processes share. */
 export interface Surroundings {
@@ -112,7 +113,7 @@ export class ModelProcess {
       subscriptions,
       new Idempotency(new PostgresIdempotencyStore(postgres), heartbeat),
       this.admission,
-      new Sender(webhooks, new Authorizations(new Outbound(settings), clock), reporter, config),
+      new Sender(webhooks, new Authorizations(new Outbound(settings), clock), reporter, untraced, config),
       new Decider(catalogue, policies, heartbeat, reporter, config),
       records,
     );
@@ -121,7 +122,19 @@ export class ModelProcess {
     this.catalogue = catalogue;
     this.heartbeat = heartbeat;
     this.progress = new QueueProgress(postgres, heartbeat);
-    this.worker = new Worker(clock, queue, handOver, this.progress, loader, deliver, this.admission, inHand, webhooks);
+    this.worker = new Worker(
+      clock,
+      queue,
+      handOver,
+      this.progress,
+      loader,
+      deliver,
+      this.admission,
+      inHand,
+      webhooks,
+      heartbeat,
+      untraced,
+    );
     this.dispatcher = new Dispatcher(postgres, enqueuer, position, events);
     this.publishing = new PublishService(
       catalogue,

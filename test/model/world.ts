@@ -238,6 +238,7 @@ export class World {
         notBefore: notBeforeInMs === undefined ? null : now + notBeforeInMs,
         expiresAt: expiresInMs === undefined ? null : now + expiresInMs,
       },
+      trace: {},
     });
   }
 

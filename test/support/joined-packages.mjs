@@ -72,6 +72,7 @@ async function entryOf(name) {
   const path = require.resolve(name);
   const isOneFile = import.meta.resolve(name) === pathToFileURL(path).href; // for `import` and `require`
   if (isOneFile && require.cache[path]) for (const key of Object.keys(require(name))) names.add(key);
-  const identifiers = [...names].filter((key) => /^[\w$]+$/.test(key));
+  // Of a package that is there as ESM and as CommonJS, the mark of the latter is not among the exports of the former.
+  const identifiers = [...names].filter((key) => /^[\w$]+$/.test(key) && key !== '__esModule');
   return `export { ${identifiers.join(', ')} } from '${name}';\n`;
 }

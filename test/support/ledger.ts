@@ -180,6 +180,7 @@ export function newNotification(subscriptions = 1, body = '{}'): Accepted {
     channel: 'cases',
     publisher: 'tester',
     body,
+    traceParent: null,
     subscriptionIds: Array.from({ length: subscriptions }, () => randomUUID()),
     heldFor: new Map(),
     inOrder: null,
