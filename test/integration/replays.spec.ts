@@ -303,10 +303,10 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
 
     it('keeps the order of each object, across its steps', async () => {
       const id = await newSubscription({ ordering: 'per-object' });
-      const ids = await notifications(2400);
+      const ids = await notifications(1200);
       const [one, two] = [randomUUID(), randomUUID()];
-      await dead(ids.slice(0, 1200), id, { object_key: `'${one}'::uuid` });
-      await dead(ids.slice(1200), id, { object_key: `'${two}'::uuid` });
+      await dead(ids.slice(0, 600), id, { object_key: `'${one}'::uuid` });
+      await dead(ids.slice(600), id, { object_key: `'${two}'::uuid` });
       await create({ subscriptions: [id] });
       await run();
       const line = (key: string) =>
@@ -315,8 +315,8 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
           [key],
         );
       for (const [key, expected] of [
-        [one, ids.slice(0, 1200)],
-        [two, ids.slice(1200)],
+        [one, ids.slice(0, 600)],
+        [two, ids.slice(600)],
       ] as const) {
         const rows = await line(key);
         expect(rows.map((row) => row.id)).toEqual(expected);
@@ -326,7 +326,7 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
         ]);
       }
       const { deliveries } = await handOutDue(test.postgres, 10, null);
-      expect(deliveries.map(({ notificationId }) => notificationId)).toEqual([ids[0], ids[1200]]);
+      expect(deliveries.map(({ notificationId }) => notificationId)).toEqual([ids[0], ids[600]]);
     });
 
     it('passes over what is for a subscription that is deleted or disabled, and says so', async () => {
