@@ -6,12 +6,12 @@ import type { PublishingLimits } from '../publishing/publishing-limits.js';
 /** What a process takes for the ledger's time may be wrong by less than this. */
 const slackMs = 1000;
 
-// Transactions of this installation alone: a backup, or a console that somebody left open, commits no notification. Of other users
-// than its own it does not see when they began.
+// Transactions of this installation alone: a backup, or a console that somebody left open, commits no notification. DATABASE_URL may
+// give its connections another name. Of other users than its own it does not see when they began.
 export const oldestBeginning = statement(
   'oldest-transaction',
   `SELECT (extract(epoch FROM LEAST(clock_timestamp(), min(xact_start))) * 1000)::float8 AS ms FROM pg_stat_activity
-   WHERE datname = current_database() AND application_name = 'heraut' AND pid <> pg_backend_pid()`,
+   WHERE datname = current_database() AND application_name = current_setting('application_name') AND pid <> pg_backend_pid()`,
 );
 
 /**
@@ -23,6 +23,7 @@ export async function readHorizon(
   postgres: Postgres,
   { turnWithinMs, beginWithinMs }: Pick<PublishingLimits, 'turnWithinMs' | 'beginWithinMs'>,
 ): Promise<string> {
-  const [row] = await postgres.dataSource.query<{ ms: number }[]>(oldestBeginning.text);
+  // By a connection of those that write notifications: it has their name.
+  const [row] = await postgres.query<{ ms: number }>(oldestBeginning);
   return lowestIdAt(Math.floor(row!.ms - turnWithinMs - beginWithinMs - slackMs));
 }
