@@ -142,6 +142,7 @@ export const arrows = {
     'audit',
     'ledger',
     'catalogue',
+    'liveness',
     'openapi',
     'infra',
     'config',
