@@ -145,6 +145,7 @@ export const arrows = {
     'audit',
     'ledger',
     'catalogue',
+    'liveness',
     'openapi',
     'infra',
     'config',

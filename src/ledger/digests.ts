@@ -7,7 +7,7 @@ import { statement } from '../infra/postgres/statement.js';
  */
 
 /** The number is arbitrary. */
-const lock = 727_276;
+const lock = 727_277;
 
 /** Whoever writes digests holds this for the length of its transaction, before it reads what they are made of. */
 export const lockDigests = statement('lock-digests', `SELECT pg_advisory_xact_lock(${lock})`);

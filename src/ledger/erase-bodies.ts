@@ -46,6 +46,17 @@ export async function eraseBodies(query: Query, day: number, ids: string[]): Pro
   return erased!;
 }
 
+export const eraseKeyItems = perDay(
+  'erase-request-keys',
+  (of) =>
+    `UPDATE ${of('notification')} SET request_key = NULL WHERE id = ANY ($ids::uuid[]) AND request_key IS NOT NULL`,
+);
+
+/** Their publishers chose them: they may be personal too. */
+export async function eraseKeys(query: Query, day: number, ids: string[]): Promise<void> {
+  await query(eraseKeyItems(day), { ids });
+}
+
 /*
  * For an operator who has it erased: what is not sent yet is not sent any more. Those that ended just now are reported too: their
  * message may still be on its way to a worker.

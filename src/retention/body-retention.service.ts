@@ -5,14 +5,15 @@ import { Config } from '../config/config.module.js';
 import { Clock } from '../infra/clock.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
-import { readDaysKept } from '../ledger/days-kept.js';
+import { readDays } from '../ledger/days.js';
 import { eraseBodies } from '../ledger/erase-bodies.js';
 import { lowestIdAt, partitionOf } from '../ledger/partitions.js';
 import { onDay, onEachDay } from '../ledger/per-day.js';
+import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { dueChannels } from './due-channels.js';
 import { findEnded, findOldBodies, type OldBodies } from './old-bodies.js';
 import { bodiesErasedCounted } from './retention.counters.js';
-import { beginWalk, dateOf, endWalk, lockWalk, noteWalked, readDays, type DayRow } from './retention-days.js';
+import { beginWalk, dateOf, endWalk, findDays, lockWalk, noteWalked, type DayRow } from './retention-days.js';
 
 const dayMs = 86_400_000;
 /** Notifications that one transaction looks at. */
@@ -58,6 +59,7 @@ export class BodyRetention {
     private readonly postgres: Postgres,
     private readonly catalogue: Catalogue,
     private readonly channels: ChannelDirectory,
+    private readonly heartbeat: Heartbeat,
     private readonly clock: Clock,
     { settings }: Config,
   ) {
@@ -66,8 +68,9 @@ export class BodyRetention {
 
   async eraseOld(stopping: AbortSignal): Promise<void> {
     await this.catalogue.refresh();
-    const { days, nowMs } = await readDaysKept(this.postgres);
-    const rows = await this.postgres.query<DayRow>(readDays, { from: dateOf(days[0] ?? 0) });
+    const days = await readDays(this.postgres);
+    const nowMs = this.heartbeat.ledgerNow();
+    const rows = await this.postgres.query<DayRow>(findDays, { from: dateOf(days[0] ?? 0) });
     const known = new Map(rows.map((row) => [row.day, row]));
     for (const day of days) {
       const row = known.get(dateOf(day));

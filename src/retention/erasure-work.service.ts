@@ -7,9 +7,10 @@ import { sealMsOf } from '../delivery/seal-lifetime.js';
 import type { SealedOutcome } from '../delivery/sealed-outcome.js';
 import { Idempotency, type IdempotentOperation } from '../idempotency/idempotency.service.js';
 import { Postgres, type Query } from '../infra/postgres/postgres.js';
-import { readDaysKept } from '../ledger/days-kept.js';
+import { readDays } from '../ledger/days.js';
 import { keyOf, type DeliveryKey, type KeyRow } from '../ledger/delivery.js';
-import { cancelDeliveriesOf, eraseBodies } from '../ledger/erase-bodies.js';
+import { outdateDigests } from '../ledger/digests.js';
+import { cancelDeliveriesOf, eraseBodies, eraseKeys } from '../ledger/erase-bodies.js';
 import { dayOfId, lowestIdAt } from '../ledger/partitions.js';
 import { onEachDay } from '../ledger/per-day.js';
 import { stepThrough, type WalkStep } from './erasure-walk.js';
@@ -66,7 +67,7 @@ export class ErasureWork {
   async workOff(stopping: AbortSignal): Promise<void> {
     const open = await this.postgres.query<{ id: string }>(findOpen);
     for (const { id } of open) {
-      const { days } = await readDaysKept(this.postgres);
+      const days = await readDays(this.postgres);
       while (!stopping.aborted && (await this.step(id, days)));
       if (!stopping.aborted) await this.end(id, stopping);
     }
@@ -91,7 +92,7 @@ export class ErasureWork {
         return !walked.isOver;
       }
       const { cancelled, isAll } = await this.cancel(query, id, day, ids);
-      const { bodies } = isAll && ids.length > 0 ? await eraseBodies(query, day, ids) : { bodies: 0 };
+      const bodies = isAll && ids.length > 0 ? await this.erase(query, day, ids) : 0;
       const isOver = isAll && walked.isOver;
       const found = claimed.notification_id === null ? 0 : bodies;
       const state = isOver ? 'ending' : 'erasing';
@@ -120,6 +121,13 @@ export class ErasureWork {
     if (deliveries.length > 0) await query(addUnsettled, { id, ...unsettled.bind(deliveries) });
     const cancelled = deliveries.filter(({ isCancelled }) => isCancelled).length;
     return { cancelled, isAll: cancelled < mostCancelled };
+  }
+
+  private async erase(query: Query, day: number, ids: string[]): Promise<number> {
+    const { bodies } = await eraseBodies(query, day, ids);
+    await eraseKeys(query, day, ids);
+    await outdateDigests(query, ids);
+    return bodies;
   }
 
   private async end(id: string, stopping: AbortSignal): Promise<void> {

@@ -11,7 +11,7 @@ export const dateOf = (day: number): string => new Date(day * dayMs).toISOString
  */
 
 /** What each day of the ledger is at. */
-export const readDays = statement(
+export const findDays = statement(
   'retention-days',
   `SELECT day::text AS day, erased_channels, walk_channels FROM retention_day WHERE day >= $from::date`,
 );

@@ -74,9 +74,14 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
   const directoryOfChannels = { list: () => channels } as unknown as ChannelDirectory;
 
   function eraseOld(stopping = running, clock: Partial<Clock> = { pause: () => Promise.resolve() }): Promise<void> {
-    return new BodyRetention(test.postgres, catalogue, directoryOfChannels, clock as Clock, test.config).eraseOld(
-      stopping,
-    );
+    return new BodyRetention(
+      test.postgres,
+      catalogue,
+      directoryOfChannels,
+      test.heartbeat,
+      clock as Clock,
+      test.config,
+    ).eraseOld(stopping);
   }
 
   const dropOld = (settings = test.config.settings) => new DayDropper(test.postgres, { settings }).dropExpired(running);
@@ -236,6 +241,7 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
     it('of a notification cancels what is not sent yet, and is done when no worker can have it any more', async () => {
       const key = await add(Date.now(), 'queued');
       const other = await add(Date.now(), 'queued');
+      await test.sql(`UPDATE notification SET request_key = 'order-4711'`);
       const { id, state } = await erasures.ofNotification(key.notificationId);
       expect(state).toBe('erasing');
       await workOff();
@@ -244,8 +250,8 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
         generation: 2,
         last_error: 'the body of its notification was erased',
       });
-      expect(await everythingOf(key)).not.toContain('secret');
-      expect(await bodyOf(other)).not.toBeNull();
+      expect(await everythingOf(key)).not.toMatch(/secret|4711/);
+      expect(await everythingOf(other)).toMatch(/secret.*4711/);
       // Whoever has its message finds its key sealed.
       expect(await keys.acquire(keyIdOf({ ...key, replays: 0 }))).toMatchObject({ kind: 'sealed' });
       expect(await erasures.get(id)).toMatchObject({ state: 'ending', erased: 1, cancelled: 1, unsettled: 1 });
