@@ -7,6 +7,8 @@ import { CreateAuditLog1763625600005 } from './1763625600005-create-audit-log.js
 import { CreateReplays1763625600007 } from './1763625600007-create-replays.js';
 import { CreateLiveEvents1763625600011 } from './1763625600011-create-live-events.js';
 import { FindNotifications1763625600006 } from './1763625600006-find-notifications.js';
+import { CreateRetention1763625600012 } from './1763625600012-create-retention.js';
+import { CreateAlerts1763625600009 } from './1763625600009-create-alerts.js';
 
 /** In the order they run. Plain SQL; a released one is never edited. */
 export const migrations = [
@@ -19,4 +21,6 @@ export const migrations = [
   CreateReplays1763625600007,
   CreateLiveEvents1763625600011,
   FindNotifications1763625600006,
+  CreateRetention1763625600012,
+  CreateAlerts1763625600009,
 ];

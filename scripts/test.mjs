@@ -44,6 +44,7 @@ try {
   await check('format', node, [bin('prettier/bin/prettier.cjs'), '--check', '--log-level', 'warn', ...cache, '.']);
   await check('lint, types and arrows', node, [bin('oxlint/bin/oxlint'), '-c', 'oxlint.config.mjs', '--deny-warnings']);
   await check('generated documentation', node, ['scripts/generate-configuration-docs.mjs', '--check']);
+  await check('schema of the configuration file', node, ['scripts/generate-configuration-schema.mjs', '--check']);
   await check('licences', node, ['scripts/licences.mjs', '--check']);
   // Only there: a test on a developer's machine needs no network.
   if (process.env.CI) await check('npm audit', node, ['scripts/audit.mjs'], (output) => output.trim());

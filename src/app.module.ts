@@ -1,9 +1,11 @@
 import { Module, type DynamicModule } from '@nestjs/common';
+import { AlertsModule } from './alerts/alerts.module.js';
 import { AuditEntriesModule } from './audit-entries/audit-entries.module.js';
 import { AuditModule } from './audit/audit.module.js';
 import { AuthModule } from './auth/auth.module.js';
 import { CatalogueModule } from './catalogue/catalogue.module.js';
 import { ChannelsModule } from './channels/channels.module.js';
+import { ConfigurationFileModule } from './configuration-file/configuration-file.module.js';
 import { ConfigModule } from './config/config.module.js';
 import type { Settings } from './config/settings.js';
 import { CredentialsModule } from './credentials/credentials.module.js';
@@ -25,6 +27,8 @@ import { OperationalEventsModule } from './operational-events/operational-events
 import { OutboundModule } from './outbound/outbound.module.js';
 import { PublishingModule } from './publishing/publishing.module.js';
 import { ReplaysModule } from './replays/replays.module.js';
+import { RetentionModule } from './retention/retention.module.js';
+import { PullingModule } from './pulling/pulling.module.js';
 import { RetryPolicyModule } from './retry-policy/retry-policy.module.js';
 import type { SecretCipher } from './secrets/secret-cipher.service.js';
 import { SecretsModule } from './secrets/secrets.module.js';
@@ -54,6 +58,7 @@ export class AppModule {
         SubscriptionsModule,
         EndpointsModule,
         RetryPolicyModule,
+        ConfigurationFileModule,
         PublishingModule,
         ...(settings.ROLES.includes('worker') ? [DeliveryModule] : []),
         DeliveriesModule,
@@ -62,6 +67,9 @@ export class AppModule {
         AuditEntriesModule,
         ExplainingModule,
         LiveListenersModule,
+        RetentionModule,
+        PullingModule,
+        AlertsModule,
         ...(settings.ROLES.includes('dispatcher') ? [DispatchingModule.with(true)] : []),
         HealthModule,
       ],

@@ -1,3 +1,4 @@
+import { ConfigurationRefused } from './configuration-file/configuration-refused.js';
 import { InvalidSettings, readSettings } from './config/settings.js';
 import { JsonLogger } from './infra/logging/json-logger.js';
 import { openStandardOutput } from './infra/logging/standard-output.js';
@@ -26,7 +27,9 @@ async function main(): Promise<void> {
 
 main().catch((error: unknown) => {
   // For an operator: the error and its remedy, without a stack where the cause is known.
-  const isExpected = [InvalidSettings, DataDirectoryInUse, KeyRingRefused].some((kind) => error instanceof kind);
+  const isExpected = [InvalidSettings, DataDirectoryInUse, KeyRingRefused, ConfigurationRefused].some(
+    (kind) => error instanceof kind,
+  );
   console.error(isExpected ? (error as Error).message : error);
   process.exit(1);
 });

@@ -1,52 +1,54 @@
 import { Injectable } from '@nestjs/common';
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { IsNull, type EntityManager } from 'typeorm';
-import { AuditLog } from '../audit/audit-log.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { Config } from '../config/config.module.js';
 import { IdempotencyKeyReused, RequestsUnderWay } from '../idempotency/idempotency-key.js';
-import { NotFoundProblem, ValidationProblem } from '../infra/http/problem.js';
+import { ValidationProblem } from '../infra/http/problem.js';
 import { findCreated, KeyReserved, reserveKey } from '../ledger/created-once.js';
 import type { OnceKey } from '../ledger/once-key.js';
 import { isUniqueViolation } from '../infra/postgres/postgres-errors.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { SecretCipher } from '../secrets/secret-cipher.service.js';
-import { secretPlace } from './application.js';
+import {
+  ApplicationChanges,
+  findOrFail,
+  type ChangesOfApplication,
+  type NewApplication,
+} from './application-changes.js';
 import { ApplicationEntity } from './application.entity.js';
 
 /** An application as it may be shown: without its secret. */
 export type ShownApplication = Pick<
   ApplicationEntity,
-  'id' | 'clientId' | 'label' | 'scopes' | 'isSuperuser' | 'createdAt'
+  'id' | 'clientId' | 'label' | 'scopes' | 'isSuperuser' | 'alertEmail' | 'createdAt'
 >;
 
-export interface NewApplication {
-  label: string;
-  clientId: string;
-  scopes: string[];
-  isSuperuser: boolean;
+export type ApplicationInput = Omit<NewApplication, 'secret'> & {
   /** None: one is made. */
-  secret?: string;
-}
-
-export interface ApplicationChanges {
-  label?: string;
-  scopes?: string[];
-  isSuperuser?: boolean;
-  secret?: string;
-}
+  secret?: string | undefined;
+};
 
 export type Created =
   | { kind: 'created'; application: ShownApplication; secret: string }
   /** It was created before, by the same request. Its secret is not shown again. */
   | { kind: 'replayed'; application: ShownApplication };
 
-const shown = ({ id, clientId, label, scopes, isSuperuser, createdAt }: ApplicationEntity): ShownApplication => ({
+const shown = ({
   id,
   clientId,
   label,
   scopes,
   isSuperuser,
+  alertEmail,
+  createdAt,
+}: ApplicationEntity): ShownApplication => ({
+  id,
+  clientId,
+  label,
+  scopes,
+  isSuperuser,
+  alertEmail,
   createdAt,
 });
 
@@ -82,7 +84,7 @@ export class ApplicationsService {
    * @throws {IdempotencyKeyInFlight}
    * @throws {IdempotencyKeyReused}
    */
-  async create(input: NewApplication, request?: OnceKey): Promise<Created> {
+  async create(input: ApplicationInput, request?: OnceKey): Promise<Created> {
     if (!request) return this.insert(input);
     return this.underWay.run(request, async () => {
       const before = await this.replay(request);
@@ -99,21 +101,8 @@ export class ApplicationsService {
   }
 
   /** @throws {NotFoundProblem} */
-  async update(
-    id: string,
-    { secret, ...changes }: ApplicationChanges,
-    action = 'application.changed',
-  ): Promise<ShownApplication> {
-    const stored = secret === undefined ? {} : { secret: this.cipher.encrypt(secret, secretPlace(id)) };
-    return this.catalogue.change(async (manager, version) => {
-      const application = await findOrFail(manager, id);
-      const before = { ...application };
-      // These columns alone: a secret that is not changed may be encrypted with a new key at this moment.
-      await manager.update(ApplicationEntity, id, { ...changes, ...stored, version });
-      Object.assign(application, changes, stored);
-      await this.note(manager, action, before, application);
-      return shown(application);
-    });
+  update(id: string, changes: ChangesOfApplication): Promise<ShownApplication> {
+    return this.change(async (changing) => shown(await changing.update(id, changes)));
   }
 
   /**
@@ -122,38 +111,36 @@ export class ApplicationsService {
    */
   async rotateSecret(id: string): Promise<{ application: ShownApplication; secret: string }> {
     const secret = newSecret();
-    return { application: await this.update(id, { secret }, 'application.secret-rotated'), secret };
+    const application = await this.change((changing) => changing.update(id, { secret }, 'application.secret-rotated'));
+    return { application: shown(application), secret };
   }
 
   /**
    * Its secret is not kept.
    * @throws {NotFoundProblem}
    */
-  async remove(id: string): Promise<void> {
-    await this.catalogue.change(async (manager, version) => {
-      const application = await findOrFail(manager, id);
-      await manager.update(ApplicationEntity, application.id, { deletedAt: new Date(), secret: '', version });
-      await this.note(manager, 'application.deleted', application, null);
-    });
+  remove(id: string): Promise<void> {
+    return this.change((changing) => changing.remove(id));
   }
 
-  private async insert({ secret = newSecret(), ...input }: NewApplication, request?: OnceKey): Promise<Created> {
+  private async insert({ secret = newSecret(), ...input }: ApplicationInput, request?: OnceKey): Promise<Created> {
     if (input.clientId === this.config.settings.SUPERUSER_CLIENT_ID) throw clientIdTaken();
-    const id = randomUUID();
-    const stored = this.cipher.encrypt(secret, secretPlace(id));
     try {
-      return await this.catalogue.change(async (manager, version) => {
-        const values = { ...input, id, secret: stored, version, createdAt: new Date() };
-        const application = manager.create(ApplicationEntity, values);
-        if (request) await reserveKey(manager, request, application.id);
-        await manager.insert(ApplicationEntity, application);
-        await this.note(manager, 'application.created', null, application);
+      return await this.change(async (changing, manager) => {
+        const reserve = request && ((id: string) => reserveKey(manager, request, id));
+        const application = await changing.create({ ...input, secret }, reserve);
         return { kind: 'created', application: shown(application), secret };
       });
     } catch (error) {
       if (isUniqueViolation(error)) throw clientIdTaken();
       throw error;
     }
+  }
+
+  private change<T>(work: (changing: ApplicationChanges, manager: EntityManager) => Promise<T>): Promise<T> {
+    return this.catalogue.change((manager, version) =>
+      work(new ApplicationChanges(manager, version, this.cipher), manager),
+    );
   }
 
   private async replay(request: OnceKey): Promise<Created | undefined> {
@@ -165,35 +152,4 @@ export class ApplicationsService {
     const application = await manager.findOneByOrFail(ApplicationEntity, { id: before.id });
     return { kind: 'replayed', application: shown(application) };
   }
-
-  /** @param before null: it is new; `after` null: it is gone */
-  private async note(
-    manager: EntityManager,
-    action: string,
-    before: ApplicationEntity | null,
-    after: ApplicationEntity | null,
-  ): Promise<void> {
-    const { id } = (after ?? before)!;
-    const isSecretNew = after && !this.cipher.isSame(before?.secret ?? '', after.secret, secretPlace(id));
-    await AuditLog.note(manager, {
-      action,
-      subject: `application/${id}`,
-      before: before && audited(before),
-      after: after && audited(after),
-      changedSecrets: isSecretNew ? ['secret'] : [],
-    });
-  }
 }
-
-async function findOrFail(manager: EntityManager, id: string): Promise<ApplicationEntity> {
-  const application = await manager.findOneBy(ApplicationEntity, { id, deletedAt: IsNull() });
-  if (!application) throw new NotFoundProblem('There is no such application.');
-  return application;
-}
-
-const audited = ({ clientId, label, scopes, isSuperuser }: ApplicationEntity) => ({
-  clientId,
-  label,
-  scopes,
-  isSuperuser,
-});

@@ -4,18 +4,11 @@ import type { z } from 'zod';
 import { RequireSuperuser } from '../auth/auth.decorators.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { checkInput } from '../infra/http/check-input.js';
-import { ValidationProblem, type InvalidParam } from '../infra/http/problem.js';
+import { ValidationProblem } from '../infra/http/problem.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
-import type { Channel } from './channel.js';
-import {
-  channelChangesInput,
-  channelToShow,
-  nameOfCharacteristic,
-  channelListOutput,
-  channelOutput,
-} from './channels-io.js';
+import { channelChangesInput, channelToShow, channelListOutput, channelOutput } from './channels-io.js';
 import { ChannelsService } from './channels.service.js';
-import { canonicalName } from './filter-names.js';
+import { unknownCharacteristics } from './unknown-characteristics.js';
 
 type Shown = z.output<typeof channelOutput>;
 
@@ -55,8 +48,10 @@ export class ChannelsController {
   @Patch(':channelId')
   @AdminOperation({
     id: 'channel_change',
-    summary: 'Says which notifications of a channel are the same, and how old they may become.',
-    description: 'Only the fields given. Counts for every notification that is accepted from now on.',
+    summary:
+      'Says which notifications of a channel are the same, how old they may become, and how long their bodies are kept.',
+    description:
+      'Only the fields given. Counts for every notification that is accepted from now on; `bodyRetentionDays` also for those of before.',
     body: channelChangesInput,
     status: 200,
     answer: channelOutput,
@@ -65,22 +60,8 @@ export class ChannelsController {
   async change(@Param('channelId', ResourceId) channelId: string, @Body() body: unknown): Promise<Shown> {
     const changes = checkInput(channelChangesInput, body);
     const channel = await this.channels.get(channelId);
-    checkCharacteristics(changes.deduplication?.fields ?? [], channel);
-    return channelToShow(await this.channels.setRules(channelId, changes));
+    const unknown = unknownCharacteristics(changes.deduplication?.fields ?? [], channel);
+    if (unknown.length > 0) throw new ValidationProblem(unknown);
+    return channelToShow(await this.channels.update(channelId, changes));
   }
-}
-
-/**
- * A misspelt name would be absent from every notification, and so make notifications the same that are not.
- * @throws {ValidationProblem}
- */
-function checkCharacteristics(fields: string[], { filters, canonicalFilters }: Channel): void {
-  if (filters.length === 0) return; // then any name is allowed
-  const unknown = fields.flatMap((field, index): InvalidParam[] => {
-    const name = nameOfCharacteristic(field);
-    if (name === undefined || canonicalFilters.has(canonicalName(name))) return [];
-    const reason = `Not one of the filters of the channel (${filters.join(', ')}).`;
-    return [{ name: `deduplication.fields.${index}`, code: 'invalid', reason }];
-  });
-  if (unknown.length > 0) throw new ValidationProblem(unknown);
 }

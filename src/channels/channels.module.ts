@@ -8,6 +8,6 @@ import { KanaalController } from './kanaal.controller.js';
 @Module({
   controllers: [KanaalController, ChannelsController],
   providers: [ChannelDirectory, ChannelsService, DocumentationLinkCheck],
-  exports: [ChannelDirectory],
+  exports: [ChannelDirectory, ChannelsService],
 })
 export class ChannelsModule {}

@@ -8,14 +8,16 @@ import { KnownQuery } from '../infra/http/known-query.pipe.js';
 import { originOf } from '../infra/http/origin.js';
 import { ValidationProblem } from '../infra/http/problem.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
-import { FieldReader, hasCredentials } from '../nrc/fields.js';
+import { FieldReader } from '../nrc/fields.js';
 import { apiPath } from '../nrc/nrc-dialect.js';
 import { NrcOperation } from '../nrc/nrc-operation.js';
 import { locationHeader, uuidPath } from '../nrc/resource.js';
 import type { Channel } from './channel.js';
-import { ChannelsService, type ChannelInput } from './channels.service.js';
+import type { ChannelInput } from './channel-changes.js';
+import { ChannelsService } from './channels.service.js';
 import { DocumentationLinkCheck } from './documentation-link.service.js';
 import { kanaalSchema } from './kanaal.js';
+import { readKanaal, readKanaalFields } from './read-kanaal.js';
 
 /** A channel as the standard writes it. */
 interface Kanaal {
@@ -144,7 +146,7 @@ export class KanaalController {
     @Req() request: FastifyRequest,
   ): Promise<Kanaal> {
     const fields = new FieldReader(body);
-    return this.change(await this.channels.get(uuid), fields, readFields(fields, { isPartial: true }), request);
+    return this.change(await this.channels.get(uuid), fields, readKanaalFields(fields, { isPartial: true }), request);
   }
 
   private async change(
@@ -170,27 +172,6 @@ export class KanaalController {
     fields.refuse('documentatieLink', 'bad-url', `The documentation ${refusal}.`);
     throw new ValidationProblem(fields.invalidParams);
   }
-}
-
-/** @throws {ValidationProblem} */
-function readKanaal(fields: FieldReader): ChannelInput {
-  const { name = '', documentationLink = '', filters = [] } = readFields(fields, { isPartial: false });
-  return { name, documentationLink, filters };
-}
-
-/**
- * The fields that were sent.
- * @throws {ValidationProblem}
- */
-function readFields(fields: FieldReader, { isPartial }: { isPartial: boolean }): Partial<ChannelInput> {
-  const name = fields.text('naam', { maxLength: 50, isOptional: isPartial });
-  const documentationLink = fields.url('documentatieLink', { maxLength: 200, mayBeBlank: true, isOptional: true });
-  if (documentationLink && hasCredentials(documentationLink)) {
-    fields.refuse('documentatieLink', 'invalid', 'Credentials do not belong in a URL.');
-  }
-  const filters = fields.textList('filters', { maxLength: 100, isOptional: true });
-  if (fields.invalidParams.length > 0) throw new ValidationProblem(fields.invalidParams);
-  return { name, documentationLink, filters };
 }
 
 const present = (channel: Channel, request: FastifyRequest): Kanaal => ({

@@ -15,7 +15,7 @@ const secret = () => text(4096).min(1).meta({ writeOnly: true });
 const pem = () => z.string().max(maxPemLength);
 
 /** Schemas that may be null have no name: OpenAPI 3.0 wants a type where there is `nullable`, and a reference has none. */
-const identityInput = z.strictObject({
+export const identityInput = z.strictObject({
   certificate: pem().optional().describe('In PEM, its intermediates after it.'),
   key: pem().meta({ writeOnly: true }).optional().describe('Its private key in PEM, without a passphrase.'),
   authority: pem()
@@ -23,7 +23,7 @@ const identityInput = z.strictObject({
     .describe('Certificates in PEM that the other side must come from, instead of the authorities of the web.'),
 });
 
-const zgwInput = z
+export const zgwInput = z
   .strictObject({
     kind: z.literal('zgw'),
     clientId: text(255).min(1),
@@ -33,7 +33,7 @@ const zgwInput = z
   })
   .meta({ id: 'ZgwAuthorizationInput', title: 'A JWT as the Notificaties API has it, made for each delivery' });
 
-const oauth2Input = z
+export const oauth2Input = z
   .strictObject({
     kind: z.literal('oauth2'),
     tokenUrl: z.string().max(maxUrlLength).refine(isTokenUrl, 'Not an http or https URL, without user and fragment.'),
@@ -48,7 +48,7 @@ const oauth2Input = z
   })
   .meta({ id: 'OAuth2AuthorizationInput', title: 'A token by OAuth 2.0 client credentials' });
 
-const verbatimInput = z
+export const verbatimInput = z
   .strictObject({
     kind: z.literal('verbatim'),
     auth: z

@@ -78,16 +78,19 @@ export class DeliveriesController {
     description: 'Of a delivery that waits, or that ended without success: that one starts a new series of attempts.',
     status: 202,
     answer: deliveryOutput,
-    problems: { ...unknownDelivery, 409: '`delivery-delivered`: it has arrived already.' },
+    problems: {
+      ...unknownDelivery,
+      409: '`delivery-delivered`: it has arrived already. `body-erased`: there is nothing left to send.',
+    },
   })
   async retry(
     @Param('notificationId', ResourceId) notificationId: string,
     @Param('subscriptionId', ResourceId) subscriptionId: string,
   ): Promise<ReturnType<typeof deliveryToShow>> {
     const key = { notificationId, subscriptionId };
-    if ((await retryNow(this.postgres, key, noteAs('delivery.retried', key))) === 'delivered') {
-      throw new ConflictProblem('delivery-delivered', 'The delivery has arrived already.');
-    }
+    const result = await retryNow(this.postgres, key, noteAs('delivery.retried', key));
+    if (result === 'delivered') throw new ConflictProblem('delivery-delivered', 'The delivery has arrived already.');
+    if (result === 'erased') throw new ConflictProblem('body-erased', 'The body of the notification was erased.');
     return deliveryToShow(await this.find(key));
   }
 

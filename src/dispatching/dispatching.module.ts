@@ -6,6 +6,7 @@ import { QueueModule } from '../queue/queue.module.js';
 import { QueuePosition } from '../queue/queue-position.service.js';
 import { DispatchLoop } from './dispatch-loop.service.js';
 import { ReplaysModule } from '../replays/replays.module.js';
+import { RetentionWorkModule } from '../retention/retention-work.module.js';
 import { RetryPolicyModule } from '../retry-policy/retry-policy.module.js';
 import { RefusedCallbacks } from '../subscriptions/refused-callbacks.service.js';
 import { SubscriptionsModule } from '../subscriptions/subscriptions.module.js';
@@ -23,6 +24,7 @@ import { Upkeep } from './upkeep.service.js';
     EndpointsModule,
     RetryPolicyModule,
     ReplaysModule,
+    RetentionWorkModule,
   ],
 })
 export class DispatchingModule {

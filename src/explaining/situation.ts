@@ -1,4 +1,5 @@
 import type { DeliveryState, HeldReason } from '../ledger/delivery.js';
+import { fetchedBySubscriber } from '../ledger/end-fetched.js';
 import type { OpenEndpoint } from '../ledger/open-endpoints.js';
 
 /** A delivery as the ledger has it. */
@@ -49,7 +50,9 @@ export function describeSituation(delivery: LedgerDelivery, around: Around): str
       // One that lined up when it was due has no such time.
       return `It is held${delivery.heldSince ? ` since ${at(delivery.heldSince)}` : ''}: ${describeHeld(delivery, around)}.`;
     case 'delivered':
-      return `It was delivered at ${at(endedAt)}, ${after}.`;
+      return lastError === fetchedBySubscriber
+        ? `It was fetched by its subscriber, which said so at ${at(endedAt)}, ${after}.`
+        : `It was delivered at ${at(endedAt)}, ${after}.`;
     case 'failed':
       return `It failed at ${at(endedAt)}, ${after}${because(lastError)}. It is kept as a dead letter.`;
     case 'expired':

@@ -15,3 +15,8 @@ export const retriesLate = new Histogram({
   help: 'Seconds from the time at which a retry was due to its being handed out.',
   buckets: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200],
 });
+
+export const fetchedCounted = new Counter({
+  name: 'heraut_deliveries_fetched_total',
+  help: 'Deliveries that ended because their subscriber said that it has fetched them.',
+});

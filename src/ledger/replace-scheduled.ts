@@ -22,7 +22,7 @@ export interface Replacement {
 
 export type Replaced =
   | { kind: 'replaced'; notificationId: string }
-  /** It was, or may have been, handed out, or is past its retention: too late. */
+  /** It was, or may have been, handed out, was erased, or is past its retention: too late. */
   | { kind: 'sent' }
   /** The catalogue is at another version than the one it was matched with: match again. */
   | { kind: 'outdated'; version: number };
@@ -46,7 +46,7 @@ export const lockScheduled = perDay(
     of,
   ) => `WITH mine AS (SELECT state, generation, attempts FROM ${of('delivery')} WHERE notification_id = $id FOR UPDATE)
    SELECT id FROM ${of('notification')} n
-   WHERE n.id = $id AND n.not_before > now()
+   WHERE n.id = $id AND n.not_before > now() AND n.body IS NOT NULL
      AND NOT EXISTS (
        SELECT FROM mine
        WHERE NOT (state = 'waiting' AND generation = 1

@@ -95,9 +95,10 @@ export class PublishService {
   }
 
   private async untilDecided(item: WithId): Promise<Published> {
-    for (let failures = 0; ;) {
-      const published = await this.batches.add(item);
+    for (let [failures, next] = [0, item]; ; next = { ...item, id: this.newId() }) {
+      const published = await this.batches.add(next);
       if (published.kind !== 'undecided') return published;
+      // Under a new id, because nothing may be committed under one that is old: see src/pulling/horizon.ts.
       // Once more, and not for ever: the publisher is told what keeps the ledger from deciding.
       if (published.error !== undefined && ++failures > 1) throw published.error;
     }

@@ -108,7 +108,7 @@ export const startReplay = statement(
 );
 
 /** Whether a step is due, and the version of the catalogue that it must be made with, at least. */
-const findStepDue = statement(
+export const findStepDue = statement(
   'replay-step-due',
   `SELECT (SELECT version FROM catalogue) AS version FROM replay WHERE next_step_at <= now() LIMIT 1`,
 );

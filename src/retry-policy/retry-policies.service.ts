@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import { AuditLog } from '../audit/audit-log.js';
 import { Catalogue, type CatalogueDirectory } from '../catalogue/catalogue.service.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import type { RetryPolicyOverride } from './policy-input.js';
+import { RetryPolicyChanges } from './retry-policy-changes.js';
 import { defaultRetryPolicy, type RetryPolicy } from './retry-schedule.js';
 
 const policySince = statement('retry-policy-since', 'SELECT policy FROM retry_policy WHERE version > $known');
@@ -46,36 +46,14 @@ export class RetryPolicies implements CatalogueDirectory {
   }
 
   async replaceGeneral(policy: RetryPolicy): Promise<void> {
-    await this.catalogue.change(async (manager, version) => {
-      const [stored] = (await manager.query('SELECT policy FROM retry_policy')) as { policy: RetryPolicy }[];
-      await manager.query(
-        `INSERT INTO retry_policy (policy, version) VALUES ($1, $2)
-         ON CONFLICT (singleton) DO UPDATE SET policy = EXCLUDED.policy, version = EXCLUDED.version`,
-        [JSON.stringify(policy), version],
-      );
-      const noted = { before: { ...defaultRetryPolicy, ...stored?.policy }, after: { ...policy } };
-      await AuditLog.note(manager, { action: 'retry-policy.changed', subject: 'retry-policy', ...noted });
-    });
+    await this.catalogue.change((manager, version) => new RetryPolicyChanges(manager, version).replaceGeneral(policy));
   }
 
   /** @param override the fields in which the subscription differs; null: it follows the general policy again */
   async replaceOverride(subscriptionId: string, override: RetryPolicyOverride | null): Promise<void> {
-    await this.catalogue.change(async (manager, version) => {
-      const [stored] = (await manager.query('SELECT policy FROM subscription_retry_policy WHERE subscription_id = $1', [
-        subscriptionId,
-      ])) as { policy: RetryPolicyOverride | null }[];
-      await manager.query(
-        `INSERT INTO subscription_retry_policy (subscription_id, policy, version) VALUES ($1, $2, $3)
-         ON CONFLICT (subscription_id) DO UPDATE SET policy = EXCLUDED.policy, version = EXCLUDED.version`,
-        [subscriptionId, override && JSON.stringify(override), version],
-      );
-      await AuditLog.note(manager, {
-        action: 'subscription.retry-policy-changed',
-        subject: `subscription/${subscriptionId}`,
-        before: { ...stored?.policy },
-        after: { ...override },
-      });
-    });
+    await this.catalogue.change((manager, version) =>
+      new RetryPolicyChanges(manager, version).replaceOverride(subscriptionId, override),
+    );
   }
 
   async refresh(known: number): Promise<void> {

@@ -21,8 +21,9 @@ import { locationHeader, uuidPath } from '../nrc/resource.js';
 import { abonnementSchema } from './abonnement.js';
 import { CallbackProbe } from './callback-probe.service.js';
 import { readAbonnement, readChanges } from './read-abonnement.js';
+import type { SubscriptionInput } from './subscription-changes.js';
 import type { DeliveryGuarantee, Subscription } from './subscription.js';
-import { SubscriptionsService, type SubscriptionInput } from './subscriptions.service.js';
+import { SubscriptionsService } from './subscriptions.service.js';
 
 /** A subscription as the standard writes it, without `auth`: a secret is never given back. */
 interface Abonnement {

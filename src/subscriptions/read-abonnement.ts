@@ -1,12 +1,13 @@
 import type { Channel } from '../channels/channel.js';
 import { areNamesConsistent, canonicalName } from '../channels/filter-names.js';
+import { mailAddress } from '../config/setting-types.js';
 import { headerValue } from '../credentials/check-headers.js';
 import { maxAuthLength, readCredentialChanges, type CredentialChanges } from '../credentials/credentials-io.js';
 import { ValidationProblem } from '../infra/http/problem.js';
 import { isStorable } from '../infra/postgres/storable-text.js';
 import { hasCredentials, readText, type FieldReader } from '../nrc/fields.js';
 import { deliveryGuarantees, type DeliveryGuarantee, type SubscribedChannel } from './subscription.js';
-import type { SubscriptionInput } from './subscriptions.service.js';
+import type { SubscriptionInput } from './subscription-changes.js';
 
 // Longer than the standard's first version allowed: callback URLs carry keys, and access tokens outgrew 1000 characters.
 export const maxUrlLength = 2048;
@@ -19,8 +20,8 @@ type FindChannel = (name: string) => Channel | undefined;
  */
 export function readAbonnement(fields: FieldReader, findChannel: FindChannel): SubscriptionInput {
   const changes = readChanges(fields, findChannel, { isPartial: false });
-  const { callbackUrl = '', auth = '', channels = [], deliveryGuarantee = null, credentials } = changes;
-  return { callbackUrl, auth, channels, deliveryGuarantee, credentials };
+  const { callbackUrl = '', auth = '', channels = [], deliveryGuarantee = null, credentials, alertEmail } = changes;
+  return { callbackUrl, auth, channels, deliveryGuarantee, credentials, alertEmail };
 }
 
 /**
@@ -42,10 +43,11 @@ export function readChanges(
   }
   const deliveryGuarantee = readGuarantee(fields);
   const credentials = readCredentials(fields);
+  const alertEmail = readAlertEmail(fields);
   const channels = readChannels(fields);
   if (fields.invalidParams.length > 0) throw new ValidationProblem(fields.invalidParams);
   for (const [index, entry] of channels?.entries() ?? []) checkNames(entry, index, findChannel);
-  return { callbackUrl, auth, channels, deliveryGuarantee, credentials };
+  return { callbackUrl, auth, channels, deliveryGuarantee, credentials, alertEmail };
 }
 
 /** An addition of ours to the standard. Null: as its owner's other subscriptions. */
@@ -57,6 +59,15 @@ function readGuarantee(fields: FieldReader): DeliveryGuarantee | null | undefine
     fields.refuse('deliveryGuarantee', 'invalid', `Not one of ${deliveryGuarantees.join(', ')}.`);
   }
   return guarantee;
+}
+
+/** An addition of ours to the standard. Null: none. */
+function readAlertEmail(fields: FieldReader): string | null | undefined {
+  if (fields.raw('alertEmail') === null) return null;
+  const text = fields.text('alertEmail', { isOptional: true });
+  if (text === undefined || mailAddress.safeParse(text).success) return text;
+  fields.refuse('alertEmail', 'invalid', 'Not a mail address.');
+  return undefined;
 }
 
 /** An addition of ours to the standard, as the admin API has it. */
@@ -92,14 +103,22 @@ function readFilters(entry: FieldReader): Record<string, string> {
 }
 
 /** The fields are named as older clients know them, without the index; the reason names the entry. */
-function checkNames({ channel: name, filters }: SubscribedChannel, index: number, findChannel: FindChannel): void {
-  const entry = `kanalen.${index} (${name.slice(0, 50)})`;
+function checkNames({ channel, filters }: SubscribedChannel, index: number, findChannel: FindChannel): void {
+  const refusal = refusalOfNames({ channel, filters }, findChannel);
+  if (!refusal) return;
+  const reason = `kanalen.${index} (${channel.slice(0, 50)}): ${refusal.reason}`;
+  throw new ValidationProblem([{ name: refusal.of === 'channel' ? 'naam' : 'filters', code: refusal.code, reason }]);
+}
+
+/** Why a subscription cannot be about this channel with these filters. */
+export function refusalOfNames(
+  { channel: name, filters }: SubscribedChannel,
+  findChannel: (name: string) => Pick<Channel, 'filters' | 'canonicalFilters'> | undefined,
+): { of: 'channel' | 'filters'; code: string; reason: string } | undefined {
   const channel = findChannel(name);
-  if (!channel) {
-    throw new ValidationProblem([{ name: 'naam', code: 'kanaal_naam', reason: `${entry}: there is no such kanaal.` }]);
-  }
+  if (!channel) return { of: 'channel', code: 'kanaal_naam', reason: 'there is no such kanaal.' };
   const names = new Set(Object.keys(filters).map(canonicalName));
-  if (areNamesConsistent(names, channel.canonicalFilters)) return;
-  const reason = `${entry}: the names do not fit the filters of the kanaal (${channel.filters.join(', ')}).`;
-  throw new ValidationProblem([{ name: 'filters', code: 'inconsistent-abonnement-filters', reason }]);
+  if (areNamesConsistent(names, channel.canonicalFilters)) return undefined;
+  const reason = `the names do not fit the filters of the kanaal (${channel.filters.join(', ')}).`;
+  return { of: 'filters', code: 'inconsistent-abonnement-filters', reason };
 }

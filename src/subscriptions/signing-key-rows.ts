@@ -24,7 +24,7 @@ export interface SigningKeyRow {
   ends_at: number | null;
 }
 
-const signingKeyPlace = (id: string): string => `signing_key.secret/${id}`;
+export const signingKeyPlace = (id: string): string => `signing_key.secret/${id}`;
 
 const milliseconds = (column: string) => `extract(epoch FROM signing_key.${column})::float8 * 1000`;
 const signs = '(signing_key.ends_at IS NULL OR signing_key.ends_at > now())';

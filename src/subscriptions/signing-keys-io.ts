@@ -4,7 +4,7 @@ import type { AddedSigningKey } from './add-signing-key.js';
 import type { ShownSigningKey } from './signing-key-rows.js';
 
 /** Longer than any secret with its prefix. */
-const maxSecretLength = 128;
+export const maxSecretLength = 128;
 const daySeconds = 86_400;
 
 const secret = z

@@ -18,7 +18,7 @@ import {
 /** Keys of one subscription that were not rotated. */
 const mostCurrent = 5;
 /** Keys of one subscription that were rotated and still sign. With the others they bound the header: 1.4 kB at most. */
-const mostOld = 10;
+export const mostOld = 10;
 
 export interface Rotation {
   /** Undefined: one is made. */

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { randomUUID } from 'node:crypto';
-import { IsNull, Not, type EntityManager } from 'typeorm';
+import { IsNull, Not } from 'typeorm';
 import type { Application } from '../auth/application.js';
 import { AuditLog } from '../audit/audit-log.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
@@ -8,30 +7,21 @@ import { ConflictProblem, NotFoundProblem, PermissionProblem } from '../infra/ht
 import type { CredentialChanges } from '../credentials/credentials-io.js';
 import { credentialsOf } from '../credentials/credentials.js';
 import { Postgres } from '../infra/postgres/postgres.js';
-import { findNewestHeld, isDropping, noteDrop } from '../ledger/drop-held.js';
-import { noteOrderEnding, withdrawOrderEnding } from '../ledger/end-of-order.js';
-import { noteEnding, withdrawEnding } from '../ledger/end-of-subscription.js';
-import { lookNow } from '../ledger/held-subscriptions.js';
+import { findNewestHeld, noteDrop } from '../ledger/drop-held.js';
 import { OperationalEvents } from '../operational-events/operational-events.service.js';
 import { SecretCipher } from '../secrets/secret-cipher.service.js';
-import { addSigningKey } from './add-signing-key.js';
-import { noteSigningKeys } from './note-signing-keys.js';
-import { noteSubscription } from './note-subscription.js';
-import { eraseSigningKeysOf } from './signing-key-rows.js';
-import { readParts, secretsToStore } from './secrets-to-store.js';
+import { readParts } from './secrets-to-store.js';
+import {
+  isDisabled,
+  isPaused,
+  SubscriptionChanges,
+  type ChangedSubscription,
+  type SubscriptionInput,
+  type SubscriptionSettings,
+} from './subscription-changes.js';
 import { SubscriptionDirectory } from './subscription-directory.service.js';
 import { SubscriptionEntity } from './subscription.entity.js';
 import { authPlace, type Subscription } from './subscription.js';
-
-/** What a subscriber says of it. */
-export type SubscriptionInput = Pick<Subscription, 'callbackUrl' | 'auth' | 'channels' | 'deliveryGuarantee'> & {
-  credentials?: CredentialChanges | undefined;
-};
-/** What an operator may set. */
-export type SubscriptionSettings = Pick<
-  Subscription,
-  'deliveryGuarantee' | 'timeoutSeconds' | 'maxConcurrency' | 'ratePerSecond' | 'ordering'
->;
 
 /** Reads from memory, after loading the changes of other processes: a subscription that was answered with 201 is found. */
 @Injectable()
@@ -81,18 +71,9 @@ export class SubscriptionsService {
     input: SubscriptionInput,
     { isSigned = false } = {},
   ): Promise<{ subscription: Subscription; secret: string | undefined }> {
-    // v4, not v7: clients find the base of a resource URL with a pattern that fits v4 only (docs/decisions/0011).
-    const id = randomUUID();
-    const stored = { ...input, ...secretsToStore(this.cipher, id, input) };
-    const { secret, after } = await this.catalogue.change(async (manager, version) => {
-      await manager.insert(SubscriptionEntity, { ...stored, id, ownerClientId, ordering: 'none', version });
-      const created = await manager.findOneByOrFail(SubscriptionEntity, { id });
-      await noteSubscription(manager, this.cipher, 'created', null, created);
-      if (!isSigned) return { after: created, secret: undefined };
-      const added = await addSigningKey(manager, this.cipher, id, { scheme: 'v1' });
-      await noteSigningKeys(manager, 'signing-key-created', id, [], [added.key]);
-      return { after: created, secret: added.secret };
-    });
+    const { secret, after } = await this.catalogue.change((manager, version) =>
+      new SubscriptionChanges(manager, version, this.cipher).create(ownerClientId, input, { isSigned }),
+    );
     return { subscription: this.latest(after), secret };
   }
 
@@ -102,12 +83,7 @@ export class SubscriptionsService {
    * @throws {NotFoundProblem}
    */
   async update(id: string, changes: Partial<SubscriptionInput>): Promise<Subscription> {
-    const toChange = (entity: SubscriptionEntity) => ({
-      ...changes,
-      ...secretsToStore(this.cipher, id, changes, entity.credentials),
-      disabledAt: null,
-    });
-    const changed = await this.change('changed', id, always, toChange, (manager) => withdrawEnding(manager, id));
+    const changed = await this.change((changing) => changing.update(id, changes));
     if (!changed) throw notFound();
     if (isDisabled(changed.before)) this.events.report({ event: 'subscription.enabled', subscriptionId: id });
     return this.latest(changed.after);
@@ -119,12 +95,7 @@ export class SubscriptionsService {
    * @throws {NotFoundProblem}
    */
   async set(id: string, settings: Partial<SubscriptionSettings>): Promise<Subscription> {
-    const changed = await this.change('changed', id, always, settings, async (manager, version) => {
-      if (settings.ordering === 'none') await noteOrderEnding(manager, id, version);
-      else if (settings.ordering) await withdrawOrderEnding(manager, id);
-      // What is held for the rate it had goes on at the one that it has now.
-      if (settings.ratePerSecond !== undefined) await lookNow(manager, id);
-    });
+    const changed = await this.change((changing) => changing.set(id, settings));
     return changed ? this.latest(changed.after) : this.get(id);
   }
 
@@ -134,17 +105,13 @@ export class SubscriptionsService {
    * @throws {ConflictProblem} when a part is to stay that cannot be decrypted here
    */
   async setCredentials(id: string, credentials: CredentialChanges): Promise<Subscription> {
-    const changed = await this.change('credentials-changed', id, always, (entity) =>
-      secretsToStore(this.cipher, id, { credentials }, entity.credentials),
-    );
+    const changed = await this.change((changing) => changing.setCredentials(id, credentials));
     return changed ? this.latest(changed.after) : this.get(id);
   }
 
   /** @throws {NotFoundProblem} */
   async enable(id: string): Promise<Subscription> {
-    const changed = await this.change('enabled', id, isDisabled, { disabledAt: null }, (manager) =>
-      withdrawEnding(manager, id),
-    );
+    const changed = await this.change((changing) => changing.enable(id));
     if (changed) this.events.report({ event: 'subscription.enabled', subscriptionId: id });
     return changed ? this.latest(changed.after) : this.get(id);
   }
@@ -154,10 +121,8 @@ export class SubscriptionsService {
    * failed when it is enabled again is sent. Does nothing the second time: all open calls to a receiver may answer 410 together.
    */
   async disable(id: string): Promise<void> {
-    const before = await this.change('disabled', id, isEnabled, { disabledAt: new Date() }, (manager, version) =>
-      noteEnding(manager, id, 'failed', version),
-    );
-    if (before) this.events.report({ event: 'subscription.disabled', subscriptionId: id });
+    const changed = await this.change((changing) => changing.disable(id));
+    if (changed) this.events.report({ event: 'subscription.disabled', subscriptionId: id });
   }
 
   /**
@@ -165,9 +130,7 @@ export class SubscriptionsService {
    * @throws {NotFoundProblem}
    */
   async pause(id: string): Promise<Subscription> {
-    const changed = await this.change('paused', id, isRunning, { pausedAt: new Date() }, (manager) =>
-      lookNow(manager, id),
-    );
+    const changed = await this.change((changing) => changing.pause(id));
     if (changed) this.events.report({ event: 'subscription.paused', subscriptionId: id });
     return changed ? this.latest(changed.after) : this.get(id);
   }
@@ -178,10 +141,7 @@ export class SubscriptionsService {
    * @throws {ConflictProblem} while what it held is being dropped
    */
   async resume(id: string): Promise<Subscription> {
-    const changed = await this.change('resumed', id, isPaused, { pausedAt: null }, async (manager) => {
-      if (await isDropping(manager, id)) throw stillDropping();
-      await lookNow(manager, id);
-    });
+    const changed = await this.change((changing) => changing.resume(id));
     if (changed) this.events.report({ event: 'subscription.resumed', subscriptionId: id });
     return changed ? this.latest(changed.after) : this.get(id);
   }
@@ -215,12 +175,8 @@ export class SubscriptionsService {
    * @throws {NotFoundProblem}
    */
   async remove(id: string): Promise<void> {
-    const withoutSecrets = { deletedAt: new Date(), auth: '', credentials: null };
-    const before = await this.change('deleted', id, always, withoutSecrets, async (manager, version) => {
-      await noteEnding(manager, id, 'cancelled', version);
-      await eraseSigningKeysOf(manager, id);
-    });
-    if (!before) throw notFound();
+    const changed = await this.change((changing) => changing.remove(id));
+    if (!changed) throw notFound();
   }
 
   /** As it was changed, where it was deleted since: a change that happened is not answered as if there were no subscription. */
@@ -233,29 +189,15 @@ export class SubscriptionsService {
     return this.directory.find(id) ?? { ...after, ...secrets(), unreadable: null, signingKeys: [] };
   }
 
-  /**
-   * @param done in the audit log
-   * @param isToChange whether it is changed, as it is now: no other change of the catalogue is under way
-   * @param also runs in the same transaction, after the change
-   * @returns undefined: it does not exist, or was not to be changed
-   */
+  /** Undefined: it does not exist, or was not to be changed. */
   private async change(
-    done: string,
-    id: string,
-    isToChange: (subscription: SubscriptionEntity) => boolean,
-    changes: Partial<SubscriptionEntity> | ((before: SubscriptionEntity) => Partial<SubscriptionEntity>),
-    also?: (manager: EntityManager, version: number) => Promise<void>,
-  ): Promise<{ before: SubscriptionEntity; after: SubscriptionEntity } | undefined> {
+    work: (changing: SubscriptionChanges) => Promise<ChangedSubscription | undefined>,
+  ): Promise<ChangedSubscription | undefined> {
     try {
       return await this.catalogue.change(async (manager, version) => {
-        const before = await manager.findOneBy(SubscriptionEntity, { id, deletedAt: IsNull() });
-        if (!before || !isToChange(before)) throw new NothingToChange();
-        const changed = typeof changes === 'function' ? changes(before) : changes;
-        await manager.update(SubscriptionEntity, { id }, { ...changed, version });
-        await also?.(manager, version);
-        const after = await manager.findOneByOrFail(SubscriptionEntity, { id });
-        await noteSubscription(manager, this.cipher, done, before, after);
-        return { before, after };
+        const changed = await work(new SubscriptionChanges(manager, version, this.cipher));
+        if (!changed) throw new NothingToChange();
+        return changed;
       });
     } catch (error) {
       // The rollback keeps a call that changes nothing from raising the version.
@@ -267,15 +209,6 @@ export class SubscriptionsService {
 
 class NothingToChange extends Error {}
 
-type Marks = Pick<Subscription, 'disabledAt' | 'pausedAt'>;
-const always = () => true;
-const isDisabled = ({ disabledAt }: Marks): boolean => disabledAt !== null;
-const isEnabled = ({ disabledAt }: Marks): boolean => disabledAt === null;
-const isPaused = ({ pausedAt }: Marks): boolean => pausedAt !== null;
-const isRunning = ({ pausedAt }: Marks): boolean => pausedAt === null;
-
 const notFound = () => new NotFoundProblem('There is no such abonnement.');
 const notPaused = () =>
   new ConflictProblem('subscription-not-paused', 'Only what a paused subscription holds is dropped.');
-const stillDropping = () =>
-  new ConflictProblem('subscription-dropping', 'What it held is still being dropped; resume it in a few seconds.');

@@ -57,6 +57,8 @@ export function environmentOf(
   const perEndpoint = Math.max(1, Math.floor(settings.MAX_IN_FLIGHT_PER_ENDPOINT / count));
   return {
     ROLES: rolesOf(settings, number).join(),
+    // The first process has applied it before the others start.
+    ...(number > 1 && { CONFIG_FILE: '' }),
     DATABASE_POOL_SIZE: environment.DATABASE_POOL_SIZE || String(pool),
     MAX_IN_FLIGHT_PER_ENDPOINT: String(perEndpoint),
   };

@@ -9,9 +9,12 @@ import { ValidationProblem, wholeInput, type InvalidParam } from './problem.js';
 export function checkInput<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
   const parsed = schema.safeParse(input, { reportInput: true });
   if (parsed.success) return parsed.data;
-  const { issues } = parsed.error;
-  throw new ValidationProblem(issues.filter((issue) => !isBesideThePoint(issue, issues)).flatMap(invalidParams));
+  throw new ValidationProblem(paramsOf(parsed.error));
 }
+
+/** Each wrong field. @param error of a parse with `reportInput` */
+export const paramsOf = ({ issues }: z.ZodError): InvalidParam[] =>
+  issues.filter((issue) => !isBesideThePoint(issue, issues)).flatMap(invalidParams);
 
 /** zod checks the length of every value that has one, also where a value of another type was wanted. */
 function isBesideThePoint(issue: z.core.$ZodIssue, issues: z.core.$ZodIssue[]): boolean {

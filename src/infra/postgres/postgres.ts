@@ -54,8 +54,8 @@ export class Postgres {
       const url = settings.DATABASE_URL;
       const connection = { connectionTimeoutMillis: 5000, application_name: 'heraut', Client: ClosingClient };
       const max = settings.DATABASE_POOL_SIZE;
-      const dataSourceWith = (kept: TimeLimits, size: number) => {
-        const extra = { ...connection, ...asConnectionOptions(kept), max: size };
+      const dataSourceWith = (kept: TimeLimits, size: number, own: object = {}) => {
+        const extra = { ...connection, ...own, ...asConnectionOptions(kept), max: size };
         return new DataSource({ ...common, url, extra, logger: new TimedOutLogger(kept) } as DataSourceOptions);
       };
       const pool = new pg.Pool({
@@ -69,7 +69,10 @@ export class Postgres {
       });
       // Without a listener an idle connection that dies (a restart of Postgres) would end the process.
       pool.on('error', ignore);
-      const [dataSource, upkeep] = [dataSourceWith(limits, max), dataSourceWith(upkeepLimits, upkeepConnections)];
+      // Under a name of its own: a transaction of an hour, in which no notification is written.
+      const upkeepName = { application_name: 'heraut-upkeep' };
+      const upkeep = dataSourceWith(upkeepLimits, upkeepConnections, upkeepName);
+      const dataSource = dataSourceWith(limits, max);
       const all = [dataSource, upkeep];
       await Promise.all(all.map((source) => source.initialize()));
       const uncount = countPools({ hot: pool, rest: poolOf(dataSource), upkeep: poolOf(upkeep) });

@@ -1,0 +1,117 @@
+import { randomUUID } from 'node:crypto';
+import { IsNull, type EntityManager } from 'typeorm';
+import { AuditLog } from '../audit/audit-log.js';
+import { NotFoundProblem } from '../infra/http/problem.js';
+import type { SecretCipher } from '../secrets/secret-cipher.service.js';
+import { secretPlace } from './application.js';
+import { ApplicationEntity } from './application.entity.js';
+
+export interface NewApplication {
+  label: string;
+  clientId: string;
+  scopes: string[];
+  isSuperuser: boolean;
+  alertEmail?: string | null | undefined;
+  secret: string;
+}
+
+export interface ChangesOfApplication {
+  label?: string | undefined;
+  scopes?: string[] | undefined;
+  isSuperuser?: boolean | undefined;
+  alertEmail?: string | null | undefined;
+  secret?: string | undefined;
+}
+
+/**
+ * All that can be done to applications, within one change of the catalogue that may be about several of them. Each is noted in the
+ * audit log.
+ */
+export class ApplicationChanges {
+  constructor(
+    private readonly manager: EntityManager,
+    private readonly version: number,
+    private readonly cipher: SecretCipher,
+  ) {}
+
+  /**
+   * @param reserve runs before it is inserted
+   * @throws a unique violation when there is an application with this client id
+   */
+  async create(
+    input: NewApplication,
+    reserve: (id: string) => Promise<void> = () => Promise.resolve(),
+  ): Promise<ApplicationEntity> {
+    const { manager, version } = this;
+    const id = randomUUID();
+    const secret = this.cipher.encrypt(input.secret, secretPlace(id));
+    const { alertEmail = null, ...given } = input;
+    const values = { ...given, alertEmail, id, secret, version, createdAt: new Date() };
+    const application = manager.create(ApplicationEntity, values);
+    await reserve(id);
+    await manager.insert(ApplicationEntity, application);
+    await this.note('application.created', null, application);
+    return application;
+  }
+
+  /** @throws {NotFoundProblem} */
+  async update(
+    id: string,
+    { secret, ...changes }: ChangesOfApplication,
+    action = 'application.changed',
+  ): Promise<ApplicationEntity> {
+    const { manager, version } = this;
+    const stored = secret === undefined ? {} : { secret: this.cipher.encrypt(secret, secretPlace(id)) };
+    const application = await findOrFail(manager, id);
+    const before = { ...application };
+    // These columns alone: a secret that is not changed may be encrypted with a new key at this moment.
+    await manager.update(ApplicationEntity, id, { ...changes, ...stored, version });
+    Object.assign(application, changes, stored);
+    await this.note(action, before, application);
+    return application;
+  }
+
+  /**
+   * Its secret is not kept.
+   * @throws {NotFoundProblem}
+   */
+  async remove(id: string): Promise<void> {
+    const { manager, version } = this;
+    const application = await findOrFail(manager, id);
+    await manager.update(ApplicationEntity, application.id, {
+      deletedAt: new Date(),
+      secret: '',
+      alertEmail: null,
+      version,
+    });
+    await this.note('application.deleted', application, null);
+  }
+
+  /** @param before null: it is new; `after` null: it is gone */
+  private async note(action: string, before: ApplicationEntity | null, after: ApplicationEntity | null): Promise<void> {
+    const { id } = (after ?? before)!;
+    const isSecretNew = after && !this.cipher.isSame(before?.secret ?? '', after.secret, secretPlace(id));
+    await AuditLog.note(this.manager, {
+      action,
+      subject: `application/${id}`,
+      before: before && audited(before),
+      after: after && audited(after),
+      changedSecrets: isSecretNew ? ['secret'] : [],
+    });
+  }
+}
+
+/** @throws {NotFoundProblem} */
+export async function findOrFail(manager: EntityManager, id: string): Promise<ApplicationEntity> {
+  const application = await manager.findOneBy(ApplicationEntity, { id, deletedAt: IsNull() });
+  if (!application) throw new NotFoundProblem('There is no such application.');
+  return application;
+}
+
+const audited = ({ clientId, label, scopes, isSuperuser, alertEmail }: ApplicationEntity) => ({
+  clientId,
+  label,
+  scopes,
+  isSuperuser,
+  alertEmail,
+});

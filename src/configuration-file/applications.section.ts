@@ -1,0 +1,125 @@
+import { Injectable } from '@nestjs/common';
+import { IsNull } from 'typeorm';
+import { ApplicationChanges } from '../auth/application-changes.js';
+import { ApplicationEntity } from '../auth/application.entity.js';
+import { secretPlace } from '../auth/application.js';
+import { Config } from '../config/config.module.js';
+import { SecretCipher, UnreadableSecret } from '../secrets/secret-cipher.service.js';
+import type { ConfiguredApplication } from './configuration-schema.js';
+import { fieldsThatDiffer, type Shown } from './fields-that-differ.js';
+import { mostUnnamed, nothingPlanned, type Planned, type Planning, type Section, type Step } from './planning.js';
+import type { Entry } from './read-configuration.js';
+
+@Injectable()
+export class ApplicationsSection implements Section {
+  constructor(
+    private readonly cipher: SecretCipher,
+    private readonly config: Config,
+  ) {}
+
+  async plan(planning: Planning): Promise<Planned> {
+    const { manager, configuration, options } = planning;
+    planning.clientIds.add(this.config.settings.SUPERUSER_CLIENT_ID);
+    const entries = configuration.applications;
+    if (!entries) {
+      const all = await manager.find(ApplicationEntity, { select: { clientId: true }, where: { deletedAt: IsNull() } });
+      for (const { clientId } of all) planning.clientIds.add(clientId);
+      return nothingPlanned;
+    }
+    const stored = await manager.findBy(ApplicationEntity, { deletedAt: IsNull() });
+    const byClientId = new Map(stored.map((one) => [one.clientId, one]));
+    const seen = new Set<string>();
+    const steps: Step[] = [];
+    for (const entry of entries) {
+      const { clientId } = entry.wanted;
+      if (!planning.isFirst(seen, clientId, `${entry.name}.clientId`)) continue;
+      planning.clientIds.add(clientId);
+      const step = this.planEntry(planning, entry, byClientId.get(clientId));
+      if (step) steps.push(step);
+    }
+    const others = stored.filter(({ clientId }) => !seen.has(clientId));
+    const unchanged = seen.size - steps.length;
+    if (options.isPruning) {
+      const caller = others.find(({ clientId }) => clientId === options.caller);
+      if (caller) {
+        const reason = `Pruning would remove ${caller.clientId}, the application that asks for it: name it in the file.`;
+        planning.refuse('applications', 'invalid', reason);
+      }
+      return {
+        steps: [...steps, ...others.map((one) => this.removal(one))],
+        unchanged,
+        unnamed: nothingPlanned.unnamed,
+      };
+    }
+    for (const { clientId } of others) planning.clientIds.add(clientId);
+    const first = others.slice(0, mostUnnamed).map(({ clientId }) => clientId);
+    return { steps, unchanged, unnamed: { count: others.length, first } };
+  }
+
+  /** Undefined: it is as it should be, or something is wrong with it. */
+  private planEntry(
+    planning: Planning,
+    { name, wanted }: Entry<ConfiguredApplication>,
+    stored: ApplicationEntity | undefined,
+  ): Step | undefined {
+    const { clientId, secret } = wanted;
+    if (clientId === this.config.settings.SUPERUSER_CLIENT_ID) {
+      const reason = 'This is the client id of the superuser of the settings (SUPERUSER_CLIENT_ID).';
+      planning.refuse(`${name}.clientId`, 'unique', reason);
+      return undefined;
+    }
+    const before = stored ? this.shown(stored) : null;
+    const after = {
+      fields: {
+        label: wanted.label ?? stored?.label ?? clientId,
+        scopes: (wanted.scopes ?? stored?.scopes ?? wanted.scopesIfNew ?? []).toSorted(),
+        isSuperuser: wanted.isSuperuser ?? stored?.isSuperuser ?? false,
+      },
+      secrets: secret === undefined ? (before?.secrets ?? {}) : { secret },
+    };
+    const fields = fieldsThatDiffer(before, after);
+    const { SECRET_MIN_BYTES: minBytes } = this.config.settings;
+    const isSecretNew = fields.some((field) => 'secret' in field);
+    if (!stored && secret === undefined) {
+      planning.refuse(`${name}.secret`, 'required', 'A new application needs its secret.');
+      return undefined;
+    }
+    if (isSecretNew && secret !== undefined && Buffer.byteLength(secret) < minBytes) {
+      const reason = `Must have at least ${minBytes} bytes (setting SECRET_MIN_BYTES).`;
+      planning.refuse(`${name}.secret`, 'min_length', reason);
+    }
+    if (stored && fields.length === 0) return undefined;
+    return {
+      change: { section: 'applications', action: stored ? 'change' : 'create', key: clientId, about: null, fields },
+      carryOut: async (manager, version) => {
+        const changing = new ApplicationChanges(manager, version, this.cipher);
+        if (stored) await changing.update(stored.id, { ...after.fields, ...(isSecretNew && { secret }) });
+        else await changing.create({ clientId, ...after.fields, secret: secret! });
+        return [];
+      },
+    };
+  }
+
+  private removal({ id, clientId, label }: ApplicationEntity): Step {
+    return {
+      change: { section: 'applications', action: 'remove', key: clientId, about: label, fields: [] },
+      carryOut: async (manager, version) => {
+        await new ApplicationChanges(manager, version, this.cipher).remove(id);
+        return [];
+      },
+    };
+  }
+
+  private shown({ id, label, scopes, isSuperuser, secret }: ApplicationEntity): Shown {
+    return { fields: { label, scopes: scopes.toSorted(), isSuperuser }, secrets: { secret: this.read(id, secret) } };
+  }
+
+  private read(id: string, stored: string): string | undefined {
+    try {
+      return this.cipher.decrypt(stored, secretPlace(id));
+    } catch (error) {
+      if (error instanceof UnreadableSecret) return undefined;
+      throw error;
+    }
+  }
+}

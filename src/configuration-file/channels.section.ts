@@ -1,0 +1,94 @@
+import { Injectable } from '@nestjs/common';
+import { isDeepStrictEqual } from 'node:util';
+import { ChannelChanges } from '../channels/channel-changes.js';
+import { ChannelEntity } from '../channels/channel.entity.js';
+import { canonicalName } from '../channels/filter-names.js';
+import { unknownCharacteristics } from '../channels/unknown-characteristics.js';
+import type { ConfiguredChannel } from './configuration-schema.js';
+import { fieldsThatDiffer } from './fields-that-differ.js';
+import { mostUnnamed, nothingPlanned, type Planned, type Planning, type Section, type Step } from './planning.js';
+import type { Entry } from './read-configuration.js';
+
+interface Fields {
+  documentationLink: string;
+  filters: string[];
+  deduplication: { fields: string[]; withinSeconds: number } | null;
+  maxAgeSeconds: number | null;
+  bodyRetentionDays: number | null;
+}
+
+const fieldsOf = (channel: ChannelEntity): Fields => ({
+  documentationLink: channel.documentationLink,
+  filters: channel.filters,
+  deduplication: channel.deduplicateBy && {
+    fields: channel.deduplicateBy,
+    withinSeconds: channel.deduplicateWithin,
+  },
+  maxAgeSeconds: channel.maxAge,
+  bodyRetentionDays: channel.bodyRetentionDays,
+});
+
+const ofNew: Fields = { documentationLink: '', filters: [], deduplication: null, maxAgeSeconds: null, bodyRetentionDays: null };
+
+/** Channels are never removed: notifications refer to them by name. */
+@Injectable()
+export class ChannelsSection implements Section {
+  async plan(planning: Planning): Promise<Planned> {
+    const stored = new Map((await planning.manager.find(ChannelEntity)).map((one) => [one.name, one]));
+    for (const [name, channel] of stored) know(planning, name, channel.filters);
+    const entries = planning.configuration.channels;
+    if (!entries) return nothingPlanned;
+    const seen = new Set<string>();
+    const steps: Step[] = [];
+    for (const entry of entries) {
+      if (!planning.isFirst(seen, entry.wanted.name, `${entry.name}.name`)) continue;
+      const step = this.planEntry(planning, entry, stored.get(entry.wanted.name));
+      if (step) steps.push(step);
+    }
+    const others = [...stored.keys()].filter((name) => !seen.has(name)).toSorted();
+    const unnamed = { count: others.length, first: others.slice(0, mostUnnamed) };
+    return { steps, unchanged: seen.size - steps.length, unnamed };
+  }
+
+  /** Undefined: it is as it should be. */
+  private planEntry(
+    planning: Planning,
+    { name, wanted }: Entry<ConfiguredChannel>,
+    stored: ChannelEntity | undefined,
+  ): Step | undefined {
+    const before = stored ? fieldsOf(stored) : ofNew;
+    const { documentationLink, filters, deduplication, maxAgeSeconds, bodyRetentionDays } = wanted;
+    const after: Fields = {
+      documentationLink: documentationLink ?? before.documentationLink,
+      filters: filters ?? before.filters,
+      deduplication: deduplication === undefined ? before.deduplication : deduplication,
+      maxAgeSeconds: maxAgeSeconds === undefined ? before.maxAgeSeconds : maxAgeSeconds,
+      bodyRetentionDays: bodyRetentionDays === undefined ? before.bodyRetentionDays : bodyRetentionDays,
+    };
+    know(planning, wanted.name, after.filters);
+    // Only what is to change: publishers can take away filters by a call.
+    const known = planning.channels.get(wanted.name)!;
+    if (!isDeepStrictEqual([before.filters, before.deduplication], [after.filters, after.deduplication]))
+      for (const param of unknownCharacteristics(after.deduplication?.fields ?? [], known))
+        planning.refuse(`${name}.${param.name}`, param.code, param.reason);
+    const shown = (fields: Fields) => ({ fields: { ...fields }, secrets: {} });
+    const fields = fieldsThatDiffer(stored ? shown(before) : null, shown(after));
+    if (stored && fields.length === 0) return undefined;
+    const { deduplication: sameBy, maxAgeSeconds: oldest, bodyRetentionDays: days, ...described } = after;
+    return {
+      change: { section: 'channels', action: stored ? 'change' : 'create', key: wanted.name, about: null, fields },
+      carryOut: async (manager, version) => {
+        const changing = new ChannelChanges(manager, version);
+        const id = stored?.id ?? (await changing.create({ name: wanted.name, ...described }));
+        const rules = { deduplication: sameBy, maxAgeSeconds: oldest, bodyRetentionDays: days };
+        if (stored) await changing.update(id, { ...described, ...rules });
+        else if (sameBy || oldest !== null || days !== null) await changing.update(id, rules);
+        return [];
+      },
+    };
+  }
+}
+
+function know({ channels }: Planning, name: string, filters: readonly string[]): void {
+  channels.set(name, { filters, canonicalFilters: new Set(filters.map(canonicalName)) });
+}

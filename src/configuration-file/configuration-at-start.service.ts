@@ -1,0 +1,66 @@
+import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
+import { readFileSync } from 'node:fs';
+import { Config } from '../config/config.module.js';
+import { ValidationProblem } from '../infra/http/problem.js';
+import { ConfigurationRefused } from './configuration-refused.js';
+import { ConfigurationService } from './configuration.service.js';
+import { readConfigurationText } from './configuration-text.js';
+import { sourcesBeside } from './sources.js';
+
+/** Of the changes, these many are named in the log. */
+const mostLogged = 50;
+
+/**
+ * Applies the file of `CONFIG_FILE` before this process does anything else. Of processes that start together one makes the changes. What
+ * the file does not name stays.
+ */
+@Injectable()
+export class ConfigurationAtStart implements OnModuleInit {
+  private readonly logger = new Logger('Configuration');
+
+  constructor(
+    private readonly config: Config,
+    private readonly configuration: ConfigurationService,
+  ) {}
+
+  /** @throws {ConfigurationRefused} */
+  async onModuleInit(): Promise<void> {
+    const file = this.config.settings.CONFIG_FILE;
+    if (file === undefined) return;
+    const read = readConfigurationText(readText(file), file, sourcesBeside(file));
+    for (const note of read.notes) this.logger.warn({ event: 'configuration.note', note });
+    if (read.problems.length > 0) {
+      const more = await this.configuration.plan(read.configuration ?? {}, false).then(() => [], linesOf(read.linesOf));
+      throw refused([...read.problems, ...more]);
+    }
+    try {
+      const { changes, unchanged } = await this.configuration.apply(read.configuration, false);
+      const changed = changes.slice(0, mostLogged).map(({ section, action, key }) => `${action} ${section}/${key}`);
+      const event = changes.length > 0 ? 'configuration.applied' : 'configuration.unchanged';
+      this.logger.log({ event, file, changes: changes.length, changed, unchanged });
+    } catch (error) {
+      throw refused(linesOf(read.linesOf)(error));
+    }
+  }
+}
+
+const linesOf =
+  (lines: ReturnType<typeof readConfigurationText>['linesOf']) =>
+  (error: unknown): string[] => {
+    if (!(error instanceof ValidationProblem)) throw error;
+    return lines(error.extra.invalidParams ?? []);
+  };
+
+const refused = (lines: readonly string[]): ConfigurationRefused =>
+  new ConfigurationRefused(
+    `Heraut cannot start, the configuration file is wrong (see docs/configuration-file.md). Nothing was changed.\n${lines.map((line) => `  ${line}`).join('\n')}`,
+  );
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw refused([`${file} cannot be read: ${code ?? message}`]);
+  }
+}

@@ -1,0 +1,31 @@
+import { Module } from '@nestjs/common';
+import { AuditModule } from '../audit/audit.module.js';
+import { ChannelsModule } from '../channels/channels.module.js';
+import { RetryPolicyModule } from '../retry-policy/retry-policy.module.js';
+import { SubscriptionsModule } from '../subscriptions/subscriptions.module.js';
+import { ApplicationsSection } from './applications.section.js';
+import { CallbackRules } from './callback-rules.js';
+import { ChannelsSection } from './channels.section.js';
+import { ConfigurationAtStart } from './configuration-at-start.service.js';
+import { ConfigurationController } from './configuration.controller.js';
+import { ConfigurationService } from './configuration.service.js';
+import { Export } from './export.service.js';
+import { RetryPolicySection } from './retry-policy.section.js';
+import { SubscriptionsSection } from './subscriptions.section.js';
+
+/** The audit module goes before it at the start: it makes the partition that what is changed then is noted in. */
+@Module({
+  imports: [AuditModule, ChannelsModule, SubscriptionsModule, RetryPolicyModule],
+  controllers: [ConfigurationController],
+  providers: [
+    ApplicationsSection,
+    CallbackRules,
+    ChannelsSection,
+    ConfigurationAtStart,
+    ConfigurationService,
+    Export,
+    RetryPolicySection,
+    SubscriptionsSection,
+  ],
+})
+export class ConfigurationFileModule {}

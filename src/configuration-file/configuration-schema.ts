@@ -1,0 +1,155 @@
+import { z } from 'zod';
+import { applicationChangesInput, newApplicationInput } from '../auth/applications-io.js';
+import { channelChangesInput } from '../channels/channels-io.js';
+import { headerValue } from '../credentials/check-headers.js';
+import { identityInput, maxAuthLength, oauth2Input, zgwInput } from '../credentials/credentials-io.js';
+import { isStorable } from '../infra/postgres/storable-text.js';
+import { hasCredentials, isWebUrl } from '../nrc/fields.js';
+import { policyOverrideInput } from '../retry-policy/policy-input.js';
+import { signingSchemes } from '../signing/signing-key.js';
+import { maxSecretLength } from '../subscriptions/signing-keys-io.js';
+import { maxUrlLength } from '../subscriptions/read-abonnement.js';
+import { subscriptionChangesInput } from '../subscriptions/subscriptions-io.js';
+
+/*
+ * The form of a configuration, once its references are resolved. Whatever the admin API has a field for has the same name and limits here.
+ * A field that is left out stays as it is, and of what is new it gets the default.
+ */
+
+const text = (longest: number) =>
+  z.string().trim().min(1).max(longest).refine(isStorable, 'Contains U+0000 or half a surrogate pair.');
+
+/** As in lists of the standard: no credentials in it, as it is stored and shown. */
+const webUrl = (longest: number) =>
+  z
+    .string()
+    .trim()
+    .max(longest)
+    .refine(isWebUrl, 'Not an absolute http or https URL.')
+    .refine((url) => !isWebUrl(url) || !hasCredentials(url), 'Credentials do not belong in a URL.')
+    .refine(isStorable, 'Contains U+0000 or half a surrogate pair.');
+
+export const applicationEntry = applicationChangesInput
+  .extend({
+    clientId: newApplicationInput.shape.clientId.describe('The `client_id` of its tokens, by which it is known.'),
+    scopesIfNew: applicationChangesInput.shape.scopes.describe(
+      'Its permissions where it is new and `scopes` is left out; those that it has later stay.',
+    ),
+  })
+  .meta({ id: 'ConfiguredApplication' });
+
+export const channelEntry = channelChangesInput
+  .extend({
+    name: text(50).describe('By which it is known.'),
+    documentationLink: z
+      .union(
+        [z.literal(''), webUrl(200)],
+        'Not an absolute http or https URL of up to 200 characters without credentials.',
+      )
+      .optional()
+      .describe('A page that describes its notifications. It is not fetched.'),
+    filters: z
+      .array(text(100))
+      .optional()
+      .describe('Names of the characteristics that a subscription can filter on. None: any name goes.'),
+  })
+  .meta({ id: 'ConfiguredChannel' });
+
+const subscribedChannel = z.strictObject({
+  channel: text(50).describe('Name of a channel.'),
+  filters: z
+    .record(z.string().max(1000).refine(isStorable, 'Contains U+0000 or half a surrogate pair.'), text(1000))
+    .default({})
+    .describe('Characteristic → the value it must have, or `*` for any. All of them must fit.'),
+});
+
+const stays = 'Left out: the one there is stays.';
+const tls = identityInput.extend({ key: identityInput.shape.key.describe(`In PEM, without a passphrase. ${stays}`) });
+
+const verbatimEntry = z.strictObject({
+  kind: z.literal('verbatim'),
+  auth: z
+    .string()
+    .trim()
+    .max(maxAuthLength)
+    .regex(headerValue, 'Holds a character that cannot be sent in a header.')
+    .optional()
+    .describe(`The literal value of the \`Authorization\` header; empty: none. ${stays}`),
+});
+const zgwEntry = zgwInput.extend({ secret: zgwInput.shape.secret.optional().describe(`HS256 key. ${stays}`) });
+const oauth2Entry = oauth2Input.extend({
+  clientSecret: oauth2Input.shape.clientSecret.optional().describe(stays),
+  tokenTls: tls.nullable().default(null).describe('For the token endpoint.'),
+});
+
+export const subscriptionEntry = subscriptionChangesInput
+  .extend({
+    id: z
+      .uuidv4('Not a UUID of version 4, which clients expect in the URL of an abonnement.')
+      .toLowerCase()
+      .describe('By which it is known; `uuidgen` makes one.'),
+    ownerClientId: text(255)
+      .optional()
+      .describe('Client id of the application it belongs to. New, and left out: the superuser of the settings.'),
+    callbackUrl: webUrl(maxUrlLength)
+      .optional()
+      .describe('The webhook. It is not called by way of trial; a changed one enables a disabled subscription.'),
+    channels: z
+      .array(subscribedChannel)
+      .optional()
+      .describe('What it gets. Entries are alternatives; the same channel may occur several times.'),
+    isPaused: z.boolean().optional().describe('true: what is for it is held.'),
+    authorization: z
+      .discriminatedUnion('kind', [verbatimEntry, zgwEntry, oauth2Entry])
+      .optional()
+      .describe('What makes the `Authorization` header of each call. Replaced as a whole, but for secrets left out.'),
+    tls: tls.nullable().optional().describe('For the receiver. null: none of its own.'),
+    headers: z
+      .record(z.string().max(256), z.string().max(8192).nullable())
+      .nullable()
+      .optional()
+      .describe('Sent with each call. The value null: the one there is stays. null: none.'),
+    signingKeys: z
+      .array(
+        z.strictObject({
+          scheme: z.enum(signingSchemes).default('v1'),
+          secret: z
+            .string()
+            .max(maxSecretLength)
+            .optional()
+            .describe(
+              '`whsec_` and 24 to 64 bytes, or `whsk_` with seed and public key, in base64. Left out: one there is stays.',
+            ),
+        }),
+      )
+      .max(5)
+      .optional()
+      .describe('Its keys. One that another takes the place of goes on to sign for a day.'),
+    retryPolicy: policyOverrideInput
+      .nullable()
+      .optional()
+      .describe('Fields in which it differs from the general retry policy. null, or {}: in none.'),
+  })
+  .meta({ id: 'ConfiguredSubscription' });
+
+/** Of the general policy. */
+export const retryPolicyEntry = policyOverrideInput.meta({ id: 'ConfiguredRetryPolicy' });
+
+export const configurationSchema = z
+  .strictObject({
+    applications: z.array(applicationEntry).describe('Credentials, by `clientId`.'),
+    channels: z.array(channelEntry).describe('By `name`. A channel cannot be removed.'),
+    subscriptions: z.array(subscriptionEntry).describe('By `id`.'),
+    retryPolicy: retryPolicyEntry.describe('The general one.'),
+  })
+  .partial()
+  .meta({
+    id: 'Configuration',
+    description:
+      'What is to be there. What it does not name stays, unless it is pruned; a field that is left out stays as it is.',
+  });
+
+export type Configuration = z.output<typeof configurationSchema>;
+export type ConfiguredApplication = z.output<typeof applicationEntry>;
+export type ConfiguredChannel = z.output<typeof channelEntry>;
+export type ConfiguredSubscription = z.output<typeof subscriptionEntry>;

@@ -1,0 +1,140 @@
+import { describe, expect, it } from '@jest/globals';
+import { readConfigurationText } from './configuration-text.js';
+import type { Sources } from './resolve-references.js';
+
+const sources = (variables: Record<string, string> = {}, files: Record<string, string> = {}): Sources => ({
+  variable: (name) => variables[name],
+  file: (path) => {
+    if (path in files) return files[path]!;
+    throw Object.assign(new Error('no such file'), { code: 'ENOENT' });
+  },
+});
+
+const read = (lines: readonly string[], from = sources()) => readConfigurationText(lines.join('\n'), 'f.yaml', from);
+
+describe('a configuration file', () => {
+  it('is an empty configuration where it is empty', () => {
+    expect(read([])).toMatchObject({ configuration: {}, problems: [], notes: [] });
+  });
+
+  it.each([
+    [['a: [1', 'b: 2'], /^f\.yaml:\d+:\d+ /],
+    [['a: 1', 'a: 2'], /^f\.yaml:2:1 Map keys must be unique/],
+    [['a: !unknown x'], /^f\.yaml:1:4 /],
+    [['a: 1', '---', 'b: 1'], /^f\.yaml:\d:\d /],
+  ])('that is no YAML is told by its lines: %j', (lines, problem) => {
+    const { configuration, problems } = read(lines);
+    expect(configuration).toBeUndefined();
+    expect(problems).not.toEqual([]);
+    expect(problems[0]).toMatch(problem);
+  });
+
+  it('does not let aliases grow without bounds', () => {
+    const lines = ['a0: &a0 [1, 2, 3, 4, 5, 6, 7, 8, 9]'];
+    for (let nr = 1; nr < 9; nr++)
+      lines.push(
+        `a${nr}: &a${nr} [${Array(9)
+          .fill(`*a${nr - 1}`)
+          .join(', ')}]`,
+      );
+    expect(read(lines).problems).toEqual([expect.stringContaining('f.yaml:1:1')]);
+  });
+
+  it('takes values from variables and files, and the default where one is unset or empty', () => {
+    const lines = [
+      'retryPolicy:',
+      '  maxRetries: { value_from: { env: RETRIES } }',
+      '  backoffFactor: { value_from: { env: EMPTY, default: 3 } }',
+      '  baseFactor: { value_from: { file: factor } }',
+      '  maxDelaySeconds: { value_from: { file: missing, default: "60" } }',
+      '  jitter: { value_from: { env: EMPTY, required: false } }',
+    ];
+    const { configuration, problems } = read(lines, sources({ RETRIES: '5', EMPTY: '' }, { factor: '2.5\n' }));
+    expect(problems).toEqual([]);
+    expect(configuration).toEqual({
+      retryPolicy: { maxRetries: 5, backoffFactor: 3, baseFactor: 2.5, maxDelaySeconds: 60 },
+    });
+  });
+
+  it('tells every reference that leads nowhere, by its line', () => {
+    const { problems } = read([
+      'applications:',
+      '  - clientId: a',
+      '    secret: { value_from: { env: NONE } }',
+      '    scopes: [{ value_from: { env: NONE, required: false } }]',
+      '    label: { value_from: { file: none } }',
+      '    isSuperuser: { value_from: { variable: X } }',
+    ]);
+    expect(problems).toEqual([
+      'f.yaml:3:13 applications.0.secret: The variable NONE is not set, or empty; `required: false` makes it optional.',
+      'f.yaml:4:14 applications.0.scopes.0: An item of a list cannot be left out.',
+      'f.yaml:5:12 applications.0.label: The file none is not set, or empty; `required: false` makes it optional.',
+      'f.yaml:6:32 applications.0.isSuperuser.value_from: Must be `env` or `file`, with `default` or `required` or without, and nothing beside it.',
+    ]);
+  });
+
+  it('reads a number or a truth value as it is written where a text is wanted', () => {
+    const { configuration } = read([
+      'subscriptions:',
+      '  - id: x',
+      '    channels:',
+      '      - { channel: 1.10, filters: { bronorganisatie: 002220647, besloten: yes, open: true, "a.b": 0x1F } }',
+    ]);
+    expect(configuration).toMatchObject({
+      subscriptions: [
+        {
+          channels: [
+            {
+              channel: '1.10',
+              filters: { bronorganisatie: '002220647', besloten: 'yes', open: 'true', 'a.b': '0x1F' },
+            },
+          ],
+        },
+      ],
+    });
+  });
+
+  it('places what the server finds: at the value, at the key of what is unknown, at what is around what is missing', () => {
+    const { linesOf } = read([
+      'channels:',
+      '  - &one',
+      '    name: one',
+      '    retries: 3',
+      '    filters: [a, b]',
+      '  - { <<: *one, name: two }',
+      'subscriptions:',
+      '  - headers: { x.y: v }',
+    ]);
+    const at = (name: string, code = 'invalid') => linesOf([{ name, code, reason: 'R.' }])[0];
+    expect(at('channels.0.retries', 'unknown')).toBe('f.yaml:4:5 channels.0.retries: R.');
+    expect(at('channels.0.filters.1')).toBe('f.yaml:5:18 channels.0.filters.1: R.');
+    expect(at('channels.1.filters.1')).toBe('f.yaml:5:18 channels.1.filters.1: R.');
+    expect(at('channels.1.name')).toBe('f.yaml:6:23 channels.1.name: R.');
+    expect(at('channels.0.maxAgeSeconds')).toBe('f.yaml:3:5 channels.0.maxAgeSeconds: R.');
+    expect(at('subscriptions.0.headers.x.y')).toBe('f.yaml:8:21 subscriptions.0.headers.x.y: R.');
+    expect(at('')).toBe('f.yaml:1:1 R.');
+  });
+
+  it('does not tell twice what is wrong with one field', () => {
+    const { linesOf } = read(['applications:', '  - { clientId: a, secret: { value_from: { env: NONE } } }']);
+    expect(linesOf([{ name: 'applications.0.secret', code: 'required', reason: 'R.' }])).toEqual([]);
+  });
+
+  it('notes secrets in plain text, without showing them', () => {
+    const { notes } = read([
+      'applications: [{ clientId: a, secret: plain-1 }, { clientId: b, secret: { value_from: { env: X } } }]',
+      'subscriptions: [{ headers: { x: plain-2 }, authorization: { auth: plain-3 }, channels: [{ filters: { key: v } }] }]',
+    ]);
+    expect(notes.map((note) => note.split(' ')[1])).toEqual([
+      'applications.0.secret:',
+      'subscriptions.0.headers.x:',
+      'subscriptions.0.authorization.auth:',
+    ]);
+    expect(notes.join()).not.toContain('plain-');
+  });
+
+  it('keeps the name of a header whose value is left out', () => {
+    const lines = ['subscriptions: [{ headers: { x: { value_from: { env: NONE, required: false } } } }]'];
+    expect(read(lines)).toMatchObject({ problems: [], configuration: { subscriptions: [{ headers: { x: null } }] } });
+  });
+});

@@ -1,0 +1,64 @@
+import { Body, Controller, Get, Post, Query } from '@nestjs/common';
+import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import { z } from 'zod';
+import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { checkInput } from '../infra/http/check-input.js';
+import { AdminOperation } from '../openapi/admin-operation.js';
+import { pruneQuery, planOutput } from './configuration-io.js';
+import { configurationSchema } from './configuration-schema.js';
+import { ConfigurationService } from './configuration.service.js';
+import { Export } from './export.service.js';
+import type { Plan } from './planning.js';
+
+@ApiTags('configuration')
+@ApiBearerAuth()
+@RequireSuperuser()
+@Controller('admin/v1/configuration')
+export class ConfigurationController {
+  constructor(
+    private readonly configuration: ConfigurationService,
+    private readonly exported: Export,
+  ) {}
+
+  @Get()
+  @AdminOperation({
+    id: 'configuration_read',
+    summary: 'The configuration, as a file would have it: applied as it is, it changes nothing.',
+    description:
+      'In the place of each secret is a reference, `{"value_from": {"env": …, "required": false}}`, with a name for a variable. Fields that have their default are left out. docs/configuration-file.md.',
+    status: 200,
+    answer: z.looseObject({}).meta({ id: 'ExportedConfiguration' }),
+  })
+  async read(): Promise<object> {
+    return this.exported.read();
+  }
+
+  @Post('plan')
+  @AdminOperation({
+    id: 'configuration_plan',
+    summary: 'What applying a configuration would change, field by field. Nothing is changed.',
+    description: 'All that is wrong with it is told at once, by its path.',
+    body: configurationSchema,
+    query: pruneQuery,
+    status: 200,
+    answer: planOutput,
+  })
+  async plan(@Query() query: unknown, @Body() body: unknown): Promise<Plan> {
+    return this.configuration.plan(body, checkInput(pruneQuery, query).prune);
+  }
+
+  @Post('apply')
+  @AdminOperation({
+    id: 'configuration_apply',
+    summary: 'Makes what is there as the configuration says, in one transaction, and answers what was changed.',
+    description:
+      'What it does not name stays, unless it is pruned; a field that is left out stays as it is. Applied a second time it changes nothing. No callback is called by way of trial.',
+    body: configurationSchema,
+    query: pruneQuery,
+    status: 200,
+    answer: planOutput,
+  })
+  async apply(@Query() query: unknown, @Body() body: unknown): Promise<Plan> {
+    return this.configuration.apply(body, checkInput(pruneQuery, query).prune);
+  }
+}

@@ -1,0 +1,108 @@
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { currentAuthor } from '../audit/author.js';
+import { Catalogue } from '../catalogue/catalogue.service.js';
+import { ValidationProblem, type InvalidParam } from '../infra/http/problem.js';
+import { Postgres } from '../infra/postgres/postgres.js';
+import { OperationalEvents } from '../operational-events/operational-events.service.js';
+import { ApplicationsSection } from './applications.section.js';
+import { ChannelsSection } from './channels.section.js';
+import { Planning, type Plan, type Planned, type Section, type SectionName } from './planning.js';
+import { readConfiguration } from './read-configuration.js';
+import { RetryPolicySection } from './retry-policy.section.js';
+import { SubscriptionsSection } from './subscriptions.section.js';
+
+/** An answer, and a line of the log, must end somewhere. */
+const mostProblems = 500;
+
+class NothingToChange extends Error {}
+
+/** Compares a configuration with what is there, and makes what is there as it says: all of it, or nothing. */
+@Injectable()
+export class ConfigurationService {
+  /** In the order of their dependence: subscriptions name channels and applications. */
+  private readonly sections: Readonly<Record<SectionName, Section>>;
+
+  constructor(
+    private readonly catalogue: Catalogue,
+    private readonly postgres: Postgres,
+    private readonly events: OperationalEvents,
+    applications: ApplicationsSection,
+    channels: ChannelsSection,
+    subscriptions: SubscriptionsSection,
+    retryPolicy: RetryPolicySection,
+  ) {
+    this.sections = { applications, channels, subscriptions, retryPolicy };
+  }
+
+  /**
+   * What `apply` would do now.
+   * @param input a configuration whose references are resolved
+   * @param isPruning whether what it does not name is to go, in the sections that it has
+   * @throws {ValidationProblem} with all that is wrong
+   */
+  async plan(input: unknown, isPruning: boolean): Promise<Plan> {
+    return planOf(await this.planWith(this.postgres.dataSource.manager, input, isPruning, true));
+  }
+
+  /**
+   * Does it, in one transaction. Several processes may do so at once: one makes the changes, and the others find nothing left to change.
+   * @returns what was done
+   * @throws {ValidationProblem} with all that is wrong; then nothing was changed
+   */
+  async apply(input: unknown, isPruning: boolean): Promise<Plan> {
+    // Names of callbacks are looked up before the transaction: for as long as that lasts, nobody else can change anything.
+    const before = await this.plan(input, isPruning);
+    if (before.changes.length === 0) return before;
+    let plan = before;
+    try {
+      const events = await this.catalogue.change(async (manager, version) => {
+        const planned = await this.planWith(manager, input, isPruning, false);
+        plan = planOf(planned);
+        if (plan.changes.length === 0) throw new NothingToChange();
+        const reported = [];
+        for (const { steps } of Object.values(planned))
+          for (const { carryOut } of steps) reported.push(...(await carryOut(manager, version)));
+        return reported;
+      });
+      for (const event of events) this.events.report(event);
+    } catch (error) {
+      // The rollback keeps it from raising the version.
+      if (!(error instanceof NothingToChange)) throw error;
+    }
+    return plan;
+  }
+
+  private async planWith(
+    manager: EntityManager,
+    input: unknown,
+    isPruning: boolean,
+    looksUpCallbacks: boolean,
+  ): Promise<Record<SectionName, Planned>> {
+    const problems: InvalidParam[] = [];
+    const configuration = readConfiguration(input, problems);
+    const options = { isPruning, caller: currentAuthor()?.client, looksUpCallbacks };
+    const planning = new Planning(manager, configuration, problems, options);
+    const planned: Partial<Record<SectionName, Planned>> = {};
+    for (const [name, section] of Object.entries(this.sections))
+      planned[name as SectionName] = await section.plan(planning);
+    if (problems.length > 0) throw new ValidationProblem(bounded(problems));
+    return planned as Record<SectionName, Planned>;
+  }
+}
+
+function planOf(planned: Record<SectionName, Planned>): Plan {
+  const each = <T>(of: (section: Planned) => T) =>
+    Object.fromEntries(Object.entries(planned).map(([name, section]) => [name, of(section)])) as Record<SectionName, T>;
+  return {
+    changes: Object.values(planned).flatMap(({ steps }) => steps.map(({ change }) => change)),
+    unchanged: each(({ unchanged }) => unchanged),
+    unnamed: each(({ unnamed }) => unnamed),
+  };
+}
+
+function bounded(problems: InvalidParam[]): InvalidParam[] {
+  if (problems.length <= mostProblems) return problems;
+  const reason = `There are ${problems.length - mostProblems} more.`;
+  return [...problems.slice(0, mostProblems), { name: '', code: 'invalid', reason }];
+}

@@ -1,0 +1,123 @@
+import { Injectable } from '@nestjs/common';
+import { ApplicationsService, type ShownApplication } from '../auth/applications.service.js';
+import type { Channel } from '../channels/channel.js';
+import { ChannelsService } from '../channels/channels.service.js';
+import type { Credentials } from '../credentials/credentials.js';
+import type { TlsIdentity } from '../outbound/outbound.service.js';
+import { RetryPolicies } from '../retry-policy/retry-policies.service.js';
+import type { Subscription } from '../subscriptions/subscription.js';
+import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
+import { SecretNames, type SecretReference } from './secret-names.js';
+
+/** What is there, as a file: with references in the places of secrets, and without fields that have their default. */
+@Injectable()
+export class Export {
+  constructor(
+    private readonly applications: ApplicationsService,
+    private readonly channels: ChannelsService,
+    private readonly subscriptions: SubscriptionsService,
+    private readonly policies: RetryPolicies,
+  ) {}
+
+  async read(): Promise<object> {
+    const names = new SecretNames();
+    const applications = await this.applications.list();
+    const channels = await this.channels.list();
+    const subscriptions = await this.subscriptions.list();
+    return {
+      applications: applications.map((each) => exportApplication(each, names)),
+      channels: channels.map(exportChannel),
+      subscriptions: subscriptions.map((each) => ({
+        ...exportSubscription(each, names),
+        ...said({ retryPolicy: this.policies.override(each.id) }),
+      })),
+      retryPolicy: { ...this.policies.general },
+    };
+  }
+}
+
+const exportApplication = ({ clientId, label, scopes, isSuperuser }: ShownApplication, names: SecretNames) => ({
+  clientId,
+  label,
+  ...said({ scopes, isSuperuser }),
+  secret: names.of('application', clientId, 'secret'),
+});
+
+const exportChannel = ({ name, documentationLink, filters, deduplication, maxAgeSeconds, bodyRetentionDays }: Channel) => ({
+  name,
+  ...said({ documentationLink, filters, deduplication, maxAgeSeconds, bodyRetentionDays }),
+});
+
+function exportSubscription(subscription: Subscription, names: SecretNames) {
+  const { id, ownerClientId, callbackUrl, channels, deliveryGuarantee, ordering, pausedAt, signingKeys } = subscription;
+  const { timeoutSeconds, maxConcurrency, ratePerSecond, credentials, auth, unreadable } = subscription;
+  const secret: NameSecret = (what) => names.of('subscription', id, what);
+  const keys = signingKeys.filter(({ endsAt }) => endsAt === null);
+  return {
+    id,
+    ownerClientId,
+    callbackUrl,
+    ...said({
+      channels: channels.map(({ channel, filters }) => ({ channel, ...said({ filters }) })),
+      deliveryGuarantee,
+      timeoutSeconds,
+      maxConcurrency,
+      ratePerSecond,
+      ordering: ordering === 'none' ? null : ordering,
+      isPaused: pausedAt !== null,
+    }),
+    // What cannot be decrypted here is left out, and so stays as it is.
+    ...(unreadable === null && exportCredentials(credentials, auth, secret)),
+    ...said({
+      signingKeys: keys.map(({ scheme }, index) => ({ scheme, secret: secret(`signing key ${index + 1}`) })),
+    }),
+  };
+}
+
+type NameSecret = (what: string) => SecretReference;
+
+function exportCredentials({ tls, headers = {}, ...authorization }: Credentials, auth: string, secret: NameSecret) {
+  return {
+    authorization: exportAuthorization(authorization, auth, secret),
+    ...said({
+      tls: tls && exportTls(tls, 'tls key', secret),
+      headers: Object.fromEntries(Object.keys(headers).map((name) => [name, secret(`header ${name}`)])),
+    }),
+  };
+}
+
+function exportAuthorization(authorization: Credentials, auth: string, secret: NameSecret): object {
+  switch (authorization.kind) {
+    case 'verbatim':
+      return { kind: 'verbatim', auth: auth === '' ? '' : secret('auth') };
+    case 'zgw': {
+      const { kind, clientId, userId, userRepresentation } = authorization;
+      return { kind, clientId, ...said({ userId, userRepresentation }), secret: secret('secret') };
+    }
+    case 'oauth2': {
+      const { kind, tokenUrl, clientId, scope, clientAuthentication, tokenTls } = authorization;
+      return {
+        kind,
+        tokenUrl,
+        clientId,
+        clientSecret: secret('client secret'),
+        clientAuthentication,
+        ...said({ scope, tokenTls: tokenTls && exportTls(tokenTls, 'token tls key', secret) }),
+      };
+    }
+  }
+}
+
+const exportTls = ({ certificate, key, authority }: TlsIdentity, name: string, secret: NameSecret) =>
+  said({ certificate, authority, key: key === undefined ? undefined : secret(name) });
+
+/** Without what says nothing: null, false, and what is empty. */
+const said = (fields: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => !isNothing(value)));
+
+const isNothing = (value: unknown): boolean =>
+  value === undefined ||
+  value === null ||
+  value === false ||
+  value === '' ||
+  (typeof value === 'object' && Object.keys(value).length === 0);

@@ -1,0 +1,71 @@
+import type { z } from 'zod';
+import { paramsOf } from '../infra/http/check-input.js';
+import type { InvalidParam } from '../infra/http/problem.js';
+import {
+  applicationEntry,
+  channelEntry,
+  configurationSchema,
+  retryPolicyEntry,
+  subscriptionEntry,
+  type Configuration,
+} from './configuration-schema.js';
+
+/** An entry of a list of the configuration, and the name of its place in it. */
+export interface Entry<T> {
+  name: string;
+  wanted: T;
+}
+
+/** The entries whose form is right. */
+export interface ReadConfiguration {
+  /** Undefined: the configuration says nothing of them. */
+  applications: Entry<NonNullable<Configuration['applications']>[number]>[] | undefined;
+  channels: Entry<NonNullable<Configuration['channels']>[number]>[] | undefined;
+  subscriptions: Entry<NonNullable<Configuration['subscriptions']>[number]>[] | undefined;
+  retryPolicy: Configuration['retryPolicy'];
+}
+
+const listed = { applications: applicationEntry, channels: channelEntry, subscriptions: subscriptionEntry };
+
+/**
+ * Reads each entry by itself: one that is wrong does not hide what is wrong with others.
+ * @param problems gets what is wrong with their form
+ */
+export function readConfiguration(input: unknown, problems: InvalidParam[]): ReadConfiguration {
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) {
+    problems.push({ name: '', code: 'not_a_dict', reason: 'Not an object.' });
+    return { applications: undefined, channels: undefined, subscriptions: undefined, retryPolicy: undefined };
+  }
+  const given = input as Record<string, unknown>;
+  for (const key of Object.keys(given)) {
+    if (key in configurationSchema.shape) continue;
+    problems.push({ name: key, code: 'unknown', reason: 'There is no such field here.' });
+  }
+  const read = <Schema extends z.ZodType>(schema: Schema, value: unknown, name: string) => {
+    const parsed = schema.safeParse(value, { reportInput: true });
+    if (parsed.success) return parsed.data;
+    problems.push(...paramsOf(parsed.error).map((param) => ({ ...param, name: joined(name, param.name) })));
+    return undefined;
+  };
+  const readList = <Name extends keyof typeof listed>(list: Name): ReadConfiguration[Name] => {
+    const entries = given[list];
+    if (entries === undefined) return undefined;
+    if (Array.isArray(entries)) {
+      return entries.flatMap((entry, index) => {
+        const name = `${list}.${index}`;
+        const wanted = read(listed[list], entry, name);
+        return wanted === undefined ? [] : [{ name, wanted }];
+      }) as ReadConfiguration[Name];
+    }
+    problems.push({ name: list, code: entries === null ? 'null' : 'not_a_list', reason: 'Not a list.' });
+    return undefined;
+  };
+  return {
+    applications: readList('applications'),
+    channels: readList('channels'),
+    subscriptions: readList('subscriptions'),
+    retryPolicy: given.retryPolicy === undefined ? undefined : read(retryPolicyEntry, given.retryPolicy, 'retryPolicy'),
+  };
+}
+
+const joined = (name: string, field: string): string => (field === '' ? name : `${name}.${field}`);

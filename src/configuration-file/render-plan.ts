@@ -1,0 +1,59 @@
+import type { FieldChange } from './fields-that-differ.js';
+import { sectionNames, type Plan, type PlannedChange, type SectionName } from './planning.js';
+
+const titles: Readonly<Record<SectionName, string>> = {
+  applications: 'Applications',
+  channels: 'Channels',
+  subscriptions: 'Subscriptions',
+  retryPolicy: 'Retry policy',
+};
+const signs = { create: '+', change: '~', remove: '-' } as const;
+const longestValue = 200;
+
+/** A plan for people: what is created, changed field by field, and removed; then how much stays as it is. */
+/** @param verb what was asked for: of `apply`, it has been done */
+export function renderPlan({ changes, unchanged, unnamed }: Plan, verb: 'plan' | 'apply'): string {
+  const sections = sectionNames.flatMap((section) => {
+    const ofSection = changes.filter((change) => change.section === section);
+    return ofSection.length === 0 ? [] : [titles[section], ...ofSection.flatMap(renderChange), ''];
+  });
+  const count = (action: PlannedChange['action']) => changes.filter((change) => change.action === action).length;
+  const same = sectionNames.reduce((sum, section) => sum + unchanged[section], 0);
+  const total =
+    changes.length === 0
+      ? `Nothing to change; ${same} as they should be.`
+      : verb === 'plan'
+        ? `${count('create')} to create, ${count('change')} to change, ${count('remove')} to remove; ${same} as they should be.`
+        : `${count('create')} created, ${count('change')} changed, ${count('remove')} removed; ${same} were as they should be.`;
+  return `${[...sections, total, ...renderUnnamed(unnamed)].join('\n')}\n`;
+}
+
+function renderChange({ action, key, about, fields }: PlannedChange): string[] {
+  return [
+    `  ${signs[action]} ${key}${about === null ? '' : `  ${about}`}`,
+    ...fields.map((field) => renderField(field, action)),
+  ];
+}
+
+function renderField(field: FieldChange, action: PlannedChange['action']): string {
+  if ('secret' in field) return `      ${field.name}: (secret ${field.secret})`;
+  const [before, after] = [field.before, field.after].map(written);
+  return `      ${field.name}: ${action === 'create' ? after : `${before} → ${after}`}`;
+}
+
+function written(value: unknown): string {
+  const text = JSON.stringify(value);
+  return text.length > longestValue ? `${text.slice(0, longestValue)}…` : text;
+}
+
+/** Channels are not named as what could be pruned: they are never removed. */
+function renderUnnamed(unnamed: Plan['unnamed']): string[] {
+  return (['applications', 'subscriptions', 'channels'] as const).flatMap((section) => {
+    const { count, first } = unnamed[section];
+    if (count === 0) return [];
+    const rest = section === 'channels' ? 'channels are never removed' : '--prune removes them';
+    const more = count > first.length ? `  … and ${count - first.length} more` : undefined;
+    const heading = `Not in the file, and left as they are (${rest}): ${count} of ${section}.`;
+    return [heading, ...first.map((one) => `  ${one}`), ...(more ? [more] : [])];
+  });
+}

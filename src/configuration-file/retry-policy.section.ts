@@ -1,0 +1,24 @@
+import { Injectable } from '@nestjs/common';
+import { RetryPolicyChanges, storedGeneral } from '../retry-policy/retry-policy-changes.js';
+import { fieldsThatDiffer } from './fields-that-differ.js';
+import { nothingPlanned, type Planned, type Planning, type Section } from './planning.js';
+
+/** The general retry policy. A field that is left out stays as it is, also where it differs from the default. */
+@Injectable()
+export class RetryPolicySection implements Section {
+  async plan({ manager, configuration: { retryPolicy: wanted } }: Planning): Promise<Planned> {
+    if (!wanted) return nothingPlanned;
+    const before = await storedGeneral(manager);
+    const after = { ...before, ...wanted };
+    const fields = fieldsThatDiffer({ fields: { ...before }, secrets: {} }, { fields: after, secrets: {} });
+    if (fields.length === 0) return { ...nothingPlanned, unchanged: 1 };
+    const step = {
+      change: { section: 'retryPolicy', action: 'change', key: 'general', about: null, fields },
+      carryOut: async (...[changed, version]: Parameters<Planned['steps'][number]['carryOut']>) => {
+        await new RetryPolicyChanges(changed, version).replaceGeneral(after);
+        return [];
+      },
+    } as const;
+    return { ...nothingPlanned, steps: [step] };
+  }
+}

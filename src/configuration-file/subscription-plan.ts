@@ -1,0 +1,288 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Settings } from '../config/settings.js';
+import { canonicalName } from '../channels/filter-names.js';
+import { changedParts, noParts, partsOf, type CredentialParts } from '../credentials/credentials.js';
+import type { CredentialChanges } from '../credentials/credentials-io.js';
+import { isDropping } from '../ledger/drop-held.js';
+import type { OperationalEvent } from '../operational-events/operational-events.service.js';
+import type { RetryPolicyOverride } from '../retry-policy/policy-input.js';
+import { RetryPolicyChanges, storedOverrides } from '../retry-policy/retry-policy-changes.js';
+import { UnreadableSecret, type SecretCipher } from '../secrets/secret-cipher.service.js';
+import { checkTimeout } from '../subscriptions/call-timeout.js';
+import { refusalOfNames } from '../subscriptions/read-abonnement.js';
+import { replaceSigningKeys, type StoredSigningKey } from '../subscriptions/replace-signing-keys.js';
+import { SubscriptionChanges } from '../subscriptions/subscription-changes.js';
+import type { SubscriptionEntity } from '../subscriptions/subscription.entity.js';
+import { authPlace, credentialsPlace } from '../subscriptions/subscription.js';
+import type { ConfiguredSubscription } from './configuration-schema.js';
+import { fieldsThatDiffer, type FieldChange, type Shown } from './fields-that-differ.js';
+import type { Planning, Step } from './planning.js';
+import type { Entry } from './read-configuration.js';
+import { showCredentials } from './show-credentials.js';
+import { wantCredentials } from './want-credentials.js';
+import { wantSigningKeys, type SigningKeyChanges } from './want-signing-keys.js';
+
+export interface StoredSubscription {
+  entity: SubscriptionEntity;
+  signingKeys: readonly StoredSigningKey[];
+  override: RetryPolicyOverride | null;
+}
+
+/** The fields that `SubscriptionChanges.set` changes. */
+const settings = [
+  'ownerClientId',
+  'channels',
+  'deliveryGuarantee',
+  'timeoutSeconds',
+  'maxConcurrency',
+  'ratePerSecond',
+  'ordering',
+] as const;
+
+type Fields = Pick<SubscriptionEntity, (typeof settings)[number] | 'callbackUrl'>;
+
+/** Undefined where it cannot be decrypted here. */
+interface Secrets {
+  auth: string | undefined;
+  parts: CredentialParts | undefined;
+}
+
+/** How one subscription gets from what it is to what the configuration wants. */
+export class SubscriptionPlan {
+  private readonly name: string;
+  private readonly wanted: ConfiguredSubscription;
+
+  constructor(
+    private readonly planning: Planning,
+    { name, wanted }: Entry<ConfiguredSubscription>,
+    private readonly stored: StoredSubscription | undefined,
+    private readonly cipher: SecretCipher,
+    private readonly settings: Settings,
+  ) {
+    this.name = name;
+    this.wanted = wanted;
+  }
+
+  /** Undefined: something is wrong, and the planning knows what. */
+  async step(): Promise<Step | 'unchanged' | undefined> {
+    const { planning, wanted, stored } = this;
+    const troublesBefore = planning.problems.length;
+    const before = stored ? stored.entity : this.fieldsOfNew();
+    const after = this.fieldsAfter(before);
+    this.checkFields(before, after);
+    const secrets = this.readSecrets();
+    const credentials = this.credentialsWanted(secrets);
+    const keys = wantSigningKeys(planning, this.name, wanted.signingKeys, stored?.signingKeys ?? []);
+    const override = this.overrideAfter();
+    const isPaused = wanted.isPaused ?? (stored ? stored.entity.pausedAt !== null : false);
+    if (stored?.entity.pausedAt && !isPaused && (await isDropping(planning.manager, wanted.id))) {
+      const reason = 'What it held is still being dropped; resume it in a few seconds.';
+      planning.refuse(`${this.name}.isPaused`, 'subscription-dropping', reason);
+    }
+    if (planning.problems.length > troublesBefore || !credentials) return undefined;
+
+    const shownBefore = stored && {
+      ...shown(before, stored.entity.pausedAt !== null, stored.override),
+      ...{ credentials: showCredentials(secrets.parts ?? noParts, secrets.auth) },
+    };
+    const partsAfter = changedParts(secrets.parts ?? noParts, credentials);
+    const credentialsAfter = showCredentials(partsAfter, credentials.auth ?? secrets.auth);
+    const isEnabling = Boolean(stored?.entity.disabledAt) && before.callbackUrl !== after.callbackUrl;
+    const fields: FieldChange[] = [
+      ...fieldsThatDiffer(shownBefore ?? null, shown(after, isPaused, override)),
+      ...fieldsThatDiffer(shownBefore?.credentials ?? null, credentialsAfter),
+      ...signingKeyFields(keys),
+      ...(isEnabling ? [{ name: 'isDisabled', before: true, after: false }] : []),
+    ];
+    if (stored && fields.length === 0) return 'unchanged';
+    const [section, key] = ['subscriptions', wanted.id] as const;
+    if (!stored) {
+      const change = { section, action: 'create', key, about: null, fields } as const;
+      return { change, carryOut: this.creation(after, credentials, isPaused, override, keys) };
+    }
+    const isCredentialsNew = fields.some(({ name }) => /^(authorization|tls|headers)\./.test(name));
+    const change = { section, action: 'change', key, about: before.callbackUrl, fields } as const;
+    return {
+      change,
+      carryOut: this.change(stored, after, isCredentialsNew ? credentials : {}, isPaused, override, keys),
+    };
+  }
+
+  private fieldsOfNew(): Fields {
+    const { planning, name, wanted } = this;
+    const need = (field: string, reason: string) => planning.refuse(`${name}.${field}`, 'required', reason);
+    if (wanted.callbackUrl === undefined) need('callbackUrl', 'A new subscription needs its callback.');
+    if (wanted.authorization === undefined) need('authorization', 'A new subscription needs its authorization.');
+    if (wanted.authorization?.kind === 'verbatim' && wanted.authorization.auth === undefined)
+      need('authorization.auth', 'A new subscription needs its authorization.');
+    return {
+      ownerClientId: this.settings.SUPERUSER_CLIENT_ID,
+      callbackUrl: '',
+      channels: [],
+      deliveryGuarantee: null,
+      timeoutSeconds: null,
+      maxConcurrency: null,
+      ratePerSecond: null,
+      ordering: 'none',
+    };
+  }
+
+  private fieldsAfter(before: Fields): Fields {
+    const of = <Name extends keyof Fields>(name: Name): Fields[Name] =>
+      this.wanted[name] === undefined ? before[name] : (this.wanted[name] as Fields[Name]);
+    return {
+      ownerClientId: of('ownerClientId'),
+      callbackUrl: of('callbackUrl'),
+      channels: of('channels'),
+      deliveryGuarantee: of('deliveryGuarantee'),
+      timeoutSeconds: of('timeoutSeconds'),
+      maxConcurrency: of('maxConcurrency'),
+      ratePerSecond: of('ratePerSecond'),
+      ordering: of('ordering'),
+    };
+  }
+
+  /** Only what is to change: a start must not fail for what was accepted when other rules were in force. */
+  private checkFields(before: Fields, after: Fields): void {
+    const { planning, name, wanted } = this;
+    const differs = (field: keyof Fields) =>
+      wanted[field] !== undefined && !isDeepStrictEqual(before[field], after[field]);
+    if (
+      differs('ownerClientId') &&
+      !planning.clientIds.has(after.ownerClientId) &&
+      !planning.isUnreadable('applications')
+    )
+      planning.refuse(`${name}.ownerClientId`, 'invalid', 'There is no application with this client id.');
+    const { timeoutSeconds } = after;
+    if (differs('timeoutSeconds') && timeoutSeconds !== null)
+      planning.check(name, () => checkTimeout(timeoutSeconds, this.settings));
+    if (!differs('channels')) return;
+    for (const [index, entry] of after.channels.entries()) {
+      const refusal = refusalOfNames(entry, (channel) => planning.channels.get(channel));
+      if (refusal && !planning.isUnreadable('channels'))
+        planning.refuse(`${name}.channels.${index}.${refusal.of}`, refusal.code, upperFirst(refusal.reason));
+      const names = new Set<string>();
+      for (const filter of Object.keys(entry.filters)) {
+        if (names.has(canonicalName(filter)))
+          planning.refuse(`${name}.channels.${index}.filters.${filter}`, 'unique', 'Another name here means the same.');
+        names.add(canonicalName(filter));
+      }
+    }
+  }
+
+  private readSecrets(): Secrets {
+    if (!this.stored) return { auth: '', parts: noParts };
+    const { id, auth, credentials } = this.stored.entity;
+    return {
+      auth: this.decrypt(auth, authPlace(id)),
+      parts: credentials === null ? noParts : parsed(this.decrypt(credentials, credentialsPlace(id))),
+    };
+  }
+
+  private decrypt(stored: string, place: string): string | undefined {
+    try {
+      return this.cipher.decrypt(stored, place);
+    } catch (error) {
+      if (error instanceof UnreadableSecret) return undefined;
+      throw error;
+    }
+  }
+
+  private credentialsWanted({ parts }: Secrets): CredentialChanges | undefined {
+    const { authorization, tls, headers } = this.wanted;
+    const given = [authorization, tls, headers].filter((part) => part !== undefined).length;
+    if (!parts && given > 0 && given < 3) {
+      const reason =
+        'The credentials there are cannot be decrypted here: give authorization, tls and headers, all of them.';
+      this.planning.refuse(this.name, 'credentials-unreadable', reason);
+      return undefined;
+    }
+    return wantCredentials(this.planning, this.name, { authorization, tls, headers }, parts, Date.now());
+  }
+
+  /** Null: it follows the general policy in everything. */
+  private overrideAfter(): RetryPolicyOverride | null {
+    const { retryPolicy } = this.wanted;
+    if (retryPolicy === undefined) return this.stored?.override ?? null;
+    return retryPolicy && Object.keys(retryPolicy).length > 0 ? retryPolicy : null;
+  }
+
+  private creation(
+    { callbackUrl, ownerClientId, ...fields }: Fields,
+    credentials: CredentialChanges,
+    isPaused: boolean,
+    override: RetryPolicyOverride | null,
+    keys: SigningKeyChanges,
+  ): Step['carryOut'] {
+    const { id } = this.wanted;
+    return async (manager, version) => {
+      const changing = new SubscriptionChanges(manager, version, this.cipher);
+      await changing.create(ownerClientId, { ...fields, callbackUrl, auth: '', credentials }, { id });
+      if (isPaused) await changing.pause(id);
+      // The one that a deleted subscription of this id had would count again.
+      if (override || (await storedOverrides(manager, [id])).size > 0)
+        await new RetryPolicyChanges(manager, version).replaceOverride(id, override);
+      if (keys.added.length > 0) await replaceSigningKeys(manager, version, this.cipher, id, keys);
+      return isPaused ? [{ event: 'subscription.paused', subscriptionId: id }] : [];
+    };
+  }
+
+  private change(
+    { entity, override: overrideBefore }: StoredSubscription,
+    after: Fields,
+    credentials: CredentialChanges,
+    isPaused: boolean,
+    override: RetryPolicyOverride | null,
+    keys: SigningKeyChanges,
+  ): Step['carryOut'] {
+    const { id, callbackUrl, disabledAt, pausedAt } = entity;
+    const differing = Object.fromEntries(
+      settings.filter((name) => !isDeepStrictEqual(entity[name], after[name])).map((name) => [name, after[name]]),
+    ) as Partial<Fields>;
+    return async (manager, version) => {
+      const changing = new SubscriptionChanges(manager, version, this.cipher);
+      const events: OperationalEvent[] = [];
+      const report = (event: 'subscription.enabled' | 'subscription.paused' | 'subscription.resumed') =>
+        events.push({ event, subscriptionId: id });
+      if (callbackUrl !== after.callbackUrl) {
+        await changing.update(id, { callbackUrl: after.callbackUrl });
+        if (disabledAt) report('subscription.enabled');
+      }
+      if (Object.keys(differing).length > 0) await changing.set(id, differing);
+      if (Object.keys(credentials).length > 0) await changing.setCredentials(id, credentials);
+      if (isPaused && !pausedAt && (await changing.pause(id))) report('subscription.paused');
+      if (!isPaused && pausedAt && (await changing.resume(id))) report('subscription.resumed');
+      if (!isDeepStrictEqual(override, overrideBefore))
+        await new RetryPolicyChanges(manager, version).replaceOverride(id, override);
+      if (keys.added.length > 0 || keys.left.length > 0)
+        await replaceSigningKeys(manager, version, this.cipher, id, keys);
+      return events;
+    };
+  }
+}
+
+const parsed = (text: string | undefined): CredentialParts | undefined =>
+  text === undefined ? undefined : partsOf(text);
+
+const shown = (fields: Fields, isPaused: boolean, retryPolicy: RetryPolicyOverride | null): Shown => ({
+  fields: {
+    ownerClientId: fields.ownerClientId,
+    callbackUrl: fields.callbackUrl,
+    channels: fields.channels,
+    deliveryGuarantee: fields.deliveryGuarantee,
+    timeoutSeconds: fields.timeoutSeconds,
+    maxConcurrency: fields.maxConcurrency,
+    ratePerSecond: fields.ratePerSecond,
+    ordering: fields.ordering,
+    isPaused,
+    retryPolicy,
+  },
+  secrets: {},
+});
+
+function signingKeyFields({ added, left }: SigningKeyChanges): FieldChange[] {
+  if (added.length === 0 && left.length === 0) return [];
+  return [{ name: 'signingKeys', secret: left.length === 0 ? 'set' : added.length === 0 ? 'removed' : 'changed' }];
+}
+
+const upperFirst = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1);

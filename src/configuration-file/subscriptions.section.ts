@@ -1,0 +1,85 @@
+import { Injectable } from '@nestjs/common';
+import { Any, IsNull, Not } from 'typeorm';
+import { Config } from '../config/config.module.js';
+import { storedOverrides } from '../retry-policy/retry-policy-changes.js';
+import { SecretCipher } from '../secrets/secret-cipher.service.js';
+import { storedSigningKeys } from '../subscriptions/replace-signing-keys.js';
+import { SubscriptionChanges } from '../subscriptions/subscription-changes.js';
+import { SubscriptionEntity } from '../subscriptions/subscription.entity.js';
+import { CallbackRules } from './callback-rules.js';
+import { mostUnnamed, nothingPlanned, type Planned, type Planning, type Section, type Step } from './planning.js';
+import { SubscriptionPlan, type StoredSubscription } from './subscription-plan.js';
+
+type Unnamed = Pick<SubscriptionEntity, 'id' | 'callbackUrl'>;
+
+@Injectable()
+export class SubscriptionsSection implements Section {
+  constructor(
+    private readonly cipher: SecretCipher,
+    private readonly config: Config,
+    private readonly callbacks: CallbackRules,
+  ) {}
+
+  async plan(planning: Planning): Promise<Planned> {
+    const { manager, configuration, options } = planning;
+    const entries = configuration.subscriptions;
+    if (!entries) return nothingPlanned;
+    const seen = new Set<string>();
+    const first = entries.filter(({ name, wanted }) => planning.isFirst(seen, wanted.id, `${name}.id`));
+    const stored = await this.read(planning, [...seen]);
+    const steps: Step[] = [];
+    let unchanged = 0;
+    for (const entry of first) {
+      const plan = new SubscriptionPlan(
+        planning,
+        entry,
+        stored.get(entry.wanted.id),
+        this.cipher,
+        this.config.settings,
+      );
+      const step = await plan.step();
+      if (step === 'unchanged') unchanged++;
+      else if (step) steps.push(step);
+    }
+    if (options.looksUpCallbacks) {
+      const isNew = ({ wanted: { id, callbackUrl } }: (typeof first)[number]) =>
+        callbackUrl !== undefined && callbackUrl !== stored.get(id)?.entity.callbackUrl;
+      await this.callbacks.check(planning, first.filter(isNew));
+    }
+    const [others, count] = await manager.findAndCount(SubscriptionEntity, {
+      select: { id: true, callbackUrl: true },
+      where: { deletedAt: IsNull(), ...(seen.size > 0 && { id: Not(Any([...seen])) }) },
+      order: { createdAt: 'ASC', id: 'ASC' },
+      ...(!options.isPruning && { take: mostUnnamed }),
+    });
+    if (options.isPruning)
+      return {
+        steps: [...steps, ...others.map((one) => this.removal(one))],
+        unchanged,
+        unnamed: nothingPlanned.unnamed,
+      };
+    return { steps, unchanged, unnamed: { count, first: others.map(({ id, callbackUrl }) => `${id} ${callbackUrl}`) } };
+  }
+
+  private async read({ manager }: Planning, ids: string[]): Promise<Map<string, StoredSubscription>> {
+    const rows = await manager.findBy(SubscriptionEntity, { id: Any(ids), deletedAt: IsNull() });
+    const keys = await storedSigningKeys(manager, this.cipher, ids);
+    const overrides = await storedOverrides(manager, ids);
+    return new Map(
+      rows.map((entity) => [
+        entity.id,
+        { entity, signingKeys: keys.get(entity.id) ?? [], override: overrides.get(entity.id) ?? null },
+      ]),
+    );
+  }
+
+  private removal({ id, callbackUrl }: Unnamed): Step {
+    return {
+      change: { section: 'subscriptions', action: 'remove', key: id, about: callbackUrl, fields: [] },
+      carryOut: async (manager, version) => {
+        await new SubscriptionChanges(manager, version, this.cipher).remove(id);
+        return [];
+      },
+    };
+  }
+}

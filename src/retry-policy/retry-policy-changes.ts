@@ -1,0 +1,58 @@
+import type { EntityManager } from 'typeorm';
+import { AuditLog } from '../audit/audit-log.js';
+import type { RetryPolicyOverride } from './policy-input.js';
+import { defaultRetryPolicy, type RetryPolicy } from './retry-schedule.js';
+
+/** As it is stored; a field that came with a later version of Heraut gets its default. */
+export async function storedGeneral(manager: EntityManager): Promise<RetryPolicy> {
+  const [stored] = await manager.query<{ policy: RetryPolicy }[]>('SELECT policy FROM retry_policy');
+  return { ...defaultRetryPolicy, ...stored?.policy };
+}
+
+/** Of those among the subscriptions that have one. */
+export async function storedOverrides(
+  manager: EntityManager,
+  subscriptionIds: readonly string[],
+): Promise<Map<string, RetryPolicyOverride>> {
+  const rows = await manager.query<{ id: string; policy: RetryPolicyOverride }[]>(
+    `SELECT subscription_id AS id, policy FROM subscription_retry_policy
+     WHERE subscription_id = ANY($1::uuid[]) AND policy IS NOT NULL`,
+    [subscriptionIds],
+  );
+  return new Map(rows.map(({ id, policy }) => [id, policy]));
+}
+
+/** What can be done to retry policies, within one change of the catalogue. Each is noted in the audit log. */
+export class RetryPolicyChanges {
+  constructor(
+    private readonly manager: EntityManager,
+    private readonly version: number,
+  ) {}
+
+  async replaceGeneral(policy: RetryPolicy): Promise<void> {
+    const before = await storedGeneral(this.manager);
+    await this.manager.query(
+      `INSERT INTO retry_policy (policy, version) VALUES ($1, $2)
+       ON CONFLICT (singleton) DO UPDATE SET policy = EXCLUDED.policy, version = EXCLUDED.version`,
+      [JSON.stringify(policy), this.version],
+    );
+    const noted = { before: { ...before }, after: { ...policy } };
+    await AuditLog.note(this.manager, { action: 'retry-policy.changed', subject: 'retry-policy', ...noted });
+  }
+
+  /** @param override the fields in which the subscription differs; null: it follows the general policy again */
+  async replaceOverride(subscriptionId: string, override: RetryPolicyOverride | null): Promise<void> {
+    const before = (await storedOverrides(this.manager, [subscriptionId])).get(subscriptionId);
+    await this.manager.query(
+      `INSERT INTO subscription_retry_policy (subscription_id, policy, version) VALUES ($1, $2, $3)
+       ON CONFLICT (subscription_id) DO UPDATE SET policy = EXCLUDED.policy, version = EXCLUDED.version`,
+      [subscriptionId, override && JSON.stringify(override), this.version],
+    );
+    await AuditLog.note(this.manager, {
+      action: 'subscription.retry-policy-changed',
+      subject: `subscription/${subscriptionId}`,
+      before: { ...before },
+      after: { ...override },
+    });
+  }
+}

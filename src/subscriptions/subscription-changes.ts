@@ -1,0 +1,190 @@
+import { randomUUID } from 'node:crypto';
+import { IsNull, type EntityManager } from 'typeorm';
+import { ConflictProblem } from '../infra/http/problem.js';
+import type { CredentialChanges } from '../credentials/credentials-io.js';
+import { isDropping } from '../ledger/drop-held.js';
+import { noteOrderEnding, withdrawOrderEnding } from '../ledger/end-of-order.js';
+import { noteEnding, withdrawEnding } from '../ledger/end-of-subscription.js';
+import { lookNow } from '../ledger/held-subscriptions.js';
+import type { SecretCipher } from '../secrets/secret-cipher.service.js';
+import { addSigningKey } from './add-signing-key.js';
+import { noteSigningKeys } from './note-signing-keys.js';
+import { noteSubscription } from './note-subscription.js';
+import { eraseSigningKeysOf } from './signing-key-rows.js';
+import { secretsToStore } from './secrets-to-store.js';
+import { SubscriptionEntity } from './subscription.entity.js';
+import type { Subscription } from './subscription.js';
+
+/** What a subscriber says of it. */
+export type SubscriptionInput = Pick<Subscription, 'callbackUrl' | 'auth' | 'channels' | 'deliveryGuarantee'> & {
+  credentials?: CredentialChanges | undefined;
+  /** Undefined: as it was. */
+  alertEmail?: string | null | undefined;
+};
+/** What an operator may set. */
+export type SubscriptionSettings = Pick<
+  Subscription,
+  'deliveryGuarantee' | 'timeoutSeconds' | 'maxConcurrency' | 'ratePerSecond' | 'ordering' | 'alertEmail'
+>;
+
+/** Undefined, where there is one of these: it does not exist, or was not to be changed. */
+export interface ChangedSubscription {
+  before: SubscriptionEntity;
+  after: SubscriptionEntity;
+}
+
+type Marks = Pick<Subscription, 'disabledAt' | 'pausedAt'>;
+const always = () => true;
+export const isDisabled = ({ disabledAt }: Marks): boolean => disabledAt !== null;
+const isEnabled = ({ disabledAt }: Marks): boolean => disabledAt === null;
+export const isPaused = ({ pausedAt }: Marks): boolean => pausedAt !== null;
+const isRunning = ({ pausedAt }: Marks): boolean => pausedAt === null;
+
+/**
+ * All that can be done to subscriptions, within one change of the catalogue that may be about several of them. Each is noted in the
+ * audit log.
+ */
+export class SubscriptionChanges {
+  constructor(
+    private readonly manager: EntityManager,
+    private readonly version: number,
+    private readonly cipher: SecretCipher,
+  ) {}
+
+  /**
+   * @param isSigned whether it gets a signing key
+   * @param id undefined: a new one; that of a deleted subscription makes this its successor, without what was set for that
+   * @returns it, and the secret of its signing key, which is shown this once
+   */
+  async create(
+    ownerClientId: string,
+    input: SubscriptionInput & Partial<SubscriptionSettings>,
+    // v4, not v7: clients find the base of a resource URL with a pattern that fits v4 only (docs/decisions/0011).
+    { isSigned = false, id = randomUUID() as string } = {},
+  ): Promise<{ after: SubscriptionEntity; secret: string | undefined }> {
+    const { manager, cipher, version } = this;
+    const { auth, credentials } = secretsToStore(cipher, id, input);
+    const stored = {
+      ownerClientId,
+      callbackUrl: input.callbackUrl,
+      auth,
+      credentials: credentials ?? null,
+      channels: input.channels,
+      deliveryGuarantee: input.deliveryGuarantee,
+      timeoutSeconds: input.timeoutSeconds ?? null,
+      maxConcurrency: input.maxConcurrency ?? null,
+      ratePerSecond: input.ratePerSecond ?? null,
+      ordering: input.ordering ?? 'none',
+      alertEmail: input.alertEmail ?? null,
+      version,
+    };
+    const deleted = await manager.findOneBy(SubscriptionEntity, { id });
+    if (deleted) await this.succeed(deleted, stored);
+    else await manager.insert(SubscriptionEntity, { ...stored, id });
+    const after = await manager.findOneByOrFail(SubscriptionEntity, { id });
+    await noteSubscription(manager, cipher, 'created', null, after);
+    if (!isSigned) return { after, secret: undefined };
+    const added = await addSigningKey(manager, cipher, id, { scheme: 'v1' });
+    await noteSigningKeys(manager, 'signing-key-created', id, [], [added.key]);
+    return { after, secret: added.secret };
+  }
+
+  /** Deliveries of the deleted one that have not been cancelled yet go on: it cannot be told which were before, and which after. */
+  private async succeed({ id, ordering }: SubscriptionEntity, stored: Partial<SubscriptionEntity>): Promise<void> {
+    const marks = { deletedAt: null, disabledAt: null, pausedAt: null, createdAt: new Date() };
+    await this.manager.update(SubscriptionEntity, { id }, { ...stored, ...marks });
+    await withdrawEnding(this.manager, id);
+    if (stored.ordering === 'per-object') await withdrawOrderEnding(this.manager, id);
+    else if (ordering === 'per-object') await noteOrderEnding(this.manager, id, this.version);
+    await lookNow(this.manager, id);
+  }
+
+  /** An undefined field stays as it is, and so does what an operator set. A disabled subscription is enabled. */
+  update(id: string, changes: Partial<SubscriptionInput>): Promise<ChangedSubscription | undefined> {
+    const toChange = (entity: SubscriptionEntity) => ({
+      ...changes,
+      ...secretsToStore(this.cipher, id, changes, entity.credentials),
+      disabledAt: null,
+    });
+    return this.change('changed', id, always, toChange, () => withdrawEnding(this.manager, id));
+  }
+
+  /** An undefined field stays as it is. */
+  set(
+    id: string,
+    settings: Partial<SubscriptionSettings & Pick<SubscriptionEntity, 'ownerClientId' | 'channels'>>,
+  ): Promise<ChangedSubscription | undefined> {
+    return this.change('changed', id, always, settings, async () => {
+      if (settings.ordering === 'none') await noteOrderEnding(this.manager, id, this.version);
+      else if (settings.ordering) await withdrawOrderEnding(this.manager, id);
+      // What is held for the rate it had goes on at the one that it has now.
+      if (settings.ratePerSecond !== undefined) await lookNow(this.manager, id);
+    });
+  }
+
+  /**
+   * An undefined part stays as it is.
+   * @throws {ConflictProblem} when a part is to stay that cannot be decrypted here
+   */
+  setCredentials(id: string, credentials: CredentialChanges): Promise<ChangedSubscription | undefined> {
+    return this.change('credentials-changed', id, always, (entity) =>
+      secretsToStore(this.cipher, id, { credentials }, entity.credentials),
+    );
+  }
+
+  enable(id: string): Promise<ChangedSubscription | undefined> {
+    return this.change('enabled', id, isDisabled, { disabledAt: null }, () => withdrawEnding(this.manager, id));
+  }
+
+  disable(id: string): Promise<ChangedSubscription | undefined> {
+    return this.change('disabled', id, isEnabled, { disabledAt: new Date() }, () =>
+      noteEnding(this.manager, id, 'failed', this.version),
+    );
+  }
+
+  pause(id: string): Promise<ChangedSubscription | undefined> {
+    return this.change('paused', id, isRunning, { pausedAt: new Date() }, () => lookNow(this.manager, id));
+  }
+
+  /** @throws {ConflictProblem} while what it held is being dropped */
+  resume(id: string): Promise<ChangedSubscription | undefined> {
+    return this.change('resumed', id, isPaused, { pausedAt: null }, async () => {
+      if (await isDropping(this.manager, id)) throw stillDropping();
+      await lookNow(this.manager, id);
+    });
+  }
+
+  /** Its secrets are not kept. */
+  remove(id: string): Promise<ChangedSubscription | undefined> {
+    const withoutSecrets = { deletedAt: new Date(), auth: '', credentials: null, alertEmail: null };
+    return this.change('deleted', id, always, withoutSecrets, async () => {
+      await noteEnding(this.manager, id, 'cancelled', this.version);
+      await eraseSigningKeysOf(this.manager, id);
+    });
+  }
+
+  /**
+   * @param done in the audit log
+   * @param isToChange whether it is changed, as it is now: no other change of the catalogue is under way
+   * @param also runs after the change
+   */
+  private async change(
+    done: string,
+    id: string,
+    isToChange: (subscription: SubscriptionEntity) => boolean,
+    changes: Partial<SubscriptionEntity> | ((before: SubscriptionEntity) => Partial<SubscriptionEntity>),
+    also?: () => Promise<void>,
+  ): Promise<ChangedSubscription | undefined> {
+    const before = await this.manager.findOneBy(SubscriptionEntity, { id, deletedAt: IsNull() });
+    if (!before || !isToChange(before)) return undefined;
+    const changed = typeof changes === 'function' ? changes(before) : changes;
+    await this.manager.update(SubscriptionEntity, { id }, { ...changed, version: this.version });
+    await also?.();
+    const after = await this.manager.findOneByOrFail(SubscriptionEntity, { id });
+    await noteSubscription(this.manager, this.cipher, done, before, after);
+    return { before, after };
+  }
+}
+
+const stillDropping = () =>
+  new ConflictProblem('subscription-dropping', 'What it held is still being dropped; resume it in a few seconds.');

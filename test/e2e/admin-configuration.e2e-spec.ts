@@ -1,0 +1,470 @@
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parse } from 'yaml';
+import { ConfigurationAtStart } from '../../src/configuration-file/configuration-at-start.service.js';
+import { ConfigurationService } from '../../src/configuration-file/configuration.service.js';
+import { Postgres } from '../../src/infra/postgres/postgres.js';
+import { RetryPolicyChanges } from '../../src/retry-policy/retry-policy-changes.js';
+import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
+import { AdminApi } from '../support/admin-api.js';
+import { runConfigurationCommand, type Ran } from '../support/run-configuration-command.js';
+import { secretWatch } from '../support/secret-watch.js';
+import { signToken } from '../support/tokens.js';
+
+const inProject = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+
+/** Of the example in docs, and of the file of Open Notificaties. */
+const variables: Record<string, string> = {
+  ZAAKREGISTRATIE_SECRET: `zaakregistratie-${randomUUID()}`,
+  ARCHIEF_AUTH: `Token ${randomUUID()}`,
+  ARCHIEF_API_KEY: `api-key-${randomUUID()}`,
+  ARCHIEF_SIGNING_SECRET: `whsec_${randomBytes(32).toString('base64')}`,
+  DWH_CLIENT_SECRET: `dwh-client-${randomUUID()}`,
+  OPEN_ZAAK_SECRET: `open-zaak-${randomUUID()}`,
+  OBJECTEN_SECRET: '',
+  OBJECTEN_AUTH: `Token ${randomUUID()}`,
+  DWH_SECRET: `dwh-${randomUUID()}`,
+  PORTAAL_SECRET: `portaal-${randomUUID()}`,
+};
+const fileSecret = `archief-${randomUUID()}`;
+secretWatch.know(fileSecret, 'a-secret-of-objecten', ...Object.values(variables));
+
+interface Change {
+  section: string;
+  action: string;
+  key: string;
+  fields: { name: string; before?: unknown; after?: unknown; secret?: string }[];
+}
+
+describe('a configuration file', () => {
+  let admin: AdminApi;
+  let directory: string;
+  let example: string;
+
+  beforeAll(async () => {
+    Object.assign(process.env, variables);
+    directory = mkdtempSync(join(tmpdir(), 'heraut-configuration-'));
+    example = join(directory, 'heraut.yaml');
+    cpSync(inProject('docs/heraut.example.yaml'), example);
+    mkdirSync(join(directory, 'secrets'));
+    writeFileSync(join(directory, 'secrets/archief'), `${fileSecret}\n`);
+    admin = await AdminApi.start({ ROLES: 'api', CONFIG_FILE: example });
+  });
+  afterAll(async () => {
+    for (const name of Object.keys(variables)) delete process.env[name];
+    await admin.close();
+    rmSync(directory, { recursive: true });
+  });
+
+  const heraut = (...words: string[]): Promise<Ran> => runConfigurationCommand(admin.api, ...words);
+
+  /** A file with these lines. */
+  function file(...lines: string[]): string {
+    const path = join(directory, `${randomUUID()}.yaml`);
+    writeFileSync(path, lines.join('\n'));
+    return path;
+  }
+
+  const jsonFile = (configuration: unknown) => file(JSON.stringify(configuration));
+
+  const plan = async (path: string, ...words: string[]) =>
+    JSON.parse((await heraut('--json', 'plan', '-f', path, ...words)).output) as {
+      changes: Change[];
+      unnamed: Record<string, { count: number }>;
+      notes: string[];
+    };
+
+  async function apply(path: string, ...words: string[]): Promise<string> {
+    const { status, output, errors } = await heraut('apply', '-f', path, ...words);
+    expect([status, errors]).toEqual([0, expect.not.stringContaining('heraut:')]);
+    return output;
+  }
+
+  const audited = async (subject: string): Promise<{ action: string; by: string; client: string | null }[]> => {
+    const { json } = await admin.get(`/admin/v1/audit?subject=${encodeURIComponent(subject)}`);
+    return (json as unknown as { entries: { action: string; by: string; client: string | null }[] }).entries.reverse();
+  };
+
+  const subscribed = () => admin.api.app.get(SubscriptionsService);
+
+  /** One more subscription by a file of its own, with a channel of its own. */
+  async function subscription(
+    more: object = {},
+  ): Promise<{ id: string; channel: string; entry: Record<string, unknown> }> {
+    const [id, channel] = [randomUUID() as string, `channel-${randomUUID()}`];
+    const entry = {
+      id,
+      callbackUrl: 'https://receiver.example.org/hook',
+      channels: [{ channel }],
+      authorization: { kind: 'verbatim', auth: `Bearer ${randomUUID()}` },
+      ...more,
+    };
+    secretWatch.knowOf(entry);
+    await apply(jsonFile({ channels: [{ name: channel }], subscriptions: [entry] }));
+    return { id, channel, entry };
+  }
+
+  it('of CONFIG_FILE is applied at the start, before anything else, and noted as done by Heraut itself', async () => {
+    const archief = await subscribed().get('6b1a1f4e-4f2c-4d9e-9c56-0d0f6a3b7f10');
+    expect(archief).toMatchObject({
+      ownerClientId: 'archief',
+      auth: variables.ARCHIEF_AUTH,
+      credentials: { kind: 'verbatim', headers: { 'x-api-key': variables.ARCHIEF_API_KEY } },
+      channels: [
+        {
+          channel: 'zaken',
+          filters: { bronorganisatie: '002220647', zaaktype: 'https://catalogi.example.org/zaaktypen/1' },
+        },
+        { channel: 'documenten', filters: {} },
+      ],
+      ratePerSecond: 20,
+      ordering: 'per-object',
+      pausedAt: null,
+      signingKeys: [{ scheme: 'v1', endsAt: null }],
+    });
+    const dwh = await subscribed().get('0f4d8f3a-6c6e-4a51-8d9b-3f7f0f7e2b21');
+    expect(dwh).toMatchObject({
+      ownerClientId: 'superuser',
+      credentials: { kind: 'oauth2', clientSecret: variables.DWH_CLIENT_SECRET, scope: 'hooks' },
+      deliveryGuarantee: 'at-most-once',
+      maxConcurrency: 4,
+      timeoutSeconds: 20,
+      pausedAt: expect.any(Date),
+    });
+    expect((await admin.get('/admin/v1/retry-policy')).json).toMatchObject({ maxRetries: 7, jitter: 0.1 });
+    const entries = await audited(`subscription/${dwh.id}`);
+    expect(entries.map(({ action, by }) => [action, by])).toEqual([
+      ['subscription.created', 'system'],
+      ['subscription.paused', 'system'],
+    ]);
+    const { signingKeys } = archief;
+    expect(signingKeys[0]!.object.export().toString('base64')).toBe(variables.ARCHIEF_SIGNING_SECRET!.slice(6));
+  });
+
+  it('changes nothing the second time', async () => {
+    const { output } = await heraut('plan', '-f', example, '--check');
+    expect(output).toMatch(/^Nothing to change; 7 as they should be\.\n/);
+    const before = await audited('subscription/6b1a1f4e-4f2c-4d9e-9c56-0d0f6a3b7f10');
+    expect(await apply(example)).toBe(output);
+    expect(await audited('subscription/6b1a1f4e-4f2c-4d9e-9c56-0d0f6a3b7f10')).toEqual(before);
+  });
+
+  it('can be exported, without a secret, and changes nothing when it is applied as it is', async () => {
+    await subscription({ headers: { 'x-one': 'of-header-one', 'x-two': 'of-header-two' } });
+    await subscription({ authorization: { kind: 'zgw', clientId: 'heraut', secret: `zgw-${randomUUID()}` } });
+    const { output } = await heraut('export');
+    const exported = parse(output) as { subscriptions: Record<string, unknown>[]; applications: object[] };
+    expect(exported.subscriptions).toContainEqual(
+      expect.objectContaining({
+        id: '6b1a1f4e-4f2c-4d9e-9c56-0d0f6a3b7f10',
+        authorization: {
+          kind: 'verbatim',
+          auth: {
+            value_from: {
+              env: 'HERAUT_SUBSCRIPTION_6B1A1F4E_4F2C_4D9E_9C56_0D0F6A3B7F10_AUTH',
+              required: false,
+            },
+          },
+        },
+        retryPolicy: { maxRetries: 12 },
+      }),
+    );
+    expect(exported.applications).toContainEqual({
+      clientId: 'archief',
+      label: 'Archief',
+      scopes: ['notificaties.consumeren'],
+      secret: { value_from: { env: 'HERAUT_APPLICATION_ARCHIEF_SECRET', required: false } },
+    });
+    expect((await plan(file(output), '--prune')).changes).toEqual([]);
+  });
+
+  it('shows what it would change, field by field, and of secrets only that they change', async () => {
+    const { id, entry } = await subscription({ headers: { 'x-old': 'value-of-old' } });
+    const changed = {
+      ...entry,
+      callbackUrl: 'https://receiver.example.org/other',
+      authorization: { kind: 'verbatim', auth: `Bearer ${randomUUID()}` },
+      headers: { 'x-new': 'value-of-new' },
+      maxConcurrency: 3,
+      isPaused: true,
+      retryPolicy: { maxRetries: 1 },
+    };
+    secretWatch.knowOf(changed);
+    const path = jsonFile({ subscriptions: [changed] });
+    const { output, status } = await heraut('plan', '-f', path, '--check');
+    expect(status).toBe(1);
+    expect(output.split('\n\n')[0]!.split('\n')).toEqual([
+      'Subscriptions',
+      `  ~ ${id}  https://receiver.example.org/hook`,
+      '      callbackUrl: "https://receiver.example.org/hook" → "https://receiver.example.org/other"',
+      '      maxConcurrency: null → 3',
+      '      isPaused: false → true',
+      '      retryPolicy: null → {"maxRetries":1}',
+      '      authorization.auth: (secret changed)',
+      '      headers.x-old: (secret removed)',
+      '      headers.x-new: (secret set)',
+    ]);
+    expect(output).toContain('0 to create, 1 to change, 0 to remove; 0 as they should be.');
+    await apply(path);
+    expect((await plan(path)).changes).toEqual([]);
+    const entries = await audited(`subscription/${id}`);
+    expect(entries.map(({ action, client }) => [action, client])).toEqual([
+      ['subscription.created', 'superuser'],
+      ['subscription.changed', 'superuser'],
+      ['subscription.changed', 'superuser'],
+      ['subscription.credentials-changed', 'superuser'],
+      ['subscription.paused', 'superuser'],
+      ['subscription.retry-policy-changed', 'superuser'],
+    ]);
+  });
+
+  it('leaves as it is what it does not name: fields, and what was set by hand', async () => {
+    const { id, channel } = await subscription({ ratePerSecond: 5 });
+    await admin.post(`/admin/v1/subscriptions/${id}/pause`);
+    const { changes, unnamed } = await plan(jsonFile({ subscriptions: [{ id, channels: [{ channel }] }] }));
+    expect(changes).toEqual([]);
+    expect(unnamed.subscriptions!.count).toBeGreaterThan(1);
+    expect(unnamed.applications!.count).toBe(0);
+    await apply(jsonFile({ subscriptions: [{ id, ratePerSecond: null, isPaused: false }] }));
+    expect(await subscribed().get(id)).toMatchObject({ ratePerSecond: null, pausedAt: null });
+  });
+
+  it('tells all that is wrong at once, by line and column, and changes nothing', async () => {
+    const { channel } = await subscription();
+    const id = randomUUID();
+    const path = file(
+      'applications:',
+      '  - { clientId: good, secret: { value_from: { env: ZAAKREGISTRATIE_SECRET } } }',
+      '  - { clientId: short, secret: short }',
+      '  - { clientId: superuser, secret: { value_from: { env: ZAAKREGISTRATIE_SECRET } } }',
+      '  - { clientId: unset, secret: { value_from: { env: NOT_SET } } }',
+      'channels:',
+      '  - name: fine',
+      '    retries: 3',
+      '  - { name: misspelt, filters: [one], deduplication: { fields: [kenmerken.two] } }',
+      'subscriptions:',
+      `  - id: ${id}`,
+      '    callbackUrl: ftp://receiver.example.org',
+      `  - id: ${randomUUID()}`,
+      '    ownerClientId: nobody',
+      '    callbackUrl: http://169.254.169.254/latest',
+      `    channels: [{ channel: ${channel} }, { channel: zaken, filters: { unknown: x, zaaktype: y } }]`,
+      '    authorization: { kind: zgw, clientId: heraut }',
+      '    headers: { host: x }',
+      '    signingKeys: [{ secret: whsec_short }]',
+      '    timeoutSeconds: 250',
+      'retryPolicy: { maxRetries: 1000 }',
+    );
+    const { status, errors } = await heraut('apply', '-f', path);
+    expect(status).toBe(1);
+    const lines = errors.split('\n').filter((line) => line.startsWith(path));
+    expect(lines.map((line) => line.slice(path.length + 1).replace(/^(\S+) ([^:]+): .*/, '$1 $2')).toSorted()).toEqual(
+      [
+        '3:32 applications.1.secret',
+        '4:17 applications.2.clientId',
+        '5:32 applications.3.secret',
+        '8:5 channels.0.retries',
+        '9:65 channels.1.deduplication.fields.0',
+        '12:18 subscriptions.0.callbackUrl',
+        '14:20 subscriptions.1.ownerClientId',
+        '15:18 subscriptions.1.callbackUrl',
+        '17:20 subscriptions.1.authorization.secret',
+        '18:22 subscriptions.1.headers.host',
+        '19:29 subscriptions.1.signingKeys.0.secret',
+        '20:21 subscriptions.1.timeoutSeconds',
+        '21:28 retryPolicy.maxRetries',
+      ].toSorted(),
+    );
+    expect(errors).toContain('has errors; nothing was changed.');
+    const { json } = await admin.get('/admin/v1/applications');
+    expect(json.applications).not.toContainEqual(expect.objectContaining({ clientId: 'good' }));
+  });
+
+  it('does not start a process with a file that is wrong, and names each line', async () => {
+    const path = file('channels:', '  - { name: one, filter: [] }', '  - { name: "" }', '  - { name: one }');
+    const start = new ConfigurationAtStart(
+      { settings: { CONFIG_FILE: path } } as ConstructorParameters<typeof ConfigurationAtStart>[0],
+      admin.api.app.get(ConfigurationService),
+    );
+    await expect(start.onModuleInit()).rejects.toThrow(
+      [`  ${path}:2:18 channels.0.filter: `, `  ${path}:3:13 channels.1.name: `].join('There is no such field here.\n'),
+    );
+    expect((await admin.get('/admin/v1/channels')).json.channels).not.toContainEqual(
+      expect.objectContaining({ name: 'one' }),
+    );
+  });
+
+  it('is applied once by processes that start together', async () => {
+    const name = `channel-${randomUUID()}`;
+    const service = admin.api.app.get(ConfigurationService);
+    const configuration = { channels: [{ name, filters: ['kind'] }] };
+    const plans = await Promise.all([1, 2, 3].map(() => service.apply(configuration, false)));
+    expect(plans.map(({ changes }) => changes.length).toSorted()).toEqual([0, 0, 1]);
+    expect((await plan(jsonFile(configuration))).changes).toEqual([]);
+  });
+
+  it('removes with --prune what it could name and does not, and only of the kinds it has', async () => {
+    const kept = await subscription();
+    const gone = await subscription();
+    const before = await heraut('export');
+    const configuration = parse(before.output) as { subscriptions: { id: string }[]; applications: object[] };
+    const path = jsonFile({ subscriptions: configuration.subscriptions.filter(({ id }) => id !== gone.id) });
+    expect((await plan(path)).changes).toEqual([]);
+    const pruned = await plan(path, '--prune');
+    expect(pruned.changes).toMatchObject([{ section: 'subscriptions', action: 'remove', key: gone.id }]);
+    expect(await apply(path, '--prune')).toContain(`  - ${gone.id}  https://receiver.example.org/hook`);
+    expect(subscribed().find(gone.id)).toBeUndefined();
+    expect(subscribed().find(kept.id)).toBeDefined();
+
+    // The commit that took it out of the file is reverted.
+    await apply(jsonFile({ subscriptions: [gone.entry] }));
+    expect(await subscribed().get(gone.id)).toMatchObject({ callbackUrl: gone.entry.callbackUrl });
+    expect((await audited(`subscription/${gone.id}`)).map(({ action }) => action)).toEqual([
+      'subscription.created',
+      'subscription.deleted',
+      'subscription.created',
+    ]);
+  });
+
+  it('does not prune the application that asks for it', async () => {
+    const caller = { clientId: `operator-${randomUUID()}`, secret: `secret-${randomUUID()}` };
+    await admin.post('/admin/v1/applications', { ...caller, label: 'Operator', isSuperuser: true });
+    const url = `${admin.api.origin}/admin/v1/configuration/apply?prune=true`;
+    const { status, json } = await admin.api.post(url, { applications: [] }, { token: signToken(caller) });
+    expect([status, json.invalidParams]).toEqual([400, [expect.objectContaining({ name: 'applications' })]]);
+  });
+
+  it('is not refused for what was accepted before, and is not to change', async () => {
+    const owner = { clientId: `owner-${randomUUID()}`, secret: `secret-${randomUUID()}` };
+    secretWatch.know(owner.secret);
+    await apply(jsonFile({ applications: [owner] }));
+    const { id, entry } = await subscription({ ownerClientId: owner.clientId });
+    const { json } = await admin.get('/admin/v1/applications');
+    const { id: ownerId } = (json.applications as { id: string; clientId: string }[]).find(
+      ({ clientId }) => clientId === owner.clientId,
+    )!;
+    await admin.delete(`/admin/v1/applications/${ownerId}`);
+    expect((await plan(jsonFile({ subscriptions: [entry] }))).changes).toEqual([]);
+    const { errors } = await heraut('plan', '-f', jsonFile({ subscriptions: [{ id, ownerClientId: 'another' }] }));
+    expect(errors).toContain('subscriptions.0.ownerClientId: There is no application with this client id.');
+  });
+
+  it('replaces signing keys: the old one signs for a day more', async () => {
+    const secret = () => `whsec_${randomBytes(32).toString('base64')}`;
+    const [one, other] = [secret(), secret()];
+    const { id } = await subscription({ signingKeys: [{ secret: one }] });
+    await apply(jsonFile({ subscriptions: [{ id, signingKeys: [{ secret: other }] }] }));
+    const [first, second] = (await subscribed().get(id)).signingKeys;
+    expect(first).toMatchObject({ endsAt: null });
+    expect(second!.endsAt! - Date.now()).toBeGreaterThan(86_000_000);
+    expect((await plan(jsonFile({ subscriptions: [{ id, signingKeys: [{ secret: other }] }] }))).changes).toEqual([]);
+    await apply(jsonFile({ subscriptions: [{ id, signingKeys: [] }] }));
+    expect((await subscribed().get(id)).signingKeys).toHaveLength(1);
+  });
+
+  it('enables a subscription whose callback it changes', async () => {
+    const { id } = await subscription();
+    await subscribed().disable(id);
+    expect((await plan(jsonFile({ subscriptions: [{ id, maxConcurrency: 1 }] }))).changes[0]!.fields).toHaveLength(1);
+    const path = jsonFile({ subscriptions: [{ id, callbackUrl: 'https://receiver.example.org/new' }] });
+    expect((await plan(path)).changes[0]!.fields).toContainEqual({ name: 'isDisabled', before: true, after: false });
+    await apply(path);
+    expect(await subscribed().get(id)).toMatchObject({ disabledAt: null });
+  });
+
+  it('of Open Notificaties is applied as it is, and names what has no counterpart', async () => {
+    const path = inProject('test/support/files/open-notificaties.yaml');
+    const { status, errors } = await heraut('apply', '-f', path);
+    expect([status, errors]).toEqual([0, expect.any(String)]);
+    const noted = errors.split('\n').map((line) => line.replace(/^.*:\d+:\d+ ([^:]+): .*/, '$1'));
+    expect(noted).toEqual(
+      expect.arrayContaining([
+        'oidc_db_config_admin_auth',
+        'zgw_consumers',
+        'autorisaties_api',
+        'notifications_subscriptions_config',
+        'sites_config',
+        'own_extension',
+        'notifications_config.notifications_api_service_identifier',
+        'notifications_abonnementen_config.items.1.send_cloudevents',
+        'notifications_abonnementen_config.items.1.cloudevent_filters',
+      ]),
+    );
+    expect(await subscribed().get('7bd3cb46-8a0e-4e4c-9d5a-6a5d2a1d8f33')).toMatchObject({
+      ownerClientId: 'superuser',
+      auth: variables.OBJECTEN_AUTH,
+      channels: [
+        { channel: 'zaken', filters: { bronorganisatie: '002220647' } },
+        { channel: 'zaken', filters: { vertrouwelijkheidaanduiding: 'openbaar' } },
+      ],
+    });
+    expect(await subscribed().get('3a0f6a53-5b0e-4b8c-8a63-1f4f1d9f3c44')).toMatchObject({
+      credentials: { kind: 'zgw', clientId: 'notificaties', secret: variables.DWH_SECRET },
+    });
+    // What the file does not say stays: theirs would have set it to its default, and ignored the 0.
+    expect((await admin.get('/admin/v1/retry-policy')).json).toMatchObject({
+      maxRetries: 0,
+      backoffFactor: 3,
+      maxDelaySeconds: 52_000,
+      jitter: 0.1,
+    });
+    expect((await plan(path)).changes).toEqual([]);
+    const { id } = (
+      (await admin.get('/admin/v1/applications')).json.applications as { id: string; clientId: string }[]
+    ).find(({ clientId }) => clientId === 'open-zaak')!;
+    await admin.patch(`/admin/v1/applications/${id}`, { scopes: ['notificaties.publiceren'] });
+    expect((await plan(path)).changes).toEqual([]);
+    await apply(example); // the retry policy that the other tests know
+  });
+
+  it('of Open Notificaties is checked as a subscription is, by its own lines', async () => {
+    const text = readFileSync(inProject('test/support/files/open-notificaties.yaml'), 'utf8');
+    const path = file(
+      text
+        .replace('vertrouwelijkheidaanduiding: openbaar', 'misspelt: openbaar')
+        .replace('https://dwh.gemeente.example.nl/notificaties', 'not a url')
+        .replace('uuid: 9d8f2c5e-0b36-4c0f', 'uuid: 9d8f2c5e-0b36-1c0f')
+        .replace('notification_delivery_max_retries: 0', 'notification_delivery_max_retry: 0'),
+    );
+    const lineOf = (part: string) =>
+      readFileSync(path, 'utf8')
+        .split('\n')
+        .findIndex((line) => line.includes(part)) + 1;
+    const { status, errors } = await heraut('plan', '-f', path);
+    expect(status).toBe(1);
+    const told = errors
+      .split('\n')
+      .map((line) => line.replace(`${path}:`, '').replace(/^(\d+):\d+ ([^:]+): .*/, '$1 $2'));
+    expect(told).toEqual(
+      expect.arrayContaining([
+        `${lineOf('misspelt')} notifications_abonnementen_config.items.0.kanalen.1.filters`,
+        `${lineOf('not a url')} notifications_abonnementen_config.items.1.callback_url`,
+        `${lineOf('9d8f2c5e')} notifications_abonnementen_config.items.2.uuid`,
+        `${lineOf('max_retry')} notifications_config.notification_delivery_max_retry`,
+      ]),
+    );
+  });
+
+  it('does not resume what is still being dropped', async () => {
+    const { id } = await subscription({ isPaused: true });
+    const postgres = admin.api.app.get(Postgres);
+    await postgres.dataSource.query('INSERT INTO held_drop (subscription_id, up_to) VALUES ($1, $2)', [id, id]);
+    const { status, errors } = await heraut('apply', '-f', jsonFile({ subscriptions: [{ id, isPaused: false }] }));
+    expect([status, errors]).toEqual([1, expect.stringContaining('subscriptions.0.isPaused: What it held is still')]);
+  });
+
+  it('changes nothing when the last of its changes fails', async () => {
+    const name = `channel-${randomUUID()}`;
+    const fails = jest.spyOn(RetryPolicyChanges.prototype, 'replaceGeneral').mockRejectedValueOnce(new Error('no'));
+    const body = { channels: [{ name }], retryPolicy: { jitter: 0.7 } };
+    const answer = await admin.api.post(`${admin.api.origin}/admin/v1/configuration/apply`, body);
+    expect(answer.status).toBe(500);
+    expect(fails).toHaveBeenCalledTimes(1);
+    fails.mockRestore();
+    expect((await plan(jsonFile(body))).changes.map(({ key }) => key)).toEqual([name, 'general']);
+  });
+});
