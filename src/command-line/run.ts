@@ -4,6 +4,7 @@ import { AdminRefusal } from './admin-client.js';
 import { addBenchCommand } from './bench-command.js';
 import { addChannelCommands } from './channel-commands.js';
 import { addCompletionCommand } from './completion-command.js';
+import { addConfigurationCommands } from './configuration-commands.js';
 import type { Environment } from './credentials.js';
 import { addDeliveryCommands } from './delivery-commands.js';
 import { addDoctorCommand } from './doctor-command.js';
@@ -46,6 +47,7 @@ export async function runCommandLine(
     addChannelCommands(program, session);
     addEndpointCommands(program, session);
     addPolicyCommand(program, session);
+    addConfigurationCommands(program, () => session.client);
     addTailCommand(program, session);
     addDoctorCommand(program, session);
     addBenchCommand(program, session);

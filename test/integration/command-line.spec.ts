@@ -146,6 +146,14 @@ describe('the command line', () => {
     expect(own.attempts).toHaveLength(8);
   });
 
+  it('writes what is there as a configuration file', async () => {
+    expect((await heraut.run('export')).out).toMatch(/name: cases$/m);
+    expect(await heraut.run('plan --file /nowhere')).toMatchObject({
+      exit: 2,
+      notes: expect.stringContaining('/nowhere cannot be read'),
+    });
+  });
+
   it('makes a token that the admin API accepts', async () => {
     const { out } = await heraut.run('token --valid 60');
     expect((await api.get(`${api.origin}/admin/v1/channels`, { token: out.trim() })).status).toBe(200);

@@ -2,7 +2,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { PassThrough } from 'node:stream';
 import { systemClock } from '../../src/infra/clock.js';
 import type { EventFilter } from '../../src/live-events/event-filter.js';
-import { sweepLiveEvents, writeEvents } from '../../src/live-events/event-table.js';
+import { findAfter, sweepEvents, sweepLiveEvents, writeEvents } from '../../src/live-events/event-table.js';
+import { statement, type Statement, type Values } from '../../src/infra/postgres/statement.js';
 import type { LiveEvent } from '../../src/live-events/live-event.js';
 import { LiveEvents } from '../../src/live-events/live-events.service.js';
 import { LiveListeners, mostListeners } from '../../src/live-events/live-listeners.service.js';
@@ -146,6 +147,22 @@ describe.each(stacks)('live events on the $name stack', (stack) => {
     await test.sql(`UPDATE live_listener SET expires_at = now() - interval '1 second'`);
     const after = await hear({}, BigInt(ear.ids.at(-1)!));
     expect(after.told).toEqual([{ event: 'events.missed', count: null, reason: 'not-recorded' }]);
+  });
+
+  it('are read and swept by an index each', async () => {
+    const planOf = async ({ name, text }: Statement, values: Values) => {
+      const rows = await test.postgres.query<Record<string, string>>(
+        statement(`plan of ${name}`, `EXPLAIN ${text}`),
+        values,
+      );
+      return rows.map((row) => row['QUERY PLAN']).join('\n');
+    };
+    const after = await planOf(
+      { ...findAfter, text: findAfter.text.replace('$1', '$after').replace('$2', '$most') },
+      { after: '1', most: 10 },
+    );
+    expect(after).toMatch(/Index Scan using live_event_pkey[^]*Index Cond: \(id > /);
+    expect(await planOf(sweepEvents, {})).toMatch(/Index Scan using live_event_at[^]*Index Cond: \(at < /);
   });
 
   it('end when the process stops, and have room for so many listeners', async () => {

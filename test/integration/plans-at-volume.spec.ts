@@ -42,6 +42,7 @@ import {
 } from '../../src/ledger/pass-turn.js';
 import { putBackItems } from '../../src/ledger/put-back.js';
 import { findBodies } from '../../src/ledger/read-bodies.js';
+import { findChannels } from '../../src/ledger/read-channels.js';
 import { readHeldItems } from '../../src/ledger/read-held.js';
 import { releaseItems } from '../../src/ledger/release.js';
 import { retryOne } from '../../src/ledger/retry-now.js';
@@ -260,6 +261,7 @@ describe('with much in every state, the cost of a statement is that of its own w
       [putBackItems(day), { ...given, delay_ms: 1000 }],
       [findStillQueued(day), given],
       [findBodies(day), { ids: [delivery.notificationId] }],
+      [findChannels(day), { ids: [delivery.notificationId] }],
       [cancelOne(day), key],
       [eraseItems(day), { ids: [delivery.notificationId] }],
       [cancelItems(day), { ids: [delivery.notificationId], limit: 100 }],

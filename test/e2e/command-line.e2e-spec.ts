@@ -1,0 +1,42 @@
+import { describe, expect, it } from '@jest/globals';
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+const project = fileURLToPath(new URL('../..', import.meta.url));
+
+interface Ended {
+  status: number;
+  out: string;
+  notes: string;
+}
+
+/** A shell with the program as `heraut`, as it is installed. */
+const shell = (script: string): Promise<Ended> =>
+  new Promise((resolve) => {
+    const environment = { PATH: `${project}node_modules/.bin:${process.env.PATH}`, DATA_DIR: '/nowhere' };
+    const words = [
+      '--norc',
+      '--noprofile',
+      '-c',
+      `heraut() { "${process.execPath}" "${project}dist/heraut.js" "$@"; }; ${script}`,
+    ];
+    execFile('bash', words, { env: environment }, (error, out, notes) =>
+      resolve({ status: typeof error?.code === 'number' ? error.code : 0, out, notes }),
+    );
+  });
+
+// What the program does is shown in one process (test/integration/command-line.spec.ts); this is about the process itself.
+describe('heraut, as a program,', () => {
+  it('prints and ends with a status that a shell sees', async () => {
+    const { status, out, notes } = await shell('heraut --version && heraut channels list');
+    expect({ status, out }).toEqual({ status: 4, out: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) });
+    expect(notes).toMatch(/^heraut: There is nothing to make a token with\. /);
+  });
+
+  it('completes its commands in bash, and ends quietly where its reader does', async () => {
+    const script = `source <(heraut completion bash) && complete -p heraut && heraut complete -- deliveries li | head -1`;
+    const { status, out, notes } = await shell(script);
+    expect({ status, notes }).toEqual({ status: 0, notes: '' });
+    expect(out).toMatch(/^complete .* heraut\nlist\tLists deliveries/);
+  });
+});
