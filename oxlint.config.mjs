@@ -149,6 +149,18 @@ export const arrows = {
     'infra',
     'config',
   ],
+  alerts: [
+    'endpoints',
+    'subscriptions',
+    'auth',
+    'audit',
+    'ledger',
+    'signing',
+    'outbound',
+    'openapi',
+    'infra',
+    'config',
+  ],
   dispatching: [
     'replays',
     'digests',
@@ -169,7 +181,7 @@ export const arrows = {
   ],
   doctor: ['queue', 'infra', 'config'],
   'command-line': ['configuration-file', 'doctor', 'infra'],
-  health: ['idempotency', 'queue', 'liveness', 'openapi', 'infra', 'config'],
+  health: ['alerts', 'idempotency', 'queue', 'liveness', 'openapi', 'infra', 'config'],
 };
 
 /** The files that wire the capabilities together. */

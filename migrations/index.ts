@@ -8,6 +8,7 @@ import { CreateReplays1763625600007 } from './1763625600007-create-replays.js';
 import { CreateLiveEvents1763625600011 } from './1763625600011-create-live-events.js';
 import { FindNotifications1763625600006 } from './1763625600006-find-notifications.js';
 import { CreateRetention1763625600012 } from './1763625600012-create-retention.js';
+import { CreateAlerts1763625600009 } from './1763625600009-create-alerts.js';
 import { AddTraceParent1763625600008 } from './1763625600008-add-trace-parent.js';
 
 /** In the order they run. Plain SQL; a released one is never edited. */
@@ -22,5 +23,6 @@ export const migrations = [
   CreateLiveEvents1763625600011,
   FindNotifications1763625600006,
   CreateRetention1763625600012,
+  CreateAlerts1763625600009,
   AddTraceParent1763625600008,
 ];

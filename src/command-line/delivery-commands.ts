@@ -3,6 +3,7 @@ import type { Delivery, DeliveryWithAttempts } from './answers.js';
 import { block, fields, moment, section, table } from './layout.js';
 import { id } from './options.js';
 import { howToGoOn, readPages } from './pages.js';
+import { addEndingCommands } from './replay-commands.js';
 import { addSearchOptions, searchQuery, type SearchOptions } from './search-options.js';
 import type { Session } from './session.js';
 import type { Terminal } from './terminal.js';
@@ -49,6 +50,8 @@ export function addDeliveryCommands(program: Command, session: Session): void {
     .argument('<notification>', 'id of the notification', id)
     .argument('<subscription>', 'id of the subscription', id)
     .action((notification: string, subscription: string) => change(session, notification, subscription, 'cancel'));
+
+  addEndingCommands(deliveries, session);
 }
 
 async function change(

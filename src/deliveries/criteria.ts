@@ -1,6 +1,6 @@
 import { outgoingName, canonicalName } from '../channels/filter-names.js';
 import { mayHave } from '../digests/mark-filter.js';
-import { markOf, unmatchedMark } from '../digests/marks.js';
+import { characteristicKind, markOf, type MarkKind } from '../digests/marks.js';
 import type { Values } from '../infra/postgres/statement.js';
 import type { DeliveryState } from '../ledger/delivery.js';
 import { errorClassCondition, type ErrorClass } from './error-class.js';
@@ -114,20 +114,19 @@ export const isAboutDelivery = (criteria: AboutDelivery): boolean => deliveryCon
 
 /** SQL: whether what is looked for may be among the notifications of a row of `digest`; undefined: digests do not tell. */
 export function digestCondition(criteria: Criteria): string | undefined {
-  const marks = [
-    ...marks_(criteria.channel, markOf.channel),
-    ...marks_(criteria.publisher, markOf.publisher),
-    ...marks_(criteria.key, markOf.key),
-    ...marks_(criteria.mainObject, markOf.mainObject),
-    ...marks_(criteria.resourceUrl, markOf.resourceUrl),
-    ...marks_(criteria.action, markOf.action),
-    ...(criteria.characteristics ?? []).map(({ name, value }) => markOf.characteristic(outgoingName(name), value)),
-    ...marks_(criteria.subscriptionId, markOf.subscription),
-    ...marks_(criteria.owner, markOf.owner),
-    ...(criteria.isUnmatched ? [unmatchedMark] : []),
+  const { characteristics = [] } = criteria;
+  const wanted: [MarkKind, string | undefined][] = [
+    ['channel', criteria.channel],
+    ['publisher', criteria.publisher],
+    ['key', criteria.key],
+    ['main-object', criteria.mainObject],
+    ['resource-url', criteria.resourceUrl],
+    ['action', criteria.action],
+    ...characteristics.map(({ name, value }): [MarkKind, string] => [characteristicKind(outgoingName(name)), value]),
+    ['subscription', criteria.subscriptionId],
+    ['owner', criteria.owner],
+    ['unmatched', criteria.isUnmatched && ''],
   ];
+  const marks = wanted.flatMap(([kind, value]) => (value === undefined ? [] : [markOf(kind, value)]));
   return marks.length === 0 ? undefined : marks.map(mayHave).join(' AND ');
 }
-
-const marks_ = (value: string | undefined, mark: (value: string) => string): string[] =>
-  value === undefined ? [] : [mark(value)];

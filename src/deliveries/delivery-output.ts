@@ -31,6 +31,10 @@ export const deliveryOutput = z
       .meta({ type: 'string', nullable: true })
       .describe('Why it has not arrived, by its last attempt; null: it has arrived, or nothing has failed yet.'),
     endedAt: time().nullable(),
+    replayId: z
+      .uuid()
+      .nullable()
+      .describe('What last sent it again, cancelled or closed it with others: `GET /admin/v1/replays/{id}`.'),
   })
   .meta({ id: 'Delivery' });
 
@@ -106,6 +110,7 @@ export function deliveryToShow(delivery: KnownDelivery): DeliveryOutput {
     lastError: delivery.lastError,
     errorClass: errorClassOf(delivery),
     endedAt: delivery.endedAt?.toISOString() ?? null,
+    replayId: delivery.replayId,
   };
 }
 

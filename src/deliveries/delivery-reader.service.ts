@@ -31,6 +31,8 @@ export interface KnownDelivery extends DeliveryKey {
   lastStatus: number | null;
   lastError: string | null;
   endedAt: Date | null;
+  /** The work of an operator that last sent it again, cancelled or closed it with others; null: none did. */
+  replayId: string | null;
 }
 
 export interface KnownAttempt extends Omit<Attempt, 'startedAt'> {
@@ -115,6 +117,7 @@ interface DeliveryRow extends KeyRow {
   last_status: number | null;
   last_error: string | null;
   ended_at: Date | null;
+  replay_id: string | null;
 }
 
 interface AttemptRow extends KeyRow {
@@ -148,6 +151,7 @@ function toDelivery(row: DeliveryRow): KnownDelivery {
     lastStatus: row.last_status,
     lastError: row.last_error,
     endedAt: row.ended_at,
+    replayId: row.replay_id,
   };
 }
 

@@ -15,7 +15,7 @@ const deliveries = statement(
   `SELECT d.notification_id, d.subscription_id, d.state, d.generation, d.attempts, d.failures,
      d.replays, CASE WHEN d.state = 'waiting' THEN d.next_at END AS next_attempt_at,
      CASE WHEN d.state = 'held' THEN d.held_for END AS held_for, d.held_since, d.queued_at, d.expires_at,
-     d.last_status, d.last_error, d.ended_at, n.channel, n.accepted_at
+     d.last_status, d.last_error, d.ended_at, d.replay_id, n.channel, n.accepted_at
    FROM unnest($ids::uuid[], $subscription_ids::uuid[]) AS k (notification_id, subscription_id)
    CROSS JOIN LATERAL (
      SELECT * FROM delivery WHERE notification_id = k.notification_id AND subscription_id = k.subscription_id LIMIT 1

@@ -26,7 +26,7 @@ const wholeNumber = (least: number, most: number) =>
     .pipe(z.int().min(least).max(most))
     .meta({ type: 'integer', pattern: undefined, minimum: least, maximum: most });
 
-const longestUrl = 1000;
+const longestUrl = 2000;
 const characteristic = () =>
   text(1200)
     .regex(/^[^:]+:/, 'Must be name:value.')

@@ -161,9 +161,9 @@ export const digested = statement(
    FROM (SELECT from_id FROM digest ORDER BY from_id LIMIT 1) first, (SELECT to_id FROM digest ORDER BY from_id DESC LIMIT 1) last`,
 );
 
-/** Where the search of digests stops, if the window has more than so many. */
+/** Where the search of digests stops, if the window has more than so many. By the index alone: each row of the table is a page. */
 export function digestRangeEnd({ from, to }: Window, digests: number): Ready {
-  const text = `SELECT from_id FROM digest WHERE from_id <= $to_id AND to_id >= $from_id
+  const text = `SELECT from_id FROM digest WHERE from_id <= $to_id AND from_id >= $from_id
     ORDER BY from_id DESC OFFSET ${digests - 1} LIMIT 1`;
   return [statement('search-digest-range-end', text), { from_id: from, to_id: to }];
 }

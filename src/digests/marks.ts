@@ -1,23 +1,27 @@
 import { canonicalName } from '../channels/filter-names.js';
 
-/** What a notification can be found by: each mark is a name and a value. */
-export const markOf = {
-  channel: (name: string) => `channel ${name}`,
-  /** Client id. */
-  publisher: (clientId: string) => `publisher ${clientId}`,
-  /** The publisher's. */
-  key: (key: string) => `key ${key}`,
-  mainObject: (url: string) => `main-object ${url}`,
-  resourceUrl: (url: string) => `resource-url ${url}`,
-  action: (action: string) => `action ${action}`,
-  characteristic: (name: string, value: string) => `characteristic ${canonicalName(name)} ${value}`,
-  subscription: (id: string) => `subscription ${id}`,
-  /** Of a subscription; its client id. */
-  owner: (clientId: string) => `owner ${clientId}`,
-};
+/** What a notification can be found by: each mark is of a kind, and has a value. */
+export const markOf = (kind: MarkKind, value: string): string => `${kind} ${value}`;
 
-/** Of a notification without a delivery. */
-export const unmatchedMark = 'unmatched';
+export type MarkKind =
+  | 'channel'
+  /** Client id. */
+  | 'publisher'
+  /** The publisher's. */
+  | 'key'
+  | 'main-object'
+  | 'resource-url'
+  | 'action'
+  /** With its canonical name. */
+  | `characteristic ${string}`
+  /** Id. */
+  | 'subscription'
+  /** Of a subscription; its client id. */
+  | 'owner'
+  /** It has no delivery; the value is empty. */
+  | 'unmatched';
+
+export const characteristicKind = (name: string): MarkKind => `characteristic ${canonicalName(name)}`;
 
 export interface MarkedNotification {
   channel: string;
@@ -27,23 +31,22 @@ export interface MarkedNotification {
   body: string | null;
 }
 
-/** Those that a notification has by itself; its deliveries add those of their subscriptions. */
-export function marksOf({ channel, publisher, requestKey, body }: MarkedNotification): string[] {
-  const marks = [markOf.channel(channel), markOf.publisher(publisher)];
-  if (requestKey !== null) marks.push(markOf.key(requestKey));
-  if (body === null) return marks;
-  const content = JSON.parse(body) as Record<string, unknown>;
-  for (const [field, mark] of contentMarks) {
-    const value = content[field];
-    if (typeof value === 'string') marks.push(mark(value));
-  }
-  for (const [name, value] of Object.entries(content['kenmerken'] ?? {}))
-    if (typeof value === 'string') marks.push(markOf.characteristic(name, value));
-  return marks;
+/**
+ * Gives those that a notification has by itself; its deliveries add those of their subscriptions. Kind and value apart: most are the same
+ * as another one's, and to put the two together and to read the result costs more than all the rest.
+ */
+export function giveMarks(
+  { channel, publisher, requestKey, body }: MarkedNotification,
+  give: (kind: MarkKind, value: string) => void,
+): void {
+  give('channel', channel);
+  give('publisher', publisher);
+  if (requestKey !== null) give('key', requestKey);
+  if (body === null) return;
+  const { hoofdObject, resourceUrl, actie, kenmerken } = JSON.parse(body) as Record<string, unknown>;
+  if (typeof hoofdObject === 'string') give('main-object', hoofdObject);
+  if (typeof resourceUrl === 'string') give('resource-url', resourceUrl);
+  if (typeof actie === 'string') give('action', actie);
+  for (const [name, value] of Object.entries(kenmerken ?? {}))
+    if (typeof value === 'string') give(characteristicKind(name), value);
 }
-
-const contentMarks = [
-  ['hoofdObject', markOf.mainObject],
-  ['resourceUrl', markOf.resourceUrl],
-  ['actie', markOf.action],
-] as const;

@@ -3,7 +3,7 @@ import { statement } from '../infra/postgres/statement.js';
 import { lockDigests } from '../ledger/digests.js';
 import { idAfter, lowestIdAt } from '../ledger/partitions.js';
 import { MarkFilter } from './mark-filter.js';
-import { markOf, marksOf, unmatchedMark } from './marks.js';
+import { giveMarks, markOf, type MarkKind } from './marks.js';
 
 /** In one digest. */
 export const mostNotifications = 1024;
@@ -117,11 +117,19 @@ async function filterOf(query: Query, block: readonly BlockRow[]): Promise<Buffe
   const [found] = await query<SubscribersRow>(readSubscribers, range);
   const { deliveries, matched, subscription_ids, owners } = found!;
   if (deliveries > mostDeliveries) return 'too-many';
-  const marks = new Set(block.flatMap((row) => marksOf({ ...row, requestKey: row.request_key })));
-  for (const id of subscription_ids ?? []) marks.add(markOf.subscription(id));
-  for (const owner of owners ?? []) marks.add(markOf.owner(owner));
-  if (matched < block.length) marks.add(unmatchedMark);
   const filter = new MarkFilter();
-  for (const mark of marks) filter.add(mark);
+  const known = new Map<MarkKind, Set<string>>();
+  const give = (kind: MarkKind, value: string) => {
+    let values = known.get(kind);
+    if (!values) known.set(kind, (values = new Set()));
+    if (values.has(value)) return;
+    values.add(value);
+    filter.add(markOf(kind, value));
+  };
+  for (const { channel, publisher, request_key: requestKey, body } of block)
+    giveMarks({ channel, publisher, requestKey, body }, give);
+  for (const id of subscription_ids ?? []) give('subscription', id);
+  for (const owner of owners ?? []) give('owner', owner);
+  if (matched < block.length) give('unmatched', '');
   return filter.isUseless ? null : filter.bytes;
 }

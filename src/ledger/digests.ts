@@ -16,7 +16,7 @@ const shareDigests = statement('share-digests', `SELECT pg_advisory_xact_lock_sh
 const outdate = statement(
   'outdate-digests',
   `UPDATE digest SET bits = NULL, is_stale = true
-   WHERE from_id IN (
+   WHERE NOT is_stale AND from_id IN (
      SELECT d.from_id FROM unnest($ids::uuid[]) AS changed (id)
      CROSS JOIN LATERAL (SELECT from_id, to_id FROM digest WHERE from_id <= changed.id ORDER BY from_id DESC LIMIT 1) d
      WHERE d.to_id >= changed.id
@@ -24,8 +24,8 @@ const outdate = statement(
 );
 
 /**
- * The notifications get other content, or a delivery for one more subscription, in this transaction: a search finds them by that as soon
- * as it is committed.
+ * These notifications get other content, or a delivery for one more subscription, in this transaction: a search finds them by that as
+ * soon as it is committed.
  */
 export async function outdateDigests(query: Query, notificationIds: readonly string[]): Promise<void> {
   await query(shareDigests);

@@ -39,6 +39,12 @@ export const subscriptionsOf = statement(
   `SELECT id, owner_client_id, callback_url FROM subscription WHERE id = ANY ($ids::uuid[])`,
 );
 
+/** What sent deliveries again, cancelled or closed them, with others. One that ended long ago is missing. */
+export const workOn = statement(
+  'read-work-on-deliveries',
+  `SELECT id, kind, note, created_by FROM replay WHERE id = ANY ($ids::uuid[])`,
+);
+
 export const endpointsAt = statement(
   'read-endpoints-of-deliveries',
   `SELECT address, opened_at, reason, next_probe_at FROM endpoint WHERE address = ANY ($addresses::text[])`,

@@ -7,7 +7,7 @@ import { Postgres } from '../infra/postgres/postgres.js';
 import { valuesOf, type Statement, type Values } from '../infra/postgres/statement.js';
 import type { DeliveryKey } from '../ledger/delivery.js';
 import * as statements from './find-notifications.js';
-import { storyOf, type Deed, type StoryEvent, type StoryOfDelivery } from './story.js';
+import { storyOf, type Deed, type StoryEvent, type StoryOfDelivery, type WorkOnMany } from './story.js';
 
 export interface KnownNotification {
   id: string;
@@ -153,13 +153,16 @@ export class NotificationReader {
       `subscription/${delivery.subscriptionId}`,
       ...addresses[nr]!.map((address) => `endpoint/${address}`),
     ]);
-    const [deeds, open] = await Promise.all([
+    const replayIds = shown.flatMap(({ delivery }) => delivery.replayId ?? []);
+    const [deeds, open, work] = await Promise.all([
       this.run<DeedRow>(statements.deedsTo, { subjects: [...new Set(subjects.flat())], since, most: mostDeeds }),
       this.run<EndpointRow>(statements.endpointsAt, { addresses: [...new Set(addresses.flat())] }),
+      this.run<WorkRow>(statements.workOn, { ids: [...new Set(replayIds)] }),
     ]);
-    const [deedsTo, openAt] = [
+    const [deedsTo, openAt, workOf] = [
       groupedBy(deeds, ({ subject }) => subject),
       new Map(open.map((row) => [row.address, row])),
+      new Map(work.map((row) => [row.id, row])),
     ];
     return shown.map(({ delivery, attempts }, nr) => ({
       delivery,
@@ -171,6 +174,7 @@ export class NotificationReader {
         reason: row.reason,
         nextProbeAt: row.next_probe_at,
       })),
+      work: toWork(delivery.replayId === null ? undefined : workOf.get(delivery.replayId)),
     }));
   }
 
@@ -194,6 +198,16 @@ interface DeedRow {
   subject: string;
   state_before: string | null;
 }
+
+interface WorkRow {
+  id: string;
+  kind: 'replay' | 'cancel' | 'close';
+  note: string | null;
+  created_by: string | null;
+}
+
+const toWork = (row: WorkRow | undefined): WorkOnMany | null =>
+  row ? { id: row.id, kind: row.kind, note: row.note, client: row.created_by } : null;
 
 interface EndpointRow {
   address: string;

@@ -26,6 +26,7 @@ const delivery = (parts: Partial<KnownDelivery>): KnownDelivery => ({
   lastStatus: null,
   lastError: null,
   endedAt: null,
+  replayId: null,
   ...parts,
 });
 
@@ -53,7 +54,7 @@ const deed = (seconds: number, action: string, parts: Partial<Deed> = {}): Deed 
 /** In brief: seconds (`?`: not known), the event, and what else it says. */
 function told(of: Partial<StoryOfDelivery> & Pick<StoryOfDelivery, 'delivery'>, notificationParts = {}): string[] {
   const story = storyOf({ ...notification, ...notificationParts }, [
-    { attempts: [], deeds: [], openEndpoints: [], ...of },
+    { attempts: [], deeds: [], openEndpoints: [], work: null, ...of },
   ]);
   return story.map((event) => {
     const seconds = event.at ? (event.at.getTime() - at(0).getTime()) / 1000 : '?';
@@ -144,15 +145,26 @@ describe('the story of a notification', () => {
 
   it('says of a retry that is not in the audit log that it does not know by whom', () => {
     const story = storyOf(notification, [
-      { delivery: delivery({ state: 'queued', replays: 2 }), attempts: [], deeds: [], openEndpoints: [] },
+      { delivery: delivery({ state: 'queued', replays: 2 }), attempts: [], deeds: [], openEndpoints: [], work: null },
     ]);
     expect(story.at(-1)).toMatchObject({ event: 'retried', at: null, by: null, count: 2 });
+  });
+
+  it.each([
+    ['replay', 'delivered', 1, 'retried', 'by replay r-1: bad deploy', null],
+    ['cancel', 'cancelled', 0, 'cancelled', 'cancelled by selection r-1: bad deploy', at(7)],
+    ['close', 'cancelled', 0, 'cancelled', 'closed by selection r-1: bad deploy', null],
+  ] as const)('says of a %s of many who asked for it, and why', (kind, state, replays, name, reason, when) => {
+    const work = { id: 'r-1', kind, note: 'bad deploy', client: 'operator' };
+    const of = delivery({ state, replays, endedAt: at(7), replayId: 'r-1' });
+    const story = storyOf(notification, [{ delivery: of, attempts: [], deeds: [], openEndpoints: [], work }]);
+    expect(story).toContainEqual(expect.objectContaining({ event: name, by: 'operator', reason, at: when }));
   });
 
   it('says when it is tried again', () => {
     const waiting = delivery({ state: 'waiting', nextAttemptAt: at(25), lastError: 'HTTP 503' });
     const story = storyOf(notification, [
-      { delivery: waiting, attempts: [attempt(1, 0, 503, 'HTTP 503')], deeds: [], openEndpoints: [] },
+      { delivery: waiting, attempts: [attempt(1, 0, 503, 'HTTP 503')], deeds: [], openEndpoints: [], work: null },
     ]);
     expect(story.at(-1)).toMatchObject({ event: 'waiting', at: null, until: at(25), reason: 'HTTP 503' });
   });
@@ -176,6 +188,7 @@ describe('the story of a notification', () => {
       attempts: [],
       deeds: [],
       openEndpoints: [],
+      work: null,
     });
     const story = storyOf({ ...notification, deliveryCount: 2 }, [
       of({ state: 'failed', endedAt: at(9), lastError: 'HTTP 415' }),

@@ -63,6 +63,15 @@ export interface Deed {
   stateBefore: string | null;
 }
 
+/** What an operator had done with a selection of deliveries. */
+export interface WorkOnMany {
+  id: string;
+  kind: 'replay' | 'cancel' | 'close';
+  note: string | null;
+  /** Null: nobody that is known. */
+  client: string | null;
+}
+
 export interface StoryOfDelivery {
   delivery: KnownDelivery;
   /** In their order; the latest of them, where there are many. */
@@ -71,6 +80,8 @@ export interface StoryOfDelivery {
   deeds: readonly Deed[];
   /** Of its endpoints, those whose circuit breaker is open now. */
   openEndpoints: readonly { address: string; openedAt: Date; reason: string; nextProbeAt: Date }[];
+  /** The last that was done with it and others; null: nothing, or it is no longer known. */
+  work: WorkOnMany | null;
 }
 
 export interface StoryOfNotification {
@@ -187,7 +198,7 @@ function fromEndpoints({ delivery, openEndpoints }: StoryOfDelivery): StoryEvent
 }
 
 /** What must have happened, of which the moment was not kept. */
-function withUntimed(known: readonly StoryEvent[], { delivery, attempts, deeds }: StoryOfDelivery): StoryEvent[] {
+function withUntimed(known: readonly StoryEvent[], { delivery, attempts, deeds, work }: StoryOfDelivery): StoryEvent[] {
   const story = [...known];
   const putBefore = (name: StoryEvent['event'], at: number) => story.splice(at, 0, event(name, null));
   const heldAt = story.findLastIndex((each) => each.event === 'held');
@@ -202,16 +213,21 @@ function withUntimed(known: readonly StoryEvent[], { delivery, attempts, deeds }
     ({ action, stateBefore }) => action === 'delivery.retried' && !isUnfinished(stateBefore),
   ).length;
   if (delivery.replays > noted) {
-    const reason =
+    const isKnown = work?.kind === 'replay' && delivery.replays - noted === 1;
+    const unknown =
       'after its end; by whom and when is not in the audit log under this delivery: by a replay, or longer ago than it is kept';
-    story.push(event('retried', null, { count: delivery.replays - noted, reason }));
+    const [by, reason] = isKnown ? [work.client, describeWork(work)] : [null, unknown];
+    story.push(event('retried', null, { count: delivery.replays - noted, by, reason }));
   }
   return story;
 }
 
+const describeWork = ({ id, kind, note }: WorkOnMany): string =>
+  `${{ replay: 'by replay', cancel: 'cancelled by selection', close: 'closed by selection' }[kind]} ${id}${note === null ? '' : `: ${note}`}`;
+
 const isUnfinished = (state: string | null): boolean => state === 'waiting' || state === 'held';
 
-function ending({ delivery, deeds }: StoryOfDelivery): StoryEvent[] {
+function ending({ delivery, deeds, work }: StoryOfDelivery): StoryEvent[] {
   const { state, endedAt, nextAttemptAt, lastError } = delivery;
   switch (state) {
     case 'waiting':
@@ -226,7 +242,10 @@ function ending({ delivery, deeds }: StoryOfDelivery): StoryEvent[] {
       const isNoted = deeds.some(
         ({ action, at }) => action === 'delivery.cancelled' && endedAt !== null && at >= endedAt,
       );
-      return isNoted ? [] : [event('cancelled', endedAt, { reason: cancelledBecause(deeds) })];
+      if (isNoted) return [];
+      return work && work.kind !== 'replay'
+        ? [event('cancelled', work.kind === 'close' ? null : endedAt, { by: work.client, reason: describeWork(work) })]
+        : [event('cancelled', endedAt, { reason: cancelledBecause(deeds) })];
     }
     default:
       return [];

@@ -90,6 +90,7 @@ export class SubscriptionDirectory implements CatalogueDirectory {
       maxConcurrency: row.max_concurrency,
       ratePerSecond: row.rate_per_second,
       ordering: row.ordering,
+      alertEmail: row.alert_email,
       createdAt: row.created_at,
     });
     if (row.ordering === 'per-object') this.ordered.add(id);

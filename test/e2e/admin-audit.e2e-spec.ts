@@ -211,7 +211,7 @@ const calls: Record<string, () => Promise<Call>> = {
       action: 'application.created',
       subject: expect.stringMatching(/^application\//) as unknown as string,
       before: null,
-      after: { clientId, label: 'New', scopes: [], isSuperuser: false },
+      after: { clientId, label: 'New', scopes: [], isSuperuser: false, alertEmail: null },
       changedSecrets: ['secret'],
     };
   },
@@ -317,6 +317,7 @@ const calls: Record<string, () => Promise<Call>> = {
         maxConcurrency: null,
         ratePerSecond: null,
         ordering: 'none',
+        alertEmail: null,
         disabledAt: null,
         pausedAt: null,
       },
@@ -484,6 +485,28 @@ const calls: Record<string, () => Promise<Call>> = {
       after: { maxRetries: 4 },
     };
   },
+  alert_rules_replace: async () => {
+    await admin.put('/admin/v1/alert-rules', {});
+    const more = (count: number) => ({ deadLetters: { isEnabled: true, count } });
+    return {
+      method: 'PUT',
+      path: '/admin/v1/alert-rules',
+      body: more(2),
+      action: 'alert-rules.changed',
+      subject: 'alert-rules',
+      before: more(1),
+      after: more(2),
+    };
+  },
+  alert_test: () =>
+    Promise.resolve({
+      method: 'POST',
+      path: '/admin/v1/alerts/test',
+      action: 'alerts.tested',
+      subject: 'alerts',
+      before: {},
+      after: {},
+    }),
   endpoint_reset: async () => {
     const address = `https://${randomUUID()}.example.org`;
     await sql("INSERT INTO endpoint (address, reason, failures, next_probe_at) VALUES ($1, 'HTTP 503', 5, now())", [
@@ -747,7 +770,7 @@ describe('the list of entries', () => {
 async function everything(): Promise<string[]> {
   const tables = await sql<{ name: string }>(
     `SELECT relname AS name FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition
-       AND relnamespace = 'public'::regnamespace AND relname NOT IN ('audit_entry', 'process', 'lane_progress') ORDER BY 1`,
+       AND relnamespace = 'public'::regnamespace AND relname NOT IN ('audit_entry', 'process', 'lane_progress', 'alert', 'alert_round') ORDER BY 1`,
   );
   const rows = await Promise.all(
     tables.map(({ name }) => sql<{ row: string }>(`SELECT '${name}: ' || t::text AS row FROM ${name} t ORDER BY 1`)),

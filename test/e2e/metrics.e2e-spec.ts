@@ -56,6 +56,8 @@ describe('/metrics', () => {
       'heraut_deliveries_released_total',
       'heraut_idempotency_total',
       'heraut_requests_refused_total',
+      'heraut_alerts_open',
+      'heraut_alert_notes_total',
       'heraut_publications_not_stored_total',
       'heraut_postgres_statements_timed_out_total',
       'heraut_publication_duration_seconds',

@@ -1,4 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { Config } from '../../src/config/config.module.js';
 import type { Finding } from '../../src/doctor/finding.js';
@@ -28,7 +32,8 @@ describe('the command line', () => {
       SUPERUSER_CLIENT_ID: superuser.clientId,
       SUPERUSER_SECRET: superuser.secret,
     });
-    await api.post('/kanaal', { naam: 'cases', documentatieLink: 'https://example.com/', filters: ['kind'] });
+    for (const naam of ['cases', 'orders'])
+      await api.post('/kanaal', { naam, documentatieLink: 'https://example.com/', filters: ['kind'] });
     const { json } = await api.post('/abonnement', {
       callbackUrl: receiver.url,
       auth: 'Bearer receiver',
@@ -43,15 +48,15 @@ describe('the command line', () => {
   });
 
   /** @returns its id; its delivery is held */
-  async function publish(): Promise<string> {
+  async function publish(kanaal = 'cases', kind = 'permit'): Promise<string> {
     const { headers } = await api.post('/notificaties', {
-      kanaal: 'cases',
+      kanaal,
       hoofdObject: 'https://example.com/cases/1',
       resource: 'case',
       resourceUrl: 'https://example.com/cases/1',
       actie: 'create',
       aanmaakdatum: '2026-01-01T12:00:00Z',
-      kenmerken: { kind: 'permit' },
+      kenmerken: { kind },
     });
     return headers.get('notification-id')!;
   }
@@ -155,6 +160,112 @@ describe('the command line', () => {
     expect(elsewhere).toMatchObject({ exit: 2, notes: expect.stringContaining('subscribers of cases get all of it') });
     const limited = await heraut.json<{ seconds: number }>('bench --count 5 --rate 50');
     expect(limited.seconds).toBeGreaterThanOrEqual(0.08);
+  });
+
+  it('lists notifications, shows one with its story, and says who got it and why', async () => {
+    const notificationId = await publish();
+    const list =
+      'notifications list --channel cases --characteristic kind:permit --since 1h --main-object https://example.com/cases/1';
+    expect((await heraut.run(list)).out).toContain(notificationId);
+    expect(await heraut.json('notifications list --unmatched --channel cases')).toMatchObject({ notifications: [] });
+    const shown = await heraut.run(`notifications show ${notificationId}`);
+    expect(shown.out).toMatch(/^ {2}"kanaal": "cases",$|^ {4}"kanaal": "cases",$/m);
+    expect(shown.out).toMatch(/^Story$/m);
+    const explained = await heraut.run(`explain ${notificationId}`);
+    expect(explained.out).toMatch(new RegExp(`^yes ${subscriptionId} `, 'm'));
+    const one = await heraut.json<{ explanations: unknown[] }>(
+      `explain ${notificationId} --subscription ${subscriptionId}`,
+    );
+    expect(one.explanations).toMatchObject([{ subscriptionId, isMatched: true }]);
+  });
+
+  it('says who would get a notification that was not sent', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'heraut-explain-'));
+    const file = join(directory, 'notification.json');
+    const about = 'https://example.com/cases/2';
+    const body = {
+      kanaal: 'cases',
+      hoofdObject: about,
+      resource: 'case',
+      resourceUrl: about,
+      actie: 'create',
+      aanmaakdatum: '2026-01-01T12:00:00Z',
+      kenmerken: { kind: 'appeal' },
+    };
+    writeFileSync(file, JSON.stringify(body));
+    const { out } = await heraut.run(`explain --file ${file}`);
+    expect(out).toMatch(/^0 of 1 subscriptions to cases would get it\.$/m);
+    expect(out).toMatch(new RegExp(`^no  ${subscriptionId} `, 'm'));
+    writeFileSync(file, 'no JSON');
+    expect(await heraut.run(`explain --file ${file}`)).toMatchObject({
+      exit: 2,
+      notes: expect.stringContaining('is not read as JSON'),
+    });
+    expect(await heraut.run('explain')).toMatchObject({ exit: 2, notes: expect.stringContaining('Give the id') });
+    rmSync(directory, { recursive: true });
+  });
+
+  describe('replay', () => {
+    /** Of a subscription of its own, which is paused. */
+    const cancelled = async (count: number): Promise<string> => {
+      const kind = randomUUID();
+      const { json } = await api.post('/abonnement', {
+        callbackUrl: receiver.url,
+        auth: 'Bearer receiver',
+        kanalen: [{ naam: 'orders', filters: { kind } }],
+      });
+      const id = json.url.split('/').at(-1)!;
+      await heraut.run(`subscriptions pause ${id}`);
+      for (let nr = 0; nr < count; nr += 1) await publish('orders', kind);
+      const ended = await heraut.json(`deliveries cancel-all --subscription ${id} --yes --note test`);
+      expect(ended).toMatchObject({ kind: 'cancel', state: 'done', done: count });
+      return id;
+    };
+
+    it('says what is meant, asks, and shows when it is done', async () => {
+      const id = await cancelled(3);
+      const words = `replay start --subscription ${id} --state cancelled --rate 1000`;
+      const dry = await heraut.run(`${words} --dry-run`);
+      expect(dry.out).toMatch(new RegExp(`^3 deliveries of 3 notifications are meant\\.\n[^]*\n3 +${id} +paused\n$`));
+      expect(await heraut.run(words)).toMatchObject({ exit: 2, notes: expect.stringContaining('say --yes') });
+      expect((await heraut.run(words, { isTerminal: true, answer: 'no' })).exit).toBe(1);
+      const done = await heraut.run(words, { isTerminal: true, answer: 'yes' });
+      expect(done).toMatchObject({ exit: 0, out: expect.stringMatching(/done[^]* 3 of 3\n/) });
+      expect(done.notes).toMatch(/of 3 \|/); // the bar
+      const again = await heraut.json(`${words} --yes`);
+      expect(again).toBeNull();
+      expect((await heraut.json<{ replays: unknown[] }>('replay list --kind replay --limit 1')).replays).toHaveLength(
+        1,
+      );
+      expect((await heraut.run(`deliveries close-all --subscription ${id} --dry-run`)).out).toContain('0 deliveries');
+    });
+
+    it('is paused by Ctrl-C, says how to go on, and goes on', async () => {
+      const id = await cancelled(4);
+      const running = heraut.run(`replay start --subscription ${id} --state cancelled --rate 0.5 --yes`);
+      await eventually(() => heraut.notes.includes('deliveries of 4'), 'it to be started');
+      const { replays } = await eventually(async () => {
+        const answer = await api.get(`${api.origin}/admin/v1/replays?state=running&limit=1`);
+        const body = answer.json as unknown as { replays: { id: string }[] };
+        return body.replays.length === 1 && body;
+      }, 'it to run');
+      heraut.interrupt();
+      const { exit, out, notes } = await running;
+      expect(exit).toBe(130);
+      expect(out).toMatch(/^state +paused$/m);
+      expect(notes).toContain(`\`heraut replay resume ${replays[0]!.id}\` goes on`);
+      expect((await heraut.run(`replay show ${replays[0]!.id} --follow`)).exit).toBe(1);
+      expect(await heraut.json(`replay resume ${replays[0]!.id}`)).toMatchObject({ state: 'running' });
+      expect(await heraut.json(`replay cancel ${replays[0]!.id}`)).toMatchObject({ state: 'cancelled' });
+      expect((await heraut.run(`replay resume ${replays[0]!.id}`)).notes).toContain('replay-ended');
+    });
+
+    it('that means everything has to be told so', async () => {
+      expect(await heraut.run('replay start --yes')).toMatchObject({
+        exit: 1,
+        notes: expect.stringContaining('Nothing narrows the selection'),
+      });
+    });
   });
 
   describe('tail', () => {

@@ -75,6 +75,7 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
       maxConcurrency: null,
       ratePerSecond: null,
       ordering: 'none',
+      alertEmail: null,
       credentials: verbatim,
       signingKeys: [],
       unreadable: null,

@@ -333,3 +333,47 @@ describe('finding notifications and deliveries', () => {
     }
   });
 });
+
+describe('a notification for very many subscriptions', () => {
+  it('is in a block of its own, which is always read, and keeps no other from having a digest', async () => {
+    const place = await createDatabase();
+    const test = await TestLedger.open({ DATABASE_URL: place.url });
+    const nowMs = await test.now();
+    const id = (n: number) => modelOf(n, nowMs - 3_600_000).id;
+    const ids = Array.from({ length: 2 * mostNotifications }, (_, n) => id(n));
+    await test.sql(
+      `INSERT INTO notification (id, channel, publisher, body) SELECT id, 'cases', 'tester', '{}' FROM unnest($1::uuid[]) AS n (id)`,
+      [ids],
+    );
+    await test.sql(
+      `INSERT INTO delivery (notification_id, subscription_id, state)
+       SELECT $1::uuid, gen_random_uuid(), 'delivered'::delivery_state FROM generate_series(1, 20001)
+       UNION ALL SELECT $2::uuid, $3::uuid, 'delivered'`,
+      [ids[700], ids[900], odd],
+    );
+    const search = new LedgerSearch(test.postgres);
+    const keys = async (criteria: Criteria) =>
+      (await search.find('notification', criteria, undefined, 10)).keys.map(({ notificationId }) => notificationId);
+    const [many] = await test.sql<{ id: string }>(
+      'SELECT subscription_id AS id FROM delivery WHERE notification_id = $1 LIMIT 1',
+      [ids[700]],
+    );
+
+    await writeDigests(test.postgres, nowMs, new AbortController().signal);
+    const digests = await test.sql<{ from_id: string; to_id: string; is_read: boolean }>(
+      'SELECT from_id, to_id, bits IS NULL AS is_read FROM digest ORDER BY from_id',
+    );
+    expect(digests.filter(({ is_read }) => is_read)).toEqual([{ from_id: ids[700], to_id: ids[700], is_read: true }]);
+    expect(digests[0]!.from_id).toBe(ids[0]);
+    for (const [nr, { from_id }] of digests.slice(1).entries())
+      expect(ids.indexOf(from_id)).toBe(ids.indexOf(digests[nr]!.to_id) + 1);
+    expect(await keys({ subscriptionId: many!.id })).toEqual([ids[700]]);
+    expect(await keys({ subscriptionId: odd })).toEqual([ids[900]]);
+
+    // What is older than all digests, and came back with its day, is found as well.
+    await test.sql('DELETE FROM digest WHERE from_id < $1', [ids[900]]);
+    expect(await keys({ subscriptionId: many!.id })).toEqual([ids[700]]);
+    await test.close();
+    await place.drop();
+  });
+});

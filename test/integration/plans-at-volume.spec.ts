@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
+import { countDue, findDead, findOldestDue } from '../../src/alerts/look.js';
 import { readSettings } from '../../src/config/settings.js';
 import { attemptsOf, byKeys } from '../../src/deliveries/find-deliveries.js';
 import { byDelivery, exceeds, inWindows, rangeEnd } from '../../src/deliveries/search-statements.js';
@@ -233,6 +234,15 @@ describe('with much in every state, the cost of a statement is that of its own w
       const pages = await pagesOf(statement, values);
       expect([statement.name, pages, pages < mostPages]).toEqual([statement.name, pages, true]);
     }
+  });
+
+  it('each look of the alerts is as large as what it may find, whatever there is', async () => {
+    expect(await pagesOf(findOldestDue)).toBeLessThan(mostPages);
+    expect(await pagesOf(countDue, { most: 20 })).toBeLessThan(mostPages);
+    const dead = (most: number) => pagesOf(findDead, { most, most_counted: 10 });
+    const [few, many] = [await dead(5), await dead(50)];
+    expect(few).toBeLessThan(2 * mostPages);
+    expect(many).toBeLessThan(50 * 40);
   });
 
   it('each statement that is given deliveries looks at those', async () => {
