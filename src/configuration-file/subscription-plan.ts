@@ -6,7 +6,7 @@ import type { CredentialChanges } from '../credentials/credentials-io.js';
 import { isDropping } from '../ledger/drop-held.js';
 import type { OperationalEvent } from '../operational-events/operational-events.service.js';
 import type { RetryPolicyOverride } from '../retry-policy/policy-input.js';
-import { RetryPolicyChanges, storedOverrides } from '../retry-policy/retry-policy-changes.js';
+import { RetryPolicyChanges } from '../retry-policy/retry-policy-changes.js';
 import { UnreadableSecret, type SecretCipher } from '../secrets/secret-cipher.service.js';
 import { checkTimeout } from '../subscriptions/call-timeout.js';
 import { refusalOfNames } from '../subscriptions/read-abonnement.js';
@@ -27,6 +27,10 @@ export interface StoredSubscription {
   signingKeys: readonly StoredSigningKey[];
   override: RetryPolicyOverride | null;
 }
+
+/** Undefined where it is deleted. */
+export const living = (stored: StoredSubscription | undefined): StoredSubscription | undefined =>
+  stored?.entity.deletedAt === null ? stored : undefined;
 
 /** The fields that `SubscriptionChanges.set` changes. */
 const settings = [
@@ -51,16 +55,18 @@ interface Secrets {
 export class SubscriptionPlan {
   private readonly name: string;
   private readonly wanted: ConfiguredSubscription;
+  private readonly stored: StoredSubscription | undefined;
 
   constructor(
     private readonly planning: Planning,
     { name, wanted }: Entry<ConfiguredSubscription>,
-    private readonly stored: StoredSubscription | undefined,
+    private readonly found: StoredSubscription | undefined,
     private readonly cipher: SecretCipher,
     private readonly settings: Settings,
   ) {
     this.name = name;
     this.wanted = wanted;
+    this.stored = living(found);
   }
 
   /** Undefined: something is wrong, and the planning knows what. */
@@ -215,12 +221,14 @@ export class SubscriptionPlan {
     keys: SigningKeyChanges,
   ): Step['carryOut'] {
     const { id } = this.wanted;
+    const predecessor = this.found;
     return async (manager, version) => {
       const changing = new SubscriptionChanges(manager, version, this.cipher);
-      await changing.create(ownerClientId, { ...fields, callbackUrl, auth: '', credentials }, { id });
+      const input = { ...fields, callbackUrl, auth: '', credentials };
+      await changing.create(ownerClientId, input, { id, predecessor: predecessor?.entity });
       if (isPaused) await changing.pause(id);
       // The one that a deleted subscription of this id had would count again.
-      if (override || (await storedOverrides(manager, [id])).size > 0)
+      if (override || predecessor?.override)
         await new RetryPolicyChanges(manager, version).replaceOverride(id, override);
       if (keys.added.length > 0) await replaceSigningKeys(manager, version, this.cipher, id, keys);
       return isPaused ? [{ event: 'subscription.paused', subscriptionId: id }] : [];
