@@ -20,7 +20,8 @@ const swc = [
 export default {
   testEnvironment: 'node',
   // Most suites wait for servers and processes; Jest by itself would use one worker on two cores.
-  maxWorkers: 3,
+  maxWorkers: 4,
+  testSequencer: '<rootDir>/test/support/servers-first.mjs',
   // Kept from run to run. Jest's own choice is below the directory for temporary files, which is another in each run.
   cacheDirectory: '<rootDir>/node_modules/.cache/jest',
   roots: ['<rootDir>/src', '<rootDir>/test'],

@@ -4,6 +4,11 @@ import { CreateMoment1763625600002 } from './1763625600002-create-moment.js';
 import { CreateSigningKeys1763625600003 } from './1763625600003-create-signing-keys.js';
 import { ProtectSecrets1763625600004 } from './1763625600004-protect-secrets.js';
 import { CreateAuditLog1763625600005 } from './1763625600005-create-audit-log.js';
+import { CreateReplays1763625600007 } from './1763625600007-create-replays.js';
+import { CreateLiveEvents1763625600011 } from './1763625600011-create-live-events.js';
+import { FindNotifications1763625600006 } from './1763625600006-find-notifications.js';
+import { CreateRetention1763625600012 } from './1763625600012-create-retention.js';
+import { CreateAlerts1763625600009 } from './1763625600009-create-alerts.js';
 
 /** In the order they run. Plain SQL; a released one is never edited. */
 export const migrations = [
@@ -13,4 +18,9 @@ export const migrations = [
   CreateSigningKeys1763625600003,
   ProtectSecrets1763625600004,
   CreateAuditLog1763625600005,
+  CreateReplays1763625600007,
+  CreateLiveEvents1763625600011,
+  FindNotifications1763625600006,
+  CreateRetention1763625600012,
+  CreateAlerts1763625600009,
 ];

@@ -1,13 +1,13 @@
 // Second half of `npm run build`: joins the programs that tsc has compiled, and the packages they import, into a few files:
-// to load the 1,300 that they are would take most of a start of Heraut. `dist/main.js`, `dist/dispatch-once.js` and
-// `dist/rotate-keys.js` begin.
-import { readFileSync, writeFileSync } from 'node:fs';
+// to load the 1,300 that they are would take most of a start of Heraut. `dist/main.js`, `dist/dispatch-once.js`,
+// `dist/rotate-keys.js` and `dist/heraut.js` (the command line) begin.
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import * as esbuild from 'esbuild';
 import { requireFromHere, unbundledPackages } from './unbundled-packages.mjs';
 
 const project = fileURLToPath(new URL('..', import.meta.url));
-const programs = ['main', 'dispatch-once', 'rotate-keys'];
+const programs = ['main', 'dispatch-once', 'rotate-keys', 'heraut'];
 
 /** The beginning of a class as tsc writes it. */
 const classes = /^(?:export (?:default )?)?(?:let \w+ = (?:\w+ = )?)?(?:abstract )?class (\w+)[^{\n]*\{/gm;
@@ -60,8 +60,8 @@ await esbuild.build({
 
 // Source maps are read for what is loaded after this. Stack traces name the files and lines of src with them.
 for (const name of programs) {
-  writeFileSync(
-    `${project}dist/${name}.js`,
-    `process.setSourceMapsEnabled(true);\nawait import('./bundle/${name}.js');\n`,
-  );
+  const [file, isCommand] = [`${project}dist/${name}.js`, name === 'heraut'];
+  const shebang = isCommand ? '#!/usr/bin/env node\n' : '';
+  writeFileSync(file, `${shebang}process.setSourceMapsEnabled(true);\nawait import('./bundle/${name}.js');\n`);
+  if (isCommand) chmodSync(file, 0o755);
 }

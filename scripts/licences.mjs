@@ -7,7 +7,17 @@ import { productionPackages } from './production-packages.mjs';
 import { projectDirectory } from './ready-to-run.mjs';
 
 /** All allow use in a program of any licence, as long as their text goes along (0BSD: even without). */
-const known = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'ISC', 'MIT', 'Python-2.0'];
+const known = [
+  '0BSD',
+  'Apache-2.0',
+  'BSD-2-Clause',
+  'BSD-3-Clause',
+  'BlueOak-1.0.0',
+  'ISC',
+  'MIT',
+  'MIT-0',
+  'Python-2.0',
+];
 
 const target = join(projectDirectory, 'docs/licences.md');
 const packages = productionPackages();

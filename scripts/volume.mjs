@@ -2,10 +2,11 @@
 import { writeFileSync } from 'node:fs';
 import { finishMeasuring, startMeasuringPlace, startOddReceivers } from './bench/measuring-place.mjs';
 import { runCommand } from './command.mjs';
-import { compare } from './volume/compare.mjs';
+import { compare, requireDisk } from './volume/compare.mjs';
 import { Database } from './volume/database.mjs';
 import { readOptions } from './volume/options.mjs';
 import { missedGoals, toJson, toTable } from './volume/report.mjs';
+import { measureSearches } from './volume/searches.mjs';
 import { logStatements, StatementLog } from './volume/statement-log.mjs';
 
 const warmUpSeconds = 10;
@@ -40,14 +41,18 @@ await runCommand(async ({ log, onEnd }) => {
   };
   /** @type {import('./volume/compare.mjs').Comparison[]} */
   const comparisons = [];
+  /** @type {import('./volume/searches.mjs').Searched | undefined} */
+  let searched;
   for (const each of cases) {
     const rows = Math.ceil(each.rows * share);
-    comparisons.push(await compare(each, { rows, pairs, seconds }, parts));
+    requireDisk(rows);
+    if (each.isSearched) searched = await measureSearches(each, rows, parts);
+    else comparisons.push(await compare(each, { rows, pairs, seconds }, parts));
   }
   const wrong = await finishMeasuring(place, log);
   await database.close();
 
-  const results = { machine, date: new Date().toISOString(), comparisons };
+  const results = { machine, date: new Date().toISOString(), comparisons, searched };
   console.log(`\n${toTable(results)}\n`);
   for (const sentence of missedGoals(results)) console.log(`goal missed: ${sentence}`);
   for (const sentence of wrong) console.log(`FAILED: ${sentence}`);

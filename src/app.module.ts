@@ -1,4 +1,5 @@
 import { Module, type DynamicModule } from '@nestjs/common';
+import { AlertsModule } from './alerts/alerts.module.js';
 import { AuditEntriesModule } from './audit-entries/audit-entries.module.js';
 import { AuditModule } from './audit/audit.module.js';
 import { AuthModule } from './auth/auth.module.js';
@@ -12,15 +13,22 @@ import { DeliveriesModule } from './deliveries/deliveries.module.js';
 import { DeliveryModule } from './delivery/delivery.module.js';
 import { DispatchingModule } from './dispatching/dispatching.module.js';
 import { EndpointsModule } from './endpoints/endpoints.module.js';
+import { ExplainingModule } from './explaining/explaining.module.js';
 import { HealthModule } from './health/health.module.js';
 import { ClockModule } from './infra/clock.module.js';
 import { PostgresModule } from './infra/postgres/postgres.module.js';
 import type { Postgres } from './infra/postgres/postgres.js';
 import { RedisModule } from './infra/redis/redis.module.js';
+import { LiveEventsModule } from './live-events/live-events.module.js';
+import { LiveListenersModule } from './live-events/live-listeners.module.js';
 import { LivenessModule } from './liveness/liveness.module.js';
+import { NotificationsModule } from './notifications/notifications.module.js';
 import { OperationalEventsModule } from './operational-events/operational-events.module.js';
 import { OutboundModule } from './outbound/outbound.module.js';
 import { PublishingModule } from './publishing/publishing.module.js';
+import { ReplaysModule } from './replays/replays.module.js';
+import { RetentionModule } from './retention/retention.module.js';
+import { PullingModule } from './pulling/pulling.module.js';
 import { RetryPolicyModule } from './retry-policy/retry-policy.module.js';
 import type { SecretCipher } from './secrets/secret-cipher.service.js';
 import { SecretsModule } from './secrets/secrets.module.js';
@@ -39,6 +47,7 @@ export class AppModule {
         SecretsModule.with(cipher),
         LivenessModule,
         OperationalEventsModule,
+        LiveEventsModule,
         OutboundModule,
         CredentialsModule,
         RedisModule,
@@ -53,7 +62,14 @@ export class AppModule {
         PublishingModule,
         ...(settings.ROLES.includes('worker') ? [DeliveryModule] : []),
         DeliveriesModule,
+        ReplaysModule,
+        NotificationsModule,
         AuditEntriesModule,
+        ExplainingModule,
+        LiveListenersModule,
+        RetentionModule,
+        PullingModule,
+        AlertsModule,
         ...(settings.ROLES.includes('dispatcher') ? [DispatchingModule.with(true)] : []),
         HealthModule,
       ],

@@ -20,6 +20,7 @@ import { PostgresModule } from './infra/postgres/postgres.module.js';
 import { Postgres } from './infra/postgres/postgres.js';
 import { RedisModule } from './infra/redis/redis.module.js';
 import { DeliveryQueue, lanes } from './queue/delivery-queue.js';
+import { LiveEventsModule } from './live-events/live-events.module.js';
 import { LivenessModule } from './liveness/liveness.module.js';
 import { OperationalEventsModule } from './operational-events/operational-events.module.js';
 import { OutboundModule } from './outbound/outbound.module.js';
@@ -28,6 +29,7 @@ import { openSecrets } from './secrets/open-secrets.js';
 import type { SecretCipher } from './secrets/secret-cipher.service.js';
 import { SecretsModule } from './secrets/secrets.module.js';
 import { QueueModule } from './queue/queue.module.js';
+import { ReplayRunner } from './replays/replay-runner.service.js';
 
 /** The dispatcher alone; where the queue is in this process's memory, with a worker, or no worker would take its deliveries. */
 @Module({})
@@ -42,6 +44,7 @@ class DispatchOnceModule {
         SecretsModule.with(cipher),
         LivenessModule,
         OperationalEventsModule,
+        LiveEventsModule,
         OutboundModule,
         CredentialsModule,
         RedisModule,
@@ -80,6 +83,7 @@ async function main(): Promise<void> {
   try {
     if (queue.trouble !== undefined) throw queue.trouble;
     const { deliveries: recovered, failedRules } = await dispatcher.recover(stopping.signal);
+    await app.get(ReplayRunner).stepAll(stopping.signal);
     const dispatched = await dispatcher.handOutDue(stopping.signal, (soFar) =>
       logger.log({ event: 'dispatch.progress', dispatched: soFar }),
     );

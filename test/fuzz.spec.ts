@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { operationsOf } from '../scripts/fuzz/operations.mjs';
 import { fuzzServer, type Finding } from '../scripts/fuzz/server-side.mjs';
 
 /** What the fuzzer finds in a server that does everything wrong: a check that found nothing here would be none. */
@@ -83,5 +84,29 @@ describe('the fuzzer finds', () => {
     ['a hidden request that was carried out', /a hidden request was carried out: smuggled-1/],
   ])('%s', (_, pattern) => {
     expect(findings.map(({ what }) => what)).toContainEqual(expect.stringMatching(pattern));
+  });
+});
+
+describe('an answer with an address', () => {
+  const address = { type: 'object', properties: { url: { type: 'string', format: 'uri' } } };
+  const [operation] = operationsOf(
+    {
+      paths: {
+        '/': {
+          get: { operationId: 'one', responses: { 200: { content: { 'application/json': { schema: address } } } } },
+        },
+      },
+      components: { schemas: {} },
+    },
+    '',
+  );
+
+  it.each([
+    ['https://example.org/a?b#c', false],
+    ['https://é.example.org/☃', false],
+    ['example.org', true],
+    ['', true],
+  ])('%s is refused: %s', (url, isRefused) => {
+    expect(operation!.mismatch(200, 'application/json', { url }) !== undefined).toBe(isRefused);
   });
 });

@@ -136,12 +136,12 @@ export class Cluster {
 
   /**
    * One request to the first API.
-   * @param {'POST' | 'PUT' | 'PATCH'} method
+   * @param {'GET' | 'POST' | 'PUT' | 'PATCH'} method
    * @param {string} path
-   * @param {object} body
+   * @param {object} [body]
    */
   async call(method, path, body) {
-    const headers = { authorization: `Bearer ${this.token}`, 'content-type': 'application/json' };
+    const headers = { authorization: `Bearer ${this.token}`, ...(body && { 'content-type': 'application/json' }) };
     const url = `${this.of('api')[0]?.url}${path}`;
     const request = { method, headers, body: JSON.stringify(body) };
     const response = await fetch(url, request);

@@ -45,7 +45,10 @@ export class Accounts {
     for (const { request_id: id, action } of entries)
       if (refused.has(id)) wrong.push(`request ${refused.get(id)} was refused, but did ${action}`);
     const done = outcomes.filter(({ isDone }) => isDone).length;
-    if (entries.length > done) wrong.push(`${entries.length} changes by ${done} requests`);
+    // One may change much, by a configuration; what replays and erasures do later is noted as the system's own.
+    const changing = new Set(entries.map((entry) => entry.request_id).filter((id) => id !== null)).size;
+    if (changing > done)
+      wrong.push(`${changing} requests changed something, of ${done} that were answered with a success`);
 
     const [{ version }] = await this.sql('SELECT version FROM catalogue');
     const changes = Number(version) - this.#version;

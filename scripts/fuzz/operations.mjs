@@ -50,6 +50,8 @@ class AnswerSchemas {
   /** @param {any} document */
   constructor(document) {
     addFormats.default(this.#ajv);
+    // The standard says `uri` of addresses that it takes with letters of any language, and sends back as they came.
+    this.#ajv.addFormat('uri', (value) => URL.canParse(value));
     const schemas = structuredClone(document.components.schemas);
     for (const schema of Object.values(schemas)) answered(schema);
     this.#ajv.addSchema({ $id: 'document', components: { schemas } });

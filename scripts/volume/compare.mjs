@@ -51,7 +51,6 @@ const bytesBesides = 2e9;
 export async function compare(volumeCase, { rows, pairs, seconds }, place) {
   const { name, what, deliveries, arrivingPerSecond } = volumeCase;
   const { database, measurements, log } = place;
-  requireDisk(rows);
   log(`${name}: ${rows.toLocaleString('en')} ${what} …`);
   const dead = arrivingPerSecond
     ? await DeadEndpoint.create(database, measurements, await place.startOddReceivers())
@@ -143,7 +142,7 @@ async function addSubscriptions(owner, rows, database) {
  * @param {number} rows
  * @throws {Error} when the disk would be full before the end
  */
-function requireDisk(rows) {
+export function requireDisk(rows) {
   const { bavail, bsize } = statfsSync(tmpdir());
   const [needed, free] = [rows * bytesPerRow + bytesBesides, bavail * bsize];
   const gigabytes = (/** @type {number} */ bytes) => `${(bytes / 1e9).toFixed(1)} GB`;

@@ -116,7 +116,7 @@ export async function idleSubscriptions(database) {
  */
 export async function emptyLedger(database) {
   await database.change([
-    `TRUNCATE ${[...tables, 'once_key', 'held_subscription'].map((table) => `public.${table}`).join(', ')}`,
+    `TRUNCATE ${[...tables, 'digest', 'once_key', 'held_subscription'].map((table) => `public.${table}`).join(', ')}`,
   ]);
 }
 
@@ -183,11 +183,18 @@ function insertInto({ table, name }, { rows, fromMs, toMs, deliveries }) {
  * @param {Deliveries} deliveries
  * @returns {Record<string, string> | undefined}
  */
-function columnsOf(table, { subscription, columns, attempt }) {
+function columnsOf(table, { subscription, notification, columns, attempt }) {
   const key = { notification_id: 'id', subscription_id: subscription };
   if (table === 'delivery') return { ...key, ...columns };
   if (table === 'attempt') {
     return attempt && { ...key, generation: '1', number: '1', started_at: 'published', duration_ms: '10', ...attempt };
   }
-  return { id: 'id', channel: `'${channel}'`, publisher: "'bench'", body: `'${body}'`, accepted_at: 'published' };
+  return {
+    id: 'id',
+    channel: `'${channel}'`,
+    publisher: "'bench'",
+    body: `'${body}'`,
+    accepted_at: 'published',
+    ...notification,
+  };
 }

@@ -4,16 +4,18 @@ import { shortestLoggedMs } from './statement-log.mjs';
 /** @typedef {import('./compare.mjs').Comparison} Comparison */
 /** @typedef {import('./compare.mjs').Loop} Loop */
 /** @typedef {import('./statement-log.mjs').Call} Call */
-/** @typedef {{ machine: string, date: string, comparisons: Comparison[] }} Results */
+/** @typedef {import('./searches.mjs').Searched} Searched */
+/** @typedef {{ machine: string, date: string, comparisons: Comparison[], searched?: Searched }} Results */
 
 const leastRatio = 0.9;
 const longestMs = 100;
+const longestSearchMs = 200;
 
 /**
  * The figures as `--json` writes them.
  * @param {Results} results
  */
-export function toJson({ machine, date, comparisons }) {
+export function toJson({ machine, date, comparisons, searched }) {
   const figures = (/** @type {Loop[]} */ loops) => ({
     deliveriesPerSecond: Math.round(rateOf(loops)),
     cpuMicrosPerDelivery: rounded(cpuOf(loops)),
@@ -27,6 +29,7 @@ export function toJson({ machine, date, comparisons }) {
       const ratio = Math.round(ratioOf(comparison) * 1000) / 1000;
       return { name: comparison.name, ...figures(comparison.full), ratio, slowestStatement: { name, ms: rounded(ms) } };
     }),
+    searched,
   };
 }
 
@@ -34,7 +37,7 @@ export function toJson({ machine, date, comparisons }) {
  * @param {Results} results
  * @returns {string}
  */
-export function toTable({ machine, date, comparisons }) {
+export function toTable({ machine, date, comparisons, searched }) {
   const rows = comparisons.map((comparison) => {
     const { what, rows: count, empty, full } = comparison;
     const [before, beside] = [slowestOf(empty), slowestOf(full)];
@@ -47,15 +50,36 @@ export function toTable({ machine, date, comparisons }) {
     ];
   });
   const head = ['beside', 'deliveries', 'ratio', 'CPU per delivery', 'slowest statement'];
-  return [machine, date, '', inColumns([head, ...rows])].join('\n');
+  return [
+    machine,
+    date,
+    ...(comparisons.length > 0 ? ['', inColumns([head, ...rows])] : []),
+    ...(searched ? ['', searchTable(searched)] : []),
+  ].join('\n');
+}
+
+/** @param {Searched} searched */
+function searchTable({ rows, digestSeconds, searches }) {
+  const lines = searches.map(({ query, ms, medianMs, found, isBounded }) => [
+    query,
+    `${whole(medianMs)} ms`,
+    `${whole(ms)} ms`,
+    `${found}${isBounded ? ', and searched on from there' : ''}`,
+  ]);
+  const title = `${rows.toLocaleString('en')} notifications; their digests were written in ${whole(digestSeconds)} s`;
+  return [title, inColumns([['search', 'median', 'slowest', 'found'], ...lines])].join('\n');
 }
 
 /**
  * @param {Results} results
  * @returns {string[]} in sentences
  */
-export function missedGoals({ comparisons }) {
-  return comparisons.flatMap((comparison) => {
+export function missedGoals({ comparisons, searched }) {
+  const slowSearches = (searched?.searches ?? []).filter(({ ms }) => ms > longestSearchMs);
+  const ofSearches = slowSearches.map(
+    ({ query, ms }) => `search: ${query} took up to ${whole(ms)} ms (goal: at most ${longestSearchMs})`,
+  );
+  const ofLoops = comparisons.flatMap((comparison) => {
     const { name, full } = comparison;
     const ratio = ratioOf(comparison);
     const slow = byName(full.flatMap(({ statements }) => statements.calls.filter(({ ms }) => ms > longestMs)));
@@ -75,6 +99,7 @@ export function missedGoals({ comparisons }) {
       ),
     ];
   });
+  return [...ofLoops, ...ofSearches];
 }
 
 /** @param {Comparison} comparison */

@@ -11,6 +11,7 @@ export interface NewApplication {
   clientId: string;
   scopes: string[];
   isSuperuser: boolean;
+  alertEmail?: string | null | undefined;
   secret: string;
 }
 
@@ -18,6 +19,7 @@ export interface ChangesOfApplication {
   label?: string | undefined;
   scopes?: string[] | undefined;
   isSuperuser?: boolean | undefined;
+  alertEmail?: string | null | undefined;
   secret?: string | undefined;
 }
 
@@ -43,7 +45,9 @@ export class ApplicationChanges {
     const { manager, version } = this;
     const id = randomUUID();
     const secret = this.cipher.encrypt(input.secret, secretPlace(id));
-    const application = manager.create(ApplicationEntity, { ...input, id, secret, version, createdAt: new Date() });
+    const { alertEmail = null, ...given } = input;
+    const values = { ...given, alertEmail, id, secret, version, createdAt: new Date() };
+    const application = manager.create(ApplicationEntity, values);
     await reserve(id);
     await manager.insert(ApplicationEntity, application);
     await this.note('application.created', null, application);
@@ -74,7 +78,12 @@ export class ApplicationChanges {
   async remove(id: string): Promise<void> {
     const { manager, version } = this;
     const application = await findOrFail(manager, id);
-    await manager.update(ApplicationEntity, application.id, { deletedAt: new Date(), secret: '', version });
+    await manager.update(ApplicationEntity, application.id, {
+      deletedAt: new Date(),
+      secret: '',
+      alertEmail: null,
+      version,
+    });
     await this.note('application.deleted', application, null);
   }
 
@@ -99,9 +108,10 @@ export async function findOrFail(manager: EntityManager, id: string): Promise<Ap
   return application;
 }
 
-const audited = ({ clientId, label, scopes, isSuperuser }: ApplicationEntity) => ({
+const audited = ({ clientId, label, scopes, isSuperuser, alertEmail }: ApplicationEntity) => ({
   clientId,
   label,
   scopes,
   isSuperuser,
+  alertEmail,
 });

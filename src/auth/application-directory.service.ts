@@ -14,12 +14,13 @@ interface ApplicationRow {
   secret: string;
   scopes: string[];
   is_superuser: boolean;
+  alert_email: string | null;
   is_deleted: boolean;
 }
 
 const changedSince = statement(
   'applications-changed-since',
-  `SELECT id, client_id, label, secret, scopes, is_superuser, deleted_at IS NOT NULL AS is_deleted
+  `SELECT id, client_id, label, secret, scopes, is_superuser, alert_email, deleted_at IS NOT NULL AS is_deleted
    FROM application WHERE version > $known ORDER BY version`,
 );
 
@@ -50,6 +51,7 @@ export class ApplicationDirectory implements CatalogueDirectory, OnApplicationBo
         key: keyOf(settings.SUPERUSER_SECRET),
         scopes: new Set(),
         isSuperuser: true,
+        alertEmail: null,
       };
     }
     catalogue.register(this);
@@ -86,6 +88,7 @@ export class ApplicationDirectory implements CatalogueDirectory, OnApplicationBo
         key: keyOf(this.secretOf(row)),
         scopes: new Set(row.scopes),
         isSuperuser: row.is_superuser,
+        alertEmail: row.alert_email,
       });
     }
   }

@@ -20,6 +20,9 @@ export class ApplicationEntity {
   @Column('boolean', { name: 'is_superuser' })
   isSuperuser: boolean;
 
+  @Column('text', { name: 'alert_email', nullable: true })
+  alertEmail: string | null;
+
   @Column('bigint')
   version: string | number;
 

@@ -13,6 +13,8 @@ export interface Application {
   readonly scopes: ReadonlySet<string>;
   /** Passes every scope check and may use the admin API. */
   readonly isSuperuser: boolean;
+  /** Mail address at which the owner of its subscriptions is told of trouble with them; null: none. */
+  readonly alertEmail: string | null;
 }
 
 /** Row and column of its secret, which are bound to it when it is encrypted. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { mailAddress } from '../config/setting-types.js';
 import { isStorable } from '../infra/postgres/storable-text.js';
 import type { ShownApplication } from './applications.service.js';
 import { allScopes } from './scopes.js';
@@ -12,6 +13,11 @@ const fields = {
     .transform((scopes) => [...new Set(scopes)])
     .describe('Its permissions.'),
   isSuperuser: z.boolean().describe('Passes every scope check and may use the admin API.'),
+  alertEmail: mailAddress
+    .nullable()
+    .describe(
+      'Where its owner is told of trouble with its subscriptions (see `/admin/v1/alert-rules`), unless a subscription has an address of its own. null: nowhere.',
+    ),
   secret: z
     .string()
     .min(1)
@@ -26,6 +32,7 @@ export const newApplicationInput = z
     label: fields.label,
     scopes: fields.scopes.prefault([]),
     isSuperuser: fields.isSuperuser.default(false),
+    alertEmail: fields.alertEmail.default(null),
     secret: fields.secret
       .optional()
       .describe(
@@ -43,6 +50,7 @@ export const applicationOutput = z
     label: z.string(),
     scopes: z.array(z.enum(allScopes)),
     isSuperuser: z.boolean(),
+    alertEmail: z.string().nullable(),
     createdAt: z.iso.datetime(),
   })
   .meta({ id: 'Application' });
@@ -77,6 +85,7 @@ export function applicationToShow(application: ShownApplication): z.output<typeo
     label: application.label,
     scopes: allScopes.filter((scope) => application.scopes.includes(scope)),
     isSuperuser: application.isSuperuser,
+    alertEmail: application.alertEmail,
     createdAt: application.createdAt.toISOString(),
   };
 }

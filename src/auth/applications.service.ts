@@ -21,7 +21,7 @@ import { ApplicationEntity } from './application.entity.js';
 /** An application as it may be shown: without its secret. */
 export type ShownApplication = Pick<
   ApplicationEntity,
-  'id' | 'clientId' | 'label' | 'scopes' | 'isSuperuser' | 'createdAt'
+  'id' | 'clientId' | 'label' | 'scopes' | 'isSuperuser' | 'alertEmail' | 'createdAt'
 >;
 
 export type ApplicationInput = Omit<NewApplication, 'secret'> & {
@@ -34,12 +34,21 @@ export type Created =
   /** It was created before, by the same request. Its secret is not shown again. */
   | { kind: 'replayed'; application: ShownApplication };
 
-const shown = ({ id, clientId, label, scopes, isSuperuser, createdAt }: ApplicationEntity): ShownApplication => ({
+const shown = ({
   id,
   clientId,
   label,
   scopes,
   isSuperuser,
+  alertEmail,
+  createdAt,
+}: ApplicationEntity): ShownApplication => ({
+  id,
+  clientId,
+  label,
+  scopes,
+  isSuperuser,
+  alertEmail,
   createdAt,
 });
 

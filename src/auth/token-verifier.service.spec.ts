@@ -17,6 +17,7 @@ const application: Application = {
   key: createSecretKey(Buffer.from('secret')),
   scopes: new Set(),
   isSuperuser: false,
+  alertEmail: null,
 };
 const caller = { ip: '192.0.2.1' };
 const token = jwt.sign({ client_id: 'client', iat: now, exp: now + 60 }, 'secret');

@@ -4,6 +4,7 @@ import { Postgres } from '../infra/postgres/postgres.js';
 import { retryDeadlocks } from '../infra/postgres/retry-deadlocks.js';
 import { SharedRuns } from '../infra/shared-runs.js';
 import { statement } from '../infra/postgres/statement.js';
+import { catalogueAge } from './catalogue.metrics.js';
 
 /** One kind of entry of the catalogue, kept in memory: channels, subscriptions, applications, the retry policy. */
 export interface CatalogueDirectory {
@@ -83,9 +84,9 @@ export class Catalogue implements OnApplicationBootstrap, OnModuleDestroy {
   private async look(): Promise<void> {
     const rows = await this.postgres.query<{ version: string }>(readVersion);
     const version = Number(rows[0]!.version);
-    if (version === this.known) return;
     // Rows newer than `version` may come along; they are read again next time, which does no harm.
-    await Promise.all(this.directories.map((directory) => directory.refresh(this.known)));
+    if (version !== this.known) await Promise.all(this.directories.map((directory) => directory.refresh(this.known)));
     this.known = version;
+    catalogueAge.renew();
   }
 }

@@ -7,7 +7,7 @@ import type { Channel } from './channel.js';
 
 export type ChannelInput = Pick<ChannelEntity, 'name' | 'documentationLink' | 'filters'>;
 
-export type ChannelRules = Partial<Pick<Channel, 'deduplication' | 'maxAgeSeconds'>>;
+export type ChannelRules = Partial<Pick<Channel, 'deduplication' | 'maxAgeSeconds' | 'bodyRetentionDays'>>;
 
 /**
  * All that can be done to channels, within one change of the catalogue that may be about several of them. Each is noted in the audit
@@ -70,4 +70,5 @@ const audited = (channel: ChannelEntity) => ({
   deduplicateBy: channel.deduplicateBy,
   deduplicateWithin: channel.deduplicateWithin,
   maxAge: channel.maxAge,
+  bodyRetentionDays: channel.bodyRetentionDays,
 });

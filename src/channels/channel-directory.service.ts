@@ -13,11 +13,12 @@ interface ChannelRow {
   deduplicate_by: string[] | null;
   deduplicate_within: number;
   max_age: number | null;
+  body_retention_days: number | null;
 }
 
 const changedSince = statement(
   'channels-changed-since',
-  `SELECT id, name, documentation_link, filters, deduplicate_by, deduplicate_within, max_age
+  `SELECT id, name, documentation_link, filters, deduplicate_by, deduplicate_within, max_age, body_retention_days
    FROM channel WHERE version > $known ORDER BY version`,
 );
 
@@ -57,6 +58,7 @@ export class ChannelDirectory implements CatalogueDirectory {
         canonicalFilters: new Set(row.filters.map(canonicalName)),
         deduplication: row.deduplicate_by && { fields: row.deduplicate_by, withinSeconds: row.deduplicate_within },
         maxAgeSeconds: row.max_age,
+        bodyRetentionDays: row.body_retention_days,
       };
       this.byName.set(channel.name, channel);
       this.byId.set(channel.id, channel);

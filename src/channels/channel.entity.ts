@@ -23,6 +23,9 @@ export class ChannelEntity {
   @Column('int', { name: 'max_age', nullable: true })
   maxAge: number | null;
 
+  @Column('int', { name: 'body_retention_days', nullable: true })
+  bodyRetentionDays: number | null;
+
   @Column('bigint')
   version: string | number;
 

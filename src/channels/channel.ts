@@ -11,6 +11,8 @@ export interface Channel {
   readonly deduplication: Deduplication | null;
   /** Seconds after its creation that a notification is not sent any more; null: it always is. */
   readonly maxAgeSeconds: number | null;
+  /** Days that the bodies of its notifications are kept; null: as BODY_RETENTION_DAYS says. */
+  readonly bodyRetentionDays: number | null;
 }
 
 /** Which notifications of a channel are the same: business knowledge, so only an operator sets it. */

@@ -18,6 +18,7 @@ const field = z
 
 const withinSeconds = z.int().min(1).max(month);
 const maxAgeSeconds = z.int().min(1).max(year);
+const bodyRetentionDays = z.int().min(1).max(3650);
 
 export const channelChangesInput = z
   .strictObject({
@@ -40,6 +41,11 @@ export const channelChangesInput = z
     maxAgeSeconds: maxAgeSeconds
       .nullable()
       .describe('So long after its `aanmaakdatum` a notification is still sent. null: for ever.'),
+    bodyRetentionDays: bodyRetentionDays
+      .nullable()
+      .describe(
+        'So many days the bodies of its notifications are kept, those of before included; at most as long as RETENTION_DAYS keeps their rows. null: BODY_RETENTION_DAYS.',
+      ),
   })
   .partial()
   .meta({ id: 'ChannelChanges' });
@@ -52,13 +58,14 @@ export const channelOutput = z
     filters: z.array(z.string()),
     deduplication: z.strictObject({ fields: z.array(z.string()), withinSeconds: z.int() }).nullable(),
     maxAgeSeconds: z.int().nullable(),
+    bodyRetentionDays: z.int().nullable(),
   })
   .meta({ id: 'Channel' });
 
 export const channelListOutput = z.strictObject({ channels: z.array(channelOutput) }).meta({ id: 'ChannelList' });
 
 export function channelToShow(channel: Channel): z.output<typeof channelOutput> {
-  const { id, name, documentationLink, filters, deduplication, maxAgeSeconds } = channel;
+  const { id, name, documentationLink, filters, deduplication, maxAgeSeconds, bodyRetentionDays } = channel;
   return {
     id,
     name,
@@ -66,5 +73,6 @@ export function channelToShow(channel: Channel): z.output<typeof channelOutput> 
     filters: [...filters],
     deduplication: deduplication && { fields: [...deduplication.fields], withinSeconds: deduplication.withinSeconds },
     maxAgeSeconds,
+    bodyRetentionDays,
   };
 }

@@ -48,8 +48,10 @@ export class ChannelsController {
   @Patch(':channelId')
   @AdminOperation({
     id: 'channel_change',
-    summary: 'Says which notifications of a channel are the same, and how old they may become.',
-    description: 'Only the fields given. Counts for every notification that is accepted from now on.',
+    summary:
+      'Says which notifications of a channel are the same, how old they may become, and how long their bodies are kept.',
+    description:
+      'Only the fields given. Counts for every notification that is accepted from now on; `bodyRetentionDays` also for those of before.',
     body: channelChangesInput,
     status: 200,
     answer: channelOutput,

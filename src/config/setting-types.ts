@@ -74,6 +74,33 @@ export const statuses = commaSeparated
   .pipe(z.array(z.string().regex(/^[345]\d\d$/, { error: 'must be HTTP statuses from 300 to 599' })).min(1))
   .transform((texts) => texts.map(Number));
 
+/** No more than one address, and nothing that could end a line of a mail's head. */
+export const mailAddress = z.email({ error: 'must be a mail address' }).max(254);
+
+export interface MailSender {
+  /** Empty: none is shown. */
+  name: string;
+  address: string;
+}
+
+/** `address`, or `Name <address>`, with quotation marks around the name or without. */
+export const mailSender = z.string().transform((text, context): MailSender => {
+  const [, name = '', inside] = /^"?([^"<>\p{Cc}]*?)"?\s*<([^<>]*)>$/u.exec(text.trim()) ?? [];
+  const address = mailAddress.safeParse(inside ?? text.trim());
+  if (address.success) return { name, address: address.data };
+  context.addIssue({ code: 'custom', message: 'must be a mail address, or `Name <address>`' });
+  return z.NEVER;
+});
+
+/** As Standard Webhooks write it. @returns with its prefix */
+export const webhookSecret = z.string().transform((text, context) => {
+  const base64 = text.replace(/^whsec_/, '');
+  const bytes = Buffer.from(base64, 'base64');
+  if (bytes.toString('base64') === base64 && bytes.length >= 24 && bytes.length <= 64) return `whsec_${base64}`;
+  context.addIssue({ code: 'custom', message: 'must be base64 of 24 to 64 bytes, with `whsec_` in front or without' });
+  return z.NEVER;
+});
+
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

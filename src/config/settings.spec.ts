@@ -29,6 +29,31 @@ describe('settings', () => {
     expect(readSettings({ PORT: '', DATABASE_URL: '', ROLES: '', LOG_LEVEL: '' })).toEqual(readSettings({}));
   });
 
+  it('read who mail comes from, with a name or without, and nothing that would end its line', () => {
+    const mail = (DEFAULT_FROM_EMAIL: string) => readSettings({ EMAIL_HOST: 'smtp.example', DEFAULT_FROM_EMAIL });
+    const address = 'heraut@example.org';
+    for (const [text, name] of [
+      [address, ''],
+      [`<${address}>`, ''],
+      [`Heraut, the broker <${address}>`, 'Heraut, the broker'],
+      [`"Heraut" <${address}>`, 'Heraut'],
+    ] as const)
+      expect(mail(text).DEFAULT_FROM_EMAIL).toEqual({ name, address });
+    for (const wrong of ['heraut', `Heraut\r\nBcc: a@b.nl <${address}>`, `<${address}> <a@b.nl>`, 'a@b.nl, c@d.nl'])
+      expect(() => mail(wrong)).toThrow(/DEFAULT_FROM_EMAIL: must be a mail address/);
+  });
+
+  it('refuse alerts that would go nowhere, or unsigned', () => {
+    const secret = Buffer.alloc(24, 'x').toString('base64');
+    const webhook = { ALERT_WEBHOOK_URL: 'http://10.0.0.1/' };
+    expect(readSettings({ ...webhook, ALERT_WEBHOOK_SECRET: secret }).ALERT_WEBHOOK_SECRET).toBe(`whsec_${secret}`);
+    for (const wrong of [{}, { ALERT_WEBHOOK_SECRET: 'short' }, { ALERT_WEBHOOK_SECRET: `${secret}!` }])
+      expect(() => readSettings({ ...webhook, ...wrong })).toThrow(/ALERT_WEBHOOK_SECRET: (is needed|must be base64)/);
+    expect(() => readSettings({ ALERT_MAIL_TO: 'a@b.nl' })).toThrow('EMAIL_HOST: is needed with ALERT_MAIL_TO');
+    expect(() => readSettings({ EMAIL_HOST: 'smtp.example' })).toThrow('DEFAULT_FROM_EMAIL: is needed');
+    expect(() => readSettings({ ALERT_MAIL_TO: 'a@b.nl\r\nc@d.nl' })).toThrow(/ALERT_MAIL_TO.*must be a mail address/);
+  });
+
   it('ignore variables of the environment that are no settings', () => {
     expect(readSettings({ PATH: '/usr/bin', npm_config_cache: 'x', port: '9' })).toEqual(readSettings({}));
   });

@@ -5,11 +5,14 @@ import {
   hostAndPort,
   hostName,
   isPercentEncoded,
+  mailAddress,
+  mailSender,
   origin,
   ports,
   secondsPerCustomer,
   statuses,
   url,
+  webhookSecret,
   wholeNumber,
 } from './setting-types.js';
 
@@ -17,7 +20,7 @@ import {
  * Every setting Heraut reads, in the order in which an operator needs them. `docs/configuration.md` is generated from the
  * descriptions below, so each says unit and consequence. An empty value counts as not set.
  */
-const roles = ['api', 'worker', 'dispatcher'] as const;
+export const roles = ['api', 'worker', 'dispatcher'] as const;
 export type Role = (typeof roles)[number];
 
 export const settingsSchema = z
@@ -221,11 +224,55 @@ export const settingsSchema = z
     RETENTION_DAYS: wholeNumber(2, 3650)
       .default(30)
       .describe('Days that notifications, deliveries and attempts are kept; a day with an unfinished delivery stays.'),
+    BODY_RETENTION_DAYS: wholeNumber(1, 3650)
+      .optional()
+      .describe(
+        'Days that the bodies of notifications are kept, and what receivers answered; a channel may have days of its own. One with an unfinished delivery is kept until that has ended. Not set: as long as the rows.',
+      ),
+    EXPORT_DIR: z
+      .string()
+      .optional()
+      .describe(
+        'Directory that each day is written to before it is dropped, as `heraut-<day>.ndjson.gz`; of every machine with the role `dispatcher`. A day that cannot be exported is kept. Not set: nothing is exported.',
+      ),
     AUDIT_RETENTION_DAYS: wholeNumber(1, 36_500)
       .default(730)
       .describe(
         'Days that entries of the audit log are kept at least; they are dropped by whole months. See `GET /admin/v1/audit`.',
       ),
+
+    ALERT_WEBHOOK_URL: url('http:', 'https:').describe(
+      'Where alerts are posted. It may be on a private network, unlike callbacks; through `EGRESS_PROXY_URL` where there is one. Not set: nowhere.',
+    ),
+    ALERT_WEBHOOK_SECRET: webhookSecret
+      .optional()
+      .describe(
+        'Secret that these posts are signed with (Standard Webhooks `v1`): base64 of 24 to 64 bytes, with `whsec_` in front or without. Needed with `ALERT_WEBHOOK_URL`.',
+      ),
+    ALERT_MAIL_TO: commaSeparated
+      .pipe(z.array(mailAddress))
+      .default([])
+      .describe('Mail addresses of operators, comma-separated, that alerts are sent to. Needs `EMAIL_HOST`.'),
+    EMAIL_HOST: z
+      .union([hostName, z.ipv4(), z.ipv6()], { error: 'must be a host name or an address' })
+      .optional()
+      .describe(
+        'SMTP server that alerts are sent through, to operators and to owners of subscriptions. Not set: no mail.',
+      ),
+    EMAIL_PORT: wholeNumber(1, 65535)
+      .default(587)
+      .describe('Its port. With 465 the connection begins with TLS; with any other `EMAIL_USE_TLS` counts.'),
+    EMAIL_USE_TLS: z
+      .stringbool()
+      .default(true)
+      .describe(
+        'Whether nothing is sent before STARTTLS, and nothing at all to a server that does not offer it or whose certificate is not trusted. `false`: mail and password go in plain text.',
+      ),
+    EMAIL_HOST_USER: z.string().optional().describe('User at the SMTP server. Not set: it wants none.'),
+    EMAIL_HOST_PASSWORD: z.string().optional().describe('Password of `EMAIL_HOST_USER`.'),
+    DEFAULT_FROM_EMAIL: mailSender
+      .optional()
+      .describe('Sender of mail: an address, or `Name <address>`. Needed with `EMAIL_HOST`.'),
 
     BODY_LIMIT_BYTES: wholeNumber(1024, 104_857_600)
       .default(1_048_576)
@@ -277,6 +324,11 @@ export const settingsSchema = z
         message: `must not exceed RETENTION_DAYS = ${settings.RETENTION_DAYS * 86_400} s, or a repeated request would be answered with a notification that is no longer kept`,
       });
     }
+    for (const [name, needed] of alertNeeds) {
+      const isSet = Array.isArray(settings[name]) ? settings[name].length > 0 : settings[name] !== undefined;
+      if (!isSet || settings[needed] !== undefined) continue;
+      context.addIssue({ code: 'custom', path: [needed], message: `is needed with ${name}` });
+    }
     if (settings.SECRET_KEYS && settings.SECRET_KEYS_FILE) {
       context.addIssue({ code: 'custom', path: ['SECRET_KEYS_FILE'], message: 'must not be set beside SECRET_KEYS' });
     }
@@ -304,6 +356,14 @@ export const settingsSchema = z
   });
 
 export type Settings = z.output<typeof settingsSchema>;
+
+/** What makes no sense, or would be left unsigned, without the other. */
+const alertNeeds = [
+  ['ALERT_WEBHOOK_URL', 'ALERT_WEBHOOK_SECRET'],
+  ['ALERT_MAIL_TO', 'EMAIL_HOST'],
+  ['EMAIL_HOST', 'DEFAULT_FROM_EMAIL'],
+  ['EMAIL_HOST_USER', 'EMAIL_HOST_PASSWORD'],
+] as const;
 
 /** Between the end of a lock, or of a call, and the end of the lease. */
 const leaseSlackMs = 10_000;

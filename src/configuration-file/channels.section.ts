@@ -14,6 +14,7 @@ interface Fields {
   filters: string[];
   deduplication: { fields: string[]; withinSeconds: number } | null;
   maxAgeSeconds: number | null;
+  bodyRetentionDays: number | null;
 }
 
 const fieldsOf = (channel: ChannelEntity): Fields => ({
@@ -24,9 +25,16 @@ const fieldsOf = (channel: ChannelEntity): Fields => ({
     withinSeconds: channel.deduplicateWithin,
   },
   maxAgeSeconds: channel.maxAge,
+  bodyRetentionDays: channel.bodyRetentionDays,
 });
 
-const ofNew: Fields = { documentationLink: '', filters: [], deduplication: null, maxAgeSeconds: null };
+const ofNew: Fields = {
+  documentationLink: '',
+  filters: [],
+  deduplication: null,
+  maxAgeSeconds: null,
+  bodyRetentionDays: null,
+};
 
 /** Channels are never removed: notifications refer to them by name. */
 @Injectable()
@@ -55,12 +63,13 @@ export class ChannelsSection implements Section {
     stored: ChannelEntity | undefined,
   ): Step | undefined {
     const before = stored ? fieldsOf(stored) : ofNew;
-    const { documentationLink, filters, deduplication, maxAgeSeconds } = wanted;
+    const { documentationLink, filters, deduplication, maxAgeSeconds, bodyRetentionDays } = wanted;
     const after: Fields = {
       documentationLink: documentationLink ?? before.documentationLink,
       filters: filters ?? before.filters,
       deduplication: deduplication === undefined ? before.deduplication : deduplication,
       maxAgeSeconds: maxAgeSeconds === undefined ? before.maxAgeSeconds : maxAgeSeconds,
+      bodyRetentionDays: bodyRetentionDays === undefined ? before.bodyRetentionDays : bodyRetentionDays,
     };
     know(planning, wanted.name, after.filters);
     // Only what is to change: publishers can take away filters by a call.
@@ -71,15 +80,15 @@ export class ChannelsSection implements Section {
     const shown = (fields: Fields) => ({ fields: { ...fields }, secrets: {} });
     const fields = fieldsThatDiffer(stored ? shown(before) : null, shown(after));
     if (stored && fields.length === 0) return undefined;
-    const { deduplication: sameBy, maxAgeSeconds: oldest, ...described } = after;
+    const { deduplication: sameBy, maxAgeSeconds: oldest, bodyRetentionDays: days, ...described } = after;
     return {
       change: { section: 'channels', action: stored ? 'change' : 'create', key: wanted.name, about: null, fields },
       carryOut: async (manager, version) => {
         const changing = new ChannelChanges(manager, version);
         const id = stored?.id ?? (await changing.create({ name: wanted.name, ...described }));
-        const rules = { deduplication: sameBy, maxAgeSeconds: oldest };
+        const rules = { deduplication: sameBy, maxAgeSeconds: oldest, bodyRetentionDays: days };
         if (stored) await changing.update(id, { ...described, ...rules });
-        else if (sameBy || oldest !== null) await changing.update(id, rules);
+        else if (sameBy || oldest !== null || days !== null) await changing.update(id, rules);
         return [];
       },
     };

@@ -14,6 +14,7 @@ import type { AlsoThen } from '../ledger/change-state.js';
 import { retryNow } from '../ledger/retry-now.js';
 import { AttemptStates, type AttemptState } from '../delivery/attempt-states.js';
 import { deliveriesQuery } from './deliveries-query.js';
+import { boundedDescription, criteriaOf } from './search-query.js';
 import {
   deliveryOutput,
   deliveryPageOutput,
@@ -42,14 +43,14 @@ export class DeliveriesController {
   @AdminOperation({
     id: 'delivery_list',
     summary: 'Deliveries, newest notification first.',
+    description: boundedDescription,
     query: deliveriesQuery,
     status: 200,
     answer: deliveryPageOutput,
   })
   async list(@Query() query: Record<string, string>): Promise<ReturnType<typeof pageToShow>> {
-    const { notification, subscription, state, limit = 50, cursor } = checkInput(deliveriesQuery, query);
-    const filter = { notificationId: notification, subscriptionId: subscription, state, after: cursor };
-    return pageToShow(await this.reader.list(filter, limit));
+    const { limit = 50, cursor, ...search } = checkInput(deliveriesQuery, query);
+    return pageToShow(await this.reader.list(criteriaOf(search), cursor, limit));
   }
 
   @Get(':notificationId/:subscriptionId')
@@ -77,16 +78,19 @@ export class DeliveriesController {
     description: 'Of a delivery that waits, or that ended without success: that one starts a new series of attempts.',
     status: 202,
     answer: deliveryOutput,
-    problems: { ...unknownDelivery, 409: '`delivery-delivered`: it has arrived already.' },
+    problems: {
+      ...unknownDelivery,
+      409: '`delivery-delivered`: it has arrived already. `body-erased`: there is nothing left to send.',
+    },
   })
   async retry(
     @Param('notificationId', ResourceId) notificationId: string,
     @Param('subscriptionId', ResourceId) subscriptionId: string,
   ): Promise<ReturnType<typeof deliveryToShow>> {
     const key = { notificationId, subscriptionId };
-    if ((await retryNow(this.postgres, key, noteAs('delivery.retried', key))) === 'delivered') {
-      throw new ConflictProblem('delivery-delivered', 'The delivery has arrived already.');
-    }
+    const result = await retryNow(this.postgres, key, noteAs('delivery.retried', key));
+    if (result === 'delivered') throw new ConflictProblem('delivery-delivered', 'The delivery has arrived already.');
+    if (result === 'erased') throw new ConflictProblem('body-erased', 'The body of the notification was erased.');
     return deliveryToShow(await this.find(key));
   }
 

@@ -3,6 +3,8 @@ import { deliveryStates, heldReasons } from '../ledger/delivery.js';
 import type { DeliveryPage, KnownAttempt, KnownDelivery } from './delivery-reader.service.js';
 import type { AttemptState } from '../delivery/attempt-states.js';
 import { toCursor } from './delivery-cursor.js';
+import { errorClasses, errorClassOf } from './error-class.js';
+import { pageEnd } from './search-query.js';
 
 const time = () => z.iso.datetime();
 
@@ -24,11 +26,19 @@ export const deliveryOutput = z
       .describe('Why it is held, while it is. See docs/life-cycle.md.'),
     lastStatus: z.int().nullable().describe('HTTP status of the last attempt; null: there was no answer.'),
     lastError: z.string().nullable(),
+    errorClass: z
+      .literal([...errorClasses, null])
+      .meta({ type: 'string', nullable: true })
+      .describe('Why it has not arrived, by its last attempt; null: it has arrived, or nothing has failed yet.'),
     endedAt: time().nullable(),
+    replayId: z
+      .uuid()
+      .nullable()
+      .describe('What last sent it again, cancelled or closed it with others: `GET /admin/v1/replays/{id}`.'),
   })
   .meta({ id: 'Delivery' });
 
-const attemptOutput = z.strictObject({
+export const attemptOutput = z.strictObject({
   number: z.int().describe('Counts from 1.'),
   generation: z.int(),
   startedAt: time(),
@@ -77,10 +87,7 @@ export const deliveryWithAttemptsOutput = z
 export const deliveryPageOutput = z
   .strictObject({
     deliveries: z.array(deliveryOutput),
-    nextCursor: z
-      .string()
-      .nullable()
-      .describe('Where the list goes on; null at its end. A page may be short, or empty, although the list goes on.'),
+    ...pageEnd,
   })
   .meta({ id: 'DeliveryPage' });
 
@@ -101,13 +108,17 @@ export function deliveryToShow(delivery: KnownDelivery): DeliveryOutput {
     heldFor: delivery.heldFor,
     lastStatus: delivery.lastStatus,
     lastError: delivery.lastError,
+    errorClass: errorClassOf(delivery),
     endedAt: delivery.endedAt?.toISOString() ?? null,
+    replayId: delivery.replayId,
   };
 }
 
-export function pageToShow({ deliveries, next }: DeliveryPage): z.output<typeof deliveryPageOutput> {
-  return { deliveries: deliveries.map(deliveryToShow), nextCursor: next ? toCursor(next) : null };
-}
+export const pageToShow = ({ deliveries, next, searchedTo }: DeliveryPage): z.output<typeof deliveryPageOutput> => ({
+  deliveries: deliveries.map(deliveryToShow),
+  nextCursor: next ? toCursor(next) : null,
+  searchedTo: searchedTo?.toISOString() ?? null,
+});
 
 export function deliveryWithAttemptsToShow(
   delivery: KnownDelivery,
@@ -121,7 +132,7 @@ export function deliveryWithAttemptsToShow(
   };
 }
 
-function attemptToShow({ details, startedAt, ...attempt }: KnownAttempt): z.output<typeof attemptOutput> {
+export function attemptToShow({ details, startedAt, ...attempt }: KnownAttempt): z.output<typeof attemptOutput> {
   return {
     ...attempt,
     startedAt: startedAt.toISOString(),

@@ -1,8 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { Postgres } from '../infra/postgres/postgres.js';
-import type { DeliveryKey, DeliveryState, HeldReason } from '../ledger/delivery.js';
+import { valuesOf, type Statement, type Values } from '../infra/postgres/statement.js';
+import { keyOf, type DeliveryKey, type DeliveryState, type HeldReason, type KeyRow } from '../ledger/delivery.js';
 import type { Attempt, AttemptDetails } from '../ledger/settle.service.js';
+import type { Criteria } from './criteria.js';
 import * as statements from './find-deliveries.js';
+import { LedgerSearch, type SearchBounds } from './search.service.js';
 
 export interface KnownDelivery extends DeliveryKey {
   channel: string;
@@ -19,9 +22,17 @@ export interface KnownDelivery extends DeliveryKey {
   nextAttemptAt: Date | null;
   /** Only while it is held. */
   heldFor: HeldReason | null;
+  /** When it was last held; it may have been released since. */
+  heldSince: Date | null;
+  /** While it is queued: when it was handed to the queue; null: it never was, or the queue is done with it. */
+  queuedAt: Date | null;
+  /** When it is no longer worth sending; null: never. */
+  expiresAt: Date | null;
   lastStatus: number | null;
   lastError: string | null;
   endedAt: Date | null;
+  /** The work of an operator that last sent it again, cancelled or closed it with others; null: none did. */
+  replayId: string | null;
 }
 
 export interface KnownAttempt extends Omit<Attempt, 'startedAt'> {
@@ -29,81 +40,68 @@ export interface KnownAttempt extends Omit<Attempt, 'startedAt'> {
   startedAt: Date;
 }
 
-/** Of the rows of a range, as many whole rows can be read and sorted in the time that it takes to search the range. */
-const fewOfRange = 0.2;
+/** More are made of no delivery, unless an operator sends it again and again. */
+const mostAttempts = 1000;
 
 export interface DeliveryPage {
   deliveries: KnownDelivery[];
   /** Where the list goes on; undefined at its end. */
   next: DeliveryKey | undefined;
+  /** The search stopped here, although the page is not full; undefined: it did not. */
+  searchedTo: Date | undefined;
 }
 
 /** Reads the ledger for people. Through TypeORM's pool, so that it uses no connection of the hot path. */
 @Injectable()
 export class DeliveryReader {
-  constructor(private readonly postgres: Postgres) {}
+  constructor(
+    private readonly postgres: Postgres,
+    private readonly search: LedgerSearch,
+  ) {}
 
   /**
    * Newest notification first. A page may be short, or empty, although `next` says that the list goes on: then a limited
    * range was searched, which contained no more of them.
-   * @param rangeRows rows that one call searches where no index serves the filter: a few tens of milliseconds
    */
-  async list(filter: statements.DeliveryFilter, limit: number, rangeRows = 50_000): Promise<DeliveryPage> {
-    const bounds = await this.boundsOf(filter, rangeRows);
-    // One more than asked for tells whether the list goes on.
-    const rows = await this.run<DeliveryRow>(statements.page(filter, limit + 1, bounds));
-    const deliveries = rows.slice(0, limit).map(toDelivery);
-    return { deliveries, next: rows.length > limit ? deliveries.at(-1) : bounds.end };
+  async list(
+    criteria: Criteria,
+    after: DeliveryKey | undefined,
+    limit: number,
+    bounds?: SearchBounds,
+  ): Promise<DeliveryPage> {
+    const { keys, ...rest } = await this.search.find('delivery', criteria, after, limit, bounds);
+    return { deliveries: await this.byKeys(keys), ...rest };
+  }
+
+  /** In the order of the lists. */
+  async byKeys(keys: readonly DeliveryKey[]): Promise<KnownDelivery[]> {
+    return keys.length === 0 ? [] : (await this.run<DeliveryRow>(statements.byKeys(keys))).map(toDelivery);
   }
 
   async find(key: DeliveryKey): Promise<KnownDelivery | undefined> {
-    const [row] = await this.run<DeliveryRow>(statements.one(key));
-    return row && toDelivery(row);
+    return (await this.byKeys([key]))[0];
   }
 
-  async attemptsOf({ notificationId, subscriptionId }: DeliveryKey): Promise<KnownAttempt[]> {
-    const rows = await this.run<AttemptRow>({ text: statements.attempts, values: [notificationId, subscriptionId] });
-    return rows.map((row) => ({
-      number: row.number,
-      generation: row.generation,
-      startedAt: row.started_at,
-      durationMs: row.duration_ms,
-      connectMs: row.connect_ms,
-      firstByteMs: row.first_byte_ms,
-      status: row.status,
-      error: row.error,
-      details: row.details,
-    }));
+  async attemptsOf(key: DeliveryKey): Promise<KnownAttempt[]> {
+    return (await this.attemptsOfEach([key])).map(({ attempt }) => attempt);
   }
 
-  /** What keeps the search for a page short. */
-  private async boundsOf(
-    filter: statements.DeliveryFilter,
-    rangeRows: number,
-  ): Promise<{ end?: DeliveryKey; few?: number }> {
-    const route = statements.routeOf(filter);
-    if (route === 'index') return {};
-    if (route === 'few') {
-      const few = Math.ceil(rangeRows * fewOfRange);
-      const [row] = await this.run<{ yes: boolean }>({ text: statements.exceeds(filter.state!, few), values: [] });
-      if (!row!.yes) return { few };
-    }
-    return { end: await this.endOfRange(filter, rangeRows) };
+  /** @param mostOfEach of each delivery, the latest */
+  async attemptsOfEach(
+    keys: readonly DeliveryKey[],
+    mostOfEach = mostAttempts,
+  ): Promise<{ key: DeliveryKey; attempt: KnownAttempt }[]> {
+    if (keys.length === 0) return [];
+    const rows = await this.run<AttemptRow>(statements.attemptsOf(keys, mostOfEach));
+    return rows.map((row) => ({ key: keyOf(row), attempt: toAttempt(row) }));
   }
 
-  private async endOfRange(filter: statements.DeliveryFilter, rangeRows: number): Promise<DeliveryKey | undefined> {
-    const [row] = await this.run<DeliveryRow>(statements.rangeEnd(filter, rangeRows));
-    return row && { notificationId: row.notification_id, subscriptionId: row.subscription_id };
-  }
-
-  private run<R>({ text, values }: { text: string; values: unknown[] }): Promise<R[]> {
-    return this.postgres.dataSource.query<R[]>(text, values);
+  private run<R>([statement, values]: [Statement, Values]): Promise<R[]> {
+    return this.postgres.dataSource.query<R[]>(statement.text, valuesOf(statement, values));
   }
 }
 
-interface DeliveryRow {
-  notification_id: string;
-  subscription_id: string;
+interface DeliveryRow extends KeyRow {
   channel: string;
   accepted_at: Date;
   state: DeliveryState;
@@ -113,12 +111,16 @@ interface DeliveryRow {
   replays: number;
   next_attempt_at: Date | null;
   held_for: HeldReason | null;
+  held_since: Date | null;
+  queued_at: Date | null;
+  expires_at: Date | null;
   last_status: number | null;
   last_error: string | null;
   ended_at: Date | null;
+  replay_id: string | null;
 }
 
-interface AttemptRow {
+interface AttemptRow extends KeyRow {
   number: number;
   generation: number;
   started_at: Date;
@@ -143,8 +145,24 @@ function toDelivery(row: DeliveryRow): KnownDelivery {
     replays: row.replays,
     nextAttemptAt: row.next_attempt_at,
     heldFor: row.held_for,
+    heldSince: row.held_since,
+    queuedAt: row.queued_at,
+    expiresAt: row.expires_at,
     lastStatus: row.last_status,
     lastError: row.last_error,
     endedAt: row.ended_at,
+    replayId: row.replay_id,
   };
 }
+
+const toAttempt = (row: AttemptRow): KnownAttempt => ({
+  number: row.number,
+  generation: row.generation,
+  startedAt: row.started_at,
+  durationMs: row.duration_ms,
+  connectMs: row.connect_ms,
+  firstByteMs: row.first_byte_ms,
+  status: row.status,
+  error: row.error,
+  details: row.details,
+});

@@ -5,27 +5,32 @@ import type { Delivery } from '../ledger/delivery.js';
 import type { Outcome } from '../ledger/settle.service.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
 import { AttemptReporter } from './attempt-reporter.service.js';
+import { attemptSeconds, deliveredSeconds } from './delivery.counters.js';
 import { AttemptStates, type AttemptState } from './attempt-states.js';
+import { lowestIdAt } from '../ledger/partitions.js';
 import { newDelivery } from '../../test/support/new-delivery.js';
+import { noListeners } from '../../test/support/no-listeners.js';
 
 Logger.overrideLogger(false);
 
 class RecordingStates extends AttemptStates {
   readonly states = new Map<string, AttemptState>();
   readonly writes: string[] = [];
-  put({ notificationId }: Delivery, state: AttemptState): void {
-    this.writes.push(`${notificationId} ${state.status}`);
-    this.states.set(notificationId, state);
+  put(delivery: Delivery, state: AttemptState): void {
+    this.writes.push(`${nameOf(delivery)} ${state.status}`);
+    this.states.set(nameOf(delivery), state);
   }
-  remove({ notificationId }: Delivery): void {
-    this.writes.push(`${notificationId} gone`);
-    this.states.delete(notificationId);
+  remove(delivery: Delivery): void {
+    this.writes.push(`${nameOf(delivery)} gone`);
+    this.states.delete(nameOf(delivery));
   }
   get = (notificationId: string) => Promise.resolve(this.states.get(notificationId));
 }
 
-const delivery = (notificationId: string, attempts = 0): Delivery =>
-  newDelivery({ notificationId, attempts, failures: attempts });
+/** Accepted now. Its name is the end of the id of its notification. */
+const delivery = (name: string, attempts = 0): Delivery =>
+  newDelivery({ notificationId: lowestIdAt(Date.now()).slice(0, 24) + name, attempts, failures: attempts });
+const nameOf = ({ notificationId }: Delivery) => notificationId.slice(24);
 
 const attempt = {
   number: 1,
@@ -41,6 +46,38 @@ const delivered: Outcome = { state: 'delivered', attempt: { ...attempt, status: 
 const waiting: Outcome = { state: 'waiting', delayMs: 25_000, attempt };
 const timeoutMs = 10_000;
 
+/** How often something was observed, and the sum, since the last look. */
+function look(histogram: typeof attemptSeconds | typeof deliveredSeconds): () => Promise<Record<string, unknown>> {
+  histogram.reset();
+  return async () =>
+    Object.fromEntries(
+      (await histogram.get()).values
+        .filter(({ metricName }) => metricName?.endsWith('_sum'))
+        .map(({ labels, value }) => [Object.values(labels).join(), value]),
+    );
+}
+
+describe('the times of an attempt', () => {
+  it('are those of the call, by its answer, and of a success that since the acceptance, by the lane', async () => {
+    jest.useFakeTimers({ now: Date.parse('2026-11-20T12:00:00Z') });
+    const heartbeat = { ledgerNow: () => Date.now() } as Heartbeat;
+    const reporter = new AttemptReporter(new RecordingStates(), heartbeat, noListeners, { settings: readSettings({}) });
+    const [calls, deliveries] = [look(attemptSeconds), look(deliveredSeconds)];
+    const first = delivery('first');
+    jest.advanceTimersByTime(2000);
+    reporter.ended(first, 'at-least-once', waiting);
+    jest.advanceTimersByTime(60_000);
+    reporter.ended({ ...first, generation: 2, failures: 1 }, 'at-least-once', delivered);
+    reporter.ended({ ...first, generation: 2 }, 'at-least-once', delivered);
+    reporter.ended(delivery('at once'), 'at-least-once', { ...delivered, attempt: { ...attempt, status: null } });
+    reporter.ended(delivery('abandoned'), 'at-least-once', { state: 'waiting', attempt: null, delayMs: 0 });
+    expect(await calls()).toEqual({ '5xx': 1.5, '2xx': 3, none: 1.5 });
+    expect(await deliveries()).toEqual({ slow: 62, due: 62, fresh: 0 });
+    reporter.onModuleDestroy();
+    jest.useRealTimers();
+  });
+});
+
 describe('the live state of an attempt', () => {
   let states: RecordingStates;
   let reporter: AttemptReporter;
@@ -49,7 +86,7 @@ describe('the live state of an attempt', () => {
     jest.useFakeTimers({ now: Date.parse('2026-11-20T12:00:00Z') });
     states = new RecordingStates();
     const heartbeat = { ledgerNow: () => Date.now() } as Heartbeat;
-    reporter = new AttemptReporter(states, heartbeat, { settings: readSettings({}) });
+    reporter = new AttemptReporter(states, heartbeat, noListeners, { settings: readSettings({}) });
   });
   afterEach(() => {
     reporter.onModuleDestroy();

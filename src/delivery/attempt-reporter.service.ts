@@ -1,11 +1,14 @@
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { Config } from '../config/config.module.js';
 import type { Delivery } from '../ledger/delivery.js';
+import { timeOfId } from '../ledger/partitions.js';
 import type { Outcome } from '../ledger/settle.service.js';
+import { LiveEvents } from '../live-events/live-events.service.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { laneTaken } from '../queue/delivery-queue.js';
 import type { DeliveryGuarantee } from '../subscriptions/subscription.js';
 import { AttemptStates, type AttemptState } from './attempt-states.js';
-import { attemptsCounted } from './delivery.counters.js';
+import { attemptsCounted, attemptSeconds, deliveredSeconds } from './delivery.counters.js';
 
 /** How long after the end of its call the live state of a delivery is kept, for what comes in between. */
 const slackMs = 6000;
@@ -36,6 +39,7 @@ export class AttemptReporter implements OnModuleDestroy {
   constructor(
     private readonly attemptStates: AttemptStates,
     private readonly heartbeat: Heartbeat,
+    private readonly liveEvents: LiveEvents,
     { settings }: Config,
   ) {
     this.leaseMs = settings.DELIVERY_LEASE_MS;
@@ -57,6 +61,7 @@ export class AttemptReporter implements OnModuleDestroy {
   /** After the call, and what it came to. */
   ended(delivery: Delivery, guarantee: DeliveryGuarantee, outcome: Outcome): void {
     attemptsCounted.inc({ guarantee, outcome: outcome.state });
+    this.time(delivery, outcome);
     this.log(delivery, outcome);
     this.young.delete(delivery);
     const wasShown = this.shown.delete(delivery) || delivery.attempts > 0;
@@ -73,6 +78,16 @@ export class AttemptReporter implements OnModuleDestroy {
       } as const;
       this.attemptStates.put(delivery, state, outcome.delayMs + this.leaseMs);
     } else if (wasShown) this.attemptStates.remove(delivery);
+  }
+
+  private time(delivery: Delivery, { state, attempt }: Outcome): void {
+    if (!attempt) return; // it was abandoned, or not made
+    const { status, durationMs } = attempt;
+    attemptSeconds.observe({ answer: status === null ? 'none' : `${Math.floor(status / 100)}xx` }, durationMs / 1000);
+    if (state !== 'delivered') return;
+    // The clock of a process is corrected by each heartbeat: the time of acceptance may seem to lie ahead.
+    const tookMs = Math.max(0, this.heartbeat.ledgerNow() - timeOfId(delivery.notificationId));
+    deliveredSeconds.observe({ lane: laneTaken(delivery) }, tookMs / 1000);
   }
 
   private showLong(): void {
@@ -103,15 +118,16 @@ export class AttemptReporter implements OnModuleDestroy {
       this.logger.warn({ event: 'delivery.not-called', notificationId, subscriptionId, reason: outcome.reason });
     if (!attempt) return;
     const { number, durationMs, status, error, details } = attempt;
-    const event = {
+    const attempted = {
       event: 'delivery.attempted',
       notificationId,
       subscriptionId,
       attempt: number,
       durationMs: Math.round(durationMs),
       status,
-      outcome: state,
-    };
+    } as const;
+    if (this.liveEvents.isOn) this.liveEvents.report({ ...attempted, state, reason: error });
+    const event = { ...attempted, outcome: state };
     if (state === 'delivered') this.logger.log(event);
     else this.logger.warn({ ...event, reason: error, address: details?.address ?? null });
   }

@@ -5,6 +5,7 @@ import type { Place } from '../endpoints/room.js';
 import { Idempotency, type Acquired, type IdempotentOperation } from '../idempotency/idempotency.service.js';
 import { Clock } from '../infra/clock.js';
 import type { Delivery, HandedOut, HeldReason } from '../ledger/delivery.js';
+import { bodyErased } from '../ledger/erase-bodies.js';
 import type { Outcome } from '../ledger/settle.service.js';
 import { callTimeoutMs } from '../subscriptions/call-timeout.js';
 import { guaranteeOf } from '../subscriptions/delivery-guarantee.js';
@@ -13,6 +14,7 @@ import { SubscriptionsService } from '../subscriptions/subscriptions.service.js'
 import type { Loaded } from './chunk-loader.service.js';
 import { Decider } from './decider.service.js';
 import { filteredCounted } from './delivery.counters.js';
+import { deliveryKeys, keyIdOf } from './delivery-keys.js';
 import { DeliveryRecords } from './delivery-records.service.js';
 import type { LargeBodies } from './large-bodies.js';
 import { sealMsOf } from './seal-lifetime.js';
@@ -66,8 +68,7 @@ export class DeliverService {
   ) {
     this.settings = settings;
     this.atLeastOnceCustomers = new Set(settings.AT_LEAST_ONCE_SENDING_CUSTOMERS);
-    const lockTtlMs = settings.TTL_LOCK_TIME_LIMIT_MS;
-    this.keys = idempotency.operation({ name: 'delivery', lockTtlMs, mayTakeOver: true });
+    this.keys = deliveryKeys(idempotency, settings);
   }
 
   /**
@@ -90,7 +91,7 @@ export class DeliverService {
         stopping.throwIfAborted();
       }
       const body = delivery.body ?? borrowed;
-      if (!body) return; // past its retention
+      if (!body) return await this.records.settle(delivery, erasedMeanwhile, 'queued', stopping);
       const task: Task = { delivery: { ...delivery, body }, subscription, place, stopping };
       const guarantee = guaranteeOf(subscription, this.atLeastOnceCustomers);
       await (guarantee === 'at-most-once' ? this.atMostOnce(task) : this.atLeastOnce(task));
@@ -168,7 +169,7 @@ export class DeliverService {
   }
 
   private lock(delivery: Delivery, stopping: AbortSignal): Promise<Acquired<SealedOutcome>> {
-    return untilItWorks(() => this.keys.acquire(idOf(delivery)), this.clock, stopping);
+    return untilItWorks(() => this.keys.acquire(keyIdOf(delivery)), this.clock, stopping);
   }
 
   /**
@@ -198,13 +199,11 @@ export class DeliverService {
   }
 }
 
+/** Or past its retention: then there is no row to settle. */
+const erasedMeanwhile: Outcome = { state: 'cancelled', attempt: null, reason: bodyErased };
+
 /**
  * After these no worker may call the receiver again. An ending without a call is not sealed: an operator may retry it.
  */
 const isSealed = (outcome: Outcome): outcome is Outcome & { state: 'delivered' | 'failed' } =>
   outcome.state === 'delivered' || outcome.state === 'failed';
-
-/** A replay is sent although the delivery has ended: the seal of its first series of attempts must not filter it. */
-function idOf({ notificationId, subscriptionId, replays }: Delivery): string {
-  return `${notificationId}:${subscriptionId}${replays === 0 ? '' : `:${replays}`}`;
-}

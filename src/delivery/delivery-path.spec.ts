@@ -30,6 +30,7 @@ import type { Turns } from './turns.service.js';
 import { Worker } from './worker.service.js';
 import { answered } from '../../test/support/responses.js';
 import { newDelivery } from '../../test/support/new-delivery.js';
+import { noListeners } from '../../test/support/no-listeners.js';
 
 Logger.overrideLogger(false);
 
@@ -79,7 +80,7 @@ async function play(guarantee: DeliveryGuarantee): Promise<{ frames: string[]; s
     signingKeys: [],
   };
   const heartbeat = { processId: 'process', ledgerNow: () => Date.now() } as unknown as Heartbeat;
-  const reporter = new AttemptReporter(new InProcessAttemptStates(), heartbeat, config);
+  const reporter = new AttemptReporter(new InProcessAttemptStates(), heartbeat, noListeners, config);
   const client = new Client();
   const none = {} as never;
   const turns = { passOn: () => {} } as unknown as Turns;

@@ -12,6 +12,7 @@ import { Sender } from './sender.service.js';
 import type { WebhookClient, WebhookRequest } from './webhook-client.js';
 import { newDelivery } from '../../test/support/new-delivery.js';
 import { answered } from '../../test/support/responses.js';
+import { noListeners } from '../../test/support/no-listeners.js';
 
 const config = { settings: readSettings({}) };
 const delivery = newDelivery({ generation: 2, attempts: 1, failures: 1, body: Buffer.from('{}') });
@@ -31,7 +32,7 @@ describe('a call to a receiver', () => {
   const refused: string[] = [];
   const heartbeat = { ledgerNow: () => now } as unknown as Heartbeat;
   const states = { put: (_key: unknown, _state: unknown, keepMs: number) => void kept.push(keepMs) };
-  const reporter = new AttemptReporter(states as unknown as AttemptStates, heartbeat, config);
+  const reporter = new AttemptReporter(states as unknown as AttemptStates, heartbeat, noListeners, config);
   reporter.onModuleDestroy();
   let status = 204;
   let authorization: ReturnType<Authorizations['of']> = '';

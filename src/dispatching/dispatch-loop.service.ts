@@ -1,13 +1,16 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { Config } from '../config/config.module.js';
 import { Dispatcher } from './dispatcher.service.js';
+import { roundAge } from './dispatching.metrics.js';
+import { Measurements } from './measurements.service.js';
+import { ReplayRunner } from '../replays/replay-runner.service.js';
 import { Releaser } from './releaser.service.js';
 import { TaskFailures } from './task-failures.js';
 import { Upkeep, type UpkeepTask } from './upkeep.service.js';
 
 const recoverEveryMs = 1000;
 
-type Task = UpkeepTask & { failures: TaskFailures };
+type Task = UpkeepTask & { firstAfterMs?: number; failures: TaskFailures };
 
 /** Runs the dispatcher's tasks for as long as the process lives, each in its own rhythm and never twice at once. */
 @Injectable()
@@ -18,7 +21,14 @@ export class DispatchLoop implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly running = new Set<Promise<void>>();
   private readonly stopping = new AbortController();
 
-  constructor({ settings }: Config, dispatcher: Dispatcher, releaser: Releaser, upkeep: Upkeep) {
+  constructor(
+    { settings }: Config,
+    dispatcher: Dispatcher,
+    releaser: Releaser,
+    replays: ReplayRunner,
+    upkeep: Upkeep,
+    measurements: Measurements,
+  ) {
     const tasks = [
       {
         name: 'hand-out',
@@ -30,6 +40,11 @@ export class DispatchLoop implements OnApplicationBootstrap, OnModuleDestroy {
         everyMs: settings.DISPATCH_INTERVAL_MS,
         run: (stopping: AbortSignal) => releaser.releaseHeld(stopping),
       },
+      {
+        name: 'replay',
+        everyMs: settings.DISPATCH_INTERVAL_MS,
+        run: (stopping: AbortSignal) => replays.stepAll(stopping),
+      },
       // A task each: a rule that has to wait for the queue keeps no other one waiting.
       ...dispatcher.rules.map((rule) => ({
         name: rule.name,
@@ -37,13 +52,17 @@ export class DispatchLoop implements OnApplicationBootstrap, OnModuleDestroy {
         run: (stopping: AbortSignal) => dispatcher.apply(rule, stopping),
       })),
       ...upkeep.tasks,
+      ...measurements.tasks,
     ];
     const now = () => performance.now();
     this.tasks = tasks.map((task) => ({ ...task, failures: new TaskFailures(task.name, this.logger, now) }));
   }
 
   onApplicationBootstrap(): void {
-    for (const task of this.tasks) this.schedule(task, 0);
+    for (const task of this.tasks) {
+      roundAge.renew(task.name); // one that never works ages from here on
+      this.schedule(task, task.firstAfterMs ?? 0);
+    }
   }
 
   async onModuleDestroy(): Promise<void> {
@@ -64,10 +83,11 @@ export class DispatchLoop implements OnApplicationBootstrap, OnModuleDestroy {
     this.timers.add(timer);
   }
 
-  private async perform({ run, failures }: Task): Promise<void> {
+  private async perform({ name, run, failures }: Task): Promise<void> {
     try {
       await run(this.stopping.signal);
       failures.worked();
+      roundAge.renew(name);
     } catch (error) {
       failures.failed(error);
     }

@@ -1,18 +1,27 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { dropExpiredMonths, makeMonthsAhead } from '../audit/months-kept.js';
 import { Config } from '../config/config.module.js';
+import { writeDigests } from '../digests/write-digests.js';
 import { IdempotencyStore } from '../idempotency/idempotency-store.js';
 import { Postgres } from '../infra/postgres/postgres.js';
-import { dropExpired } from '../ledger/drop-expired.js';
 import { sweepOnceKeys } from '../ledger/once-key.js';
 import { PartitionKeeper } from '../ledger/partition-keeper.service.js';
+import { sweepLiveEvents } from '../live-events/event-table.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { sweepProgress } from '../queue/progress-reports.js';
+import { ReplayRunner } from '../replays/replay-runner.service.js';
+import { BodyRetention } from '../retention/body-retention.service.js';
+import { DayDropper } from '../retention/day-dropper.service.js';
+import { ErasureWork } from '../retention/erasure-work.service.js';
 import { SigningKeys } from '../subscriptions/signing-keys.service.js';
 import { Releaser } from './releaser.service.js';
 
+const secondMs = 1000;
 const minuteMs = 60_000;
 const hourMs = 3_600_000;
+
+/** A publication waits for its turn, is matched, and is written by a statement and its commit: each of them may take as long as a statement. */
+const settledAfter = (databaseTimeoutSeconds: number) => minuteMs + 4 * databaseTimeoutSeconds * 1000;
 
 export interface UpkeepTask {
   /** In logs. */
@@ -39,8 +48,12 @@ export class Upkeep {
     idempotency: IdempotencyStore,
     releaser: Releaser,
     signingKeys: SigningKeys,
+    replays: ReplayRunner,
+    erasures: ErasureWork,
+    bodies: BodyRetention,
+    days: DayDropper,
   ) {
-    const { RETENTION_DAYS: days, AUDIT_RETENTION_DAYS: auditDays } = settings;
+    const { AUDIT_RETENTION_DAYS: auditDays } = settings;
     this.tasks = [
       { name: 'sweep-locks', everyMs: minuteMs, run: (stopping) => idempotency.sweep(stopping) },
       { name: 'sweep-keys', everyMs: minuteMs, run: (stopping) => sweepOnceKeys(postgres, stopping) },
@@ -48,13 +61,20 @@ export class Upkeep {
       { name: 'held-too-long', everyMs: minuteMs, run: (stopping) => releaser.freeHeldTooLong(stopping) },
       { name: 'erase-signing-keys', everyMs: minuteMs, run: (stopping) => signingKeys.eraseEnded(stopping) },
       { name: 'sweep-progress', everyMs: minuteMs, run: () => sweepProgress(postgres) },
+      { name: 'sweep-replays', everyMs: hourMs, run: () => replays.sweep(auditDays) },
+      { name: 'sweep-live-events', everyMs: minuteMs, run: () => sweepLiveEvents(postgres) },
+      {
+        name: 'write-digests',
+        everyMs: 10_000,
+        run: (stopping) =>
+          writeDigests(postgres, heartbeat.ledgerNow() - settledAfter(settings.DATABASE_TIMEOUT), stopping),
+      },
       { name: 'vacuum', everyMs: 5 * minuteMs, run: () => partitions.vacuumEmbedded() },
       { name: 'make-partitions', everyMs: hourMs, run: () => partitions.makeAhead() },
-      {
-        name: 'drop-partitions',
-        everyMs: hourMs,
-        run: (stopping) => dropExpired(postgres, days, this.logger, stopping),
-      },
+      { name: 'drop-partitions', everyMs: hourMs, run: (stopping) => days.dropExpired(stopping) },
+      { name: 'erase-old-bodies', everyMs: hourMs, run: (stopping) => bodies.eraseOld(stopping) },
+      { name: 'work-off-erasures', everyMs: secondMs, run: (stopping) => erasures.workOff(stopping) },
+      { name: 'sweep-erasures', everyMs: hourMs, run: () => erasures.sweep() },
       { name: 'make-audit-months', everyMs: hourMs, run: () => makeMonthsAhead(postgres) },
       {
         name: 'drop-audit-months',

@@ -8,7 +8,14 @@ import { DeliveryQueue } from '../queue/delivery-queue.js';
 import { QueueModule } from '../queue/queue.module.js';
 import { HealthChecks } from './health-checks.service.js';
 import { HealthController } from './health.controller.js';
-import { migrationsHaveRun, postgresAnswers, rabbitMqWorks, redisIsInUse, roleIsAlive } from './part-checks.js';
+import {
+  alertsAreSent,
+  migrationsHaveRun,
+  postgresAnswers,
+  rabbitMqWorks,
+  redisIsInUse,
+  roleIsAlive,
+} from './part-checks.js';
 
 @Module({ imports: [QueueModule], controllers: [HealthController], providers: [HealthChecks] })
 export class HealthModule {
@@ -24,6 +31,7 @@ export class HealthModule {
     checks.register(migrationsHaveRun(postgres));
     if (settings.AMQP_URL) checks.register(rabbitMqWorks(queue));
     if (redis) checks.register(redisIsInUse(redis, postgres));
+    if (settings.ALERT_WEBHOOK_URL || settings.EMAIL_HOST) checks.register(alertsAreSent(postgres));
     checks.register(roleIsAlive(heartbeat, 'worker', 'nothing is delivered'));
     checks.register(roleIsAlive(heartbeat, 'dispatcher', 'nothing is retried'));
   }

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { troubleWithAlerts } from '../alerts/notes-are-sent.js';
 import type { Role } from '../config/settings.js';
 import { isRedisGivenUp } from '../idempotency/redis-outage.js';
 import type { Postgres } from '../infra/postgres/postgres.js';
@@ -54,6 +55,18 @@ export function redisIsInUse(redis: Redis, postgres: Postgres): HealthCheck {
           'a worker could not write to it: deliveries are locked in Postgres until all workers can again',
         );
       }
+    },
+  };
+}
+
+/** Nothing else depends on it: deliveries go on. */
+export function alertsAreSent(postgres: Postgres): HealthCheck {
+  return {
+    name: 'alerts',
+    stops: [],
+    check: async () => {
+      const trouble = await troubleWithAlerts(postgres);
+      if (trouble !== undefined) throw new PartDown(trouble);
     },
   };
 }

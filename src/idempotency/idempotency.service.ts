@@ -107,7 +107,7 @@ export class Idempotency implements OnApplicationBootstrap, OnApplicationShutdow
     private readonly heartbeat: Heartbeat,
   ) {}
 
-  /** A process without operations (a dispatcher only sweeps the store) never has a lock, and has no say in where locks are. */
+  /** A process without operations never has a lock, and has no say in where locks are. */
   async onApplicationBootstrap(): Promise<void> {
     if (this.isUsed) await this.store.announce();
   }

@@ -22,6 +22,7 @@ const notificationsOnTerms = rowsOf<Accepted>('notification', {
   // Times that do not apply are infinite: in an array with a null each lookup by subscript would start at the beginning.
   not_before_ms: ['float8', (item) => item.notBefore ?? -Infinity],
   expires_ms: ['float8', (item) => item.expiresAt ?? Infinity],
+  request_key: ['text', (item) => item.request?.key ?? null],
 });
 
 interface PlannedDelivery {
@@ -108,14 +109,14 @@ const insertOnTerms = statement(
   duplicate AS MATERIALIZED (SELECT id FROM content WHERE id NOT IN (SELECT result_id FROM first_content)),
   refused AS MATERIALIZED (SELECT id FROM repeated UNION ALL SELECT id FROM duplicate),
   accepted AS MATERIALIZED (
-    SELECT id, channel, publisher, body,
+    SELECT id, channel, publisher, body, request_key,
       to_timestamp(not_before_ms / 1000) AS not_before, to_timestamp(expires_ms / 1000) AS expires_at
     FROM ${notificationsOnTerms.from}
     WHERE ${mayWrite} AND id NOT IN (SELECT id FROM refused)
   ),
   notifications AS (
-    INSERT INTO notification (id, channel, publisher, body, not_before)
-    SELECT id, channel, publisher, body, nullif(not_before, '-infinity') FROM accepted
+    INSERT INTO notification (id, channel, publisher, body, request_key, not_before)
+    SELECT id, channel, publisher, body, request_key, nullif(not_before, '-infinity') FROM accepted
   ),
   planned AS MATERIALIZED (
     SELECT (${notificationsOnTerms.array('id')})[nr] AS id, nr, subscription_id, object_key,

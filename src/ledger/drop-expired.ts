@@ -3,11 +3,35 @@ import type { QueryRunner } from 'typeorm';
 import { detach, tablesBeside, whileDropping, type Stage } from '../infra/postgres/detach-partitions.js';
 import { isLockTimeout } from '../infra/postgres/postgres-errors.js';
 import type { Postgres } from '../infra/postgres/postgres.js';
-import { attachPartition, dayOfPartition, partitionsBetween, type Partition } from './partitions.js';
+import { attachPartition, dayOfPartition, partitionsBetween, type LedgerTable, type Partition } from './partitions.js';
 
 const dayMs = 86_400_000;
 /** The number is arbitrary. */
 const dropping = 727_274;
+
+export type DropOutcome = 'dropped' | 'kept-unfinished' | 'not-exported' | 'in-use';
+
+/** A day that is past its retention. */
+export interface OldDay {
+  /** In days since 1970, UTC. */
+  day: number;
+  partitions: Partition[];
+}
+
+/** Rows as the planner estimates them, and bytes on the disk; null: it was never told. */
+export interface DaySize {
+  notifications: number | null;
+  deliveries: number | null;
+  attempts: number | null;
+  bytes: number;
+}
+
+/** Told of what is done, on the connection that does it: embedded it is the only one. */
+export interface DropWatcher {
+  /** Everything of the day has ended. @returns false: it has to be kept for now */
+  beforeDropping(runner: QueryRunner, day: OldDay): Promise<boolean>;
+  afterwards(runner: QueryRunner, day: OldDay, outcome: DropOutcome, size: DaySize): Promise<void>;
+}
 
 /**
  * Drops the days past retention in which every delivery has ended. A day with an unfinished one is kept whole. Any
@@ -16,17 +40,42 @@ const dropping = 727_274;
 export async function dropExpired(
   postgres: Postgres,
   retentionDays: number,
-  logger: Logger,
+  logger: Pick<Logger, 'log'>,
   stopping: AbortSignal,
+  watcher?: DropWatcher,
 ): Promise<void> {
   await whileDropping(postgres, dropping, async (runner) => {
-    for (const [day, stages] of await expiredDays(runner, retentionDays)) {
-      const outcome = await dropDay(runner, day, stages, postgres.isEmbedded);
-      logger.log({ event: `ledger.day-${outcome}`, day: new Date(day).toISOString().slice(0, 10) });
-      // A table has one partition on its way out at a time.
-      if (outcome === 'in-use' || stopping.aborted) return;
+    for (const [ms, stages] of await expiredDays(runner, retentionDays)) {
+      const partitions = partitionsBetween(ms, ms).filter(({ name }) => stages.has(name));
+      const old = { day: ms / dayMs, partitions };
+      const size = await sizeOf(runner, partitions);
+      const outcome = await dropDay(runner, old, stages, postgres.isEmbedded, watcher);
+      await watcher?.afterwards(runner, old, outcome, size);
+      const date = new Date(ms).toISOString().slice(0, 10);
+      logger.log({ event: `ledger.day-${outcome}`, day: date, ...(outcome === 'dropped' && size) });
+      // A table has one partition on its way out at a time. What keeps one day from being exported keeps the next one too.
+      if (outcome === 'in-use' || outcome === 'not-exported' || stopping.aborted) return;
     }
   });
+}
+
+async function sizeOf(runner: QueryRunner, partitions: Partition[]): Promise<DaySize> {
+  const rows = (await runner.query(
+    `SELECT relname AS name, CASE WHEN reltuples >= 0 THEN reltuples::float8 END AS rows,
+       pg_total_relation_size(oid)::float8 AS bytes
+     FROM pg_class WHERE relname = ANY ($1) AND pg_table_is_visible(oid)`,
+    [partitions.map(({ name }) => name)],
+  )) as { name: string; rows: number | null; bytes: number }[];
+  const rowsIn = (table: LedgerTable): number | null => {
+    const partition = partitions.find((candidate) => candidate.table === table);
+    return rows.find(({ name }) => name === partition?.name)?.rows ?? null;
+  };
+  return {
+    notifications: rowsIn('notification'),
+    deliveries: rowsIn('delivery'),
+    attempts: rowsIn('attempt'),
+    bytes: rows.reduce((sum, { bytes }) => sum + bytes, 0),
+  };
 }
 
 /** The stages of the partitions of each day past retention, by name; the oldest day first. */
@@ -42,13 +91,16 @@ async function expiredDays(runner: QueryRunner, retentionDays: number): Promise<
 
 async function dropDay(
   runner: QueryRunner,
-  day: number,
+  old: OldDay,
   stages: Map<string, Stage>,
   isEmbedded: boolean,
-): Promise<'dropped' | 'kept-unfinished' | 'in-use'> {
-  const partitions = partitionsBetween(day, day).filter(({ name }) => stages.has(name));
+  watcher: DropWatcher | undefined,
+): Promise<DropOutcome> {
+  const { partitions } = old;
   const isWhole = partitions.every(({ name }) => stages.get(name) === 'attached');
   if (isWhole && (await hasUnfinished(runner, partitions))) return 'kept-unfinished';
+  // One that has begun to leave was exported before.
+  if (isWhole && watcher && !(await watcher.beforeDropping(runner, old))) return 'not-exported';
   try {
     // In the reverse of the order in which they are made: a delivery that is found has its notification. One that an
     // operator retries meanwhile is handed out with its text, or it waits until its day is back.

@@ -2,6 +2,7 @@ import type { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import { sameDelivery } from './delivery.js';
 import { handedOutColumns, readHandedOut, withText, type HandedOutRow, type HandedOutTogether } from './handed-out.js';
+import { retriesLate } from './ledger.counters.js';
 
 /**
  * Hands out what is due under a new generation, and brings the text along where it is short. Also deliveries that have
@@ -13,7 +14,7 @@ export const handOutDueItems = statement(
   'hand-out-due',
   `
     WITH due AS MATERIALIZED (
-      SELECT notification_id, subscription_id FROM delivery
+      SELECT notification_id, subscription_id, next_at FROM delivery
       WHERE state = 'waiting' AND next_at <= now() AND (object_key IS NULL OR turn_nr = 0)
       ORDER BY next_at LIMIT $limit FOR UPDATE SKIP LOCKED
     ),
@@ -22,7 +23,7 @@ export const handOutDueItems = statement(
         state = 'queued', generation = d.generation + 1, next_at = NULL, queued_at = now(), process = $process
       FROM due
       WHERE ${sameDelivery('due')}
-      RETURNING ${handedOutColumns}
+      RETURNING ${handedOutColumns}, extract(epoch FROM now() - due.next_at)::float8 AS late_seconds
     )
     ${withText('handed_out')}`,
 );
@@ -44,5 +45,7 @@ export async function handOutDue(
   limit: number,
   process: string | null,
 ): Promise<HandedOutTogether> {
-  return readHandedOut(await postgres.query<HandedOutRow>(handOutDueItems, { limit, process }));
+  const rows = await postgres.query<HandedOutRow & { late_seconds: number }>(handOutDueItems, { limit, process });
+  for (const { failures, late_seconds: late } of rows) if (failures > 0) retriesLate.observe(late);
+  return readHandedOut(rows);
 }

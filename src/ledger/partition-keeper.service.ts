@@ -54,7 +54,7 @@ export class PartitionKeeper {
   async vacuumEmbedded(): Promise<void> {
     if (!this.postgres.isEmbedded) return;
     await this.postgres.upkeep.query(
-      'VACUUM (ANALYZE) notification, delivery, attempt, once_key, turn, in_line, idempotency_key, process',
+      'VACUUM (ANALYZE) notification, delivery, attempt, digest, once_key, turn, in_line, idempotency_key, process',
     );
   }
 

@@ -21,6 +21,17 @@ export function lowestIdAt(ms: number): string {
   return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`;
 }
 
+/** The id before or after that one, which is none of a notification. */
+export const idBefore = (id: string): string => toId(toNumber(id) - 1n);
+export const idAfter = (id: string): string => toId(toNumber(id) + 1n);
+
+const toNumber = (id: string): bigint => BigInt(`0x${id.replaceAll('-', '')}`);
+const toId = (id: bigint): string =>
+  id
+    .toString(16)
+    .padStart(32, '0')
+    .replace(/(.{8})(.{4})(.{4})(.{4})(.{12})/, '$1-$2-$3-$4-$5');
+
 /** Milliseconds since 1970 at which a UUIDv7 was made. */
 export function timeOfId(id: string): number {
   return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);

@@ -3,10 +3,10 @@ import { onEachDay, perDay } from './per-day.js';
 
 export const findBodies = perDay(
   'read-bodies',
-  (of) => `SELECT id, body FROM ${of('notification')} WHERE id = ANY ($ids::uuid[])`,
+  (of) => `SELECT id, body FROM ${of('notification')} WHERE id = ANY ($ids::uuid[]) AND body IS NOT NULL`,
 );
 
-/** The bytes to send of each notification, by id. One that is past its retention is missing. */
+/** The bytes to send of each notification, by id. One that is past its retention, or was erased, is missing. */
 export async function readBodies(postgres: Postgres, notificationIds: string[]): Promise<Map<string, Buffer>> {
   const rows = await onEachDay(
     notificationIds,
@@ -19,7 +19,8 @@ export async function readBodies(postgres: Postgres, notificationIds: string[]):
 /** A large text lies beside its row, and its size in the row: nothing of the text is read. */
 export const findBodySizes = perDay(
   'read-body-sizes',
-  (of) => `SELECT id, octet_length(body) AS size FROM ${of('notification')} WHERE id = ANY ($ids::uuid[])`,
+  (of) =>
+    `SELECT id, octet_length(body) AS size FROM ${of('notification')} WHERE id = ANY ($ids::uuid[]) AND body IS NOT NULL`,
 );
 
 /** How many bytes each of these texts is long, likewise. */

@@ -1,5 +1,6 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
+import { outdateDigests } from './digests.js';
 import type { InOrder } from './line-up.js';
 import type { OnceKey } from './once-key.js';
 import { dayOfId } from './partitions.js';
@@ -21,7 +22,7 @@ export interface Replacement {
 
 export type Replaced =
   | { kind: 'replaced'; notificationId: string }
-  /** It was, or may have been, handed out, or is past its retention: too late. */
+  /** It was, or may have been, handed out, was erased, or is past its retention: too late. */
   | { kind: 'sent' }
   /** The catalogue is at another version than the one it was matched with: match again. */
   | { kind: 'outdated'; version: number };
@@ -45,7 +46,7 @@ export const lockScheduled = perDay(
     of,
   ) => `WITH mine AS (SELECT state, generation, attempts FROM ${of('delivery')} WHERE notification_id = $id FOR UPDATE)
    SELECT id FROM ${of('notification')} n
-   WHERE n.id = $id AND n.not_before > now()
+   WHERE n.id = $id AND n.not_before > now() AND n.body IS NOT NULL
      AND NOT EXISTS (
        SELECT FROM mine
        WHERE NOT (state = 'waiting' AND generation = 1
@@ -93,6 +94,7 @@ export function replaceScheduled(postgres: Postgres, version: number, replacemen
     // COMMIT after a statement that failed only rolls back.
     const locked = await onDay(query(lockScheduled(day), { id }), []);
     if (locked.length === 0) return { kind: 'sent' };
+    await outdateDigests(query, [id]);
     await query(deleteDeliveries(day), { id });
     await query(replace(day), {
       ...key,

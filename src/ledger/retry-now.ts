@@ -1,6 +1,6 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { changeState, type AlsoThen } from './change-state.js';
-import type { DeliveryKey } from './delivery.js';
+import type { DeliveryKey, DeliveryState } from './delivery.js';
 import { mayHaveTurn } from './line-up.js';
 import { perDay } from './per-day.js';
 import { stateOf } from './state-of.js';
@@ -22,8 +22,12 @@ export const retryOne = perDay(
     WHERE d.notification_id = $notification AND d.subscription_id = $subscription
       AND d.state IN ('waiting', 'held', 'failed', 'expired', 'cancelled', 'unknown')
       AND NOT (d.state = 'held' AND d.held_for = 'order')
+      AND NOT EXISTS (SELECT FROM ${of('notification')} WHERE id = $notification AND body IS NULL)
     RETURNING d.state, d.generation`,
 );
+
+/** Ended, without success: nothing but an erased body keeps one of these from being sent again. */
+const mayBeRetried: ReadonlySet<DeliveryState> = new Set(['failed', 'expired', 'cancelled', 'unknown']);
 
 /**
  * A delivery that waits is due now; one that ended without success starts a new series of attempts, with a new seal.
@@ -32,9 +36,11 @@ export async function retryNow(
   postgres: Postgres,
   key: DeliveryKey,
   also?: AlsoThen,
-): Promise<'retried' | 'not-found' | 'delivered'> {
+): Promise<'retried' | 'not-found' | 'delivered' | 'erased'> {
   if (await changeState(postgres, key, retryOne, also)) return 'retried';
   const state = await stateOf(postgres, key);
   // Queued or being sent: what was asked for is about to happen. In line: it will, when it is its turn.
-  return state === undefined ? 'not-found' : state === 'delivered' ? 'delivered' : 'retried';
+  if (state === undefined) return 'not-found';
+  if (state === 'delivered') return 'delivered';
+  return mayBeRetried.has(state) ? 'erased' : 'retried';
 }

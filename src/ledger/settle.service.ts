@@ -41,9 +41,10 @@ export interface AttemptDetails {
 export type Outcome =
   /**
    * The end, in each case. `failed`: refused for good, or no attempt is left. `expired`: no longer worth sending.
-   * `cancelled`: the subscription is gone. `unknown`: at most once, and it cannot be told whether the one call arrived.
+   * `cancelled`: the subscription is gone, or for the `reason` given. `unknown`: at most once, and it cannot be told whether the one
+   * call arrived.
    */
-  | { state: 'delivered' | 'failed' | 'expired' | 'cancelled' | 'unknown'; attempt: Attempt | null }
+  | { state: 'delivered' | 'failed' | 'expired' | 'cancelled' | 'unknown'; attempt: Attempt | null; reason?: string }
   /**
    * For its next attempt. Without `attempt`: our own stop ended the call, or none could be made for the `reason` given, which costs the
    * receiver none.

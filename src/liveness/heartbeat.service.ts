@@ -21,7 +21,8 @@ const beat = statement(
    ON CONFLICT (id) DO UPDATE SET
      expires_at = EXCLUDED.expires_at,
      steady_since = CASE WHEN ${beatRecently} THEN process.steady_since ELSE now() END
-   RETURNING (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms`,
+   RETURNING (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms,
+             EXISTS (SELECT FROM live_listener WHERE expires_at > now()) AS is_listened_to`,
 );
 /** Says so itself: nobody needs to wait, or to doubt it. */
 const hasEnded = `expires_at = '-infinity'`;
@@ -51,10 +52,17 @@ export const sweep = statement(
      AND (SELECT d.process FROM delivery d WHERE d.process = p.id LIMIT 1) IS NULL`,
 );
 
+const countAlive = statement(
+  'count-alive',
+  'SELECT role, count(*)::int AS count FROM process, unnest(roles) AS role WHERE expires_at > now() GROUP BY role',
+);
+
 /** Tells the other processes, through the table `process`, that this one is alive, and learns Postgres' time by it. */
 @Injectable()
 export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutdown {
   readonly processId = randomUUID();
+  /** Whether anybody listens to live events, in any process (src/live-events), as of the last beat. */
+  isListenedTo = false;
   private readonly logger = new Logger(Heartbeat.name);
   private timer: NodeJS.Timeout | undefined;
   private offsetMs: number | undefined;
@@ -104,6 +112,12 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
     return alive.length > 0;
   }
 
+  /** How many processes with each role are alive, in the whole installation. */
+  async countAlive(): Promise<ReadonlyMap<Role, number>> {
+    const rows = await this.postgres.query<{ role: Role; count: number }>(countAlive);
+    return new Map(rows.map(({ role, count }) => [role, count]));
+  }
+
   /** Removes the rows of processes that ended long ago. */
   async sweep(): Promise<void> {
     await this.postgres.query(sweep);
@@ -111,11 +125,12 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
 
   private async beat(): Promise<void> {
     const sentAt = this.clock.now();
-    const [row] = await this.postgres.query<{ now_ms: string }>(beat, {
+    const [row] = await this.postgres.query<{ now_ms: string; is_listened_to: boolean }>(beat, {
       id: this.processId,
       roles: this.config.settings.ROLES,
       lifetime_ms: lifetimeMs,
     });
+    this.isListenedTo = row!.is_listened_to;
     this.offsetMs = narrowOffset(this.offsetMs, sentAt, Number(row!.now_ms), this.clock.now());
   }
 }

@@ -14,8 +14,12 @@ export interface Operation {
   /** Whether it accepts an `Idempotency-Key`. */
   isIdempotent?: boolean;
   status: number;
+  /** Of the request. */
+  headers?: z.ZodObject;
   /** Not given: the answer has no body. */
   answer?: z.ZodType;
+  /** Not given: application/json. */
+  mediaType?: string;
   /** Status → when, besides those that every operation can answer. */
   problems?: Record<number, string>;
 }
@@ -61,7 +65,7 @@ const withBody = {
  * parameters: a misspelt filter that is ignored would list, or change, more than was meant.
  */
 export function AdminOperation(operation: Operation): MethodDecorator {
-  const { id, summary, description, body, query, isIdempotent, status, answer } = operation;
+  const { id, summary, description, body, query, headers, isIdempotent, status, answer, mediaType } = operation;
   const problems = {
     ...operation.problems,
     ...everywhere,
@@ -75,7 +79,7 @@ export function AdminOperation(operation: Operation): MethodDecorator {
       summary,
       description,
       query,
-      headers: isIdempotent ? z.object({ 'Idempotency-Key': idempotencyKeyHeader }) : undefined,
+      headers: isIdempotent ? z.object({ 'Idempotency-Key': idempotencyKeyHeader }) : headers,
       body,
       status,
       answers: {
@@ -83,6 +87,7 @@ export function AdminOperation(operation: Operation): MethodDecorator {
           description: answer ? 'Done.' : 'Done; the answer has no body.',
           headers: isIdempotent ? z.object({ 'Idempotent-Replayed': replayedHeader }) : undefined,
           schema: answer,
+          mediaType,
         },
         ...Object.fromEntries(Object.entries(problems).map(([code, when]) => [code, problemAnswer(when)])),
       },

@@ -9,7 +9,7 @@ export interface Answer {
   headers?: z.ZodObject;
   /** Not given: there is no body. */
   schema?: z.ZodType;
-  mediaType?: string;
+  mediaType?: string | undefined;
 }
 
 export interface OperationDescription {

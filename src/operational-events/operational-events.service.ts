@@ -1,4 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { deadCounted } from './operational-events.counters.js';
 
 /** What an operator may want to be told of, as it happens. `address`: of an endpoint, its origin or its callback URL. */
 export type OperationalEvent =
@@ -47,8 +48,16 @@ const isGood: Record<OperationalEvent['event'], boolean> = {
 @Injectable()
 export class OperationalEvents {
   private readonly logger = new Logger('Operations');
+  private readonly told: ((event: OperationalEvent) => void)[] = [];
+
+  /** Has `listener` told of each event too. It must not throw. */
+  tell(listener: (event: OperationalEvent) => void): void {
+    this.told.push(listener);
+  }
 
   report(event: OperationalEvent): void {
+    if (event.event === 'delivery.dead') deadCounted.inc({ state: event.state }, event.count);
+    for (const listener of this.told) listener(event);
     if (isGood[event.event]) this.logger.log(event);
     else this.logger.warn(event);
   }

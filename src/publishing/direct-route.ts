@@ -7,6 +7,7 @@ import { readJsonBody } from '../infra/http/json-body.pipe.js';
 import { ProblemFilter } from '../infra/http/problem.filter.js';
 import { apiPath, nrcDialect } from '../nrc/nrc-dialect.js';
 import { NotificatiesController } from './notificaties.controller.js';
+import { publicationSeconds } from './publishing.counters.js';
 
 /**
  * Leads `POST …/notificaties` from the router straight to its controller. The guards, pipes and interceptors that Nest puts in
@@ -29,8 +30,12 @@ export function publishDirectly(app: NestFastifyApplication): void {
       return controller.create(readJsonBody(request.body), request, publisher, reply);
     };
     route.handler = (request, reply) => {
+      const arrivedAt = performance.now();
       create(request, reply).then(
-        (body) => reply.send(body),
+        (body) => {
+          publicationSeconds.observe((performance.now() - arrivedAt) / 1000);
+          return reply.send(body);
+        },
         (error: unknown) => problems.answer(error, request, reply),
       );
     };

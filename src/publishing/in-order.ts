@@ -13,7 +13,7 @@ export function inOrderOf(
 }
 
 /** A UUID that stands for an object in the ledger: the same for the same `hoofdObject`, character by character. */
-function objectKeyOf(hoofdObject: string): string {
+export function objectKeyOf(hoofdObject: string): string {
   const hex = createHash('sha256').update(hoofdObject).digest('hex');
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`;
 }

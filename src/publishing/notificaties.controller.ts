@@ -3,8 +3,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Application } from '../auth/application.js';
 import { CurrentApplication } from '../auth/auth.decorators.js';
 import { scopes } from '../auth/scopes.js';
-import { Catalogue } from '../catalogue/catalogue.service.js';
-import { ChannelDirectory } from '../channels/channel-directory.service.js';
 import { Config } from '../config/config.module.js';
 import type { Settings } from '../config/settings.js';
 import { IdempotencyKeyReused, isRequestKey, readIdempotencyKey } from '../idempotency/idempotency-key.js';
@@ -15,7 +13,8 @@ import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { apiPath } from '../nrc/nrc-dialect.js';
 import { NrcOperation } from '../nrc/nrc-operation.js';
 import { createdHeaders, keyPath, notificatieSchema, postHeaders, putHeaders, repeatedHeaders } from './notificatie.js';
-import { parseNotification, type ParsedNotification, type ParseResult } from './parse-notification.js';
+import { NotificationReader } from './notification-reader.service.js';
+import type { ParsedNotification } from './parse-notification.js';
 import type { Published } from './publication.js';
 import { PublishService } from './publish.service.js';
 import { ReplaceScheduledService } from './replace-scheduled.service.js';
@@ -29,8 +28,7 @@ export class NotificatiesController {
   constructor(
     private readonly publishing: PublishService,
     private readonly replacing: ReplaceScheduledService,
-    private readonly channels: ChannelDirectory,
-    private readonly catalogue: Catalogue,
+    private readonly reader: NotificationReader,
     private readonly heartbeat: Heartbeat,
     { settings }: Config,
   ) {
@@ -60,7 +58,7 @@ export class NotificatiesController {
   ): Promise<string> {
     const key = readIdempotencyKey(request);
     const notBefore = readDeliverAfter(request.headers['deliver-after'], this.heartbeat.ledgerNow());
-    const notification = await this.understand(raw);
+    const notification = await this.reader.read(raw);
     const publisher = application.clientId;
     const requestKey =
       key === undefined
@@ -109,7 +107,7 @@ export class NotificatiesController {
       throw new ValidationProblem([{ name: 'key', code: 'invalid', reason }]);
     }
     const notBefore = readDeliverAfter(request.headers['deliver-after'], this.heartbeat.ledgerNow());
-    const notification = await this.understand(raw);
+    const notification = await this.reader.read(raw);
     const publisher = application.clientId;
     const requestKey = this.requestKey({ application: publisher, operation: 'put', key }, notification, notBefore);
     const isReplaceable = notBefore !== null && notBefore > this.heartbeat.ledgerNow();
@@ -122,25 +120,6 @@ export class NotificatiesController {
     if (replaced.kind === 'replaced')
       return answer(reply, 200, { kind: 'accepted', id: replaced.notificationId }, body);
     throw new ConflictProblem('notification-sent', 'The notification of this key was sent, with other content.');
-  }
-
-  private async understand(raw: JsonObject): Promise<ParsedNotification> {
-    let result = this.parse(raw);
-    if (result.kind === 'invalid' && result.dependsOnChannels) {
-      // Another process may just have made or changed the channel.
-      await this.catalogue.refresh();
-      result = this.parse(raw);
-    }
-    if (result.kind === 'invalid') throw new ValidationProblem(result.invalidParams);
-    return result.notification;
-  }
-
-  private parse(raw: JsonObject): ParseResult {
-    return parseNotification(raw, {
-      findChannel: (name) => this.channels.find(name),
-      now: this.heartbeat.ledgerNow(),
-      leewaySeconds: this.settings.TIME_LEEWAY,
-    });
   }
 
   private requestKey(

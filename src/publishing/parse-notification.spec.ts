@@ -13,6 +13,7 @@ const channel = (name: string, ...filters: string[]): Channel => ({
   canonicalFilters: new Set(filters.map(canonicalName)),
   deduplication: null,
   maxAgeSeconds: null,
+  bodyRetentionDays: null,
 });
 
 const channels = [

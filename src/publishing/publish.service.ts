@@ -12,6 +12,7 @@ import { longestInlineBody, type HandedOut, type HeldReason } from '../ledger/de
 import type { Deadline } from '../ledger/may-write.js';
 import { OperationalEvents } from '../operational-events/operational-events.service.js';
 import { PartitionKeeper } from '../ledger/partition-keeper.service.js';
+import { LiveEvents } from '../live-events/live-events.service.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { HandOver, type Way } from '../queue/hand-over.service.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
@@ -63,6 +64,7 @@ export class PublishService {
     private readonly handOver: HandOver,
     private readonly heartbeat: Heartbeat,
     private readonly events: OperationalEvents,
+    private readonly liveEvents: LiveEvents,
     { settings }: Config,
   ) {
     this.newId = notificationIds(() => heartbeat.ledgerNow());
@@ -93,9 +95,10 @@ export class PublishService {
   }
 
   private async untilDecided(item: WithId): Promise<Published> {
-    for (let failures = 0; ;) {
-      const published = await this.batches.add(item);
+    for (let [failures, next] = [0, item]; ; next = { ...item, id: this.newId() }) {
+      const published = await this.batches.add(next);
       if (published.kind !== 'undecided') return published;
+      // Under a new id, because nothing may be committed under one that is old: see src/pulling/horizon.ts.
       // Once more, and not for ever: the publisher is told what keeps the ledger from deciding.
       if (published.error !== undefined && ++failures > 1) throw published.error;
     }
@@ -195,7 +198,9 @@ export class PublishService {
         const result = verdict.handedTo === 'nobody' ? 'expired' : 'accepted';
         const deliveries = accepted.subscriptionIds.length;
         publicationsCounted.inc({ channel, result });
-        this.logger.log({ event: `notification.${result}`, notificationId: id, channel, publisher, deliveries });
+        const event = { event: `notification.${result}`, notificationId: id, channel, publisher, deliveries } as const;
+        this.logger.log(event);
+        if (this.liveEvents.isOn) this.liveEvents.report(event);
         if (result === 'expired') this.reportExpired(accepted);
         return { kind: 'accepted', id };
       }
@@ -203,6 +208,14 @@ export class PublishService {
         const { notificationId } = verdict;
         publicationsCounted.inc({ channel, result: 'duplicate' });
         this.logger.log({ event: 'notification.duplicate', duplicateOf: notificationId, channel, publisher });
+        if (this.liveEvents.isOn)
+          this.liveEvents.report({
+            event: 'notification.duplicate',
+            notificationId: id,
+            channel,
+            publisher,
+            deliveries: 0,
+          });
         return { kind: 'duplicate', id: notificationId };
       }
       case 'repeated': {

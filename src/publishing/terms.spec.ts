@@ -13,6 +13,7 @@ function notification(channel: Partial<Channel> = {}, parts: Partial<ParsedNotif
       canonicalFilters: new Set(),
       deduplication: null,
       maxAgeSeconds: null,
+      bodyRetentionDays: null,
       ...channel,
     },
     characteristics: new Map([['object_type', 'a']]),

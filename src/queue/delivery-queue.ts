@@ -12,6 +12,9 @@ export type Lane = (typeof lanes)[number];
 /** Of what waited in the ledger. */
 export const laneOf = ({ failures, isReleased }: Delivery): Lane => (failures > 0 || isReleased ? 'slow' : 'due');
 
+/** By which it came to a worker, or would have come if it had not been handed over. */
+export const laneTaken = (delivery: Delivery): Lane => (delivery.generation === 1 ? 'fresh' : laneOf(delivery));
+
 /**
  * `confirmed`: the queue has the chunk and keeps it until a consumer is done with it. `refused`: full, blocked, or the connection
  * was lost; the queue may or may not have it, so the ledger must hand the deliveries out again.

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { mailAddress } from '../config/setting-types.js';
 import { ownUrl } from '../nrc/resource.js';
 import { credentialChangesInput, maxAuthLength } from '../credentials/credentials-io.js';
 import { maxUrlLength } from './read-abonnement.js';
@@ -49,6 +50,11 @@ export const abonnementSchema = z
       writeOnly: true,
       description:
         'Beyond the standard, and never given back: what shows the callback that a call is ours, beside `auth`.',
+    }),
+    alertEmail: mailAddress.nullable().optional().meta({
+      writeOnly: true,
+      description:
+        'Beyond the standard, and never given back: a mail address that is told when the callback does not work or deliveries were given up. null: none. Left out: as it was.',
     }),
   })
   .meta({ id: 'Abonnement', title: 'Abonnement', description: 'A callback, and the notificaties it gets.' });

@@ -17,6 +17,7 @@ export interface SubscriptionRow {
   max_concurrency: number | null;
   rate_per_second: number | null;
   ordering: Ordering;
+  alert_email: string | null;
   /** Null: it has none. */
   signing_keys: SigningKeyRow[] | null;
   is_deleted: boolean;
@@ -29,7 +30,7 @@ export interface SubscriptionRow {
 export const changedSubscriptionsPage = statement(
   'subscriptions-changed-since',
   `SELECT id, owner_client_id, callback_url, auth, credentials, channels, delivery_guarantee, disabled_at,
-   paused_at, timeout_seconds, max_concurrency, rate_per_second, ordering,
+   paused_at, timeout_seconds, max_concurrency, rate_per_second, ordering, alert_email,
    ${signingKeysOfSql('subscription.id')} AS signing_keys,
    deleted_at IS NOT NULL AS is_deleted, extract(epoch FROM created_at)::float8 AS created_at, version
    FROM subscription WHERE (version, id) > ($after_version, $after_id) AND (deleted_at IS NULL OR $known::bigint > 0)

@@ -18,8 +18,8 @@ export function demandsOf({ filters }: Pick<SubscribedChannel, 'filters'>): Dema
  * notification does not have is met. The entries of a subscription are alternatives: one that is met is enough.
  */
 export function meets(demands: Demands, characteristics: ReadonlyMap<string, string>): boolean {
-  return demands.every(([name, value]) => {
-    const actual = characteristics.get(name);
-    return actual === undefined || actual === value;
-  });
+  return demands.every(([name, value]) => isMetBy(value, characteristics.get(name)));
 }
+
+/** @param actual undefined: the notification does not have the name */
+export const isMetBy = (value: string, actual: string | undefined): boolean => actual === undefined || actual === value;

@@ -41,6 +41,7 @@ const audited = (subscription: SubscriptionEntity) => ({
   maxConcurrency: subscription.maxConcurrency,
   ratePerSecond: subscription.ratePerSecond,
   ordering: subscription.ordering,
+  alertEmail: subscription.alertEmail,
   disabledAt: subscription.disabledAt,
   pausedAt: subscription.pausedAt,
 });

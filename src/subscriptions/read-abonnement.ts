@@ -1,5 +1,6 @@
 import type { Channel } from '../channels/channel.js';
 import { areNamesConsistent, canonicalName } from '../channels/filter-names.js';
+import { mailAddress } from '../config/setting-types.js';
 import { headerValue } from '../credentials/check-headers.js';
 import { maxAuthLength, readCredentialChanges, type CredentialChanges } from '../credentials/credentials-io.js';
 import { ValidationProblem } from '../infra/http/problem.js';
@@ -19,8 +20,8 @@ type FindChannel = (name: string) => Channel | undefined;
  */
 export function readAbonnement(fields: FieldReader, findChannel: FindChannel): SubscriptionInput {
   const changes = readChanges(fields, findChannel, { isPartial: false });
-  const { callbackUrl = '', auth = '', channels = [], deliveryGuarantee = null, credentials } = changes;
-  return { callbackUrl, auth, channels, deliveryGuarantee, credentials };
+  const { callbackUrl = '', auth = '', channels = [], deliveryGuarantee = null, credentials, alertEmail } = changes;
+  return { callbackUrl, auth, channels, deliveryGuarantee, credentials, alertEmail };
 }
 
 /**
@@ -42,10 +43,11 @@ export function readChanges(
   }
   const deliveryGuarantee = readGuarantee(fields);
   const credentials = readCredentials(fields);
+  const alertEmail = readAlertEmail(fields);
   const channels = readChannels(fields);
   if (fields.invalidParams.length > 0) throw new ValidationProblem(fields.invalidParams);
   for (const [index, entry] of channels?.entries() ?? []) checkNames(entry, index, findChannel);
-  return { callbackUrl, auth, channels, deliveryGuarantee, credentials };
+  return { callbackUrl, auth, channels, deliveryGuarantee, credentials, alertEmail };
 }
 
 /** An addition of ours to the standard. Null: as its owner's other subscriptions. */
@@ -57,6 +59,15 @@ function readGuarantee(fields: FieldReader): DeliveryGuarantee | null | undefine
     fields.refuse('deliveryGuarantee', 'invalid', `Not one of ${deliveryGuarantees.join(', ')}.`);
   }
   return guarantee;
+}
+
+/** An addition of ours to the standard. Null: none. */
+function readAlertEmail(fields: FieldReader): string | null | undefined {
+  if (fields.raw('alertEmail') === null) return null;
+  const text = fields.text('alertEmail', { isOptional: true });
+  if (text === undefined || mailAddress.safeParse(text).success) return text;
+  fields.refuse('alertEmail', 'invalid', 'Not a mail address.');
+  return undefined;
 }
 
 /** An addition of ours to the standard, as the admin API has it. */

@@ -18,11 +18,13 @@ import type { Subscription } from './subscription.js';
 /** What a subscriber says of it. */
 export type SubscriptionInput = Pick<Subscription, 'callbackUrl' | 'auth' | 'channels' | 'deliveryGuarantee'> & {
   credentials?: CredentialChanges | undefined;
+  /** Undefined: as it was. */
+  alertEmail?: string | null | undefined;
 };
 /** What an operator may set. */
 export type SubscriptionSettings = Pick<
   Subscription,
-  'deliveryGuarantee' | 'timeoutSeconds' | 'maxConcurrency' | 'ratePerSecond' | 'ordering'
+  'deliveryGuarantee' | 'timeoutSeconds' | 'maxConcurrency' | 'ratePerSecond' | 'ordering' | 'alertEmail'
 >;
 
 /** Undefined, where there is one of these: it does not exist, or was not to be changed. */
@@ -79,6 +81,7 @@ export class SubscriptionChanges {
       maxConcurrency: input.maxConcurrency ?? null,
       ratePerSecond: input.ratePerSecond ?? null,
       ordering: input.ordering ?? 'none',
+      alertEmail: input.alertEmail ?? null,
       disabledAt: null,
       pausedAt: null,
       deletedAt: null,
@@ -160,7 +163,7 @@ export class SubscriptionChanges {
 
   /** Its secrets are not kept. */
   remove(id: string): Promise<ChangedSubscription | undefined> {
-    const withoutSecrets = { deletedAt: new Date(), auth: '', credentials: null };
+    const withoutSecrets = { deletedAt: new Date(), auth: '', credentials: null, alertEmail: null };
     return this.change('deleted', id, always, withoutSecrets, async () => {
       await noteEnding(this.manager, id, 'cancelled', this.version);
       await eraseSigningKeysOf(this.manager, id);

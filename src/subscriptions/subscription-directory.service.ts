@@ -49,6 +49,12 @@ export class SubscriptionDirectory implements CatalogueDirectory {
     return this.byChannel.get(channel)?.match(characteristics) ?? [];
   }
 
+  /** The ids of the subscriptions with an entry about this channel, disabled ones included. Looks at every subscription. */
+  idsAbout(name: string): string[] {
+    const about = [...this.byId.values()].filter(({ channels }) => channels.some(({ channel }) => channel === name));
+    return about.map(({ id }) => id);
+  }
+
   /** Of these subscriptions, those that keep order by object. */
   keepingOrder(ids: readonly string[]): ReadonlySet<string> {
     if (this.ordered.size === 0) return this.ordered; // nearly always, and on the hot path
@@ -84,6 +90,7 @@ export class SubscriptionDirectory implements CatalogueDirectory {
       maxConcurrency: row.max_concurrency,
       ratePerSecond: row.rate_per_second,
       ordering: row.ordering,
+      alertEmail: row.alert_email,
       createdAt: row.created_at,
     });
     if (row.ordering === 'per-object') this.ordered.add(id);

@@ -42,6 +42,9 @@ export class SubscriptionEntity {
   @Column('text')
   ordering: Ordering;
 
+  @Column('text', { name: 'alert_email', nullable: true })
+  alertEmail: string | null;
+
   @Column('bigint')
   version: string | number;
 

@@ -38,6 +38,8 @@ export interface Subscription {
   /** Calls a second, over all workers together; null: no limit. */
   readonly ratePerSecond: number | null;
   readonly ordering: Ordering;
+  /** Mail address at which its owner is told of trouble with it; null: that of its application, if there is one. */
+  readonly alertEmail: string | null;
   /** The newest first; those that were rotated and still sign among them, and perhaps some that no longer do. */
   readonly signingKeys: readonly SigningKey[];
   /** Why this process cannot send to it: its secrets cannot be decrypted here. Null, as a rule. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { mailAddress } from '../config/setting-types.js';
 import { credentialsOutput, credentialsToShow } from '../credentials/credentials-io.js';
 import { heldReasons } from '../ledger/delivery.js';
 import type { Held } from '../ledger/read-held.js';
@@ -30,6 +31,11 @@ const settings = {
     .enum(orderings)
     .describe(
       '`per-object`: a notification is sent only when the earlier ones with the same `hoofdObject` have arrived or are dead letters.',
+    ),
+  alertEmail: mailAddress
+    .nullable()
+    .describe(
+      'Where its owner is told of trouble with it (see `/admin/v1/alert-rules`). null: at the address of its application, if there is one.',
     ),
 };
 
@@ -99,7 +105,7 @@ export function subscriptionToShow(
   effectiveGuarantee: DeliveryGuarantee,
 ): z.output<typeof subscriptionOutput> {
   const { id, ownerClientId, callbackUrl, channels, deliveryGuarantee, disabledAt, pausedAt } = subscription;
-  const { timeoutSeconds, maxConcurrency, ratePerSecond, ordering } = subscription;
+  const { timeoutSeconds, maxConcurrency, ratePerSecond, ordering, alertEmail } = subscription;
   return {
     id,
     ownerClientId,
@@ -111,6 +117,7 @@ export function subscriptionToShow(
     maxConcurrency,
     ratePerSecond,
     ordering,
+    alertEmail,
     credentials: credentialsToShow(subscription.credentials, subscription.unreadable),
     disabledAt: disabledAt?.toISOString() ?? null,
     pausedAt: pausedAt?.toISOString() ?? null,

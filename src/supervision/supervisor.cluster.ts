@@ -1,12 +1,12 @@
 import type { LoggerService } from '@nestjs/common';
 import cluster, { type Worker } from 'node:cluster';
-import { Counter, Gauge, Registry } from 'prom-client';
 import type { Settings } from '../config/settings.js';
 import { forwardLines, type LineWriter } from './forward-lines.js';
 import type { ToProcess, ToSupervisor } from './messages.js';
 import { MetricTotals, type MetricSnapshot } from './metric-totals.js';
 import { environmentOf } from './process-plan.js';
 import { longLifeMs, restartDelayMs } from './restart-delay.js';
+import { supervisorMetrics } from './supervisor.metrics.js';
 
 /** A process that answers none of `mostUnanswered` questions in a row hangs: no timer and no socket of it is served. */
 const [askEveryMs, mostUnanswered] = [3000, 6];
@@ -41,17 +41,7 @@ export class Supervisor {
   private readonly endings = new Map<number, number>();
   private readonly restarts = new Set<NodeJS.Timeout>();
   private readonly totals = new MetricTotals();
-  private readonly registry = new Registry();
-  private readonly endingsCounted = new Counter({
-    name: 'heraut_processes_ended_total',
-    help: 'Processes of PROCESSES that ended and were started again.',
-    registers: [this.registry],
-  });
-  private readonly running = new Gauge({
-    name: 'heraut_processes',
-    help: 'Processes of PROCESSES that run.',
-    registers: [this.registry],
-  });
+  private readonly metrics = supervisorMetrics();
   private scrape = 0;
   private scraping: Promise<string> | undefined;
   private status = 0;
@@ -138,7 +128,7 @@ export class Supervisor {
   }
 
   private startAgain({ number, startedAt }: Child, ended: { event: string; status: number | null }): void {
-    this.endingsCounted.inc();
+    this.metrics.ended.inc();
     const livedLong = performance.now() - startedAt >= longLifeMs;
     const endings = livedLong ? 1 : (this.endings.get(number) ?? 0) + 1;
     this.endings.set(number, endings);
@@ -196,12 +186,14 @@ export class Supervisor {
         if (message.scrape === this.scrape) child.onMetrics?.();
         return;
       case 'ask-all-metrics':
-        return void this.metrics().then((text) => tell(child, { kind: 'all-metrics', request: message.request, text }));
+        return void this.allMetrics().then((text) =>
+          tell(child, { kind: 'all-metrics', request: message.request, text }),
+        );
     }
   }
 
   /** Scrapes that come together share one look at all processes. */
-  private metrics(): Promise<string> {
+  private allMetrics(): Promise<string> {
     this.scraping ??= this.scrapeAll().finally(() => (this.scraping = undefined));
     return this.scraping;
   }
@@ -219,8 +211,8 @@ export class Supervisor {
     const timeout = new Promise<void>((resolve) => (timer = setTimeout(resolve, metricsWithinMs)));
     await Promise.race([Promise.all(answers), timeout]);
     clearTimeout(timer);
-    this.running.set(this.children.size);
-    return this.totals.text(scrape, (await this.registry.getMetricsAsJSON()) as unknown as MetricSnapshot);
+    this.metrics.running.set(this.children.size);
+    return this.totals.text(scrape, (await this.metrics.registry.getMetricsAsJSON()) as unknown as MetricSnapshot);
   }
 }
 

@@ -133,6 +133,7 @@ describe('a configuration file', () => {
       deliveryGuarantee: 'at-most-once',
       maxConcurrency: 4,
       timeoutSeconds: 20,
+      alertEmail: 'dwh@example.org',
       pausedAt: expect.any(Date),
     });
     expect((await admin.get('/admin/v1/retry-policy')).json).toMatchObject({ maxRetries: 7, jitter: 0.1 });

@@ -1,9 +1,22 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
+import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { AdminApi, type AdminBody } from '../support/admin-api.js';
 import { eventually } from '../support/eventually.js';
 import { answer, hang, protectedReceiver, Receiver } from '../support/receiver.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
+
+const url = 'https://api.example.org/resources/1';
+const notificationOn = (channel: string) => ({
+  kanaal: channel,
+  hoofdObject: url,
+  resource: 'resource',
+  resourceUrl: url,
+  actie: 'create',
+  // Not now: the server's clock may be a little behind.
+  aanmaakdatum: new Date(Date.now() - 1000).toISOString(),
+  kenmerken: { object_type: 'a' },
+});
 
 type Page = Pick<AdminBody, 'deliveries' | 'nextCursor'>;
 
@@ -46,16 +59,7 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
   }
 
   async function publish(): Promise<string> {
-    const url = 'https://api.example.org/resources/1';
-    const { status, headers } = await admin.api.post('/notificaties', {
-      kanaal: channel,
-      hoofdObject: url,
-      resource: 'resource',
-      resourceUrl: url,
-      actie: 'create',
-      aanmaakdatum: new Date().toISOString(),
-      kenmerken: {},
-    });
+    const { status, headers } = await admin.api.post('/notificaties', notificationOn(channel));
     expect(status).toBe(201);
     return headers.get('notification-id')!;
   }
@@ -99,6 +103,22 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
       live: null,
     });
     expect(Date.parse(delivery.endedAt)).toBeGreaterThanOrEqual(Date.parse(delivery.acceptedAt));
+  });
+
+  it('is explained, and so is one that was not sent', async () => {
+    const notificationId = await publish();
+    await becomes(notificationId, 'delivered');
+    const path = `/admin/v1/notifications/${notificationId}/explanations`;
+    const { json } = await admin.get(path);
+    const text = expect.stringMatching(
+      /^It matched by entry 1, which has no filters\. It was delivered at .*, after 1 call\.$/,
+    );
+    expect(json.explanations).toMatchObject([{ subscriptionId, verdict: 'matched', text }]);
+    const [{ body }] = (await admin.api.app
+      .get(Postgres)
+      .dataSource.query('SELECT body FROM notification WHERE id = $1', [notificationId])) as [{ body: string }];
+    const dryRun = await admin.post('/admin/v1/explain', body);
+    expect(dryRun.json).toMatchObject({ body, explanations: [{ subscriptionId, fate: 'sent' }] });
   });
 
   it('shows a failed attempt, when the next one is due, and the live state while it waits', async () => {
@@ -165,7 +185,11 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
 
     expect((await admin.post(`${pathOf(notificationId)}/retry`)).status).toBe(202);
     expect(await becomes(notificationId, 'delivered')).toMatchObject({ attemptCount: 2, replayCount: 1 });
-    expect(await list({ state: 'failed', subscription: subscriptionId })).toEqual({ deliveries: [], nextCursor: null });
+    expect(await list({ state: 'failed', subscription: subscriptionId })).toEqual({
+      deliveries: [],
+      nextCursor: null,
+      searchedTo: null,
+    });
   });
 
   it('counts by a changed retry policy from the next failure on', async () => {
@@ -186,6 +210,66 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
     const [first, second, third] = attempts.map(({ startedAt }) => Date.parse(startedAt));
     expect(second! - first!).toBeGreaterThanOrEqual(50);
     expect(third! - second!).toBeGreaterThanOrEqual(100);
+  });
+
+  it('erases the body of a notification when told to, and sends it no more', async () => {
+    receiver.next(answer(500, {}, 'it said secret'));
+    const notificationId = await publish();
+    await becomes(notificationId, 'waiting');
+    const asked = await admin.post('/admin/v1/erasures', { notification: notificationId });
+    expect([asked.status, asked.json.notification]).toEqual([202, notificationId]);
+    const path = `/admin/v1/erasures/${asked.json.id}`;
+    const done = () => eventually(async () => (await admin.get(path)).json.state === 'done', 'it to be erased');
+    await done();
+    expect((await admin.get(path)).json).toMatchObject({ erased: 1, cancelled: 1, unsettled: 0 });
+    const shown = await admin.get(pathOf(notificationId));
+    expect(shown.json).toMatchObject({ state: 'cancelled', attempts: [{ status: 500, error: 'HTTP 500' }] });
+    expect(shown.text).not.toContain('secret');
+    const retried = await admin.post(`${pathOf(notificationId)}/retry`);
+    expect([retried.status, retried.json.code]).toEqual([409, 'body-erased']);
+    expect(receiver.notifications).toHaveLength(1);
+  });
+
+  it('erases everything about a main object once its count is confirmed', async () => {
+    const ids = [await publish(), await publish()];
+    for (const id of ids) await becomes(id, 'delivered');
+    const { json } = await admin.post('/admin/v1/erasures', { mainObject: 'https://api.example.org/resources/1' });
+    const path = `/admin/v1/erasures/${json.id}`;
+    const becomesErasure = (state: string) =>
+      eventually(async () => {
+        const { json: erasure } = await admin.get(path);
+        return erasure.state === state ? erasure : undefined;
+      }, `the erasure to be ${state}`);
+    const { found } = await becomesErasure('counted');
+    expect(found).toBeGreaterThanOrEqual(2);
+    expect((await admin.post(`${path}/confirm`, { confirm: 1 })).json.code).toBe('confirm-mismatch');
+    expect((await admin.post(`${path}/confirm`, { confirm: found })).status).toBe(202);
+    expect(await becomesErasure('done')).toMatchObject({ found, erased: found, searchedTo: null });
+    expect((await admin.post(`${path}/confirm`, { confirm: found })).json.code).toBe('erasure-not-counted');
+    const later = await admin.post('/admin/v1/erasures', { notification: ids[0] });
+    const { erasures, nextCursor } = (await admin.get('/admin/v1/erasures?limit=1')).json;
+    expect(erasures).toMatchObject([{ id: later.json.id }]);
+    const next = (await admin.get(`/admin/v1/erasures?limit=1&cursor=${nextCursor}`)).json;
+    expect(next.erasures).toMatchObject([{ id: json.id }]);
+  });
+
+  it.each([
+    [{}, 400],
+    [{ notification: randomUUID(), mainObject: 'https://example.org/1' }, 400],
+    [{ notification: randomUUID() }, 404],
+    [{ mainObject: '' }, 400],
+  ])('does not erase %j', async (body, status) => {
+    expect((await admin.post('/admin/v1/erasures', body)).status).toBe(status);
+  });
+
+  it('says how long what is kept', async () => {
+    expect((await admin.get('/admin/v1/retention')).json).toEqual({
+      retentionDays: 30,
+      bodyRetentionDays: null,
+      exportDirectory: null,
+      channels: [],
+      days: [],
+    });
   });
 
   it('ends a waiting delivery when told to cancel it, and sends it again when told to retry it', async () => {
@@ -264,6 +348,72 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
     receiver.always(protectedReceiver);
   });
 
+  it('finds deliveries and notifications by what users know, and shows all of a notification', async () => {
+    receiver.next(answer(500, {}, 'broken'));
+    const { headers } = await admin.api.post('/notificaties', notificationOn(channel), {
+      headers: { 'Idempotency-Key': '"4711"' },
+    });
+    const notificationId = headers.get('notification-id')!;
+    await becomes(notificationId, 'waiting');
+    await admin.post(`${pathOf(notificationId)}/retry`);
+    await becomes(notificationId, 'delivered');
+    const from = new Date(Date.now() - 3_600_000).toISOString();
+    const searches: Record<string, string>[] = [
+      { mainObject: url, channel },
+      { resourceUrl: url, channel, action: 'create', acceptedFrom: from },
+      { key: '4711', channel },
+      { characteristic: 'objectType:a', channel, minAttempts: '2', lastStatus: '204' },
+      { publisher: 'superuser', owner: 'superuser', channel, subscription: subscriptionId },
+    ];
+    for (const search of searches) {
+      const query = new URLSearchParams(search).toString();
+      const { notifications } = (await admin.get(`/admin/v1/notifications?${query}`)).json;
+      expect([search, notifications.map(({ id }) => id)]).toEqual([search, [notificationId]]);
+      const { deliveries } = await list(search);
+      expect([search, deliveries.map((each) => each.notificationId)]).toEqual([search, [notificationId]]);
+    }
+    for (const query of [
+      'unmatched=true',
+      'characteristic=objectType:a&characteristic=objectType:b',
+      'errorClass=timeout',
+    ])
+      expect((await admin.get(`/admin/v1/notifications?channel=${channel}&${query}`)).json.notifications).toEqual([]);
+
+    const { json: whole } = await admin.get(`/admin/v1/notifications/${notificationId}`);
+    expect(whole).toMatchObject({
+      id: notificationId,
+      channel,
+      key: '4711',
+      headers: { 'Idempotency-Key': '4711' },
+      body: receiver.notifications[0]!.text,
+      duplicates: [],
+      deliveryCount: { count: 1, isExact: true },
+      deliveries: [{ subscriptionId, callbackUrl: receiver.url, attempts: [{ status: 500 }, { status: 204 }] }],
+      nextCursor: null,
+    });
+    const story = whole.story.map(({ event, by, status }) => [event, by ?? status].filter((part) => part !== null));
+    expect(story.filter(([event]) => event !== 'queued')).toEqual([
+      ['accepted', whole.publisher],
+      ['matched'],
+      ['sent'],
+      ['answered', 500],
+      ['retried', whole.publisher],
+      ['sent'],
+      ['answered', 204],
+      ['delivered'],
+    ]);
+  });
+
+  it('finds what matched nobody', async () => {
+    await admin.api.delete(`/abonnement/${subscriptionId}`);
+    const notificationId = await publish();
+    const { json } = await admin.get(`/admin/v1/notifications?channel=${channel}&unmatched=true`);
+    expect(json.notifications.map(({ id }) => id)).toEqual([notificationId]);
+    const { json: whole } = await admin.get(`/admin/v1/notifications/${notificationId}`);
+    expect(whole).toMatchObject({ deliveries: [], story: [{ event: 'accepted' }, { event: 'unmatched' }] });
+    expect((await admin.get(`/admin/v1/notifications/${randomUUID()}`)).status).toBe(404);
+  });
+
   it.each([
     ['limit=0', 'limit', 'min_value'],
     ['limit=501', 'limit', 'max_value'],
@@ -274,10 +424,19 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
     ['notification=7', 'notification', 'invalid'],
     ['subscription=%00', 'subscription', 'invalid'],
     ['status=failed', 'nonFieldErrors', 'unknown-parameters'],
+    ['characteristic=zone', 'characteristic', 'invalid'],
+    ['acceptedFrom=yesterday', 'acceptedFrom', 'invalid'],
+    ['minAttempts=-1', 'minAttempts', 'invalid'],
+    ['lastStatus=99', 'lastStatus', 'min_value'],
+    ['errorClass=bad', 'errorClass', 'invalid_choice'],
+    ['mainObject=', 'mainObject', 'blank'],
+    ['key=%00', 'key', 'invalid'],
   ])('refuses to list %s', async (query, name, code) => {
-    const { status, json } = await admin.get(`/admin/v1/deliveries?${query}`);
-    expect(status).toBe(400);
-    expect(json.invalidParams).toMatchObject([{ name, code }]);
+    for (const list of ['deliveries', 'notifications']) {
+      const { status, json } = await admin.get(`/admin/v1/${list}?${query}`);
+      expect(status).toBe(400);
+      expect(json.invalidParams).toMatchObject([{ name, code }]);
+    }
   });
 
   it.each([
@@ -289,6 +448,123 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
     expect((await admin.get(path)).status).toBe(404);
     expect((await admin.post(`${path}/retry`)).status).toBe(404);
     expect((await admin.post(`${path}/cancel`)).status).toBe(404);
+  });
+
+  describe('by selection', () => {
+    const done = (id: string) =>
+      eventually(async () => {
+        const { json } = await admin.get(`/admin/v1/replays/${id}`);
+        return json.state === 'done' ? json : undefined;
+      }, 'the replay to be done');
+
+    it('are sent again to those that missed them, and to nobody else, and can be closed or cancelled', async () => {
+      const other = await subscribe();
+      await admin.put(`/admin/v1/subscriptions/${subscriptionId}/retry-policy`, { maxRetries: 0 });
+      receiver.always(answer(500));
+      const missed = [await publish(), await publish()];
+      for (const id of missed) await becomes(id, 'failed');
+      receiver.always(protectedReceiver);
+      const before = receiver.notifications.length;
+      const selection = { subscriptions: [subscriptionId] };
+      const dry = await admin.post('/admin/v1/replays/dry-run', { selection });
+      expect(dry.json).toMatchObject({
+        count: 2,
+        notifications: 2,
+        isComplete: true,
+        needsConfirm: false,
+        bySubscription: [{ subscriptionId, subscription: 'active', count: 2 }],
+        sample: missed.map((notificationId) => ({ notificationId, subscriptionId })),
+      });
+      const { status, json } = await admin.post('/admin/v1/replays', { selection, confirm: 2, note: 'a bad deploy' });
+      expect(status).toBe(201);
+      expect(await done(json.id)).toMatchObject({ found: 2, done: 2, count: 2, note: 'a bad deploy', kind: 'replay' });
+      for (const id of missed) await becomes(id, 'delivered');
+      const ofIt = receiver.notifications.slice(before).filter(({ headers }) => headers['webhook-id'] === missed[0]);
+      expect(ofIt.length).toBeGreaterThanOrEqual(1);
+      expect((await admin.get('/admin/v1/replays?limit=1')).json).toMatchObject({ replays: [{ id: json.id }] });
+
+      const cancelled = await admin.post('/admin/v1/deliveries/cancel', { selection: { subscriptions: [other] } });
+      expect(cancelled.json).toMatchObject({ kind: 'cancel', ratePerSecond: null });
+      await done(cancelled.json.id);
+      const closed = await admin.post('/admin/v1/deliveries/close', { selection, note: 'they have them' });
+      expect(await done(closed.json.id)).toMatchObject({ kind: 'close', done: 0, note: 'they have them' });
+    });
+
+    it('reach a new subscription that asks for what it would have got', async () => {
+      const published = [await publish(), await publish()];
+      for (const id of published) await becomes(id, 'delivered');
+      const late = await Receiver.start();
+      const { json: created } = await admin.api.post('/abonnement', {
+        callbackUrl: late.url,
+        auth: 'Bearer receiver',
+        kanalen: [{ naam: channel, filters: {} }],
+      });
+      const everythingFor = created.url.split('/').at(-1)!;
+      const { json } = await admin.post('/admin/v1/replays', { selection: { everythingFor } });
+      expect(await done(json.id)).toMatchObject({ done: 2 });
+      await eventually(() => late.notifications.length === 2, 'both to arrive');
+      expect(late.notifications.map(({ headers }) => headers['webhook-id'])).toEqual(published);
+      await late.stop();
+    });
+
+    it('need a confirmation where they are all, and a 409 names their number', async () => {
+      for (const confirm of [undefined, 1_000_000]) {
+        const { status, json } = await admin.post('/admin/v1/replays', { selection: { all: true }, confirm });
+        expect([status, json.code]).toEqual([409, 'selection-not-confirmed']);
+        expect(json.detail).toMatch(/"confirm": \d+/);
+      }
+    });
+
+    const id = randomUUID();
+    it.each<[string, object, string, string]>([
+      ['replays', {}, 'selection', 'required'],
+      ['replays', { selection: {} }, 'selection.all', 'invalid'],
+      ['replays', { selection: { states: ['failed'] } }, 'selection.all', 'invalid'],
+      ['replays', { selection: { all: true, subscriptions: [id] } }, 'selection.all', 'invalid'],
+      ['replays', { selection: { subscriptions: [] } }, 'selection.subscriptions', 'empty'],
+      ['replays', { selection: { subscriptions: ['x'] } }, 'selection.subscriptions.0', 'invalid'],
+      ['replays', { selection: { channels: ['\u0000'] } }, 'selection.channels.0', 'invalid'],
+      ['replays', { selection: { acceptedFrom: 'yesterday' } }, 'selection.acceptedFrom', 'invalid'],
+      [
+        'replays',
+        { selection: { acceptedFrom: '2025-01-02T00:00:00Z', acceptedTo: '2025-01-02T00:00:00Z' } },
+        'selection.acceptedTo',
+        'invalid',
+      ],
+      ['replays', { selection: { all: true, states: ['waiting'] } }, 'selection.states.0', 'invalid_choice'],
+      ['replays', { selection: { all: true, states: ['delivered'] } }, 'selection.states.0', 'invalid'],
+      ['replays', { selection: { errorClasses: ['bad luck'] } }, 'selection.errorClasses.0', 'invalid_choice'],
+      ['replays', { selection: { everythingFor: id } }, 'selection.everythingFor', 'invalid'],
+      ['replays', { selection: { everythingFor: id, subscriptions: [id] } }, 'selection.subscriptions', 'invalid'],
+      ['replays', { selection: { subscriptions: [id], since: 1 } }, 'selection.since', 'unknown'],
+      ['replays', { selection: { subscriptions: [id] }, ratePerSecond: 0 }, 'ratePerSecond', 'min_value'],
+      ['replays', { selection: { subscriptions: [id] }, stopAt: '2025-01-02T00:00:00Z' }, 'stopAt', 'invalid'],
+      ['replays/dry-run', { selection: { all: true }, kind: 'delete' }, 'kind', 'invalid_choice'],
+      ['deliveries/cancel', { selection: { all: true, states: ['failed'] } }, 'selection.states.0', 'invalid_choice'],
+      ['deliveries/cancel', { selection: { everythingFor: id } }, 'selection.everythingFor', 'invalid'],
+      ['deliveries/close', { selection: { subscriptions: [id] } }, 'note', 'required'],
+    ])('are refused for POST %s %j', async (path, body, name, code) => {
+      const { status, json } = await admin.post(`/admin/v1/${path}`, body);
+      expect([status, json.invalidParams]).toMatchObject([400, [{ name, code }]]);
+    });
+
+    it.each(['kind=x', 'state=x', 'cursor=x', 'limit=0', 'since=1'])('are not listed for ?%s', async (query) => {
+      expect((await admin.get(`/admin/v1/replays?${query}`)).status).toBe(400);
+    });
+
+    it('answers 404 for one that is unknown', async () => {
+      expect((await admin.get(`/admin/v1/replays/${id}`)).status).toBe(404);
+      for (const command of ['pause', 'resume', 'cancel'])
+        expect((await admin.post(`/admin/v1/replays/${id}/${command}`)).status).toBe(404);
+    });
+
+    it('are for superusers only', async () => {
+      const token = await admin.api.tokenWith('notificaties.publiceren', 'notificaties.consumeren');
+      const selection = { all: true };
+      expect((await admin.get('/admin/v1/replays', { token })).status).toBe(403);
+      for (const path of ['replays', 'replays/dry-run', 'deliveries/cancel', 'deliveries/close'])
+        expect((await admin.post(`/admin/v1/${path}`, { selection }, { token })).status).toBe(403);
+    });
   });
 
   it('is only for superusers', async () => {

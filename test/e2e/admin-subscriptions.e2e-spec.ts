@@ -73,6 +73,7 @@ describe('subscriptions, as an operator sees them', () => {
       maxConcurrency: null,
       ratePerSecond: null,
       ordering: 'none',
+      alertEmail: null,
       credentials: {
         kind: 'verbatim',
         clientId: null,
@@ -138,7 +139,13 @@ describe('subscriptions, as an operator sees them', () => {
 });
 
 describe('the settings of a subscription', () => {
-  const settings = { timeoutSeconds: 2.5, maxConcurrency: 3, ratePerSecond: 0.5, ordering: 'per-object' };
+  const settings = {
+    timeoutSeconds: 2.5,
+    maxConcurrency: 3,
+    ratePerSecond: 0.5,
+    ordering: 'per-object',
+    alertEmail: 'a@b.nl',
+  };
   const none = { timeoutSeconds: null, maxConcurrency: null, ratePerSecond: null, ordering: 'none' };
 
   it('are set together, and one that is left out stays as it is', async () => {

@@ -67,6 +67,7 @@ describe('the rules of a channel', () => {
       filters: ['kind'],
       deduplication: null,
       maxAgeSeconds: null,
+      bodyRetentionDays: null,
     });
     expect((await admin.get('/admin/v1/channels')).json.channels).toContainEqual(json);
   });

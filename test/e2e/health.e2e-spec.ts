@@ -106,15 +106,16 @@ describe('health', () => {
     const receiver = await Receiver.start();
     opened.push(() => receiver.stop());
     const api = await Api.start();
-    await api.post('/kanaal', { naam: 'cases', documentatieLink: 'https://docs.example.org/', filters: [] });
-    await api.post('/abonnement', {
+    const created = async (path: string, body: object) => expect((await api.post(path, body)).status).toBe(201);
+    await created('/kanaal', { naam: 'cases', documentatieLink: 'https://docs.example.org/', filters: [] });
+    await created('/abonnement', {
       callbackUrl: receiver.url,
       auth: 'Bearer receiver',
       kanalen: [{ naam: 'cases', filters: {} }],
     });
     let finish = () => {};
     receiver.next((_request, response) => (finish = () => response.writeHead(204).end()));
-    await api.post('/notificaties', {
+    await created('/notificaties', {
       kanaal: 'cases',
       hoofdObject: 'https://api.example.org/1',
       resource: 'case',

@@ -25,6 +25,22 @@ describe('/metrics', () => {
     },
   );
 
+  it('has the ages of what is done all the time, and the connections', async () => {
+    const { text } = await look();
+    const value = (series: string) =>
+      Number(
+        text
+          .split('\n')
+          .find((line) => line.startsWith(`${series} `))
+          ?.split(' ')[1],
+      );
+    expect(value('heraut_dispatcher_round_age_seconds{task="hand-out"}')).toBeGreaterThanOrEqual(0);
+    expect(value('heraut_catalogue_age_seconds')).toBeGreaterThanOrEqual(0);
+    expect(value('heraut_postgres_connections{pool="hot",state="idle"}')).toBeGreaterThanOrEqual(0);
+    expect(value('heraut_postgres_waiting{pool="hot"}')).toBeGreaterThanOrEqual(0);
+    expect(value('heraut_dead_letters_total{state="failed"}')).toBe(0);
+  });
+
   it('has the process and every counter of ours', async () => {
     const { text } = await look();
     for (const name of [
@@ -40,8 +56,18 @@ describe('/metrics', () => {
       'heraut_deliveries_released_total',
       'heraut_idempotency_total',
       'heraut_requests_refused_total',
+      'heraut_alerts_open',
+      'heraut_alert_notes_total',
       'heraut_publications_not_stored_total',
       'heraut_postgres_statements_timed_out_total',
+      'heraut_publication_duration_seconds',
+      'heraut_delivery_seconds',
+      'heraut_attempt_duration_seconds',
+      'heraut_retry_lateness_seconds',
+      'heraut_dead_letters_total',
+      'heraut_backlog_deliveries',
+      'heraut_catalogue_age_seconds',
+      'heraut_postgres_connections',
     ]) {
       expect(text).toContain(`# TYPE ${name} `);
     }

@@ -85,9 +85,10 @@ describe('npm start', () => {
     return one;
   }
 
-  it('prints commands that, pasted, make a first delivery arrive; started again it finds the data and asks only to publish', async () => {
-    const first = start();
+  it('prints commands that, pasted, make a first delivery arrive; started again it finds the data; ends with all its processes when npm gets SIGINT or SIGTERM', async () => {
+    const first = start({ command: npm });
     const commands = await first.commands();
+    await expectDocumentation(first);
     expect(commands.map((command) => /\/api\/v1\/(\w+)/.exec(command)?.[1])).toEqual([
       'kanaal',
       'abonnement',
@@ -96,10 +97,10 @@ describe('npm start', () => {
     for (const command of commands) expect(await paste(command)).toBe(201);
     await eventually(() => /received +webhook-id: \S+ +webhook-attempt: 1\n +\{"kanaal":"demo"/.test(first.text), 'it');
 
-    expect(await first.end('SIGINT')).toBe(0);
+    await first.end('SIGINT');
     await expectNothingLeft(first);
 
-    const second = start();
+    const second = start({ command: npm });
     const secondUrl = await second.url();
     const [publish, ...others] = await second.commands();
     expect(others).toEqual([]);
@@ -115,6 +116,8 @@ describe('npm start', () => {
     expect(exp! - iat!).toBe(15 * 60);
     const asSuperuser = { headers: { authorization: `Bearer ${token}` } };
     expect((await fetch(`${secondUrl}/admin/v1/applications`, asSuperuser)).status).toBe(403);
+    await second.end('SIGTERM');
+    await expectNothingLeft(second);
   }, 120_000);
 
   it('prints no token where a secret is configured, but the command that makes one', async () => {
@@ -126,25 +129,9 @@ describe('npm start', () => {
     const [makeToken = ''] = one.text.split('\n').filter((line) => line.startsWith('TOKEN='));
     for (const command of commands) expect(await paste(`${makeToken}\n${command}`, settings)).toBe(201);
     await eventually(() => one.text.includes('received '), 'the delivery');
-    await one.end('SIGTERM');
+    expect(await one.end('SIGINT')).toBe(0);
     await expectNothingLeft(one);
   }, 90_000);
-
-  it.each<NodeJS.Signals>(['SIGTERM', 'SIGINT'])(
-    'names documentation that is there, and ends with its receiver and the broker when npm gets %s',
-    async (signal) => {
-      const one = start({ command: npm });
-      const url = await one.url();
-      for (const path of ['/docs', '/api/v1/schema/']) {
-        expect(one.text).toContain(path);
-        expect((await fetch(`${url}${path}`)).status).toBe(200);
-      }
-      await one.commands();
-      await one.end(signal);
-      await expectNothingLeft(one);
-    },
-    90_000,
-  );
 
   it('uses every core on real servers, and ends with all its processes', async () => {
     const { settings, release } = await real.prepare();
@@ -158,6 +145,14 @@ describe('npm start', () => {
     expect(one.text.match(/"event":"process.stopped"/g)).toHaveLength(count);
     await release();
   }, 120_000);
+
+  async function expectDocumentation(one: Start): Promise<void> {
+    const url = await one.url();
+    for (const path of ['/docs', '/api/v1/schema/']) {
+      expect(one.text).toContain(path);
+      expect((await fetch(`${url}${path}`)).status).toBe(200);
+    }
+  }
 
   async function expectNothingLeft(one: Start): Promise<void> {
     const port = Number(new URL(await one.url()).port);

@@ -249,3 +249,62 @@ describe('abonnementen', () => {
     expect(wrong(await api.get(path))).toEqual({ status: 400, fields: ['nonFieldErrors unknown-parameters'] });
   });
 });
+
+describe('fetching the notificaties of an abonnement', () => {
+  async function subscribed(): Promise<{ url: string; kanaal: string; token: string }> {
+    const [kanaal, token] = [randomUUID(), await api.tokenWith('notificaties.consumeren')];
+    await api.post('/kanaal', { naam: kanaal });
+    const body = { callbackUrl: receiver.url, auth, kanalen: [{ naam: kanaal }] };
+    const { json } = await api.post('/abonnement', body, { token });
+    return { url: `${json.url}/notificaties`, kanaal, token };
+  }
+
+  async function publish(kanaal: string): Promise<ApiAnswer> {
+    const published = await api.post('/notificaties', { ...probeBody, kanaal });
+    expect(published.status).toBe(201);
+    return published;
+  }
+
+  it('answers what was accepted for it, byte for byte, and after its cursor what came since', async () => {
+    const { url, kanaal, token } = await subscribed();
+    const first = await publish(kanaal);
+    const fetched = await api.get(url, { token });
+    expect(fetched.text).toContain(`"notificatie":${first.text}}`);
+    expect(fetched.json).toMatchObject({ notificaties: [{ id: first.headers.get('notification-id') }] });
+    expect(fetched.headers.get('cache-control')).toBe('no-store');
+    const waiting = api.get(`${url}?wait=30&cursor=${String(fetched.json['cursor'])}`, { token });
+    const second = await publish(kanaal);
+    expect((await waiting).json['notificaties']).toMatchObject([{ id: second.headers.get('notification-id') }]);
+    const from = new Date(Date.now() + 3_600_000).toISOString();
+    expect((await api.get(`${url}?from=${from}`, { token })).json).toMatchObject({ notificaties: [], more: false });
+  });
+
+  it('is for its creator alone, and for those who may subscribe', async () => {
+    const { url } = await subscribed();
+    for (const scope of ['notificaties.consumeren', 'notificaties.publiceren'] as const) {
+      const token = await api.tokenWith(scope);
+      expect(await api.get(url, { token })).toMatchObject({ status: 403, json: { code: 'permission_denied' } });
+      const acknowledged = await api.post(`${url}/acknowledge`, { ids: [randomUUID()] }, { token });
+      expect(acknowledged).toMatchObject({ status: 403, json: { code: 'permission_denied' } });
+    }
+    expect((await api.get(url)).status).toBe(200); // a superuser
+  });
+
+  it('refuses what it cannot read', async () => {
+    const { url } = await subscribed();
+    expect(wrong(await api.get(`${url}?cursor=x&limit=501&wait=31&from=yesterday`))).toEqual({
+      status: 400,
+      fields: ['cursor invalid', 'from invalid', 'limit max_value', 'wait max_value'],
+    });
+    expect((await api.post(`${url}/acknowledge`, { ids: [] })).status).toBe(400);
+  });
+
+  it('ends the deliveries that its subscriber says it has', async () => {
+    const { url, kanaal, token } = await subscribed();
+    receiver.always(answer(503));
+    const id = (await publish(kanaal)).headers.get('notification-id')!;
+    const { json } = await api.post(`${url}/acknowledge`, { ids: [id, randomUUID()] }, { token });
+    expect(json).toEqual({ ended: [id] });
+    expect((await api.get(url, { token })).json).toMatchObject({ notificaties: [{ id, isDelivered: true }] });
+  });
+});

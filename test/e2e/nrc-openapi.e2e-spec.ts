@@ -167,6 +167,11 @@ async function validCall({ operationId }: Operation, path: string): Promise<{ ur
   }
   const body = resource === 'kanaal' ? kanaal : abonnement;
   if (resource === 'signingkey') return validCallOfKey(verb, (await api.post('/abonnement', abonnement)).json.url);
+  if (resource === 'fetching') {
+    const { url } = (await api.post('/abonnement', abonnement)).json;
+    if (verb === 'list') return { url: `${url}/notificaties` };
+    return { url: `${url}/notificaties/acknowledge`, body: { ids: [randomUUID()] } };
+  }
   if (verb === 'create') return { url: path, body };
   const { json } = await api.post(`/${resource}`, body);
   if (verb === 'list') return { url: path };
@@ -206,6 +211,8 @@ describe('the document', () => {
       [
         ...['list', 'create', 'read', 'update', 'partial_update', 'delete'].map((verb) => `abonnement_${verb}`),
         ...['list', 'create', 'read', 'update', 'partial_update'].map((verb) => `kanaal_${verb}`),
+        'fetching_acknowledge',
+        'fetching_list',
         'notificaties_create',
         'notificaties_put',
         ...['list', 'create', 'rotate', 'delete'].map((verb) => `signingkey_${verb}`),

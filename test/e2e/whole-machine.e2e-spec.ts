@@ -109,6 +109,8 @@ describe('an installation with PROCESSES=2', () => {
     await eventually(async () => (await accepted()) === before + 10, 'the counts');
     await publishAlone(5);
     expect(await accepted()).toBe(before + 15);
+    // Histograms add up like counters: of those that ended, and of those that run.
+    expect(await sample('heraut_publication_duration_seconds_count')).toBe(before + 15);
     expect(await sample('heraut_processes')).toBe(2);
     expect(await sample('heraut_processes_ended_total')).toBeGreaterThanOrEqual(2);
   });

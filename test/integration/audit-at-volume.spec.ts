@@ -4,6 +4,8 @@ import { makeMonthsAhead } from '../../src/audit/months-kept.js';
 import { createMonth, monthsBetween } from '../../src/audit/months.js';
 import { page, rangeEnd, type EntryFilter } from '../../src/audit-entries/find-entries.js';
 import { readSettings } from '../../src/config/settings.js';
+import * as explained from '../../src/explaining/find-explained.js';
+import { lowestId } from '../../src/explaining/explanation-cursor.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { valuesOf, type Statement, type Values } from '../../src/infra/postgres/statement.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
@@ -14,6 +16,7 @@ const entries = 60_000;
 /** A page of twenty entries, and what leads there in each month that may have some. Whoever walks the log reads thousands. */
 const mostPages = 150;
 const limit = 20;
+const subscriptions = 10_000;
 
 interface Explained {
   'QUERY PLAN': [{ Plan: { 'Shared Hit Blocks': number; 'Shared Read Blocks': number } }];
@@ -42,7 +45,13 @@ describe('with years in the audit log, each page costs what it lists:', () => {
          'thing/' || n / 100, '{"a": 1}', '{"a": 2}', '{}'
        FROM generate_series(1, ${entries}) AS n`,
     );
-    await client.query('ANALYZE audit_entry');
+    await client.query(
+      `INSERT INTO subscription (id, owner_client_id, callback_url, auth, channels, version)
+       SELECT ('00000000-0000-4000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, 'owner', 'https://receiver.example/', '',
+         json_build_array(json_build_object('channel', 'cases', 'filters', json_build_object('kind', n::text))), 1
+       FROM generate_series(1, ${subscriptions}) AS n`,
+    );
+    await client.query('ANALYZE audit_entry, subscription');
   });
   afterAll(async () => {
     await client.end();
@@ -94,6 +103,24 @@ describe('with years in the audit log, each page costs what it lists:', () => {
     expect(rows).toHaveLength(filter.subject ? 0 : 1);
     const most = mostPages + 2 * 500;
     expect(await pagesOf(page(filter, limit, rows[0]))).toBeLessThan(most);
+  });
+
+  describe('why subscriptions got a notification, or did not,', () => {
+    const since = new Date(Date.now() - 3 * dayMs);
+    const [id, first] = ['019a9f3e-8c00-7000-8000-0123456789ab', '00000000-0000-4000-8000-000000000001'];
+    const range = { id, after: lowestId, since, limit };
+    const [end, rows] = ['00000000-0000-4000-8000-0000000007d0', 2000];
+
+    it.each<[string, number, Statement, Values]>([
+      ['the first entry', 20, explained.firstEntry, {}],
+      ['one subscription', 20, explained.subscriptions, { ids: [first], since }],
+      ['the end of a range', mostPages, explained.rangeEnd, { after: lowestId, rows }],
+      // Each of them is looked for in the months since.
+      ['a page of those about its channel', limit * 10 + 20, explained.others, { ...range, channel: 'cases', end }],
+      ['a range in which there is none', rows * 10, explained.others, { ...range, channel: 'none', end }],
+    ])('costs what it lists: %s', async (_, most, statement, values) => {
+      expect(await pagesOf([statement, values])).toBeLessThan(most);
+    });
   });
 
   it.each([

@@ -62,9 +62,12 @@ describe('loading a chunk', () => {
     expect(statements).toEqual([]);
   });
 
-  it('finds no text for a notification that is past its retention', async () => {
+  it.each([
+    ['is past its retention', 'DELETE FROM notification WHERE id = $1'],
+    ['was erased', 'UPDATE notification SET body = NULL WHERE id = $1'],
+  ])('finds no text for a notification that %s', async (_, change) => {
     const [delivery] = await test.accept(1, toBroker, 'x'.repeat(10_000));
-    await test.sql('DELETE FROM notification WHERE id = $1', [delivery!.notificationId]);
+    await test.sql(change, [delivery!.notificationId]);
     const { deliveries, bodies } = await loader.load(chunkOf([{ ...delivery!, body: null }]), false);
     expect(await bodies.borrow(deliveries[0]!, running)).toBeUndefined();
   });

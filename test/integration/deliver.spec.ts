@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
+import { makeMonthsAhead } from '../../src/audit/months-kept.js';
 import { verbatim } from '../../src/credentials/credentials.js';
 import { Admission } from '../../src/endpoints/admission.service.js';
 import { HoldRule } from '../../src/endpoints/hold-rule.service.js';
@@ -8,6 +9,7 @@ import { DeliveryRecords } from '../../src/delivery/delivery-records.service.js'
 import type { OpenEndpoint } from '../../src/ledger/open-endpoints.js';
 import type { OperationalEvent } from '../../src/operational-events/operational-events.service.js';
 import { Decider } from '../../src/delivery/decider.service.js';
+import { InProcessAttemptStates } from '../../src/delivery/attempt-states.in-process.js';
 import { DeliverService } from '../../src/delivery/deliver.service.js';
 import { filteredCounted } from '../../src/delivery/delivery.counters.js';
 import type { Sender } from '../../src/delivery/sender.service.js';
@@ -16,6 +18,8 @@ import { Idempotency } from '../../src/idempotency/idempotency.service.js';
 import { handOutDue } from '../../src/ledger/hand-out-due.js';
 import { putBack } from '../../src/ledger/put-back.js';
 import type { Delivery } from '../../src/ledger/delivery.js';
+import { ErasureWork } from '../../src/retention/erasure-work.service.js';
+import { Erasures } from '../../src/retention/erasures.service.js';
 import { defaultRetryPolicy } from '../../src/retry-policy/retry-schedule.js';
 import type { RetryPolicies } from '../../src/retry-policy/retry-policies.service.js';
 import { systemClock } from '../../src/infra/clock.js';
@@ -71,6 +75,7 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
       maxConcurrency: null,
       ratePerSecond: null,
       ordering: 'none',
+      alertEmail: null,
       credentials: verbatim,
       signingKeys: [],
       unreadable: null,
@@ -135,6 +140,28 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
   }
 
   const filtered = async () => (await filteredCounted.get()).values[0]!.value;
+
+  it('ends one whose body was erased, without a call', async () => {
+    const [delivery] = await test.accept();
+    const bodies = { borrow: () => Promise.resolve() } as never;
+    const surroundings = { bodies, onBegun: () => {}, stopping: new AbortController().signal };
+    await deliver.deliver({ ...delivery!, body: null }, surroundings);
+    const last_error = 'the body of its notification was erased';
+    expect([calls, await test.row(delivery!)]).toMatchObject([0, { state: 'cancelled', last_error }]);
+  });
+
+  it('does not send what was erased while its message was on its way', async () => {
+    await makeMonthsAhead(test.postgres);
+    const [delivery] = await test.accept();
+    const idempotency = new Idempotency(opened.stores[1], { processId: opened.living } as typeof test.heartbeat);
+    const erasures = new ErasureWork(test.postgres, idempotency, new InProcessAttemptStates(), test.config);
+    await new Erasures(test.postgres).ofNotification(delivery!.notificationId);
+    await erasures.workOff(new AbortController().signal);
+    const before = await test.row(delivery!);
+    await run(delivery!);
+    expect([calls, before?.state, await test.row(delivery!)]).toEqual([0, 'cancelled', before]);
+    await test.sql('DELETE FROM erasure; DELETE FROM erased_delivery');
+  });
 
   it('sends it again after a failure that is retried', async () => {
     const again = await runUnheard(retry);

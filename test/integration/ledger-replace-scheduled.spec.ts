@@ -56,6 +56,19 @@ describe.each(stacks)('replacing a scheduled notification on the $name stack', (
     return rows.map(({ state }) => state);
   }
 
+  it('has the digest written anew that says what is in it', async () => {
+    const { key, id } = await scheduled();
+    const other = await scheduled();
+    await test.sql('INSERT INTO digest (from_id, to_id, bits) SELECT id, id, $2 FROM unnest($1::uuid[]) AS n (id)', [
+      [id, other.id],
+      Buffer.alloc(8000),
+    ]);
+    expect((await replace(replacement(key))).kind).toBe('replaced');
+    const digests = await test.sql('SELECT from_id FROM digest WHERE is_stale AND bits IS NULL');
+    expect(digests).toEqual([{ from_id: id }]);
+    await test.sql('DELETE FROM digest');
+  });
+
   /** Hands out what is due, as the dispatcher does. @returns the text of each */
   async function handOutDue(most = 100): Promise<{ id: string; body: string }[]> {
     const answer = (await test.sql(

@@ -1,8 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
+import { countDue, findDead, findOldestDue } from '../../src/alerts/look.js';
 import { readSettings } from '../../src/config/settings.js';
-import { attempts, exceeds, one, page, rangeEnd } from '../../src/deliveries/find-deliveries.js';
+import { attemptsOf, byKeys } from '../../src/deliveries/find-deliveries.js';
+import { byDelivery, exceeds, inWindows, rangeEnd } from '../../src/deliveries/search-statements.js';
+import * as explaining from '../../src/explaining/find-explained.js';
+import { endFetchedItems } from '../../src/ledger/end-fetched.js';
+import * as pulling from '../../src/pulling/find-fetched.js';
 import { preferIndexes, Postgres } from '../../src/infra/postgres/postgres.js';
 import { valuesOf, type Statement, type Values } from '../../src/infra/postgres/statement.js';
 import { claimItems, claims } from '../../src/ledger/claim-sending.service.js';
@@ -11,6 +16,8 @@ import { deliveryStates, handedOut, type DeliveryState } from '../../src/ledger/
 import { findOrderEndings, freeLineItems } from '../../src/ledger/end-of-order.js';
 import { dropItems, forgetDropItem, newestHeldItem } from '../../src/ledger/drop-held.js';
 import { endItems as endOfSubscription } from '../../src/ledger/end-of-subscription.js';
+import { cancelItems, eraseItems } from '../../src/ledger/erase-bodies.js';
+import { endedTogether, endManyItems } from '../../src/ledger/end-many.js';
 import { endItems as endSending } from '../../src/ledger/end-sending.js';
 import { freeItems as freeAfterLease } from '../../src/ledger/free-after-lease.js';
 import { freeItems as freeOfDeadProcesses } from '../../src/ledger/free-of-dead-processes.js';
@@ -21,7 +28,9 @@ import { holdItems, holds } from '../../src/ledger/hold.service.js';
 import { findDue, handOutDueItems } from '../../src/ledger/hand-out-due.js';
 import { keepItems, leaveItems } from '../../src/ledger/keep-in-hand.service.js';
 import { lineUpItems } from '../../src/ledger/line-up.js';
-import { createPartition, dayOfId, partitionsBetween } from '../../src/ledger/partitions.js';
+import { countDueItems, countHeldItems, countItems, oldestQueuedItem } from '../../src/ledger/measure.js';
+import { candidatesItems, countTroubledItems } from '../../src/ledger/measure-troubled.js';
+import { createPartition, dayOfId, lowestIdAt, partitionsBetween } from '../../src/ledger/partitions.js';
 import {
   awaitedTurns,
   endedDeliveries,
@@ -36,15 +45,22 @@ import { findBodies } from '../../src/ledger/read-bodies.js';
 import { readHeldItems } from '../../src/ledger/read-held.js';
 import { releaseItems } from '../../src/ledger/release.js';
 import { retryOne } from '../../src/ledger/retry-now.js';
+import { sendAgainItems, sentAgain } from '../../src/ledger/send-again.js';
 import { results, settleResults } from '../../src/ledger/settle.service.js';
 import { findState } from '../../src/ledger/state-of.js';
 import { findStillQueued } from '../../src/ledger/still-queued.js';
 import { sweep as sweepProcesses } from '../../src/liveness/heartbeat.service.js';
+import { findAbout } from '../../src/retention/erasure-walk.js';
+import { aboutValues } from '../../src/retention/main-object.js';
+import { findEnded, findOldBodies } from '../../src/retention/old-bodies.js';
+import { claimStep, findStepDue, sweepItems as sweepReplays } from '../../src/replays/replay-rows.js';
+import { bindSearch, countMeant, findMeant, findNotifications, routes, type Route } from '../../src/replays/search.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { delivered } from '../support/ledger.js';
 import { newDelivery } from '../support/new-delivery.js';
 
 const dayMs = 86_400_000;
+const firstId = '00000000-0000-0000-0000-000000000000';
 const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 /** A subscription that is being ended, and has no delivery that waits. */
 const ending = randomUUID();
@@ -116,6 +132,12 @@ describe('with much in every state, the cost of a statement is that of its own w
       `INSERT INTO held_subscription (subscription_id, look_at) SELECT gen_random_uuid(), now() + interval '1 day'
        FROM generate_series(1, ${rows})`,
     );
+    await admin.query(
+      `INSERT INTO replay (id, kind, selection, states, only_missed, state, counted, is_count_whole, after_notification,
+         after_subscription, before_id, ended_at)
+       SELECT gen_random_uuid(), 'replay', '{}', '{}', true, 'done', 0, true, $1, $1, $1, now() FROM generate_series(1, ${rows})`,
+      [ending],
+    );
     await admin.query('ANALYZE');
     await hot.query(preferIndexes);
     await hot.query('SET plan_cache_mode = force_generic_plan');
@@ -185,6 +207,9 @@ describe('with much in every state, the cost of a statement is that of its own w
     [forgetItem, { subscription: ordered, idle_ms: 60_000 }],
     [claimLooksItems, { claim_ms: 5000, limit: 64 }],
     [sweepProcesses, {}],
+    [findStepDue, {}],
+    [claimStep, {}],
+    [sweepReplays, { days: 1, limit: 1000 }],
   ];
 
   it.each(finders().map(([{ name }], nr) => [name, nr] as const))(
@@ -195,6 +220,30 @@ describe('with much in every state, the cost of a statement is that of its own w
       expect(await pagesOf(statement, values)).toBeLessThan(most);
     },
   );
+
+  it('what is measured for /metrics looks at no more than it counts', async () => {
+    const statements: [Statement, Values][] = [
+      [countItems, { most: 10 }],
+      [countDueItems, { most: 10 }],
+      [countHeldItems, { most: 10 }],
+      [oldestQueuedItem, {}],
+      [candidatesItems, { sampled: 10, candidates: 5 }],
+      [countTroubledItems, { subscriptions: `{${ordered}}`, most: 10 }],
+    ];
+    for (const [statement, values] of statements) {
+      const pages = await pagesOf(statement, values);
+      expect([statement.name, pages, pages < mostPages]).toEqual([statement.name, pages, true]);
+    }
+  });
+
+  it('each look of the alerts is as large as what it may find, whatever there is', async () => {
+    expect(await pagesOf(findOldestDue)).toBeLessThan(mostPages);
+    expect(await pagesOf(countDue, { most: 20 })).toBeLessThan(mostPages);
+    const dead = (most: number) => pagesOf(findDead, { most, most_counted: 10 });
+    const [few, many] = [await dead(5), await dead(50)];
+    expect(few).toBeLessThan(2 * mostPages);
+    expect(many).toBeLessThan(50 * 40);
+  });
 
   it('each statement that is given deliveries looks at those', async () => {
     const delivery = newDelivery({ notificationId: ids.queued, subscriptionId: subscription });
@@ -212,9 +261,24 @@ describe('with much in every state, the cost of a statement is that of its own w
       [findStillQueued(day), given],
       [findBodies(day), { ids: [delivery.notificationId] }],
       [cancelOne(day), key],
+      [eraseItems(day), { ids: [delivery.notificationId] }],
+      [cancelItems(day), { ids: [delivery.notificationId], limit: 100 }],
+      [findOldBodies(day), { channels: ['channel'], reached: lowestIdAt(day * dayMs), limit: 10 }],
+      [findEnded(day), { ids: [delivery.notificationId] }],
+      [findAbout(day), { ...aboutValues('http://x/'), reached: lowestIdAt(day * dayMs), limit: 100 }],
       [retryOne(day), key],
       [findState(day), key],
+      [endManyItems(day), { ...endedTogether.bind([delivery]), states: ['queued'], replay: ending }],
+      [
+        sendAgainItems(day),
+        {
+          ...sentAgain.bind([{ ...delivery, nr: 1, isNew: false, heldFor: undefined, objectKey: null }]),
+          states: ['queued'],
+          replay: ending,
+        },
+      ],
       [endTurnItems(day), endedDeliveries.bind([delivery])],
+      [endFetchedItems(day), endedDeliveries.bind([delivery])],
       [findNextItems, awaitedTurns.bind([turn])],
       [
         passTurnItems(day),
@@ -232,29 +296,95 @@ describe('with much in every state, the cost of a statement is that of its own w
       );
   });
 
-  it('each page of the admin API is read by an index, or is what a limited range holds', async () => {
-    const { text: toEnd, values: of } = rangeEnd({}, 500);
-    const { rows: ends } = await admin.query<{ notification_id: string; subscription_id: string }>(toEnd, of);
-    const end = { notificationId: ends[0]!.notification_id, subscriptionId: ends[0]!.subscription_id };
-    const lists: [string, { text: string; values?: unknown[] }][] = [
-      ['all', page({}, 20)],
-      ['of a notification', page({ notificationId: ids.queued }, 20)],
-      ['of a subscription, in a range', page({ subscriptionId: subscription }, 20, { end })],
-      ['one', one({ notificationId: ids.queued, subscriptionId: subscription })],
-      ['attempts', { text: attempts, values: [ids.queued, subscription] }],
-      ...(['failed', 'expired', 'unknown', 'waiting', 'held'] as const).map(
-        (state) =>
-          [`${state} of a subscription`, page({ state, subscriptionId: randomUUID() }, 20)] as (typeof lists)[0],
-      ),
-      ...(['failed', 'expired', 'unknown'] as const).map(
-        (state) => [`newest ${state}`, page({ state }, 20)] as (typeof lists)[0],
-      ),
-      ...(['waiting', 'held', 'queued', 'sending'] as const).map(
-        (state) => [`whether ${state} are few`, { text: exceeds(state, 100) }] as (typeof lists)[0],
-      ),
+  const otherStatements = (): [Statement, Values][] => [
+    [explaining.notification, { id: ids.queued }],
+    [explaining.deliveries, { id: ids.queued, after: firstId, limit: 20 }],
+    [explaining.deliveryOf, { id: ids.queued, subscription: ordered }],
+    [explaining.turns, { ids: [ordered], object_key: ids.queued }],
+    [pulling.rangeEnd, { after: firstId, rows: 500 }],
+    [
+      pulling.page,
+      {
+        after: firstId,
+        end: ids.queued,
+        subscription,
+        seen: [],
+        limit: 20,
+        most_bytes: 1_000_000,
+      },
+    ],
+    [pulling.arrivals, { after: newestId, subscriptions: [subscription, ordered], limit: 100 }],
+    [explaining.firstOfContent, { application: '', operation: 'deduplicate', key: 'none' }],
+  ];
+  it('a search for the deliveries of a selection looks at as many rows as it may, from wherever it goes on', async () => {
+    const { rows: keys } = await admin.query<{ id: string }>(
+      `SELECT notification_id AS id FROM delivery ORDER BY 1 OFFSET ${rows * 4} LIMIT 1`,
+    );
+    const middle = { notificationId: keys[0]!.id, subscriptionId: subscription };
+    const day = dayOfId(middle.notificationId);
+    const meant: Record<Route, Parameters<typeof bindSearch>[0]> = {
+      subscriptions: { kind: 'replay', selection: { subscriptions: [ordered, ending] }, states: ['failed', 'held'] },
+      dead: { kind: 'replay', selection: { all: true }, states: ['failed', 'expired'] },
+      key: { kind: 'replay', selection: { all: true }, states: ['delivered'] },
+    };
+    const bounds = { after: middle, before: newestId, scan: 20, limit: 20 };
+    const searches: [Statement, Values][] = [
+      ...routes.map((route): [Statement, Values] => [findMeant[route](day), bindSearch(meant[route], bounds)]),
+      ...routes.map((route): [Statement, Values] => [
+        countMeant[route](day),
+        { ...bindSearch(meant[route], bounds), sample: 5 },
+      ]),
+      [
+        findNotifications(day),
+        {
+          ...bindSearch(meant.key, bounds),
+          channels: ['channel'],
+          subscription: ending,
+          after_notification: middle.notificationId,
+        },
+      ],
     ];
-    for (const [name, { text, values }] of lists) {
-      const pages = await explained(admin, text, values);
+    for (const [statement, values] of searches) {
+      const pages = await pagesOf(statement, values);
+      // Each row that is meant brings its notification along.
+      expect([statement.name, pages, pages < mostPages + 20 * 5]).toEqual([statement.name, pages, true]);
+    }
+  });
+
+  it('each page of the admin API is read by an index, or is what a limited range holds', async () => {
+    const [toEnd, of] = rangeEnd({}, {}, {}, 500);
+    const { rows: ends } = await admin.query<{ notification_id: string; subscription_id: string }>(
+      toEnd.text,
+      valuesOf(toEnd, of),
+    );
+    const end = { notificationId: ends[0]!.notification_id, subscriptionId: ends[0]!.subscription_id };
+    const key = { notificationId: ids.queued, subscriptionId: subscription };
+    const window = { from: end.notificationId, to: newestId };
+    const lists: [string, [Statement, Values]][] = [
+      ['all', byDelivery('delivery', {}, {}, 20)],
+      ['of a notification', byDelivery('delivery', { notificationId: ids.queued }, {}, 20)],
+      ['of a subscription, in a range', byDelivery('delivery', { subscriptionId: subscription }, { end }, 20)],
+      ['of a publisher, in a window', inWindows('delivery', { publisher: 'nobody' }, {}, [window], 20)],
+      ['notifications of a publisher', inWindows('notification', { publisher: 'nobody' }, {}, [window], 20)],
+      ['notifications that failed', inWindows('notification', { state: 'failed' }, {}, [window], 20)],
+      ['one', byKeys([key])],
+      ['attempts', attemptsOf([key], 20)],
+      ...otherStatements().map(([statement, values]): (typeof lists)[0] => [statement.name, [statement, values]]),
+      ...(['failed', 'expired', 'unknown', 'waiting', 'held'] as const).map((state): (typeof lists)[0] => [
+        `${state} of a subscription`,
+        byDelivery('delivery', { state, subscriptionId: randomUUID() }, {}, 20),
+      ]),
+      ...(['failed', 'expired', 'unknown'] as const).map((state): (typeof lists)[0] => [
+        `newest ${state}`,
+        byDelivery('delivery', { state }, {}, 20),
+      ]),
+      ...(['failed', 'waiting', 'held', 'queued', 'sending'] as const).map((state): (typeof lists)[0] => [
+        `whether ${state} are few`,
+        exceeds({ state }, 100),
+      ]),
+    ];
+    for (const [name, [statement, values]] of lists) {
+      const pages = await explained(admin, statement.text, valuesOf(statement, values));
       // Each row of a page brings its notification along.
       expect([name, pages, pages < mostPages + 20 * 5]).toEqual([name, pages, true]);
     }
@@ -270,6 +400,8 @@ describe('with much in every state, the cost of a statement is that of its own w
       delivery_released: ['release'],
       delivery_held_expiry: ['free-held-expired'],
       delivery_turn_left: ['find-turns-left'],
+      replay_step: ['replay-step-due', 'claim-replay-step'],
+      replay_ended: ['sweep-replays'],
     };
     for (const [index, names] of Object.entries(byIndex)) {
       await hot.query('BEGIN');
@@ -294,5 +426,8 @@ const pagesIn = (found: Explained[]): number => {
 };
 
 /** A value of a parameter, as SQL. */
-const literal = (value: unknown): string =>
-  value === null ? 'NULL' : typeof value === 'number' ? String(value) : pg.escapeLiteral(value as string);
+const literal = (value: unknown): string => {
+  if (value === null) return 'NULL';
+  if (typeof value === 'number') return String(value);
+  return pg.escapeLiteral(Array.isArray(value) ? `{${value.join()}}` : (value as string));
+};

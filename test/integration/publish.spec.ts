@@ -20,6 +20,7 @@ import { TestLedger } from '../support/ledger.js';
 import { contentKey, requestKey } from '../support/once-keys.js';
 import { embedded, type PreparedStack } from '../support/stacks.js';
 import { plainCipher } from '../support/secrets.js';
+import { noListeners } from '../support/no-listeners.js';
 
 Logger.overrideLogger(false);
 const dayMs = 86_400_000;
@@ -71,7 +72,18 @@ describe('publishing', () => {
     const holdRule = new HoldRule(new OpenEndpoints(test.postgres, events));
     newHandOver = () => new HandOver(enqueuer as Enqueuer, test.heartbeat, mostInMemory);
     publishingWith = (heartbeat, handOver = newHandOver()) =>
-      new PublishService(catalogue, directory, holdRule, watched, partitions, handOver, heartbeat, events, config);
+      new PublishService(
+        catalogue,
+        directory,
+        holdRule,
+        watched,
+        partitions,
+        handOver,
+        heartbeat,
+        events,
+        noListeners,
+        config,
+      );
     publishing = publishingWith(test.heartbeat);
     await test.sql(
       `INSERT INTO subscription (id, owner_client_id, callback_url, auth, channels, version)

@@ -41,6 +41,7 @@ import { ModelWebhookClient, type ModelReceiver } from './model-receiver.js';
 import { plainCipher } from '../support/secrets.js';
 import { Authorizations } from '../../src/credentials/authorizations.service.js';
 import { Outbound } from '../../src/outbound/outbound.service.js';
+import { noListeners } from '../support/no-listeners.js';
 
 /** The parts that all processes share. */
 export interface Surroundings {
@@ -95,7 +96,7 @@ export class ModelProcess {
     const handOver = new HandOver(enqueuer, heartbeat, mostInMemory);
     const position = new QueuePosition(queue, postgres, heartbeat, clock);
     const webhooks = new ModelWebhookClient(receiver, number);
-    const reporter = new AttemptReporter(new InProcessAttemptStates(), heartbeat, config);
+    const reporter = new AttemptReporter(new InProcessAttemptStates(), heartbeat, noListeners, config);
     const inHand = new DeliveriesInHand(postgres, heartbeat, config);
     this.openEndpoints = new OpenEndpoints(postgres, events);
     const holdRule = new HoldRule(this.openEndpoints);
@@ -131,6 +132,7 @@ export class ModelProcess {
       handOver,
       heartbeat,
       events,
+      noListeners,
       config,
     );
     this.releaser = new Releaser(

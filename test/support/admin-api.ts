@@ -29,6 +29,9 @@ export interface AdminBody {
   attempts: { attempt: number; delaySeconds: number; elapsedSeconds: number; elapsed: string; startedAt: string }[];
   live: { startedAt: string | null; nextAttemptAt: string } | null;
   deliveries: { notificationId: string; subscriptionId: string; state: string }[];
+  notifications: { id: string }[];
+  publisher: string;
+  story: { event: string; by: string | null; status: number | null }[];
   nextCursor: string | null;
 }
 

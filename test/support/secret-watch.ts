@@ -34,7 +34,9 @@ export class SecretWatch {
   }
 
   /** The secrets of the settings of a process. */
-  knowSettings({ SUPERUSER_SECRET, SECRET_KEYS }: Record<string, string | undefined>): void {
+  knowSettings(settings: Record<string, string | undefined>): void {
+    const { SUPERUSER_SECRET, SECRET_KEYS, ALERT_WEBHOOK_SECRET, EMAIL_HOST_PASSWORD } = settings;
+    this.know(ALERT_WEBHOOK_SECRET, ALERT_WEBHOOK_SECRET?.replace(/^whsec_/, ''), EMAIL_HOST_PASSWORD);
     this.know(SUPERUSER_SECRET, ...(SECRET_KEYS ?? '').split(',').map((entry) => entry.split(':')[1]));
   }
 

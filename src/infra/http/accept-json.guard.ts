@@ -1,11 +1,18 @@
-import type { CanActivate, ExecutionContext } from '@nestjs/common';
+import { SetMetadata, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { NotAcceptableProblem } from './problem.js';
+
+const answersOther = Symbol('answers another media type');
+
+/** Of a handler whose answer, unless it is an error, is of this media type: an Accept that names it is right. */
+export const Answers = (mediaType: string) => SetMetadata(answersOther, mediaType);
 
 /** Refuses a request whose Accept excludes JSON, before anything is done for it. */
 export class AcceptJsonGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
-    requireJsonAccepted(context.switchToHttp().getRequest<FastifyRequest>());
+    const request = context.switchToHttp().getRequest<FastifyRequest>();
+    const other = Reflect.getMetadata(answersOther, context.getHandler()) as string | undefined;
+    if (other === undefined || !request.headers.accept?.includes(other)) requireJsonAccepted(request);
     return true;
   }
 }

@@ -10,6 +10,7 @@ import type { Settings } from '../../config/settings.js';
 import { ClosingClient } from './closing-client.js';
 import { lockDirectory } from './directory-lock.js';
 import { isLockTimeout } from './postgres-errors.js';
+import { countPools } from './postgres.metrics.js';
 import { retryDeadlocks } from './retry-deadlocks.js';
 import { valuesOf, type Statement, type Values } from './statement.js';
 import { asConnectionOptions, limitsOf, upkeepLimits, type TimeLimits } from './time-limits.js';
@@ -53,8 +54,8 @@ export class Postgres {
       const url = settings.DATABASE_URL;
       const connection = { connectionTimeoutMillis: 5000, application_name: 'heraut', Client: ClosingClient };
       const max = settings.DATABASE_POOL_SIZE;
-      const dataSourceWith = (kept: TimeLimits, size: number) => {
-        const extra = { ...connection, ...asConnectionOptions(kept), max: size };
+      const dataSourceWith = (kept: TimeLimits, size: number, own: object = {}) => {
+        const extra = { ...connection, ...own, ...asConnectionOptions(kept), max: size };
         return new DataSource({ ...common, url, extra, logger: new TimedOutLogger(kept) } as DataSourceOptions);
       };
       const pool = new pg.Pool({
@@ -68,10 +69,15 @@ export class Postgres {
       });
       // Without a listener an idle connection that dies (a restart of Postgres) would end the process.
       pool.on('error', ignore);
-      const [dataSource, upkeep] = [dataSourceWith(limits, max), dataSourceWith(upkeepLimits, upkeepConnections)];
+      // Under a name of its own: a transaction of an hour, in which no notification is written.
+      const upkeepName = { application_name: 'heraut-upkeep' };
+      const upkeep = dataSourceWith(upkeepLimits, upkeepConnections, upkeepName);
+      const dataSource = dataSourceWith(limits, max);
       const all = [dataSource, upkeep];
       await Promise.all(all.map((source) => source.initialize()));
+      const uncount = countPools({ hot: pool, rest: poolOf(dataSource), upkeep: poolOf(upkeep) });
       return new Postgres(dataSource, upkeep, pool, limits, false, async () => {
+        uncount();
         await upkeep.destroy();
         await pool.end();
       });
@@ -82,8 +88,10 @@ export class Postgres {
     const dataSource = new DataSource({ ...common, extra, logging: false } as DataSourceOptions);
     await dataSource.initialize();
     await pglite.exec(preferIndexes);
-    const pool = (dataSource.driver as unknown as { master: pg.Pool }).master;
+    const pool = poolOf(dataSource);
+    const uncount = countPools({ hot: pool }); // one connection for everything
     return new Postgres(dataSource, dataSource, pool, limits, true, async () => {
+      uncount();
       await pglite.close();
       unlock();
     });
@@ -198,6 +206,8 @@ export class Postgres {
 export const preferIndexes = ['enable_seqscan', 'enable_bitmapscan', 'enable_hashjoin', 'enable_mergejoin', 'jit']
   .map((way) => `SET ${way} = off`)
   .join('; ');
+
+const poolOf = (source: DataSource): pg.Pool => (source.driver as unknown as { master: pg.Pool }).master;
 
 const prepared = (statement: Statement, values: Values): pg.QueryConfig => ({
   name: statement.edition === undefined ? statement.name : `${statement.name} ${statement.edition}`,

@@ -1,0 +1,165 @@
+// `npm run replay`: sends many dead letters again at a rate, kills the dispatcher with SIGKILL on the way, and compares what each receiver
+// got with what it had missed. Then it counts a large ledger in a dry run.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { describeMachine } from './bench/report.mjs';
+import { readCommandLine, wholeNumber } from './command-line.mjs';
+import { runCommand } from './command.mjs';
+import { Cluster } from './faults/cluster.mjs';
+import { startGuardian, startPrivateServers } from './private-servers.mjs';
+import { buildWhenNeeded, installWhenNeeded, requireNode } from './ready-to-run.mjs';
+import { MissingLedger } from './replay/missing-ledger.mjs';
+import { Receivers } from './replay/receivers.mjs';
+
+const usage = `npm run replay -- [options]
+
+  --deliveries N  dead letters, about (100000)
+  --rate N        deliveries a second (500)
+  --kills N       times that the dispatcher is killed on the way (2)
+  --ledger N      deliveries that are then counted by a dry run (1000000)
+  --help`;
+
+const channel = 'replay';
+const subscriptionCount = 4;
+/** By how much of it the replay may take longer, or shorter, than its rate says. */
+const tolerance = 0.1;
+const dryRunWithinMs = 5000;
+
+await runCommand(async ({ log, onEnd }) => {
+  const options = readCommandLine(usage, () =>
+    parseArgs({
+      options: {
+        deliveries: { type: 'string', default: '100000' },
+        rate: { type: 'string', default: '500' },
+        kills: { type: 'string', default: '2' },
+        ledger: { type: 'string', default: '1000000' },
+        help: { type: 'boolean' },
+      },
+    }),
+  );
+  const deliveries = wholeNumber(usage, 'deliveries', options.deliveries, 100, 10_000_000);
+  const rate = wholeNumber(usage, 'rate', options.rate, 1, 10_000);
+  const kills = wholeNumber(usage, 'kills', options.kills, 0, 20);
+  const ledgerRows = wholeNumber(usage, 'ledger', options.ledger, 0, 10_000_000);
+  requireNode();
+  installWhenNeeded(log);
+  await buildWhenNeeded(log);
+
+  const directory = mkdtempSync(join(tmpdir(), 'heraut-replay-'));
+  const guardian = startGuardian();
+  guardian.tell(`d ${directory}`);
+  onEnd(() => rmSync(directory, { recursive: true, force: true, maxRetries: 20 }));
+  const machine = describeMachine(directory);
+  const servers = await startPrivateServers(log);
+  onEnd(() => servers.stop());
+  const receivers = new Receivers(subscriptionCount);
+  const origin = await receivers.listen();
+  onEnd(() => receivers.stop());
+  const cluster = await Cluster.create({
+    counts: { api: 1, worker: 1, dispatcher: 1 },
+    settings: {
+      DATABASE_URL: servers.postgres.url,
+      AMQP_URL: servers.rabbitmq.url,
+      REDIS_URL: servers.redis.url,
+      CALLBACK_ALLOWED_NETWORKS: '127.0.0.0/8', // the receivers are on this machine
+      TEST_CALLBACK_AUTH: 'false',
+    },
+    directory,
+    tellGuardian: guardian.tell,
+  });
+  onEnd(() => cluster.end());
+  await cluster.start();
+
+  await cluster.call('POST', '/api/v1/kanaal', { naam: channel, filters: [] });
+  /** @type {string[]} */
+  const subscriptionIds = [];
+  for (let number = 0; number < subscriptionCount; number++) {
+    const abonnement = { callbackUrl: `${origin}/${number}`, auth: 'Bearer replay', kanalen: [{ naam: channel }] };
+    const { url } = /** @type {{ url: string }} */ (await cluster.call('POST', '/api/v1/abonnement', abonnement));
+    subscriptionIds.push(url.slice(url.lastIndexOf('/') + 1));
+  }
+  const ledger = new MissingLedger(servers.postgres.url);
+  const notifications = Math.ceil((deliveries * 2) / subscriptionCount);
+  log(`filling the ledger: ${notifications} notifications for ${subscriptionCount} subscriptions …`);
+  const subscribers = await ledger.fill({ notifications, subscriptionIds, channel });
+  const missed = subscribers.reduce((sum, each) => sum + each.missed.size, 0);
+
+  /** @typedef {{ id: string, state: string, done: number, found: number, startedAt: string, endedAt: string }} Replay */
+  const selection = { subscriptions: subscriptionIds };
+  const { count } = /** @type {{ count: number }} */ (
+    await cluster.call('POST', '/admin/v1/replays/dry-run', { selection })
+  );
+  const wanted = { selection, ratePerSecond: rate, confirm: count, note: 'npm run replay' };
+  const created = /** @type {Replay} */ (await cluster.call('POST', '/admin/v1/replays', wanted));
+  log(`the dry run counts ${count}; the replay ${created.id} begins, at ${rate} a second`);
+
+  const dispatcher = /** @type {import('./faults/cluster.mjs').Member} */ (cluster.of('dispatcher')[0]);
+  const read = async () => /** @type {Replay} */ (await cluster.call('GET', `/admin/v1/replays/${created.id}`));
+  let inFlight = 0;
+  let killed = 0;
+  let replay = await read();
+  for (let shownAt = 0; replay.state !== 'done'; replay = await read()) {
+    if (killed < kills && replay.done >= ((killed + 1) * missed) / (kills + 1)) {
+      await dispatcher.kill9();
+      inFlight += await ledger.inFlight();
+      killed += 1;
+      log(`killed the dispatcher (SIGKILL) at ${replay.done} of ${missed}`);
+      await sleep(300);
+      await dispatcher.start();
+    }
+    if (performance.now() - shownAt > 10_000) {
+      shownAt = performance.now();
+      log(`${replay.state}: ${replay.done} of ${missed}`);
+    }
+    await sleep(100);
+  }
+  while ((await ledger.unfinished()) > 0) await sleep(250);
+
+  const tookSeconds = (Date.parse(replay.endedAt) - Date.parse(replay.startedAt)) / 1000;
+  const wantedSeconds = missed / rate;
+  /** @type {string[]} */
+  const wrong = [];
+  let duplicates = 0;
+  subscribers.forEach(({ missed: expected, got }, number) => {
+    const arrived = /** @type {Map<string, number>} */ (receivers.arrivals[number]);
+    const lost = [...expected].filter((id) => !arrived.has(id)).length;
+    const again = [...arrived.keys()].filter((id) => got.has(id)).length;
+    duplicates += [...arrived.values()].reduce((sum, times) => sum + times - 1, 0);
+    log(`receiver ${number}: missed ${expected.size}, got ${arrived.size}, of these ${again} that it had`);
+    if (lost > 0) wrong.push(`receiver ${number} did not get ${lost} that it had missed`);
+    if (again > 0) wrong.push(`receiver ${number} got ${again} that it had`);
+  });
+  if (duplicates > inFlight) wrong.push(`${duplicates} came twice, and ${inFlight} were in flight at the kills`);
+  if (replay.done !== missed || replay.found !== missed)
+    wrong.push(`it found ${replay.found} and sent ${replay.done} of ${missed}`);
+  if (Math.abs(tookSeconds - wantedSeconds) > wantedSeconds * tolerance)
+    wrong.push(`it took ${tookSeconds.toFixed(1)} s in place of ${wantedSeconds.toFixed(1)} s`);
+
+  const large = ledgerRows === 0 ? undefined : await countLarge();
+  console.log(`\n${machine}, ${new Date().toISOString()}`);
+  console.log(
+    `${missed} dead letters of ${subscriptionCount} subscriptions, at ${rate} a second, dispatcher killed ${killed} times: ${tookSeconds.toFixed(1)} s (${wantedSeconds.toFixed(1)} s by the rate), ${duplicates} came twice (${inFlight} were in flight at the kills)`,
+  );
+  if (large)
+    console.log(`dry run over ${large.count} deliveries: ${Math.round(large.ms)} ms, complete: ${large.isComplete}`);
+  for (const sentence of wrong) console.log(`FAILED: ${sentence}`);
+  return wrong.length === 0;
+
+  async function countLarge() {
+    log(`filling the ledger with deliveries, up to ${ledgerRows} …`);
+    const more = Math.max(1, Math.ceil((ledgerRows - notifications * subscriptionCount) / subscriptionCount));
+    await ledger.query('TRUNCATE notification, delivery, attempt');
+    await ledger.fill({ notifications: notifications + more, subscriptionIds, channel });
+    const body = { selection: { all: true }, onlyMissed: false };
+    const startedAt = performance.now();
+    const answer = /** @type {{ count: number, isComplete: boolean }} */ (
+      await cluster.call('POST', '/admin/v1/replays/dry-run', body)
+    );
+    const ms = performance.now() - startedAt;
+    if (!answer.isComplete || ms > dryRunWithinMs) wrong.push(`the dry run took ${Math.round(ms)} ms`);
+    return { ...answer, ms };
+  }
+});

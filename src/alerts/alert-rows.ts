@@ -1,0 +1,162 @@
+import type { Query } from '../infra/postgres/postgres.js';
+import { rowsOf, statement } from '../infra/postgres/statement.js';
+import type { Alert, Finding, StoredAlert } from './alert.js';
+
+export interface AlertRow {
+  id: string;
+  rule: Finding['rule'];
+  subject: string;
+  since: Date;
+  opened_at: Date;
+  resolved_at: Date | null;
+  details: Finding['details'];
+}
+
+interface StoredRow extends AlertRow {
+  noted_at: Date | null;
+  is_noted: boolean;
+  told: string[];
+}
+
+export const alertColumns = 'id, rule, subject, since, opened_at, resolved_at, details';
+const storedColumns = `${alertColumns}, noted_at, is_noted, told`;
+
+export const toAlert = (row: AlertRow): Alert =>
+  ({
+    id: row.id,
+    rule: row.rule,
+    subject: row.subject,
+    since: row.since,
+    openedAt: row.opened_at,
+    resolvedAt: row.resolved_at,
+    details: row.details,
+  }) as Alert;
+
+const toStored = (row: StoredRow): StoredAlert => ({
+  ...toAlert(row),
+  notedAt: row.noted_at,
+  isNoted: row.is_noted,
+  told: row.told,
+});
+
+/** By the two partial indexes of what is open and of what ended and is still to be told. */
+export const findCurrent = statement(
+  'alerts-current',
+  `SELECT ${storedColumns} FROM alert WHERE resolved_at IS NULL
+   UNION ALL
+   SELECT ${storedColumns} FROM alert WHERE resolved_at IS NOT NULL AND is_noted AND NOT is_end_noted`,
+);
+
+/** The alerts that are open, and those whose end nobody was told of. */
+export async function readCurrent(query: Query): Promise<StoredAlert[]> {
+  return (await query<StoredRow & Record<string, unknown>>(findCurrent)).map(toStored);
+}
+
+const found = rowsOf<Finding>('found', {
+  rule: ['text', ({ rule }) => rule],
+  subject: ['text', ({ subject }) => subject],
+  since_ms: ['float8', ({ since }) => since.getTime()],
+  details: ['text', ({ details }) => JSON.stringify(details)],
+});
+
+export const openItems = statement(
+  'alerts-open',
+  `INSERT INTO alert (rule, subject, since, details, noted_at)
+   SELECT found.rule, found.subject, to_timestamp(found.since_ms / 1000), found.details::jsonb, (
+     SELECT before.noted_at FROM alert before
+     WHERE before.rule = found.rule AND before.subject = found.subject ORDER BY before.id DESC LIMIT 1
+   )
+   FROM ${found.from}
+   RETURNING ${storedColumns}`,
+);
+
+export async function openAlerts(query: Query, findings: readonly Finding[]): Promise<StoredAlert[]> {
+  if (findings.length === 0) return [];
+  return (await query<StoredRow & Record<string, unknown>>(openItems, found.bind(findings))).map(toStored);
+}
+
+const known = rowsOf<{ id: string; details: Finding['details'] }>('known', {
+  id: ['text', ({ id }) => id],
+  details: ['text', ({ details }) => JSON.stringify(details)],
+});
+
+/** Most rounds find nothing new, and write nothing. */
+export const updateItems = statement(
+  'alerts-update',
+  `UPDATE alert SET details = known.details::jsonb FROM ${known.from}
+   WHERE alert.id = known.id::bigint AND alert.details <> known.details::jsonb`,
+);
+
+export async function updateAlerts(query: Query, changed: readonly { id: string; details: Finding['details'] }[]) {
+  if (changed.length > 0) await query(updateItems, known.bind(changed));
+}
+
+export const resolveItems = statement(
+  'alerts-resolve',
+  `UPDATE alert SET resolved_at = now() WHERE id = ANY ($ids::bigint[]) RETURNING id, resolved_at`,
+);
+
+/** @returns when, which is the same for all */
+export async function resolveAlerts(query: Query, ids: readonly string[]): Promise<Date | undefined> {
+  if (ids.length === 0) return undefined;
+  const [row] = await query<{ resolved_at: Date }>(resolveItems, { ids });
+  return row?.resolved_at;
+}
+
+const noted = rowsOf<{ id: string; told: readonly string[] }>('noted', {
+  id: ['text', ({ id }) => id],
+  told: ['text', ({ told }) => JSON.stringify(told)],
+});
+
+export const noteItems = statement(
+  'alerts-noted',
+  `UPDATE alert SET
+     is_noted = true,
+     noted_at = CASE WHEN resolved_at IS NULL THEN now() ELSE noted_at END,
+     is_end_noted = resolved_at IS NOT NULL,
+     told = ARRAY(SELECT jsonb_array_elements_text(noted.told::jsonb))
+   FROM ${noted.from} WHERE alert.id = noted.id::bigint`,
+);
+
+/** Somebody is told of them as they are now. @param alerts with the owners that are told, or were before */
+export async function markNoted(query: Query, alerts: readonly { id: string; told: readonly string[] }[]) {
+  if (alerts.length > 0) await query(noteItems, noted.bind(alerts));
+}
+
+export const forgetItems = statement(
+  'alerts-forget',
+  `DELETE FROM alert WHERE id IN (
+     SELECT id FROM alert WHERE resolved_at < now() - $days * interval '1 day' ORDER BY resolved_at LIMIT 1000
+   )`,
+);
+
+export async function forgetAlerts(query: Query, days: number): Promise<void> {
+  await query(forgetItems, { days });
+}
+
+export const countItems = statement(
+  'alerts-count-open',
+  'SELECT rule, count(*)::int AS count FROM alert WHERE resolved_at IS NULL GROUP BY rule',
+);
+
+export interface AlertFilter {
+  state?: 'open' | 'resolved';
+  rule?: Finding['rule'];
+  /** Only the alerts after this one in the list, which runs from the newest to the oldest. */
+  after?: string;
+}
+
+/** By the primary key, or by rule and id. Of the open ones, which are few, all are read. */
+export function alertPage({ state, rule, after }: AlertFilter, limit: number): { text: string; values: unknown[] } {
+  const values: unknown[] = [];
+  const conditions: string[] = [];
+  const add = (text: (value: string) => string, value: unknown) => {
+    values.push(value);
+    conditions.push(text(`$${values.length}`));
+  };
+  if (state) conditions.push(`resolved_at IS ${state === 'open' ? '' : 'NOT '}NULL`);
+  if (rule) add((value) => `rule = ${value}`, rule);
+  if (after) add((value) => `id < ${value}`, after);
+  const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
+  return { text: `SELECT ${alertColumns} FROM alert ${where} ORDER BY id DESC LIMIT ${limit}`, values };
+}

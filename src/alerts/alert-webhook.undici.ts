@@ -1,0 +1,59 @@
+import { Agent, request } from 'undici';
+import type { Settings } from '../config/settings.js';
+import { Outbound } from '../outbound/outbound.service.js';
+import { signatureHeaders } from '../signing/signature-headers.js';
+import { SigningKey } from '../signing/signing-key.js';
+import type { NoteToSend, SendResult } from './note.js';
+import { webhookPayload } from './webhook-payload.js';
+
+/** Of the whole call; less than the lease of a note. */
+const timeoutMs = 15_000;
+
+/** Posts notes to the operator's webhook, signed by Standard Webhooks. No redirect is followed. */
+export class AlertWebhook {
+  private readonly url: string;
+  private readonly key: SigningKey;
+  private readonly outbound: Outbound;
+
+  constructor(settings: Settings) {
+    this.url = settings.ALERT_WEBHOOK_URL!;
+    this.key = new SigningKey('alerts', 'v1', settings.ALERT_WEBHOOK_SECRET!, null);
+    // The operator has named this URL, not a subscriber, so it may be on a private network. To open that network for callbacks
+    // instead would open it to everybody who may subscribe. Addresses that hand out credentials stay closed.
+    this.outbound = new Outbound({
+      ...settings,
+      CALLBACK_NETWORKS: 'any',
+      CALLBACK_ALLOWED_NETWORKS: [],
+      CALLBACK_SCHEMES: ['http', 'https'],
+      CALLBACK_PORTS: undefined,
+    });
+  }
+
+  async send({ id, content }: NoteToSend, stopping: AbortSignal): Promise<SendResult> {
+    const body = Buffer.from(webhookPayload(content, new Date()));
+    const signal = AbortSignal.any([stopping, AbortSignal.timeout(timeoutMs)]);
+    const agent = new Agent({ connect: this.outbound.connectorFor({}, timeoutMs) });
+    try {
+      const { statusCode } = await request(this.url, {
+        method: 'POST',
+        dispatcher: agent,
+        signal,
+        headers: {
+          'content-type': 'application/json',
+          'webhook-id': id,
+          ...signatureHeaders([this.key], { id, at: Date.now(), body }),
+        },
+        body,
+      });
+      if (statusCode >= 200 && statusCode < 300) return { isSent: true };
+      return { isSent: false, reason: `answered ${statusCode}`, isRefused: false };
+    } catch (error) {
+      const { name, code, message } = error as NodeJS.ErrnoException;
+      const reason = name === 'TimeoutError' ? 'gave no answer in time' : `${code ?? name}: ${message}`;
+      return { isSent: false, reason: reason.slice(0, 300), isRefused: false };
+    } finally {
+      // The body is not read; destroying the connection ends it.
+      await agent.destroy();
+    }
+  }
+}

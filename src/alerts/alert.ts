@@ -1,0 +1,57 @@
+import type { RuleName } from './alert-rules.js';
+
+/**
+ * What is known of the trouble, by rule. It is stored, shown to operators, and sent: nothing in it is secret. Times are ISO 8601. A
+ * callback URL may hold a key, so only its origin (`receiver`) is here.
+ */
+export interface DetailsOf {
+  'dead-letters': {
+    subscriptionId: string;
+    owner: string;
+    receiver: string;
+    /** At most `mostDeadCounted`, which means: at least as many. */
+    count: number;
+    /** Of those that were counted. */
+    newestNotificationId: string;
+    reason: string | null;
+  };
+  'oldest-due': { notificationId: string; subscriptionId: string; state: 'waiting' | 'queued' };
+  'endpoint-open': { receiver: string; reason: string | null; failures: number };
+  'backlog-growing': { count: number; isMore: boolean };
+  'role-missing': { role: string };
+  'ledger-disk': { bytes: number; maxBytes: number };
+  'subscription-disabled': { subscriptionId: string; owner: string; receiver: string };
+}
+
+/** What a rule found. */
+export type Finding = {
+  [Rule in RuleName]: {
+    rule: Rule;
+    /** Kind and id: `subscription/<uuid>`. */
+    subject: string;
+    /** When it began, as far as is known. */
+    since: Date;
+    details: DetailsOf[Rule];
+  };
+}[RuleName];
+
+/** A finding that was opened as an alert. */
+export type Alert = Finding & {
+  id: string;
+  openedAt: Date;
+  /** Null: it is open. */
+  resolvedAt: Date | null;
+};
+
+/** With who was told of it. */
+export type StoredAlert = Alert & {
+  /** When somebody was last told of this rule and subject, by this alert or the one before it; null: never. */
+  notedAt: Date | null;
+  /** Whether somebody was told of this one. */
+  isNoted: boolean;
+  /** Mail addresses of owners that were told of it. */
+  told: readonly string[];
+};
+
+/** What a rule calls the same trouble. */
+export const keyOf = ({ rule, subject }: Pick<Finding, 'rule' | 'subject'>): string => `${rule} ${subject}`;

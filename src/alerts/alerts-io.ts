@@ -1,0 +1,86 @@
+import { z } from 'zod';
+import { pageQuery } from '../infra/http/page-query.js';
+import { ruleNames } from './alert-rules.js';
+import type { Alert } from './alert.js';
+import { describeNews, runbookOf, titles } from './describe-news.js';
+import type { Tried } from './note-sender.service.js';
+
+export interface AlertPage {
+  alerts: Alert[];
+  /** Whether the list goes on. */
+  isMore: boolean;
+}
+
+const alertOutput = z
+  .strictObject({
+    id: z.string().describe('Rises from alert to alert.'),
+    rule: z.enum(ruleNames),
+    subject: z.string().describe('Kind and id, such as `subscription/<uuid>`, `endpoint/<address>`, `role/worker`.'),
+    since: z.iso.datetime().describe('When the trouble began, as far as is known.'),
+    openedAt: z.iso.datetime(),
+    resolvedAt: z.iso.datetime().nullable().describe('null: it is open.'),
+    title: z.string(),
+    what: z.string().describe('In words.'),
+    toDo: z.string(),
+    runbook: z.string().describe('Place in the documentation.'),
+    details: z.record(z.string(), z.unknown()).describe('By rule; as last seen.'),
+  })
+  .meta({ id: 'Alert' });
+
+export const alertPageOutput = z
+  .strictObject({
+    alerts: z.array(alertOutput),
+    nextCursor: z.string().nullable().describe('Where the list goes on; null at its end.'),
+  })
+  .meta({ id: 'AlertPage' });
+
+/** As far as `bigint` goes. */
+const alertId = /^[1-9]\d{0,17}$/;
+
+export const alertQuery = z.strictObject({
+  state: z.enum(['open', 'resolved']).optional(),
+  rule: z.enum(ruleNames).optional(),
+  ...pageQuery('alerts', (text) => (alertId.test(text) ? text : undefined)),
+});
+
+export const alertTestOutput = z
+  .strictObject({
+    results: z
+      .array(
+        z.strictObject({
+          channel: z.enum(['webhook', 'mail']),
+          recipient: z.string().nullable().describe('Mail address; null of the webhook.'),
+          isSent: z.boolean(),
+          error: z.string().nullable().describe('Why it was not sent.'),
+        }),
+      )
+      .describe('One for each recipient. None: neither ALERT_WEBHOOK_URL nor ALERT_MAIL_TO is set.'),
+  })
+  .meta({ id: 'AlertTest' });
+
+export const pageToShow = ({ alerts, isMore }: AlertPage): z.output<typeof alertPageOutput> => ({
+  alerts: alerts.map(alertToShow),
+  nextCursor: isMore ? (alerts.at(-1)?.id ?? null) : null,
+});
+
+const alertToShow = (alert: Alert): z.output<typeof alertOutput> => ({
+  id: alert.id,
+  rule: alert.rule,
+  subject: alert.subject,
+  since: alert.since.toISOString(),
+  openedAt: alert.openedAt.toISOString(),
+  resolvedAt: alert.resolvedAt?.toISOString() ?? null,
+  title: titles[alert.rule],
+  ...describeNews(alert, 'operator'),
+  runbook: runbookOf(alert.rule),
+  details: { ...alert.details },
+});
+
+export const testToShow = (tried: readonly Tried[]): z.output<typeof alertTestOutput> => ({
+  results: tried.map(({ channel, address, result }) => ({
+    channel,
+    recipient: channel === 'mail' ? address : null,
+    isSent: result.isSent,
+    error: result.isSent ? null : result.reason,
+  })),
+});

@@ -1,0 +1,83 @@
+import { Body, Controller, Get, HttpCode, Post, Put, Query } from '@nestjs/common';
+import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import type { z } from 'zod';
+import { AuditLog } from '../audit/audit-log.js';
+import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { checkInput } from '../infra/http/check-input.js';
+import { Postgres } from '../infra/postgres/postgres.js';
+import { AdminOperation } from '../openapi/admin-operation.js';
+import { alertPage, toAlert, type AlertRow } from './alert-rows.js';
+import { alertRulesInput, alertRulesOutput, type AlertRules } from './alert-rules.js';
+import { AlertRulesStore } from './alert-rules.service.js';
+import { alertPageOutput, alertQuery, alertTestOutput, pageToShow, testToShow } from './alerts-io.js';
+import { NoteSender } from './note-sender.service.js';
+
+@ApiTags('alerts')
+@ApiBearerAuth()
+@RequireSuperuser()
+@Controller('admin/v1')
+export class AlertsController {
+  constructor(
+    private readonly postgres: Postgres,
+    private readonly rules: AlertRulesStore,
+    private readonly sender: NoteSender,
+  ) {}
+
+  @Get('alert-rules')
+  @AdminOperation({
+    id: 'alert_rules_read',
+    summary: 'When operators, and owners of subscriptions, are told that something is wrong.',
+    description:
+      'Where they are told, settings say: ALERT_WEBHOOK_URL, ALERT_MAIL_TO, and `alertEmail` of subscriptions.',
+    status: 200,
+    answer: alertRulesOutput,
+  })
+  async readRules(): Promise<AlertRules> {
+    return this.rules.read();
+  }
+
+  @Put('alert-rules')
+  @AdminOperation({
+    id: 'alert_rules_replace',
+    summary: 'Replaces the rules.',
+    description: 'What is left out gets its default. Counts within 15 seconds.',
+    body: alertRulesInput,
+    status: 200,
+    answer: alertRulesOutput,
+  })
+  async replaceRules(@Body() body: unknown): Promise<AlertRules> {
+    return this.rules.replace(checkInput(alertRulesInput, body));
+  }
+
+  @Get('alerts')
+  @AdminOperation({
+    id: 'alert_list',
+    summary: 'What is wrong, and what was; newest first.',
+    description: 'Alerts that are over are kept for RETENTION_DAYS.',
+    query: alertQuery,
+    status: 200,
+    answer: alertPageOutput,
+  })
+  async list(@Query() query: Record<string, string>): Promise<ReturnType<typeof pageToShow>> {
+    const { limit = 50, cursor, ...filter } = checkInput(alertQuery, query);
+    // One more than asked for tells whether the list goes on.
+    const { text, values } = alertPage({ ...filter, after: cursor }, limit + 1);
+    const rows = await this.postgres.dataSource.query<AlertRow[]>(text, values);
+    return pageToShow({ alerts: rows.slice(0, limit).map(toAlert), isMore: rows.length > limit });
+  }
+
+  @Post('alerts/test')
+  @HttpCode(200)
+  @AdminOperation({
+    id: 'alert_test',
+    summary: 'Sends a test to every operator at once, and answers what came of it.',
+    description: 'Takes up to a minute where a server does not answer. It is tried once.',
+    status: 200,
+    answer: alertTestOutput,
+  })
+  async test(): Promise<z.output<typeof alertTestOutput>> {
+    const noted = { action: 'alerts.tested', subject: 'alerts', before: {}, after: {} };
+    await this.postgres.dataSource.transaction((manager) => AuditLog.note(manager, noted));
+    return testToShow(await this.sender.sendTest());
+  }
+}

@@ -1,0 +1,93 @@
+import { mostDeadCounted, type RuleName } from './alert-rules.js';
+import type { DetailsOf } from './alert.js';
+import type { Audience, News } from './note.js';
+
+export interface Description {
+  /** A sentence or two. */
+  what: string;
+  toDo: string;
+}
+
+export const titles: Record<RuleName, string> = {
+  'dead-letters': 'Dead letters',
+  'oldest-due': 'Deliveries are late',
+  'endpoint-open': 'A receiver does not work',
+  'backlog-growing': 'More arrives than is sent',
+  'role-missing': 'A role is missing',
+  'ledger-disk': 'The database is large',
+  'subscription-disabled': 'A subscription is disabled',
+};
+
+/** Where the documentation says more. */
+export const runbookOf = (rule: RuleName): string => `docs/operations.md#alert-${rule}`;
+
+type Describe<Rule extends RuleName> = (details: DetailsOf[Rule]) => Description;
+
+const because = (reason: string | null): string => (reason === null ? '' : ` Reason: ${reason.slice(0, 300)}.`);
+
+const deliveries = (count: number): string => {
+  if (count >= mostDeadCounted) return `${mostDeadCounted} or more deliveries`;
+  return count === 1 ? '1 delivery' : `${count} deliveries`;
+};
+
+const forOperators: { [Rule in RuleName]: Describe<Rule> } = {
+  'dead-letters': ({ subscriptionId, owner, receiver, count, newestNotificationId, reason }) => ({
+    what:
+      `${deliveries(count)} for subscription ${subscriptionId} of ${owner}, receiver ${receiver}, ended without success. ` +
+      `Newest: notification ${newestNotificationId}.${because(reason)}`,
+    toDo:
+      `Look at them: GET /admin/v1/deliveries?state=failed&subscription=${subscriptionId}, likewise expired and unknown. ` +
+      'When the receiver works again, retry them, or cancel what nobody needs any more.',
+  }),
+  'oldest-due': ({ notificationId, subscriptionId, state }) => ({
+    what:
+      `The oldest delivery to be sent now, notification ${notificationId} for subscription ${subscriptionId}, ` +
+      (state === 'waiting' ? 'is due and was not handed out.' : 'is in the queue and was not taken.'),
+    toDo: 'Look at /health/ready, at the log of dispatchers and workers, and at RabbitMQ. Start more workers if all is well.',
+  }),
+  'endpoint-open': ({ receiver, reason, failures }) => ({
+    what: `Calls to ${receiver} fail, ${failures} one after the other, so its deliveries are held.${because(reason)}`,
+    toDo:
+      'Look at GET /admin/v1/endpoints, and tell the owner of the receiver. Nothing is lost while it is held; ' +
+      'what is held goes out when a probe succeeds.',
+  }),
+  'backlog-growing': ({ count, isMore }) => ({
+    what: `${count}${isMore ? ' or more' : ''} deliveries are due or in the queue, and they become more.`,
+    toDo: 'Look at the CPU of workers and Postgres, and start more workers. If one publisher causes it, talk to it.',
+  }),
+  'role-missing': ({ role }) => ({
+    what: `No process with the role ${role} is alive.`,
+    toDo: 'Start one, and read in its log why the last one ended.',
+  }),
+  'ledger-disk': ({ bytes, maxBytes }) => ({
+    what: `The database takes ${gigabytes(bytes)} on disk, more than ${gigabytes(maxBytes)}.`,
+    toDo: 'Make the disk larger, or keep less: RETENTION_DAYS. A day with an unfinished delivery is kept whole.',
+  }),
+  'subscription-disabled': ({ subscriptionId, owner, receiver }) => ({
+    what: `The receiver ${receiver} of subscription ${subscriptionId}, of ${owner}, answered 410 Gone. Nothing is sent to it.`,
+    toDo: `Ask its owner. To send again: POST /admin/v1/subscriptions/${subscriptionId}/enable.`,
+  }),
+};
+
+const forOwners: { [Rule in RuleName]?: Describe<Rule> } = {
+  'dead-letters': ({ subscriptionId, receiver, count }) => ({
+    what: `${deliveries(count)} for your subscription ${subscriptionId}, receiver ${receiver}, could not be made. They are not repeated by themselves.`,
+    toDo: 'Repair the receiver, then ask the operator to send them again.',
+  }),
+  'endpoint-open': ({ receiver }) => ({
+    what: `Calls to your receiver ${receiver} fail, so your deliveries are held.`,
+    toDo: 'Repair the receiver. What is held is sent as soon as it answers again; nothing is lost meanwhile.',
+  }),
+  'subscription-disabled': ({ subscriptionId, receiver }) => ({
+    what: `Your receiver ${receiver} answered 410 Gone, so nothing is sent for your subscription ${subscriptionId} any more.`,
+    toDo: 'If that was not meant, register the callback again (PUT of the abonnement), or ask the operator to enable it.',
+  }),
+};
+
+/** In words for one audience. */
+export function describeNews({ rule, details }: Pick<News, 'rule' | 'details'>, audience: Audience): Description {
+  const describe = (audience === 'owner' ? forOwners[rule] : undefined) ?? forOperators[rule];
+  return (describe as (details: News['details']) => Description)(details);
+}
+
+const gigabytes = (bytes: number): string => `${(bytes / 1_000_000_000).toFixed(1)} GB`;

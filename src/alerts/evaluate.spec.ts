@@ -1,0 +1,201 @@
+import { describe, expect, it } from '@jest/globals';
+import { v7 as uuidv7 } from 'uuid';
+import type { Subscription } from '../subscriptions/subscription.js';
+import { defaultAlertRules, withDefaults, type AlertRulesInput } from './alert-rules.js';
+import { changesOf } from './changes.js';
+import { evaluate, type Seen } from './evaluate.js';
+import { mostSubjects } from './look.js';
+import type { Memory } from './memory.js';
+
+const start = Date.UTC(2026, 10, 22, 3);
+const minuteMs = 60_000;
+const at = (ms: number) => new Date(start + ms);
+
+const quiet: Seen = {
+  now: at(0),
+  dead: [],
+  oldestDue: undefined,
+  openFor: [],
+  dueCount: 0,
+  mostDue: 2000,
+  roles: new Set(['api', 'worker', 'dispatcher']),
+  disk: undefined,
+};
+
+const subscription = (id: string, parts: Partial<Subscription> = {}) =>
+  ({
+    id,
+    ownerClientId: 'portal',
+    callbackUrl: 'https://receiver.example/hook?key=hidden',
+    disabledAt: null,
+    ...parts,
+  }) as Subscription;
+
+interface Given {
+  rules?: AlertRulesInput;
+  memory?: Memory;
+  subscriptions?: Subscription[];
+  open?: string[];
+}
+
+function look(seen: Partial<Seen>, { rules = {}, memory = {}, subscriptions = [], open = [] }: Given = {}) {
+  const known = { find: (id: string) => subscriptions.find((each) => each.id === id), list: () => subscriptions };
+  return evaluate(withDefaults(rules), { ...quiet, ...seen }, memory, known, new Set(open));
+}
+
+const dead = (subscriptionId: string, count = 1) => {
+  const id = uuidv7();
+  return { subscriptionId, count, oldestNotificationId: id, newestNotificationId: id, reason: 'HTTP 503' };
+};
+
+describe('the rules of alerts', () => {
+  it('find nothing where nothing is wrong', () => {
+    expect(look({}).findings).toEqual([]);
+  });
+
+  it('find dead letters by subscription, from as many as the rule says', () => {
+    const subscriptions = [subscription('a'), subscription('b')];
+    const { findings } = look(
+      { dead: [dead('a', 4), dead('b', 5)] },
+      { rules: { deadLetters: { count: 5 } }, subscriptions },
+    );
+    expect(findings).toMatchObject([
+      {
+        rule: 'dead-letters',
+        subject: 'subscription/b',
+        details: { owner: 'portal', receiver: 'https://receiver.example', count: 5, reason: 'HTTP 503' },
+      },
+    ]);
+    expect(JSON.stringify(findings)).not.toContain('hidden');
+  });
+
+  it('do not mention dead letters of a subscription that was deleted', () => {
+    expect(look({ dead: [dead('gone')] }).findings).toEqual([]);
+  });
+
+  it('do not end what they did not see: subscriptions with dead letters behind the last one of a full look', () => {
+    const ids = Array.from({ length: mostSubjects }, (_, nr) => `m${String(nr).padStart(4, '0')}`);
+    const full = look({ dead: ids.map((id) => dead(id)) }, { subscriptions: ids.map((id) => subscription(id)) });
+    const alert = (subject: string) => ({ rule: 'dead-letters', subject: `subscription/${subject}` }) as never;
+    expect([full.isUnseen(alert('z')), full.isUnseen(alert('a'))]).toEqual([true, false]);
+    expect(changesOf([alert('z'), alert('a')], { ...full, findings: [] }).resolved).toEqual([alert('a')]);
+    expect(look({ dead: [dead('m')] }, { subscriptions: [subscription('m')] }).isUnseen(alert('z'))).toBe(false);
+  });
+
+  it('find the oldest delivery late after the time of the rule, not before', () => {
+    const oldestDue = { notificationId: 'n', subscriptionId: 's', state: 'queued' as const, since: at(0) };
+    expect(look({ now: at(299_999), oldestDue }).findings).toEqual([]);
+    expect(look({ now: at(300_000), oldestDue }).findings).toEqual([
+      {
+        rule: 'oldest-due',
+        subject: 'deliveries',
+        since: at(0),
+        details: { notificationId: 'n', subscriptionId: 's', state: 'queued' },
+      },
+    ]);
+  });
+
+  it('name an endpoint as it is stored, and show its origin only', () => {
+    const address = 'https://receiver.example/hook?key=hidden';
+    const [found] = look({ openFor: [{ address, openedAt: at(0), reason: 'HTTP 500', failures: 5 }] }).findings;
+    expect(found).toMatchObject({ subject: `endpoint/${address}`, details: { receiver: 'https://receiver.example' } });
+  });
+
+  it('find a role missing once no process had it for the time of the rule, in rounds of whatever process', () => {
+    const roles = new Set(['api', 'worker']);
+    const first = look({ roles });
+    expect(first.findings).toEqual([]);
+    const { findings } = look({ roles, now: at(minuteMs) }, { memory: first.memory });
+    expect(findings).toEqual([
+      { rule: 'role-missing', subject: 'role/dispatcher', since: at(0), details: { role: 'dispatcher' } },
+    ]);
+    const back = look({ now: at(2 * minuteMs) }, { memory: first.memory });
+    expect([back.findings, back.memory.missingSince]).toEqual([[], {}]);
+    const rules = { roleMissing: { roles: ['api' as const, 'worker' as const] } };
+    expect(look({ roles, now: at(minuteMs) }, { memory: first.memory, rules }).findings).toEqual([]);
+  });
+
+  it('find a database that is larger than it may be', () => {
+    const rules = { ledgerDisk: { maxBytes: 1_000_000 } };
+    expect(look({ disk: { at: start, bytes: 1_000_000 } }, { rules }).findings).toEqual([]);
+    expect(look({ disk: { at: start, bytes: 1_000_001 } }, { rules }).findings).toMatchObject([
+      { rule: 'ledger-disk', subject: 'ledger', details: { bytes: 1_000_001, maxBytes: 1_000_000 } },
+    ]);
+  });
+
+  it('find subscriptions that are disabled', () => {
+    const subscriptions = [subscription('a', { disabledAt: at(5) }), subscription('b')];
+    expect(look({}, { subscriptions }).findings).toMatchObject([
+      { rule: 'subscription-disabled', subject: 'subscription/a', since: at(5) },
+    ]);
+  });
+
+  it('find nothing by a rule that is off', () => {
+    const off = { isEnabled: false };
+    const rules = Object.fromEntries(
+      Object.entries(defaultAlertRules)
+        .filter(([, rule]) => typeof rule === 'object' && rule !== null)
+        .map(([name]) => [name, off]),
+    ) as AlertRulesInput;
+    const subscriptions = [subscription('a', { disabledAt: at(5) })];
+    const seen: Partial<Seen> = {
+      now: at(3_600_000),
+      dead: [dead('a', 100)],
+      oldestDue: { notificationId: 'n', subscriptionId: 's', state: 'waiting', since: at(0) },
+      openFor: [{ address: 'https://a', openedAt: at(0), reason: '', failures: 1 }],
+      roles: new Set<string>(),
+      disk: { at: start, bytes: 1e15 },
+    };
+    const memory = { missingSince: { worker: start }, backlog: [{ at: start, count: 5000, dueSince: start }] };
+    expect(look({ ...seen, dueCount: 9999 }, { rules, subscriptions, memory }).findings).toEqual([]);
+    expect(new Set(look(seen, { subscriptions, memory }).findings.map(({ rule }) => rule)).size).toBe(6);
+  });
+});
+
+describe('the backlog', () => {
+  const rules = { backlogGrowing: { count: 1000, forSeconds: 300 } };
+
+  /** Rounds of 15 seconds; `count` at each minute. @returns the minutes in which it was found */
+  function rounds(counts: number[], dueSince: (ms: number) => number = () => 0, open: string[] = []) {
+    let memory: Memory = {};
+    const found = new Set<number>();
+    for (let round = 0; round < counts.length * 4; round++) {
+      const minute = Math.floor(round / 4);
+      const since = at(dueSince(round * 15_000));
+      const oldestDue = { notificationId: 'n', subscriptionId: 's', state: 'waiting' as const, since };
+      const given = { rules: { ...rules, oldestDue: { isEnabled: false } }, memory, open };
+      const evaluated = look({ now: at(round * 15_000), dueCount: counts[minute]!, oldestDue }, given);
+      memory = evaluated.memory;
+      if (evaluated.findings.length > 0) found.add(minute);
+    }
+    return [...found];
+  }
+
+  it('grows where it is more than five minutes ago, and was never small in between', () => {
+    expect(rounds([1000, 1100, 1200, 1300, 1400, 1500, 1600])).toEqual([5, 6]);
+    expect(rounds([1000, 1100, 999, 1300, 1400, 1500, 1600])).toEqual([]);
+    expect(rounds([1600, 1500, 1400, 1300, 1200, 1100, 1000])).toEqual([]);
+  });
+
+  it('that is larger than was counted grows where its oldest delivery gets older', () => {
+    const many = Array.from({ length: 7 }, () => 2000);
+    expect(rounds(many, () => 0)).toEqual([5, 6]);
+    expect(rounds(many, (ms) => ms)).toEqual([]);
+  });
+
+  it('once found is not over while it only shrinks', () => {
+    expect(rounds([1600, 1200, 1000, 999], () => 0, ['backlog-growing deliveries'])).toEqual([0, 1, 2]);
+  });
+
+  it('of an hour is remembered by a dozen samples', () => {
+    const hour = { ...rules, backlogGrowing: { count: 1000, forSeconds: 3600 } };
+    let memory: Memory = {};
+    for (let minute = 0; minute < 90; minute++)
+      memory = look(
+        { now: at(minute * minuteMs), dueCount: 99_999, oldestDue: undefined },
+        { rules: hour, memory },
+      ).memory;
+    expect(memory.backlog!.length).toBeGreaterThan(9);
+    expect(memory.backlog!.length).toBeLessThan(13);
+  });
+});

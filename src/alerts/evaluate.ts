@@ -1,0 +1,186 @@
+import { originOf } from '../endpoints/origin.js';
+import { timeOfId } from '../ledger/partitions.js';
+import type { Subscription } from '../subscriptions/subscription.js';
+import { keyOf, type Alert, type Finding } from './alert.js';
+import type { AlertRules } from './alert-rules.js';
+import { mostSubjects, type DeadOfSubscription, type OldestDue, type OpenFor } from './look.js';
+import type { BacklogSample, Memory } from './memory.js';
+
+/** What one round saw. What only a disabled rule needs was not looked at, and is empty. */
+export interface Seen {
+  /** By Postgres' clock. */
+  now: Date;
+  /** By subscription id; `mostSubjects` of them: there may be more behind. */
+  dead: readonly DeadOfSubscription[];
+  oldestDue: OldestDue | undefined;
+  /** Of the oldest endpoints only. */
+  openFor: readonly OpenFor[];
+  /** Deliveries that are due or in the queue; at most `mostDue`. */
+  dueCount: number;
+  mostDue: number;
+  /** Those that a living process has. */
+  roles: ReadonlySet<string>;
+  disk: { at: number; bytes: number } | undefined;
+}
+
+/** As they are in memory. */
+export interface KnownSubscriptions {
+  find(id: string): Subscription | undefined;
+  list(): readonly Subscription[];
+}
+
+export interface Evaluated {
+  findings: Finding[];
+  memory: Memory;
+  /** Whether this round did not see whether that open alert is over. */
+  isUnseen(alert: Pick<Alert, 'rule' | 'subject'>): boolean;
+}
+
+/** Samples of the backlog during the time that a rule looks at. */
+const samples = 10;
+/** A round may be late, so that a sample of a minute ago is a little older. */
+const lateMs = 30_000;
+
+/**
+ * Compares what was seen with the rules.
+ * @param open keys of the alerts that are open: to end, some need more than not to be found anew
+ */
+export function evaluate(
+  rules: AlertRules,
+  seen: Seen,
+  before: Memory,
+  subscriptions: KnownSubscriptions,
+  open: ReadonlySet<string>,
+): Evaluated {
+  const memory: Memory = {
+    backlog: nextSamples(rules, seen, before.backlog ?? []),
+    missingSince: missingSince(rules, seen, before.missingSince ?? {}),
+    ...(seen.disk && { disk: seen.disk }),
+  };
+  const { deadLetters, oldestDue, endpointOpen, backlogGrowing, roleMissing, ledgerDisk, subscriptionDisabled } = rules;
+  const lastDead = seen.dead.length < mostSubjects ? undefined : seen.dead.at(-1)!.subscriptionId;
+  return {
+    findings: [
+      ...(deadLetters.isEnabled ? deadFound(rules, seen, subscriptions) : []),
+      ...(oldestDue.isEnabled ? oldestFound(rules, seen) : []),
+      ...(endpointOpen.isEnabled ? openFound(seen) : []),
+      ...(backlogGrowing.isEnabled ? backlogFound(rules, seen, memory.backlog!, open) : []),
+      ...(roleMissing.isEnabled ? missingFound(rules, seen, memory.missingSince!) : []),
+      ...(ledgerDisk.isEnabled ? diskFound(rules, seen) : []),
+      ...(subscriptionDisabled.isEnabled ? disabledFound(subscriptions) : []),
+    ],
+    memory,
+    isUnseen: ({ rule, subject }) =>
+      rule === 'dead-letters' && lastDead !== undefined && subject > subjectOf(lastDead) && deadLetters.isEnabled,
+  };
+}
+
+const subjectOf = (subscriptionId: string): string => `subscription/${subscriptionId}`;
+
+const aboutSubscription = ({ id, ownerClientId, callbackUrl }: Subscription) => ({
+  subscriptionId: id,
+  owner: ownerClientId,
+  receiver: originOf(callbackUrl),
+});
+
+/** Those of a subscription that was deleted since are of no use to anybody. */
+const deadFound = ({ deadLetters }: AlertRules, { dead }: Seen, subscriptions: KnownSubscriptions): Finding[] =>
+  dead.flatMap((each) => {
+    const subscription = subscriptions.find(each.subscriptionId);
+    if (!subscription || each.count < deadLetters.count) return [];
+    const { count, newestNotificationId, reason } = each;
+    return {
+      rule: 'dead-letters' as const,
+      subject: subjectOf(subscription.id),
+      since: new Date(timeOfId(each.oldestNotificationId)),
+      details: { ...aboutSubscription(subscription), count, newestNotificationId, reason },
+    };
+  });
+
+function oldestFound({ oldestDue: { afterSeconds } }: AlertRules, { oldestDue, now }: Seen): Finding[] {
+  if (!oldestDue || now.getTime() - oldestDue.since.getTime() < afterSeconds * 1000) return [];
+  const { since, ...details } = oldestDue;
+  return [{ rule: 'oldest-due', subject: 'deliveries', since, details }];
+}
+
+const openFound = ({ openFor }: Seen): Finding[] =>
+  openFor.map(({ address, openedAt, reason, failures }) => ({
+    rule: 'endpoint-open',
+    subject: `endpoint/${address}`,
+    since: openedAt,
+    details: { receiver: originOf(address), reason, failures },
+  }));
+
+/** While few are due there is nothing to compare with. */
+function nextSamples({ backlogGrowing }: AlertRules, seen: Seen, before: readonly BacklogSample[]): BacklogSample[] {
+  const at = seen.now.getTime();
+  if (!backlogGrowing.isEnabled || seen.dueCount < backlogGrowing.count) return [];
+  const forMs = backlogGrowing.forSeconds * 1000;
+  const sampleEveryMs = forMs / samples;
+  const kept = before.filter((sample) => at - sample.at <= forMs + sampleEveryMs + lateMs);
+  if (at - (kept.at(-1)?.at ?? 0) < sampleEveryMs) return kept;
+  return [...kept, { at, count: seen.dueCount, dueSince: seen.oldestDue?.since.getTime() ?? at }];
+}
+
+/** Once open it stays so until few are due: a backlog that shrinks slowly is not over. */
+function backlogFound(
+  { backlogGrowing: { count, forSeconds } }: AlertRules,
+  { now, dueCount, mostDue, oldestDue }: Seen,
+  [first]: readonly BacklogSample[],
+  open: ReadonlySet<string>,
+): Finding[] {
+  if (!first || dueCount < count) return [];
+  const key = { rule: 'backlog-growing', subject: 'deliveries' } as const;
+  const at = now.getTime();
+  const isLongEnough = at - first.at >= forSeconds * 1000;
+  const isMore = dueCount >= mostDue;
+  // Two numbers that are both as large as was counted cannot be compared; then the age of the oldest one grows with the backlog.
+  const grownLateMs = at - (oldestDue?.since.getTime() ?? at) - (first.at - first.dueSince);
+  const hasGrown =
+    isMore && first.count >= mostDue ? grownLateMs > (forSeconds * 1000) / samples : dueCount > first.count;
+  if (!open.has(keyOf(key)) && !(isLongEnough && hasGrown)) return [];
+  return [{ ...key, since: new Date(first.at), details: { count: dueCount, isMore } }];
+}
+
+function missingSince({ roleMissing }: AlertRules, { now, roles }: Seen, before: NonNullable<Memory['missingSince']>) {
+  const missing = roleMissing.isEnabled ? roleMissing.roles.filter((role) => !roles.has(role)) : [];
+  return Object.fromEntries(missing.map((role) => [role, before[role] ?? now.getTime()]));
+}
+
+const missingFound = (
+  { roleMissing: { afterSeconds } }: AlertRules,
+  { now }: Seen,
+  missing: NonNullable<Memory['missingSince']>,
+): Finding[] =>
+  Object.entries(missing)
+    .filter(([, since]) => now.getTime() - since! >= afterSeconds * 1000)
+    .map(([role, since]) => ({
+      rule: 'role-missing',
+      subject: `role/${role}`,
+      since: new Date(since!),
+      details: { role },
+    }));
+
+function diskFound({ ledgerDisk: { maxBytes } }: AlertRules, { disk }: Seen): Finding[] {
+  if (!disk || disk.bytes <= maxBytes) return [];
+  return [
+    { rule: 'ledger-disk', subject: 'ledger', since: new Date(disk.at), details: { bytes: disk.bytes, maxBytes } },
+  ];
+}
+
+const disabledFound = (subscriptions: KnownSubscriptions): Finding[] =>
+  subscriptions
+    .list()
+    .flatMap((subscription) => {
+      const { disabledAt } = subscription;
+      if (!disabledAt) return [];
+      const details = aboutSubscription(subscription);
+      return {
+        rule: 'subscription-disabled' as const,
+        subject: subjectOf(subscription.id),
+        since: disabledAt,
+        details,
+      };
+    })
+    .sort((one, other) => one.since.getTime() - other.since.getTime())
+    .slice(0, mostSubjects);

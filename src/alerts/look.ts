@@ -1,0 +1,151 @@
+import type { Query } from '../infra/postgres/postgres.js';
+import { statement } from '../infra/postgres/statement.js';
+import { mostDeadCounted } from './alert-rules.js';
+
+/** Subjects that one rule looks at in a round. A rule has no more open alerts than that. */
+export const mostSubjects = 500;
+
+export interface DeadOfSubscription {
+  subscriptionId: string;
+  /** At most `mostDeadCounted`. */
+  count: number;
+  oldestNotificationId: string;
+  newestNotificationId: string;
+  reason: string | null;
+}
+
+export interface OpenFor {
+  address: string;
+  openedAt: Date;
+  reason: string;
+  failures: number;
+}
+
+export interface OldestDue {
+  notificationId: string;
+  subscriptionId: string;
+  state: 'waiting' | 'queued';
+  since: Date;
+}
+
+const deadStates = `state IN ('failed', 'expired', 'unknown')`;
+const deadOrder = 'subscription_id, state, notification_id';
+
+/**
+ * The subscriptions that have dead letters, in the order of their ids: from each to the next by one look into the index
+ * `delivery_dead`, however many dead letters there are.
+ */
+export const findDead = statement(
+  'alert-dead-letters',
+  `WITH RECURSIVE dead AS (
+     (SELECT subscription_id, 1 AS nr FROM delivery WHERE ${deadStates} ORDER BY ${deadOrder} LIMIT 1)
+     UNION ALL
+     SELECT next.subscription_id, dead.nr + 1 FROM dead CROSS JOIN LATERAL (
+       SELECT subscription_id FROM delivery WHERE ${deadStates} AND subscription_id > dead.subscription_id
+       ORDER BY ${deadOrder} LIMIT 1
+     ) next
+     WHERE dead.nr < $most
+   )
+   SELECT dead.subscription_id, counted.count, counted.oldest, counted.newest, (
+     SELECT last_error FROM delivery d
+     WHERE d.notification_id = counted.newest::uuid AND d.subscription_id = dead.subscription_id LIMIT 1
+   ) AS reason
+   FROM dead CROSS JOIN LATERAL (
+     SELECT count(*)::int AS count, min(notification_id::text) AS oldest, max(notification_id::text) AS newest FROM (
+       SELECT notification_id FROM delivery WHERE ${deadStates} AND subscription_id = dead.subscription_id
+       ORDER BY ${deadOrder} LIMIT $most_counted
+     ) first
+   ) counted
+   ORDER BY dead.subscription_id`,
+);
+
+export async function readDead(query: Query): Promise<DeadOfSubscription[]> {
+  const rows = await query<{
+    subscription_id: string;
+    count: number;
+    oldest: string;
+    newest: string;
+    reason: string | null;
+  }>(findDead, { most: mostSubjects, most_counted: mostDeadCounted });
+  return rows.map((row) => ({
+    subscriptionId: row.subscription_id,
+    count: row.count,
+    oldestNotificationId: row.oldest,
+    newestNotificationId: row.newest,
+    reason: row.reason,
+  }));
+}
+
+const due = `state = 'waiting' AND next_at <= now()`;
+const queued = `state = 'queued' AND queued_at <= now()`;
+
+/** By the indexes `delivery_due` and `delivery_queued`. */
+export const findOldestDue = statement(
+  'alert-oldest-due',
+  `(SELECT notification_id, subscription_id, state, next_at AS since FROM delivery WHERE ${due} ORDER BY next_at LIMIT 1)
+   UNION ALL
+   (SELECT notification_id, subscription_id, state, queued_at FROM delivery WHERE ${queued} ORDER BY queued_at LIMIT 1)
+   ORDER BY since LIMIT 1`,
+);
+
+export async function readOldestDue(query: Query): Promise<OldestDue | undefined> {
+  const [row] = await query<{
+    notification_id: string;
+    subscription_id: string;
+    state: 'waiting' | 'queued';
+    since: Date;
+  }>(findOldestDue);
+  if (!row) return undefined;
+  return {
+    notificationId: row.notification_id,
+    subscriptionId: row.subscription_id,
+    state: row.state,
+    since: row.since,
+  };
+}
+
+/** By the same indexes. */
+export const countDue = statement(
+  'alert-count-due',
+  `SELECT
+     (SELECT count(*) FROM (SELECT FROM delivery WHERE ${due} ORDER BY next_at LIMIT $most) d)::int
+     + (SELECT count(*) FROM (SELECT FROM delivery WHERE ${queued} ORDER BY queued_at LIMIT $most) q)::int AS count`,
+);
+
+/** @param most of each of the two kinds, those that are due and those in the queue, no more are counted */
+export async function readDueCount(query: Query, most: number): Promise<number> {
+  const [row] = await query<{ count: number }>(countDue, { most });
+  return row!.count;
+}
+
+/** The table is as small as the number of endpoints in trouble. */
+export const findOpenFor = statement(
+  'alert-endpoints-open',
+  `SELECT address, opened_at, reason, failures FROM endpoint
+   WHERE opened_at <= now() - $after_seconds * interval '1 s' ORDER BY opened_at, address LIMIT $most`,
+);
+
+/** Those that have been open longest. */
+export async function readOpenFor(query: Query, afterSeconds: number): Promise<OpenFor[]> {
+  const rows = await query<{ address: string; opened_at: Date; reason: string; failures: number }>(findOpenFor, {
+    after_seconds: afterSeconds,
+    most: mostSubjects,
+  });
+  return rows.map(({ opened_at: openedAt, ...row }) => ({ ...row, openedAt }));
+}
+
+const findRoles = statement(
+  'alert-roles',
+  'SELECT DISTINCT unnest(roles) AS role FROM process WHERE expires_at > now()',
+);
+
+export async function readRoles(query: Query): Promise<ReadonlySet<string>> {
+  return new Set((await query<{ role: string }>(findRoles)).map(({ role }) => role));
+}
+
+const findSize = statement('alert-database-size', 'SELECT pg_database_size(current_database())::float8 AS bytes');
+
+export async function readDatabaseSize(query: Query): Promise<number> {
+  const [row] = await query<{ bytes: number }>(findSize);
+  return row!.bytes;
+}

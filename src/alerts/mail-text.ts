@@ -1,0 +1,62 @@
+import { describeNews, runbookOf, titles } from './describe-news.js';
+import type { Audience, News, NewsKind, NoteContent } from './note.js';
+
+export interface MailText {
+  subject: string;
+  text: string;
+}
+
+const headings: Record<NewsKind, string> = { opened: 'New', 'still-open': 'Still open', resolved: 'Over' };
+const order: readonly NewsKind[] = ['opened', 'still-open', 'resolved'];
+
+/** A note as mail, in plain text. The subject holds words of ours and numbers only. */
+export function mailText({ kind, audience, news, more }: NoteContent): MailText {
+  if (kind === 'test') return test;
+  const sections = order
+    .map((each) => ({ each, items: news.filter((item) => item.kind === each) }))
+    .filter(({ items }) => items.length > 0);
+  const subject = sections.map(({ each, items }) => `${headings[each]}: ${count(items)}`).join('. ');
+  const blocks = sections.flatMap(({ each, items }) => [
+    headings[each].toUpperCase(),
+    ...items.map((item) => describe(item, audience)),
+  ]);
+  if (more > 0) blocks.push(`And ${more} more alerts.`);
+  return { subject: `[Heraut] ${subject}`, text: `${[...blocks, endings[audience]].join('\n\n')}\n` };
+}
+
+const test: MailText = {
+  subject: '[Heraut] Test of alerts',
+  text: 'Somebody asked for this note with POST /admin/v1/alerts/test. Nothing has happened: alerts can reach you.\n',
+};
+
+const endings: Record<Audience, string> = {
+  operator:
+    'Of each subject you are told at most once in 24 hours, and when it is over. ' +
+    'All alerts: GET /admin/v1/alerts. Rules: GET /admin/v1/alert-rules.',
+  owner:
+    'You get this because your address was left with the subscription, or with its application. ' +
+    'Of each subject you are told at most once in 24 hours, and when it is over.',
+};
+
+/** `Dead letters (3), A role is missing`. */
+function count(items: readonly News[]): string {
+  const counts = new Map<string, number>();
+  for (const { rule } of items) counts.set(titles[rule], (counts.get(titles[rule]) ?? 0) + 1);
+  return [...counts].map(([title, times]) => (times === 1 ? title : `${title} (${times})`)).join(', ');
+}
+
+function describe(item: News, audience: Audience): string {
+  const { what, toDo } = describeNews(item, audience);
+  const times = `Since ${minute(item.since)}${item.resolvedAt ? `, over at ${minute(item.resolvedAt)}` : ''}.`;
+  const lines = [`* ${titles[item.rule]}: ${item.subject}`, times, what];
+  // What is over needs nothing done; an owner has no access to the operator's documentation.
+  if (!item.resolvedAt) lines.push(`What to do: ${toDo}`);
+  if (!item.resolvedAt && audience === 'operator') lines.push(`More: ${runbookOf(item.rule)}`);
+  return lines.map(oneLine).join('\n  ');
+}
+
+/** `2026-11-22 09:31 UTC`. */
+const minute = (time: string): string => `${time.slice(0, 10)} ${time.slice(11, 16)} UTC`;
+
+/** What receivers answer, or applications are called, stays within its line. */
+const oneLine = (text: string): string => text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ');

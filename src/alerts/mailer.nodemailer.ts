@@ -1,0 +1,70 @@
+import { createTransport, type Transporter } from 'nodemailer';
+import type { Settings } from '../config/settings.js';
+import { mailAddress, type MailSender } from '../config/setting-types.js';
+import { withoutSecret } from '../infra/logging/without-secret.js';
+import { mailText } from './mail-text.js';
+import type { NoteToSend, SendResult } from './note.js';
+
+/** Together less than the lease of a note. */
+const timeouts = { connectionTimeout: 10_000, greetingTimeout: 20_000, socketTimeout: 20_000, dnsTimeout: 10_000 };
+const tlsFromTheStart = 465;
+
+type MailSettings = Pick<
+  Settings,
+  'EMAIL_HOST' | 'EMAIL_PORT' | 'EMAIL_USE_TLS' | 'EMAIL_HOST_USER' | 'EMAIL_HOST_PASSWORD' | 'DEFAULT_FROM_EMAIL'
+>;
+
+/** Sends notes as mail, one message and one connection each: they are few. The server is the operator's own. */
+export class Mailer {
+  private readonly transport: Transporter;
+  private readonly sender: MailSender;
+  private readonly password: string;
+
+  /** @param authority certificates in PEM to trust instead of those that Node trusts */
+  constructor(settings: MailSettings, authority?: string) {
+    const { EMAIL_HOST: host, EMAIL_PORT: port, EMAIL_HOST_USER: user } = settings;
+    this.password = settings.EMAIL_HOST_PASSWORD ?? '';
+    this.sender = settings.DEFAULT_FROM_EMAIL!;
+    this.transport = createTransport({
+      host: host!,
+      port,
+      secure: port === tlsFromTheStart,
+      // Otherwise a server, or somebody on the way, that does not offer TLS is sent the password and the mail in plain text.
+      requireTLS: settings.EMAIL_USE_TLS,
+      ignoreTLS: !settings.EMAIL_USE_TLS,
+      tls: authority === undefined ? {} : { ca: authority },
+      ...(user === undefined ? {} : { auth: { user, pass: this.password } }),
+      ...timeouts,
+      disableFileAccess: true,
+      disableUrlAccess: true,
+    });
+  }
+
+  async send({ id, address, content }: NoteToSend): Promise<SendResult> {
+    // An address with the end of a line in it would be sent as it is.
+    if (!mailAddress.safeParse(address).success)
+      return { isSent: false, reason: 'not a mail address', isRefused: true };
+    const domain = this.sender.address.split('@')[1]!;
+    try {
+      const { rejected = [] } = await this.transport.sendMail({
+        ...mailText(content),
+        from: this.sender,
+        to: { name: '', address },
+        // The same where it is sent again because nobody saw that it was sent: the reader's program may show one of them.
+        messageId: `<${id}@${domain}>`,
+        headers: { 'Auto-Submitted': 'auto-generated' },
+      });
+      if (rejected.length === 0) return { isSent: true };
+      return { isSent: false, reason: 'the recipient was refused', isRefused: true };
+    } catch (error) {
+      return this.failure(error as Error & { code?: string; responseCode?: number });
+    }
+  }
+
+  private failure({ code, responseCode, message }: Error & { code?: string; responseCode?: number }): SendResult {
+    // 5xx: for good (RFC 5321 §4.2.1).
+    const isRefused = code === 'EENVELOPE' && (responseCode ?? 0) >= 500;
+    const reason = `${code ?? 'failed'}: ${withoutSecret(message, this.password)}`.slice(0, 300);
+    return { isSent: false, reason, isRefused };
+  }
+}

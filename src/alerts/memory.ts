@@ -1,0 +1,18 @@
+/** How many were due at a moment. */
+export interface BacklogSample {
+  /** Milliseconds since 1970, by Postgres' clock, as all here. */
+  at: number;
+  count: number;
+  /** Since when the oldest of them has been due. */
+  dueSince: number;
+}
+
+/** What one round hands on to the next, whichever process has that. Kept small: it is written in each round. */
+export interface Memory {
+  /** The oldest first; a dozen. */
+  backlog?: BacklogSample[];
+  /** Role → since when no process has it. */
+  missingSince?: Partial<Record<string, number>>;
+  /** To ask for the size reads the size of each file. */
+  disk?: { at: number; bytes: number };
+}

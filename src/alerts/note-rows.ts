@@ -1,0 +1,111 @@
+import type { Postgres, Query } from '../infra/postgres/postgres.js';
+import { rowsOf, statement } from '../infra/postgres/statement.js';
+import type { NoteChannel, NoteContent, NoteToSend } from './note.js';
+
+/** After so long nobody waits for it any more: what is still open is told of anew. */
+export const giveUpAfterMs = 24 * 3_600_000;
+/** Longer than a try to send takes. A process that dies leaves the note to the others when this is over. */
+export const leaseMs = 120_000;
+
+const written = rowsOf<NoteToSend>('written', {
+  id: ['uuid', ({ id }) => id],
+  channel: ['text', ({ channel }) => channel],
+  recipient: ['text', ({ address }) => address],
+  content: ['text', ({ content }) => JSON.stringify(content)],
+});
+
+export const writeItems = statement(
+  'alert-notes-write',
+  `INSERT INTO alert_note (id, channel, recipient, content)
+   SELECT id, channel, recipient, content::jsonb FROM ${written.from}`,
+);
+
+export async function insertNotes(query: Query, notes: readonly NoteToSend[]): Promise<void> {
+  if (notes.length > 0) await query(writeItems, written.bind(notes));
+}
+
+/** Each is given to one process: the others skip what it has locked, and then see its lease. */
+export const claimNote = statement(
+  'alert-note-claim',
+  `WITH due AS MATERIALIZED (
+     SELECT id FROM alert_note WHERE next_at <= now() AND channel = ANY ($channels)
+     ORDER BY next_at LIMIT 1 FOR UPDATE SKIP LOCKED
+   )
+   UPDATE alert_note n SET attempts = n.attempts + 1, next_at = now() + $lease_ms * interval '1 ms'
+   FROM due WHERE n.id = due.id
+   RETURNING n.id, n.channel, n.recipient, n.content, n.attempts,
+     (extract(epoch FROM now() - n.created_at) * 1000)::float8 AS age_ms`,
+);
+
+export interface ClaimedNote extends NoteToSend {
+  /** With the one to be made now. */
+  attempts: number;
+  /** Since it was written, in milliseconds. */
+  ageMs: number;
+}
+
+interface ClaimedRow {
+  id: string;
+  channel: NoteChannel;
+  recipient: string;
+  content: NoteContent;
+  attempts: number;
+  age_ms: number;
+}
+
+/** @param channels those that this process can send by */
+export async function claimDue(postgres: Postgres, channels: readonly NoteChannel[]): Promise<ClaimedNote | undefined> {
+  const [row] = await postgres.query<ClaimedRow>(claimNote, { lease_ms: leaseMs, channels });
+  if (!row) return undefined;
+  return {
+    id: row.id,
+    channel: row.channel,
+    address: row.recipient,
+    content: row.content,
+    attempts: row.attempts,
+    ageMs: row.age_ms,
+  };
+}
+
+/** Whatever others do with it: it was sent. */
+export const endSent = statement(
+  'alert-note-sent',
+  'UPDATE alert_note SET sent_at = now(), next_at = NULL, given_up_at = NULL, last_error = NULL WHERE id = $id',
+);
+
+/** Unless its lease ended and another process tries it meanwhile. */
+export const endFailed = statement(
+  'alert-note-failed',
+  `UPDATE alert_note SET
+     next_at = now() + $delay_ms::float8 * interval '1 ms',
+     given_up_at = CASE WHEN $delay_ms::float8 IS NULL THEN now() END,
+     last_error = $error
+   WHERE id = $id AND attempts = $attempts AND sent_at IS NULL`,
+);
+
+/** Those that no process can send, since the settings of its channel are gone. */
+export const giveUpOld = statement(
+  'alert-notes-give-up',
+  `UPDATE alert_note SET next_at = NULL, given_up_at = now(), last_error = coalesce(last_error, 'no process sends by this channel')
+   WHERE id IN (
+     SELECT id FROM alert_note WHERE next_at <= now() AND created_at < now() - ($after_ms + 2 * $lease_ms) * interval '1 ms'
+     ORDER BY next_at LIMIT 1000
+   ) RETURNING channel`,
+);
+
+export const forgetNotes = statement(
+  'alert-notes-forget',
+  `DELETE FROM alert_note WHERE id IN (
+     SELECT id FROM alert_note WHERE created_at < now() - $days * interval '1 day' AND next_at IS NULL
+     ORDER BY created_at LIMIT 1000
+   )`,
+);
+
+/** Notes that failed and are not sent yet; those given up within a day; how long ago the rules were evaluated. */
+export const findTrouble = statement(
+  'alert-notes-trouble',
+  `SELECT
+     EXISTS (SELECT FROM alert_note WHERE next_at IS NOT NULL AND last_error IS NOT NULL) AS is_late,
+     EXISTS (SELECT FROM alert_note WHERE given_up_at > now() - interval '1 day') AS is_given_up,
+     (SELECT extract(epoch FROM now() - ended_at)::float8 FROM alert_round) AS round_seconds`,
+);

@@ -1,0 +1,78 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { randomUUID } from 'node:crypto';
+import { Postgres } from '../infra/postgres/postgres.js';
+import { AlertChannels } from './alert-channels.js';
+import { notesCounted } from './alerts.metrics.js';
+import { claimDue, endFailed, endSent, type ClaimedNote } from './note-rows.js';
+import type { NoteChannel, Recipient, SendResult } from './note.js';
+import { retryDelayMs } from './retry-note.js';
+
+export interface Tried extends Recipient {
+  result: SendResult;
+}
+
+/** Sends the notes that are due. Any number of processes may: each note is given to one of them, with a lease. */
+@Injectable()
+export class NoteSender {
+  private readonly logger = new Logger('Alerts');
+
+  constructor(
+    private readonly postgres: Postgres,
+    private readonly channels: AlertChannels,
+  ) {}
+
+  /**
+   * Sends until nothing is due. A note that was sent and not written as sent, because this process died in between, is sent once more.
+   * @returns how many were sent
+   */
+  async sendDue(stopping: AbortSignal): Promise<number> {
+    if (this.channels.names.length === 0) return 0;
+    let sent = 0;
+    while (!stopping.aborted) {
+      const note = await claimDue(this.postgres, this.channels.names);
+      if (!note) break;
+      const result = await this.channels.send(note, stopping);
+      // Our own stop ended it: its lease ends, and another process sends it.
+      if (!result.isSent && stopping.aborted) break;
+      await this.end(note, result);
+      if (result.isSent) sent++;
+    }
+    return sent;
+  }
+
+  /** Sends a test to every operator at once, beside all that is due. */
+  async sendTest(): Promise<Tried[]> {
+    const content = { kind: 'test', audience: 'operator', news: [], more: 0 } as const;
+    const never = new AbortController().signal;
+    return Promise.all(
+      this.channels.operators.map(async (recipient) => {
+        const note = { ...recipient, id: randomUUID(), content: { ...content, news: [] } };
+        const result = await this.channels.send(note, never);
+        count(recipient.channel, result.isSent ? 'sent' : 'failed');
+        return { ...recipient, result };
+      }),
+    );
+  }
+
+  private async end({ id, channel, attempts, ageMs }: ClaimedNote, result: SendResult): Promise<void> {
+    if (result.isSent) {
+      count(channel, 'sent');
+      await this.postgres.query(endSent, { id });
+      return;
+    }
+    const delayMs = retryDelayMs(attempts, ageMs, result.isRefused);
+    count(channel, delayMs === null ? 'given-up' : 'failed');
+    const { reason } = result;
+    this.logger.warn({
+      event: 'alert.note-not-sent',
+      noteId: id,
+      channel,
+      attempts,
+      reason,
+      isGivenUp: delayMs === null,
+    });
+    await this.postgres.query(endFailed, { id, attempts, delay_ms: delayMs, error: reason });
+  }
+}
+
+const count = (channel: NoteChannel, result: 'sent' | 'failed' | 'given-up') => notesCounted.inc({ channel, result });

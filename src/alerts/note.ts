@@ -1,0 +1,43 @@
+import type { Finding } from './alert.js';
+
+/** `test`: nothing has happened, somebody asked for a note. */
+export type NewsKind = 'opened' | 'still-open' | 'resolved';
+export type Audience = 'operator' | 'owner';
+export type NoteChannel = 'webhook' | 'mail';
+
+/** What a note says of one alert. Times are ISO 8601, as it is stored. */
+export type News = {
+  kind: NewsKind;
+  alertId: string;
+  since: string;
+  openedAt: string;
+  resolvedAt: string | null;
+} & Pick<Finding, 'rule' | 'subject' | 'details'>;
+
+/** What is sent to one recipient together. */
+export interface NoteContent {
+  kind: 'alerts' | 'test';
+  audience: Audience;
+  /** At most `mostNews`; a test has none. */
+  news: News[];
+  /** Further alerts that no room was left for. */
+  more: number;
+}
+
+/** More alerts are counted, not described. */
+export const mostNews = 100;
+
+export interface Recipient {
+  channel: NoteChannel;
+  /** A mail address; of the webhook empty. */
+  address: string;
+}
+
+export interface NoteToSend extends Recipient {
+  /** A UUID. */
+  id: string;
+  content: NoteContent;
+}
+
+/** What came of one try to send a note. `reason`: for operators; it holds no secret. */
+export type SendResult = { isSent: true } | { isSent: false; reason: string; isRefused: boolean };

@@ -1,0 +1,96 @@
+import type { StoredAlert } from './alert.js';
+import type { AlertRules, RuleName } from './alert-rules.js';
+import { mostNews, type Audience, type News, type NewsKind, type NoteContent, type Recipient } from './note.js';
+
+const hourMs = 3_600_000;
+/** At most one note about one subject in this time, and one of its end. */
+const quietMs = 24 * hourMs;
+
+/** Of these, owners are told where it concerns their subscription; the others are the operator's own. */
+const concernsOwners: ReadonlySet<RuleName> = new Set(['dead-letters', 'endpoint-open', 'subscription-disabled']);
+
+/** Somebody is to be told of it now. */
+export interface Due<Known extends StoredAlert = StoredAlert> {
+  alert: Known;
+  kind: NewsKind;
+}
+
+/**
+ * Which alerts somebody is to be told of. One that came back within 24 hours is not told of again before that, nor its end; one that
+ * came and went before a note was written not at all.
+ * @param alerts those that are open, and those whose end nobody was told of
+ * @param lastNoteAt when a note was last written: others that come up soon after it wait, and come together
+ */
+export function dueNow<Known extends StoredAlert>(
+  alerts: readonly Known[],
+  { repeatAfterHours, groupSeconds }: Pick<AlertRules, 'repeatAfterHours' | 'groupSeconds'>,
+  now: Date,
+  lastNoteAt: Date | null,
+): Due<Known>[] {
+  const ago = (then: Date | null) => (then ? now.getTime() - then.getTime() : Infinity);
+  if (ago(lastNoteAt) < groupSeconds * 1000) return [];
+  const repeatMs = repeatAfterHours === null ? Infinity : repeatAfterHours * hourMs;
+  return alerts.flatMap((alert): Due<Known>[] => {
+    if (alert.resolvedAt) return alert.isNoted ? [{ alert, kind: 'resolved' }] : [];
+    if (ago(alert.notedAt) < (alert.isNoted ? repeatMs : quietMs)) return [];
+    return [{ alert, kind: alert.isNoted ? 'still-open' : 'opened' }];
+  });
+}
+
+/** A note for one recipient, and the alerts it is about. */
+export interface Written {
+  recipient: Recipient;
+  content: NoteContent;
+  alertIds: string[];
+}
+
+/**
+ * One note for each recipient, whatever the number of alerts.
+ * @param operators get everything
+ * @param ownersOf mail addresses of those whose subscriptions an open alert concerns
+ */
+export function writeNotes(
+  due: readonly Due[],
+  operators: readonly Recipient[],
+  ownersOf: (alert: StoredAlert) => readonly string[],
+): Written[] {
+  const ofOperators = new Set(operators.map(({ address }) => address));
+  const byOwner = new Map<string, Due[]>();
+  for (const each of due) {
+    if (!concernsOwners.has(each.alert.rule)) continue;
+    // Of the end those are told that were told of the beginning, whoever the owner is by now.
+    const addresses = each.kind === 'resolved' ? each.alert.told : ownersOf(each.alert);
+    for (const address of new Set(addresses)) {
+      if (ofOperators.has(address)) continue;
+      const others = byOwner.get(address);
+      if (others) others.push(each);
+      else byOwner.set(address, [each]);
+    }
+  }
+  const toOperators = due.length === 0 ? [] : operators.map((recipient) => noteFor(recipient, 'operator', due));
+  const toOwners = [...byOwner].map(([address, own]) => noteFor({ channel: 'mail', address }, 'owner', own));
+  return [...toOperators, ...toOwners];
+}
+
+function noteFor(recipient: Recipient, audience: Audience, due: readonly Due[]): Written {
+  const news = due.slice(0, mostNews).map((each) => newsOf(each, audience));
+  const content: NoteContent = { kind: 'alerts', audience, news, more: due.length - news.length };
+  return { recipient, content, alertIds: due.map(({ alert }) => alert.id) };
+}
+
+const newsOf = ({ alert, kind }: Due, audience: Audience): News =>
+  ({
+    kind,
+    alertId: alert.id,
+    since: alert.since.toISOString(),
+    openedAt: alert.openedAt.toISOString(),
+    resolvedAt: alert.resolvedAt?.toISOString() ?? null,
+    rule: alert.rule,
+    subject: shownSubject(alert),
+    // Why a call failed, its owner is not told: it would make of this server a scanner of the ports of its own networks.
+    details: audience === 'owner' && 'reason' in alert.details ? { ...alert.details, reason: null } : alert.details,
+  }) as News;
+
+/** A callback URL may hold a key. */
+const shownSubject = (alert: StoredAlert): string =>
+  alert.rule === 'endpoint-open' ? `endpoint/${alert.details.receiver}` : alert.subject;

@@ -1,0 +1,138 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { randomUUID } from 'node:crypto';
+import { ApplicationDirectory } from '../auth/application-directory.service.js';
+import { Config } from '../config/config.module.js';
+import { Postgres, type Query } from '../infra/postgres/postgres.js';
+import { statement } from '../infra/postgres/statement.js';
+import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
+import { AlertChannels } from './alert-channels.js';
+import { forgetAlerts, markNoted, openAlerts, readCurrent, resolveAlerts, updateAlerts } from './alert-rows.js';
+import { AlertRulesStore } from './alert-rules.service.js';
+import { keyOf, type Alert, type StoredAlert } from './alert.js';
+import { notesCounted } from './alerts.metrics.js';
+import { changesOf } from './changes.js';
+import { evaluate } from './evaluate.js';
+import type { Memory } from './memory.js';
+import { forgetNotes, giveUpAfterMs, giveUpOld, insertNotes, leaseMs } from './note-rows.js';
+import type { NoteChannel } from './note.js';
+import { dueNow, writeNotes } from './notes-due.js';
+import { Owners } from './owners.js';
+import { see } from './see.js';
+
+/** The row's lock lasts as long as the round: every other process skips it. */
+const claimRound = statement(
+  'alert-round-claim',
+  `SELECT now() AS now, noted_at, memory FROM alert_round
+   WHERE ended_at IS NULL OR ended_at <= now() - $pause_ms * interval '1 ms' FOR UPDATE SKIP LOCKED`,
+);
+const endRound = statement(
+  'alert-round-end',
+  `UPDATE alert_round SET
+     ended_at = now(), memory = $memory, noted_at = CASE WHEN $is_noted::boolean THEN now() ELSE noted_at END`,
+);
+
+interface Outcome {
+  opened: Alert[];
+  resolved: Alert[];
+}
+
+/** Evaluates the rules: what is found is opened as an alert, what is over is resolved, and notes of both are written to be sent. */
+@Injectable()
+export class AlertRounds {
+  private readonly logger = new Logger('Alerts');
+  private readonly retentionDays: number;
+
+  constructor(
+    private readonly postgres: Postgres,
+    { settings }: Config,
+    private readonly rules: AlertRulesStore,
+    private readonly channels: AlertChannels,
+    private readonly subscriptions: SubscriptionDirectory,
+    private readonly applications: ApplicationDirectory,
+  ) {
+    this.retentionDays = settings.RETENTION_DAYS;
+  }
+
+  /**
+   * One round, in one transaction: alerts are opened, and notes of them written, together or not at all.
+   * @param pauseMs since the last round of any process; sooner there is none
+   * @returns whether this process had it
+   */
+  async run(pauseMs: number): Promise<boolean> {
+    const outcome = await this.postgres.transaction((query) => this.inTransaction(query, pauseMs));
+    if (!outcome) return false;
+    for (const { id, rule, subject, details } of outcome.opened)
+      this.logger.warn({ event: 'alert.opened', alertId: id, rule, subject, details });
+    for (const { id, rule, subject } of outcome.resolved)
+      this.logger.log({ event: 'alert.resolved', alertId: id, rule, subject });
+    return true;
+  }
+
+  private async inTransaction(query: Query, pauseMs: number): Promise<Outcome | undefined> {
+    const [round] = await query<{ now: Date; noted_at: Date | null; memory: Memory }>(claimRound, {
+      pause_ms: pauseMs,
+    });
+    if (!round) return undefined;
+    const { now, noted_at: lastNoteAt } = round;
+    const rules = await this.rules.read(query);
+    const seen = await see(query, rules, round.memory, now);
+    const before = await readCurrent(query);
+    const open = before.filter(({ resolvedAt }) => resolvedAt === null);
+    const evaluated = evaluate(rules, seen, round.memory, this.subscriptions, new Set(open.map(keyOf)));
+    const { opened: found, goOn, resolved } = changesOf(open, evaluated);
+
+    const opened = await openAlerts(query, found);
+    await updateAlerts(
+      query,
+      goOn.map(({ alert, finding }) => ({ id: alert.id, details: finding.details })),
+    );
+    const resolvedAt = await resolveAlerts(
+      query,
+      resolved.map(({ id }) => id),
+    );
+    const current: StoredAlert[] = [
+      ...opened,
+      ...goOn.map(({ alert, finding }) => ({ ...alert, details: finding.details }) as StoredAlert),
+      ...resolved.map((alert) => ({ ...alert, resolvedAt: resolvedAt ?? now })),
+      ...before.filter((alert) => alert.resolvedAt !== null || evaluated.isUnseen(alert)),
+    ];
+    const due = dueNow(current, rules, now, lastNoteAt);
+    const isNoted = await this.write(query, due, rules.tellsOwners);
+    await this.forget(query);
+    await query(endRound, { memory: JSON.stringify(evaluated.memory), is_noted: isNoted });
+    return { opened, resolved };
+  }
+
+  /** @returns whether there was anybody to tell */
+  private async write(query: Query, due: ReturnType<typeof dueNow>, tellsOwners: boolean): Promise<boolean> {
+    const owners = new Owners(this.subscriptions, this.applications);
+    const isMailed = tellsOwners && this.channels.names.includes('mail');
+    const written = writeNotes(due, this.channels.operators, (alert) => (isMailed ? owners.of(alert) : []));
+    await insertNotes(
+      query,
+      written.map(({ recipient, content }) => ({ ...recipient, id: randomUUID(), content })),
+    );
+    const operators = new Set(this.channels.operators.map(({ address }) => address));
+    const told = new Map<string, string[]>();
+    for (const { recipient, alertIds } of written)
+      for (const id of alertIds) {
+        const others = told.get(id) ?? [];
+        told.set(id, operators.has(recipient.address) ? others : [...others, recipient.address]);
+      }
+    await markNoted(
+      query,
+      due
+        .filter(({ alert, kind }) => told.has(alert.id) || kind === 'resolved')
+        .map(({ alert }) => ({ id: alert.id, told: [...new Set([...alert.told, ...(told.get(alert.id) ?? [])])] })),
+    );
+    return written.length > 0;
+  }
+
+  private async forget(query: Query): Promise<void> {
+    const values = { after_ms: giveUpAfterMs, lease_ms: leaseMs };
+    const givenUp = await query<{ channel: NoteChannel }>(giveUpOld, values);
+    for (const { channel } of givenUp) notesCounted.inc({ channel, result: 'given-up' });
+    await query(forgetNotes, { days: this.retentionDays });
+    await forgetAlerts(query, this.retentionDays);
+  }
+}

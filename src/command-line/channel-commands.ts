@@ -1,0 +1,59 @@
+import type { Command } from 'commander';
+import type { Channel } from './answers.js';
+import { CommandFailure, exits } from './exits.js';
+import { fields, table } from './layout.js';
+import type { Session } from './session.js';
+
+const path = '/admin/v1/channels';
+
+export function addChannelCommands(program: Command, session: Session): void {
+  const channels = program.command('channels').description('Channels: what is published on.');
+
+  channels
+    .command('list')
+    .description('Lists every channel.')
+    .action(async () => {
+      const all = await listChannels(session);
+      session.show({ channels: all }, () =>
+        all.length === 0
+          ? 'No channels.'
+          : table(
+              session.terminal,
+              ['name', 'filters', 'same for', 'oldest', 'id'],
+              all.map((each) => [
+                each.name,
+                each.filters.join(', '),
+                each.deduplication && `${each.deduplication.withinSeconds} s`,
+                each.maxAgeSeconds && `${each.maxAgeSeconds} s`,
+                each.id,
+              ]),
+            ),
+      );
+    });
+
+  channels
+    .command('show')
+    .description('Shows one channel with its rules.')
+    .argument('<name-or-id>')
+    .action(async (nameOrId: string) => {
+      const found = (await listChannels(session)).find(({ name, id }) => name === nameOrId || id === nameOrId);
+      if (!found)
+        throw new CommandFailure(exits.notFound, `There is no channel ${nameOrId}; \`heraut channels list\` has all.`);
+      const { deduplication, maxAgeSeconds } = found;
+      session.show(found, () =>
+        fields(session.terminal, {
+          name: found.name,
+          id: found.id,
+          documentation: found.documentationLink,
+          filters: found.filters.join(', ') || 'any',
+          duplicates: deduplication
+            ? `the same ${deduplication.fields.join(', ')} within ${deduplication.withinSeconds} s`
+            : 'none are recognised',
+          'oldest sent': maxAgeSeconds === null ? 'any age' : `${maxAgeSeconds} s`,
+        }),
+      );
+    });
+}
+
+const listChannels = async ({ client }: Session): Promise<Channel[]> =>
+  ((await client.request('GET', path)) as { channels: Channel[] }).channels;

@@ -1,0 +1,91 @@
+import type { Command } from 'commander';
+import type { Finding, Verdict } from '../doctor/finding.js';
+import { AdminRefusal } from './admin-client.js';
+import type { Health } from './answers.js';
+import { CommandFailure, exits } from './exits.js';
+import { printable, printableLines } from './printable.js';
+import type { Session } from './session.js';
+import type { Terminal } from './terminal.js';
+
+/** From RFC 9110 a `Date` has whole seconds. */
+const mostApartSeconds = 5;
+
+export function addDoctorCommand(program: Command, session: Session): void {
+  program
+    .command('doctor')
+    .description(
+      'Looks at configuration, servers, versions, clocks and permissions from here, and says what to do. Run it with the settings of a process.',
+    )
+    .option('--strict', 'Fails for warnings too.')
+    .action(async ({ strict = false }: { strict?: boolean }) => {
+      // Drivers of three servers: only this command needs them.
+      const { examine } = await import('../doctor/examine.js');
+      const findings = [...(await examine(session.environment)), ...(await examineServer(session))];
+      const bad: Verdict[] = strict ? ['failed', 'warning'] : ['failed'];
+      const isWell = !findings.some(({ verdict }) => bad.includes(verdict));
+      session.show({ ok: isWell, findings }, () => draw(session.terminal, findings));
+      if (!isWell) session.exit = exits.failed;
+    });
+}
+
+/** The running Heraut, as a caller sees it. */
+async function examineServer(session: Session): Promise<Finding[]> {
+  try {
+    return [await readHealth(session), await tryToken(session)];
+  } catch (error) {
+    if (!(error instanceof CommandFailure)) throw error;
+    return [
+      { name: 'health', verdict: 'failed', found: `${session.url} does not answer`, advice: error.message },
+      { name: 'admin-api', verdict: 'skipped', found: 'Heraut was not reached' },
+    ];
+  }
+}
+
+/** @throws {CommandFailure} when it cannot be reached */
+async function readHealth({ client, url }: Session): Promise<Finding> {
+  const name = 'health';
+  const { status, headers, body } = await client.look<Health>('/health/ready');
+  const apart = (Date.parse(headers.get('date') ?? '') - Date.now()) / 1000;
+  const found = `${url} is ${body.status}`;
+  const down = body.down.map((part) => `${part}: ${body.parts[part]?.error ?? 'down'}`).join('; ');
+  if (status !== 200) return { name, verdict: 'failed', found, advice: down };
+  if (body.status !== 'ready') return { name, verdict: 'warning', found, advice: down };
+  if (Math.abs(apart) <= mostApartSeconds) return { name, verdict: 'ok', found };
+  return {
+    name,
+    verdict: 'warning',
+    found: `${found}; its clock is ${Math.round(apart)} s from this machine’s`,
+    advice: 'Run NTP on both: tokens that are made here may be refused there.',
+  };
+}
+
+async function tryToken({ client }: Session): Promise<Finding> {
+  const name = 'admin-api';
+  try {
+    await client.request('GET', '/admin/v1/retry-policy');
+    return { name, verdict: 'ok', found: 'lets this command line in' };
+  } catch (error) {
+    if (!(error instanceof AdminRefusal) && !(error instanceof CommandFailure)) throw error;
+    const advice =
+      error instanceof CommandFailure
+        ? error.message
+        : 'Set HERAUT_TOKEN, or SUPERUSER_CLIENT_ID and SUPERUSER_SECRET as the server has them.';
+    return { name, verdict: 'failed', found: error.message, advice };
+  }
+}
+
+const marks: Record<Verdict, string> = { ok: 'ok', warning: 'WARNING', failed: 'FAILED', skipped: 'skipped' };
+const colours: Record<Verdict, number> = { ok: 32, warning: 33, failed: 31, skipped: 90 };
+
+function draw(terminal: Terminal, findings: readonly Finding[]): string {
+  const width = Math.max(...findings.map(({ name }) => name.length));
+  const lines = findings.flatMap(({ name, verdict, found, advice }) => {
+    const mark = marks[verdict].padEnd(8);
+    const coloured = terminal.isInteractive ? `\u001b[${colours[verdict]}m${mark}\u001b[39m` : mark;
+    const indent = ' '.repeat(width + 10);
+    const first = `${coloured} ${name.padEnd(width)} ${printableLines(found).replaceAll('\n', `\n${indent}`)}`;
+    return advice === undefined ? [first] : [first, `${indent}→ ${printable(advice)}`];
+  });
+  const count = (verdict: Verdict) => findings.filter((each) => each.verdict === verdict).length;
+  return [...lines, '', `${count('ok')} ok, ${count('warning')} warnings, ${count('failed')} failed`].join('\n');
+}

@@ -1,0 +1,107 @@
+import { readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import { CommandFailure, exits } from './exits.js';
+import { block } from './layout.js';
+import { id, wholeNumber } from './options.js';
+import { howToGoOn, type Page } from './pages.js';
+import { printable } from './printable.js';
+import type { Session } from './session.js';
+import type { Terminal } from './terminal.js';
+
+interface Explanation {
+  subscriptionId: string;
+  ownerClientId: string;
+  callbackUrl: string;
+  text: string;
+  isMatched: boolean | null;
+  /** Of a notification that was sent. */
+  catalogue?: 'as-of-acceptance' | 'as-far-as-known';
+  catalogueReason?: string;
+}
+
+interface Explanations {
+  explanations: Explanation[];
+  nextCursor: string | null;
+}
+
+interface Forecast extends Explanations {
+  channel: string;
+  matchedCount: number;
+  subscribedCount: number;
+}
+
+interface ExplainOptions {
+  subscription?: string;
+  file?: string;
+  limit: number;
+  cursor?: string;
+}
+
+export function addExplainCommand(program: Command, session: Session): void {
+  program
+    .command('explain')
+    .description(
+      'Says why each subscription got a notification or did not; with --file, who would get one that was never sent.',
+    )
+    .argument('[notification]', 'id of the notification', id)
+    .option('--subscription <id>', 'Only this subscription, whatever it is about.', id)
+    .option('-f, --file <file>', 'The body of a publication, in JSON; - reads standard input. Nothing is sent.')
+    .option('--limit <count>', 'At most so many subscriptions.', wholeNumber(1, 500), 50)
+    .option('--cursor <cursor>', 'Goes on where a list ended.')
+    .action(async (notification: string | undefined, { file, ...query }: ExplainOptions) => {
+      if ((notification === undefined) === (file === undefined))
+        throw new CommandFailure(
+          exits.wrongUse,
+          'Give the id of a notification, or a --file with one that was not sent.',
+        );
+      const answer = (
+        file === undefined
+          ? await session.client.request('GET', `/admin/v1/notifications/${notification}/explanations`, {
+              query: { ...query },
+            })
+          : await session.client.request('POST', '/admin/v1/explain', { query: { ...query }, body: readJson(file) })
+      ) as Explanations | Forecast;
+      session.show(answer, () => draw(session.terminal, answer));
+      const page: Page<unknown> = { items: answer.explanations, nextCursor: answer.nextCursor };
+      const more = howToGoOn(page);
+      if (more) session.note(more);
+    });
+}
+
+/** @throws {CommandFailure} when it cannot be read, or is no JSON */
+function readJson(file: string): unknown {
+  try {
+    return JSON.parse(readFileSync(file === '-' ? 0 : file, 'utf8'));
+  } catch (error) {
+    throw new CommandFailure(exits.wrongUse, `${file} is not read as JSON: ${(error as Error).message}`);
+  }
+}
+
+function draw(terminal: Terminal, answer: Explanations | Forecast): string {
+  const summary =
+    'matchedCount' in answer
+      ? [
+          `${answer.matchedCount} of ${answer.subscribedCount} subscriptions to ${printable(answer.channel)} would get it.`,
+          '',
+        ]
+      : [];
+  const explained = answer.explanations.map((each) => drawOne(terminal, each));
+  return [...summary, ...(explained.length === 0 ? ['No subscription is about it.'] : [explained.join('\n\n')])].join(
+    '\n',
+  );
+}
+
+const marks = new Map<boolean | null, [mark: string, colour: number]>([
+  [true, ['yes', 32]],
+  [false, ['no', 31]],
+  [null, ['?', 33]],
+]);
+
+function drawOne(terminal: Terminal, explanation: Explanation): string {
+  const { subscriptionId, ownerClientId, callbackUrl, text, isMatched, catalogue, catalogueReason } = explanation;
+  const [mark, colour] = marks.get(isMatched)!;
+  const shown = terminal.isInteractive ? `\u001b[${colour}m${mark.padEnd(3)}\u001b[39m` : mark.padEnd(3);
+  const head = `${shown} ${subscriptionId}  ${printable(ownerClientId)}  ${printable(callbackUrl)}`;
+  const known = catalogue === 'as-far-as-known' && catalogueReason ? [block(`(${catalogueReason})`)] : [];
+  return [head, block(text), ...known].join('\n');
+}

@@ -1,0 +1,60 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { CommandFailure, exits } from './exits.js';
+import { moment } from './layout.js';
+import { ProgressBar } from './progress-bar.js';
+import type { Session } from './session.js';
+import { drawReplay, type Replay } from './start-replay.js';
+
+const lookEveryMs = 1000;
+
+const isOver = ({ state }: Replay): boolean => state !== 'scheduled' && state !== 'running';
+const pathOf = ({ id }: { id: string }): string => `/admin/v1/replays/${id}`;
+
+/**
+ * Shows how far it is until it is over. Ctrl-C pauses it, as one who stops looking may have seen something: what it would still do can
+ * be resumed.
+ */
+export async function followReplay(session: Session, started: Replay): Promise<void> {
+  if (started.state === 'scheduled') session.note(`It starts at ${moment(started.startAt)}.`);
+  const bar = await ProgressBar.start(session, started.count);
+  const replay = await session.terminal
+    .untilInterrupted((interrupted) => untilOver(session, started, bar, interrupted))
+    .finally(() => bar.stop());
+  const { client } = session;
+  if (!isOver(replay)) {
+    const paused = (await client.request('POST', `${pathOf(replay)}/pause`)) as Replay;
+    session.show(paused, () => drawReplay(session.terminal, paused));
+    session.terminal.note(
+      `It is paused. \`heraut replay resume ${replay.id}\` goes on, \`heraut replay cancel ${replay.id}\` ends it.`,
+    );
+    session.exit = exits.interrupted;
+    return;
+  }
+  session.show(replay, () => drawReplay(session.terminal, replay));
+  if (replay.state === 'paused') session.note(`Somebody has paused it. \`heraut replay resume ${replay.id}\` goes on.`);
+  if (replay.state !== 'done') session.exit = exits.failed;
+}
+
+/** A server that is away for a while ends nothing: the replay goes on there, or when it is back. */
+async function untilOver(
+  session: Session,
+  started: Replay,
+  bar: ProgressBar,
+  interrupted: AbortSignal,
+): Promise<Replay> {
+  let replay = started;
+  let isAway = false;
+  while (!isOver(replay) && !interrupted.aborted) {
+    await pause(lookEveryMs, undefined, { signal: interrupted }).catch(() => {});
+    try {
+      replay = (await session.client.request('GET', pathOf(replay))) as Replay;
+      bar.update(replay.found, Math.max(replay.count, replay.found));
+      isAway = false;
+    } catch (error) {
+      if (!(error instanceof CommandFailure) || error.exit !== exits.unreachable) throw error;
+      if (!isAway) session.note(`${error.message}\nThe replay goes on by itself; this waits.`);
+      isAway = true;
+    }
+  }
+  return replay;
+}

@@ -1,0 +1,51 @@
+import { InvalidArgumentError } from 'commander';
+
+/** @throws {InvalidArgumentError} which Commander shows with the option's name */
+export const wholeNumber =
+  (min: number, max: number) =>
+  (text: string): number => {
+    const value = Number(text);
+    if (/^\d+$/.test(text) && value >= min && value <= max) return value;
+    throw new InvalidArgumentError(`It is a whole number from ${min} to ${max}.`);
+  };
+
+export const positiveNumber = (text: string): number => {
+  const value = Number(text);
+  if (text.trim() !== '' && Number.isFinite(value) && value > 0) return value;
+  throw new InvalidArgumentError('It is a number above 0.');
+};
+
+/** For an option that may be repeated. */
+export const repeated = (text: string, before: string[] | undefined): string[] => [...(before ?? []), text];
+
+const units: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/**
+ * A time of a command line: ISO 8601, or how long ago it was (`30s`, `10m`, `2h`, `3d`).
+ * @throws {InvalidArgumentError}
+ */
+export const timeInPast = (text: string): string => timeFrom(text, -1);
+
+/** Likewise, where `10m` is ten minutes from now. */
+export const timeAhead = (text: string): string => timeFrom(text, 1);
+
+function timeFrom(text: string, direction: 1 | -1): string {
+  const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
+  if (count !== undefined) return new Date(Date.now() + direction * Number(count) * units[unit!]!).toISOString();
+  const time = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(/\d\d:\d\d/.test(text) ? withZone(text) : text) : Number.NaN;
+  if (!Number.isNaN(time)) return new Date(time).toISOString();
+  throw new InvalidArgumentError('It is a time such as 2026-11-22T08:00Z, or how long ago, such as 30s, 10m, 2h, 3d.');
+}
+
+/** Times are UTC where they do not say otherwise, as all that is shown is. */
+const withZone = (text: string): string => (/(z|[+-]\d\d:?\d\d)$/i.test(text) ? text : `${text}Z`).replace(' ', 'T');
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** @throws {InvalidArgumentError} */
+export const id = (text: string): string => {
+  if (uuid.test(text)) return text.toLowerCase();
+  throw new InvalidArgumentError('It is a UUID, as the lists show it.');
+};
+
+export const repeatedId = (text: string, before: string[] | undefined): string[] => repeated(id(text), before);

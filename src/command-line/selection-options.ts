@@ -1,0 +1,43 @@
+import type { Command } from 'commander';
+import { id, repeated, repeatedId, timeInPast } from './options.js';
+
+export interface SelectionOptions {
+  subscription?: string[];
+  channel?: string[];
+  since?: string;
+  until?: string;
+  state?: string[];
+  errorClass?: string[];
+  everythingFor?: string;
+  all?: true;
+}
+
+/** Which deliveries an operator means, where several are worked on at once. */
+export const addSelectionOptions = (command: Command): Command =>
+  command
+    .option('--subscription <id>', 'Of this subscription; may be repeated.', repeatedId)
+    .option('--channel <name>', 'Of this channel; may be repeated.', repeated)
+    .option('--since <time>', 'Of notifications accepted not before then: 10m, 2h, 3d ago, or a time.', timeInPast)
+    .option('--until <time>', 'Of notifications accepted before then.', timeInPast)
+    .option('--state <state>', 'In this state; may be repeated.', repeated)
+    .option('--error-class <class>', 'That last failed in this way, such as status-5xx; may be repeated.', repeated)
+    .option('--all', 'All of them: needed where nothing else narrows it.');
+
+export const addEverythingFor = (command: Command): Command =>
+  command.option('--everything-for <id>', 'All that this subscription would have got with the filters it has now.', id);
+
+/** As the admin API takes it; what was not given is absent. */
+export function selectionOf(options: SelectionOptions): Record<string, unknown> {
+  const { subscription, channel, since, until, state, errorClass, everythingFor, all } = options;
+  const selection = {
+    subscriptions: subscription,
+    channels: channel,
+    acceptedFrom: since,
+    acceptedTo: until,
+    states: state,
+    errorClasses: errorClass,
+    everythingFor,
+    all,
+  };
+  return Object.fromEntries(Object.entries(selection).filter(([, value]) => value !== undefined));
+}

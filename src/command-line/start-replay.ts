@@ -1,0 +1,117 @@
+import { fields, moment, section, table } from './layout.js';
+import { printable } from './printable.js';
+import type { Session } from './session.js';
+import type { Terminal } from './terminal.js';
+
+export type ReplayKind = 'replay' | 'cancel' | 'close';
+
+export interface Replay {
+  id: string;
+  kind: ReplayKind;
+  state: 'scheduled' | 'running' | 'paused' | 'done' | 'cancelled' | 'stopped';
+  stoppedBecause: string | null;
+  ratePerSecond: number | null;
+  startAt: string | null;
+  stopAt: string | null;
+  note: string | null;
+  count: number;
+  isCountComplete: boolean;
+  found: number;
+  done: number;
+  skipped: Record<string, number>;
+  searchedTo: string;
+  createdAt: string;
+  createdBy: string | null;
+  endedAt: string | null;
+}
+
+interface DryRun {
+  count: number;
+  isComplete: boolean;
+  searchedTo: string | null;
+  notifications: number;
+  bySubscription: { subscriptionId: string; subscription: string; count: number }[];
+  needsConfirm: boolean;
+}
+
+interface Wanted {
+  kind: ReplayKind;
+  selection: Record<string, unknown>;
+  /** Of a replay only. */
+  onlyMissed?: boolean;
+  /** The other fields of the request. */
+  body: Record<string, unknown>;
+  isDry: boolean;
+  isConfirmed: boolean;
+}
+
+const verbs: Record<ReplayKind, string> = { replay: 'Send again', cancel: 'Cancel', close: 'Close' };
+const paths: Record<ReplayKind, string> = {
+  replay: '/admin/v1/replays',
+  cancel: '/admin/v1/deliveries/cancel',
+  close: '/admin/v1/deliveries/close',
+};
+
+/**
+ * Says what a selection means, asks, and has it done.
+ * @returns what was made; undefined: nothing was, because it was a dry run, or means nothing, or somebody said no
+ */
+export async function startReplay(session: Session, wanted: Wanted): Promise<Replay | undefined> {
+  const { kind, selection, onlyMissed, body, isDry, isConfirmed } = wanted;
+  const missed = onlyMissed === undefined ? {} : { onlyMissed };
+  const meant = (await session.client.request('POST', '/admin/v1/replays/dry-run', {
+    body: { kind, selection, ...missed },
+  })) as DryRun;
+  const { count, needsConfirm } = meant;
+  if (isDry) {
+    session.show(meant, () => drawDryRun(session.terminal, meant));
+    return undefined;
+  }
+  session.note(drawDryRun(session.terminal, meant));
+  if (count === 0) {
+    if (session.isJson) session.show(null, () => '');
+    session.note('Nothing was done: there are none.');
+    return undefined;
+  }
+  const question = `${verbs[kind]} ${countOf(meant)} deliveries?`;
+  if (!(await session.confirm(question, isConfirmed))) return undefined;
+  const confirm = needsConfirm ? { confirm: count } : {};
+  return (await session.client.request('POST', paths[kind], {
+    body: { selection, ...missed, ...body, ...confirm },
+  })) as Replay;
+}
+
+const countOf = ({ count, isComplete }: { count: number; isComplete: boolean }): string =>
+  `${count}${isComplete ? '' : ' or more'}`;
+
+function drawDryRun(terminal: Terminal, meant: DryRun): string {
+  const { bySubscription, notifications, searchedTo } = meant;
+  const bounded = searchedTo === null ? '' : ` Looked only at what was accepted before ${moment(searchedTo)}.`;
+  const counts = `${countOf(meant)} deliveries of ${notifications} notifications are meant.${bounded}`;
+  if (bySubscription.length === 0) return counts;
+  const rows = bySubscription.map((each) => [each.count, each.subscriptionId, each.subscription]);
+  return `${counts}\n${table(terminal, ['deliveries', 'subscription', 'state'], rows)}`;
+}
+
+export function drawReplay(terminal: Terminal, replay: Replay): string {
+  const { state, stoppedBecause, skipped } = replay;
+  const passedOver = Object.entries(skipped).filter(([, count]) => count > 0);
+  return [
+    fields(terminal, {
+      id: replay.id,
+      kind: replay.kind,
+      state: stoppedBecause === null ? state : `${state} (${stoppedBecause})`,
+      done: `${replay.done} of ${countOf({ count: replay.count, isComplete: replay.isCountComplete })}`,
+      pace: replay.ratePerSecond === null ? 'as fast as the ledger takes it' : `${replay.ratePerSecond} a second`,
+      'starts at': moment(replay.startAt) ?? undefined,
+      'stops at': moment(replay.stopAt) ?? undefined,
+      'looked up to': moment(replay.searchedTo),
+      created: `${moment(replay.createdAt)} by ${replay.createdBy ?? 'nobody known'}`,
+      ended: moment(replay.endedAt) ?? undefined,
+      note: replay.note ?? undefined,
+    }),
+    ...(passedOver.length === 0
+      ? []
+      : [section(terminal, 'Passed over', passedOver.map(([why, count]) => `${count}  ${printable(why)}`).join('\n'))]),
+  ].join('\n');
+}

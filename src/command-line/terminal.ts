@@ -1,0 +1,73 @@
+import { createInterface } from 'node:readline/promises';
+import type { Readable, Writable } from 'node:stream';
+
+type Output = Writable & { isTTY?: boolean; columns?: number };
+
+/** Where a command reads and writes; tests have their own. */
+export interface Streams {
+  stdin: Readable & { isTTY?: boolean };
+  stdout: Output;
+  stderr: Output;
+  /** Ctrl-C. @returns ends it */
+  onInterrupt: (handler: () => void) => () => void;
+}
+
+export class Terminal {
+  constructor(private readonly streams: Streams) {}
+
+  /** Whether people read what is printed. */
+  get isInteractive(): boolean {
+    return this.streams.stdout.isTTY === true;
+  }
+
+  /** Whether somebody can answer a question. */
+  get canAsk(): boolean {
+    return this.streams.stdin.isTTY === true && this.streams.stderr.isTTY === true;
+  }
+
+  get columns(): number {
+    return this.streams.stdout.columns ?? 100;
+  }
+
+  /** For progress bars. */
+  get notes(): Output {
+    return this.streams.stderr;
+  }
+
+  /** The result. */
+  print(text: string): void {
+    this.streams.stdout.write(`${text}\n`);
+  }
+
+  /** What goes with it, for people only. */
+  note(text: string): void {
+    this.streams.stderr.write(`${text}\n`);
+  }
+
+  /** @returns false also for Ctrl-C and for the end of the input */
+  async ask(question: string): Promise<boolean> {
+    const reader = createInterface({ input: this.streams.stdin, output: this.streams.stderr });
+    const given = new AbortController();
+    reader.once('close', () => given.abort());
+    reader.once('SIGINT', () => reader.close());
+    try {
+      return /^y(es)?$/i.test((await reader.question(`${question} [y/N] `, { signal: given.signal })).trim());
+    } catch {
+      this.note('');
+      return false;
+    } finally {
+      reader.close();
+    }
+  }
+
+  /** Does `work` with a signal that Ctrl-C aborts. */
+  async untilInterrupted<T>(work: (interrupted: AbortSignal) => Promise<T>): Promise<T> {
+    const controller = new AbortController();
+    const release = this.streams.onInterrupt(() => controller.abort());
+    try {
+      return await work(controller.signal);
+    } finally {
+      release();
+    }
+  }
+}

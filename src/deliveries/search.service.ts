@@ -1,0 +1,209 @@
+import { Injectable } from '@nestjs/common';
+import { Postgres } from '../infra/postgres/postgres.js';
+import { valuesOf, type Statement, type Values } from '../infra/postgres/statement.js';
+import { keyOf, type DeliveryKey, type KeyRow } from '../ledger/delivery.js';
+import { idAfter, idBefore, timeOfId } from '../ledger/partitions.js';
+import {
+  deliveryConditions,
+  digestCondition,
+  isAboutDelivery,
+  isAboutNotification,
+  type Criteria,
+} from './criteria.js';
+import { hasStateIndex, scopeOf } from './routes.js';
+import * as statements from './search-statements.js';
+import { lowestId, windowOf, type Part, type Sought, type Window } from './search-statements.js';
+
+export interface FoundPage {
+  /** Newest first. */
+  keys: DeliveryKey[];
+  /** Where the list goes on; undefined at its end. */
+  next: DeliveryKey | undefined;
+  /** The search stopped here, although the page is not full; undefined: it did not. */
+  searchedTo: Date | undefined;
+}
+
+/** How much one call searches: some tens of milliseconds. */
+export interface SearchBounds {
+  /** Deliveries of a range in which no index tells which ones are sought; and notifications of which there is no digest. */
+  rows: number;
+  /** Blocks of notifications that may have what is sought. */
+  blocks: number;
+  digests: number;
+}
+
+const usualBounds: SearchBounds = { rows: 50_000, blocks: 48, digests: 30_000 };
+
+/** Of the rows of a range, as many whole rows can be read and sorted in the time that it takes to search the range. */
+const fewOfRange = 0.2;
+/** Likewise, where the notification of each delivery of a range has to be looked up. */
+const lookedUpOfRange = 0.2;
+/** Of the notifications without a digest, as many are searched at a time. */
+const chunkOfRange = 0.1;
+/** Blocks that are searched at a time; the first may have enough for a page. */
+const mostTogether = 16;
+
+/**
+ * Finds deliveries and notifications, by an index where there is one, by the digests of notifications, or else in a limited range.
+ * Through TypeORM's pool, so that it uses no connection of the hot path.
+ */
+@Injectable()
+export class LedgerSearch {
+  constructor(private readonly postgres: Postgres) {}
+
+  /**
+   * @param sought where it is notifications, keys have the lowest subscription
+   * @param after where the list goes on
+   */
+  async find(
+    sought: Sought,
+    criteria: Criteria,
+    after: DeliveryKey | undefined,
+    limit: number,
+    bounds = usualBounds,
+  ): Promise<FoundPage> {
+    const ofDelivery = sought === 'delivery' || isAboutDelivery(criteria);
+    if (!ofDelivery) return this.inBlocks(sought, criteria, { after }, limit, bounds);
+    const scope = scopeOf(criteria);
+    const isIndexed =
+      !isAboutNotification(criteria) &&
+      deliveryConditions(scope).texts.length === deliveryConditions(criteria).texts.length;
+    // A notification with thousands of deliveries is one in a list of notifications: of those, a range is searched.
+    if ((isIndexed && sought === 'delivery') || scope.notificationId !== undefined)
+      return this.page(sought, criteria, { after }, limit);
+    if (hasStateIndex(criteria.state)) {
+      const few = Math.ceil(bounds.rows * fewOfRange);
+      const [row] = await this.run<{ yes: boolean }>(statements.exceeds(criteria, few));
+      if (!row!.yes) return this.page(sought, criteria, { after }, limit, few);
+    }
+    if (digestCondition(criteria) !== undefined && scope.subscriptionId === undefined)
+      return this.inBlocks(sought, criteria, { after }, limit, bounds);
+    const rows = Math.ceil(bounds.rows * (isAboutNotification(criteria) ? lookedUpOfRange : 1));
+    const [end] = await this.run<KeyRow>(statements.rangeEnd(scope, criteria, { after }, rows));
+    return this.page(sought, criteria, { after, end: end && keyOf(end) }, limit);
+  }
+
+  private async page(sought: Sought, criteria: Criteria, part: Part, limit: number, few?: number): Promise<FoundPage> {
+    // One more than asked for tells whether the list goes on.
+    const keys = await this.keys(statements.byDelivery(sought, criteria, part, limit + 1, few));
+    return asPage(keys, limit, part.end);
+  }
+
+  /** What has no digest is read, the newest and what was brought back; of the rest, what may have it by its digest. */
+  private async inBlocks(
+    sought: Sought,
+    criteria: Criteria,
+    part: Part,
+    limit: number,
+    bounds: SearchBounds,
+  ): Promise<FoundPage> {
+    const search = new BlockSearch(
+      (windows, most) => this.keys(statements.inWindows(sought, criteria, part, windows, most)),
+      limit,
+    );
+    const whole = windowOf(criteria, part);
+    const hasDigests = digestCondition(criteria) !== undefined;
+    const [known] = await this.run<Window>([statements.digested, {}]);
+    if (!hasDigests || !known) {
+      await this.inRange(search, whole, bounds.rows);
+      return search.page();
+    }
+    const digested = { from: greater(known.from, whole.from), to: lesser(known.to, whole.to) };
+    const chunks = [
+      () => this.inRange(search, { from: greater(idAfter(known.to), whole.from), to: whole.to }, bounds.rows),
+      () => this.inDigested(search, criteria, digested, bounds),
+      () => this.inRange(search, { from: whole.from, to: lesser(idBefore(known.from), whole.to) }, bounds.rows),
+    ];
+    for (const chunk of chunks) {
+      if (search.isOver) break;
+      await chunk();
+    }
+    return search.page();
+  }
+
+  private async inRange(search: BlockSearch, window: Window, rows: number): Promise<void> {
+    const together = Math.max(1, Math.ceil(rows * chunkOfRange));
+    let { to } = window;
+    for (let left = rows; window.from <= to; left -= together) {
+      if (left <= 0) return search.stopAt(idAfter(to));
+      const [end] = await this.run<{ id: string }>(
+        statements.notificationRangeEnd({ from: window.from, to }, together),
+      );
+      const from = end?.id ?? window.from;
+      await search.read([{ from, to }]);
+      if (!end || search.isOver) return;
+      to = idBefore(from);
+    }
+  }
+
+  private async inDigested(
+    search: BlockSearch,
+    criteria: Criteria,
+    window: Window,
+    bounds: SearchBounds,
+  ): Promise<void> {
+    if (window.from > window.to) return;
+    const [end] = await this.run<{ from_id: string }>(statements.digestRangeEnd(window, bounds.digests));
+    const reached = { from: greater(end?.from_id ?? lowestId, window.from), to: window.to };
+    const blocks = await this.run<Window>(statements.candidates(criteria, reached, bounds.blocks + 1));
+    const toRead = blocks.slice(0, bounds.blocks);
+    for (
+      let at = 0, together = 1;
+      at < toRead.length;
+      at += together, together = Math.min(2 * together, mostTogether)
+    ) {
+      await search.read(toRead.slice(at, at + together));
+      if (search.isOver) return;
+    }
+    if (blocks.length > bounds.blocks) search.stopAt(toRead.at(-1)!.from);
+    else if (end) search.stopAt(end.from_id);
+  }
+
+  private async keys(ready: [Statement, Values]): Promise<DeliveryKey[]> {
+    return (await this.run<KeyRow>(ready)).map(keyOf);
+  }
+
+  private run<R>([statement, values]: [Statement, Values]): Promise<R[]> {
+    return this.postgres.dataSource.query<R[]>(statement.text, valuesOf(statement, values));
+  }
+}
+
+/** One page of a list that is searched block by block, from the newest to the oldest. */
+class BlockSearch {
+  private readonly found: DeliveryKey[] = [];
+  private stoppedAt: string | undefined;
+
+  constructor(
+    private readonly readWindows: (windows: readonly Window[], most: number) => Promise<DeliveryKey[]>,
+    private readonly limit: number,
+  ) {}
+
+  /** The page is full, and what comes after it is known; or it was stopped. */
+  get isOver(): boolean {
+    return this.found.length > this.limit || this.stoppedAt !== undefined;
+  }
+
+  async read(windows: readonly Window[]): Promise<void> {
+    this.found.push(...(await this.readWindows(windows, this.limit + 1 - this.found.length)));
+  }
+
+  /** What is older than that notification was not searched. */
+  stopAt(notificationId: string): void {
+    this.stoppedAt = notificationId;
+  }
+
+  page(): FoundPage {
+    const end = this.stoppedAt === undefined ? undefined : { notificationId: this.stoppedAt, subscriptionId: lowestId };
+    return asPage(this.found, this.limit, end);
+  }
+}
+
+/** @param end where the search stopped */
+function asPage(found: DeliveryKey[], limit: number, end: DeliveryKey | undefined): FoundPage {
+  const keys = found.slice(0, limit);
+  if (found.length > limit) return { keys, next: keys.at(-1), searchedTo: undefined };
+  return { keys, next: end, searchedTo: end && new Date(timeOfId(end.notificationId)) };
+}
+
+const greater = (one: string, other: string): string => (one > other ? one : other);
+const lesser = (one: string, other: string): string => (one < other ? one : other);

@@ -1,0 +1,84 @@
+import { z } from 'zod';
+import { isStorable } from '../infra/postgres/storable-text.js';
+import { deliveryStates } from '../ledger/delivery.js';
+import { errorClasses } from './error-class.js';
+
+const uuid = () => z.guid().toLowerCase();
+
+/** The years 1970 to 9999: the ids of notifications have no others. */
+const [earliest, latest] = [0, Date.UTC(9999, 11, 31)];
+const time = () =>
+  z.iso
+    .datetime({ offset: true })
+    .transform((value) => new Date(Math.min(Math.max(Date.parse(value), earliest), latest)).toISOString());
+
+/** Each field narrows it further. */
+const narrowing = ['subscriptions', 'channels', 'acceptedFrom', 'acceptedTo', 'errorClasses', 'everythingFor'] as const;
+
+/** Which deliveries an operator means: everywhere where several are worked on at once. */
+export const selectionInput = z
+  .strictObject({
+    subscriptions: z.array(uuid()).min(1).max(1000).optional().describe('Of these subscriptions.'),
+    channels: z
+      .array(z.string().min(1).max(50).refine(isStorable, 'Contains U+0000 or half a surrogate pair.'))
+      .min(1)
+      .max(100)
+      .optional()
+      .describe('Of notifications of these channels.'),
+    acceptedFrom: time().optional().describe('Of notifications that were not accepted before this time.'),
+    acceptedTo: time().optional().describe('Of notifications that were accepted before this time.'),
+    states: z
+      .array(z.enum(deliveryStates))
+      .min(1)
+      .max(deliveryStates.length)
+      .optional()
+      .describe(
+        'In these states. Which ones may be named, and which ones are meant otherwise, depends on what is done.',
+      ),
+    errorClasses: z
+      .array(z.enum(errorClasses))
+      .min(1)
+      .max(errorClasses.length)
+      .optional()
+      .describe('Whose last attempt failed of one of these.'),
+    everythingFor: uuid()
+      .optional()
+      .describe(
+        'A replay only: all that this subscription would have got with the filters it has now, also what was accepted before it was created.',
+      ),
+    all: z.literal(true).optional().describe('Needed where nothing but `states` narrows it, and nowhere else.'),
+  })
+  .superRefine((selection, context) => {
+    const refuse = (name: string, message: string) =>
+      context.addIssue({ code: 'custom', path: [name], message, input: selection });
+    const isNarrowed = !meansEverything(selection);
+    if (!isNarrowed && !selection.all) refuse('all', 'Nothing narrows the selection: say that you mean all of them.');
+    if (isNarrowed && selection.all) refuse('all', 'The selection is narrowed by other fields.');
+    const { acceptedFrom, acceptedTo, everythingFor, subscriptions, errorClasses: classes } = selection;
+    if (acceptedFrom !== undefined && acceptedTo !== undefined && acceptedFrom >= acceptedTo)
+      refuse('acceptedTo', 'Is not after acceptedFrom.');
+    if (everythingFor !== undefined && subscriptions) refuse('subscriptions', 'everythingFor names the subscription.');
+    if (everythingFor !== undefined && classes) refuse('errorClasses', 'What was not sent has not failed.');
+  })
+  .meta({ id: 'Selection' });
+
+export type Selection = z.output<typeof selectionInput>;
+
+/** The same as an answer shows it. */
+export const selectionOutput = z
+  .strictObject({
+    subscriptions: z.array(z.uuid()),
+    channels: z.array(z.string()),
+    acceptedFrom: z.iso.datetime(),
+    acceptedTo: z.iso.datetime(),
+    states: z.array(z.enum(deliveryStates)),
+    errorClasses: z.array(z.enum(errorClasses)),
+    everythingFor: z.uuid(),
+    all: z.literal(true),
+  })
+  .partial()
+  .meta({ id: 'SelectionAsked' });
+
+/** Neither a window nor anything else narrows it: states alone do not count. */
+export const meansEverything = (selection: Partial<Selection>): boolean =>
+  narrowing.every((name) => selection[name] === undefined);

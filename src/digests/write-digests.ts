@@ -1,0 +1,135 @@
+import type { Postgres, Query } from '../infra/postgres/postgres.js';
+import { statement } from '../infra/postgres/statement.js';
+import { lockDigests } from '../ledger/digests.js';
+import { idAfter, lowestIdAt } from '../ledger/partitions.js';
+import { MarkFilter } from './mark-filter.js';
+import { giveMarks, markOf, type MarkKind } from './marks.js';
+
+/** In one digest. */
+export const mostNotifications = 1024;
+/** Of its bodies together, and of its deliveries: what one transaction reads. */
+const mostBytes = 4 * 1024 * 1024;
+const mostDeliveries = 20_000;
+
+interface BlockRow {
+  id: string;
+  channel: string;
+  publisher: string;
+  request_key: string | null;
+  body: string | null;
+  /** There are as many as fit into a digest. */
+  is_full: boolean;
+}
+
+/** By id. The first one, and more as long as their bodies are not too many bytes. */
+const readBlock = statement(
+  'read-digest-block',
+  `SELECT id, channel, publisher, request_key, body, is_full FROM (
+     SELECT id, channel, publisher, request_key, body, count(*) OVER () = ${mostNotifications} AS is_full,
+       sum(bytes) OVER (ORDER BY id) - bytes AS bytes_before
+     FROM (
+       SELECT id, channel, publisher, request_key, body, coalesce(octet_length(body), 0) AS bytes FROM notification
+       WHERE id >= $from AND id <= $to ORDER BY id LIMIT ${mostNotifications}
+     ) block
+   ) sized WHERE bytes_before < ${mostBytes} ORDER BY id`,
+);
+
+interface SubscribersRow {
+  deliveries: number;
+  matched: number;
+  subscription_ids: string[] | null;
+  owners: string[] | null;
+}
+
+const readSubscribers = statement(
+  'read-digest-subscribers',
+  `WITH taken AS MATERIALIZED (
+     SELECT notification_id, subscription_id FROM delivery
+     WHERE notification_id >= $from AND notification_id <= $to ORDER BY notification_id LIMIT ${mostDeliveries + 1}
+   ),
+   subscriber AS MATERIALIZED (SELECT DISTINCT subscription_id AS id FROM taken)
+   SELECT (SELECT count(*)::int FROM taken) AS deliveries,
+     (SELECT count(DISTINCT notification_id)::int FROM taken) AS matched,
+     (SELECT array_agg(id::text) FROM subscriber) AS subscription_ids,
+     (SELECT array_agg(DISTINCT owner_client_id) FROM subscription WHERE id = ANY (ARRAY(SELECT id FROM subscriber))) AS owners`,
+);
+
+const lastDigest = statement('last-digest', 'SELECT to_id FROM digest ORDER BY from_id DESC LIMIT 1');
+const staleDigest = statement(
+  'stale-digest',
+  'SELECT from_id, to_id FROM digest WHERE is_stale ORDER BY from_id LIMIT 1',
+);
+
+const write = statement(
+  'write-digest',
+  `INSERT INTO digest (from_id, to_id, bits) VALUES ($from, $to, $bits)
+   ON CONFLICT (from_id) DO UPDATE SET to_id = EXCLUDED.to_id, bits = EXCLUDED.bits, is_stale = false`,
+);
+
+/** Those of days that are dropped. */
+const sweep = statement(
+  'sweep-digests',
+  `DELETE FROM digest WHERE to_id < coalesce((SELECT id FROM notification ORDER BY id LIMIT 1), $until)`,
+);
+
+/**
+ * Writes the digests of all notifications that are old enough, up to the last full block, and anew those that are out of date. Any
+ * number of processes may.
+ * @param untilMs milliseconds since 1970, by the ledger's clock: none that was accepted before is still to be committed
+ */
+export async function writeDigests(postgres: Postgres, untilMs: number, stopping: AbortSignal): Promise<void> {
+  const until = lowestIdAt(untilMs);
+  await postgres.query(sweep, { until });
+  // Each in a transaction of its own: a process that accepts a replacement waits for one at most.
+  while (!stopping.aborted && (await postgres.transaction(writeStale)));
+  while (!stopping.aborted && (await postgres.transaction((query) => writeNext(query, until))));
+}
+
+async function writeStale(query: Query): Promise<boolean> {
+  await query(lockDigests);
+  const [stale] = await query<{ from_id: string; to_id: string }>(staleDigest);
+  if (!stale) return false;
+  const block = await query<BlockRow>(readBlock, { from: stale.from_id, to: stale.to_id });
+  const isWhole = block.at(-1)?.id === stale.to_id;
+  const bits = isWhole ? await filterOf(query, block) : 'too-many';
+  await query(write, { from: stale.from_id, to: stale.to_id, bits: bits === 'too-many' ? null : bits });
+  return true;
+}
+
+async function writeNext(query: Query, until: string): Promise<boolean> {
+  await query(lockDigests);
+  const [last] = await query<{ to_id: string }>(lastDigest);
+  let block = await query<BlockRow>(readBlock, { from: last ? idAfter(last.to_id) : lowestIdAt(0), to: until });
+  if (!block[0]?.is_full) return false;
+  let bits = await filterOf(query, block);
+  while (bits === 'too-many' && block.length > 1) {
+    block = block.slice(0, Math.ceil(block.length / 4));
+    bits = await filterOf(query, block);
+  }
+  const [from, to] = [block[0]!.id, block.at(-1)!.id];
+  await query(write, { from, to, bits: bits === 'too-many' ? null : bits });
+  return true;
+}
+
+/** @returns null: their marks are too many to say anything; `too-many`: their deliveries are */
+async function filterOf(query: Query, block: readonly BlockRow[]): Promise<Buffer | null | 'too-many'> {
+  const range = { from: block[0]!.id, to: block.at(-1)!.id };
+  const [found] = await query<SubscribersRow>(readSubscribers, range);
+  const { deliveries, matched, subscription_ids, owners } = found!;
+  if (deliveries > mostDeliveries) return 'too-many';
+  const filter = new MarkFilter();
+  const known = new Map<MarkKind, Set<string>>();
+  const give = (kind: MarkKind, value: string) => {
+    let values = known.get(kind);
+    if (!values) known.set(kind, (values = new Set()));
+    if (values.has(value)) return;
+    values.add(value);
+    filter.add(markOf(kind, value));
+  };
+  for (const { channel, publisher, request_key: requestKey, body } of block)
+    giveMarks({ channel, publisher, requestKey, body }, give);
+  for (const id of subscription_ids ?? []) give('subscription', id);
+  for (const owner of owners ?? []) give('owner', owner);
+  if (matched < block.length) give('unmatched', '');
+  return filter.isUseless ? null : filter.bytes;
+}

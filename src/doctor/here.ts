@@ -1,0 +1,79 @@
+import { access, constants, statfs } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import type { Settings } from '../config/settings.js';
+import { failed, ok, reasonOf, warning, type Finding } from './finding.js';
+
+/** What is still fixed, by the release plan of Node. */
+const [oldestThatRuns, oldestThatIsFixed] = [
+  [20, 19],
+  [22, 0],
+] as const;
+
+/** @param version `process.versions.node` */
+export function examineNode(version: string): Finding {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const isBefore = ([otherMajor, otherMinor]: readonly [number, number]) =>
+    major < otherMajor || (major === otherMajor && minor < otherMinor);
+  if (isBefore(oldestThatRuns))
+    return failed('node', `Node ${version}`, 'Heraut needs Node 20.19 or newer. Install Node 24.');
+  if (isBefore(oldestThatIsFixed))
+    return warning('node', `Node ${version}`, 'Node 20 gets no security fixes any more. Install Node 24.');
+  return ok('node', `Node ${version}`);
+}
+
+/** Of a HS256 secret (RFC 7518 §3.2 asks for 32 bytes). */
+const fewestBytes = 16;
+
+export function examineSecrets({ DATABASE_URL, SUPERUSER_SECRET, SECRET_KEYS, SECRET_KEYS_FILE }: Settings): Finding[] {
+  const superuser =
+    SUPERUSER_SECRET === undefined && DATABASE_URL
+      ? warning(
+          'superuser',
+          'SUPERUSER_SECRET is not set: the admin API has no superuser but applications that were made so before.',
+          'Set SUPERUSER_SECRET to 32 random bytes (openssl rand -base64 32), the same for every process.',
+        )
+      : SUPERUSER_SECRET !== undefined && Buffer.byteLength(SUPERUSER_SECRET) < fewestBytes
+        ? warning(
+            'superuser',
+            `SUPERUSER_SECRET has fewer than ${fewestBytes} bytes.`,
+            'It can be found by trying, with one token. Set another: openssl rand -base64 32.',
+          )
+        : ok('superuser', SUPERUSER_SECRET === undefined ? 'its secret is kept in DATA_DIR' : 'its secret is set');
+  const hasKeys = SECRET_KEYS !== undefined || SECRET_KEYS_FILE !== undefined || !DATABASE_URL;
+  const keys = hasKeys
+    ? ok('secret-keys', 'secrets in the database are encrypted')
+    : warning(
+        'secret-keys',
+        'SECRET_KEYS is not set: secrets are readable in the database and its backups.',
+        'Set SECRET_KEYS for every process; docs/operations.md, Secrets, has the steps.',
+      );
+  return [superuser, keys];
+}
+
+const [fewBytes, tooFewBytes] = [2 ** 30, 2 ** 26];
+
+/** The embedded database; where there is a real one, this machine keeps nothing. */
+export async function examineDataDirectory({ DATABASE_URL, DATA_DIR }: Settings): Promise<Finding> {
+  const name = 'data-directory';
+  if (DATABASE_URL) return ok(name, 'not used: DATABASE_URL is set');
+  const directory = resolve(DATA_DIR);
+  const place = existsSync(directory) ? directory : dirname(directory);
+  try {
+    await access(place, constants.R_OK | constants.W_OK | constants.X_OK);
+    const { bavail, bsize } = await statfs(place);
+    const free = bavail * bsize;
+    const found = `${directory}: ${inMegabytes(free)} free`;
+    const advice = 'Make room, or set DATA_DIR to another disk. The embedded database is for trying Heraut out.';
+    if (free < tooFewBytes) return failed(name, found, advice);
+    return free < fewBytes ? warning(name, found, advice) : ok(name, found);
+  } catch (error) {
+    return failed(
+      name,
+      `${directory}: ${reasonOf(error)}`,
+      'Give the user of Heraut read and write rights, or set DATA_DIR.',
+    );
+  }
+}
+
+export const inMegabytes = (bytes: number): string => `${Math.round(bytes / 2 ** 20).toLocaleString('en')} MB`;

@@ -1,0 +1,241 @@
+import pg from 'pg';
+import type { Role, Settings } from '../config/settings.js';
+import { migrationNames } from '../infra/postgres/migration-names.js';
+import { inMegabytes } from './here.js';
+import { failed, ok, reasonOf, skipped, warning, type Finding } from './finding.js';
+
+const connectMs = 5000;
+/** Asked of the server for this connection, to see whether it arrives: a proxy in between may leave it out. */
+const statementMs = 7000;
+
+const advices: Record<string, string> = {
+  ECONNREFUSED: 'Is Postgres running, and is this its host and port? Check DATABASE_URL.',
+  ENOTFOUND: 'The name of the host in DATABASE_URL cannot be looked up from here.',
+  '28P01': 'The password in DATABASE_URL is wrong.',
+  '28000': 'Postgres does not let this user in from here: look at pg_hba.conf.',
+  '3D000': 'The database is not there: CREATE DATABASE … OWNER …, or correct DATABASE_URL.',
+  '53300': 'Postgres has no connection left: raise max_connections, or lower DATABASE_POOL_SIZE or PROCESSES.',
+};
+
+const names = [
+  'postgres',
+  'postgres-time-limits',
+  'postgres-durability',
+  'postgres-connections',
+  'postgres-permissions',
+  'clock',
+  'migrations',
+  'processes',
+];
+
+export async function examinePostgres({ DATABASE_URL }: Settings): Promise<Finding[]> {
+  if (!DATABASE_URL)
+    return [ok('postgres', 'the embedded database; only the process that has it open can look into it')];
+  const client = new pg.Client({
+    connectionString: DATABASE_URL,
+    connectionTimeoutMillis: connectMs,
+    query_timeout: statementMs,
+    statement_timeout: statementMs,
+    application_name: 'heraut doctor',
+  });
+  client.on('error', () => {}); // its queries fail with it
+  try {
+    await client.connect();
+    return await examineWith(client);
+  } catch (error) {
+    const advice =
+      advices[(error as { code?: string }).code ?? ''] ?? 'Check DATABASE_URL, the network and Postgres’ own log.';
+    const [, ...others] = names;
+    return [
+      failed('postgres', reasonOf(error), advice),
+      ...others.map((name) => skipped(name, 'Postgres was not reached')),
+    ];
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+async function examineWith(client: pg.Client): Promise<Finding[]> {
+  const startedAt = performance.now();
+  await client.query('SELECT 1');
+  const tookMs = performance.now() - startedAt;
+  const looks: Record<string, () => Promise<Finding>> = {
+    postgres: () => server(client, tookMs),
+    'postgres-time-limits': () => timeLimits(client),
+    'postgres-durability': () => durability(client),
+    'postgres-connections': () => connections(client),
+    'postgres-permissions': () => permissions(client),
+    clock: () => clock(client),
+    migrations: () => migrated(client),
+    processes: () => processes(client),
+  };
+  const found: Finding[] = [];
+  for (const [name, look] of Object.entries(looks))
+    found.push(await look().catch((error: unknown) => refused(name, error)));
+  return found;
+}
+
+/** One look that is refused keeps nobody from the others. */
+function refused(name: string, error: unknown): Finding {
+  if ((error as { code?: string }).code === '42501') return skipped(name, 'this role may not look');
+  return failed(name, reasonOf(error), 'Look at Postgres’ own log.');
+}
+
+async function server(client: pg.Client, tookMs: number): Promise<Finding> {
+  const row = await only<{ version: number; text: string; replica: boolean; size: string }>(
+    client,
+    `SELECT current_setting('server_version_num')::int AS version, current_setting('server_version') AS text,
+            pg_is_in_recovery() AS replica, pg_database_size(current_database()) AS size`,
+  );
+  const found = `PostgreSQL ${row.text}, ${tookMs.toFixed(1)} ms away, ${inMegabytes(Number(row.size))}`;
+  if (row.replica) return failed('postgres', `${found}; it is a standby`, 'Point DATABASE_URL at the primary.');
+  if (row.version < 150_000) return failed('postgres', found, 'Heraut needs PostgreSQL 15 or newer.');
+  return ok('postgres', found);
+}
+
+async function timeLimits(client: pg.Client): Promise<Finding> {
+  const { limit } = await only<{ limit: string }>(
+    client,
+    `SELECT setting AS limit FROM pg_settings WHERE name = 'statement_timeout'`,
+  );
+  const name = 'postgres-time-limits';
+  if (Number(limit) === statementMs) return ok(name, 'arrive at the server');
+  return failed(
+    name,
+    `statement_timeout is ${limit} ms instead of the ${statementMs} ms that were asked for`,
+    'A proxy in front of Postgres leaves connection parameters out: let statement_timeout, lock_timeout and idle_in_transaction_session_timeout through.',
+  );
+}
+
+/** What a 201 promises depends on these. */
+async function durability(client: pg.Client): Promise<Finding> {
+  const { rows } = await client.query<{ name: string; setting: string }>(
+    `SELECT name, setting FROM pg_settings WHERE name IN ('fsync', 'synchronous_commit', 'full_page_writes')`,
+  );
+  const off = rows.filter(({ setting }) => setting === 'off').map(({ name }) => name);
+  const name = 'postgres-durability';
+  if (off.length === 0) return ok(name, 'what is committed survives a crash');
+  return failed(
+    name,
+    `${off.join(', ')} ${off.length === 1 ? 'is' : 'are'} off`,
+    'A crash of that machine loses notifications that were answered 201. Set them on, unless all of it is for tests.',
+  );
+}
+
+async function connections(client: pg.Client): Promise<Finding> {
+  const row = await only<{ most: number; used: number; heraut: number }>(
+    client,
+    `SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int AS most,
+            count(*)::int AS used, (count(*) FILTER (WHERE application_name = 'heraut'))::int AS heraut
+     FROM pg_stat_activity WHERE backend_type = 'client backend'`,
+  );
+  const found = `${row.used} of ${row.most} in use, ${row.heraut} of them by Heraut`;
+  const name = 'postgres-connections';
+  if (row.used < row.most * 0.9) return ok(name, found);
+  return warning(
+    name,
+    found,
+    'Raise max_connections, or lower DATABASE_POOL_SIZE or PROCESSES: a process that gets none does nothing.',
+  );
+}
+
+/** To migrate and to make a partition for each day, it owns its tables and makes new ones. */
+async function permissions(client: pg.Client): Promise<Finding> {
+  const row = await only<{ role: string; schema: string | null; create: boolean; foreign: string[] }>(
+    client,
+    `SELECT current_user AS role, current_schema() AS schema,
+            coalesce(has_schema_privilege(current_user, current_schema(), 'CREATE'), false) AS create,
+            ARRAY(SELECT relname::text FROM pg_class
+                  WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p')
+                    AND (relname IN ('notification', 'delivery', 'attempt', 'process', 'migrations', 'subscription')
+                         OR relname ~ '^(notification|delivery|attempt)_[0-9]{8}$')
+                    AND NOT pg_has_role(current_user, relowner, 'USAGE')
+                  ORDER BY relname LIMIT 5) AS foreign`,
+  );
+  const name = 'postgres-permissions';
+  if (row.schema === null) {
+    return failed(
+      name,
+      `role ${row.role} has no schema it may use`,
+      `GRANT USAGE, CREATE ON SCHEMA public TO ${row.role}`,
+    );
+  }
+  if (!row.create) {
+    return failed(
+      name,
+      `role ${row.role} may not make tables in schema ${row.schema}`,
+      `GRANT USAGE, CREATE ON SCHEMA ${row.schema} TO ${row.role}; without it no partition is made for the next days.`,
+    );
+  }
+  if (row.foreign.length > 0) {
+    return failed(
+      name,
+      `role ${row.role} does not own ${row.foreign.join(', ')}`,
+      `ALTER TABLE … OWNER TO ${row.role}, or GRANT the owner’s role to it: migrations and retention change these tables.`,
+    );
+  }
+  return ok(name, `role ${row.role} owns its tables and may make more`);
+}
+
+/** Seconds. Heraut follows Postgres' clock; tokens are checked by the clock of the process that gets them. */
+const [muchApart, tooFarApart] = [2, 60];
+
+async function clock(client: pg.Client): Promise<Finding> {
+  const sentAt = Date.now();
+  const { now } = await only<{ now: string }>(client, `SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now`);
+  const apart = (Number(now) - (sentAt + Date.now()) / 2) / 1000;
+  const found = `Postgres’ clock is ${Math.abs(apart).toFixed(2)} s ${apart < 0 ? 'behind' : 'ahead of'} this machine’s`;
+  const advice =
+    'Run NTP on both. Tokens made by a machine whose clock is ahead are refused, and the times in logs do not fit.';
+  if (Math.abs(apart) > tooFarApart) return failed('clock', found, advice);
+  return Math.abs(apart) > muchApart ? warning('clock', found, advice) : ok('clock', found);
+}
+
+const isThere = async (client: pg.Client, table: string): Promise<boolean> =>
+  (await only<{ there: boolean }>(client, `SELECT to_regclass('${table}') IS NOT NULL AS there`)).there;
+
+async function migrated(client: pg.Client): Promise<Finding> {
+  if (!(await isThere(client, 'migrations')))
+    return warning('migrations', 'the database is empty', 'Start Heraut: the first process makes its tables.');
+  const { rows } = await client.query<{ name: string }>('SELECT name FROM migrations');
+  const run = new Set(rows.map(({ name }) => name));
+  const missing = migrationNames.filter((name) => !run.has(name));
+  const unknown = rows.length - (migrationNames.length - missing.length);
+  if (unknown > 0) {
+    return warning(
+      'migrations',
+      `${unknown} have run that this version does not know`,
+      'A newer version has migrated this database: finish the upgrade of every process, or restore the backup.',
+    );
+  }
+  if (missing.length === 0) return ok('migrations', `all ${migrationNames.length} have run`);
+  return warning(
+    'migrations',
+    `${missing.length} have not run: ${missing.join(', ')}`,
+    'Restart one process of this version: it migrates.',
+  );
+}
+
+const consequences: Record<Role, string> = {
+  api: 'nothing is accepted',
+  worker: 'nothing is delivered',
+  dispatcher: 'nothing is retried',
+};
+
+async function processes(client: pg.Client): Promise<Finding> {
+  if (!(await isThere(client, 'process'))) return skipped('processes', 'the database is empty');
+  const { rows } = await client.query<{ role: Role; count: number }>(
+    'SELECT role, count(*)::int AS count FROM process, unnest(roles) AS role WHERE expires_at > now() GROUP BY role',
+  );
+  const counts = new Map(rows.map(({ role, count }) => [role, count]));
+  const roles = Object.keys(consequences) as Role[];
+  const found = roles.map((role) => `${counts.get(role) ?? 0} × ${role}`).join(', ');
+  const missing = roles.filter((role) => !counts.has(role));
+  if (missing.length === 0) return ok('processes', `alive: ${found}`);
+  const lacking = missing.map((role) => `${consequences[role]} without ${role}`).join('; ');
+  return failed('processes', `alive: ${found}`, `${lacking}. Start a process with ROLES=${missing.join()}.`);
+}
+
+async function only<Row extends pg.QueryResultRow>(client: pg.Client, text: string): Promise<Row> {
+  return (await client.query<Row>(text)).rows[0]!;
+}

@@ -1,0 +1,112 @@
+import amqp, { type ChannelModel, type ConfirmChannel } from 'amqplib';
+import type { Settings } from '../config/settings.js';
+import { answered } from '../infra/rabbitmq/answered.js';
+import { close } from '../infra/rabbitmq/close.js';
+import { topology } from '../queue/topology.rabbitmq.js';
+import { failed, ok, reasonOf, skipped, warning, type Finding } from './finding.js';
+
+const connectMs = 5000;
+/** RabbitMQ says that it is blocked when the first message comes; one that is not blocked confirms it in milliseconds. */
+const confirmMs = 3000;
+
+export async function examineRabbitMq(settings: Settings): Promise<Finding[]> {
+  if (!settings.AMQP_URL) return [ok('rabbitmq', 'not used: the queue is in the memory of the process')];
+  let model: ChannelModel | undefined;
+  try {
+    model = await amqp.connect(settings.AMQP_URL, {
+      timeout: connectMs,
+      clientProperties: { connection_name: 'heraut doctor' },
+    });
+    model.on('error', () => {}); // calls fail with it
+    return [server(model), await examineAlarms(model), await queues(model, settings)];
+  } catch (error) {
+    const advice = /ACCESS.REFUSED|403/.test((error as Error).message)
+      ? 'The user, the password or the virtual host in AMQP_URL is wrong.'
+      : 'Is RabbitMQ running, and is this its address? Check AMQP_URL. Publishing goes on meanwhile, delivering does not.';
+    return [
+      failed('rabbitmq', reasonOf(error), advice),
+      skipped('rabbitmq-alarms', 'RabbitMQ was not reached'),
+      skipped('rabbitmq-queues', 'RabbitMQ was not reached'),
+    ];
+  } finally {
+    if (model) await close(model, 1000);
+  }
+}
+
+function server({ connection }: ChannelModel): Finding {
+  const { version } = (connection as unknown as { serverProperties: { version: string } }).serverProperties;
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  if (major < 3 || (major === 3 && minor < 10))
+    return failed(
+      'rabbitmq',
+      `RabbitMQ ${version}`,
+      'Heraut needs RabbitMQ 3.10 or newer, for quorum queues with limits.',
+    );
+  return ok('rabbitmq', `RabbitMQ ${version}`);
+}
+
+/** Publishes into a queue of its own, and waits for the confirm that a server with an alarm does not give. */
+export async function examineAlarms(model: ChannelModel): Promise<Finding> {
+  const name = 'rabbitmq-alarms';
+  const blocked = new Promise<string>((resolve) => model.once('blocked', resolve));
+  let timer: NodeJS.Timeout | undefined;
+  const silent = new Promise<string>((resolve) => {
+    timer = setTimeout(resolve, confirmMs, `no confirm within ${confirmMs / 1000} s`);
+  });
+  const channel = await answered(model, model.createConfirmChannel());
+  channel.on('error', () => {});
+  try {
+    const why = await Promise.race([confirmed(channel), blocked, silent]);
+    if (why === undefined) return ok(name, 'none: what is published is confirmed');
+    return failed(
+      name,
+      `publishing is blocked: ${why}`,
+      'Free memory or disk on its machine, or raise vm_memory_high_watermark or lower disk_free_limit (rabbitmq.conf of the project has values).',
+    );
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** @returns undefined: it was */
+async function confirmed(channel: ConfirmChannel): Promise<undefined> {
+  const { queue } = await channel.assertQueue('', { exclusive: true, autoDelete: true });
+  channel.sendToQueue(queue, Buffer.from('heraut doctor'));
+  await channel.waitForConfirms();
+}
+
+async function queues(model: ChannelModel, { QUEUE_PREFIX, QUEUE_MAX_LENGTH }: Settings): Promise<Finding> {
+  const name = 'rabbitmq-queues';
+  const lengths: string[] = [];
+  let longest = 0;
+  for (const declared of topology(QUEUE_PREFIX, QUEUE_MAX_LENGTH)) {
+    const channel = await answered(model, model.createChannel());
+    channel.on('error', () => {}); // a missing queue closes the channel
+    const found = await answered(model, channel.checkQueue(declared.name)).catch((error: { code?: number }) => {
+      if (error.code === 404) return undefined;
+      throw error;
+    });
+    if (!found)
+      return warning(
+        name,
+        `${declared.name} is not there`,
+        'Start Heraut: it makes its queues. Was QUEUE_PREFIX changed?',
+      );
+    await close(channel);
+    longest = Math.max(longest, found.messageCount);
+    lengths.push(`${declared.name} ${found.messageCount}`);
+    if (found.consumerCount === 0)
+      return failed(
+        name,
+        `nobody reads ${declared.name} (${found.messageCount} messages)`,
+        'Start a process with ROLES=worker.',
+      );
+  }
+  const found = `${lengths.join(', ')} messages`;
+  if (longest < QUEUE_MAX_LENGTH * 0.8) return ok(name, found);
+  return warning(
+    name,
+    found,
+    `Near the ${QUEUE_MAX_LENGTH} of QUEUE_MAX_LENGTH: start more workers. What does not fit waits in the ledger.`,
+  );
+}

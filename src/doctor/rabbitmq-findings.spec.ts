@@ -1,0 +1,32 @@
+import { describe, expect, it } from '@jest/globals';
+import type { ChannelModel } from 'amqplib';
+import { EventEmitter } from 'node:events';
+import { examineAlarms } from './rabbitmq-findings.amqplib.js';
+
+/** A broker that confirms, or that has an alarm: then it says so when something is published. */
+function broker(alarm: string | undefined): ChannelModel {
+  const channel = Object.assign(new EventEmitter(), {
+    assertQueue: () => Promise.resolve({ queue: 'own' }),
+    sendToQueue: () => true,
+    waitForConfirms: () => {
+      if (alarm === undefined) return Promise.resolve();
+      setImmediate(() => model.emit('blocked', alarm));
+      return new Promise(() => {});
+    },
+  });
+  const model = Object.assign(new EventEmitter(), { createConfirmChannel: () => Promise.resolve(channel) });
+  return model as unknown as ChannelModel;
+}
+
+describe('an alarm of RabbitMQ', () => {
+  it('is seen by what is published', async () => {
+    expect(await examineAlarms(broker('low on disk'))).toMatchObject({
+      verdict: 'failed',
+      found: 'publishing is blocked: low on disk',
+    });
+  });
+
+  it('is none where that is confirmed', async () => {
+    expect(await examineAlarms(broker(undefined))).toMatchObject({ verdict: 'ok' });
+  });
+});

@@ -1,0 +1,85 @@
+import { Redis } from 'ioredis';
+import type { Settings } from '../config/settings.js';
+import { inMegabytes } from './here.js';
+import { failed, ok, reasonOf, skipped, warning, type Finding } from './finding.js';
+
+const answerMs = 3000;
+
+export async function examineRedis({ REDIS_URL }: Settings): Promise<Finding[]> {
+  if (!REDIS_URL) return [ok('redis', 'not used: locks and seals are kept in Postgres')];
+  const redis = new Redis(REDIS_URL, {
+    connectionName: 'heraut doctor',
+    lazyConnect: true,
+    connectTimeout: answerMs,
+    commandTimeout: answerMs,
+    maxRetriesPerRequest: 0,
+    retryStrategy: () => null,
+  });
+  redis.on('error', () => {}); // `connect` fails with it
+  try {
+    await redis.connect();
+    const text = await redis.info();
+    return examineInfo(new Map([...text.matchAll(/^(\w+):(.*?)\r?$/gm)].map(([, name, value]) => [name!, value!])));
+  } catch (error) {
+    const advice = /NOAUTH|WRONGPASS/.test((error as Error).message)
+      ? 'The user or the password in REDIS_URL is wrong.'
+      : 'Is Redis running, and is this its address? Check REDIS_URL. Meanwhile deliveries are locked in Postgres.';
+    return [failed('redis', reasonOf(error), advice), skipped('redis-memory', 'Redis was not reached')];
+  } finally {
+    redis.disconnect();
+  }
+}
+
+/** @param info what INFO answers, by name */
+export function examineInfo(info: ReadonlyMap<string, string>): Finding[] {
+  return [server(info), memory(info)];
+}
+
+function server(info: ReadonlyMap<string, string>): Finding {
+  const version = info.get('redis_version') ?? 'unknown';
+  const found = `Redis ${version}`;
+  if (info.get('cluster_enabled') === '1') {
+    return failed(
+      'redis',
+      `${found}, a cluster`,
+      'Heraut needs one server, or one with replicas: a script uses keys of several slots.',
+    );
+  }
+  if (info.get('role') === 'slave') {
+    return failed('redis', `${found}, a replica`, 'Point REDIS_URL at the primary; a replica refuses writes.');
+  }
+  if (Number(version.split('.')[0]) < 7) return failed('redis', found, 'Heraut needs Redis 7 or newer.');
+  if (info.get('loading') === '1') {
+    return warning(
+      'redis',
+      `${found}, which is loading its data`,
+      'Wait; meanwhile deliveries are locked in Postgres.',
+    );
+  }
+  return ok('redis', found);
+}
+
+function memory(info: ReadonlyMap<string, string>): Finding {
+  const name = 'redis-memory';
+  const [used, most] = [Number(info.get('used_memory')), Number(info.get('maxmemory'))];
+  const policy = info.get('maxmemory_policy') ?? 'unknown';
+  const found = `${inMegabytes(used)} of ${most === 0 ? 'any size' : inMegabytes(most)}, maxmemory-policy ${policy}`;
+  if (policy !== 'noeviction') {
+    return failed(
+      name,
+      found,
+      'Set maxmemory-policy noeviction: a lock that is evicted is a delivery that a second worker may send.',
+    );
+  }
+  if (most === 0) {
+    return warning(name, found, 'Set maxmemory, so that Redis refuses before the system kills it.');
+  }
+  if (used > most * 0.9) {
+    return warning(
+      name,
+      found,
+      'Raise maxmemory, or shorten TTL_IDEMPOTENCY_PER_CUSTOMER_SEC (docs/operations.md, Redis).',
+    );
+  }
+  return ok(name, found);
+}

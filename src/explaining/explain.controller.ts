@@ -1,0 +1,76 @@
+import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
+import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { checkInput } from '../infra/http/check-input.js';
+import type { JsonObject } from '../infra/http/json-body.pipe.js';
+import { NotFoundProblem } from '../infra/http/problem.js';
+import { ResourceId } from '../infra/http/resource-id.pipe.js';
+import { AdminOperation } from '../openapi/admin-operation.js';
+import { notificatieSchema } from '../publishing/notificatie.js';
+import { DryRunService } from './dry-run.service.js';
+import { dryRunOutput, dryRunToShow, explanationPageOutput, explanationPageToShow } from './explain-output.js';
+import { explainQuery } from './explain-query.js';
+import { ExplanationReader } from './explanation-reader.service.js';
+
+const start = { part: 'first', after: null } as const;
+
+/** Who gets a notification, who does not, and why. */
+@ApiTags('notifications')
+@ApiBearerAuth()
+@RequireSuperuser()
+@Controller('admin/v1')
+export class ExplainController {
+  constructor(
+    private readonly reader: ExplanationReader,
+    private readonly dryRun: DryRunService,
+  ) {}
+
+  @Get('notifications/:notificationId/explanations')
+  @AdminOperation({
+    id: 'notification_explain',
+    summary: 'Why each subscription got a notification or did not, and where its delivery is.',
+    description:
+      'First those with a delivery, then the others that are, or were, about its channel; with `subscription`, that one, whatever it is about. Judged by what the subscription was when the notification was accepted, as far as the audit log tells. A publication that was answered with `Duplicate-Of` is not kept: ask for the notification that it names.',
+    query: explainQuery,
+    status: 200,
+    answer: explanationPageOutput,
+    problems: { 404: 'There is no such notification or subscription, or it is older than the retention.' },
+  })
+  async explain(
+    @Param('notificationId', ResourceId) notificationId: string,
+    @Query() query: Record<string, string>,
+  ): Promise<ReturnType<typeof explanationPageToShow>> {
+    const { subscription, limit = 50, cursor = start } = checkInput(explainQuery, query);
+    const notification = await this.reader.findNotification(notificationId);
+    if (!notification) throw new NotFoundProblem('There is no such notification.');
+    const { channel } = notification;
+    if (subscription === undefined)
+      return explanationPageToShow(notificationId, channel, await this.reader.list(notification, cursor, limit));
+    const explanation = await this.reader.explain(notification, subscription);
+    if (!explanation) throw new NotFoundProblem('There is no such subscription.');
+    return explanationPageToShow(notificationId, channel, { explanations: [explanation], next: undefined });
+  }
+
+  @Post('explain')
+  @AdminOperation({
+    id: 'notification_dry_run',
+    summary: 'Who would get a notification, and who would not, if it were published now. Nothing is sent or kept.',
+    description:
+      'The body is that of a publisher, checked as a publication is. First the subscriptions that would get it, then the others about its channel; with `subscription`, that one, whatever it is about.',
+    query: explainQuery,
+    body: notificatieSchema,
+    status: 200,
+    answer: dryRunOutput,
+    problems: { 404: 'There is no such subscription.' },
+  })
+  async explainUnsent(
+    @Body() raw: JsonObject,
+    @Query() query: Record<string, string>,
+  ): Promise<ReturnType<typeof dryRunToShow>> {
+    const { subscription, limit = 50, cursor = start } = checkInput(explainQuery, query);
+    const run = await this.dryRun.run(raw, { subscriptionId: subscription, from: cursor, limit });
+    if (subscription !== undefined && run.forecasts.length === 0)
+      throw new NotFoundProblem('There is no such subscription.');
+    return dryRunToShow(run);
+  }
+}

@@ -1,0 +1,254 @@
+import { Injectable } from '@nestjs/common';
+import { OpenEndpoints } from '../endpoints/open-endpoints.service.js';
+import { Postgres } from '../infra/postgres/postgres.js';
+import { valuesOf, type Statement, type Values } from '../infra/postgres/statement.js';
+import type { DeliveryState, HeldReason } from '../ledger/delivery.js';
+import type { OpenEndpoint } from '../ledger/open-endpoints.js';
+import { characteristicsOf } from '../publishing/characteristics-of.js';
+import type { SubscribedChannel } from '../subscriptions/subscription.js';
+import { lowestId, type ExplanationKey } from './explanation-cursor.js';
+import * as statements from './find-explained.js';
+import { judgeThen, slackMs, type Judgement, type Matchable } from './judge.js';
+import type { PastChange } from './past-version.js';
+import { describeSituation, type LedgerDelivery } from './situation.js';
+
+/** How sure it is that a subscription was judged as it was when the notification was accepted. */
+export interface Basis {
+  catalogue: 'as-of-acceptance' | 'as-far-as-known';
+  reason: string;
+}
+
+/** Why a subscription got a notification, or did not, and where its delivery is. */
+export interface Explanation {
+  subscriptionId: string;
+  ownerClientId: string;
+  callbackUrl: string;
+  judgement: Judgement;
+  basis: Basis;
+  delivery: LedgerDelivery | undefined;
+  /** Of its delivery. */
+  situation: string | undefined;
+  /** That its delivery is held for. */
+  endpoint: OpenEndpoint | undefined;
+}
+
+export interface ExplanationPage {
+  explanations: Explanation[];
+  /** Where the list goes on; undefined at its end. */
+  next: ExplanationKey | undefined;
+}
+
+interface Notification extends Matchable {
+  id: string;
+  acceptedAt: Date;
+  notBefore: Date | null;
+}
+
+/** Reads the ledger and the audit log for people. Through TypeORM's pool, so that it uses no connection of the hot path. */
+@Injectable()
+export class ExplanationReader {
+  constructor(
+    private readonly postgres: Postgres,
+    private readonly openEndpoints: OpenEndpoints,
+  ) {}
+
+  async findNotification(id: string): Promise<Notification | undefined> {
+    const [row] = await this.run<NotificationRow>(statements.notification, { id });
+    if (!row) return undefined;
+    const { channel, body, not_before: notBefore, accepted_at: acceptedAt } = row;
+    return { id, channel, notBefore, acceptedAt, characteristics: characteristicsOf(body) };
+  }
+
+  /** @returns undefined: there is no such subscription, and never was */
+  async explain(notification: Notification, subscriptionId: string): Promise<Explanation | undefined> {
+    const deliveries = await this.run<DeliveryRow>(statements.deliveryOf, {
+      id: notification.id,
+      subscription: subscriptionId,
+    });
+    const subscriptions = await this.subscriptions(notification, [subscriptionId]);
+    return (await this.combine(notification, subscriptions, deliveries))[0];
+  }
+
+  /**
+   * First every subscription that has a delivery, then those that are or were about the channel, each in the order of their ids.
+   * A page may be short, or empty, although `next` says that the list goes on: then a limited range was searched.
+   * @param rangeRows subscriptions that one call searches
+   */
+  async list(
+    notification: Notification,
+    { part, after }: ExplanationKey,
+    limit: number,
+    rangeRows = 2000,
+  ): Promise<ExplanationPage> {
+    const first = part === 'first' ? await this.deliveries(notification, after, limit + 1) : [];
+    if (first.length > limit) {
+      const page = first.slice(0, limit);
+      const explanations = await this.explainDeliveries(notification, page);
+      return { explanations, next: { part: 'first', after: page.at(-1)!.subscription_id } };
+    }
+    const explanations = await this.explainDeliveries(notification, first);
+    const rest = await this.listOthers(notification, part === 'others' ? after : null, limit - first.length, rangeRows);
+    return { explanations: [...explanations, ...rest.explanations], next: rest.next };
+  }
+
+  private async listOthers(
+    notification: Notification,
+    after: string | null,
+    limit: number,
+    rangeRows: number,
+  ): Promise<ExplanationPage> {
+    if (limit === 0) return { explanations: [], next: { part: 'others', after } };
+    const from = after ?? lowestId;
+    const [end] = await this.run<{ id: string }>(statements.rangeEnd, { after: from, rows: rangeRows });
+    const found = await this.run<SubscriptionRow>(statements.others, {
+      id: notification.id,
+      channel: notification.channel,
+      after: from,
+      end: end?.id ?? highestId,
+      since: sinceOf(notification),
+      limit: limit + 1,
+    });
+    const page = found.slice(0, limit);
+    const last = found.length > limit ? page.at(-1)!.id : end?.id;
+    const explanations = await this.combine(notification, page, []);
+    return {
+      // Of those deleted in the second before, nobody wants to know.
+      explanations: explanations.filter(({ judgement }) => judgement.verdict !== 'deleted-before'),
+      next: last === undefined ? undefined : { part: 'others', after: last },
+    };
+  }
+
+  private deliveries({ id }: Notification, after: string | null, limit: number): Promise<DeliveryRow[]> {
+    return this.run<DeliveryRow>(statements.deliveries, { id, after: after ?? lowestId, limit });
+  }
+
+  private async explainDeliveries(notification: Notification, deliveries: DeliveryRow[]): Promise<Explanation[]> {
+    if (deliveries.length === 0) return [];
+    const ids = deliveries.map((row) => row.subscription_id);
+    return this.combine(notification, await this.subscriptions(notification, ids), deliveries);
+  }
+
+  private subscriptions(notification: Notification, ids: string[]): Promise<SubscriptionRow[]> {
+    return this.run<SubscriptionRow>(statements.subscriptions, { ids, since: sinceOf(notification) });
+  }
+
+  private async combine(
+    notification: Notification,
+    subscriptions: readonly SubscriptionRow[],
+    deliveries: readonly DeliveryRow[],
+  ): Promise<Explanation[]> {
+    const [first] = await this.run<{ at: Date }>(statements.firstEntry, {});
+    if (deliveries.some((row) => row.held_for === 'endpoint-parked')) await this.openEndpoints.refresh();
+    const bySubscription = new Map(deliveries.map((row) => [row.subscription_id, row]));
+    const now = Date.now();
+    return subscriptions.map((row) => {
+      const delivery = bySubscription.get(row.id);
+      const known = delivery && toDelivery(delivery);
+      const endpoint = known?.heldFor === 'endpoint-parked' ? this.openEndpoints.of(row.callback_url) : undefined;
+      const { notBefore } = notification;
+      return {
+        subscriptionId: row.id,
+        ownerClientId: row.owner_client_id,
+        callbackUrl: row.callback_url,
+        judgement: judgeThen(toPast(row), notification, matchingOf(notification, now), delivery !== undefined),
+        basis: basisOf(row, notification, first?.at),
+        delivery: known,
+        situation: known && describeSituation(known, { endpoint, pausedAt: row.paused_at, notBefore, now }),
+        endpoint,
+      };
+    });
+  }
+
+  private run<R>(statement: Statement, values: Values): Promise<R[]> {
+    return this.postgres.dataSource.query<R[]>(statement.text, valuesOf(statement, values));
+  }
+}
+
+const highestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+
+/** From when on changes decide what a subscription was when the notification was matched. */
+const sinceOf = ({ acceptedAt }: Notification): Date => new Date(acceptedAt.getTime() - slackMs);
+
+const matchingOf = ({ acceptedAt, notBefore }: Notification, now: number) => ({
+  acceptedAt: acceptedAt.getTime(),
+  replaceableUntil: notBefore && Math.min(notBefore.getTime(), now),
+});
+
+function basisOf(row: SubscriptionRow, { acceptedAt }: Notification, firstEntry: Date | undefined): Basis {
+  const then = (reason: string): Basis => ({ catalogue: 'as-of-acceptance', reason });
+  const perhaps = (reason: string): Basis => ({ catalogue: 'as-far-as-known', reason });
+  if (row.created_at > acceptedAt) return then(`The subscription was made at ${row.created_at.toISOString()}.`);
+  if (row.is_cut) {
+    const many = `${statements.mostChanges} changes or more were noted since; only the first ones were looked at.`;
+    return perhaps(many);
+  }
+  if (!firstEntry || firstEntry > acceptedAt) {
+    const start = firstEntry ? `begins at ${firstEntry.toISOString()}` : 'is empty';
+    return perhaps(`The audit log ${start}; what was changed before that, but after the acceptance, is not known.`);
+  }
+  return then('The audit log has every change since.');
+}
+
+interface NotificationRow {
+  channel: string;
+  body: string | null;
+  not_before: Date | null;
+  accepted_at: Date;
+}
+
+interface SubscriptionRow {
+  id: string;
+  owner_client_id: string;
+  callback_url: string;
+  channels: SubscribedChannel[];
+  disabled_at: Date | null;
+  paused_at: Date | null;
+  created_at: Date;
+  deleted_at: Date | null;
+  changes: PastChange[] | null;
+  is_cut: boolean;
+}
+
+interface DeliveryRow {
+  subscription_id: string;
+  state: DeliveryState;
+  held_for: HeldReason | null;
+  held_since: Date | null;
+  next_at: Date | null;
+  queued_at: Date | null;
+  attempts: number;
+  failures: number;
+  replays: number;
+  expires_at: Date | null;
+  last_status: number | null;
+  last_error: string | null;
+  ended_at: Date | null;
+  turn_of: string | null;
+  ahead: number;
+}
+
+const toPast = (row: SubscriptionRow) => ({
+  channels: row.channels,
+  disabledAt: row.disabled_at?.toISOString() ?? null,
+  createdAt: row.created_at.getTime(),
+  deletedAt: row.deleted_at?.getTime() ?? null,
+  changes: row.changes ?? [],
+});
+
+const toDelivery = (row: DeliveryRow): LedgerDelivery => ({
+  state: row.state,
+  // While it is on its way after its release, the ledger still has the reason.
+  heldFor: row.state === 'held' ? row.held_for : null,
+  heldSince: row.held_since,
+  nextAt: row.next_at,
+  queuedAt: row.queued_at,
+  attempts: row.attempts,
+  failures: row.failures,
+  replays: row.replays,
+  expiresAt: row.expires_at,
+  lastStatus: row.last_status,
+  lastError: row.last_error,
+  endedAt: row.ended_at,
+  turnOf: row.turn_of,
+  ahead: row.ahead,
+});

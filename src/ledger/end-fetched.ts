@@ -1,0 +1,42 @@
+import type { Postgres } from '../infra/postgres/postgres.js';
+import { fetchedCounted } from './ledger.counters.js';
+import { keyOf, notificationIdOf, sameDelivery, type DeliveryKey, type KeyRow } from './delivery.js';
+import { outOfLine } from './line-up.js';
+import { endedDeliveries, passTurns } from './pass-turn.js';
+import { onEachDay, perDay } from './per-day.js';
+
+/** Of a delivery that is delivered although no call has succeeded. */
+export const fetchedBySubscriber = 'fetched by its subscriber';
+
+// One that is still to be sent later may yet get other content, so nobody has fetched it.
+export const endFetchedItems = perDay(
+  'end-fetched',
+  (of) => `
+    WITH changed AS (
+      UPDATE ${of('delivery')} d SET
+        state = 'delivered', held_for = NULL, next_at = NULL, process = NULL, generation = d.generation + 1, ended_at = now(),
+        last_error = '${fetchedBySubscriber}'
+      FROM ${endedDeliveries.from}
+      WHERE ${sameDelivery('item')} AND d.state::text NOT IN ('delivered', 'cancelled') AND NOT EXISTS (
+        SELECT FROM ${of('notification')} n WHERE n.id = d.notification_id AND n.not_before > now()
+      )
+      RETURNING d.notification_id, d.subscription_id, d.object_key, d.turn_nr
+    ),
+    ${outOfLine('changed')}
+    SELECT notification_id, subscription_id FROM changed`,
+);
+
+/**
+ * Ends deliveries whose notification their subscriber has: they are delivered, dead letters too. A call that is being made is not
+ * taken back. What is in line behind them about the same object goes next.
+ * @returns those that had not ended as delivered or cancelled before
+ */
+export async function endFetched(postgres: Postgres, deliveries: readonly DeliveryKey[]): Promise<DeliveryKey[]> {
+  const rows = await onEachDay(deliveries, notificationIdOf, (day, items) =>
+    postgres.query<KeyRow>(endFetchedItems(day), endedDeliveries.bind(items)),
+  );
+  fetchedCounted.inc(rows.length);
+  const ended = rows.map(keyOf);
+  await passTurns(postgres, ended, { state: 'waiting', delayMs: 0 });
+  return ended;
+}

@@ -1,0 +1,45 @@
+import type { Query } from '../infra/postgres/postgres.js';
+import { rowsOf } from '../infra/postgres/statement.js';
+import { sameDelivery, type DeliveryKey, type DeliveryState } from './delivery.js';
+import { outOfLine } from './line-up.js';
+import { perDay } from './per-day.js';
+
+export const endedTogether = rowsOf<DeliveryKey>('item', {
+  notification_id: ['uuid', (key) => key.notificationId],
+  subscription_id: ['uuid', (key) => key.subscriptionId],
+});
+
+/*
+ * An operator cancels unfinished deliveries, or closes dead letters: those keep the time of their end, and what they died of. The
+ * generation rises, so that only a success of a call that is under way still counts.
+ */
+export const endManyItems = perDay(
+  'end-many',
+  (of) => `
+    WITH changed AS (
+      UPDATE ${of('delivery')} d SET
+        state = 'cancelled', held_for = NULL, next_at = NULL, process = NULL, generation = d.generation + 1,
+        ended_at = coalesce(d.ended_at, now()), replay_id = $replay
+      FROM ${endedTogether.from}
+      WHERE ${sameDelivery('item')} AND d.state::text = ANY ($states::text[])
+      RETURNING d.subscription_id, d.object_key, d.turn_nr
+    ),
+    ${outOfLine('changed')}
+    SELECT count(*)::int AS ended FROM changed`,
+);
+
+/**
+ * Deliveries of one day that are in one of these states become `cancelled`. Runs in a transaction.
+ * @param replay id of the operator's work that wants it
+ * @returns how many
+ */
+export async function endMany(
+  query: Query,
+  day: number,
+  keys: readonly DeliveryKey[],
+  { states, replay }: { states: readonly DeliveryState[]; replay: string },
+): Promise<number> {
+  if (keys.length === 0) return 0;
+  const [row] = await query<{ ended: number }>(endManyItems(day), { ...endedTogether.bind(keys), states, replay });
+  return row!.ended;
+}

@@ -1,0 +1,139 @@
+import type { Postgres } from '../infra/postgres/postgres.js';
+import { statement, type Statement } from '../infra/postgres/statement.js';
+import type { DeadState } from '../operational-events/operational-events.service.js';
+import { heldReasons, type HeldReason } from './delivery.js';
+
+/*
+ * How much there is of what is unfinished or dead. Each count is bounded: so many rows of a partial index that has nothing else in
+ * it. Beyond that Postgres is asked for its planner's estimate, which reads no row.
+ */
+
+/** Counted exactly up to so many. Beyond it, an estimate, and at least that. */
+export const mostCounted = 10_000;
+
+export interface Count {
+  count: number;
+  isEstimate: boolean;
+}
+
+export interface Measured {
+  queued: Count;
+  sending: Count;
+  waiting: Count;
+  /** `order`: in line behind another one about the same object. */
+  held: Record<HeldReason, Count>;
+  dead: Record<DeadState, Count>;
+  /** Those that wait and are due, and have not been handed out yet. `repeated`: not for a first attempt. */
+  due: { first: Count; repeated: Count };
+  /** How long the oldest of them has been due; 0: none is. */
+  oldestDueSeconds: number;
+}
+
+const counted = {
+  queued: "state = 'queued'",
+  sending: "state = 'sending'",
+  waiting: "state = 'waiting'",
+  order: "state = 'held' AND held_for = 'order'",
+  failed: "state = 'failed'",
+  expired: "state = 'expired'",
+  unknown: "state = 'unknown'",
+} as const;
+type Counted = keyof typeof counted;
+
+export const countItems = statement(
+  'measure-ledger',
+  `SELECT
+     ${Object.entries(counted)
+       .map(
+         ([name, where]) =>
+           `(SELECT count(*) FROM (SELECT FROM delivery WHERE ${where} LIMIT $most) AS c)::int AS ${name}`,
+       )
+       .join(',\n     ')},
+     (SELECT extract(epoch FROM now() - next_at) FROM delivery WHERE state = 'waiting' AND next_at <= now()
+      ORDER BY next_at LIMIT 1)::float8 AS oldest_due`,
+);
+
+export const oldestQueuedItem = statement(
+  'oldest-queued',
+  `SELECT extract(epoch FROM now() - queued_at)::float8 AS seconds FROM delivery
+   WHERE state = 'queued' AND queued_at IS NOT NULL ORDER BY queued_at LIMIT 1`,
+);
+
+/** How long ago the oldest delivery that the queue has was handed to it; 0: it has none. */
+export async function oldestQueuedSeconds(postgres: Postgres): Promise<number> {
+  const [row] = await postgres.query<{ seconds: number }>(oldestQueuedItem);
+  return row?.seconds ?? 0;
+}
+
+export const countDueItems = statement(
+  'measure-due',
+  `SELECT count(*)::int AS count, count(*) FILTER (WHERE failures > 0 OR held_for IS NOT NULL)::int AS repeated
+   FROM (
+     SELECT failures, held_for FROM delivery WHERE state = 'waiting' AND next_at <= now() ORDER BY next_at LIMIT $most
+   ) AS c`,
+);
+
+/** Not a count for each reason: one that is rare would be looked for among all that are held. */
+export const countHeldItems = statement(
+  'measure-held',
+  `SELECT held_for, count(*)::int AS count
+   FROM (SELECT held_for FROM delivery WHERE state = 'held' AND held_for <> 'order' LIMIT $most) AS c
+   GROUP BY held_for`,
+);
+
+// Of the columns alone, not together: the planner takes those that depend on each other for independent, and finds far too few.
+const estimates: Record<string, Statement> = Object.fromEntries(
+  [
+    ...['queued', 'sending', 'waiting', 'failed', 'expired', 'unknown'].map((state) => `state = '${state}'`),
+    ...heldReasons.map((reason) => `held_for = '${reason}'`),
+    'next_at <= now()',
+  ].map((condition, nr) => [
+    condition,
+    statement('estimate-ledger', `EXPLAIN (FORMAT JSON) SELECT FROM delivery WHERE ${condition}`, String(nr)),
+  ]),
+);
+
+/** @param most how many are counted exactly */
+export async function measureLedger(postgres: Postgres, most = mostCounted): Promise<Measured> {
+  type Row = Record<Counted, number> & { oldest_due: number | null };
+  const [[row], [due], held] = await Promise.all([
+    postgres.query<Row>(countItems, { most }),
+    postgres.query<{ count: number; repeated: number }>(countDueItems, { most }),
+    postgres.query<{ held_for: HeldReason; count: number }>(countHeldItems, { most }),
+  ]);
+  const countOf = (count: number, condition: string) => exactOrEstimated(postgres, count, most, condition);
+  const ofState = (state: Counted) => countOf(row![state], counted[state]);
+  const isHeldEstimate = held.reduce((sum, { count }) => sum + count, 0) >= most;
+  const heldFor = async (reason: HeldReason): Promise<Count> => {
+    if (reason === 'order') return countOf(row!.order, "held_for = 'order'");
+    const count = held.find(({ held_for: one }) => one === reason)?.count ?? 0;
+    return isHeldEstimate ? estimated(postgres, count, `held_for = '${reason}'`) : { count, isEstimate: false };
+  };
+  const allDue = await countOf(due!.count, 'next_at <= now()');
+  const repeated = due!.count === 0 ? 0 : Math.round((allDue.count * due!.repeated) / due!.count);
+  return {
+    queued: await ofState('queued'),
+    sending: await ofState('sending'),
+    waiting: await ofState('waiting'),
+    held: {
+      'endpoint-busy': await heldFor('endpoint-busy'),
+      'endpoint-parked': await heldFor('endpoint-parked'),
+      paused: await heldFor('paused'),
+      rate: await heldFor('rate'),
+      order: await heldFor('order'),
+    },
+    dead: { failed: await ofState('failed'), expired: await ofState('expired'), unknown: await ofState('unknown') },
+    due: { first: { ...allDue, count: allDue.count - repeated }, repeated: { ...allDue, count: repeated } },
+    oldestDueSeconds: row!.oldest_due ?? 0,
+  };
+}
+
+async function exactOrEstimated(postgres: Postgres, count: number, most: number, condition: string): Promise<Count> {
+  return count < most ? { count, isEstimate: false } : estimated(postgres, count, condition);
+}
+
+/** @param atLeast as many have been counted */
+async function estimated(postgres: Postgres, atLeast: number, condition: string): Promise<Count> {
+  const [row] = await postgres.query<{ 'QUERY PLAN': [{ Plan: { 'Plan Rows': number } }] }>(estimates[condition]!);
+  return { count: Math.max(atLeast, row!['QUERY PLAN'][0].Plan['Plan Rows']), isEstimate: true };
+}

@@ -1,0 +1,110 @@
+import type { Query } from '../infra/postgres/postgres.js';
+import { rowsOf } from '../infra/postgres/statement.js';
+import { sameDelivery, type DeliveryKey, type DeliveryState, type HeldReason } from './delivery.js';
+import { outdateDigests } from './digests.js';
+import { lookSoon } from './held-subscriptions.js';
+import { liningUp, nextPlace } from './line-up.js';
+import { perDay } from './per-day.js';
+
+/** A delivery that is sent again, or for the first time. */
+export interface SentAgain extends DeliveryKey {
+  /** There was none: its subscription would have got it, had it been there. */
+  isNew: boolean;
+  /** Why it may not be sent now; undefined: it may. */
+  heldFor: HeldReason | undefined;
+  /** Of a new one whose subscription keeps order: stands for the object. */
+  objectKey: string | null;
+}
+
+export const sentAgain = rowsOf<SentAgain & { nr: number }>('item', {
+  nr: ['int', (item) => item.nr],
+  notification_id: ['uuid', (item) => item.notificationId],
+  subscription_id: ['uuid', (item) => item.subscriptionId],
+  is_new: ['bool', (item) => item.isNew],
+  held_for: ['text', (item) => item.heldFor ?? ''],
+  object_key: ['uuid', (item) => item.objectKey],
+});
+
+/*
+ * As `retryOne` does with one delivery, but those that keep order line up here, in the order in which they are given, and not when they
+ * are due: two dispatchers may line up what is due at the same time. One that may not be sent now is held at once, without a way
+ * through the queue. Each is due a microsecond after the one before it, so that they are handed out in their order.
+ *
+ * One that has reached another state meanwhile is left as it is.
+ */
+export const sendAgainItems = perDay(
+  'send-again',
+  (of) => `
+    WITH item AS MATERIALIZED (SELECT * FROM ${sentAgain.from}),
+    known AS MATERIALIZED (
+      SELECT item.nr, d.notification_id, d.subscription_id, d.object_key, item.held_for FROM item JOIN ${of('delivery')} d
+        ON ${sameDelivery('item')} AND d.state::text = ANY ($states::text[])
+      WHERE NOT item.is_new ORDER BY item.nr FOR UPDATE OF d
+    ),
+    listed AS MATERIALIZED (
+      SELECT nr, notification_id, subscription_id, object_key, held_for, false AS is_new FROM known
+      UNION ALL SELECT nr, notification_id, subscription_id, object_key, held_for, true FROM item WHERE is_new
+    ),
+    ${liningUp('(SELECT * FROM listed WHERE object_key IS NOT NULL) AS lining_up')},
+    placed AS MATERIALIZED (
+      SELECT nr, notification_id, subscription_id, object_key, is_new,
+        CASE WHEN is_behind THEN 'order' ELSE nullif(held_for, '') END::held_reason AS held_for,
+        CASE WHEN is_behind THEN ${nextPlace} WHEN object_key IS NOT NULL THEN 0 END AS turn_nr
+      FROM (
+        SELECT *, (notification_id, subscription_id) IN (SELECT notification_id, subscription_id FROM behind) AS is_behind
+        FROM listed ORDER BY nr
+      ) AS l
+    ),
+    next AS MATERIALIZED (
+      SELECT *, CASE WHEN held_for IS NULL THEN 'waiting' ELSE 'held' END::delivery_state AS state,
+        CASE WHEN held_for IS NULL THEN now() + nr * interval '1 us' END AS next_at,
+        CASE WHEN held_for IS NOT NULL THEN now() END AS held_since
+      FROM placed
+    ),
+    changed AS (
+      UPDATE ${of('delivery')} d SET
+        state = next.state, held_for = next.held_for, held_since = next.held_since, next_at = next.next_at, turn_nr = next.turn_nr,
+        process = NULL, generation = d.generation + 1, ended_at = NULL, failures = 0, replays = d.replays + 1,
+        expires_at = CASE WHEN d.expires_at > now() THEN d.expires_at END, replay_id = $replay
+      FROM next WHERE ${sameDelivery('next')} AND NOT next.is_new
+      RETURNING d.notification_id
+    ),
+    made AS (
+      INSERT INTO ${of('delivery')}
+        (notification_id, subscription_id, state, held_for, held_since, next_at, object_key, turn_nr, replay_id)
+      SELECT notification_id, subscription_id, state, held_for, held_since, next_at, object_key, turn_nr, $replay
+      FROM next WHERE is_new ORDER BY nr
+      ON CONFLICT DO NOTHING
+      RETURNING notification_id
+    ),
+    in_line AS (
+      INSERT INTO in_line (subscription_id, object_key, turn_nr, notification_id)
+      SELECT subscription_id, object_key, turn_nr, notification_id FROM placed WHERE turn_nr > 0
+    ),
+    holding AS (
+      INSERT INTO held_subscription AS s (subscription_id)
+      SELECT DISTINCT subscription_id FROM placed WHERE held_for <> 'order' ORDER BY subscription_id
+      ON CONFLICT (subscription_id) DO UPDATE SET held_at = now(), look_at = ${lookSoon}
+    )
+    SELECT ((SELECT count(*) FROM changed) + (SELECT count(*) FROM made))::int AS sent`,
+);
+
+/**
+ * Sends deliveries of one day again, from those `states`, and those for the first time that there were not. Runs in a transaction.
+ * @param items in the order in which they are to be sent
+ * @param replay id of the operator's work that wants it
+ * @returns how many are sent; the others have reached another state, or there is one by now
+ */
+export async function sendAgain(
+  query: Query,
+  day: number,
+  items: readonly SentAgain[],
+  { states, replay }: { states: readonly DeliveryState[]; replay: string },
+): Promise<number> {
+  if (items.length === 0) return 0;
+  const withNewOnes = items.filter(({ isNew }) => isNew).map(({ notificationId }) => notificationId);
+  if (withNewOnes.length > 0) await outdateDigests(query, withNewOnes);
+  const rows = sentAgain.bind(items.map((item, index) => ({ ...item, nr: index + 1 })));
+  const [row] = await query<{ sent: number }>(sendAgainItems(day), { ...rows, states, replay });
+  return row!.sent;
+}

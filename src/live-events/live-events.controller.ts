@@ -1,0 +1,82 @@
+import { Controller, Get, Headers, Logger, Query, Req, Res } from '@nestjs/common';
+import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { Answers } from '../infra/http/accept-json.guard.js';
+import { checkInput } from '../infra/http/check-input.js';
+import { deliveryStates } from '../ledger/delivery.js';
+import { AdminOperation } from '../openapi/admin-operation.js';
+import { eventKinds } from './live-event.js';
+import { LiveListeners, mostListeners } from './live-listeners.service.js';
+
+const eventsQuery = z.strictObject({
+  event: z.enum(eventKinds).optional().describe('Only events of this kind.'),
+  channel: z.string().min(1).max(50).optional().describe('Only what is about this channel.'),
+  subscription: z.guid().toLowerCase().optional().describe('Only what is about this subscription.'),
+  state: z
+    .enum(deliveryStates)
+    .optional()
+    .describe('Only deliveries that are in this state after it; dead letters are `failed`, `expired` and `unknown`.'),
+});
+
+const eventsHeaders = z.object({
+  'Last-Event-ID': z
+    .string()
+    .regex(/^\d{1,18}$/, 'Is not the id of an event.')
+    .optional()
+    .describe('The id of the last event that was got before: the stream goes on behind it.'),
+});
+
+const streamType = 'text/event-stream';
+
+@ApiTags('events')
+@ApiBearerAuth()
+@RequireSuperuser()
+@Controller('admin/v1/events')
+export class LiveEventsController {
+  private readonly logger = new Logger('LiveEvents');
+
+  constructor(private readonly listeners: LiveListeners) {}
+
+  @Get()
+  @Answers(streamType)
+  @AdminOperation({
+    id: 'event_stream',
+    summary: 'What happens, as it happens, in all processes: a stream of server-sent events.',
+    description: `Each event has an id, its kind, and a JSON object as data. They are kept for five minutes: a listener that lost its connection goes on with \`Last-Event-ID\`, and is told by \`events.missed\` where it missed some. The stream ends after an hour at most, and when the process stops. Each process has room for ${mostListeners} listeners. It is a view, not a log: under load events are left out, which is told too.`,
+    query: eventsQuery,
+    headers: eventsHeaders,
+    status: 200,
+    answer: z.string(),
+    mediaType: streamType,
+  })
+  async stream(
+    @Query() query: Record<string, string>,
+    @Headers('last-event-id') lastEventId: string | undefined,
+    @Req() request: FastifyRequest,
+    @Res() reply: FastifyReply,
+  ): Promise<void> {
+    const filter = checkInput(eventsQuery, query);
+    const { 'Last-Event-ID': last } = checkInput(eventsHeaders, { 'Last-Event-ID': lastEventId });
+    const now = await this.listeners.prepare();
+    reply.hijack();
+    const { raw } = reply;
+    raw.writeHead(200, {
+      'content-type': streamType,
+      'cache-control': 'no-store',
+      // nginx would collect the events in a buffer.
+      'x-accel-buffering': 'no',
+    });
+    if (request.method === 'HEAD') return void raw.end();
+    raw.on('error', () => {}); // the connection is gone; `close` follows
+    raw.write('retry: 1000\n\n');
+    try {
+      await this.listeners.join(raw, filter, now, last === undefined ? undefined : BigInt(last));
+    } catch (error) {
+      // The answer has begun: all that can be done is to end it, and the listener comes back.
+      this.logger.warn({ event: 'live-events.not-read', error });
+      raw.destroy();
+    }
+  }
+}

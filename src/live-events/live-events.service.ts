@@ -1,0 +1,94 @@
+import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
+import { Postgres } from '../infra/postgres/postgres.js';
+import { readChannels } from '../ledger/read-channels.js';
+import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { OperationalEvents } from '../operational-events/operational-events.service.js';
+import { writeEvents } from './event-table.js';
+import type { LiveEvent, StreamEvent } from './live-event.js';
+import { eventsDropped } from './live-events.counters.js';
+
+/** Events of one process, between two writes. More are dropped, and counted: nobody reads a thousand in a quarter of a second. */
+const mostPending = 1000;
+const writeEveryMs = 250;
+
+/**
+ * Writes down what happens in this process while anybody listens, in any process. Otherwise an event costs one look at a boolean: ask
+ * `isOn` before one is made.
+ */
+@Injectable()
+export class LiveEvents implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly logger = new Logger(LiveEvents.name);
+  private pending: LiveEvent[] = [];
+  private dropped = 0;
+  private timer: NodeJS.Timeout | undefined;
+  private writing: Promise<void> | undefined;
+
+  constructor(
+    private readonly postgres: Postgres,
+    private readonly heartbeat: Heartbeat,
+    private readonly operationalEvents: OperationalEvents,
+  ) {}
+
+  onApplicationBootstrap(): void {
+    this.operationalEvents.tell((event) => {
+      if (this.isOn) this.report(event);
+    });
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    await this.writing;
+    await this.write();
+  }
+
+  /** Whether anybody listens, as of this process' last heartbeat. */
+  get isOn(): boolean {
+    return this.heartbeat.isListenedTo;
+  }
+
+  report(event: LiveEvent): void {
+    if (this.pending.length >= mostPending) {
+      this.dropped += 1;
+      eventsDropped.inc();
+      return;
+    }
+    this.pending.push(event);
+    this.timer ??= setTimeout(() => {
+      this.timer = undefined;
+      this.writing = this.write();
+    }, writeEveryMs).unref();
+  }
+
+  private async write(): Promise<void> {
+    const [events, dropped] = [this.pending, this.dropped];
+    if (events.length === 0) return;
+    [this.pending, this.dropped] = [[], 0];
+    try {
+      const channels = await readChannels(this.postgres, [...new Set(events.flatMap(idWithoutChannel))]);
+      const texts = events.map((event) => JSON.stringify(withChannel(event, channels)));
+      if (dropped > 0) {
+        const missed: StreamEvent = { event: 'events.missed', count: dropped, reason: 'too-fast' };
+        texts.push(JSON.stringify(missed));
+      }
+      await writeEvents(this.postgres, texts);
+    } catch (error) {
+      // Nothing depends on them, and there will be the next ones.
+      eventsDropped.inc(events.length);
+      this.dropped += events.length + dropped;
+      this.logger.warn({ event: 'live-events.not-written', count: events.length, error });
+    }
+  }
+}
+
+/** Of an event about one notification that does not say its channel: those who deliver do not know it. */
+function idWithoutChannel(event: LiveEvent): string[] {
+  if ('channel' in event || !('notificationId' in event) || event.notificationId === null) return [];
+  return [event.notificationId];
+}
+
+function withChannel(event: LiveEvent, channels: ReadonlyMap<string, string>): object {
+  const [id] = idWithoutChannel(event);
+  const channel = id === undefined ? undefined : channels.get(id);
+  return channel === undefined ? event : { ...event, channel };
+}

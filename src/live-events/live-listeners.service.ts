@@ -1,0 +1,145 @@
+import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
+import type { Writable } from 'node:stream';
+import { UnavailableProblem } from '../infra/http/problem.js';
+import { Postgres } from '../infra/postgres/postgres.js';
+import { Heartbeat } from '../liveness/heartbeat.service.js';
+import type { EventFilter } from './event-filter.js';
+import { listen, readAfter, readEnds, type EventRow } from './event-table.js';
+import { Listener } from './listener.js';
+import { listening } from './live-events.counters.js';
+
+const readEveryMs = 250;
+const mostRead = 1000;
+/** Well within the time that listening lasts without it. */
+const listenEveryMs = 15_000;
+const aliveEveryMs = 15_000;
+/** Each costs a connection and up to a thousand events of memory. */
+export const mostListeners = 50;
+/** A token that was made before may not be accepted any more; the listener comes back with another. */
+const longestMs = 3_600_000;
+const retrySeconds = 10;
+
+/** Tells the listeners of this process what happens in all of them: one look at the table for all listeners together. */
+@Injectable()
+export class LiveListeners implements OnModuleDestroy {
+  private readonly logger = new Logger(LiveListeners.name);
+  private readonly listeners = new Set<Listener>();
+  private readonly joining = new Set<Writable>();
+  /** Of the last event that all listeners have got. */
+  private position = 0n;
+  private timers: NodeJS.Timeout[] = [];
+  private reading: Promise<void> | undefined;
+  private listenedAt = 0;
+  private isStopping = false;
+
+  constructor(
+    private readonly postgres: Postgres,
+    private readonly heartbeat: Heartbeat,
+  ) {}
+
+  /** All streams end before the server waits for its connections; who listened comes back. */
+  onModuleDestroy(): void {
+    this.isStopping = true;
+    this.timers.forEach(clearInterval);
+    for (const listener of this.listeners) listener.end();
+    for (const output of this.joining) output.end();
+  }
+
+  /**
+   * Notes that somebody listens, before the answer begins: whatever happens from then on, and a heartbeat later in other processes, is
+   * told.
+   * @returns where a listener begins who has not listened before
+   * @throws {UnavailableProblem} when there are too many in this process
+   */
+  async prepare(): Promise<bigint> {
+    if (this.isStopping || this.listeners.size + this.joining.size >= mostListeners) {
+      const why = this.isStopping ? 'This process is stopping.' : `${mostListeners} listen already.`;
+      throw new UnavailableProblem(why, retrySeconds);
+    }
+    await this.keepListening();
+    return (await readEnds(this.postgres)).last;
+  }
+
+  /** Tells `output` the events that fit, until it is closed. @param lastEventId the last one that the listener has got before */
+  async join(output: Writable, filter: EventFilter, now: bigint, lastEventId: bigint | undefined): Promise<void> {
+    const isResumed = lastEventId !== undefined;
+    const listener = new Listener(output, filter, lastEventId ?? now, isResumed);
+    this.joining.add(output);
+    const ending = setTimeout(() => listener.end(), longestMs).unref();
+    output.once('close', () => {
+      clearTimeout(ending);
+      this.joining.delete(output);
+      this.leave(listener);
+    });
+    if (isResumed) await this.tellGap(listener);
+    await this.catchUp(listener, output);
+  }
+
+  private async tellGap(listener: Listener): Promise<void> {
+    const { first, last } = await readEnds(this.postgres);
+    if (listener.position + 1n < (first ?? last + 1n))
+      listener.tell({ event: 'events.missed', count: null, reason: 'not-kept' });
+  }
+
+  /** Reads by itself, until it is where the other listeners are. */
+  private async catchUp(listener: Listener, output: Writable): Promise<void> {
+    while (!output.destroyed && !output.writableEnded) {
+      const { position } = this;
+      const rows = await readAfter(this.postgres, listener.position, mostRead);
+      listener.take(parsed(rows));
+      // By numbers alone it could not be told: those between may have been swept.
+      const isThere = rows.length < mostRead && this.position === position;
+      // In one go: a look of the others in between would be one that it misses.
+      if (isThere && this.joining.delete(output)) return this.add(listener);
+    }
+  }
+
+  private add(listener: Listener): void {
+    // The first one says where this process reads on.
+    if (this.listeners.size === 0) this.position = listener.position;
+    this.listeners.add(listener);
+    listening.inc();
+    if (this.listeners.size === 1) this.start();
+  }
+
+  private leave(listener: Listener): void {
+    if (!this.listeners.delete(listener)) return;
+    listening.dec();
+    if (this.listeners.size > 0) return;
+    this.timers.forEach(clearInterval);
+    this.timers = [];
+  }
+
+  private start(): void {
+    const reading = setInterval(() => {
+      this.reading ??= this.read();
+    }, readEveryMs);
+    const breathing = setInterval(() => this.listeners.forEach((listener) => listener.alive()), aliveEveryMs);
+    this.timers = [reading, breathing].map((timer) => timer.unref());
+  }
+
+  private async read(): Promise<void> {
+    try {
+      if (performance.now() - this.listenedAt >= listenEveryMs) await this.keepListening();
+      const rows = await readAfter(this.postgres, this.position, mostRead);
+      if (rows.length > 0) {
+        this.position = BigInt(rows.at(-1)!.id);
+        const events = parsed(rows);
+        for (const listener of this.listeners) listener.take(events);
+      }
+    } catch (error) {
+      this.logger.warn({ event: 'live-events.not-read', error });
+    } finally {
+      this.reading = undefined;
+    }
+  }
+
+  private async keepListening(): Promise<void> {
+    await listen(this.postgres);
+    this.listenedAt = performance.now();
+    this.heartbeat.isListenedTo = true;
+  }
+}
+
+const parsed = (rows: readonly EventRow[]) =>
+  rows.map((row) => ({ row, event: JSON.parse(row.event) as Record<string, unknown> }));

@@ -1,0 +1,60 @@
+import { statement } from '../infra/postgres/statement.js';
+
+/* Statements that read notifications for people. */
+
+/** What a list shows of each. Newest first; one whose day was dropped is missing. */
+export const notificationsOfList = statement(
+  'read-notifications',
+  `SELECT n.id, n.channel, n.publisher, n.request_key, n.not_before, n.accepted_at, n.content ->> 'hoofdObject' AS main_object,
+     n.content ->> 'resource' AS resource, n.content ->> 'resourceUrl' AS resource_url, n.content ->> 'actie' AS action,
+     n.content -> 'kenmerken' AS characteristics
+   FROM unnest($ids::uuid[]) AS k (id)
+   CROSS JOIN LATERAL (
+     SELECT id, channel, publisher, request_key, not_before, accepted_at,
+       CASE WHEN octet_length(body) <= 65536 THEN body::json END AS content
+     FROM notification WHERE id = k.id LIMIT 1
+   ) n
+   ORDER BY n.id DESC`,
+);
+
+export const oneNotification = statement(
+  'read-notification',
+  `SELECT id, channel, publisher, request_key, not_before, accepted_at, body FROM notification WHERE id = $id`,
+);
+
+/** Requests that were answered with it, as long as their keys are remembered. */
+export const duplicatesOf = statement(
+  'read-duplicates',
+  `SELECT application, key FROM once_key WHERE result_id = $id AND is_duplicate LIMIT $most`,
+);
+
+/** Not beyond `$most`. */
+export const countDeliveries = statement(
+  'count-deliveries-of-notification',
+  `SELECT count(*)::int AS count FROM (SELECT FROM delivery WHERE notification_id = $id LIMIT $most) AS counted`,
+);
+
+export const subscriptionsOf = statement(
+  'read-subscriptions-of-deliveries',
+  `SELECT id, owner_client_id, callback_url FROM subscription WHERE id = ANY ($ids::uuid[])`,
+);
+
+/** What sent deliveries again, cancelled or closed them, with others. One that ended long ago is missing. */
+export const workOn = statement(
+  'read-work-on-deliveries',
+  `SELECT id, kind, note, created_by FROM replay WHERE id = ANY ($ids::uuid[])`,
+);
+
+export const endpointsAt = statement(
+  'read-endpoints-of-deliveries',
+  `SELECT address, opened_at, reason, next_probe_at FROM endpoint WHERE address = ANY ($addresses::text[])`,
+);
+
+/** The earliest ones since a time, by an index of the first 200 characters. */
+export const deedsTo = statement(
+  'read-deeds',
+  `SELECT at, client, action, subject, before ->> 'state' AS state_before FROM audit_entry
+   WHERE left(subject, 200) = ANY (SELECT left(s, 200) FROM unnest($subjects::text[]) AS s) AND subject = ANY ($subjects::text[])
+     AND at >= $since
+   ORDER BY at, nr LIMIT $most`,
+);

@@ -1,0 +1,240 @@
+import { Injectable } from '@nestjs/common';
+import type { Criteria } from '../deliveries/criteria.js';
+import { DeliveryReader, type KnownAttempt, type KnownDelivery } from '../deliveries/delivery-reader.service.js';
+import { LedgerSearch, type SearchBounds } from '../deliveries/search.service.js';
+import { originOf } from '../endpoints/origin.js';
+import { Postgres } from '../infra/postgres/postgres.js';
+import { valuesOf, type Statement, type Values } from '../infra/postgres/statement.js';
+import type { DeliveryKey } from '../ledger/delivery.js';
+import * as statements from './find-notifications.js';
+import { storyOf, type Deed, type StoryEvent, type StoryOfDelivery, type WorkOnMany } from './story.js';
+
+export interface KnownNotification {
+  id: string;
+  channel: string;
+  publisher: string;
+  /** The publisher's. */
+  key: string | null;
+  notBefore: Date | null;
+  acceptedAt: Date;
+}
+
+export interface ListedNotification extends KnownNotification {
+  /** Null: its body was erased, or is too large for a list. So are the next four. */
+  mainObject: string | null;
+  resource: string | null;
+  resourceUrl: string | null;
+  action: string | null;
+  characteristics: Record<string, string> | null;
+}
+
+export interface NotificationPage {
+  notifications: ListedNotification[];
+  /** Id after which the list goes on; undefined at its end. */
+  next: string | undefined;
+  searchedTo: Date | undefined;
+}
+
+export interface ShownDelivery {
+  delivery: KnownDelivery;
+  /** The latest of them. */
+  attempts: KnownAttempt[];
+  /** Null: there is no such subscription. */
+  subscription: { owner: string; callbackUrl: string } | null;
+}
+
+/** All that is known of one notification, with some of its deliveries. */
+export interface WholeNotification extends KnownNotification {
+  /** Null: it was erased. */
+  body: string | null;
+  duplicates: { publisher: string; key: string }[];
+  deliveryCount: { count: number; isExact: boolean };
+  deliveries: ShownDelivery[];
+  /** Where the deliveries go on; undefined at their end. */
+  next: DeliveryKey | undefined;
+  story: StoryEvent[];
+}
+
+interface NotificationRow {
+  id: string;
+  channel: string;
+  publisher: string;
+  request_key: string | null;
+  not_before: Date | null;
+  accepted_at: Date;
+}
+
+const mostCounted = 10_000;
+const mostDuplicates = 100;
+/** Of each delivery; `GET /admin/v1/deliveries/…` has all of them. */
+const mostAttempts = 20;
+const mostDeeds = 2000;
+const lowestSubscription = '00000000-0000-0000-0000-000000000000';
+
+/** Reads the ledger for people. Through TypeORM's pool, so that it uses no connection of the hot path. */
+@Injectable()
+export class NotificationReader {
+  constructor(
+    private readonly postgres: Postgres,
+    private readonly search: LedgerSearch,
+    private readonly deliveries: DeliveryReader,
+  ) {}
+
+  /** @param after id; where the list goes on */
+  async list(
+    criteria: Criteria,
+    after: string | undefined,
+    limit: number,
+    bounds?: SearchBounds,
+  ): Promise<NotificationPage> {
+    const key = after === undefined ? undefined : { notificationId: after, subscriptionId: lowestSubscription };
+    const { keys, next, searchedTo } = await this.search.find('notification', criteria, key, limit, bounds);
+    const ids = keys.map(({ notificationId }) => notificationId);
+    const rows = await this.run<NotificationRow & ContentRow>(statements.notificationsOfList, { ids });
+    const notifications = rows.map((row) => ({
+      ...toNotification(row),
+      mainObject: row.main_object,
+      resource: row.resource,
+      resourceUrl: row.resource_url,
+      action: row.action,
+      characteristics: row.characteristics,
+    }));
+    return { notifications, next: next?.notificationId, searchedTo };
+  }
+
+  async find(id: string, after: DeliveryKey | undefined, limit: number): Promise<WholeNotification | undefined> {
+    const [row] = await this.run<NotificationRow & { body: string | null }>(statements.oneNotification, { id });
+    if (!row) return undefined;
+    const [page, counted, duplicates] = await Promise.all([
+      this.deliveries.list({ notificationId: id }, after, limit),
+      this.run<{ count: number }>(statements.countDeliveries, { id, most: mostCounted + 1 }),
+      this.run<{ application: string; key: string }>(statements.duplicatesOf, { id, most: mostDuplicates }),
+    ]);
+    const notification = toNotification(row);
+    const deliveryCount = {
+      count: Math.min(counted[0]!.count, mostCounted),
+      isExact: counted[0]!.count <= mostCounted,
+    };
+    const shown = await this.shown(page.deliveries);
+    const told = await this.told(shown, notification.acceptedAt);
+    return {
+      ...notification,
+      body: row.body,
+      duplicates: duplicates.map(({ application, key }) => ({ publisher: application, key })),
+      deliveryCount,
+      deliveries: shown,
+      next: page.next,
+      story: storyOf({ ...notification, deliveryCount: deliveryCount.count }, told),
+    };
+  }
+
+  private async shown(deliveries: readonly KnownDelivery[]): Promise<ShownDelivery[]> {
+    const ids = deliveries.map(({ subscriptionId }) => subscriptionId);
+    const [attempts, rows] = await Promise.all([
+      this.deliveries.attemptsOfEach(deliveries, mostAttempts),
+      this.run<{ id: string; owner_client_id: string; callback_url: string }>(statements.subscriptionsOf, { ids }),
+    ]);
+    const attemptsOf = groupedBy(attempts, ({ key }) => key.subscriptionId);
+    const subscriptions = new Map(
+      rows.map((row) => [row.id, { owner: row.owner_client_id, callbackUrl: row.callback_url }]),
+    );
+    return deliveries.map((delivery) => ({
+      delivery,
+      attempts: (attemptsOf.get(delivery.subscriptionId) ?? []).map(({ attempt }) => attempt),
+      subscription: subscriptions.get(delivery.subscriptionId) ?? null,
+    }));
+  }
+
+  /** What the story of each delivery is told from. */
+  private async told(shown: readonly ShownDelivery[], since: Date): Promise<StoryOfDelivery[]> {
+    const addresses = shown.map(({ subscription }) => (subscription ? endpointsOf(subscription.callbackUrl) : []));
+    const subjects = shown.map(({ delivery }, nr) => [
+      `delivery/${delivery.notificationId}/${delivery.subscriptionId}`,
+      `subscription/${delivery.subscriptionId}`,
+      ...addresses[nr]!.map((address) => `endpoint/${address}`),
+    ]);
+    const replayIds = shown.flatMap(({ delivery }) => delivery.replayId ?? []);
+    const [deeds, open, work] = await Promise.all([
+      this.run<DeedRow>(statements.deedsTo, { subjects: [...new Set(subjects.flat())], since, most: mostDeeds }),
+      this.run<EndpointRow>(statements.endpointsAt, { addresses: [...new Set(addresses.flat())] }),
+      this.run<WorkRow>(statements.workOn, { ids: [...new Set(replayIds)] }),
+    ]);
+    const [deedsTo, openAt, workOf] = [
+      groupedBy(deeds, ({ subject }) => subject),
+      new Map(open.map((row) => [row.address, row])),
+      new Map(work.map((row) => [row.id, row])),
+    ];
+    return shown.map(({ delivery, attempts }, nr) => ({
+      delivery,
+      attempts,
+      deeds: subjects[nr]!.flatMap((subject) => (deedsTo.get(subject) ?? []).map(toDeed)),
+      openEndpoints: addresses[nr]!.flatMap((address) => openAt.get(address) ?? []).map((row) => ({
+        address: row.address,
+        openedAt: row.opened_at,
+        reason: row.reason,
+        nextProbeAt: row.next_probe_at,
+      })),
+      work: toWork(delivery.replayId === null ? undefined : workOf.get(delivery.replayId)),
+    }));
+  }
+
+  private run<R>(statement: Statement, values: Values): Promise<R[]> {
+    return this.postgres.dataSource.query<R[]>(statement.text, valuesOf(statement, values));
+  }
+}
+
+interface ContentRow {
+  main_object: string | null;
+  resource: string | null;
+  resource_url: string | null;
+  action: string | null;
+  characteristics: Record<string, string> | null;
+}
+
+interface DeedRow {
+  at: Date;
+  client: string | null;
+  action: string;
+  subject: string;
+  state_before: string | null;
+}
+
+interface WorkRow {
+  id: string;
+  kind: 'replay' | 'cancel' | 'close';
+  note: string | null;
+  created_by: string | null;
+}
+
+const toWork = (row: WorkRow | undefined): WorkOnMany | null =>
+  row ? { id: row.id, kind: row.kind, note: row.note, client: row.created_by } : null;
+
+interface EndpointRow {
+  address: string;
+  opened_at: Date;
+  reason: string;
+  next_probe_at: Date;
+}
+
+const endpointsOf = (callbackUrl: string): string[] => [...new Set([originOf(callbackUrl), callbackUrl])];
+
+const toNotification = (row: NotificationRow): KnownNotification => ({
+  id: row.id,
+  channel: row.channel,
+  publisher: row.publisher,
+  key: row.request_key,
+  notBefore: row.not_before,
+  acceptedAt: row.accepted_at,
+});
+
+const toDeed = ({ state_before: stateBefore, ...deed }: DeedRow): Deed => ({ ...deed, stateBefore });
+
+function groupedBy<Item>(items: readonly Item[], nameOf: (item: Item) => string): Map<string, Item[]> {
+  const groups = new Map<string, Item[]>();
+  for (const item of items) {
+    const group = groups.get(nameOf(item));
+    if (group) group.push(item);
+    else groups.set(nameOf(item), [item]);
+  }
+  return groups;
+}

@@ -1,0 +1,52 @@
+import { Controller, Get, Param, Query } from '@nestjs/common';
+import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { boundedDescription } from '../deliveries/search-query.js';
+import { checkInput } from '../infra/http/check-input.js';
+import { NotFoundProblem } from '../infra/http/problem.js';
+import { ResourceId } from '../infra/http/resource-id.pipe.js';
+import { AdminOperation } from '../openapi/admin-operation.js';
+import { notificationOutput, notificationPageOutput, notificationToShow, pageToShow } from './notification-output.js';
+import { NotificationReader } from './notification-reader.service.js';
+import { notificationQuery, notificationsQuery, toCriteria } from './notifications-query.js';
+
+@ApiTags('notifications')
+@ApiBearerAuth()
+@RequireSuperuser()
+@Controller('admin/v1/notifications')
+export class NotificationsController {
+  constructor(private readonly reader: NotificationReader) {}
+
+  @Get()
+  @AdminOperation({
+    id: 'notification_list',
+    summary: 'Notifications, the newest first.',
+    description: `${boundedDescription} With parameters about deliveries: those that have one delivery which meets all of them.`,
+    query: notificationsQuery,
+    status: 200,
+    answer: notificationPageOutput,
+  })
+  async list(@Query() query: Record<string, string>): Promise<ReturnType<typeof pageToShow>> {
+    const { limit = 50, cursor, ...search } = checkInput(notificationsQuery, query);
+    return pageToShow(await this.reader.list(toCriteria(search), cursor, limit));
+  }
+
+  @Get(':id')
+  @AdminOperation({
+    id: 'notification_read',
+    summary: 'One notification: what was sent, to whom, what came of it, and what happened in which order.',
+    query: notificationQuery,
+    status: 200,
+    answer: notificationOutput,
+    problems: { 404: 'There is no such notification, or it is older than the retention.' },
+  })
+  async read(
+    @Param('id', ResourceId) id: string,
+    @Query() query: Record<string, string>,
+  ): Promise<ReturnType<typeof notificationToShow>> {
+    const { limit = 50, cursor } = checkInput(notificationQuery, query);
+    const found = await this.reader.find(id, cursor, limit);
+    if (!found) throw new NotFoundProblem('There is no such notification.');
+    return notificationToShow(found);
+  }
+}

@@ -1,0 +1,43 @@
+import { Injectable } from '@nestjs/common';
+import { Catalogue } from '../catalogue/catalogue.service.js';
+import { ChannelDirectory } from '../channels/channel-directory.service.js';
+import { Config } from '../config/config.module.js';
+import type { JsonObject } from '../infra/http/json-body.pipe.js';
+import { ValidationProblem } from '../infra/http/problem.js';
+import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { parseNotification, type ParsedNotification, type ParseResult } from './parse-notification.js';
+
+/** What a publisher sent, with the channels as they are at this moment. */
+@Injectable()
+export class NotificationReader {
+  private readonly leewaySeconds: number;
+
+  constructor(
+    private readonly channels: ChannelDirectory,
+    private readonly catalogue: Catalogue,
+    private readonly heartbeat: Heartbeat,
+    { settings }: Config,
+  ) {
+    this.leewaySeconds = settings.TIME_LEEWAY;
+  }
+
+  /** @throws {ValidationProblem} */
+  async read(raw: JsonObject): Promise<ParsedNotification> {
+    let result = this.parse(raw);
+    if (result.kind === 'invalid' && result.dependsOnChannels) {
+      // Another process may just have made or changed the channel.
+      await this.catalogue.refresh();
+      result = this.parse(raw);
+    }
+    if (result.kind === 'invalid') throw new ValidationProblem(result.invalidParams);
+    return result.notification;
+  }
+
+  private parse(raw: JsonObject): ParseResult {
+    return parseNotification(raw, {
+      findChannel: (name) => this.channels.find(name),
+      now: this.heartbeat.ledgerNow(),
+      leewaySeconds: this.leewaySeconds,
+    });
+  }
+}

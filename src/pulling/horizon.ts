@@ -1,0 +1,28 @@
+import type { Postgres } from '../infra/postgres/postgres.js';
+import { statement } from '../infra/postgres/statement.js';
+import { lowestIdAt } from '../ledger/partitions.js';
+import type { PublishingLimits } from '../publishing/publishing-limits.js';
+
+/** What a process takes for the ledger's time may be wrong by less than this. */
+const slackMs = 1000;
+
+// Transactions of this installation alone: a backup, or a console that somebody left open, commits no notification. Of other users
+// than its own it does not see when they began.
+export const oldestBeginning = statement(
+  'oldest-transaction',
+  `SELECT (extract(epoch FROM LEAST(clock_timestamp(), min(xact_start))) * 1000)::float8 AS ms FROM pg_stat_activity
+   WHERE datname = current_database() AND application_name = 'heraut' AND pid <> pg_backend_pid()`,
+);
+
+/**
+ * An id below which no notification can be committed any more that a look made after this does not see. An id is made by the process
+ * that publishes, before the transaction that writes it begins; how long before is bounded, because the ledger refuses what comes
+ * later (docs/decisions/0020). So those of open transactions, and of all to come, are at most that much older than the oldest of them.
+ */
+export async function readHorizon(
+  postgres: Postgres,
+  { turnWithinMs, beginWithinMs }: Pick<PublishingLimits, 'turnWithinMs' | 'beginWithinMs'>,
+): Promise<string> {
+  const [row] = await postgres.dataSource.query<{ ms: number }[]>(oldestBeginning.text);
+  return lowestIdAt(Math.floor(row!.ms - turnWithinMs - beginWithinMs - slackMs));
+}

@@ -1,0 +1,61 @@
+/** Up to where a subscriber has fetched. */
+export interface PullCursor {
+  /** Notification id: everything up to it was fetched. */
+  after: string;
+  /** Those above it that were fetched as well, while others below them could still be committed. */
+  seen: readonly string[];
+}
+
+/** Of so many it is remembered that they were fetched; more wait until nothing can be committed below them. */
+export const mostSeen = 64;
+
+const idLength = 16;
+
+/** Text that callers send back as it is. */
+export const toCursor = ({ after, seen }: PullCursor): string =>
+  Buffer.from([after, ...seen].join('').replaceAll('-', ''), 'hex').toString('base64url');
+
+/** @returns undefined for anything that `toCursor` does not write */
+export function fromCursor(cursor: string): PullCursor | undefined {
+  const bytes = Buffer.from(cursor, 'base64url');
+  // The decoder skips characters it cannot read; only a text that the encoder wrote encodes to itself again.
+  if (bytes.toString('base64url') !== cursor) return undefined;
+  if (bytes.length === 0 || bytes.length % idLength !== 0 || bytes.length > (1 + mostSeen) * idLength) return undefined;
+  const [after, ...seen] = bytes
+    .toString('hex')
+    .replaceAll(/(.{8})(.{4})(.{4})(.{4})(.{12})/g, '$1-$2-$3-$4-$5,')
+    .split(',')
+    .slice(0, -1);
+  return { after: after!, seen };
+}
+
+/** What one look found. */
+export interface Look {
+  /** In the order of their ids; none of them is in `seen` of the cursor. */
+  found: readonly { id: string }[];
+  /** Nothing else lies between the cursor and this id; with more behind it, it is that of the last one found. */
+  searchedTo: string;
+  /** Below this id nothing can be committed any more that was not visible to the look. */
+  horizon: string;
+}
+
+/**
+ * What of a look is handed out, and the cursor behind it. Nothing is skipped: the cursor never passes the horizon by itself, and
+ * what lies above it is remembered one by one.
+ */
+export function advance(
+  cursor: PullCursor,
+  { found, searchedTo, horizon }: Look,
+): { count: number; next: PullCursor; isCut: boolean } {
+  const stillSeen = cursor.seen.filter((id) => id > horizon);
+  const safe = found.filter(({ id }) => id <= horizon).length;
+  const count = Math.min(found.length, safe + mostSeen - stillSeen.length);
+  const isCut = count < found.length;
+  const upTo = isCut ? (found[count - 1]?.id ?? horizon) : searchedTo;
+  const after = max(cursor.after, min(horizon, upTo));
+  const seen = [...cursor.seen, ...found.slice(0, count).map(({ id }) => id)].filter((id) => id > after);
+  return { count, next: { after, seen }, isCut };
+}
+
+const min = (one: string, other: string): string => (one < other ? one : other);
+const max = (one: string, other: string): string => (one < other ? other : one);

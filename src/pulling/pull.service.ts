@@ -1,0 +1,139 @@
+import { Injectable } from '@nestjs/common';
+import { Config } from '../config/config.module.js';
+import { Postgres } from '../infra/postgres/postgres.js';
+import { valuesOf, type Statement, type Values } from '../infra/postgres/statement.js';
+import type { DeliveryState } from '../ledger/delivery.js';
+import { publishingLimits, type PublishingLimits } from '../publishing/publishing-limits.js';
+import { Arrivals } from './arrivals.service.js';
+import * as statements from './find-fetched.js';
+import { readHorizon } from './horizon.js';
+import { advance, type PullCursor } from './pull-cursor.js';
+
+const highestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+const mostBytes = 4 * 1024 * 1024;
+/** One call goes on searching where nothing was found until so much time has passed. */
+const searchMs = 500;
+/** Of those that may not be handed out yet, because too many above them were. */
+const lookAgainMs = 1000;
+
+/** A notification for one subscription. */
+export interface Fetched {
+  id: string;
+  acceptedAt: Date;
+  state: DeliveryState;
+  /** It is to be sent later, and may be replaced until then. */
+  isScheduled: boolean;
+  /** Null: it is scheduled, or was erased. */
+  body: string | null;
+}
+
+export interface FetchedPage {
+  notifications: Fetched[];
+  next: PullCursor;
+  /** There may be more of them already. */
+  isMore: boolean;
+}
+
+/** How much of it, and for how long to wait where there is nothing. */
+export interface Wish {
+  limit: number;
+  waitMs: number;
+  /** The caller is gone. */
+  left: AbortSignal;
+}
+
+/** What a subscriber fetches itself. Through TypeORM's pool, so that it uses no connection of the hot path. */
+@Injectable()
+export class PullService {
+  private readonly limits: PublishingLimits;
+
+  constructor(
+    private readonly postgres: Postgres,
+    private readonly arrivals: Arrivals,
+    { settings }: Config,
+  ) {
+    this.limits = publishingLimits(settings.DATABASE_TIMEOUT * 1000);
+  }
+
+  /**
+   * What was accepted for a subscription after the cursor, in the order of the ids. A page may be empty although there is more: then
+   * a limited range was searched.
+   * @throws {UnavailableProblem} where too many wait
+   */
+  async fetch(subscriptionId: string, from: PullCursor, { limit, waitMs, left }: Wish): Promise<FetchedPage> {
+    if (waitMs === 0) return this.look(subscriptionId, from, limit);
+    const until = performance.now() + waitMs;
+    const waiting = this.arrivals.join(subscriptionId);
+    try {
+      for (let cursor = from; ;) {
+        const page = await this.look(subscriptionId, cursor, limit);
+        const leftMs = until - performance.now();
+        const isOver = leftMs <= 0 || left.aborted || this.arrivals.isStopping;
+        if (page.isMore || isOver) return page;
+        await waiting.wait(page.isHeldBack ? Math.min(leftMs, lookAgainMs) : leftMs, left);
+        cursor = page.next;
+      }
+    } finally {
+      waiting.leave();
+    }
+  }
+
+  /** @param rangeRows deliveries, of whatever subscriptions, that are searched together */
+  async look(
+    subscriptionId: string,
+    { after, seen }: PullCursor,
+    limit: number,
+    rangeRows = 50_000,
+  ): Promise<FetchedPage & { isHeldBack: boolean }> {
+    // Before the rows are read: see there.
+    const horizon = await readHorizon(this.postgres, this.limits);
+    const begunAt = performance.now();
+    for (let from = after; ;) {
+      const [range] = await this.run<{ notification_id: string }>(statements.rangeEnd, {
+        after: from,
+        rows: rangeRows,
+      });
+      const end = range?.notification_id ?? highestId;
+      const rows = await this.run<PageRow>(statements.page, {
+        after: from,
+        end,
+        subscription: subscriptionId,
+        seen,
+        limit,
+        most_bytes: mostBytes,
+      });
+      const isOver = performance.now() - begunAt > searchMs;
+      if (rows.length === 0 && range && !isOver) {
+        from = end;
+        continue;
+      }
+      const found = rows.map(toFetched);
+      // Bodies may have filled the page before its limit, so only an empty one is known to be the whole range.
+      const searchedTo = found.at(-1)?.id ?? end;
+      const { count, next, isCut } = advance({ after, seen }, { found, searchedTo, horizon });
+      const isHeldBack = isCut && count === 0;
+      const isMore = count > 0 || (range !== undefined && !isHeldBack);
+      return { notifications: found.slice(0, count), next, isMore, isHeldBack };
+    }
+  }
+
+  private run<R>(statement: Statement, values: Values): Promise<R[]> {
+    return this.postgres.dataSource.query<R[]>(statement.text, valuesOf(statement, values));
+  }
+}
+
+interface PageRow {
+  notification_id: string;
+  state: DeliveryState;
+  accepted_at: Date;
+  is_scheduled: boolean;
+  body: string | null;
+}
+
+const toFetched = (row: PageRow): Fetched => ({
+  id: row.notification_id,
+  acceptedAt: row.accepted_at,
+  state: row.state,
+  isScheduled: row.is_scheduled,
+  body: row.body,
+});

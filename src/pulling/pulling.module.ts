@@ -1,0 +1,9 @@
+import { Module } from '@nestjs/common';
+import { SubscriptionsModule } from '../subscriptions/subscriptions.module.js';
+import { Arrivals } from './arrivals.service.js';
+import { PullController } from './pull.controller.js';
+import { PullService } from './pull.service.js';
+
+/** What subscribers fetch themselves. */
+@Module({ imports: [SubscriptionsModule], controllers: [PullController], providers: [Arrivals, PullService] })
+export class PullingModule {}

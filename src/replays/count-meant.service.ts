@@ -1,0 +1,138 @@
+import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
+import { preferIndexes, Postgres, type Query } from '../infra/postgres/postgres.js';
+import { valuesOf } from '../infra/postgres/statement.js';
+import { readDays } from '../ledger/days.js';
+import type { DeliveryKey } from '../ledger/delivery.js';
+import { lowestIdAt, timeOfId } from '../ledger/partitions.js';
+import type { Subscription } from '../subscriptions/subscription.js';
+import { daysWithin, findMissedOnDay } from './find-meant.js';
+import { beforeAll, type Meant } from './replay.js';
+import { bindSearch, countMeant, routeFor, type Bounds, type CountedRow } from './search.js';
+
+/** How much of the ledger one count looks at: rows, so that the next count comes to the same; and milliseconds, in case they are slow. */
+export interface CountLimits {
+  deliveries: number;
+  notifications: number;
+  ms: number;
+}
+const usual: CountLimits = { deliveries: 2_000_000, notifications: 200_000, ms: 4000 };
+
+/** Rows of one statement. */
+const together = { deliveries: 50_000, notifications: 2000 };
+const sampleLength = 20;
+const dayMs = 86_400_000;
+
+export interface Range {
+  after: DeliveryKey;
+  before: string;
+}
+
+export interface Counted {
+  count: number;
+  /** How many notifications these deliveries are of. */
+  notifications: number;
+  bySubscription: Map<string, number>;
+  /** The oldest of them. */
+  sample: DeliveryKey[];
+  /** Milliseconds since 1970 of the notification up to which it looked; undefined: it looked at everything. */
+  searchedTo: number | undefined;
+}
+
+/** Counts what a selection means, without a change of anything. Through TypeORM's pool, so that it uses no connection of the hot path. */
+@Injectable()
+export class MeantCounter {
+  constructor(private readonly postgres: Postgres) {}
+
+  /** @param subscription of `everythingFor` */
+  async count(
+    meant: Meant,
+    { after, before }: Range,
+    subscription: Subscription | undefined,
+    limits = usual,
+  ): Promise<Counted> {
+    const counted: Counted = {
+      count: 0,
+      notifications: 0,
+      bySubscription: new Map(),
+      sample: [],
+      searchedTo: undefined,
+    };
+    const kind = subscription ? 'notifications' : 'deliveries';
+    const giveUpAt = performance.now() + limits.ms;
+    let left = limits[kind];
+    let lastMatched: string | undefined;
+    let from = after;
+    for (const day of daysWithin(await readDays(this.postgres), { after, before })) {
+      for (;;) {
+        if (left <= 0 || performance.now() > giveUpAt) return { ...counted, searchedTo: timeOfId(from.notificationId) };
+        const bounds = { after: from, before, scan: Math.min(left, together[kind]), limit: null };
+        const row = await this.read((query) =>
+          subscription ? missed(query, day, meant, subscription, bounds) : counting(query, day, meant, bounds),
+        );
+        counted.count += row.count;
+        counted.notifications +=
+          row.notifications - (row.first_matched !== null && row.first_matched === lastMatched ? 1 : 0);
+        lastMatched = row.last_matched ?? lastMatched;
+        for (const [id, count] of row.by_subscription)
+          counted.bySubscription.set(id, (counted.bySubscription.get(id) ?? 0) + count);
+        for (const [notificationId, subscriptionId] of row.sample)
+          if (counted.sample.length < sampleLength) counted.sample.push({ notificationId, subscriptionId });
+        left -= row.walked;
+        if (row.walked < bounds.scan) break;
+        from = { notificationId: row.last_notification!, subscriptionId: row.last_subscription ?? beforeAll };
+      }
+      from = { notificationId: lowestIdAt((day + 1) * dayMs), subscriptionId: beforeAll };
+    }
+    return counted;
+  }
+
+  /** Milliseconds since 1970, by the ledger's clock. */
+  async now(): Promise<number> {
+    const [row] = await this.postgres.dataSource.query<[{ ms: number }]>(
+      'SELECT floor(extract(epoch FROM now()) * 1000)::float8 AS ms',
+    );
+    return row.ms;
+  }
+
+  /** Each statement in a transaction of its own: embedded there is one connection for everything. */
+  private read<T>(work: (query: Query) => Promise<T>): Promise<T> {
+    return this.postgres.dataSource.transaction(async (manager) => {
+      // As on the connections that carry it out.
+      await manager.query(preferIndexes.replaceAll('SET ', 'SET LOCAL '));
+      return work(queryOf(manager));
+    });
+  }
+}
+
+const queryOf =
+  (manager: EntityManager): Query =>
+  (statement, values = {}) =>
+    manager.query(statement.text, valuesOf(statement, values));
+
+async function counting(query: Query, day: number, meant: Meant, bounds: Bounds): Promise<CountedRow> {
+  const values = { ...bindSearch(meant, bounds), sample: sampleLength };
+  const [row] = await query<CountedRow>(countMeant[routeFor(meant)](day), values);
+  return row!;
+}
+
+async function missed(
+  query: Query,
+  day: number,
+  meant: Meant,
+  subscription: Subscription,
+  bounds: Bounds,
+): Promise<CountedRow> {
+  const { found, walked, reached } = await findMissedOnDay(query, day, meant, subscription, bounds);
+  return {
+    walked,
+    last_notification: reached?.notificationId ?? null,
+    last_subscription: reached?.subscriptionId ?? null,
+    count: found.length,
+    notifications: found.length,
+    first_matched: found[0]?.notificationId ?? null,
+    last_matched: found.at(-1)?.notificationId ?? null,
+    by_subscription: found.length === 0 ? [] : [[subscription.id, found.length]],
+    sample: found.slice(0, sampleLength).map((each) => [each.notificationId, each.subscriptionId]),
+  };
+}

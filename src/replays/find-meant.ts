@@ -1,0 +1,104 @@
+import type { Query } from '../infra/postgres/postgres.js';
+import { dayOfId } from '../ledger/partitions.js';
+import type { DeliveryKey } from '../ledger/delivery.js';
+import type { Subscription } from '../subscriptions/subscription.js';
+import { matcherOf, objectKeyFor } from './missed-notifications.js';
+import { beforeAll, type Meant } from './replay.js';
+import {
+  bindSearch,
+  findMeant,
+  findNotifications,
+  routeFor,
+  type Bounds,
+  type FoundRow,
+  type NotificationRow,
+} from './search.js';
+
+/** A delivery that is meant. */
+export interface Found extends DeliveryKey {
+  /** There is no such delivery: its subscription would have got it. */
+  isNew: boolean;
+  /** Of a new one whose subscription keeps order. */
+  objectKey: string | null;
+  /** The text that it would send is no longer there. */
+  isErased: boolean;
+}
+
+export interface Finding {
+  /** In the order in which they are to be sent. */
+  found: Found[];
+  /** Rows that were looked at. */
+  walked: number;
+  /** Up to here it has been searched; undefined: to the end of the day. */
+  reached: DeliveryKey | undefined;
+}
+
+/** The days that may have deliveries between the bounds. */
+export const daysWithin = (days: readonly number[], { after, before }: Pick<Bounds, 'after' | 'before'>): number[] =>
+  days.filter((day) => day >= dayOfId(after.notificationId) && day <= dayOfId(before));
+
+/** Searches a day of the ledger for deliveries that are meant. `bounds.limit` is a number. */
+export async function findOnDay(query: Query, day: number, meant: Meant, bounds: Bounds): Promise<Finding> {
+  const rows = await query<FoundRow>(findMeant[routeFor(meant)](day), bindSearch(meant, bounds));
+  const found = rows.flatMap((row) =>
+    row.notification_id === null
+      ? []
+      : {
+          notificationId: row.notification_id,
+          subscriptionId: row.subscription_id!,
+          isNew: false,
+          objectKey: null,
+          isErased: row.is_erased!,
+        },
+  );
+  const { walked, last_notification: lastId, last_subscription: lastSubscription } = rows[0]!;
+  const last = { notificationId: lastId!, subscriptionId: lastSubscription! };
+  return { found, walked, reached: reachedBy(found, walked, bounds, last) };
+}
+
+/** The same for all that the subscription would have got. */
+export async function findMissedOnDay(
+  query: Query,
+  day: number,
+  { selection, states }: Meant,
+  subscription: Subscription,
+  bounds: Bounds,
+): Promise<Finding> {
+  const channels = subscription.channels.map(({ channel }) => channel);
+  const rows = await query<NotificationRow>(findNotifications(day), {
+    channels: selection.channels ? channels.filter((channel) => selection.channels!.includes(channel)) : channels,
+    subscription: subscription.id,
+    after_notification: bounds.after.notificationId,
+    before: bounds.before,
+    scan: bounds.scan,
+  });
+  const matches = matcherOf(subscription);
+  const found: Found[] = [];
+  for (const row of rows) {
+    const { notification_id: notificationId, channel, characteristics, main_object: mainObject, state } = row;
+    if (notificationId === null || found.length === bounds.limit) break;
+    if (state !== null && !states.includes(state)) continue;
+    // Of one that is erased nobody can tell; it is counted, and passed over.
+    if (!row.is_erased && !matches({ channel, characteristics: characteristics ?? {} })) continue;
+    const isNew = state === null;
+    const objectKey = isNew && mainObject !== null ? objectKeyFor(subscription, mainObject) : null;
+    found.push({ notificationId, subscriptionId: subscription.id, isNew, objectKey, isErased: row.is_erased });
+  }
+  const { walked, last_notification: lastId } = rows[0]!;
+  const last = { notificationId: lastId!, subscriptionId: beforeAll };
+  return { found, walked, reached: reachedBy(found, walked, bounds, last) };
+}
+
+/** Where more were found than it may take, the search goes on behind the last of those. */
+function reachedBy(
+  found: readonly Found[],
+  walked: number,
+  { scan, limit }: Bounds,
+  last: DeliveryKey,
+): DeliveryKey | undefined {
+  if (found.length === limit) {
+    const { notificationId, subscriptionId } = found.at(-1)!;
+    return { notificationId, subscriptionId };
+  }
+  return walked < scan ? undefined : last;
+}

@@ -1,0 +1,211 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { AuditLog } from '../audit/audit-log.js';
+import { Catalogue } from '../catalogue/catalogue.service.js';
+import { HoldRule } from '../endpoints/hold-rule.service.js';
+import { isUnavailable } from '../infra/postgres/postgres-errors.js';
+import { Postgres, type Query } from '../infra/postgres/postgres.js';
+import { readDays } from '../ledger/days.js';
+import { endMany } from '../ledger/end-many.js';
+import { lowestIdAt } from '../ledger/partitions.js';
+import { sendAgain, type SentAgain } from '../ledger/send-again.js';
+import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
+import { daysWithin, findMissedOnDay, findOnDay, type Found } from './find-meant.js';
+import { creditNow, nextStepMs } from './pace.js';
+import { beforeAll, type Replay, type Skipped, type SkipReason, type StopReason } from './replay.js';
+import {
+  claimStep,
+  endReplay,
+  postponeReplay,
+  replayOf,
+  saveStep,
+  startReplay,
+  stepDue,
+  sweepItems,
+  type ClaimedRow,
+  type ReplayRow,
+} from './replay-rows.js';
+
+/** Deliveries that one step sends, cancels or closes: a fraction of a second's work for Postgres. */
+const mostOfStep = 1000;
+/** Rows that a step looks at, where few of them are meant. */
+const mostWalked = 5000;
+/** Days that a step looks into, where they are empty. */
+const mostDays = 32;
+/** After a step that failed. */
+const failedPauseMs = 5000;
+
+const dayMs = 86_400_000;
+
+/** What a step has done so far. */
+interface Progress {
+  after: Replay['after'];
+  found: number;
+  done: number;
+  skipped: Skipped;
+  /** All has been looked at. */
+  isComplete: boolean;
+}
+
+/**
+ * Carries out replays, step by step. A step is one transaction: it changes deliveries and notes how far it came, so whoever is killed
+ * leaves nothing half done, and any dispatcher goes on. Its row is locked meanwhile: it runs once, however many dispatchers there are.
+ */
+@Injectable()
+export class ReplayRunner {
+  private readonly logger = new Logger(ReplayRunner.name);
+
+  constructor(
+    private readonly postgres: Postgres,
+    private readonly catalogue: Catalogue,
+    private readonly subscriptions: SubscriptionsService,
+    private readonly holdRule: HoldRule,
+  ) {}
+
+  /** Makes all steps that are due. @returns how many deliveries were sent, cancelled or closed */
+  async stepAll(stopping: AbortSignal): Promise<number> {
+    let total = 0;
+    while (!stopping.aborted) {
+      const version = await stepDue((text, values) => this.postgres.query(text, values));
+      if (version === undefined) break;
+      // A subscription that was just deleted would be taken for one that is there.
+      await this.catalogue.reach(version);
+      const done = await this.stepNext(await readDays(this.postgres));
+      if (done === undefined) break;
+      total += done;
+    }
+    return total;
+  }
+
+  /** Forgets those that ended that long ago. */
+  async sweep(days: number): Promise<void> {
+    await this.postgres.affected(sweepItems, { days, limit: 1000 });
+  }
+
+  /** @returns undefined: other dispatchers make the steps that are due */
+  private async stepNext(days: readonly number[]): Promise<number | undefined> {
+    let id: string | undefined;
+    try {
+      return await this.postgres.transaction(async (query) => {
+        const [row] = await query<ClaimedRow>(claimStep);
+        id = row?.id;
+        return row && this.step(query, row, days);
+      });
+    } catch (error) {
+      if (id === undefined || isUnavailable(error)) throw error;
+      this.logger.error({ event: 'replay.step-failed', replayId: id, error });
+      await this.postgres.query(postponeReplay, { id, next_ms: failedPauseMs });
+      return 0;
+    }
+  }
+
+  private async step(query: Query, row: ClaimedRow, days: readonly number[]): Promise<number> {
+    const replay = replayOf(row);
+    if (row.is_over) return this.end(query, replay, 'stopped', 'stop-time');
+    const gone = this.goneFor(replay);
+    if (gone) return this.end(query, replay, 'stopped', gone);
+    if (replay.state === 'scheduled') return this.start(query, replay);
+
+    const rate = replay.ratePerSecond;
+    const credit = rate === null ? null : creditNow(rate, row);
+    const limit = credit === null ? mostOfStep : Math.min(mostOfStep, Math.floor(credit));
+    const { isComplete, after, found, done, skipped } = await this.advance(query, replay, days, limit);
+    const left = credit === null ? 0 : credit - done;
+    await query<ReplayRow>(saveStep, {
+      id: replay.id,
+      after_notification: after.notificationId,
+      after_subscription: after.subscriptionId,
+      found,
+      done,
+      skipped: JSON.stringify(skipped),
+      credit: left,
+      next_ms: nextStepMs(rate, left),
+    });
+    if (isComplete) await this.end(query, replay, 'done', null);
+    return done;
+  }
+
+  /** Why it cannot go on; undefined: it can. */
+  private goneFor({ selection: { everythingFor } }: Replay): StopReason | undefined {
+    if (everythingFor === undefined) return undefined;
+    const subscription = this.subscriptions.find(everythingFor);
+    if (!subscription) return 'subscription-deleted';
+    return subscription.disabledAt ? 'subscription-disabled' : undefined;
+  }
+
+  private async start(query: Query, { id, state }: Replay): Promise<number> {
+    await query(startReplay, { id });
+    const subject = `replay/${id}`;
+    await AuditLog.note(query, { action: 'replay.started', subject, before: { state }, after: { state: 'running' } });
+    return 0;
+  }
+
+  private async end(query: Query, { id, state }: Replay, next: 'done' | 'stopped', because: StopReason | null) {
+    const [row] = await query<ReplayRow>(endReplay, { id, state: next, because });
+    const { found, done, skipped } = row!;
+    const after = { state: next, ...(because && { stoppedBecause: because }), found, done, skipped };
+    await AuditLog.note(query, { action: `replay.${next}`, subject: `replay/${id}`, before: { state }, after });
+    this.logger.log({ event: `replay.${next}`, replayId: id, because, found, done, skipped });
+    return 0;
+  }
+
+  /** Looks through the days from where it came to, until it has found as many as it may, or looked at as much. */
+  private async advance(query: Query, replay: Replay, days: readonly number[], limit: number): Promise<Progress> {
+    const progress: Progress = {
+      after: replay.after,
+      found: 0,
+      done: 0,
+      skipped: { ...replay.skipped },
+      isComplete: false,
+    };
+    if (limit === 0) return progress;
+    let scan = mostWalked;
+    const ahead = daysWithin(days, replay);
+    for (const day of ahead.slice(0, mostDays)) {
+      const bounds = { after: progress.after, before: replay.before, scan, limit: limit - progress.found };
+      const { everythingFor } = replay.selection;
+      const { found, walked, reached } =
+        everythingFor === undefined
+          ? await findOnDay(query, day, replay, bounds)
+          : await findMissedOnDay(query, day, replay, this.subscriptions.find(everythingFor)!, bounds);
+      await this.carryOut(query, day, replay, found, progress);
+      if (reached) return { ...progress, after: reached };
+      progress.after = { notificationId: lowestIdAt((day + 1) * dayMs), subscriptionId: beforeAll };
+      scan = Math.max(1, scan - walked);
+    }
+    return { ...progress, isComplete: ahead.length <= mostDays };
+  }
+
+  private async carryOut(query: Query, day: number, replay: Replay, found: readonly Found[], progress: Progress) {
+    const skip = (reason: SkipReason, count = 1) => {
+      if (count > 0) progress.skipped[reason] = (progress.skipped[reason] ?? 0) + count;
+    };
+    const { states } = replay;
+    let count: number;
+    let done: number;
+    if (replay.kind === 'replay') {
+      const items = found.flatMap((each): SentAgain[] => {
+        const judged = this.judge(each);
+        if (typeof judged !== 'string') return [judged];
+        skip(judged);
+        return [];
+      });
+      count = items.length;
+      done = await sendAgain(query, day, items, { states, replay: replay.id });
+    } else {
+      count = found.length;
+      done = await endMany(query, day, found, { states, replay: replay.id });
+    }
+    skip('changed', count - done);
+    progress.found += found.length;
+    progress.done += done;
+  }
+
+  /** What is to be sent, or why it is not. */
+  private judge({ notificationId, subscriptionId, isNew, objectKey, isErased }: Found): SentAgain | SkipReason {
+    const subscription = this.subscriptions.find(subscriptionId);
+    if (!subscription) return 'subscriptionDeleted';
+    if (subscription.disabledAt) return 'subscriptionDisabled';
+    if (isErased) return 'bodyErased';
+    return { notificationId, subscriptionId, isNew, objectKey, heldFor: this.holdRule.onAcceptance(subscription) };
+  }
+}

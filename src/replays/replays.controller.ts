@@ -1,0 +1,137 @@
+import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
+import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import type { z } from 'zod';
+import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { checkInput } from '../infra/http/check-input.js';
+import { ResourceId } from '../infra/http/resource-id.pipe.js';
+import { AdminOperation } from '../openapi/admin-operation.js';
+import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
+import {
+  checkFits,
+  dryRunInput,
+  dryRunOutput,
+  dryRunToShow,
+  replayInput,
+  replayOutput,
+  replayPageOutput,
+  replaysQuery,
+  replaysToShow,
+  replayToShow,
+} from './replays-io.js';
+import { Replays } from './replays.service.js';
+
+type Shown = z.output<typeof replayOutput>;
+
+const unknownReplay = { 404: 'There is no such replay, or it ended longer ago than AUDIT_RETENTION_DAYS.' };
+const endedReplay = { ...unknownReplay, 409: '`replay-ended`: it has ended.' };
+const created = {
+  409: '`selection-not-confirmed`: `confirm` is needed, or is not what the selection means now; `detail` has the count. `replay-under-way`: of everything for this subscription.',
+};
+
+@ApiTags('replays')
+@ApiBearerAuth()
+@RequireSuperuser()
+@Controller('admin/v1/replays')
+export class ReplaysController {
+  constructor(
+    private readonly replays: Replays,
+    private readonly subscriptions: SubscriptionsService,
+  ) {}
+
+  @Get()
+  @AdminOperation({
+    id: 'replay_list',
+    summary: 'Replays, cancellations and closings by selection, newest first.',
+    query: replaysQuery,
+    status: 200,
+    answer: replayPageOutput,
+  })
+  async list(@Query() query: Record<string, string>): Promise<z.output<typeof replayPageOutput>> {
+    const { limit = 50, cursor, ...filter } = checkInput(replaysQuery, query);
+    return replaysToShow(await this.replays.list({ ...filter, before: cursor }, limit + 1), limit);
+  }
+
+  @Post('dry-run')
+  @AdminOperation({
+    id: 'replay_dry_run',
+    summary: 'What a selection means: changes nothing.',
+    description:
+      'Looks at up to two million deliveries, or 200,000 notifications for `everythingFor`, and for up to four seconds; `searchedTo` says how far it came.',
+    body: dryRunInput,
+    status: 200,
+    answer: dryRunOutput,
+  })
+  async dryRun(@Body() body: unknown): Promise<z.output<typeof dryRunOutput>> {
+    const { kind, selection, onlyMissed } = checkInput(dryRunInput, body);
+    checkFits(kind, selection, onlyMissed);
+    return dryRunToShow(await this.replays.dryRun(kind, selection, onlyMissed), (id) => this.subscriptions.find(id));
+  }
+
+  @Post()
+  @AdminOperation({
+    id: 'replay_create',
+    summary: 'Sends deliveries again, at a steady pace.',
+    description:
+      'As `retry` does with one. In the order in which the notifications were accepted; the pace, the order and the circuit breaker of each endpoint count as always. Deliveries that are not ended are never touched, and what is accepted after this request is not meant.',
+    body: replayInput,
+    status: 201,
+    answer: replayOutput,
+    problems: created,
+  })
+  async create(@Body() body: unknown): Promise<Shown> {
+    const input = checkInput(replayInput, body);
+    checkFits('replay', input.selection, input.onlyMissed);
+    const { startAt, stopAt, confirm, note } = input;
+    return replayToShow(await this.replays.create({ ...input, kind: 'replay', startAt, stopAt, confirm, note }));
+  }
+
+  @Get(':id')
+  @AdminOperation({
+    id: 'replay_read',
+    summary: 'How far a replay is.',
+    status: 200,
+    answer: replayOutput,
+    problems: unknownReplay,
+  })
+  async read(@Param('id', ResourceId) id: string): Promise<Shown> {
+    return replayToShow(await this.replays.get(id));
+  }
+
+  @Post(':id/pause')
+  @AdminOperation({
+    id: 'replay_pause',
+    summary: 'Nothing more is sent until it is resumed.',
+    description: 'What it has sent already goes on.',
+    status: 200,
+    answer: replayOutput,
+    problems: endedReplay,
+  })
+  async pause(@Param('id', ResourceId) id: string): Promise<Shown> {
+    return replayToShow(await this.replays.pause(id));
+  }
+
+  @Post(':id/resume')
+  @AdminOperation({
+    id: 'replay_resume',
+    summary: 'Goes on where it was paused.',
+    status: 200,
+    answer: replayOutput,
+    problems: endedReplay,
+  })
+  async resume(@Param('id', ResourceId) id: string): Promise<Shown> {
+    return replayToShow(await this.replays.resume(id));
+  }
+
+  @Post(':id/cancel')
+  @AdminOperation({
+    id: 'replay_cancel',
+    summary: 'Ends a replay where it is.',
+    description: 'What it has sent already goes on: `POST /admin/v1/deliveries/cancel` ends that.',
+    status: 200,
+    answer: replayOutput,
+    problems: endedReplay,
+  })
+  async cancel(@Param('id', ResourceId) id: string): Promise<Shown> {
+    return replayToShow(await this.replays.cancel(id));
+  }
+}

@@ -1,0 +1,210 @@
+import { errorClassCondition, errorClasses } from '../deliveries/error-class.js';
+import type { Values } from '../infra/postgres/statement.js';
+import type { DeliveryKey, DeliveryState } from '../ledger/delivery.js';
+import type { LedgerTable } from '../ledger/partitions.js';
+import { perDay, type StatementOfDay } from '../ledger/per-day.js';
+import type { Meant } from './replay.js';
+
+/*
+ * How the ledger is searched for the deliveries of a selection: one day after the other, in the order of their keys, a limited number
+ * of rows at a time. Each row is looked at once, however often the search is broken off.
+ */
+
+/** How the rows of a day are found. */
+export const routes = [
+  /** By the indexes of dead letters and of what waits, which begin with the subscription. */
+  'subscriptions',
+  /** By the index of all dead letters. */
+  'dead',
+  /** No index has these states: each delivery of the day is looked at. */
+  'key',
+] as const;
+export type Route = (typeof routes)[number];
+
+const dead = ['failed', 'expired', 'unknown'] as const satisfies DeliveryState[];
+const waiting = ['waiting', 'held'] as const satisfies DeliveryState[];
+
+/** Each of them has its rows read up to the limit, so for more of them the index of all dead letters costs less. */
+const fewSubscriptions = 8;
+
+export function routeFor({ selection: { subscriptions }, states }: Meant): Route {
+  const areIn = (indexed: readonly DeliveryState[]) => states.every((state) => indexed.includes(state));
+  if (subscriptions && subscriptions.length <= fewSubscriptions && areIn([...dead, ...waiting])) return 'subscriptions';
+  return areIn(dead) ? 'dead' : 'key';
+}
+
+const columns = 'notification_id, subscription_id, state, last_status, last_error';
+const inOrder = `ORDER BY notification_id, subscription_id LIMIT $scan`;
+const further = `notification_id >= $after_notification AND notification_id < $before
+      AND (notification_id, subscription_id) > ($after_notification, $after_subscription)`;
+
+/** A branch for each state: a partial index serves only a condition that names its states. One that is not asked for costs nothing. */
+const ofStates = (states: readonly DeliveryState[], branch: (state: DeliveryState) => string): string =>
+  states.map((state) => `(${branch(state)})`).join('\n    UNION ALL ');
+
+const isAskedFor = (state: DeliveryState) => `'${state}' = ANY ($states::text[])`;
+
+const walks: Record<Route, (delivery: string) => string> = {
+  subscriptions: (delivery) => `
+    SELECT found.* FROM unnest($subscriptions::uuid[]) AS wanted (id) CROSS JOIN LATERAL (
+    ${ofStates(
+      [...dead, ...waiting],
+      (state) => `SELECT ${columns} FROM ${delivery}
+      WHERE subscription_id = wanted.id AND ${indexCondition(state)} AND ${further} AND ${isAskedFor(state)}
+      ORDER BY notification_id LIMIT $scan`,
+    )}
+    ) AS found ${inOrder}`,
+  dead: (delivery) => `
+    SELECT * FROM (
+    ${ofStates(
+      dead,
+      (state) =>
+        `SELECT ${columns} FROM ${delivery} WHERE state = '${state}' AND ${further} AND ${isAskedFor(state)} ${inOrder}`,
+    )}
+    ) AS found ${inOrder}`,
+  key: (delivery) => `SELECT ${columns} FROM ${delivery} WHERE ${further} ${inOrder}`,
+};
+
+/** What is waiting or held has an index whose condition is a range. */
+const indexCondition = (state: DeliveryState): string =>
+  state === 'waiting' || state === 'held'
+    ? `state BETWEEN 'waiting' AND 'held' AND state = '${state}'`
+    : `state = '${state}'`;
+
+const ofClasses = errorClasses
+  .map((name) => `'${name}' = ANY ($error_classes::text[]) AND ${errorClassCondition(name)}`)
+  .join(' OR ');
+
+/**
+ * Common table expressions: `walked`, the next rows after the cursor, at most `$scan`, and `matched`, those of them that are meant, at
+ * most `$limit` (null: all).
+ */
+const searching = (route: Route, of: (table: LedgerTable) => string): string => `
+  walked AS MATERIALIZED (${walks[route](of('delivery'))}),
+  matched AS MATERIALIZED (
+    SELECT w.notification_id, w.subscription_id, n.is_erased
+    FROM (
+      SELECT * FROM walked WHERE state::text = ANY ($states::text[])
+        AND ($subscriptions::uuid[] IS NULL OR subscription_id = ANY ($subscriptions::uuid[]))
+        AND ($error_classes::text[] IS NULL OR ${ofClasses})
+      ORDER BY notification_id, subscription_id
+    ) w CROSS JOIN LATERAL (
+      SELECT channel, body IS NULL AS is_erased FROM ${of('notification')} WHERE id = w.notification_id OFFSET 0
+    ) n
+    WHERE $channels::text[] IS NULL OR n.channel = ANY ($channels::text[])
+    LIMIT $limit
+  ),
+  reached AS MATERIALIZED (
+    SELECT (SELECT count(*)::int FROM walked) AS walked, last.notification_id AS last_notification, last.subscription_id AS last_subscription
+    FROM (VALUES (1)) AS one LEFT JOIN LATERAL (
+      SELECT * FROM walked ORDER BY notification_id DESC, subscription_id DESC LIMIT 1
+    ) AS last ON true
+  )`;
+
+const byRoute = (make: (route: Route) => StatementOfDay): Record<Route, StatementOfDay> =>
+  Object.fromEntries(routes.map((route) => [route, make(route)])) as Record<Route, StatementOfDay>;
+
+/** How far a search came. `last_notification` is null where it found no row. */
+export interface ReachedRow extends Record<string, unknown> {
+  walked: number;
+  last_notification: string | null;
+  last_subscription: string | null;
+}
+
+/** One row, without a key, where none is meant. */
+export interface FoundRow extends ReachedRow {
+  notification_id: string | null;
+  subscription_id: string | null;
+  is_erased: boolean | null;
+}
+
+export const findMeant = byRoute((route) =>
+  perDay(
+    `find-meant-${route}`,
+    (of) => `WITH ${searching(route, of)}
+      SELECT * FROM reached LEFT JOIN matched ON true ORDER BY notification_id, subscription_id`,
+  ),
+);
+
+export interface CountedRow extends ReachedRow {
+  count: number;
+  notifications: number;
+  first_matched: string | null;
+  last_matched: string | null;
+  by_subscription: [subscriptionId: string, count: number][];
+  sample: [notificationId: string, subscriptionId: string][];
+}
+
+export const countMeant = byRoute((route) =>
+  perDay(
+    `count-meant-${route}`,
+    (of) => `WITH ${searching(route, of)}
+      SELECT reached.*,
+        (SELECT count(*)::int FROM matched) AS count,
+        (SELECT count(*)::int FROM (SELECT DISTINCT notification_id FROM matched) AS each) AS notifications,
+        (SELECT notification_id FROM matched ORDER BY notification_id LIMIT 1) AS first_matched,
+        (SELECT notification_id FROM matched ORDER BY notification_id DESC LIMIT 1) AS last_matched,
+        (SELECT coalesce(json_agg(json_build_array(subscription_id, count)), '[]')
+         FROM (SELECT subscription_id, count(*)::int AS count FROM matched GROUP BY 1) AS each) AS by_subscription,
+        (SELECT coalesce(json_agg(json_build_array(notification_id, subscription_id)), '[]')
+         FROM (SELECT * FROM matched LIMIT $sample) AS each) AS sample
+      FROM reached`,
+  ),
+);
+
+export interface Bounds {
+  after: DeliveryKey;
+  before: string;
+  /** Rows that may be looked at. */
+  scan: number;
+  /** Deliveries that may be found; null: as many as there are. */
+  limit: number | null;
+}
+
+export const bindSearch = ({ selection, states }: Meant, { after, before, scan, limit }: Bounds): Values => ({
+  states,
+  subscriptions: selection.subscriptions ?? null,
+  channels: selection.channels ?? null,
+  error_classes: selection.errorClasses ?? null,
+  after_notification: after.notificationId,
+  after_subscription: after.subscriptionId,
+  before,
+  scan,
+  limit,
+});
+
+/**
+ * For `everythingFor`: the next notifications after the cursor, of the channels of the subscription, with what its filters look at and
+ * the delivery that there is. The statement looks at `$scan` notifications.
+ */
+export const findNotifications = perDay(
+  'find-notifications',
+  (of) => `
+  WITH walked AS MATERIALIZED (
+    SELECT id, channel FROM ${of('notification')}
+    WHERE id > $after_notification AND id < $before ORDER BY id LIMIT $scan
+  ),
+  reached AS MATERIALIZED (
+    SELECT (SELECT count(*)::int FROM walked) AS walked, (SELECT id FROM walked ORDER BY id DESC LIMIT 1) AS last_notification
+  )
+  SELECT reached.*, w.id AS notification_id, w.channel, n.characteristics, n.main_object, n.is_erased, d.state
+  FROM reached LEFT JOIN walked w ON w.channel = ANY ($channels::text[])
+  LEFT JOIN LATERAL (
+    SELECT body IS NULL AS is_erased, body::json -> 'kenmerken' AS characteristics, body::json ->> 'hoofdObject' AS main_object
+    FROM ${of('notification')} WHERE id = w.id OFFSET 0
+  ) n ON true
+  LEFT JOIN LATERAL (
+    SELECT state FROM ${of('delivery')} WHERE notification_id = w.id AND subscription_id = $subscription OFFSET 0
+  ) d ON true
+  ORDER BY w.id`,
+);
+
+export interface NotificationRow extends Pick<ReachedRow, 'walked' | 'last_notification'>, Record<string, unknown> {
+  notification_id: string | null;
+  channel: string;
+  characteristics: Record<string, string> | null;
+  main_object: string | null;
+  is_erased: boolean;
+  /** Of the delivery; null: there is none. */
+  state: DeliveryState | null;
+}

@@ -1,0 +1,85 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { access, constants } from 'node:fs/promises';
+import type { QueryRunner } from 'typeorm';
+import { Config } from '../config/config.module.js';
+import { Postgres } from '../infra/postgres/postgres.js';
+import { dropExpired, type DaySize, type DropOutcome, type OldDay } from '../ledger/drop-expired.js';
+import { exportDay } from './export-day.js';
+import {
+  dateOf,
+  forgetKeptOf,
+  forgetOldDays,
+  noteDropped,
+  noteExported,
+  noteExportFailed,
+  noteKept,
+} from './retention-days.js';
+import { daysCounted, exportFailuresCounted } from './retention.counters.js';
+import { on } from './run-statement.js';
+
+/** Drops the days past RETENTION_DAYS, exports them before where that is wanted, and notes what it did. */
+@Injectable()
+export class DayDropper {
+  private readonly logger = new Logger(DayDropper.name);
+
+  constructor(
+    private readonly postgres: Postgres,
+    private readonly config: Config,
+  ) {}
+
+  /** Any number of processes may call it; one does the work. */
+  async dropExpired(stopping: AbortSignal): Promise<void> {
+    await this.checkDirectory();
+    await dropExpired(this.postgres, this.config.settings.RETENTION_DAYS, this.logger, stopping, {
+      beforeDropping: (runner, day) => this.export(runner, day, stopping),
+      afterwards: (runner, day, outcome, size) => this.note(runner, day, outcome, size),
+    });
+  }
+
+  /** Told when it is set, not when the first day is to be dropped. */
+  private async checkDirectory(): Promise<void> {
+    const { EXPORT_DIR: directory } = this.config.settings;
+    if (directory === undefined) return;
+    try {
+      await access(directory, constants.W_OK | constants.X_OK);
+    } catch (error) {
+      this.logger.warn({ event: 'retention.export-directory-unusable', directory, error });
+    }
+  }
+
+  /** @returns false: the day is kept, and exported again in the next round */
+  private async export(runner: QueryRunner, { day, partitions }: OldDay, stopping: AbortSignal): Promise<boolean> {
+    const { EXPORT_DIR: directory } = this.config.settings;
+    if (directory === undefined) return true;
+    const query = on(runner);
+    const date = dateOf(day);
+    try {
+      const exported = await exportDay(runner, day, partitions, { directory, stopping });
+      await query(noteExported, { day: date, ...exported });
+      this.logger.log({ event: 'retention.day-exported', day: date, ...exported });
+      return true;
+    } catch (error) {
+      if (stopping.aborted) return false;
+      exportFailuresCounted.inc();
+      this.logger.warn({ event: 'retention.export-failed', day: date, directory, error });
+      const failure = (error instanceof Error ? error.message : String(error)).slice(0, 1000);
+      await query(noteExportFailed, { day: date, failure });
+      return false;
+    }
+  }
+
+  private async note(
+    runner: QueryRunner,
+    { day, partitions }: OldDay,
+    outcome: DropOutcome,
+    size: DaySize,
+  ): Promise<void> {
+    daysCounted.inc({ outcome });
+    const query = on(runner);
+    if (outcome === 'kept-unfinished') await query(noteKept, { day: dateOf(day) });
+    if (outcome !== 'dropped') return;
+    await query(noteDropped, { day: dateOf(day), ...size });
+    await query(forgetKeptOf, { from: partitions[0]!.from, to: partitions[0]!.to });
+    await query(forgetOldDays);
+  }
+}

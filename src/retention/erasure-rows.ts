@@ -1,0 +1,152 @@
+import { rowsOf, statement } from '../infra/postgres/statement.js';
+import type { CancelledByErasure } from '../ledger/erase-bodies.js';
+import type { Erasure, ErasureState } from './erasure.js';
+
+/** What came of the last call of a delivery is in the ledger so long after its worker let it go. */
+export const settledWithinSeconds = 15;
+
+export const addErasure = statement(
+  'add-erasure',
+  `INSERT INTO erasure (id, notification_id, main_object, main_object_hash, state, reached)
+   VALUES ($id, $notification, $main_object, $main_object_hash, $state, $reached)`,
+);
+
+const columns = `e.id, e.notification_id, e.main_object_hash, e.state, e.requested_at, e.confirmed_at, e.done_at, e.reached,
+  e.found::float8 AS found, e.erased::float8 AS erased, e.cancelled::float8 AS cancelled,
+  (SELECT count(*) FROM erased_delivery d WHERE d.erasure_id = e.id)::int AS unsettled`;
+
+export const findErasure = statement('find-erasure', `SELECT ${columns} FROM erasure e WHERE id = $id`);
+
+export const listErasures = statement(
+  'list-erasures',
+  `SELECT ${columns} FROM erasure e WHERE $before::uuid IS NULL OR id < $before ORDER BY id DESC LIMIT $limit`,
+);
+
+export interface ErasureRow {
+  id: string;
+  notification_id: string | null;
+  main_object_hash: string | null;
+  state: ErasureState;
+  requested_at: Date;
+  confirmed_at: Date | null;
+  done_at: Date | null;
+  reached: string;
+  found: number;
+  erased: number;
+  cancelled: number;
+  unsettled: number;
+}
+
+export const toErasure = (row: ErasureRow): Erasure => ({
+  id: row.id,
+  notificationId: row.notification_id,
+  mainObjectHash: row.main_object_hash,
+  state: row.state,
+  requestedAt: row.requested_at,
+  confirmedAt: row.confirmed_at,
+  doneAt: row.done_at,
+  reached: row.reached,
+  found: row.found,
+  erased: row.erased,
+  cancelled: row.cancelled,
+  unsettled: row.unsettled,
+});
+
+export const lockErasure = statement(
+  'lock-erasure',
+  'SELECT state, found::float8 AS found FROM erasure WHERE id = $id FOR UPDATE',
+);
+
+export const confirmErasure = statement(
+  'confirm-erasure',
+  `UPDATE erasure SET state = 'erasing', confirmed_at = now(), reached = $reached WHERE id = $id`,
+);
+
+export const findOpen = statement(
+  'open-erasures',
+  `SELECT id FROM erasure WHERE state IN ('counting', 'erasing', 'ending') ORDER BY id LIMIT 100`,
+);
+
+/** For one step of the one process that works it off; another one passes it over meanwhile. */
+export const claimErasure = statement(
+  'claim-erasure',
+  `SELECT notification_id, main_object, state, reached FROM erasure
+   WHERE id = $id AND state IN ('counting', 'erasing') FOR UPDATE SKIP LOCKED`,
+);
+
+export interface ClaimedRow {
+  notification_id: string | null;
+  main_object: string | null;
+  state: 'counting' | 'erasing';
+  reached: string;
+}
+
+export const noteStep = statement(
+  'note-erasure-step',
+  `UPDATE erasure SET state = $state, reached = $reached, found = found + $found, erased = erased + $erased,
+     cancelled = cancelled + $cancelled
+   WHERE id = $id`,
+);
+
+/** The main object itself is forgotten here. */
+export const endErasure = statement(
+  'end-erasure',
+  `UPDATE erasure SET state = 'done', done_at = now(), main_object = NULL
+   WHERE id = $id AND state = 'ending' AND NOT EXISTS (SELECT FROM erased_delivery WHERE erasure_id = $id)
+   RETURNING found::float8 AS found, erased::float8 AS erased, cancelled::float8 AS cancelled`,
+);
+
+export const abandonErasures = statement(
+  'abandon-erasures',
+  `UPDATE erasure SET state = 'abandoned', main_object = NULL
+   WHERE state = 'counted' AND requested_at < now() - interval '1 day'`,
+);
+
+/** As long as the audit log has it. */
+export const forgetErasures = statement(
+  'forget-erasures',
+  `DELETE FROM erasure WHERE state IN ('done', 'abandoned') AND requested_at < now() - $days * interval '1 day'`,
+);
+
+export const unsettled = rowsOf<CancelledByErasure>('item', {
+  notification_id: ['uuid', (item) => item.notificationId],
+  subscription_id: ['uuid', (item) => item.subscriptionId],
+  replays: ['int', (item) => item.replays],
+  was_queued: ['boolean', (item) => item.wasQueued],
+  call_ends_ms: ['float8', (item) => item.callEndsAt?.getTime() ?? null],
+});
+
+export const addUnsettled = statement(
+  'add-erased-deliveries',
+  `INSERT INTO erased_delivery (erasure_id, notification_id, subscription_id, replays, was_queued, gone_at)
+   SELECT $id::uuid, notification_id, subscription_id, replays, was_queued,
+     to_timestamp(call_ends_ms / 1000) + interval '${settledWithinSeconds} s'
+   FROM ${unsettled.from} ON CONFLICT DO NOTHING`,
+);
+
+export const findUnsealed = statement(
+  'unsealed-erased-deliveries',
+  `SELECT notification_id, subscription_id, replays FROM erased_delivery
+   WHERE erasure_id = $id AND gone_at IS NULL
+     AND (notification_id, subscription_id) > ($after_notification::uuid, $after_subscription::uuid)
+   ORDER BY notification_id, subscription_id LIMIT $limit`,
+);
+
+export const noteSealed = statement(
+  'note-erased-delivery-sealed',
+  `UPDATE erased_delivery SET
+     gone_at = now() + CASE WHEN was_queued THEN interval '${settledWithinSeconds} s' ELSE interval '0' END
+   WHERE erasure_id = $id AND notification_id = $notification AND subscription_id = $subscription`,
+);
+
+export const findGone = statement(
+  'gone-erased-deliveries',
+  `SELECT DISTINCT notification_id AS id FROM (
+     SELECT notification_id FROM erased_delivery WHERE erasure_id = $id AND gone_at <= now() LIMIT $limit
+   ) gone`,
+);
+
+export const forgetGone = statement(
+  'forget-erased-deliveries',
+  'DELETE FROM erased_delivery WHERE erasure_id = $id AND notification_id = ANY ($ids::uuid[]) AND gone_at <= now()',
+);

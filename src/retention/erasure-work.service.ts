@@ -1,0 +1,182 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { AuditLog } from '../audit/audit-log.js';
+import { Config } from '../config/config.module.js';
+import { AttemptStates } from '../delivery/attempt-states.js';
+import { deliveryKeys, keyIdOf } from '../delivery/delivery-keys.js';
+import { sealMsOf } from '../delivery/seal-lifetime.js';
+import type { SealedOutcome } from '../delivery/sealed-outcome.js';
+import { Idempotency, type IdempotentOperation } from '../idempotency/idempotency.service.js';
+import { Postgres, type Query } from '../infra/postgres/postgres.js';
+import { readDaysKept } from '../ledger/days-kept.js';
+import { keyOf, type DeliveryKey, type KeyRow } from '../ledger/delivery.js';
+import { cancelDeliveriesOf, eraseBodies } from '../ledger/erase-bodies.js';
+import { dayOfId, lowestIdAt } from '../ledger/partitions.js';
+import { onEachDay } from '../ledger/per-day.js';
+import { stepThrough, type WalkStep } from './erasure-walk.js';
+import {
+  abandonErasures,
+  addUnsettled,
+  claimErasure,
+  endErasure,
+  findGone,
+  findOpen,
+  findUnsealed,
+  forgetErasures,
+  forgetGone,
+  noteSealed,
+  noteStep,
+  unsettled,
+  type ClaimedRow,
+} from './erasure-rows.js';
+import { bodiesErasedCounted } from './retention.counters.js';
+
+/** Notifications that one step looks at. The embedded database reads their texts in this process's only thread. */
+const stepRows = { real: 2000, embedded: 200 };
+/** Deliveries that one step cancels. */
+const mostCancelled = 2000;
+const sealedTogether = 64;
+/** A worker that finds it does not send. The ledger, where the delivery is cancelled, does not take it. */
+const erasedSeal: SealedOutcome = ['failed'];
+
+/**
+ * Works off what operators had erased. Each step is a transaction that notes how far it came, so it goes on where it was after any
+ * restart, and any number of processes may run it.
+ *
+ * What is cancelled in the ledger may still be in the memory of a worker, or on its way there. The key of each such delivery is
+ * sealed: from then on no worker sends it. Where one is sending it at that moment, the key is locked, and the erasure waits.
+ */
+@Injectable()
+export class ErasureWork {
+  private readonly logger = new Logger(ErasureWork.name);
+  private readonly keys: IdempotentOperation<SealedOutcome>;
+  private readonly sealMs: number;
+  private readonly keptDays: number;
+
+  constructor(
+    private readonly postgres: Postgres,
+    idempotency: Idempotency,
+    private readonly attemptStates: AttemptStates,
+    { settings }: Config,
+  ) {
+    this.keys = deliveryKeys(idempotency, settings);
+    this.sealMs = sealMsOf('', settings.TTL_IDEMPOTENCY_PER_CUSTOMER_SEC);
+    this.keptDays = settings.AUDIT_RETENTION_DAYS;
+  }
+
+  async workOff(stopping: AbortSignal): Promise<void> {
+    const open = await this.postgres.query<{ id: string }>(findOpen);
+    for (const { id } of open) {
+      const { days } = await readDaysKept(this.postgres);
+      while (!stopping.aborted && (await this.step(id, days)));
+      if (!stopping.aborted) await this.end(id, stopping);
+    }
+  }
+
+  /** Abandons what was counted and never confirmed: its main object is not kept for ever. Forgets those of long ago. */
+  async sweep(): Promise<void> {
+    await this.postgres.query(abandonErasures);
+    await this.postgres.query(forgetErasures, { days: this.keptDays });
+  }
+
+  /** @returns whether there is more to do before it can end */
+  private step(id: string, days: readonly number[]): Promise<boolean> {
+    return this.postgres.transaction(async (query) => {
+      const [claimed] = await query<ClaimedRow>(claimErasure, { id });
+      if (!claimed) return false;
+      const walked = await this.walk(query, claimed, days);
+      const { ids, day } = walked;
+      if (claimed.state === 'counting') {
+        const state = walked.isOver ? 'counted' : 'counting';
+        await query(noteStep, { id, state, reached: walked.reached, found: ids.length, erased: 0, cancelled: 0 });
+        return !walked.isOver;
+      }
+      const { cancelled, isAll } = await this.cancel(query, id, day, ids);
+      const { bodies } = isAll && ids.length > 0 ? await eraseBodies(query, day, ids) : { bodies: 0 };
+      const isOver = isAll && walked.isOver;
+      const found = claimed.notification_id === null ? 0 : bodies;
+      const state = isOver ? 'ending' : 'erasing';
+      const reached = isAll ? walked.reached : claimed.reached;
+      await query(noteStep, { id, state, reached, found, erased: bodies, cancelled });
+      bodiesErasedCounted.inc({ because: 'asked' }, bodies);
+      return !isOver;
+    });
+  }
+
+  private async walk(query: Query, claimed: ClaimedRow, days: readonly number[]): Promise<WalkStep> {
+    const { notification_id: one, main_object: mainObject, reached } = claimed;
+    if (one !== null) {
+      const day = dayOfId(one);
+      // Its day may have been dropped since.
+      return { day, ids: days.includes(day) ? [one] : [], reached, isOver: true };
+    }
+    const limit = this.postgres.isEmbedded ? stepRows.embedded : stepRows.real;
+    return stepThrough(query, mainObject!, reached, { days, limit });
+  }
+
+  /** @returns how many deliveries it cancelled, and whether that was all of them */
+  private async cancel(query: Query, id: string, day: number, ids: string[]) {
+    if (ids.length === 0) return { cancelled: 0, isAll: true };
+    const deliveries = await cancelDeliveriesOf(query, day, ids, mostCancelled);
+    if (deliveries.length > 0) await query(addUnsettled, { id, ...unsettled.bind(deliveries) });
+    const cancelled = deliveries.filter(({ isCancelled }) => isCancelled).length;
+    return { cancelled, isAll: cancelled < mostCancelled };
+  }
+
+  private async end(id: string, stopping: AbortSignal): Promise<void> {
+    await this.sealAll(id, stopping);
+    while (!stopping.aborted && (await this.eraseAgain(id)));
+    await this.postgres.transaction(async (query) => {
+      const [done] = await query<{ found: number; erased: number; cancelled: number }>(endErasure, { id });
+      if (!done) return;
+      const before = { state: 'ending' };
+      const after = { state: 'done', ...done };
+      await AuditLog.note(query, { action: 'erasure.done', subject: `erasure/${id}`, before, after });
+      this.logger.log({ event: 'retention.erasure-done', erasure: id, ...done });
+    });
+  }
+
+  /** Those that are being sent are left for the next round. */
+  private async sealAll(id: string, stopping: AbortSignal): Promise<void> {
+    let after: DeliveryKey = { notificationId: lowestIdAt(0), subscriptionId: lowestIdAt(0) };
+    while (!stopping.aborted) {
+      const rows = await this.postgres.query<KeyRow & { replays: number }>(findUnsealed, {
+        id,
+        after_notification: after.notificationId,
+        after_subscription: after.subscriptionId,
+        limit: sealedTogether,
+      });
+      await Promise.all(rows.map((row) => this.seal(id, { ...keyOf(row), replays: row.replays })));
+      if (rows.length < sealedTogether) return;
+      after = keyOf(rows.at(-1)!);
+    }
+  }
+
+  private async seal(id: string, delivery: DeliveryKey & { replays: number }): Promise<void> {
+    const key = await this.keys.acquire(keyIdOf(delivery));
+    if (key.kind === 'acquired') await key.lock.seal(erasedSeal, this.sealMs);
+    // A seal that could not be written is only logged: so it is looked for.
+    if (key.kind !== 'sealed' && !(await this.isSealed(delivery))) return;
+    this.attemptStates.remove(delivery); // its last error may repeat the body
+    const { notificationId: notification, subscriptionId: subscription } = delivery;
+    await this.postgres.query(noteSealed, { id, notification, subscription });
+  }
+
+  private async isSealed(delivery: DeliveryKey & { replays: number }): Promise<boolean> {
+    const key = await this.keys.acquire(keyIdOf(delivery));
+    if (key.kind === 'acquired') await key.lock.release();
+    return key.kind === 'sealed';
+  }
+
+  /** A call that was open when its delivery was cancelled may have left an answer since. @returns whether it found any */
+  private async eraseAgain(id: string): Promise<boolean> {
+    const rows = await this.postgres.query<{ id: string }>(findGone, { id, limit: 1000 });
+    const ids = rows.map((row) => row.id);
+    await onEachDay(
+      ids,
+      (one) => one,
+      async (day, ofDay) => [await this.postgres.transaction((query) => eraseBodies(query, day, ofDay))],
+    );
+    if (ids.length > 0) await this.postgres.query(forgetGone, { id, ids });
+    return ids.length > 0;
+  }
+}

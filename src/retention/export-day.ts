@@ -1,0 +1,174 @@
+import { createReadStream, createWriteStream } from 'node:fs';
+import { open, rename, rm, statfs, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip, createGzip } from 'node:zlib';
+import type { QueryRunner } from 'typeorm';
+import type { LedgerTable, Partition } from '../ledger/partitions.js';
+import { dateOf } from './retention-days.js';
+
+/** What is left free of the disk: an export must not fill it, the ledger may be there too. */
+const leftFreeBytes = 256 * 1024 * 1024;
+/** Text between two looks at the disk. */
+const lookEveryBytes = 16 * 1024 * 1024;
+/** Of text, about, that one statement reads. */
+const pageBytes = 1024 * 1024;
+const mostRows = 1000;
+
+/** The primary key of each table, with its types. */
+const keys: Record<LedgerTable, readonly (readonly [column: string, type: string])[]> = {
+  notification: [['id', 'uuid']],
+  delivery: [
+    ['notification_id', 'uuid'],
+    ['subscription_id', 'uuid'],
+  ],
+  attempt: [
+    ['notification_id', 'uuid'],
+    ['subscription_id', 'uuid'],
+    ['number', 'int'],
+    ['started_at', 'timestamptz'],
+  ],
+};
+
+export interface Exported {
+  file: string;
+  rows: number;
+  /** Of the file. */
+  bytes: number;
+}
+
+export interface ExportOptions {
+  directory: string;
+  stopping: AbortSignal;
+  /** Bytes that have to stay free. */
+  leaveFree?: number;
+}
+
+/**
+ * Writes a day to `heraut-<day>.ndjson.gz`: one line for each row, `{"table":"delivery","row":{…}}`, first the notifications, then
+ * their deliveries, then the attempts. The columns are those of the ledger, the bodies the exact texts that were sent. Under its
+ * name there is only a file that was written to the end, is on the disk, and was read again and found whole.
+ *
+ * Read page by page, not in one transaction: one that is open for minutes keeps Postgres from cleaning up behind those that
+ * deliver. All deliveries of the day have ended, and the rows are counted afterwards.
+ * @throws whatever keeps it from being written; then no file is left
+ */
+export async function exportDay(
+  runner: QueryRunner,
+  day: number,
+  partitions: readonly Partition[],
+  { directory, stopping, leaveFree = leftFreeBytes }: ExportOptions,
+): Promise<Exported> {
+  const file = join(directory, `heraut-${dateOf(day)}.ndjson.gz`);
+  const unfinished = `${file}.partial`;
+  try {
+    const rows = await write(
+      unfinished,
+      readLines(runner, partitions, () => checkSpace(directory, leaveFree)),
+      stopping,
+    );
+    const kept = await countRows(runner, partitions);
+    if (rows !== kept) throw new Error(`${rows} rows were written, and the day has ${kept}`);
+    const read = await countLines(unfinished, stopping);
+    if (rows !== read) throw new Error(`${rows} rows were written, and the file has ${read}`);
+    await rename(unfinished, file);
+    await syncDirectory(directory);
+    return { file, rows, bytes: (await stat(file)).size };
+  } catch (error) {
+    await rm(unfinished, { force: true });
+    throw error;
+  }
+}
+
+/** @returns how many lines */
+async function write(file: string, lines: AsyncIterable<string[]>, stopping: AbortSignal): Promise<number> {
+  let count = 0;
+  const text = async function* () {
+    for await (const page of lines) {
+      count += page.length;
+      yield `${page.join('\n')}\n`;
+    }
+  };
+  // Bodies may be personal: for the user that Heraut runs as.
+  const output = createWriteStream(file, { mode: 0o600, flush: true });
+  await pipeline(Readable.from(text()), createGzip(), output, { signal: stopping });
+  return count;
+}
+
+async function* readLines(
+  runner: QueryRunner,
+  partitions: readonly Partition[],
+  checkDisk: () => Promise<void>,
+): AsyncGenerator<string[]> {
+  await checkDisk();
+  let unchecked = 0;
+  for (const partition of partitions) {
+    for await (const page of readPages(runner, partition)) {
+      unchecked += page.reduce((sum, line) => sum + line.length, 0);
+      if (unchecked >= lookEveryBytes) {
+        await checkDisk();
+        unchecked = 0;
+      }
+      yield page;
+    }
+  }
+}
+
+/** As many rows at a time as make about a megabyte, in the order of the primary key. */
+async function* readPages(runner: QueryRunner, { table, name }: Partition): AsyncGenerator<string[]> {
+  const key = keys[table];
+  const columns = key.map(([column]) => column).join(', ');
+  const texts = key.map(([column]) => `t.${column}::text AS ${column}`).join(', ');
+  const after = `(${columns}) > (${key.map(([, type], nr) => `$${nr + 1}::${type}`).join(', ')})`;
+  let limit = 10;
+  let last: Record<string, string> | undefined;
+  for (;;) {
+    const rows = (await runner.query(
+      `SELECT json_build_object('table', '${table}', 'row', row_to_json(t))::text AS line, ${texts}
+       FROM ${name} t ${last ? `WHERE ${after}` : ''} ORDER BY ${key.map(([column]) => `t.${column}`).join(', ')} LIMIT ${limit}`,
+      last ? key.map(([column]) => last![column]) : [],
+    )) as (Record<string, string> & { line: string })[];
+    if (rows.length > 0) yield rows.map(({ line }) => line);
+    if (rows.length < limit) return;
+    const bytes = rows.reduce((sum, { line }) => sum + line.length, 0);
+    last = rows.at(-1)!;
+    limit = Math.max(1, Math.min(mostRows, Math.floor((limit * pageBytes) / bytes)));
+  }
+}
+
+async function countRows(runner: QueryRunner, partitions: readonly Partition[]): Promise<number> {
+  const counts = partitions.map(({ name }) => `(SELECT count(*) FROM ${name})`).join(' + ');
+  const [row] = (await runner.query(`SELECT (${counts})::float8 AS rows`)) as [{ rows: number }];
+  return row.rows;
+}
+
+/** Reads the file to its end, which checks what it was compressed from. */
+async function countLines(file: string, stopping: AbortSignal): Promise<number> {
+  let lines = 0;
+  await pipeline(
+    createReadStream(file),
+    createGunzip(),
+    async (chunks: AsyncIterable<Buffer>) => {
+      for await (const chunk of chunks) for (const byte of chunk) if (byte === 10) lines++;
+    },
+    { signal: stopping },
+  );
+  return lines;
+}
+
+async function checkSpace(directory: string, leaveFree: number): Promise<void> {
+  const { bavail, bsize } = await statfs(directory);
+  const free = bavail * bsize;
+  if (free < leaveFree) throw new Error(`the disk has ${free} bytes free, and ${leaveFree} must stay free`);
+}
+
+/** Without it a crash of the machine may undo the renaming. */
+async function syncDirectory(directory: string): Promise<void> {
+  const handle = await open(directory, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

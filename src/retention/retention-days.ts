@@ -1,0 +1,94 @@
+import { statement } from '../infra/postgres/statement.js';
+
+const dayMs = 86_400_000;
+
+/** ISO 8601, of a day since 1970. */
+export const dateOf = (day: number): string => new Date(day * dayMs).toISOString().slice(0, 10);
+
+/*
+ * What retention did, and is doing, with a day: the table `retention_day`. Dates travel as text, which no driver moves to another
+ * time zone.
+ */
+
+/** What each day of the ledger is at. */
+export const readDays = statement(
+  'retention-days',
+  `SELECT day::text AS day, erased_channels, walk_channels FROM retention_day WHERE day >= $from::date`,
+);
+
+export interface DayRow {
+  day: string;
+  erased_channels: string[];
+  walk_channels: string[] | null;
+}
+
+/** Begins a walk, unless one is under way. */
+export const beginWalk = statement(
+  'begin-body-walk',
+  `INSERT INTO retention_day (day, walk_channels, walk_reached) VALUES ($day::date, $channels, $reached)
+   ON CONFLICT (day) DO UPDATE SET walk_channels = EXCLUDED.walk_channels, walk_reached = EXCLUDED.walk_reached
+   WHERE retention_day.walk_channels IS NULL`,
+);
+
+/** For the length of a transaction: another process that walks the same day waits for its own next look. */
+export const lockWalk = statement(
+  'lock-body-walk',
+  `SELECT walk_channels AS channels, walk_reached AS reached FROM retention_day
+   WHERE day = $day::date AND walk_channels IS NOT NULL FOR UPDATE SKIP LOCKED`,
+);
+
+export const noteWalked = statement(
+  'note-body-walk',
+  `UPDATE retention_day SET walk_reached = $reached, bodies_erased = bodies_erased + $bodies,
+     body_bytes = body_bytes + $bytes, bodies_kept = bodies_kept + $kept
+   WHERE day = $day::date`,
+);
+
+export const endWalk = statement(
+  'end-body-walk',
+  `UPDATE retention_day SET walk_channels = NULL, walk_reached = NULL, bodies_erased_at = now(),
+     erased_channels = ARRAY(SELECT DISTINCT c FROM unnest(erased_channels || walk_channels) AS c ORDER BY c)
+   WHERE day = $day::date AND walk_channels IS NOT NULL
+   RETURNING bodies_erased::float8 AS bodies, body_bytes::float8 AS bytes, bodies_kept::float8 AS kept`,
+);
+
+export const noteExported = statement(
+  'note-exported',
+  `INSERT INTO retention_day (day, exported_at, exported_file, exported_rows, exported_bytes)
+   VALUES ($day::date, now(), $file, $rows, $bytes)
+   ON CONFLICT (day) DO UPDATE SET exported_at = EXCLUDED.exported_at, exported_file = EXCLUDED.exported_file,
+     exported_rows = EXCLUDED.exported_rows, exported_bytes = EXCLUDED.exported_bytes,
+     export_failed_at = NULL, export_failure = NULL`,
+);
+
+export const noteExportFailed = statement(
+  'note-export-failed',
+  `INSERT INTO retention_day (day, export_failed_at, export_failure) VALUES ($day::date, now(), $failure)
+   ON CONFLICT (day) DO UPDATE SET export_failed_at = EXCLUDED.export_failed_at, export_failure = EXCLUDED.export_failure`,
+);
+
+export const noteKept = statement(
+  'note-day-kept',
+  `INSERT INTO retention_day (day, kept_at) VALUES ($day::date, now())
+   ON CONFLICT (day) DO UPDATE SET kept_at = EXCLUDED.kept_at`,
+);
+
+export const noteDropped = statement(
+  'note-day-dropped',
+  `INSERT INTO retention_day (day, dropped_at, notifications, deliveries, attempts, bytes)
+   VALUES ($day::date, now(), $notifications, $deliveries, $attempts, $bytes)
+   ON CONFLICT (day) DO UPDATE SET dropped_at = EXCLUDED.dropped_at, notifications = EXCLUDED.notifications,
+     deliveries = EXCLUDED.deliveries, attempts = EXCLUDED.attempts, bytes = EXCLUDED.bytes,
+     walk_channels = NULL, walk_reached = NULL, bodies_kept = 0, export_failed_at = NULL, export_failure = NULL`,
+);
+
+/** What is known of a day is kept for a year after it was dropped. */
+export const forgetOldDays = statement(
+  'forget-retention-days',
+  `DELETE FROM retention_day WHERE dropped_at < now() - interval '1 year'`,
+);
+
+export const forgetKeptOf = statement(
+  'forget-kept-bodies',
+  'DELETE FROM kept_body WHERE notification_id >= $from AND notification_id < $to',
+);

@@ -1,0 +1,78 @@
+import { Injectable } from '@nestjs/common';
+import { Catalogue } from '../catalogue/catalogue.service.js';
+import { ChannelDirectory } from '../channels/channel-directory.service.js';
+import { Config } from '../config/config.module.js';
+import { Postgres } from '../infra/postgres/postgres.js';
+import { statement } from '../infra/postgres/statement.js';
+import type { BodyDays } from './due-channels.js';
+
+/** More than there are days in a year. */
+const mostDays = 500;
+
+export const reportDays = statement(
+  'report-retention-days',
+  `SELECT day::text AS day, erased_channels, walk_channels, bodies_erased::float8 AS bodies_erased,
+     body_bytes::float8 AS body_bytes, bodies_kept::float8 AS bodies_kept, bodies_erased_at,
+     exported_at, exported_file, exported_rows::float8 AS exported_rows, exported_bytes::float8 AS exported_bytes,
+     export_failed_at, export_failure, kept_at, dropped_at, notifications::float8 AS notifications,
+     deliveries::float8 AS deliveries, attempts::float8 AS attempts, bytes::float8 AS bytes
+   FROM retention_day ORDER BY day DESC LIMIT ${mostDays}`,
+);
+
+export interface ReportedDay {
+  day: string;
+  erased_channels: string[];
+  walk_channels: string[] | null;
+  bodies_erased: number;
+  body_bytes: number;
+  bodies_kept: number;
+  bodies_erased_at: Date | null;
+  exported_at: Date | null;
+  exported_file: string | null;
+  exported_rows: number | null;
+  exported_bytes: number | null;
+  export_failed_at: Date | null;
+  export_failure: string | null;
+  kept_at: Date | null;
+  dropped_at: Date | null;
+  notifications: number | null;
+  deliveries: number | null;
+  attempts: number | null;
+  bytes: number | null;
+}
+
+export interface RetentionReport {
+  retentionDays: number;
+  bodyRetentionDays: number | null;
+  exportDirectory: string | null;
+  /** Those that have days of their own. */
+  channels: BodyDays[];
+  /** The newest first. */
+  days: ReportedDay[];
+}
+
+/** What retention is told to do, and what it did. */
+@Injectable()
+export class RetentionReports {
+  constructor(
+    private readonly postgres: Postgres,
+    private readonly catalogue: Catalogue,
+    private readonly channels: ChannelDirectory,
+    private readonly config: Config,
+  ) {}
+
+  async read(): Promise<RetentionReport> {
+    await this.catalogue.refresh();
+    const { RETENTION_DAYS, BODY_RETENTION_DAYS, EXPORT_DIR } = this.config.settings;
+    return {
+      retentionDays: RETENTION_DAYS,
+      bodyRetentionDays: BODY_RETENTION_DAYS ?? null,
+      exportDirectory: EXPORT_DIR ?? null,
+      channels: this.channels
+        .list()
+        .filter(({ bodyRetentionDays }) => bodyRetentionDays !== null)
+        .map(({ name, bodyRetentionDays }) => ({ name, bodyRetentionDays })),
+      days: await this.postgres.query<ReportedDay>(reportDays),
+    };
+  }
+}

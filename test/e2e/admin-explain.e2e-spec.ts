@@ -1,0 +1,336 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { lowestId } from '../../src/explaining/explanation-cursor.js';
+import { ExplanationReader } from '../../src/explaining/explanation-reader.service.js';
+import { Postgres } from '../../src/infra/postgres/postgres.js';
+import { AdminApi } from '../support/admin-api.js';
+import { Receiver } from '../support/receiver.js';
+
+interface Explanation {
+  subscriptionId: string;
+  text: string;
+  isMatched: boolean | null;
+  verdict: string;
+  entries: { number: number; isMet: boolean; filters: object[] }[];
+  entryCount: number;
+  catalogue: string;
+  catalogueReason: string;
+  delivery: { state: string; heldFor: string | null; behind: string | null; endpoint: object | null } | null;
+  fate: string;
+  heldFor: string | null;
+  behind: string | null;
+}
+
+interface Page {
+  explanations: Explanation[];
+  nextCursor: string | null;
+  matchedCount: number;
+  subscribedCount: number;
+  duplicateOf: string | null;
+  isTooOld: boolean;
+  body: string;
+}
+
+// Nothing is delivered: what is accepted stays as it was accepted, or as the test changes it.
+const [admin, receiver] = await Promise.all([
+  AdminApi.start({ ROLES: 'api', TEST_CALLBACK_AUTH: 'false' }),
+  Receiver.start(),
+]);
+const postgres = admin.api.app.get(Postgres);
+const sql = <R>(text: string, values: unknown[] = []): Promise<R[]> => postgres.dataSource.query(text, values);
+
+let channel: string;
+let callbackUrl: string;
+
+afterAll(() => Promise.all([admin.close(), receiver.stop()]));
+
+async function newChannel(rules?: object): Promise<string> {
+  const naam = randomUUID();
+  const { json } = await admin.api.post('/kanaal', { naam, filters: ['kind', 'region'] });
+  if (rules) await admin.patch(`/admin/v1/channels/${json.url.split('/').at(-1)}`, rules);
+  return naam;
+}
+
+async function subscribe(...filters: Record<string, string>[]): Promise<string> {
+  const kanalen = filters.map((each) => ({ naam: channel, filters: each }));
+  const { json } = await admin.api.post('/abonnement', { callbackUrl, auth: 'Bearer x', kanalen });
+  return json.url.split('/').at(-1)!;
+}
+
+const notification = (more: object = {}) => ({
+  kanaal: channel,
+  hoofdObject: 'https://cases.example/1',
+  resource: 'status',
+  resourceUrl: 'https://cases.example/1/status',
+  actie: 'create',
+  aanmaakdatum: '2025-01-01T10:00:00Z',
+  kenmerken: { kind: 'a', region: 'north' },
+  ...more,
+});
+
+async function publish(more: object = {}): Promise<string> {
+  const { status, headers } = await admin.api.post('/notificaties', notification(more));
+  expect(status).toBe(201);
+  return headers.get('notification-id')!;
+}
+
+const explain = async (id: string, query: Record<string, string> = {}): Promise<Page> => {
+  const path = `/admin/v1/notifications/${id}/explanations?${new URLSearchParams(query).toString()}`;
+  return (await admin.get(path)).json as unknown as Page;
+};
+const explainOne = async (id: string, subscription: string): Promise<Explanation> =>
+  (await explain(id, { subscription })).explanations[0]!;
+const dryRun = async (more: object = {}, query: Record<string, string> = {}): Promise<Page> => {
+  const path = `/admin/v1/explain?${new URLSearchParams(query).toString()}`;
+  return (await admin.post(path, notification(more))).json as unknown as Page;
+};
+const setState = (id: string, subscription: string, columns: string) =>
+  sql(`UPDATE delivery SET ${columns} WHERE notification_id = $1 AND subscription_id = $2`, [id, subscription]);
+
+async function onNewChannel(rules?: object): Promise<void> {
+  channel = await newChannel(rules);
+  callbackUrl = `${receiver.url}/${randomUUID()}`;
+}
+
+describe('why a subscription got a notification, or did not', () => {
+  beforeEach(() => onNewChannel());
+
+  it('is told by the entry and the name that it was matched by, or that kept it away', async () => {
+    const met = await subscribe({ kind: 'b' }, { kind: 'a', region: '*' });
+    const notMet = await subscribe({ kind: 'a', region: 'south' });
+    const elsewhere = await subscribe();
+    const id = await publish();
+    const { explanations, nextCursor } = await explain(id);
+    expect(nextCursor).toBeNull();
+    expect(explanations).toEqual([
+      expect.objectContaining({
+        subscriptionId: met,
+        isMatched: true,
+        verdict: 'matched',
+        entryCount: 2,
+        catalogue: 'as-of-acceptance',
+        text: expect.stringMatching(/^It matched by entry 2, by kind 'a', region \(any value\)\. It /),
+        delivery: expect.objectContaining({ heldFor: null }),
+      }),
+      expect.objectContaining({
+        subscriptionId: notMet,
+        isMatched: false,
+        verdict: 'filters-not-met',
+        entries: [
+          {
+            number: 1,
+            isMet: false,
+            filters: [
+              { name: 'kind', wanted: 'a', actual: 'a', result: 'equal' },
+              { name: 'region', wanted: 'south', actual: 'north', result: 'different' },
+            ],
+          },
+        ],
+        text: `No entry about ${channel} was met: entry 1 wanted region 'south', and it was 'north'.`,
+        delivery: null,
+      }),
+    ]);
+    expect(await explainOne(id, elsewhere)).toMatchObject({ verdict: 'not-subscribed', isMatched: false });
+  });
+
+  it('is told by what the subscription was when the notification was accepted', async () => {
+    const [changed, deleted] = [await subscribe({}), await subscribe({})];
+    const id = await publish();
+    // As if all of that had been a while ago. What is done within a second of each other, the ledger decides.
+    await sql("UPDATE subscription SET created_at = created_at - interval '1 hour'");
+    await sql("UPDATE notification SET accepted_at = accepted_at - interval '10 minutes' WHERE id = $1", [id]);
+    await sql(
+      `INSERT INTO audit_entry (at, action, subject, changed_secrets)
+       VALUES (now() - interval '1 hour', 'thing.made', 'thing/1', '{}')`,
+    );
+    await admin.api.patch(`/abonnement/${changed}`, { kanalen: [{ naam: channel, filters: { kind: 'z' } }] });
+    await admin.api.delete(`/abonnement/${deleted}`);
+    const later = await subscribe({});
+    for (const each of [changed, deleted])
+      expect(await explainOne(id, each)).toMatchObject({
+        verdict: 'matched',
+        entries: [{ number: 1, isMet: true, filters: [] }],
+        catalogue: 'as-of-acceptance',
+      });
+    expect(await explainOne(id, later)).toMatchObject({
+      verdict: 'created-later',
+      isMatched: false,
+      catalogue: 'as-of-acceptance',
+      delivery: null,
+    });
+    const { explanations } = await explain(id);
+    expect(explanations.map(({ subscriptionId }) => subscriptionId)).toEqual(
+      expect.arrayContaining([changed, deleted, later]),
+    );
+  });
+
+  it('is told to be uncertain where the audit log does not reach back', async () => {
+    const [subscription, other] = [await subscribe({ kind: 'a' }), await subscribe({ kind: 'z' })];
+    const id = await publish();
+    await sql("UPDATE notification SET accepted_at = now() - interval '1 year' WHERE id = $1", [id]);
+    await sql("UPDATE subscription SET created_at = now() - interval '2 years' WHERE id = $1", [subscription]);
+    expect(await explainOne(id, subscription)).toMatchObject({
+      verdict: 'matched',
+      catalogue: 'as-far-as-known',
+      catalogueReason: expect.stringMatching(/^The audit log begins at /),
+    });
+    expect(await explainOne(id, other)).toMatchObject({ verdict: 'created-later', catalogue: 'as-of-acceptance' });
+  });
+
+  it('is not known where there is no such notification, or no such subscription', async () => {
+    const id = await publish();
+    const missing = `/admin/v1/notifications/${randomUUID()}/explanations`;
+    expect((await admin.get(missing)).status).toBe(404);
+    expect((await admin.get(`/admin/v1/notifications/${id}/explanations?subscription=${randomUUID()}`)).status).toBe(
+      404,
+    );
+    const wrong = await admin.get(`/admin/v1/notifications/${id}/explanations?cursor=f1`);
+    expect(wrong).toMatchObject({ status: 400, json: { invalidParams: [{ name: 'cursor', code: 'invalid' }] } });
+  });
+});
+
+describe('where its delivery is', () => {
+  beforeEach(() => onNewChannel());
+
+  it('is told with what holds it', async () => {
+    const subscription = await subscribe({});
+    const id = await publish();
+    await admin.post(`/admin/v1/subscriptions/${subscription}/pause`);
+    await setState(id, subscription, "state = 'held', held_for = 'paused', held_since = now(), next_at = NULL");
+    expect(await explainOne(id, subscription)).toMatchObject({
+      delivery: { state: 'held', heldFor: 'paused' },
+      text: expect.stringContaining('an operator paused its subscription at 2'),
+    });
+    await sql("INSERT INTO endpoint (address, reason, failures, next_probe_at) VALUES ($1, 'HTTP 503', 9, now())", [
+      callbackUrl,
+    ]);
+    await setState(id, subscription, "held_for = 'endpoint-parked'");
+    expect(await explainOne(id, subscription)).toMatchObject({
+      delivery: { heldFor: 'endpoint-parked', endpoint: { address: callbackUrl, reason: 'HTTP 503' } },
+      text: expect.stringContaining(`the circuit breaker of ${callbackUrl} is open since 2`),
+    });
+    await setState(id, subscription, "state = 'failed', attempts = 3, last_error = 'HTTP 500', ended_at = now()");
+    expect(await explainOne(id, subscription)).toMatchObject({
+      delivery: { state: 'failed', heldFor: null, endpoint: null },
+      text: expect.stringContaining('after 3 calls (HTTP 500). It is kept as a dead letter.'),
+    });
+  });
+
+  it('is told with what it is behind, where its subscription keeps order', async () => {
+    const subscription = await subscribe({});
+    await admin.patch(`/admin/v1/subscriptions/${subscription}`, { ordering: 'per-object' });
+    const hoofdObject = 'https://cases.example/ordered';
+    const [first, second, third] = [
+      await publish({ hoofdObject }),
+      await publish({ hoofdObject }),
+      await publish({ hoofdObject }),
+    ];
+    expect(await explainOne(second!, subscription)).toMatchObject({
+      delivery: { heldFor: 'order', behind: first },
+      text: expect.stringContaining(`behind ${first} about the same object, and nothing else is before it in line.`),
+    });
+    expect((await explainOne(third!, subscription)).text).toContain('and 1 others are before it in line.');
+    const forecast = await dryRun({ hoofdObject }, { subscription });
+    expect(forecast.explanations).toMatchObject([{ fate: 'in-line', heldFor: 'order', behind: first }]);
+    expect((await dryRun({}, { subscription })).explanations).toMatchObject([{ fate: 'sent' }]);
+  });
+});
+
+describe('a notification that was not sent', () => {
+  let [met, paused, notMet]: string[] = [];
+  beforeAll(async () => {
+    await onNewChannel({ deduplication: { fields: ['hoofdObject'] }, maxAgeSeconds: 3600 });
+    [met, paused, notMet] = [await subscribe({ kind: 'a' }), await subscribe({}), await subscribe({ kind: 'z' })];
+    await admin.post(`/admin/v1/subscriptions/${paused}/pause`);
+  });
+  const now = () => ({ aanmaakdatum: new Date(Date.now() - 60_000).toISOString() });
+  const written = () =>
+    sql(
+      `SELECT (SELECT count(*) FROM notification) AS n, (SELECT count(*) FROM delivery) AS d,
+         (SELECT count(*) FROM once_key) AS k, (SELECT count(*) FROM audit_entry) AS a, (SELECT count(*) FROM turn) AS t,
+         (SELECT count(*) FROM held_subscription) AS h, (SELECT version FROM catalogue) AS v`,
+    );
+
+  it('is explained as if it were published now, those first who would get it, and nothing is written', async () => {
+    const before = await written();
+    const { explanations, ...all } = await dryRun(now());
+    expect(all).toMatchObject({ matchedCount: 2, subscribedCount: 3, duplicateOf: null, isTooOld: false });
+    expect(JSON.parse(all.body)).toMatchObject({ kanaal: channel, kenmerken: { kind: 'a', region: 'north' } });
+    const byId = Object.fromEntries(explanations.map((each) => [each.subscriptionId, each]));
+    expect(byId[met!]).toMatchObject({ isMatched: true, fate: 'sent', text: expect.stringMatching(/sent at once\.$/) });
+    expect(byId[paused!]).toMatchObject({ isMatched: true, fate: 'held', heldFor: 'paused' });
+    expect(explanations[2]).toMatchObject({ subscriptionId: notMet, isMatched: false, fate: 'none' });
+    expect(await written()).toEqual(before);
+  });
+
+  it('is told to be a duplicate, or too old', async () => {
+    const hoofdObject = `https://cases.example/${randomUUID()}`;
+    const first = await publish({ hoofdObject, ...now() });
+    const repeated = await dryRun({ hoofdObject, ...now() });
+    expect(repeated).toMatchObject({ duplicateOf: first, matchedCount: 2 });
+    expect(repeated.explanations.map(({ fate }) => fate)).toEqual(['duplicate', 'duplicate', 'none']);
+    const old = await dryRun({ aanmaakdatum: '2025-01-01T10:00:00Z' });
+    expect(old).toMatchObject({ isTooOld: true });
+    expect(old.explanations.map(({ fate }) => fate)).toEqual(['expired', 'expired', 'none']);
+  });
+
+  it('is refused exactly as its publication is', async () => {
+    for (const wrong of [{ kanaal: 'nowhere' }, { hoofdObject: 'x', actie: '' }, { kenmerken: { other: 'x' } }]) {
+      const body = notification(wrong);
+      const [explained, published] = [
+        await admin.post('/admin/v1/explain', body),
+        await admin.api.post('/notificaties', body),
+      ];
+      expect(explained.status).toBe(400);
+      expect(explained.json.invalidParams).toEqual(published.json.invalidParams);
+    }
+    expect((await admin.post(`/admin/v1/explain?subscription=${randomUUID()}`, notification(now()))).status).toBe(404);
+  });
+});
+
+describe('of many subscriptions, a page', () => {
+  const count = 24;
+  let ids: { met: string[]; all: string[] };
+  beforeAll(async () => {
+    await onNewChannel();
+    const all = await Promise.all(
+      Array.from({ length: count }, (_, nr) => subscribe({ kind: nr % 3 === 0 ? 'a' : `z${nr}` })),
+    );
+    ids = { met: all.filter((_, nr) => nr % 3 === 0).toSorted(), all: all.toSorted() };
+  });
+
+  const inOrder = () => [...ids.met, ...ids.all.filter((id) => !ids.met.includes(id))];
+
+  async function allPages(page: (query: Record<string, string>) => Promise<Page>, limit: number): Promise<string[]> {
+    const found: string[] = [];
+    for (let cursor: string | null = ''; cursor !== null;) {
+      const query: Record<string, string> = { limit: String(limit), ...(cursor === '' ? {} : { cursor }) };
+      const { explanations, nextCursor } = await page(query);
+      expect(explanations.length).toBeLessThanOrEqual(limit);
+      found.push(...explanations.map(({ subscriptionId }) => subscriptionId));
+      cursor = nextCursor;
+    }
+    return found;
+  }
+
+  it.each([1, 5, 8, 100])('has at most %i, and all of them come once, those who get it first', async (limit) => {
+    const id = await publish();
+    expect(await allPages((query) => explain(id, query), limit)).toEqual(inOrder());
+    expect(await allPages((query) => dryRun({}, query), limit)).toEqual(inOrder());
+  });
+
+  it('is found in a limited range', async () => {
+    const reader = admin.api.app.get(ExplanationReader, { strict: false });
+    const found = (await reader.findNotification(await publish()))!;
+    const seen: string[] = [];
+    let pages = 0;
+    for (let next: Parameters<typeof reader.list>[1] | undefined = { part: 'others', after: lowestId }; next; pages++) {
+      const page = await reader.list(found, next, 10, 3);
+      seen.push(...page.explanations.map(({ subscriptionId }) => subscriptionId));
+      next = page.next;
+    }
+    expect(seen).toEqual(inOrder().slice(ids.met.length));
+    const [all] = await sql<{ n: string }>('SELECT count(*) AS n FROM subscription');
+    expect(pages).toBeGreaterThanOrEqual(Math.floor(Number(all!.n) / 3));
+  });
+});

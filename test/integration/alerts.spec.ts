@@ -1,0 +1,433 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { Webhook } from 'standardwebhooks';
+import { v7 as uuidv7 } from 'uuid';
+import { AlertChannels } from '../../src/alerts/alert-channels.js';
+import { NoteSender } from '../../src/alerts/note-sender.service.js';
+import { AlertRulesStore } from '../../src/alerts/alert-rules.service.js';
+import { AlertRounds } from '../../src/alerts/rounds.service.js';
+import { makeMonthsAhead } from '../../src/audit/months-kept.js';
+import type { ApplicationDirectory } from '../../src/auth/application-directory.service.js';
+import { Config } from '../../src/config/config.module.js';
+import { Postgres } from '../../src/infra/postgres/postgres.js';
+import type { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
+import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
+import { AdminApi } from '../support/admin-api.js';
+import { eventually } from '../support/eventually.js';
+import { insertDeliveries, insertNotifications } from '../support/insert-deliveries.js';
+import { TestLedger } from '../support/ledger.js';
+import { Mailbox } from '../support/mailbox.js';
+import { answer, Receiver } from '../support/receiver.js';
+import { embedded } from '../support/stacks.js';
+
+const operator = 'ops@example.org';
+const second = 'second@example.org';
+const secret = `whsec_${Buffer.from(randomUUID()).toString('base64')}`;
+const password = `p-${randomUUID()}`;
+const running = new AbortController().signal;
+
+interface Shown {
+  id: string;
+  rule: string;
+  subject: string;
+  resolvedAt: string | null;
+  what: string;
+  runbook: string;
+}
+
+describe('alerts', () => {
+  let mailbox: Mailbox;
+  let webhook: Receiver;
+  let admin: AdminApi;
+  let rounds: AlertRounds;
+  let sender: NoteSender;
+  let postgres: Postgres;
+  let channel: string;
+
+  beforeAll(async () => {
+    [mailbox, webhook] = await Promise.all([Mailbox.start({ users: { heraut: password } }), Receiver.start()]);
+    webhook.always(answer(204));
+    admin = await AdminApi.start({
+      TEST_CALLBACK_AUTH: 'false',
+      EMAIL_HOST: '127.0.0.1',
+      EMAIL_PORT: String(mailbox.port),
+      EMAIL_USE_TLS: 'false',
+      EMAIL_HOST_USER: 'heraut',
+      EMAIL_HOST_PASSWORD: password,
+      DEFAULT_FROM_EMAIL: 'heraut@example.org',
+      ALERT_MAIL_TO: `${operator}, ${second}`,
+      ALERT_WEBHOOK_URL: webhook.url,
+      ALERT_WEBHOOK_SECRET: secret,
+      // The alerts' own webhook is on this machine, where callbacks may not lead.
+      CALLBACK_NETWORKS: 'public',
+    });
+    rounds = admin.api.app.get(AlertRounds);
+    sender = admin.api.app.get(NoteSender);
+    postgres = admin.api.app.get(Postgres);
+    channel = randomUUID();
+    await admin.api.post('/kanaal', { naam: channel });
+  });
+  afterAll(async () => {
+    await admin.close();
+    await Promise.all([mailbox.stop(), webhook.stop()]);
+  });
+
+  beforeEach(async () => {
+    // What the test before left behind, and what the loop of the process still sends of it.
+    await admin.put('/admin/v1/alert-rules', { groupSeconds: 0 });
+    await sql('DELETE FROM delivery');
+    await sql('DELETE FROM endpoint');
+    await sql(
+      `WITH change AS (UPDATE catalogue SET version = version + 1 RETURNING version)
+       UPDATE subscription SET deleted_at = now(), version = change.version FROM change`,
+    );
+    await admin.get('/admin/v1/subscriptions');
+    mailbox.refused.clear();
+    await round();
+    await eventually(async () => {
+      await sql('UPDATE alert_note SET next_at = now() WHERE next_at IS NOT NULL');
+      await sender.sendDue(running);
+      return (await sql('SELECT FROM alert_note WHERE next_at IS NOT NULL')).length === 0;
+    });
+    await sql('DELETE FROM alert');
+    await sql('DELETE FROM alert_note');
+    mailbox.received.length = 0;
+    webhook.requests.length = 0;
+  });
+
+  const sql = <R>(text: string, values: unknown[] = []): Promise<R[]> => postgres.dataSource.query(text, values);
+
+  /** One round; the loop of the process may just have one. */
+  const round = async () => {
+    while (!(await rounds.run(0)));
+  };
+  const roundAndSend = async () => {
+    await round();
+    await sender.sendDue(running);
+    // The loop may send some of them.
+    await eventually(async () => (await sql('SELECT FROM alert_note WHERE next_at <= now()')).length === 0);
+  };
+
+  /** Its receiver is never called. */
+  async function subscription({ alertEmail = null as string | null, owner = 'portal' } = {}): Promise<string> {
+    const id = randomUUID();
+    await sql(
+      `WITH change AS (UPDATE catalogue SET version = version + 1 RETURNING version)
+       INSERT INTO subscription (id, owner_client_id, callback_url, auth, channels, alert_email, version)
+       SELECT $1, $5, $2, 'Bearer x', $3, $4, version FROM change`,
+      [id, 'https://receiver.example/hook?key=hidden', JSON.stringify([{ channel, filters: {} }]), alertEmail, owner],
+    );
+    await admin.get('/admin/v1/subscriptions'); // all is in memory
+    return id;
+  }
+
+  /** That many dead letters of each. */
+  async function die(subscriptionIds: string[], count = 1): Promise<void> {
+    const ids = Array.from({ length: count }, () => uuidv7());
+    await insertNotifications(sql, ids, { channel });
+    await insertDeliveries(sql, {
+      notifications: ids,
+      subscriptionIds,
+      state: 'failed',
+      columns: { last_error: "'HTTP 503'", ended_at: 'now()' },
+    });
+  }
+
+  const list = async (query = ''): Promise<Shown[]> =>
+    (await admin.get(`/admin/v1/alerts${query}`)).json.alerts as Shown[];
+
+  it('tell of a storm of dead letters in one mail and one call, with what to do, and not a hundred', async () => {
+    const ids = await Promise.all(Array.from({ length: 5 }, () => subscription()));
+    await die(ids, 20);
+    await roundAndSend();
+    await die(ids, 20);
+    await roundAndSend();
+    await roundAndSend();
+    const mails = mailbox.mailTo(operator);
+    expect(mails.map(({ subject }) => subject)).toEqual(['[Heraut] New: Dead letters (5)']);
+    for (const id of ids) expect(mails[0]!.text).toContain(`20 deliveries for subscription ${id} of portal`);
+    expect(mails[0]!.text).toMatch(/HTTP 503[^]*retry them[^]*docs\/operations\.md#alert-dead-letters/);
+    expect(mails[0]!.text).not.toContain('hidden');
+    expect(mailbox.mailTo(second)).toHaveLength(1);
+    expect(webhook.requests).toHaveLength(1);
+    const open = await list('?state=open');
+    expect(open).toHaveLength(5);
+    expect(open[0]).toMatchObject({ rule: 'dead-letters', what: expect.stringContaining('40 deliveries') });
+  });
+
+  it('are posted with a signature of Standard Webhooks, also to a private network', async () => {
+    await die([await subscription()]);
+    await roundAndSend();
+    const [call] = webhook.requests;
+    const verified = new Webhook(secret).verify(call!.text, call!.headers as never);
+    expect(verified).toMatchObject({ type: 'heraut.alerts', data: { alerts: [{ rule: 'dead-letters' }] } });
+    const forged = { ...call!.headers, 'webhook-id': randomUUID() } as never;
+    expect(() => new Webhook(secret).verify(call!.text, forged)).toThrow('No matching signature');
+  });
+
+  it('tell that it is over, once, to those that were told of it', async () => {
+    const id = await subscription({ alertEmail: 'owner@example.org' });
+    await die([id]);
+    await roundAndSend();
+    await sql(`UPDATE delivery SET state = 'delivered'`);
+    await roundAndSend();
+    await roundAndSend();
+    for (const address of [operator, second, 'owner@example.org'])
+      expect(mailbox.mailTo(address).map(({ subject }) => subject)).toEqual([
+        '[Heraut] New: Dead letters',
+        '[Heraut] Over: Dead letters',
+      ]);
+    expect(await list('?state=open')).toEqual([]);
+    expect(await list('?state=resolved')).toMatchObject([{ resolvedAt: expect.any(String) }]);
+  });
+
+  it('tell of one subject at most once in 24 hours, though it is over and comes back', async () => {
+    const id = await subscription();
+    await die([id]);
+    await roundAndSend();
+    await sql(`UPDATE delivery SET state = 'delivered'`);
+    await roundAndSend();
+    await sql(`UPDATE delivery SET state = 'failed'`);
+    await roundAndSend();
+    expect(mailbox.mailTo(operator)).toHaveLength(2);
+    expect(await list()).toMatchObject([
+      { subject: `subscription/${id}`, resolvedAt: null },
+      { subject: `subscription/${id}`, resolvedAt: expect.any(String) },
+    ]);
+    await sql(`UPDATE alert SET noted_at = noted_at - interval '1 day'`);
+    await roundAndSend();
+    await roundAndSend();
+    expect(mailbox.mailTo(operator).map(({ subject }) => subject)).toEqual([
+      '[Heraut] New: Dead letters',
+      '[Heraut] Over: Dead letters',
+      '[Heraut] New: Dead letters',
+    ]);
+    await sql(`UPDATE alert SET noted_at = noted_at - interval '1 day'`);
+    await roundAndSend();
+    expect(mailbox.mailTo(operator).at(-1)!.subject).toBe('[Heraut] Still open: Dead letters');
+  });
+
+  it('that come up soon after a note wait, and come together', async () => {
+    await admin.put('/admin/v1/alert-rules', { groupSeconds: 300 });
+    await die([await subscription()]);
+    await sql(`UPDATE alert_round SET noted_at = now() - interval '10 s'`);
+    await roundAndSend();
+    await die([await subscription()]);
+    await roundAndSend();
+    expect(mailbox.received).toEqual([]);
+    await sql(`UPDATE alert_round SET noted_at = now() - interval '300 s'`);
+    await roundAndSend();
+    expect(mailbox.mailTo(operator).map(({ subject }) => subject)).toEqual(['[Heraut] New: Dead letters (2)']);
+  });
+
+  it('tell an owner of what concerns its subscriptions only, and not why', async () => {
+    const [own, other] = [await subscription({ alertEmail: 'owner@example.org' }), await subscription()];
+    await die([own, other]);
+    await admin.api.app.get(SubscriptionsService).disable(own);
+    await sql(
+      `INSERT INTO endpoint (address, opened_at, reason, failures, next_probe_at)
+       VALUES ('https://receiver.example', now() - interval '1 hour', 'ECONNREFUSED', 5, now())`,
+    );
+    await roundAndSend();
+    const [mail] = mailbox.mailTo('owner@example.org');
+    expect(mail!.subject).toBe('[Heraut] New: Dead letters, A receiver does not work, A subscription is disabled');
+    expect(mail!.text).toContain(own);
+    expect(mail!.text).not.toMatch(new RegExp(`${other}|ECONNREFUSED|503|/admin/|hidden`));
+    await admin.put('/admin/v1/alert-rules', { groupSeconds: 0, tellsOwners: false });
+    await die([await subscription({ alertEmail: 'quiet@example.org' })]);
+    await roundAndSend();
+    expect([mailbox.mailTo('quiet@example.org'), mailbox.mailTo(operator)]).toMatchObject([[], [{}, {}]]);
+  });
+
+  it('go to the address of the application where the subscription has none', async () => {
+    const clientId = randomUUID();
+    const made = await admin.post('/admin/v1/applications', {
+      clientId,
+      label: 'Portal',
+      alertEmail: 'team@example.org',
+    });
+    expect(made.json).toMatchObject({ alertEmail: 'team@example.org' });
+    const id = await subscription({ owner: clientId });
+    await die([id]);
+    await roundAndSend();
+    expect(mailbox.mailTo('team@example.org')).toHaveLength(1);
+    await admin.patch(`/admin/v1/subscriptions/${id}`, { alertEmail: 'own@example.org' });
+    await sql('DELETE FROM alert');
+    await roundAndSend();
+    expect([mailbox.mailTo('team@example.org'), mailbox.mailTo('own@example.org')]).toMatchObject([[{}], [{}]]);
+  });
+
+  it('are sent once by several processes that try at the same time', async () => {
+    await die(
+      await Promise.all(Array.from({ length: 3 }, () => subscription({ alertEmail: `${randomUUID()}@a.org` }))),
+    );
+    const others = Array.from({ length: 3 }, () => new NoteSender(postgres, new AlertChannels(configured(admin))));
+    await Promise.all([round(), round(), round()]);
+    await Promise.all([sender, ...others].map((each) => each.sendDue(running)));
+    await eventually(async () => (await sql('SELECT FROM alert_note WHERE sent_at IS NULL')).length === 0);
+    expect(mailbox.received).toHaveLength(5);
+    expect(new Set(mailbox.received.map(({ messageId }) => messageId)).size).toBe(5);
+    expect(webhook.requests).toHaveLength(1);
+  });
+
+  it('that a process claimed and did not send are sent by another when its lease ends', async () => {
+    await die([await subscription()]);
+    await round();
+    await sql(`UPDATE alert_note SET attempts = 1, next_at = now() + interval '2 minutes' WHERE sent_at IS NULL`);
+    await sender.sendDue(running);
+    const before = mailbox.received.length;
+    await sql('UPDATE alert_note SET next_at = now() WHERE sent_at IS NULL');
+    await roundAndSend();
+    expect([before, mailbox.received.length]).toEqual([0, 2]);
+  });
+
+  it('wait while mail is down, which is shown as degraded and stops nothing, and are sent once when it is back', async () => {
+    await mailbox.stop();
+    await die([await subscription()]);
+    await roundAndSend();
+    const ready = () => admin.api.get(`${admin.api.origin}/health/ready`, { token: null });
+    const down = await ready();
+    expect([down.status, down.json]).toMatchObject([
+      200,
+      { status: 'degraded', down: ['alerts'], parts: { alerts: { error: expect.stringContaining('tried again') } } },
+    ]);
+    expect(webhook.requests).toHaveLength(1);
+    expect((await sql('SELECT FROM alert_note WHERE last_error IS NOT NULL')).length).toBe(2);
+    expect((await admin.api.get(`${admin.api.origin}/metrics`, { token: null })).text).toMatch(
+      /heraut_alert_notes_total\{channel="mail",result="failed"\} [1-9]/,
+    );
+    await mailbox.listen();
+    await sql('UPDATE alert_note SET next_at = now() WHERE next_at IS NOT NULL');
+    await roundAndSend();
+    await roundAndSend();
+    expect(mailbox.received.map(({ to }) => to[0]).toSorted()).toEqual([operator, second]);
+    expect((await ready()).json).toMatchObject({ status: 'ready' });
+  });
+
+  it('reach the others where one recipient is refused; that one is tried hourly, and given up after a day', async () => {
+    mailbox.refused.add(second);
+    await die([await subscription()]);
+    await roundAndSend();
+    expect(mailbox.mailTo(operator)).toHaveLength(1);
+    const [refused] = await sql<{ minutes: number; last_error: string }>(
+      `SELECT extract(epoch FROM next_at - now()) / 60 AS minutes, last_error FROM alert_note WHERE sent_at IS NULL`,
+    );
+    expect(Number(refused!.minutes)).toBeGreaterThan(50);
+    expect(refused!.last_error).toMatch(/550/);
+    await sql(`UPDATE alert_note SET next_at = now(), created_at = now() - interval '1 day' WHERE sent_at IS NULL`);
+    await roundAndSend();
+    expect((await sql('SELECT FROM alert_note WHERE given_up_at IS NOT NULL')).length).toBe(1);
+    const health = await admin.api.get(`${admin.api.origin}/health/ready`, { token: null });
+    expect(health.json).toMatchObject({ parts: { alerts: { error: expect.stringContaining('given up') } } });
+  });
+
+  it('are opened without anybody to tell them to, and told of by the loop of a process, within a minute of a dead letter', async () => {
+    // The loop has its own rhythm; nothing here makes a round or sends.
+    const before = Date.now();
+    await die([await subscription()]);
+    await eventually(() => mailbox.mailTo(operator).length > 0, 'the mail', { everyMs: 200 });
+    expect(Date.now() - before).toBeLessThan(60_000);
+    expect(mailbox.mailTo(operator)).toHaveLength(1);
+  });
+
+  describe('in the admin API', () => {
+    it('can be tried: a test says what came of it by each channel', async () => {
+      mailbox.refused.add(second);
+      const { json } = await admin.post('/admin/v1/alerts/test');
+      expect(json.results).toEqual([
+        { channel: 'webhook', recipient: null, isSent: true, error: null },
+        { channel: 'mail', recipient: operator, isSent: true, error: null },
+        { channel: 'mail', recipient: second, isSent: false, error: expect.stringContaining('550') },
+      ]);
+      expect(mailbox.mailTo(operator).map(({ subject }) => subject)).toEqual(['[Heraut] Test of alerts']);
+      expect(JSON.parse(webhook.requests[0]!.text)).toMatchObject({ type: 'heraut.alerts.test' });
+    });
+
+    it('have rules that are replaced as a whole, and are checked', async () => {
+      const { json } = await admin.put('/admin/v1/alert-rules', {
+        deadLetters: { count: 7 },
+        repeatAfterHours: null,
+      });
+      expect(json).toMatchObject({
+        deadLetters: { isEnabled: true, count: 7 },
+        oldestDue: { isEnabled: true, afterSeconds: 300 },
+        repeatAfterHours: null,
+        groupSeconds: 300,
+      });
+      expect((await admin.get('/admin/v1/alert-rules')).json).toEqual(json);
+      const refused = await admin.put('/admin/v1/alert-rules', {
+        deadLetters: { count: 0, other: 1 },
+        repeatAfterHours: 1,
+      });
+      expect([refused.status, refused.json.invalidParams.map(({ name }) => name).toSorted()]).toEqual([
+        400,
+        ['deadLetters.count', 'deadLetters.other', 'repeatAfterHours'],
+      ]);
+    });
+
+    it('are listed page by page, newest first, by state and rule', async () => {
+      await die(await Promise.all(Array.from({ length: 3 }, () => subscription())));
+      await roundAndSend();
+      const all = await list('?rule=dead-letters');
+      expect(all.map(({ id }) => Number(id))).toEqual(all.map(({ id }) => Number(id)).toSorted((a, b) => b - a));
+      const first = await admin.get('/admin/v1/alerts?limit=2');
+      const rest = await admin.get(`/admin/v1/alerts?limit=2&cursor=${first.json.nextCursor}`);
+      expect([...(first.json.alerts as Shown[]), ...(rest.json.alerts as Shown[])]).toEqual(all);
+      expect(rest.json.nextCursor).toBeNull();
+      expect(await list('?rule=ledger-disk')).toEqual([]);
+      for (const query of ['cursor=x', 'cursor=0', 'rule=other', 'state=closed', 'limit=0'])
+        expect((await admin.get(`/admin/v1/alerts?${query}`)).status).toBe(400);
+    });
+  });
+
+  it('go to an address that the owner of a subscription left with it, and is not shown again', async () => {
+    const id = await subscription();
+    const change = (alertEmail: unknown) => admin.api.patch(`/abonnement/${id}`, { alertEmail });
+    const stored = async () =>
+      (await sql<{ alert_email: string | null }>('SELECT alert_email FROM subscription WHERE id = $1', [id]))[0]!
+        .alert_email;
+    const { status, text } = await change('owner@example.org');
+    expect([status, text.includes('owner@example.org'), await stored()]).toEqual([200, false, 'owner@example.org']);
+    expect((await admin.api.patch(`/abonnement/${id}`, { kanalen: [{ naam: channel }] })).status).toBe(200);
+    expect(await stored()).toBe('owner@example.org');
+    for (const wrong of ['owner', 'a@b.nl\r\nBcc: c@d.nl', 5, ['a@b.nl']])
+      expect((await change(wrong)).json.invalidParams).toMatchObject([{ name: 'alertEmail', code: 'invalid' }]);
+    expect([(await change(null)).status, await stored()]).toEqual([200, null]);
+  });
+});
+
+describe('alerts on the embedded database', () => {
+  it('are opened, told of and ended as on any other', async () => {
+    const [prepared, mailbox] = await Promise.all([embedded.prepare(), Mailbox.start()]);
+    const test = await TestLedger.open({
+      ...prepared.settings,
+      EMAIL_HOST: '127.0.0.1',
+      EMAIL_PORT: String(mailbox.port),
+      EMAIL_USE_TLS: 'false',
+      DEFAULT_FROM_EMAIL: 'heraut@example.org',
+      ALERT_MAIL_TO: operator,
+    });
+    const [delivery] = await test.accept();
+    const found = { id: delivery!.subscriptionId, ownerClientId: 'portal', callbackUrl: 'https://receiver.example/' };
+    const subscriptions = { find: () => found, list: () => [found] } as unknown as SubscriptionDirectory;
+    const applications = { find: () => undefined } as unknown as ApplicationDirectory;
+    const rules = new AlertRulesStore(test.postgres);
+    const channels = new AlertChannels(test.config.settings);
+    const rounds = new AlertRounds(test.postgres, test.config, rules, channels, subscriptions, applications);
+    await makeMonthsAhead(test.postgres);
+    await rules.replace({ groupSeconds: 0, ledgerDisk: { maxBytes: 1_000_000 } });
+    for (const state of ['failed', 'delivered', 'delivered']) {
+      await test.sql(`UPDATE delivery SET state = '${state}', ended_at = now()`);
+      expect([await rounds.run(0), await rounds.run(60_000)]).toEqual([true, false]);
+      await new NoteSender(test.postgres, channels).sendDue(running);
+    }
+    expect(mailbox.mailTo(operator).map(({ subject }) => subject)).toEqual([
+      '[Heraut] New: Dead letters, The database is large',
+      '[Heraut] Over: Dead letters',
+    ]);
+    await test.close();
+    await Promise.all([prepared.release(), mailbox.stop()]);
+  });
+});
+
+const configured = (admin: AdminApi) => admin.api.app.get(Config).settings;

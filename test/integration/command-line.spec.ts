@@ -1,0 +1,473 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { Config } from '../../src/config/config.module.js';
+import type { Finding } from '../../src/doctor/finding.js';
+import { Postgres } from '../../src/infra/postgres/postgres.js';
+import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
+import { createQueuePrefix, type TestQueues } from '../support/amqp.js';
+import { Api, superuser } from '../support/api.js';
+import { eventually } from '../support/eventually.js';
+import { CommandLine } from '../support/fake-terminal.js';
+import { Receiver } from '../support/receiver.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
+import { testServers } from '../support/test-servers.js';
+
+const absent = '00000000-0000-4000-8000-000000000000';
+
+describe('the command line', () => {
+  let api: Api;
+  let receiver: Receiver;
+  let heraut: CommandLine;
+  let subscriptionId: string;
+
+  beforeAll(async () => {
+    api = await Api.start({ TEST_CALLBACK_AUTH: 'false', DISPATCH_INTERVAL_MS: '20' });
+    receiver = await Receiver.start();
+    heraut = new CommandLine({
+      HERAUT_URL: api.origin,
+      SUPERUSER_CLIENT_ID: superuser.clientId,
+      SUPERUSER_SECRET: superuser.secret,
+    });
+    for (const naam of ['cases', 'orders'])
+      await api.post('/kanaal', { naam, documentatieLink: 'https://example.com/', filters: ['kind'] });
+    const { json } = await api.post('/abonnement', {
+      callbackUrl: receiver.url,
+      auth: 'Bearer receiver',
+      kanalen: [{ naam: 'cases', filters: { kind: 'permit' } }],
+    });
+    subscriptionId = json.url.split('/').at(-1)!;
+    await heraut.run(`subscriptions pause ${subscriptionId}`);
+  });
+  afterAll(async () => {
+    await receiver.stop();
+    await api.close();
+  });
+
+  /** @returns its id; its delivery is held */
+  async function publish(kanaal = 'cases', kind = 'permit'): Promise<string> {
+    const { headers } = await api.post('/notificaties', {
+      kanaal,
+      hoofdObject: 'https://example.com/cases/1',
+      resource: 'case',
+      resourceUrl: 'https://example.com/cases/1',
+      actie: 'create',
+      aanmaakdatum: '2026-01-01T12:00:00Z',
+      kenmerken: { kind },
+    });
+    return headers.get('notification-id')!;
+  }
+
+  it('shows a table to people, without lines, and JSON to machines', async () => {
+    const notificationId = await publish();
+    const list = `deliveries list --notification ${notificationId}`;
+    const { exit, out } = await heraut.run(list);
+    expect(exit).toBe(0);
+    const [head, row, ...more] = out.trimEnd().split('\n');
+    expect(head).toMatch(/^accepted +notification +subscription +channel +state/);
+    expect(row).toContain(`${notificationId}  ${subscriptionId}  cases    held (paused)`);
+    expect(more).toEqual([]);
+    expect(await heraut.json(list)).toEqual({
+      deliveries: [expect.objectContaining({ notificationId, subscriptionId, state: 'held', heldFor: 'paused' })],
+      nextCursor: null,
+    });
+    expect(await heraut.json(`--json ${list} --state delivered`)).toMatchObject({ deliveries: [] });
+  });
+
+  it('goes on with the next page, and says how to', async () => {
+    const [older, newer] = [await publish(), await publish()];
+    const first = await heraut.run('deliveries list --limit 1');
+    expect(first.out).toContain(newer);
+    const [, cursor] = /^There are more; --cursor (\S+) goes on\.\n$/.exec(first.notes)!;
+    expect((await heraut.run(`deliveries list --limit 1 --cursor ${cursor}`)).out).toContain(older);
+    const { deliveries } = await heraut.json<{ deliveries: unknown[] }>('deliveries list --limit 2');
+    expect(deliveries).toHaveLength(2);
+  });
+
+  it('shows a delivery, and changes it', async () => {
+    const notificationId = await publish();
+    const shown = await heraut.run(`deliveries show ${notificationId} ${subscriptionId}`);
+    expect(shown.out).toMatch(/^state +held \(paused\)$/m);
+    expect(shown.out).toContain('None yet.');
+    const ended = await heraut.run(`deliveries cancel ${notificationId} ${subscriptionId}`);
+    expect(ended).toMatchObject({ exit: 0, out: expect.stringMatching(/^state +cancelled$/m) });
+    const again = await heraut.run(`deliveries cancel ${notificationId} ${subscriptionId}`);
+    expect(again).toMatchObject({
+      exit: 1,
+      out: '',
+      notes: 'heraut: The delivery has ended already. (409 delivery-ended)\n',
+    });
+    const retried = await heraut.run(`deliveries retry ${notificationId} ${subscriptionId}`);
+    expect(retried).toMatchObject({ exit: 0, notes: expect.stringContaining('says what came of it') });
+  });
+
+  it('shows channels and subscriptions, and finds those asked for', async () => {
+    expect((await heraut.run('channels list')).out).toMatch(/^cases +kind /m);
+    expect((await heraut.run('channels show cases')).out).toMatch(/^duplicates +none are recognised$/m);
+    expect(await heraut.run('channels show casses')).toMatchObject({
+      exit: 5,
+      notes: expect.stringContaining('channels list'),
+    });
+    expect(await heraut.json('subscriptions list --channel cases --state paused')).toMatchObject({
+      subscriptions: [{ id: subscriptionId }],
+    });
+    expect(await heraut.json('subscriptions list --owner nobody')).toEqual({ subscriptions: [] });
+    const { out } = await heraut.run(`subscriptions show ${subscriptionId}`);
+    expect(out).toMatch(/^state +paused$/m);
+    expect(out).toMatch(/^cases +kind=permit$/m);
+    expect(await heraut.run('endpoints list')).toMatchObject({ exit: 0, out: 'No circuit breaker is open.\n' });
+    expect((await heraut.run('endpoints reset https://nowhere.example')).exit).toBe(5);
+  });
+
+  it('asks before it cancels what is held, and does nothing where nobody can answer', async () => {
+    const words = `subscriptions drop-held ${subscriptionId}`;
+    expect(await heraut.run(words)).toMatchObject({ exit: 2, notes: expect.stringContaining('say --yes') });
+    expect(await heraut.run(words, { isTerminal: true, answer: 'n' })).toMatchObject({
+      exit: 1,
+      notes: expect.stringMatching(/\[y\/N\][^]*Nothing was done\.\n$/),
+    });
+    expect(await heraut.run(words, { isTerminal: true, answer: 'y' })).toMatchObject({
+      exit: 0,
+      out: 'They are being cancelled.\n',
+    });
+    expect((await heraut.run(`${words} --yes`)).exit).toBe(0);
+  });
+
+  it('draws the retry schedule, as it is and as it would be', async () => {
+    const { out } = await heraut.run('policy');
+    expect(out).toContain('8 attempts in 23 h 55 m 25 s');
+    expect(out).toMatch(/^●─+●[─●]+●$/m);
+    const tried = await heraut.json<{ attempts: unknown[] }>('policy --max-retries 1 --jitter 0.5');
+    expect(tried.attempts).toHaveLength(2);
+    const own = await heraut.json<{ attempts: unknown[] }>(`policy --subscription ${subscriptionId}`);
+    expect(own.attempts).toHaveLength(8);
+  });
+
+  it('makes a token that the admin API accepts', async () => {
+    const { out } = await heraut.run('token --valid 60');
+    expect((await api.get(`${api.origin}/admin/v1/channels`, { token: out.trim() })).status).toBe(200);
+    const given = new CommandLine({ HERAUT_URL: api.origin, HERAUT_TOKEN: out.trim() });
+    expect((await given.run('channels list')).exit).toBe(0);
+  });
+
+  it('measures how fast it is accepted, without a question on this machine', async () => {
+    const result = await heraut.json('bench --count 20 --connections 2');
+    expect(result).toMatchObject({ accepted: 20, others: {}, latencyMs: { p50: expect.any(Number) } });
+    const elsewhere = await heraut.run('bench --count 20 --channel cases');
+    expect(elsewhere).toMatchObject({ exit: 2, notes: expect.stringContaining('subscribers of cases get all of it') });
+    const limited = await heraut.json<{ seconds: number }>('bench --count 5 --rate 50');
+    expect(limited.seconds).toBeGreaterThanOrEqual(0.08);
+  });
+
+  it('lists notifications, shows one with its story, and says who got it and why', async () => {
+    const notificationId = await publish();
+    const list =
+      'notifications list --channel cases --characteristic kind:permit --since 1h --main-object https://example.com/cases/1';
+    expect((await heraut.run(list)).out).toContain(notificationId);
+    expect(await heraut.json('notifications list --unmatched --channel cases')).toMatchObject({ notifications: [] });
+    const shown = await heraut.run(`notifications show ${notificationId}`);
+    expect(shown.out).toMatch(/^ {2}"kanaal": "cases",$|^ {4}"kanaal": "cases",$/m);
+    expect(shown.out).toMatch(/^Story$/m);
+    const explained = await heraut.run(`explain ${notificationId}`);
+    expect(explained.out).toMatch(new RegExp(`^yes ${subscriptionId} `, 'm'));
+    const one = await heraut.json<{ explanations: unknown[] }>(
+      `explain ${notificationId} --subscription ${subscriptionId}`,
+    );
+    expect(one.explanations).toMatchObject([{ subscriptionId, isMatched: true }]);
+  });
+
+  it('says who would get a notification that was not sent', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'heraut-explain-'));
+    const file = join(directory, 'notification.json');
+    const about = 'https://example.com/cases/2';
+    const body = {
+      kanaal: 'cases',
+      hoofdObject: about,
+      resource: 'case',
+      resourceUrl: about,
+      actie: 'create',
+      aanmaakdatum: '2026-01-01T12:00:00Z',
+      kenmerken: { kind: 'appeal' },
+    };
+    writeFileSync(file, JSON.stringify(body));
+    const { out } = await heraut.run(`explain --file ${file}`);
+    expect(out).toMatch(/^0 of 1 subscriptions to cases would get it\.$/m);
+    expect(out).toMatch(new RegExp(`^no  ${subscriptionId} `, 'm'));
+    writeFileSync(file, 'no JSON');
+    expect(await heraut.run(`explain --file ${file}`)).toMatchObject({
+      exit: 2,
+      notes: expect.stringContaining('is not read as JSON'),
+    });
+    expect(await heraut.run('explain')).toMatchObject({ exit: 2, notes: expect.stringContaining('Give the id') });
+    rmSync(directory, { recursive: true });
+  });
+
+  describe('replay', () => {
+    /** Of a subscription of its own, which is paused. */
+    const cancelled = async (count: number): Promise<string> => {
+      const kind = randomUUID();
+      const { json } = await api.post('/abonnement', {
+        callbackUrl: receiver.url,
+        auth: 'Bearer receiver',
+        kanalen: [{ naam: 'orders', filters: { kind } }],
+      });
+      const id = json.url.split('/').at(-1)!;
+      await heraut.run(`subscriptions pause ${id}`);
+      for (let nr = 0; nr < count; nr += 1) await publish('orders', kind);
+      const ended = await heraut.json(`deliveries cancel-all --subscription ${id} --yes --note test`);
+      expect(ended).toMatchObject({ kind: 'cancel', state: 'done', done: count });
+      return id;
+    };
+
+    it('says what is meant, asks, and shows when it is done', async () => {
+      const id = await cancelled(3);
+      const words = `replay start --subscription ${id} --state cancelled --rate 1000`;
+      const dry = await heraut.run(`${words} --dry-run`);
+      expect(dry.out).toMatch(new RegExp(`^3 deliveries of 3 notifications are meant\\.\n[^]*\n3 +${id} +paused\n$`));
+      expect(await heraut.run(words)).toMatchObject({ exit: 2, notes: expect.stringContaining('say --yes') });
+      expect((await heraut.run(words, { isTerminal: true, answer: 'no' })).exit).toBe(1);
+      const done = await heraut.run(words, { isTerminal: true, answer: 'yes' });
+      expect(done).toMatchObject({ exit: 0, out: expect.stringMatching(/done[^]* 3 of 3\n/) });
+      expect(done.notes).toMatch(/of 3 \|/); // the bar
+      const again = await heraut.json(`${words} --yes`);
+      expect(again).toBeNull();
+      expect((await heraut.json<{ replays: unknown[] }>('replay list --kind replay --limit 1')).replays).toHaveLength(
+        1,
+      );
+      expect((await heraut.run(`deliveries close-all --subscription ${id} --dry-run`)).out).toContain('0 deliveries');
+    });
+
+    it('is paused by Ctrl-C, says how to go on, and goes on', async () => {
+      const id = await cancelled(4);
+      const running = heraut.run(`replay start --subscription ${id} --state cancelled --rate 0.5 --yes`);
+      await eventually(() => heraut.notes.includes('deliveries of 4'), 'it to be started');
+      const { replays } = await eventually(async () => {
+        const answer = await api.get(`${api.origin}/admin/v1/replays?state=running&limit=1`);
+        const body = answer.json as unknown as { replays: { id: string }[] };
+        return body.replays.length === 1 && body;
+      }, 'it to run');
+      heraut.interrupt();
+      const { exit, out, notes } = await running;
+      expect(exit).toBe(130);
+      expect(out).toMatch(/^state +paused$/m);
+      expect(notes).toContain(`\`heraut replay resume ${replays[0]!.id}\` goes on`);
+      expect((await heraut.run(`replay show ${replays[0]!.id} --follow`)).exit).toBe(1);
+      expect(await heraut.json(`replay resume ${replays[0]!.id}`)).toMatchObject({ state: 'running' });
+      expect(await heraut.json(`replay cancel ${replays[0]!.id}`)).toMatchObject({ state: 'cancelled' });
+      expect((await heraut.run(`replay resume ${replays[0]!.id}`)).notes).toContain('replay-ended');
+    });
+
+    it('that means everything has to be told so', async () => {
+      expect(await heraut.run('replay start --yes')).toMatchObject({
+        exit: 1,
+        notes: expect.stringContaining('Nothing narrows the selection'),
+      });
+    });
+  });
+
+  describe('tail', () => {
+    it('shows what happens, and goes on behind the last event when its connection was lost', async () => {
+      const proxy = await TcpProxy.start(api.origin);
+      const listening = new CommandLine({
+        HERAUT_URL: proxy.url,
+        SUPERUSER_CLIENT_ID: superuser.clientId,
+        SUPERUSER_SECRET: superuser.secret,
+      });
+      const done = listening.run('tail --event notification.accepted --channel cases --json');
+      const heard = () => [...listening.out.matchAll(/"notificationId":"([^"]+)"/g)].map(([, id]) => id);
+      const first = await eventually(async () => {
+        const id = await publish();
+        await setTimeout(500); // until it is told
+        return heard().includes(id) && id;
+      }, 'a notification to be told');
+      await proxy.cut();
+      const missed = [await publish(), await publish()];
+      await eventually(() => listening.notes.includes('The connection is lost'), 'the loss to be noticed');
+      await proxy.restore();
+      await eventually(() => missed.every((id) => heard().includes(id)), 'what was missed');
+      listening.interrupt();
+      expect(await done).toMatchObject({ exit: 0, notes: expect.stringContaining('Connected again.') });
+      expect(heard().slice(heard().indexOf(first))).toEqual([first, ...missed]);
+      await proxy.cut();
+    });
+
+    it('goes on behind an event, for people one a line', async () => {
+      await heraut.run(`subscriptions pause ${subscriptionId}`);
+      const before = heraut.run('tail --count 1 --event subscription.resumed');
+      await eventually(() => api.app.get(Heartbeat).isListenedTo, 'somebody to listen');
+      await api.post(`${api.origin}/admin/v1/subscriptions/${subscriptionId}/resume`, undefined);
+      const { out, notes } = await before;
+      expect(out).toMatch(
+        new RegExp(`^[-0-9]{10} [:0-9]{8}Z  subscription.resumed   subscriptionId=${subscriptionId}\n$`),
+      );
+      const [, last] = /--after (\d+)/.exec(notes)!;
+      await api.post(`${api.origin}/admin/v1/subscriptions/${subscriptionId}/pause`, undefined);
+      const again = await heraut.run(`tail --count 1 --after ${last} --event subscription.paused`);
+      expect(again.out).toContain(subscriptionId);
+    });
+
+    it('is refused like everything else', async () => {
+      expect((await heraut.run('tail --event nonsense')).notes).toContain('event: ');
+      expect((await heraut.run('tail --after nonsense')).notes).toContain('Is not the id of an event.');
+      expect((await new CommandLine({ HERAUT_URL: api.origin, HERAUT_TOKEN: 'none' }).run('tail')).exit).toBe(4);
+      expect((await new CommandLine({ HERAUT_URL: 'http://127.0.0.1:1', HERAUT_TOKEN: 'none' }).run('tail')).exit).toBe(
+        3,
+      );
+      const { status, headers } = await api.call('HEAD', `${api.origin}/admin/v1/events`);
+      expect([status, headers.get('content-type')]).toEqual([200, 'text/event-stream']);
+    });
+  });
+
+  describe('doctor', () => {
+    let environment: Record<string, string>;
+    let queues: TestQueues;
+
+    beforeAll(() => {
+      queues = createQueuePrefix();
+      environment = {
+        HERAUT_URL: api.origin,
+        DATABASE_URL: api.app.get(Config).settings.DATABASE_URL!,
+        AMQP_URL: queues.url,
+        QUEUE_PREFIX: queues.prefix,
+        REDIS_URL: testServers.redisUrl(),
+        SUPERUSER_CLIENT_ID: superuser.clientId,
+        SUPERUSER_SECRET: superuser.secret,
+      };
+    });
+
+    async function verdicts(changed: Record<string, string>): Promise<Record<string, string>> {
+      const { out } = await new CommandLine({ ...environment, ...changed }).run('doctor --json');
+      const { findings } = JSON.parse(out) as { findings: Finding[] };
+      return Object.fromEntries(findings.map(({ name, verdict }) => [name, verdict]));
+    }
+
+    it('finds what is well, and what is not, and says what to do', async () => {
+      const found = await verdicts({});
+      expect(found).toMatchObject({
+        settings: 'ok',
+        superuser: 'ok',
+        'secret-keys': 'warning',
+        postgres: 'ok',
+        'postgres-time-limits': 'ok',
+        'postgres-connections': 'ok',
+        'postgres-permissions': 'ok',
+        clock: 'ok',
+        migrations: 'ok',
+        processes: 'ok',
+        rabbitmq: 'ok',
+        'rabbitmq-alarms': 'ok',
+        'rabbitmq-queues': 'warning', // this installation uses none
+        redis: 'ok',
+        health: 'ok',
+        'admin-api': 'ok',
+      });
+      const { exit, out } = await new CommandLine(environment).run('doctor --strict', { isTerminal: true });
+      expect(exit).toBe(1);
+      expect(out).toMatch(/WARNING +\S* +secret-keys [^]*→ Set SECRET_KEYS for every process/);
+    });
+
+    it('tells servers that are out of reach, or refuse, from the others', async () => {
+      const found = await verdicts({
+        DATABASE_URL: 'postgres://heraut@127.0.0.1:1/heraut',
+        AMQP_URL: 'amqp://127.0.0.1:1',
+        REDIS_URL: 'redis://127.0.0.1:1',
+        HERAUT_URL: 'http://127.0.0.1:1',
+      });
+      expect(found).toMatchObject({
+        postgres: 'failed',
+        migrations: 'skipped',
+        rabbitmq: 'failed',
+        redis: 'failed',
+        health: 'failed',
+        'admin-api': 'skipped',
+      });
+      expect(await verdicts({ SUPERUSER_SECRET: 'not the secret of it' })).toMatchObject({ 'admin-api': 'failed' });
+    });
+
+    it('looks at what it can where the settings are wrong', async () => {
+      const found = await verdicts({ PORT: 'none' });
+      expect(found).toMatchObject({
+        node: expect.stringMatching(/ok|warning/),
+        settings: 'failed',
+        postgres: 'skipped',
+        health: 'ok',
+      });
+    });
+
+    it('finds a role of the database that may not do what Heraut does', async () => {
+      const role = `limited_${Math.random().toString(36).slice(2)}`;
+      const { dataSource } = api.app.get(Postgres);
+      await dataSource.query(`CREATE ROLE ${role} LOGIN`);
+      const limited = new URL(environment.DATABASE_URL!);
+      limited.username = role;
+      try {
+        expect(await verdicts({ DATABASE_URL: limited.href })).toMatchObject({
+          postgres: 'ok',
+          'postgres-permissions': 'failed',
+        });
+      } finally {
+        await dataSource.query(`DROP ROLE ${role}`);
+      }
+    });
+  });
+
+  describe('says what is wrong, and with which status,', () => {
+    it.each([
+      ['nonsense', 2, "unknown command 'nonsense'"],
+      ['chanels list', 2, 'Did you mean channels?'],
+      ['deliveries show abc def', 2, 'It is a UUID, as the lists show it.'],
+      ['deliveries list --state gone', 2, 'Allowed choices are'],
+      ['deliveries list --limit 0', 2, 'It is a whole number from 1'],
+      ['deliveries list --since yesterday', 2, 'how long ago'],
+      [`deliveries show ${absent} ${absent}`, 5, 'There is no such delivery. (404 not_found)'],
+      [`deliveries list --cursor wrong`, 1, '\n  cursor: Is not the nextCursor of a page.'],
+    ])('%s', async (words, exit, notes) => {
+      const result = await heraut.run(words);
+      expect(result).toMatchObject({ exit, out: '' });
+      expect(result.notes).toContain(notes);
+    });
+
+    it('where the refusal is for machines: as JSON too', async () => {
+      const { exit, out } = await heraut.run('deliveries list --cursor wrong --json');
+      expect(exit).toBe(1);
+      expect(JSON.parse(out)).toMatchObject({ status: 400, code: 'invalid', invalidParams: [{ name: 'cursor' }] });
+    });
+
+    it.each([
+      ['nothing listens there', { HERAUT_URL: 'http://127.0.0.1:1' }, 3, 'Set HERAUT_URL'],
+      ['the address is none', { HERAUT_URL: 'here' }, 2, 'is no http or https URL'],
+      ['the secret is another', { SUPERUSER_SECRET: 'another secret than that' }, 4, 'invalid-jwt-signature'],
+      [
+        'there is no secret',
+        { SUPERUSER_SECRET: '', DATA_DIR: '/nowhere' },
+        4,
+        'There is nothing to make a token with.',
+      ],
+    ])('where %s', async (_, changed, exit, notes) => {
+      const other = new CommandLine({
+        HERAUT_URL: api.origin,
+        SUPERUSER_CLIENT_ID: superuser.clientId,
+        SUPERUSER_SECRET: superuser.secret,
+        ...changed,
+      });
+      const result = await other.run('channels list');
+      expect(result).toMatchObject({ exit, out: '' });
+      expect(result.notes).toContain(notes);
+    });
+
+    it('where something else than Heraut answers', async () => {
+      const other = new CommandLine({ HERAUT_URL: receiver.url, HERAUT_TOKEN: 'any' });
+      expect(await other.run('channels list')).toMatchObject({
+        exit: 3,
+        notes: expect.stringContaining('there is no admin API of Heraut'),
+      });
+    });
+  });
+
+  it.each(['--help', 'help deliveries', 'deliveries list --help', '--version'])('helps with %s', async (words) => {
+    expect(await heraut.run(words)).toMatchObject({ exit: 0, notes: '', out: expect.stringMatching(/\S/) });
+  });
+});

@@ -1,0 +1,379 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { randomUUID } from 'node:crypto';
+import { canonicalName } from '../../src/channels/filter-names.js';
+import { canonicalNameInSql, type Criteria } from '../../src/deliveries/criteria.js';
+import { DeliveryReader } from '../../src/deliveries/delivery-reader.service.js';
+import { errorClassCondition, errorClasses } from '../../src/deliveries/error-class.js';
+import { candidates, type Sought } from '../../src/deliveries/search-statements.js';
+import { LedgerSearch, type SearchBounds } from '../../src/deliveries/search.service.js';
+import { mostNotifications, writeDigests } from '../../src/digests/write-digests.js';
+import { valuesOf } from '../../src/infra/postgres/statement.js';
+import type { DeliveryKey, DeliveryState } from '../../src/ledger/delivery.js';
+import { outdateDigests } from '../../src/ledger/digests.js';
+import { lowestIdAt, timeOfId } from '../../src/ledger/partitions.js';
+import { NotificationReader } from '../../src/notifications/notification-reader.service.js';
+import { classified } from '../support/classified-errors.js';
+import { createDatabase, type TestDatabase } from '../support/database.js';
+import { TestLedger } from '../support/ledger.js';
+
+Logger.overrideLogger(false);
+const count = 4 * mostNotifications + 500;
+const [even, odd, seldom] = [randomUUID(), randomUUID(), randomUUID()];
+const owners = { [even]: 'alpha', [odd]: 'alpha', [seldom]: 'beta' };
+const names = [
+  'objectType',
+  'object_type',
+  'ObjectType',
+  'a1B2',
+  'a_1b_2',
+  'XMLHttp',
+  'eenNaam__x',
+  'é',
+  '_a_',
+  'AB_CD',
+  'naam 2_b',
+];
+
+interface Model {
+  id: string;
+  channel: string;
+  publisher: string;
+  key: string | null;
+  body: Record<string, unknown> & { kenmerken: Record<string, string> };
+  deliveries: {
+    subscriptionId: string;
+    state: DeliveryState;
+    attempts: number;
+    lastStatus: number | null;
+    lastError: string | null;
+  }[];
+}
+
+/** The n-th notification, of which each has a millisecond of its own. */
+function modelOf(n: number, firstMs: number): Model {
+  const to = (subscriptionId: string) => {
+    const hasFailed = n % 50 === 0;
+    return {
+      subscriptionId,
+      state: hasFailed ? ('failed' as const) : ('delivered' as const),
+      attempts: hasFailed ? 3 : 1,
+      lastStatus: hasFailed ? 503 : 204,
+      lastError: hasFailed ? 'HTTP 503' : null,
+    };
+  };
+  const own = n % 500 === 499 ? [] : [to(n % 2 ? odd : even)];
+  return {
+    id: lowestIdAt(firstMs + n).replace('0000-0000-000000000000', '7000-8000-000000000000'),
+    channel: n % 3 ? 'usual' : 'third',
+    publisher: n % 1000 === 7 ? 'rare' : 'often',
+    key: n % 400 === 3 ? `key-${n}` : null,
+    body: {
+      hoofdObject: `https://example.org/zaken/${Math.floor(n / 10)}`,
+      resourceUrl: `https://example.org/"quoted"/${n}`,
+      actie: n % 2 ? 'create' : 'update',
+      kenmerken: { objectType: `type-${n % 7}`, zone: n % 900 === 1 ? 'rare: "zone"' : 'hoofdObject' },
+    },
+    deliveries: [...own, ...(n % 1000 === 5 ? [to(seldom)] : [])],
+  };
+}
+
+describe('finding notifications and deliveries', () => {
+  let place: TestDatabase;
+  let test: TestLedger;
+  let search: LedgerSearch;
+  let reader: NotificationReader;
+  let all: Model[];
+  let nowMs: number;
+  /** How little one call may search; the usual bounds are more than all there is. */
+  const scarce: SearchBounds = { rows: 1500, blocks: 2, digests: 3 };
+
+  beforeAll(async () => {
+    place = await createDatabase();
+    test = await TestLedger.open({ DATABASE_URL: place.url });
+    search = new LedgerSearch(test.postgres);
+    reader = new NotificationReader(test.postgres, search, new DeliveryReader(test.postgres, search));
+    nowMs = await test.now();
+    all = Array.from({ length: count }, (_, n) => modelOf(n, nowMs - 3_600_000));
+    await test.sql(
+      `INSERT INTO subscription (id, owner_client_id, callback_url, auth, channels, version)
+       SELECT id::uuid, owner, 'https://receiver.example/hook', '', '[]', 1 FROM json_each_text($1) AS s (id, owner)`,
+      [JSON.stringify(owners)],
+    );
+    await test.sql(
+      `INSERT INTO notification (id, channel, publisher, request_key, body)
+       SELECT id, channel, publisher, key, body::text FROM json_to_recordset($1) AS n (id uuid, channel text, publisher text, key text, body json)`,
+      [JSON.stringify(all)],
+    );
+    const deliveries = all.flatMap(({ id, deliveries: of }) => of.map((each) => ({ id, ...each })));
+    await test.sql(
+      `INSERT INTO delivery (notification_id, subscription_id, state, attempts, last_status, last_error)
+       SELECT id, "subscriptionId", state, attempts, "lastStatus", "lastError" FROM json_to_recordset($1)
+         AS d (id uuid, "subscriptionId" uuid, state delivery_state, attempts int, "lastStatus" int, "lastError" text)`,
+      [JSON.stringify(deliveries)],
+    );
+    await writeDigests(test.postgres, nowMs, new AbortController().signal);
+    await test.sql('ANALYZE');
+  });
+
+  afterAll(async () => {
+    await test.close();
+    await place.drop();
+  });
+
+  const digests = () =>
+    test.sql<{ from_id: string; is_stale: boolean; has_bits: boolean }>(
+      'SELECT from_id, is_stale, bits IS NOT NULL AS has_bits FROM digest ORDER BY from_id',
+    );
+
+  async function found(sought: Sought, criteria: Criteria, limit: number, bounds?: SearchBounds): Promise<string[]> {
+    const keys: DeliveryKey[] = [];
+    let after: DeliveryKey | undefined;
+    do {
+      const page = await search.find(sought, criteria, after, limit, bounds);
+      expect(page.keys.length).toBeLessThanOrEqual(limit);
+      expect(page.searchedTo === undefined || page.next !== undefined).toBe(true);
+      keys.push(...page.keys);
+      after = page.next;
+    } while (after);
+    return keys.map(({ notificationId, subscriptionId }) =>
+      sought === 'delivery' ? `${notificationId}/${subscriptionId}` : notificationId,
+    );
+  }
+
+  /** What a look at each of them finds. */
+  function expected(sought: Sought, criteria: Criteria): string[] {
+    return all
+      .toReversed()
+      .filter((model) => fits(model, criteria))
+      .flatMap((model) => {
+        const of = model.deliveries.filter((delivery) => deliveryFits(delivery, criteria));
+        if (sought === 'delivery')
+          return of
+            .map(({ subscriptionId }) => `${model.id}/${subscriptionId}`)
+            .sort()
+            .reverse();
+        return isAboutDelivery(criteria) && of.length === 0 ? [] : [model.id];
+      });
+  }
+
+  const isAboutDelivery = ({ subscriptionId, owner, state, minAttempts, lastStatus, errorClass }: Criteria) =>
+    [subscriptionId, owner, state, minAttempts, lastStatus, errorClass].some((value) => value !== undefined);
+
+  const is = (wanted: unknown, value: unknown): boolean => wanted === undefined || wanted === value;
+
+  const fits = ({ id, channel, publisher, key, body, deliveries }: Model, criteria: Criteria): boolean =>
+    is(criteria.notificationId, id) &&
+    is(criteria.channel, channel) &&
+    is(criteria.publisher, publisher) &&
+    is(criteria.key, key) &&
+    is(criteria.mainObject, body['hoofdObject']) &&
+    is(criteria.resourceUrl, body['resourceUrl']) &&
+    is(criteria.action, body['actie']) &&
+    (!criteria.isUnmatched || deliveries.length === 0) &&
+    (criteria.from === undefined || id >= criteria.from) &&
+    (criteria.before === undefined || id < criteria.before) &&
+    (criteria.characteristics ?? []).every(({ name, value }) =>
+      Object.entries(body.kenmerken).some(([own, its]) => canonicalName(own) === canonicalName(name) && its === value),
+    );
+
+  const deliveryFits = (delivery: Model['deliveries'][0], criteria: Criteria): boolean =>
+    is(criteria.subscriptionId, delivery.subscriptionId) &&
+    is(criteria.owner, owners[delivery.subscriptionId]) &&
+    is(criteria.state, delivery.state) &&
+    is(criteria.lastStatus, delivery.lastStatus) &&
+    delivery.attempts >= (criteria.minAttempts ?? 0) &&
+    (criteria.errorClass === undefined || (criteria.errorClass === 'status-5xx' && delivery.state === 'failed'));
+
+  const at = (n: number) => lowestIdAt(nowMs - 3_600_000 + n);
+  const of: [string, () => Criteria][] = [
+    ['everything', () => ({})],
+    ['an id', () => ({ notificationId: all[1234]!.id })],
+    ['a channel', () => ({ channel: 'third' })],
+    ['a channel that there is not', () => ({ channel: 'none' })],
+    ['a publisher that is rare', () => ({ publisher: 'rare' })],
+    ['a main object', () => ({ mainObject: 'https://example.org/zaken/17' })],
+    ['a main object that was never published', () => ({ mainObject: 'https://example.org/zaken/none' })],
+    ['a value that stands in another field', () => ({ mainObject: 'hoofdObject' })],
+    ['a resource with characters that JSON escapes', () => ({ resourceUrl: 'https://example.org/"quoted"/77' })],
+    ['a resource that has no digest yet', () => ({ resourceUrl: `https://example.org/"quoted"/${count - 1}` })],
+    ['an action', () => ({ action: 'update' })],
+    ['a characteristic, in another spelling', () => ({ characteristics: [{ name: 'object_type', value: 'type-3' }] })],
+    [
+      'two characteristics',
+      () => ({
+        characteristics: [
+          { name: 'ObjectType', value: 'type-1' },
+          { name: 'zone', value: 'rare: "zone"' },
+        ],
+      }),
+    ],
+    ['two that never come together', () => ({ channel: 'third', characteristics: [{ name: 'zone', value: 'none' }] })],
+    ['a key', () => ({ key: 'key-403' })],
+    ['a time', () => ({ from: at(700), before: at(1900) })],
+    ['a time and an action', () => ({ from: at(700), before: at(1900), action: 'create' })],
+    ['a subscription', () => ({ subscriptionId: even })],
+    ['a subscription that is rare', () => ({ subscriptionId: seldom })],
+    ['a subscription that there is not', () => ({ subscriptionId: randomUUID() })],
+    ['an owner', () => ({ owner: 'beta' })],
+    ['a state', () => ({ state: 'failed' })],
+    ['a state and a subscription', () => ({ state: 'failed', subscriptionId: odd })],
+    ['a state and an action', () => ({ state: 'failed', action: 'update' })],
+    ['a state, a subscription and a channel', () => ({ state: 'failed', subscriptionId: even, channel: 'third' })],
+    ['a state that is no index', () => ({ state: 'delivered', owner: 'beta' })],
+    ['attempts', () => ({ minAttempts: 3 })],
+    ['a status', () => ({ lastStatus: 503 })],
+    ['a status in a state', () => ({ state: 'failed', lastStatus: 500 })],
+    ['an error class', () => ({ errorClass: 'status-5xx' })],
+    [
+      'an error class of a channel at a time',
+      () => ({ errorClass: 'status-5xx', channel: 'third', from: at(100), before: at(3000) }),
+    ],
+  ];
+
+  it('writes a digest for each full block, and none for what is left', async () => {
+    const written = await digests();
+    expect(written.map(({ from_id }) => from_id)).toEqual([0, 1, 2, 3].map((nr) => all[nr * mostNotifications]!.id));
+    expect(written.every(({ is_stale, has_bits }) => has_bits && !is_stale)).toBe(true);
+  });
+
+  it.each(of)('finds each once, from the newest to the oldest, by %s', async (_, criteria) => {
+    for (const sought of ['notification', 'delivery'] as const) {
+      const wanted = expected(sought, criteria());
+      expect(await found(sought, criteria(), 500)).toEqual(wanted);
+      expect(await found(sought, criteria(), 199, scarce)).toEqual(wanted);
+    }
+  });
+
+  it('finds those that matched nobody', async () => {
+    const wanted = expected('notification', { isUnmatched: true });
+    expect(wanted.length).toBeGreaterThan(5);
+    expect(await found('notification', { isUnmatched: true }, 3, scarce)).toEqual(wanted);
+  });
+
+  it('says how far it looked, where it stopped before the page was full', async () => {
+    const first = await search.find('delivery', { lastStatus: 418 }, undefined, 10, scarce);
+    expect(first).toMatchObject({ keys: [], next: expect.anything() });
+    expect(first.searchedTo).toEqual(new Date(timeOfId(first.next!.notificationId)));
+    expect(first.next!.notificationId < all[count - 1000]!.id).toBe(true);
+    expect(await search.find('delivery', { lastStatus: 418 }, undefined, 10)).toMatchObject({
+      keys: [],
+      next: undefined,
+    });
+  });
+
+  it('reads no block that has not what is sought', async () => {
+    for (const [criteria, most] of [
+      [{ resourceUrl: 'https://example.org/"quoted"/77' }, 1],
+      [{ resourceUrl: 'https://example.org/none' }, 0],
+      [{ key: 'key-403', action: 'create' }, 1],
+      [{ action: 'create' }, 4],
+    ] as const) {
+      const [statement, values] = candidates(criteria, { from: at(0), to: at(count) }, 10);
+      const blocks = await test.sql(statement.text, valuesOf(statement, values));
+      expect([criteria, blocks.length]).toEqual([criteria, most]);
+    }
+  });
+
+  it('finds a notification by its new content as soon as it is replaced, and writes its digest anew', async () => {
+    const { id, body } = all[1500]!;
+    const changed = { ...body, hoofdObject: 'https://example.org/replaced' };
+    await test.postgres.transaction((query) => outdateDigests(query, [id]));
+    await test.sql('UPDATE notification SET body = $2 WHERE id = $1', [id, JSON.stringify(changed)]);
+    const criteria = { mainObject: changed.hoofdObject };
+    expect(await found('notification', criteria, 10)).toEqual([id]);
+    expect((await digests()).map(({ is_stale }) => is_stale)).toEqual([false, true, false, false]);
+    await writeDigests(test.postgres, nowMs, new AbortController().signal);
+    expect((await digests()).map(({ is_stale, has_bits }) => has_bits && !is_stale)).toEqual([true, true, true, true]);
+    expect(await found('notification', criteria, 10)).toEqual([id]);
+    await test.sql('UPDATE notification SET body = $2 WHERE id = $1', [id, JSON.stringify(body)]);
+  });
+
+  it('shows what a list is to be told by', async () => {
+    const { notifications } = await reader.list({ key: 'key-403' }, undefined, 10);
+    expect(notifications).toEqual([
+      {
+        id: all[403]!.id,
+        channel: 'usual',
+        publisher: 'often',
+        key: 'key-403',
+        notBefore: null,
+        acceptedAt: expect.any(Date),
+        mainObject: 'https://example.org/zaken/40',
+        resource: null,
+        resourceUrl: 'https://example.org/"quoted"/403',
+        action: 'create',
+        characteristics: { objectType: 'type-4', zone: 'hoofdObject' },
+      },
+    ]);
+  });
+
+  it('compares names of characteristics in Postgres as it does where they are matched', async () => {
+    const rows = await test.sql<{ name: string; canonical: string }>(
+      `SELECT name, ${canonicalNameInSql('name')} AS canonical FROM unnest($1::text[]) AS n (name)`,
+      [names],
+    );
+    expect(rows.map(({ canonical }) => canonical)).toEqual(rows.map(({ name }) => canonicalName(name)));
+  });
+
+  it('knows the same error classes in Postgres as elsewhere', async () => {
+    const given = classified.map(([, last_status, last_error, state = 'waiting']) => ({
+      last_status,
+      last_error,
+      state,
+    }));
+    for (const errorClass of errorClasses) {
+      const rows = await test.sql<{ nr: number }>(
+        `SELECT nr::int FROM (SELECT row_number() OVER () - 1 AS nr, * FROM json_to_recordset($1)
+           AS d (last_status int, last_error text, state delivery_state)) AS d WHERE ${errorClassCondition(errorClass)} ORDER BY nr`,
+        [JSON.stringify(given)],
+      );
+      const wanted = classified.flatMap(([each], nr) => (each === errorClass ? [nr] : []));
+      expect([errorClass, rows.map(({ nr }) => nr)]).toEqual([errorClass, wanted]);
+    }
+  });
+});
+
+describe('a notification for very many subscriptions', () => {
+  it('is in a block of its own, which is always read, and keeps no other from having a digest', async () => {
+    const place = await createDatabase();
+    const test = await TestLedger.open({ DATABASE_URL: place.url });
+    const nowMs = await test.now();
+    const id = (n: number) => modelOf(n, nowMs - 3_600_000).id;
+    const ids = Array.from({ length: 2 * mostNotifications }, (_, n) => id(n));
+    await test.sql(
+      `INSERT INTO notification (id, channel, publisher, body) SELECT id, 'cases', 'tester', '{}' FROM unnest($1::uuid[]) AS n (id)`,
+      [ids],
+    );
+    await test.sql(
+      `INSERT INTO delivery (notification_id, subscription_id, state)
+       SELECT $1::uuid, gen_random_uuid(), 'delivered'::delivery_state FROM generate_series(1, 20001)
+       UNION ALL SELECT $2::uuid, $3::uuid, 'delivered'`,
+      [ids[700], ids[900], odd],
+    );
+    const search = new LedgerSearch(test.postgres);
+    const keys = async (criteria: Criteria) =>
+      (await search.find('notification', criteria, undefined, 10)).keys.map(({ notificationId }) => notificationId);
+    const [many] = await test.sql<{ id: string }>(
+      'SELECT subscription_id AS id FROM delivery WHERE notification_id = $1 LIMIT 1',
+      [ids[700]],
+    );
+
+    await writeDigests(test.postgres, nowMs, new AbortController().signal);
+    const digests = await test.sql<{ from_id: string; to_id: string; is_read: boolean }>(
+      'SELECT from_id, to_id, bits IS NULL AS is_read FROM digest ORDER BY from_id',
+    );
+    expect(digests.filter(({ is_read }) => is_read)).toEqual([{ from_id: ids[700], to_id: ids[700], is_read: true }]);
+    expect(digests[0]!.from_id).toBe(ids[0]);
+    for (const [nr, { from_id }] of digests.slice(1).entries())
+      expect(ids.indexOf(from_id)).toBe(ids.indexOf(digests[nr]!.to_id) + 1);
+    expect(await keys({ subscriptionId: many!.id })).toEqual([ids[700]]);
+    expect(await keys({ subscriptionId: odd })).toEqual([ids[900]]);
+
+    // What is older than all digests, and came back with its day, is found as well.
+    await test.sql('DELETE FROM digest WHERE from_id < $1', [ids[900]]);
+    expect(await keys({ subscriptionId: many!.id })).toEqual([ids[700]]);
+    await test.close();
+    await place.drop();
+  });
+});

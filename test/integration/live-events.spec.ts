@@ -1,0 +1,160 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { PassThrough } from 'node:stream';
+import { systemClock } from '../../src/infra/clock.js';
+import type { EventFilter } from '../../src/live-events/event-filter.js';
+import { sweepLiveEvents, writeEvents } from '../../src/live-events/event-table.js';
+import type { LiveEvent } from '../../src/live-events/live-event.js';
+import { LiveEvents } from '../../src/live-events/live-events.service.js';
+import { LiveListeners, mostListeners } from '../../src/live-events/live-listeners.service.js';
+import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
+import { eventually } from '../support/eventually.js';
+import { TestLedger } from '../support/ledger.js';
+import { stacks, type PreparedStack } from '../support/stacks.js';
+
+type Told = Record<string, unknown> & { id?: string; event: string };
+
+/** One who listens, with what it was told so far. */
+class Ear {
+  readonly output = new PassThrough();
+  private text = '';
+
+  constructor() {
+    this.output.on('data', (piece: Buffer) => (this.text += piece.toString()));
+  }
+
+  get told(): Told[] {
+    return [...this.text.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data!) as Told);
+  }
+
+  get ids(): number[] {
+    return this.told.map(({ id }) => Number(id));
+  }
+}
+
+const attempted = (notificationId: string, subscriptionId: string): LiveEvent => ({
+  event: 'delivery.attempted',
+  notificationId,
+  subscriptionId,
+  attempt: 1,
+  durationMs: 5,
+  status: 500,
+  state: 'waiting',
+  reason: 'HTTP 500',
+});
+
+describe.each(stacks)('live events on the $name stack', (stack) => {
+  let prepared: PreparedStack;
+  let test: TestLedger;
+  let live: LiveEvents;
+  let listeners: LiveListeners;
+
+  beforeAll(async () => {
+    prepared = await stack.prepare();
+    test = await TestLedger.open(prepared.settings);
+    live = new LiveEvents(test.postgres, test.heartbeat, test.events);
+    live.onApplicationBootstrap();
+  });
+  afterAll(async () => {
+    await test.close();
+    await prepared.release();
+  });
+  beforeEach(() => {
+    listeners = new LiveListeners(test.postgres, test.heartbeat);
+  });
+  afterEach(async () => {
+    listeners.onModuleDestroy();
+    test.heartbeat.isListenedTo = false;
+    await test.sql(`UPDATE live_listener SET expires_at = '-infinity'`);
+    await test.sql('DELETE FROM live_event');
+  });
+
+  async function hear(filter: EventFilter = {}, lastEventId?: bigint): Promise<Ear> {
+    const ear = new Ear();
+    await listeners.join(ear.output, filter, await listeners.prepare(), lastEventId);
+    return ear;
+  }
+  const written = async () =>
+    (await test.sql<{ count: number }>('SELECT count(*)::int AS count FROM live_event'))[0]!.count;
+
+  it('are written only while somebody listens, and each process learns that by its heartbeat', async () => {
+    const other = new Heartbeat(test.postgres, test.config, systemClock);
+    await other.onApplicationBootstrap();
+    expect([live.isOn, other.isListenedTo]).toEqual([false, false]);
+    test.events.report({ event: 'subscription.enabled', subscriptionId: 's' });
+    await hear();
+    await eventually(() => other.isListenedTo, 'the heartbeat to say so', { everyMs: 50 });
+    expect(live.isOn).toBe(true);
+    expect(await written()).toBe(1); // where the recording began
+    await other.stop();
+  });
+
+  it('come from all processes, with the channel of each notification, to those whom they fit', async () => {
+    const all = await hear();
+    const some = await hear({ channel: 'another', state: 'waiting' });
+    const [delivery] = await test.accept();
+    const { notificationId, subscriptionId } = delivery!;
+    const [{ channel }] = (await test.sql<{ channel: string }>('SELECT channel FROM notification WHERE id = $1', [
+      notificationId,
+    ])) as [{ channel: string }];
+    const fitting = await hear({ channel, subscription: subscriptionId });
+    const other = new LiveEvents(test.postgres, test.heartbeat, test.events);
+    live.report(attempted(notificationId, subscriptionId));
+    other.report({ event: 'endpoint.closed', address: 'https://x.example', openMs: 5, by: 'probe' });
+    test.events.report({ event: 'subscription.paused', subscriptionId });
+    await Promise.all([live.beforeApplicationShutdown(), other.beforeApplicationShutdown()]);
+    await eventually(() => all.told.length === 3, 'all three');
+    await eventually(() => fitting.told.length === 1, 'the one that fits');
+    expect(fitting.told).toEqual([expect.objectContaining({ ...attempted(notificationId, subscriptionId), channel })]);
+    expect(some.told).toEqual([]);
+  });
+
+  it('reach everybody who listens in the order of their numbers, each once, whenever they come and wherever they go on', async () => {
+    const first = await hear();
+    const ears: [Ear, number][] = [[first, 0]];
+    const writer = async (nr: number) => {
+      for (let round = 0; round < 15; round += 1)
+        await writeEvents(test.postgres, [`{"event":"w","nr":${nr}}`, '{"event":"w"}']);
+    };
+    const writing = Promise.all([1, 2, 3].map(writer));
+    for (let round = 0; round < 8; round += 1) {
+      await eventually(() => first.told.length > round * 3, 'some more');
+      const last = first.ids.at(Math.floor((first.ids.length * round) / 8))!;
+      ears.push([await hear({}, BigInt(last)), last]);
+    }
+    await writing;
+    await eventually(() => first.told.length === 90, 'all of them');
+    const expected = first.ids;
+    expect(expected).toEqual(expected.toSorted((one, other) => one - other));
+    for (const [ear, last] of ears) {
+      await eventually(() => ear.ids.at(-1) === expected.at(-1), 'the last one');
+      expect(ear.ids).toEqual(expected.filter((each) => each > last));
+    }
+  });
+
+  it('say so where some are missing: too many at once, too long ago, or not written', async () => {
+    const ear = await hear();
+    for (let nr = 0; nr < 1100; nr += 1) live.report({ event: 'subscription.enabled', subscriptionId: String(nr) });
+    await eventually(() => ear.told.length === 1001, 'those that there was room for');
+    expect(ear.told.at(-1)).toMatchObject({ event: 'events.missed', count: 100, reason: 'too-fast' });
+    await test.sql(`UPDATE live_event SET at = now() - interval '6 minutes'`);
+    await sweepLiveEvents(test.postgres);
+    expect(await written()).toBe(0);
+    const late = await hear({}, BigInt(ear.ids[0]!));
+    expect(late.told).toEqual([{ event: 'events.missed', count: null, reason: 'not-kept' }]);
+    const upToDate = await hear({}, BigInt(ear.ids.at(-1)!));
+    expect(upToDate.told).toEqual([]);
+    await test.sql(`UPDATE live_listener SET expires_at = now() - interval '1 second'`);
+    const after = await hear({}, BigInt(ear.ids.at(-1)!));
+    expect(after.told).toEqual([{ event: 'events.missed', count: null, reason: 'not-recorded' }]);
+  });
+
+  it('end when the process stops, and have room for so many listeners', async () => {
+    const ears = await Promise.all(Array.from({ length: mostListeners }, () => hear()));
+    await expect(listeners.prepare()).rejects.toThrow(`${mostListeners} listen already.`);
+    ears[0]!.output.destroy();
+    await eventually(async () => (await listeners.prepare()) >= 0n, 'room for another one');
+    listeners.onModuleDestroy();
+    expect(ears.slice(1).every(({ output }) => output.writableEnded)).toBe(true);
+    await expect(listeners.prepare()).rejects.toThrow('This process is stopping.');
+  });
+});

@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { Mailer } from '../../src/alerts/mailer.nodemailer.js';
+import type { NoteToSend } from '../../src/alerts/note.js';
+import { readSettings } from '../../src/config/settings.js';
+import { makeCertificate } from '../support/certificates.js';
+import { Mailbox } from '../support/mailbox.js';
+
+const authority = makeCertificate('authority');
+const certificate = makeCertificate('localhost', { by: authority, hosts: ['localhost', '127.0.0.1'] });
+const password = `p-${randomUUID()}`;
+const noteId = randomUUID();
+
+const noteTo = (address: string): NoteToSend => ({
+  id: noteId,
+  channel: 'mail',
+  address,
+  content: { kind: 'test', audience: 'operator', news: [], more: 0 },
+});
+
+const mailer = ({ port }: Mailbox, settings: Record<string, string> = {}, trusted = authority) =>
+  new Mailer(
+    readSettings({
+      EMAIL_HOST: 'localhost',
+      EMAIL_PORT: String(port),
+      DEFAULT_FROM_EMAIL: 'Heraut, the broker <heraut@example.org>',
+      ...settings,
+    }),
+    trusted.certificate,
+  );
+
+describe('mail of alerts', () => {
+  let secure: Mailbox;
+  let plain: Mailbox;
+  const login = { EMAIL_HOST_USER: 'heraut', EMAIL_HOST_PASSWORD: password };
+
+  beforeAll(async () => {
+    secure = await Mailbox.start({ certificate, users: { heraut: password }, refused: ['nobody@example.org'] });
+    plain = await Mailbox.start();
+  });
+  afterAll(() => Promise.all([secure.stop(), plain.stop()]));
+
+  it('goes over TLS, with the password, from the sender of the settings', async () => {
+    expect(await mailer(secure, login).send(noteTo('ops@example.org'))).toEqual({ isSent: true });
+    expect(secure.mailTo('ops@example.org')).toMatchObject([
+      {
+        isOverTls: true,
+        user: 'heraut',
+        subject: '[Heraut] Test of alerts',
+        sender: { name: 'Heraut, the broker', address: 'heraut@example.org' },
+        messageId: `<${noteId}@example.org>`,
+      },
+    ]);
+  });
+
+  it('is not sent, nor the password, to a server without TLS, or of whom another authority vouches', async () => {
+    expect(await mailer(plain, login).send(noteTo('ops@example.org'))).toMatchObject({
+      isSent: false,
+      isRefused: false,
+      reason: expect.stringMatching(/^ETLS/),
+    });
+    const other = makeCertificate('other authority');
+    expect(await mailer(secure, login, other).send(noteTo('untrusting@example.org'))).toMatchObject({
+      isSent: false,
+      reason: expect.stringMatching(/^E(SOCKET|TLS)/),
+    });
+    expect([plain.mailTo('ops@example.org'), secure.mailTo('untrusting@example.org')]).toEqual([[], []]);
+  });
+
+  it('is sent in plain text where the settings say so', async () => {
+    expect(await mailer(plain, { EMAIL_USE_TLS: 'false' }).send(noteTo('plain@example.org'))).toEqual({ isSent: true });
+    expect(plain.mailTo('plain@example.org')).toMatchObject([{ isOverTls: false }]);
+  });
+
+  it('that is refused for its recipient says so, and that trying again soon is of no use', async () => {
+    expect(await mailer(secure, login).send(noteTo('nobody@example.org'))).toMatchObject({
+      isSent: false,
+      isRefused: true,
+      reason: expect.stringMatching(/^EENVELOPE.*550/),
+    });
+  });
+
+  it('is not sent with a wrong password, which no reason shows', async () => {
+    const wrong = `w-${randomUUID()}`;
+    const result = await mailer(secure, { ...login, EMAIL_HOST_PASSWORD: wrong }).send(noteTo('ops@example.org'));
+    expect(result).toMatchObject({ isSent: false, isRefused: false, reason: expect.stringMatching(/^EAUTH.*535/) });
+    expect(JSON.stringify(result)).not.toContain(wrong);
+  });
+
+  it.each(['ops@example.org\r\nBcc: all@example.org', 'ops@example.org, all@example.org', 'ops@example.org>\r\nDATA'])(
+    'is not sent to %j, which is no address',
+    async (address) => {
+      const before = secure.received.length;
+      expect(await mailer(secure, login).send(noteTo(address))).toEqual({
+        isSent: false,
+        isRefused: true,
+        reason: 'not a mail address',
+      });
+      expect(secure.received).toHaveLength(before);
+    },
+  );
+
+  it('that finds nobody listening says so', async () => {
+    const gone = await Mailbox.start();
+    await gone.stop();
+    expect(await mailer(gone, login).send(noteTo('ops@example.org'))).toMatchObject({
+      isSent: false,
+      reason: expect.stringContaining('ECONNREFUSED'),
+    });
+  });
+});

@@ -1,0 +1,201 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { v7 as uuidv7 } from 'uuid';
+import { endFetched, fetchedBySubscriber } from '../../src/ledger/end-fetched.js';
+import { lowestIdAt } from '../../src/ledger/partitions.js';
+import { publishingLimits } from '../../src/publishing/publishing-limits.js';
+import { Arrivals } from '../../src/pulling/arrivals.service.js';
+import { readHorizon } from '../../src/pulling/horizon.js';
+import type { PullCursor } from '../../src/pulling/pull-cursor.js';
+import { PullService } from '../../src/pulling/pull.service.js';
+import { eventually } from '../support/eventually.js';
+import { insertDeliveries, insertNotifications } from '../support/insert-deliveries.js';
+import { newNotification, TestLedger } from '../support/ledger.js';
+import { newDelivery } from '../support/new-delivery.js';
+import { stacks, type PreparedStack } from '../support/stacks.js';
+
+const never = new AbortController().signal;
+const start: PullCursor = { after: lowestIdAt(0), seen: [] };
+
+describe.each(stacks)('what a subscriber fetches on the $name stack', (stack) => {
+  let prepared: PreparedStack;
+  let test: TestLedger;
+  let arrivals: Arrivals;
+  let pulling: PullService;
+  let subscriptionId: string;
+
+  beforeAll(async () => {
+    prepared = await stack.prepare();
+    test = await TestLedger.open(prepared.settings);
+    await test.heartbeat.onApplicationBootstrap();
+    arrivals = new Arrivals(test.postgres, test.heartbeat);
+    pulling = new PullService(test.postgres, arrivals, test.config);
+  });
+  beforeEach(() => {
+    subscriptionId = randomUUID();
+  });
+  afterEach(() => test.clear());
+  afterAll(async () => {
+    arrivals.onModuleDestroy();
+    await test.heartbeat.stop();
+    await test.close();
+    await prepared.release();
+  });
+
+  const ago = (ms: number) => uuidv7({ msecs: Date.now() - ms });
+
+  async function insert(ids: string[], of = subscriptionId, body = '{}'): Promise<void> {
+    await insertNotifications(test.sql.bind(test), ids, { body });
+    await insertDeliveries(test.sql.bind(test), { notifications: ids, subscriptionIds: [of], state: 'delivered' });
+  }
+
+  /** Until nothing is left. */
+  async function fetchAll(
+    cursor = start,
+    limit = 100,
+    rangeRows?: number,
+  ): Promise<{ ids: string[]; next: PullCursor }> {
+    const ids: string[] = [];
+    for (let next = cursor; ;) {
+      const page = await pulling.look(subscriptionId, next, limit, rangeRows);
+      ids.push(...page.notifications.map(({ id }) => id));
+      next = page.next;
+      if (!page.isMore) return { ids, next };
+    }
+  }
+
+  it('comes in order, page by page, and is its own alone', async () => {
+    const ids = Array.from({ length: 25 }, (_, nr) => ago(600_000 - nr * 1000));
+    await insert([...ids].reverse());
+    await insert([ago(500_000), ago(400_000)], randomUUID());
+    const { ids: fetched, next } = await fetchAll(start, 10);
+    expect(fetched).toEqual(ids);
+    expect(next.seen).toEqual([]);
+    const later = ago(0);
+    await insert([later]);
+    expect((await fetchAll(next)).ids).toEqual([later]);
+    expect((await fetchAll({ after: ids[19]!, seen: [] })).ids).toEqual([...ids.slice(20), later]);
+  });
+
+  it('is searched in limited ranges, with a cursor that moves although nothing was found', async () => {
+    await insert(
+      Array.from({ length: 20 }, (_, nr) => ago(600_000 - nr * 1000)),
+      randomUUID(),
+    );
+    const own = [ago(590_500), ago(300_000)];
+    await insert(own);
+    expect((await fetchAll(start, 1, 3)).ids).toEqual(own);
+  });
+
+  it('is at most some megabytes at once', async () => {
+    const ids = [ago(3000), ago(2000), ago(1000)];
+    await insert(ids, subscriptionId, JSON.stringify('x'.repeat(2_500_000)));
+    const { notifications } = await pulling.look(subscriptionId, start, 100);
+    expect(notifications.map(({ id }) => id)).toEqual(ids.slice(0, 2));
+    expect((await fetchAll()).ids).toEqual(ids);
+  });
+
+  it('does not show what is to be sent later', async () => {
+    const scheduled = { ...newNotification(), subscriptionIds: [subscriptionId], notBefore: Date.now() + 3_600_000 };
+    await test.acceptAll([scheduled]);
+    const { notifications } = await pulling.look(subscriptionId, start, 100);
+    expect(notifications).toMatchObject([{ id: scheduled.id, isScheduled: true, body: null }]);
+  });
+
+  it('is waited for, until something comes, the caller leaves, or the time is over', async () => {
+    const { next } = await fetchAll();
+    const waiting = pulling.fetch(subscriptionId, next, { limit: 10, waitMs: 30_000, left: never });
+    const gone = new AbortController();
+    const left = pulling.fetch(subscriptionId, next, { limit: 10, waitMs: 30_000, left: gone.signal });
+    const other = pulling.fetch(randomUUID(), next, { limit: 10, waitMs: 100, left: never });
+    gone.abort();
+    expect((await left).notifications).toEqual([]);
+    expect((await other).notifications).toEqual([]);
+    const item = { ...newNotification(), subscriptionIds: [subscriptionId] };
+    await test.acceptAll([item]);
+    expect((await waiting).notifications).toMatchObject([{ id: item.id, body: '{}', state: 'queued' }]);
+  });
+
+  it('is waited for by so many, and no more; a process that stops lets them go', async () => {
+    const own = new Arrivals(test.postgres, test.heartbeat);
+    const service = new PullService(test.postgres, own, test.config);
+    const wish = { limit: 10, waitMs: 30_000, left: never };
+    const all = Array.from({ length: 4 }, () => service.fetch(subscriptionId, start, wish));
+    await expect(service.fetch(subscriptionId, start, wish)).rejects.toMatchObject({ status: 503 });
+    own.onModuleDestroy();
+    expect((await Promise.all(all)).map(({ notifications }) => notifications)).toEqual([[], [], [], []]);
+  });
+
+  it('ends deliveries that it says it has, and no other', async () => {
+    const states = ['queued', 'waiting', 'held', 'failed', 'unknown', 'delivered', 'cancelled'] as const;
+    const ids: string[] = [];
+    for (const state of states)
+      ids.push(
+        ...(await insertDeliveries(test.sql.bind(test), {
+          notifications: 1,
+          subscriptionIds: [subscriptionId, randomUUID()],
+          state,
+        })),
+      );
+    const scheduled = { ...newNotification(), subscriptionIds: [subscriptionId], notBefore: Date.now() + 3_600_000 };
+    await test.acceptAll([scheduled]);
+    const keys = [...ids, scheduled.id, uuidv7()].map((notificationId) => ({ notificationId, subscriptionId }));
+    const ended = await endFetched(test.postgres, keys);
+    expect(ended.map(({ notificationId }) => notificationId).toSorted()).toEqual(ids.slice(0, 5).toSorted());
+    const rows = await test.sql(
+      `SELECT state, last_error, generation, ended_at IS NOT NULL AS has_ended, count(*)::int FROM delivery
+       WHERE subscription_id = $1 GROUP BY 1, 2, 3, 4 ORDER BY 1, 3`,
+      [subscriptionId],
+    );
+    expect(rows).toEqual([
+      { state: 'waiting', last_error: null, generation: 1, has_ended: false, count: 1 },
+      { state: 'delivered', last_error: null, generation: 1, has_ended: false, count: 1 },
+      { state: 'delivered', last_error: fetchedBySubscriber, generation: 2, has_ended: true, count: 5 },
+      { state: 'cancelled', last_error: null, generation: 1, has_ended: false, count: 1 },
+    ]);
+    expect(await endFetched(test.postgres, keys)).toEqual([]);
+  });
+
+  it('lets what is in line behind it go, and gives up its own place', async () => {
+    const inOrder = { objectKey: randomUUID(), subscriptionIds: new Set([subscriptionId]) };
+    const items = Array.from({ length: 3 }, () => ({
+      ...newNotification(),
+      subscriptionIds: [subscriptionId],
+      inOrder,
+    }));
+    for (const item of items) await test.acceptAll([item]);
+    const [first, second, third] = items.map(({ id }) => newDelivery({ notificationId: id, subscriptionId }));
+    await endFetched(test.postgres, [second!]);
+    expect(await test.state(third!)).toBe('held');
+    await endFetched(test.postgres, [first!]);
+    expect(await test.state(third!)).toBe('waiting');
+    expect(await test.sql('SELECT FROM in_line')).toEqual([]);
+  });
+
+  if (stack.name === 'real')
+    it('comes although its transaction ended later than that of a later one', async () => {
+      const client = new pg.Client({ connectionString: prepared.settings.DATABASE_URL!, application_name: 'heraut' });
+      await client.connect();
+      const [early, late] = [ago(20), ago(0)];
+      await client.query('BEGIN');
+      const write = (text: string, values: unknown[]) => client.query(text, values);
+      await insertNotifications(write, [early]);
+      await insertDeliveries(write, { notifications: [early], subscriptionIds: [subscriptionId], state: 'queued' });
+      await insert([late]);
+      const { ids, next } = await fetchAll();
+      expect(ids).toEqual([late]);
+      const limits = publishingLimits(100);
+      const horizon = () => readHorizon(test.postgres, limits);
+      // However long it takes, nobody passes what it may still commit.
+      const { rows } = await client.query<{ ms: number }>('SELECT extract(epoch FROM now())::float8 * 1000 AS ms');
+      const stuck = lowestIdAt(Math.floor(rows[0]!.ms - limits.turnWithinMs - limits.beginWithinMs - 1000));
+      expect(await horizon()).toBe(stuck);
+      await client.query('COMMIT');
+      await client.end();
+      await eventually(async () => (await horizon()) > stuck, 'the horizon to move on');
+      const then = await fetchAll(next);
+      expect(then.ids).toEqual([early]);
+      expect((await fetchAll(then.next)).ids).toEqual([]);
+    });
+});

@@ -1,0 +1,541 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { randomUUID } from 'node:crypto';
+import { v7 as uuidv7 } from 'uuid';
+import { makeMonthsAhead } from '../../src/audit/months-kept.js';
+import { Catalogue } from '../../src/catalogue/catalogue.service.js';
+import type { Selection } from '../../src/deliveries/selection.js';
+import { HoldRule } from '../../src/endpoints/hold-rule.service.js';
+import { OpenEndpoints } from '../../src/endpoints/open-endpoints.service.js';
+import type { DeliveryState } from '../../src/ledger/delivery.js';
+import { noteEnding } from '../../src/ledger/end-of-subscription.js';
+import { handOutDue } from '../../src/ledger/hand-out-due.js';
+import { MeantCounter } from '../../src/replays/count-meant.service.js';
+import { meantBy, type Replay } from '../../src/replays/replay.js';
+import { ReplayRunner } from '../../src/replays/replay-runner.service.js';
+import { Replays, type Wanted } from '../../src/replays/replays.service.js';
+import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
+import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
+import { insertDeliveries, insertNotifications } from '../support/insert-deliveries.js';
+import { TestLedger } from '../support/ledger.js';
+import { plainCipher } from '../support/secrets.js';
+import { stacks, type PreparedStack } from '../support/stacks.js';
+
+Logger.overrideLogger(false);
+
+const running = new AbortController().signal;
+const hourMs = 3_600_000;
+const ended = 'now()';
+
+interface Row {
+  state: DeliveryState;
+  held_for: string | null;
+  generation: number;
+  replays: number;
+  failures: number;
+  last_status: number | null;
+  is_ended: boolean;
+  is_due: boolean | null;
+  replay_id: string | null;
+}
+
+describe.each(stacks)('work on a selection of deliveries, on the $name stack', (stack) => {
+  let prepared: PreparedStack;
+  let test: TestLedger;
+  let catalogue: Catalogue;
+  let subscriptions: SubscriptionsService;
+  let openEndpoints: OpenEndpoints;
+  let counter: MeantCounter;
+  let replays: Replays;
+  let runner: ReplayRunner;
+
+  beforeAll(async () => {
+    prepared = await stack.prepare();
+    test = await TestLedger.open(prepared.settings);
+    await makeMonthsAhead(test.postgres);
+    catalogue = new Catalogue(test.postgres);
+    const directory = new SubscriptionDirectory(catalogue, test.postgres, plainCipher);
+    subscriptions = new SubscriptionsService(catalogue, directory, test.postgres, test.events, plainCipher);
+    openEndpoints = new OpenEndpoints(test.postgres, test.events);
+    counter = new MeantCounter(test.postgres);
+    replays = new Replays(test.postgres, counter, catalogue, subscriptions);
+    runner = newRunner();
+  });
+  beforeEach(async () => {
+    await test.clear();
+    await test.sql('DELETE FROM replay');
+    await openEndpoints.refresh();
+  });
+  afterAll(async () => {
+    await test.close();
+    await prepared.release();
+  });
+
+  const newRunner = () => new ReplayRunner(test.postgres, catalogue, subscriptions, new HoldRule(openEndpoints));
+  const sql = <R>(text: string, values: unknown[] = []) => test.sql<R>(text, values);
+
+  interface Columns {
+    channels?: object[];
+    ordering?: string;
+    pausedAt?: Date;
+    url?: string;
+  }
+  async function newSubscription({ channels = [], ordering = 'none', pausedAt, url }: Columns = {}): Promise<string> {
+    const id = randomUUID();
+    await sql('UPDATE catalogue SET version = version + 1');
+    await sql(
+      `INSERT INTO subscription (id, owner_client_id, callback_url, auth, channels, version, paused_at, ordering)
+       VALUES ($1, 'owner', $2, '', $3, (SELECT version FROM catalogue), $4, $5)`,
+      [id, url ?? `http://${id}.example/`, JSON.stringify(channels), pausedAt ?? null, ordering],
+    );
+    await catalogue.refresh();
+    return id;
+  }
+
+  async function remove(id: string): Promise<void> {
+    await sql('UPDATE catalogue SET version = version + 1');
+    await sql('UPDATE subscription SET deleted_at = now(), version = (SELECT version FROM catalogue) WHERE id = $1', [
+      id,
+    ]);
+  }
+
+  /** Ids of notifications of a minute ago, in their order. */
+  async function notifications(count: number, more: { channel?: string; body?: string; agoMs?: number } = {}) {
+    const start = (await test.now()) - (more.agoMs ?? hourMs / 60);
+    const ids = Array.from({ length: count }, (_, nr) => uuidv7({ msecs: start + nr }));
+    await insertNotifications(sql, ids, more);
+    return ids;
+  }
+
+  async function dead(
+    ids: string[],
+    subscriptionId: string,
+    columns: Record<string, string> = {},
+    state: DeliveryState = 'failed',
+  ) {
+    const failed = { ended_at: ended, failures: '8', last_status: '500', last_error: "'HTTP 500'", ...columns };
+    await insertDeliveries(sql, { notifications: ids, subscriptionIds: [subscriptionId], state, columns: failed });
+  }
+
+  const create = (selection: Selection, more: Partial<Wanted> = {}): Promise<Replay> =>
+    replays.create({
+      kind: 'replay',
+      selection,
+      onlyMissed: true,
+      ratePerSecond: null,
+      startAt: undefined,
+      stopAt: undefined,
+      confirm: undefined,
+      note: undefined,
+      ...more,
+    });
+
+  const run = () => runner.stepAll(running);
+  const now = async (replay: Replay): Promise<Replay> => replays.get(replay.id);
+
+  const rowsOf = (subscriptionId: string) =>
+    sql<Row>(
+      `SELECT state, held_for, generation, replays, failures, last_status, replay_id, ended_at IS NOT NULL AS is_ended,
+         next_at <= now() + interval '1 s' AS is_due
+       FROM delivery WHERE subscription_id = $1 ORDER BY notification_id`,
+      [subscriptionId],
+    );
+  const statesOf = async (subscriptionId: string) => (await rowsOf(subscriptionId)).map(({ state }) => state);
+  const actions = async ({ id }: Replay) =>
+    (
+      await sql<{ action: string }>('SELECT action FROM audit_entry WHERE subject = $1 ORDER BY nr', [`replay/${id}`])
+    ).map(({ action }) => action);
+
+  describe('a replay', () => {
+    it('starts a new series of attempts of each dead letter, and leaves everything else as it is', async () => {
+      const id = await newSubscription();
+      const [one, two, ...others] = await notifications(8);
+      await dead([one!], id);
+      await dead([two!], id, {}, 'expired');
+      const untouched: DeliveryState[] = ['delivered', 'waiting', 'held', 'queued', 'cancelled', 'unknown'];
+      for (const [nr, state] of untouched.entries()) await dead([others[nr]!], id, { held_for: "'paused'" }, state);
+      const replay = await create({ subscriptions: [id] });
+      expect(await run()).toBe(2);
+      const rows = await rowsOf(id);
+      for (const row of rows.slice(0, 2))
+        expect(row).toEqual({
+          state: 'waiting',
+          held_for: null,
+          generation: 2,
+          replays: 1,
+          failures: 0,
+          last_status: 500,
+          is_ended: false,
+          is_due: true,
+          replay_id: replay.id,
+        });
+      expect(rows.slice(2).map(({ state, generation }) => [state, generation])).toEqual(
+        untouched.map((state) => [state, 1]),
+      );
+      expect(await now(replay)).toMatchObject({ state: 'done', counted: 2, found: 2, done: 2, skipped: {} });
+      expect(await actions(replay)).toEqual(['replay.created', 'replay.started', 'replay.done']);
+    });
+
+    it('sends what has been delivered only where it was told to', async () => {
+      const id = await newSubscription();
+      await dead(await notifications(2), id, {}, 'delivered');
+      await create({ subscriptions: [id] });
+      await run();
+      expect(await statesOf(id)).toEqual(['delivered', 'delivered']);
+      await create({ subscriptions: [id] }, { onlyMissed: false });
+      await run();
+      expect(await statesOf(id)).toEqual(['waiting', 'waiting']);
+    });
+
+    it('finds the same by every route, and counts it beforehand', async () => {
+      const [id, other] = [await newSubscription(), await newSubscription()];
+      const early = await notifications(3, { agoMs: 2 * hourMs, channel: 'early' });
+      const late = await notifications(3, { channel: 'late' });
+      for (const subscription of [id, other]) {
+        await dead([...early, late[0]!], subscription);
+        await dead([late[1]!], subscription, { last_status: 'NULL', last_error: "'ECONNREFUSED: connect'" });
+        await dead([late[2]!], subscription, {}, 'delivered');
+      }
+      const middle = new Date((await test.now()) - hourMs).toISOString();
+      const many = [id, ...Array.from({ length: 10 }, () => randomUUID())];
+      const expected: [Selection, boolean, number][] = [
+        [{ subscriptions: [id] }, true, 5],
+        [{ subscriptions: many }, true, 5],
+        [{ all: true }, true, 10],
+        [{ subscriptions: [id] }, false, 6],
+        [{ subscriptions: many, states: ['delivered'] }, false, 1],
+        [{ channels: ['late'] }, true, 4],
+        [{ channels: ['late'], subscriptions: [id] }, false, 3],
+        [{ acceptedFrom: middle }, true, 4],
+        [{ acceptedTo: middle }, false, 6],
+        [{ errorClasses: ['connection'] }, true, 2],
+        [{ errorClasses: ['status-5xx', 'connection'], subscriptions: [other], channels: ['late'] }, true, 2],
+        [{ subscriptions: [randomUUID()] }, true, 0],
+      ];
+      for (const [selection, onlyMissed, count] of expected) {
+        const meant = [selection, onlyMissed, count];
+        const {
+          bySubscription,
+          notifications: of,
+          sample,
+          ...dry
+        } = await replays.dryRun('replay', selection, onlyMissed);
+        expect([selection, onlyMissed, dry.count]).toEqual(meant);
+        expect([...bySubscription.values()].reduce((sum, each) => sum + each, 0)).toBe(count);
+        expect(of).toBe(count / (bySubscription.size || 1));
+        expect(sample).toHaveLength(count);
+        const before = await sql('SELECT * FROM delivery ORDER BY notification_id, subscription_id');
+        const replay = await create(selection, { onlyMissed, confirm: count });
+        expect([selection, onlyMissed, await run()]).toEqual(meant);
+        expect(await now(replay)).toMatchObject({ state: 'done', found: count, done: count });
+        await sql('DELETE FROM delivery');
+        await sql('INSERT INTO delivery SELECT (json_populate_recordset(NULL::delivery, $1)).*', [
+          JSON.stringify(before),
+        ]);
+      }
+    });
+
+    it('is carried out once, however many dispatchers there are, and takes up where a failed step was', async () => {
+      const id = await newSubscription();
+      const ids = await notifications(2500);
+      await dead(ids, id);
+      const replay = await create({ subscriptions: [id] });
+      // The last step sends and ends it, and its entry cannot be written.
+      await sql(`ALTER TABLE audit_entry ADD CONSTRAINT full_disk CHECK (action <> 'replay.done') NOT VALID`);
+      try {
+        await Promise.all([run(), newRunner().stepAll(running), newRunner().stepAll(running)]);
+        expect(await now(replay)).toMatchObject({ state: 'running', done: 2000, found: 2000 });
+      } finally {
+        await sql('ALTER TABLE audit_entry DROP CONSTRAINT full_disk');
+      }
+      await sql('UPDATE replay SET next_step_at = now()');
+      await Promise.all([run(), newRunner().stepAll(running), newRunner().stepAll(running)]);
+      expect(await now(replay)).toMatchObject({ state: 'done', done: 2500, found: 2500, skipped: {} });
+      const [counts] = await sql<object>(
+        `SELECT count(*)::int AS all, min(replays) AS least, max(replays) AS most, max(generation) AS generation FROM delivery`,
+      );
+      expect(counts).toEqual({ all: 2500, least: 1, most: 1, generation: 2 });
+    });
+
+    it('keeps its pace, and loses no more than it would have sent in a second', async () => {
+      const id = await newSubscription();
+      await dead(await notifications(300), id);
+      const replay = await create({ subscriptions: [id] }, { ratePerSecond: 100 });
+      const later = async (seconds: number) => {
+        await sql(`UPDATE replay SET next_step_at = now(), credited_at = now() - $1 * interval '1 s'`, [seconds]);
+        return run();
+      };
+      await run(); // starts it
+      await later(0);
+      const sent = [await later(0.5), await later(0.25), await later(60)];
+      expect(sent[0]).toBeGreaterThanOrEqual(50);
+      expect(sent[0]).toBeLessThan(65);
+      expect(sent[1]).toBeGreaterThanOrEqual(24);
+      expect(sent[2]).toBe(100);
+      const { done } = await now(replay);
+      expect(await run()).toBe(0); // its next step is not due
+      expect((await now(replay)).done).toBe(done);
+    });
+
+    it('holds at once what its subscription or its endpoint may not be sent now, and has it released', async () => {
+      const [paused, parked, free] = [
+        await newSubscription({ pausedAt: new Date() }),
+        await newSubscription({ url: 'http://parked.example/hook' }),
+        await newSubscription(),
+      ];
+      await sql(
+        `INSERT INTO endpoint (address, reason, failures, next_probe_at) VALUES ('http://parked.example', 'HTTP 500', 5, now() + interval '1 h')`,
+      );
+      await openEndpoints.refresh();
+      const ids = await notifications(3);
+      for (const id of [paused, parked, free]) await dead(ids, id);
+      await create({ subscriptions: [paused, parked, free] });
+      await run();
+      const held = async (id: string) => (await rowsOf(id)).map(({ state, held_for: reason }) => [state, reason]);
+      expect(await held(paused)).toEqual(Array.from({ length: 3 }, () => ['held', 'paused']));
+      expect(await held(parked)).toEqual(Array.from({ length: 3 }, () => ['held', 'endpoint-parked']));
+      expect(await held(free)).toEqual(Array.from({ length: 3 }, () => ['waiting', null]));
+      const looked = await sql<{ id: string }>(
+        'SELECT subscription_id AS id FROM held_subscription WHERE look_at <= now()',
+      );
+      expect(new Set(looked.map(({ id }) => id))).toEqual(new Set([paused, parked]));
+    });
+
+    it('keeps the order of each object, across its steps', async () => {
+      const id = await newSubscription({ ordering: 'per-object' });
+      const ids = await notifications(2400);
+      const [one, two] = [randomUUID(), randomUUID()];
+      await dead(ids.slice(0, 1200), id, { object_key: `'${one}'::uuid` });
+      await dead(ids.slice(1200), id, { object_key: `'${two}'::uuid` });
+      await create({ subscriptions: [id] });
+      await run();
+      const line = (key: string) =>
+        sql<{ id: string; state: string; held_for: string | null }>(
+          `SELECT notification_id AS id, state, held_for FROM delivery WHERE object_key = $1 ORDER BY turn_nr`,
+          [key],
+        );
+      for (const [key, expected] of [
+        [one, ids.slice(0, 1200)],
+        [two, ids.slice(1200)],
+      ] as const) {
+        const rows = await line(key);
+        expect(rows.map((row) => row.id)).toEqual(expected);
+        expect(rows.slice(0, 2)).toMatchObject([
+          { state: 'waiting', held_for: null },
+          { state: 'held', held_for: 'order' },
+        ]);
+      }
+      const { deliveries } = await handOutDue(test.postgres, 10, null);
+      expect(deliveries.map(({ notificationId }) => notificationId)).toEqual([ids[0], ids[1200]]);
+    });
+
+    it('passes over what is for a subscription that is deleted or disabled, and says so', async () => {
+      const [deleted, disabled, there] = [await newSubscription(), await newSubscription(), await newSubscription()];
+      const ids = await notifications(2);
+      for (const id of [deleted, disabled, there]) await dead(ids, id);
+      await remove(deleted);
+      await sql('UPDATE catalogue SET version = version + 1');
+      await sql(
+        'UPDATE subscription SET disabled_at = now(), version = (SELECT version FROM catalogue) WHERE id = $1',
+        [disabled],
+      );
+      const replay = await create({ subscriptions: [deleted, disabled, there] });
+      expect(await run()).toBe(2);
+      expect(await now(replay)).toMatchObject({
+        state: 'done',
+        found: 6,
+        done: 2,
+        skipped: { subscriptionDeleted: 2, subscriptionDisabled: 2 },
+      });
+      expect(await statesOf(deleted)).toEqual(['failed', 'failed']);
+    });
+
+    it('does not take part in what is accepted after it was made', async () => {
+      const id = await newSubscription();
+      await dead(await notifications(1), id);
+      const replay = await create({ subscriptions: [id] }, { startAt: new Date((await test.now()) + hourMs) });
+      expect(await run()).toBe(0);
+      expect((await now(replay)).state).toBe('scheduled');
+      await dead(await notifications(1, { agoMs: -1000 }), id);
+      await sql('UPDATE replay SET next_step_at = now()');
+      expect(await run()).toBe(1);
+      expect(await statesOf(id)).toEqual(['waiting', 'failed']);
+    });
+
+    it('is paused, resumed and cancelled, and stops at its time, each noted', async () => {
+      const id = await newSubscription();
+      await dead(await notifications(3), id);
+      const replay = await create({ subscriptions: [id] });
+      expect((await replays.pause(replay.id)).state).toBe('paused');
+      expect((await replays.pause(replay.id)).state).toBe('paused');
+      expect(await run()).toBe(0);
+      expect((await replays.resume(replay.id)).state).toBe('scheduled');
+      expect((await replays.cancel(replay.id)).state).toBe('cancelled');
+      expect(await run()).toBe(0);
+      for (const command of ['pause', 'resume', 'cancel'] as const)
+        await expect(replays[command](replay.id)).rejects.toMatchObject({ code: 'replay-ended' });
+      expect(await actions(replay)).toEqual(
+        ['created', 'paused', 'resumed', 'cancelled'].map((each) => `replay.${each}`),
+      );
+
+      const other = await create({ subscriptions: [id] }, { stopAt: new Date((await test.now()) + hourMs) });
+      await replays.pause(other.id);
+      await sql(`UPDATE replay SET stop_at = now(), next_step_at = now() WHERE id = $1`, [other.id]);
+      await run();
+      expect(await now(other)).toMatchObject({ state: 'stopped', stoppedBecause: 'stop-time' });
+      expect(await statesOf(id)).toEqual(['failed', 'failed', 'failed']);
+      await expect(replays.get(randomUUID())).rejects.toMatchObject({ code: 'not_found' });
+    });
+
+    it('of everything needs the count of the dry run, to a hundredth', async () => {
+      const id = await newSubscription();
+      await dead(await notifications(150), id);
+      const all: Selection = { all: true };
+      expect(await replays.dryRun('replay', all, true)).toMatchObject({ count: 150, needsConfirm: true });
+      for (const confirm of [undefined, 0, 148, 152, 15_000])
+        await expect(create(all, { confirm })).rejects.toMatchObject({
+          code: 'selection-not-confirmed',
+          detail: expect.stringContaining('150'),
+        });
+      await expect(create({ subscriptions: [id] }, { confirm: 7 })).rejects.toMatchObject({ status: 409 });
+      expect((await create(all, { confirm: 151 })).counted).toBe(150);
+    });
+
+    it('says how far the dry run looked where it could not look at everything', async () => {
+      const id = await newSubscription();
+      const ids = await notifications(100);
+      await dead(ids, id);
+      const meant = meantBy('replay', { subscriptions: [id] }, true);
+      const range = { after: { notificationId: ids[9]!, subscriptionId: id }, before: ids[90]! };
+      const limits = { deliveries: 30, notifications: 30, ms: 60_000 };
+      const some = await counter.count(meant, range, undefined, limits);
+      expect(some).toMatchObject({ count: 30, notifications: 30 });
+      expect(some.searchedTo).toBe(Number.parseInt(ids[39]!.replace('-', '').slice(0, 12), 16));
+      expect(await counter.count(meant, range, undefined, { ...limits, deliveries: 1000 })).toMatchObject({
+        count: 80,
+        searchedTo: undefined,
+      });
+      expect((await counter.count(meant, range, undefined, { ...limits, ms: -1 })).count).toBe(0);
+    });
+  });
+
+  describe('a replay of everything for a subscription', () => {
+    const body = (object: string, kind: string) =>
+      JSON.stringify({ hoofdObject: object, kenmerken: { zaakType: kind } });
+
+    it('sends what its filters fit and it never got, and what it got and missed, in order', async () => {
+      const wanted = await notifications(1200, { channel: 'cases', body: body('https://cases.example/1', 'a') });
+      const others = [
+        ...(await notifications(2, { channel: 'cases', body: body('https://cases.example/1', 'b') })),
+        ...(await notifications(2, { channel: 'people', body: body('https://cases.example/1', 'a') })),
+      ];
+      const id = await newSubscription({
+        ordering: 'per-object',
+        channels: [{ channel: 'cases', filters: { zaak_type: 'a' } }],
+      });
+      await dead(wanted.slice(0, 1), id, {}, 'delivered');
+      await dead(wanted.slice(1, 2), id);
+      await dead(wanted.slice(2, 3), id, { held_for: "'paused'" }, 'waiting');
+      const dry = await replays.dryRun('replay', { everythingFor: id }, true);
+      expect(dry).toMatchObject({ count: 1198, notifications: 1198 });
+      const replay = await create({ everythingFor: id });
+      await expect(create({ everythingFor: id })).rejects.toMatchObject({ code: 'replay-under-way' });
+      expect(await run()).toBe(1198);
+      expect(await now(replay)).toMatchObject({ state: 'done', counted: 1198, done: 1198 });
+      const rows = await sql<{ id: string; state: string; object: string | null }>(
+        `SELECT notification_id AS id, state, object_key AS object FROM delivery WHERE subscription_id = $1 ORDER BY turn_nr NULLS FIRST, 1`,
+        [id],
+      );
+      expect(rows.map((row) => row.id)).toEqual(wanted);
+      expect(rows.some((row) => others.includes(row.id))).toBe(false);
+      expect(rows.slice(0, 5).map((row) => row.state)).toEqual(['delivered', 'waiting', 'waiting', 'waiting', 'held']);
+      expect(new Set(rows.slice(3).map((row) => row.object)).size).toBe(1);
+      // Nothing is left.
+      await create({ everythingFor: id });
+      expect(await run()).toBe(0);
+    });
+
+    it('stops when the subscription is deleted, and what it sent ends with that', async () => {
+      await notifications(1500, { channel: 'cases', body: body('https://cases.example/1', 'a') });
+      const id = await newSubscription({ channels: [{ channel: 'cases', filters: {} }] });
+      const replay = await create({ everythingFor: id }, { ratePerSecond: 100 });
+      await run();
+      await sql(`UPDATE replay SET next_step_at = now(), credited_at = now() - interval '1 s'`);
+      await run();
+      const { done } = await now(replay);
+      expect(done).toBeGreaterThanOrEqual(100);
+      await remove(id);
+      await test.postgres.dataSource.transaction((manager) => noteEnding(manager, id, 'cancelled', 1));
+      await sql('UPDATE replay SET next_step_at = now()');
+      await run();
+      expect(await now(replay)).toMatchObject({ state: 'stopped', stoppedBecause: 'subscription-deleted', done });
+      await expect(replays.dryRun('replay', { everythingFor: id }, true)).rejects.toMatchObject({ code: 'invalid' });
+    });
+  });
+
+  it('cancels what is not ended, and gives up its place in line', async () => {
+    const id = await newSubscription();
+    const ids = await notifications(5);
+    const object = randomUUID();
+    await dead([ids[0]!], id, { ended_at: 'NULL', next_at: 'now()' }, 'waiting');
+    await dead(
+      [ids[1]!],
+      id,
+      { ended_at: 'NULL', held_for: "'order'", turn_nr: '7', object_key: `'${object}'::uuid` },
+      'held',
+    );
+    await sql('INSERT INTO in_line VALUES ($1, $2, 7, $3)', [id, object, ids[1]]);
+    await dead([ids[2]!], id, { ended_at: 'NULL' }, 'queued');
+    await dead([ids[3]!], id);
+    await dead([ids[4]!], id, {}, 'delivered');
+    const job = await create({ subscriptions: [id] }, { kind: 'cancel' });
+    expect(await run()).toBe(3);
+    expect(await now(job)).toMatchObject({ kind: 'cancel', state: 'done', counted: 3, done: 3 });
+    expect(await rowsOf(id)).toMatchObject([
+      { state: 'cancelled', generation: 2, held_for: null, is_ended: true, replay_id: job.id },
+      { state: 'cancelled', generation: 2, held_for: null, is_ended: true },
+      { state: 'cancelled', generation: 2, is_ended: true },
+      { state: 'failed', generation: 1 },
+      { state: 'delivered', generation: 1 },
+    ]);
+    expect(await sql('SELECT FROM in_line')).toEqual([]);
+  });
+
+  it('closes dead letters, which keep what they died of and when, and can still be sent again', async () => {
+    const id = await newSubscription();
+    const ids = await notifications(3);
+    await dead(ids.slice(0, 2), id, { ended_at: `now() - interval '1 h'` });
+    await dead([ids[2]!], id, {}, 'delivered');
+    const job = await create({ subscriptions: [id] }, { kind: 'close', note: 'the receiver has them by other means' });
+    expect(await run()).toBe(2);
+    expect(await rowsOf(id)).toMatchObject([
+      { state: 'cancelled', last_status: 500, replay_id: job.id },
+      { state: 'cancelled', last_status: 500 },
+      { state: 'delivered', replay_id: null },
+    ]);
+    const [{ old }] = (await sql<{ old: number }>(
+      `SELECT count(*)::int AS old FROM delivery WHERE state = 'cancelled' AND ended_at < now() - interval '59 min'`,
+    )) as [{ old: number }];
+    expect(old).toBe(2);
+    await create({ subscriptions: [id], states: ['cancelled'] });
+    expect(await run()).toBe(2);
+    expect(await statesOf(id)).toEqual(['waiting', 'waiting', 'delivered']);
+  });
+
+  it('is forgotten long after its end', async () => {
+    const id = await newSubscription();
+    const [old, recent, open] = [
+      await create({ subscriptions: [id] }),
+      await create({ subscriptions: [id] }),
+      await create({ subscriptions: [id] }),
+    ];
+    await replays.cancel(old.id);
+    await replays.cancel(recent.id);
+    await sql(`UPDATE replay SET ended_at = now() - interval '10 days' WHERE id = $1`, [old.id]);
+    await runner.sweep(9);
+    const listed = await replays.list({}, 10);
+    expect(listed.map((each) => each.id)).toEqual([open.id, recent.id].sort().reverse());
+    expect(await replays.list({ state: 'cancelled' }, 10)).toMatchObject([{ id: recent.id }]);
+    expect(await replays.list({ before: recent.id, kind: 'cancel' }, 10)).toEqual([]);
+  });
+});

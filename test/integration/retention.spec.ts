@@ -1,0 +1,419 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { v7 as uuidv7 } from 'uuid';
+import { makeMonthsAhead } from '../../src/audit/months-kept.js';
+import type { Catalogue } from '../../src/catalogue/catalogue.service.js';
+import type { ChannelDirectory } from '../../src/channels/channel-directory.service.js';
+import { InProcessAttemptStates } from '../../src/delivery/attempt-states.in-process.js';
+import { deliveryKeys, keyIdOf } from '../../src/delivery/delivery-keys.js';
+import { Idempotency } from '../../src/idempotency/idempotency.service.js';
+import { PostgresIdempotencyStore } from '../../src/idempotency/idempotency-store.postgres.js';
+import type { Clock } from '../../src/infra/clock.js';
+import type { DeliveryState } from '../../src/ledger/delivery.js';
+import { handOutDue } from '../../src/ledger/hand-out-due.js';
+import { createPartition, partitionsBetween } from '../../src/ledger/partitions.js';
+import { readBodies, readBodySizes } from '../../src/ledger/read-bodies.js';
+import { retryNow } from '../../src/ledger/retry-now.js';
+import { BodyRetention } from '../../src/retention/body-retention.service.js';
+import { DayDropper } from '../../src/retention/day-dropper.service.js';
+import type { BodyDays } from '../../src/retention/due-channels.js';
+import { ErasureWork } from '../../src/retention/erasure-work.service.js';
+import { Erasures } from '../../src/retention/erasures.service.js';
+import { exportDay } from '../../src/retention/export-day.js';
+import { dateOf } from '../../src/retention/retention-days.js';
+import { RetentionReports } from '../../src/retention/retention-report.service.js';
+import { insertDeliveries, insertNotifications } from '../support/insert-deliveries.js';
+import { TestLedger } from '../support/ledger.js';
+import { stacks, type PreparedStack } from '../support/stacks.js';
+
+Logger.overrideLogger(false);
+const dayMs = 86_400_000;
+const running = new AbortController().signal;
+
+describe.each(stacks)('retention on the $name stack', (stack) => {
+  let prepared: PreparedStack;
+  let test: TestLedger;
+  let directory: string;
+  let channels: BodyDays[];
+  let keys: ReturnType<typeof deliveryKeys>;
+  let erasures: Erasures;
+  let work: ErasureWork;
+  let idempotency: Idempotency;
+
+  beforeAll(async () => {
+    prepared = await stack.prepare();
+    directory = await mkdtemp(join(tmpdir(), 'heraut-export-'));
+    test = await TestLedger.open({ ...prepared.settings, BODY_RETENTION_DAYS: '7', EXPORT_DIR: directory });
+    await makeMonthsAhead(test.postgres);
+    const alive = await test.startProcess(); // the lock of one that is not could be taken over
+    const heartbeat = { processId: alive.id } as typeof test.heartbeat;
+    idempotency = new Idempotency(new PostgresIdempotencyStore(test.postgres), heartbeat);
+    keys = deliveryKeys(idempotency, test.config.settings);
+    erasures = new Erasures(test.postgres);
+    work = new ErasureWork(test.postgres, idempotency, new InProcessAttemptStates(), test.config);
+  });
+  beforeEach(async () => {
+    await test.clear();
+    await test.sql(
+      'DELETE FROM retention_day; DELETE FROM kept_body; DELETE FROM erasure; DELETE FROM erased_delivery',
+    );
+    channels = [{ name: 'cases', bodyRetentionDays: null }];
+  });
+  afterAll(async () => {
+    await test.close();
+    await prepared.release();
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  const catalogue = { refresh: () => Promise.resolve() } as Catalogue;
+  const directoryOfChannels = { list: () => channels } as unknown as ChannelDirectory;
+
+  function eraseOld(stopping = running, clock: Partial<Clock> = { pause: () => Promise.resolve() }): Promise<void> {
+    return new BodyRetention(test.postgres, catalogue, directoryOfChannels, clock as Clock, test.config).eraseOld(
+      stopping,
+    );
+  }
+
+  const dropOld = (settings = test.config.settings) => new DayDropper(test.postgres, { settings }).dropExpired(running);
+
+  /** Of these days; other tests leave theirs. */
+  async function report(...days: number[]) {
+    const { days: all } = await new RetentionReports(test.postgres, catalogue, directoryOfChannels, test.config).read();
+    return all.filter(({ day }) => days.some((at) => dateOf(Math.floor(at / dayMs)) === day));
+  }
+
+  async function makeDay(daysAgo: number): Promise<number> {
+    const at = Date.now() - daysAgo * dayMs;
+    for (const partition of partitionsBetween(at, at)) {
+      const [found] = await test.sql<{ yes: boolean }>('SELECT to_regclass($1) IS NOT NULL AS yes', [partition.name]);
+      if (!found!.yes) await test.sql(createPartition(partition));
+    }
+    return at;
+  }
+
+  const sql = (text: string, values: unknown[]) => test.sql(text, values);
+
+  /** With a delivery that a receiver has answered once with an error that repeats the body. */
+  async function add(at: number, state: DeliveryState, { channel = 'cases', body = '{"secret":1}' } = {}) {
+    const key = { notificationId: uuidv7({ msecs: at }), subscriptionId: randomUUID() };
+    await insertNotifications(sql, [key.notificationId], { channel, body });
+    const columns = { next_at: `now() + interval '1 hour'`, last_status: '500', last_error: `'HTTP 500: ${body}'` };
+    const deliveries = { notifications: [key.notificationId], subscriptionIds: [key.subscriptionId], state, columns };
+    await insertDeliveries(sql, deliveries);
+    await test.sql(
+      `INSERT INTO attempt (notification_id, subscription_id, generation, number, started_at, duration_ms, status, error, details)
+       VALUES ($1, $2, 1, 1, now(), 1, 500, $3, $4)`,
+      [
+        key.notificationId,
+        key.subscriptionId,
+        `HTTP 500: ${body}`,
+        JSON.stringify({ address: '192.0.2.1:80', headers: { 'x-echo': body }, body }),
+      ],
+    );
+    return key;
+  }
+  type Key = Awaited<ReturnType<typeof add>>;
+
+  async function bodyOf({ notificationId }: Key): Promise<string | null> {
+    const [row] = await test.sql<{ body: string | null }>('SELECT body FROM notification WHERE id = $1', [
+      notificationId,
+    ]);
+    return row!.body;
+  }
+
+  /** Everything that the ledger has of it. */
+  async function everythingOf({ notificationId }: Key): Promise<string> {
+    const tables = [
+      ['notification', 'id'],
+      ['delivery', 'notification_id'],
+      ['attempt', 'notification_id'],
+    ];
+    const rows = await Promise.all(
+      tables.map(([table, id]) =>
+        test.sql(`SELECT row_to_json(t)::text AS row FROM ${table} t WHERE ${id} = $1`, [notificationId]),
+      ),
+    );
+    return JSON.stringify(rows);
+  }
+
+  describe('erases bodies', () => {
+    it('that are past their days, with what receivers answered, and nothing else', async () => {
+      const [old, young] = [await makeDay(9), await makeDay(7)];
+      const erased = await add(old, 'failed');
+      const kept = await add(young, 'failed');
+      await eraseOld();
+      expect(await bodyOf(erased)).toBeNull();
+      expect(await everythingOf(erased)).not.toContain('secret');
+      expect(await test.row(erased)).toMatchObject({ state: 'failed', last_status: 500, last_error: 'HTTP 500' });
+      const details = { address: '192.0.2.1:80', headers: null, body: null };
+      expect(await test.attempts(erased)).toMatchObject([{ status: 500, error: 'HTTP 500', details }]);
+      expect(await bodyOf(kept)).not.toBeNull();
+    });
+
+    it('of each channel after the days that it has of its own', async () => {
+      channels = [
+        { name: 'cases', bodyRetentionDays: null },
+        { name: 'short', bodyRetentionDays: 2 },
+        { name: 'long', bodyRetentionDays: 20 },
+      ];
+      const [four, nine] = [await makeDay(4), await makeDay(9)];
+      const added = await Promise.all(
+        [four, nine].flatMap((at) => ['cases', 'short', 'long'].map((channel) => add(at, 'delivered', { channel }))),
+      );
+      const hasBody = () => Promise.all(added.map(async (key) => (await bodyOf(key)) !== null));
+      await eraseOld();
+      expect(await hasBody()).toEqual([true, false, true, false, false, true]);
+      // It is given fewer days later: it has a walk of its own, through the days that were walked through before.
+      channels[2]!.bodyRetentionDays = 3;
+      await eraseOld();
+      expect(await hasBody()).toEqual([true, false, false, false, false, false]);
+      expect(await report(four, nine)).toMatchObject([
+        { erased_channels: ['long', 'short'], bodies_erased: 2 },
+        { erased_channels: ['cases', 'long', 'short'], bodies_erased: 3, body_bytes: 36 },
+      ]);
+    });
+
+    it.each(['queued', 'waiting', 'held', 'sending'] as const)(
+      'not while a delivery is %s, but when it has ended',
+      async (state) => {
+        const at = await makeDay(9);
+        const key = await add(at, state);
+        await eraseOld();
+        expect(await bodyOf(key)).not.toBeNull();
+        expect(await report(at)).toMatchObject([{ bodies_erased: 0, bodies_kept: 1 }]);
+        await eraseOld();
+        expect(await bodyOf(key)).not.toBeNull();
+        await test.sql(`UPDATE delivery SET state = 'delivered', next_at = NULL`);
+        await eraseOld();
+        expect(await bodyOf(key)).toBeNull();
+        expect(await test.sql('SELECT FROM kept_body')).toEqual([]);
+        expect(await report(at)).toMatchObject([{ bodies_erased: 1, bodies_kept: 0 }]);
+      },
+    );
+
+    it('of a day once, in steps, going on where it was when the process was stopped', async () => {
+      const at = await makeDay(9);
+      const ids = Array.from({ length: 2500 }, () => uuidv7({ msecs: at }));
+      await insertNotifications(sql, ids);
+      const stopping = new AbortController();
+      await eraseOld(stopping.signal, { pause: () => Promise.resolve(stopping.abort()) });
+      expect(await report(at)).toMatchObject([
+        { walk_channels: ['cases'], bodies_erased: 1000, bodies_erased_at: null },
+      ]);
+      await eraseOld();
+      const after = await report(at);
+      expect(after).toMatchObject([{ walk_channels: null, bodies_erased: 2500, bodies_erased_at: expect.any(Date) }]);
+      await eraseOld();
+      expect(await report(at)).toEqual(after);
+    });
+  });
+
+  describe('of an erased body', () => {
+    it('nothing is read, nothing is sent, and nobody can have it sent again', async () => {
+      const ended = await add(await makeDay(9), 'failed');
+      await eraseOld();
+      expect(await readBodies(test.postgres, [ended.notificationId])).toEqual(new Map());
+      expect(await readBodySizes(test.postgres, [ended.notificationId])).toEqual(new Map());
+      expect(await retryNow(test.postgres, ended)).toBe('erased');
+      expect(await test.state(ended)).toBe('failed');
+      // One that was retried at the moment of its erasure is handed out without a body, which ends it.
+      await test.sql(`UPDATE delivery SET state = 'waiting', next_at = now()`);
+      expect((await handOutDue(test.postgres, 10, null)).deliveries).toMatchObject([{ ...ended, body: null }]);
+    });
+  });
+
+  describe('an erasure that is asked for', () => {
+    const mainObject = 'https://zaken.example.org/zaken/"1"';
+    const about = (hoofdObject: string) => JSON.stringify({ kanaal: 'cases', hoofdObject, kenmerken: {} });
+    const settleAll = () => test.sql('UPDATE erased_delivery SET gone_at = now() WHERE gone_at IS NOT NULL');
+    const workOff = () => work.workOff(running);
+
+    it('of a notification cancels what is not sent yet, and is done when no worker can have it any more', async () => {
+      const key = await add(Date.now(), 'queued');
+      const other = await add(Date.now(), 'queued');
+      const { id, state } = await erasures.ofNotification(key.notificationId);
+      expect(state).toBe('erasing');
+      await workOff();
+      expect(await test.row(key)).toMatchObject({
+        state: 'cancelled',
+        generation: 2,
+        last_error: 'the body of its notification was erased',
+      });
+      expect(await everythingOf(key)).not.toContain('secret');
+      expect(await bodyOf(other)).not.toBeNull();
+      // Whoever has its message finds its key sealed.
+      expect(await keys.acquire(keyIdOf({ ...key, replays: 0 }))).toMatchObject({ kind: 'sealed' });
+      expect(await erasures.get(id)).toMatchObject({ state: 'ending', erased: 1, cancelled: 1, unsettled: 1 });
+      await settleAll();
+      await workOff();
+      expect(await erasures.get(id)).toMatchObject({ state: 'done', unsettled: 0 });
+    });
+
+    it('waits for the call that is open, and erases what its answer leaves', async () => {
+      const key = await add(Date.now(), 'queued');
+      const call = await keys.acquire(keyIdOf({ ...key, replays: 0 }));
+      const { id } = await erasures.ofNotification(key.notificationId);
+      for (let round = 0; round < 3; round++) {
+        await workOff();
+        await settleAll();
+      }
+      expect(await erasures.get(id)).toMatchObject({ state: 'ending', unsettled: 1 });
+      await test.sql(
+        `INSERT INTO attempt (notification_id, subscription_id, generation, number, started_at, duration_ms, status, error)
+         VALUES ($1, $2, 1, 2, now(), 1, 502, 'HTTP 502: secret')`,
+        [key.notificationId, key.subscriptionId],
+      );
+      if (call.kind === 'acquired') await call.lock.release();
+      await workOff();
+      await settleAll();
+      await workOff();
+      expect(await erasures.get(id)).toMatchObject({ state: 'done' });
+      expect(await everythingOf(key)).not.toContain('secret');
+    });
+
+    it('of an at-most-once delivery waits until its call has ended', async () => {
+      const key = await add(Date.now(), 'sending');
+      const { id } = await erasures.ofNotification(key.notificationId);
+      await workOff();
+      expect(await erasures.get(id)).toMatchObject({ state: 'ending', unsettled: 1 });
+      await settleAll();
+      await workOff();
+      expect(await erasures.get(id)).toMatchObject({ state: 'done' });
+    });
+
+    it('about a main object counts first, and erases what was confirmed, over all days', async () => {
+      const old = await makeDay(5);
+      const found = await Promise.all(
+        [old, Date.now()].flatMap((at) => [
+          add(at, 'delivered', { body: about(mainObject) }),
+          add(at, 'waiting', { body: about(mainObject) }),
+        ]),
+      );
+      const others = await Promise.all([
+        add(old, 'delivered', { body: about(`${mainObject}/2`) }),
+        // Of the same name, but a characteristic.
+        add(old, 'delivered', {
+          body: JSON.stringify({ hoofdObject: 'https://other/', kenmerken: { hoofdObject: mainObject } }),
+        }),
+      ]);
+      const { id, state } = await erasures.aboutMainObject(mainObject);
+      expect(state).toBe('counting');
+      await workOff();
+      expect(await erasures.get(id)).toMatchObject({ state: 'counted', found: 4, erased: 0 });
+      await expect(erasures.confirm(id, 5)).rejects.toMatchObject({ code: 'confirm-mismatch' });
+      await workOff();
+      expect(await bodyOf(found[0]!)).not.toBeNull();
+      await erasures.confirm(id, 4);
+      await expect(erasures.confirm(id, 4)).rejects.toMatchObject({ code: 'erasure-not-counted' });
+      await workOff();
+      await workOff();
+      expect(await erasures.get(id)).toMatchObject({ state: 'done', found: 4, erased: 4, cancelled: 2 });
+      for (const key of found) expect(await bodyOf(key)).toBeNull();
+      for (const key of others) expect(await bodyOf(key)).not.toBeNull();
+      const kept = await test.sql('SELECT e, (SELECT json_agg(a) FROM audit_entry a) AS audit FROM erasure e');
+      expect(JSON.stringify(kept)).toContain('erasure.done');
+      expect(JSON.stringify(kept)).not.toContain('zaken.example.org');
+    });
+
+    it('is abandoned when nobody confirms it for a day', async () => {
+      const { id } = await erasures.aboutMainObject(mainObject);
+      await workOff();
+      await work.sweep();
+      expect(await erasures.get(id)).toMatchObject({ state: 'counted' });
+      await test.sql(`UPDATE erasure SET requested_at = now() - interval '25 hours'`);
+      await work.sweep();
+      expect(await erasures.get(id)).toMatchObject({ state: 'abandoned' });
+      expect(await test.sql('SELECT main_object FROM erasure')).toEqual([{ main_object: null }]);
+      await test.sql(`UPDATE erasure SET requested_at = now() - interval '731 days'`);
+      await work.sweep();
+      expect(await test.sql('SELECT FROM erasure')).toEqual([]);
+    });
+  });
+
+  describe('a day that is dropped', () => {
+    const files = () => readdir(directory);
+
+    it('is written to a file before, whole, and reported', async () => {
+      const at = await makeDay(40);
+      const keysOfDay = [];
+      for (let nr = 0; nr < 40; nr++)
+        keysOfDay.push(await add(at, 'delivered', { body: `{"nr":${nr},"text":"é\\n"}` }));
+      await test.sql('ANALYZE');
+      await dropOld();
+      const date = new Date(at).toISOString().slice(0, 10);
+      expect(await files()).toEqual([`heraut-${date}.ndjson.gz`]);
+      const file = join(directory, `heraut-${date}.ndjson.gz`);
+      const lines = gunzipSync(await readFile(file))
+        .toString()
+        .trimEnd()
+        .split('\n');
+      const rows = lines.map((line) => JSON.parse(line) as { table: string; row: Record<string, unknown> });
+      const ofTable = (name: string) => rows.filter(({ table }) => table === name).map(({ row }) => row);
+      expect(new Set(ofTable('notification').map(({ body }) => body))).toEqual(
+        new Set(keysOfDay.map((_, nr) => `{"nr":${nr},"text":"é\\n"}`)),
+      );
+      expect(new Set(ofTable('delivery').map((row) => row.subscription_id))).toEqual(
+        new Set(keysOfDay.map(({ subscriptionId }) => subscriptionId)),
+      );
+      expect(ofTable('attempt')).toHaveLength(40);
+      expect(await report(at)).toMatchObject([
+        {
+          day: date,
+          exported_file: file,
+          exported_rows: 120,
+          exported_bytes: (await stat(file)).size,
+          notifications: 40,
+          deliveries: 40,
+          attempts: 40,
+          dropped_at: expect.any(Date),
+        },
+      ]);
+      await rm(file);
+    });
+
+    it('is kept while it cannot be exported, which is reported, and leaves no file', async () => {
+      const at = await makeDay(40);
+      const key = await add(at, 'delivered');
+      const nowhere = join(directory, 'nowhere');
+      await dropOld({ ...test.config.settings, EXPORT_DIR: nowhere });
+      expect(await bodyOf(key)).not.toBeNull();
+      expect(await report(at)).toMatchObject([
+        { export_failure: expect.stringContaining('ENOENT'), export_failed_at: expect.any(Date), dropped_at: null },
+      ]);
+      expect(await files()).toEqual([]);
+      await dropOld();
+      expect(await report(at)).toMatchObject([{ export_failure: null, dropped_at: expect.any(Date) }]);
+      expect(await files()).toHaveLength(1);
+      await rm(join(directory, (await files())[0]!));
+    });
+
+    it('is not exported where that would fill the disk, and what a former try left goes', async () => {
+      const at = await makeDay(40);
+      await add(at, 'delivered');
+      const date = new Date(at).toISOString().slice(0, 10);
+      await writeFile(join(directory, `heraut-${date}.ndjson.gz.partial`), 'half');
+      const runner = test.postgres.upkeep.createQueryRunner();
+      try {
+        const day = Math.floor(at / dayMs);
+        const options = { directory, stopping: running, leaveFree: Number.MAX_SAFE_INTEGER };
+        await expect(exportDay(runner, day, partitionsBetween(at, at), options)).rejects.toThrow('must stay free');
+      } finally {
+        await runner.release();
+      }
+      expect(await files()).toEqual([]);
+    });
+
+    it('is not exported while a delivery is not finished', async () => {
+      const at = await makeDay(40);
+      await add(at, 'waiting');
+      await dropOld();
+      expect(await files()).toEqual([]);
+      expect(await report(at)).toMatchObject([{ kept_at: expect.any(Date), exported_at: null, dropped_at: null }]);
+    });
+  });
+});

@@ -1,0 +1,160 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { parser } from '@prometheus-io/lezer-promql';
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { register } from 'prom-client';
+import { parse } from 'yaml';
+
+const project = fileURLToPath(new URL('..', import.meta.url));
+const read = (name: string) => readFileSync(`${project}${name}`, 'utf8');
+
+interface Rule {
+  alert?: string;
+  record?: string;
+  expr: string;
+  annotations?: { summary: string; runbook: string };
+}
+
+interface Panel {
+  id: number;
+  title: string;
+  type: string;
+  gridPos: { x: number; y: number; w: number; h: number };
+  datasource?: { uid: string };
+  targets?: { expr: string; datasource: { uid: string } }[];
+}
+
+const sources = readdirSync(`${project}src`, { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.ts') && !name.endsWith('.spec.ts'))
+  .map((name) => `src/${name}`);
+const { groups } = parse(read('docker/prometheus/rules.yml')) as { groups: { name: string; rules: Rule[] }[] };
+const rules = groups.flatMap((group) => group.rules);
+const alerts = rules.filter((rule) => rule.alert !== undefined);
+const dashboards = readdirSync(`${project}docker/grafana/dashboards`).map((name) => ({
+  name,
+  ...(JSON.parse(read(`docker/grafana/dashboards/${name}`)) as { uid: string; title: string; panels: Panel[] }),
+}));
+const expressions = [
+  ...rules.map(({ alert, record, expr }) => ({ where: alert ?? record!, expr })),
+  ...dashboards.flatMap(({ name, panels }) =>
+    panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => ({ where: `${name}: ${title}`, expr }))),
+  ),
+];
+const runbook = read('docs/operations.md');
+
+/** What Prometheus itself makes. */
+const ofPrometheus = ['up'];
+/** Of one metric, by its kind. */
+const seriesOf = (name: string, type: unknown) =>
+  type === 'histogram' ? ['_bucket', '_sum', '_count'].map((end) => name + end) : [name];
+
+describe('monitoring', () => {
+  const exported = new Map<string, { type: unknown; labels: string[] }>();
+  const ours = () => [...exported.keys()].filter((name) => name.startsWith('heraut_'));
+
+  beforeAll(async () => {
+    // Each metric stands in a file with such a name, so that all are found without starting Heraut.
+    for (const file of sources.filter((name) => /\.(counters|metrics)\.ts$|\/http\/metrics\.ts$/.test(name)))
+      await import(`../${file}`);
+    const { supervisorMetrics } = await import('../src/supervision/supervisor.metrics.js');
+    for (const registry of [register, supervisorMetrics().registry]) {
+      for (const metric of registry.getMetricsAsArray()) {
+        const { name, type, labelNames } = metric as unknown as { name: string; type: unknown; labelNames: string[] };
+        exported.set(name, { type, labels: labelNames ?? [] });
+      }
+    }
+  });
+
+  it('finds every metric of the program', () => {
+    const made = sources.flatMap((file) => [...read(file).matchAll(/'(heraut_\w+)'/g)].map(([, name]) => name!));
+    expect(made.length).toBeGreaterThan(30);
+    expect(ours().toSorted()).toEqual([...new Set(made)].toSorted());
+  });
+
+  it('every metric is in docs/operations.md, and none that is not there', () => {
+    const documented = [...runbook.matchAll(/^\| `(heraut_\w+)` /gm)].map(([, name]) => name!);
+    expect(documented.toSorted()).toEqual(ours().toSorted());
+  });
+
+  it('the labels of the documentation are those of the metric', () => {
+    for (const [, name, cell] of runbook.matchAll(/^\| `(heraut_\w+)` +\| ([^|]*)\|/gm)) {
+      const labels = [...cell!.matchAll(/`(\w+)`/g)].map(([, label]) => label!);
+      expect([name, labels.toSorted()]).toEqual([name, exported.get(name!)?.labels.toSorted()]);
+    }
+  });
+
+  it('an expression that is no PromQL, or names what is not exported, is found', () => {
+    expect(namesIn('sum(rate(heraut_x_total[5m])) by')).toBe('no PromQL');
+    expect(namesIn('rate(heraut_x_total{a="b"}[5m]) > 0')).toEqual(['heraut_x_total']);
+  });
+
+  it('rules and dashboards ask for metrics that are exported', () => {
+    const series = [...exported].flatMap(([name, { type }]) => seriesOf(name, type));
+    const recorded = rules.flatMap(({ record }) => record ?? []);
+    const known = new Set([...series, ...recorded, ...ofPrometheus]);
+    const missing = expressions.flatMap(({ where, expr }) => {
+      const names = namesIn(expr);
+      return typeof names === 'string'
+        ? [`${where}: ${names}`]
+        : names.filter((name) => !known.has(name)).map((name) => `${where}: ${name}`);
+    });
+    expect(missing).toEqual([]);
+  });
+
+  it('rules and dashboards ask for labels that those metrics have', () => {
+    const ofHeraut = /(heraut_\w+?)(?:_bucket|_sum|_count)?\{([^}]*)\}/g;
+    const wrong = expressions.flatMap(({ where, expr }) =>
+      [...expr.matchAll(ofHeraut)].flatMap(([, name, matchers]) => {
+        const labels = exported.get(name!)?.labels ?? [];
+        return [...matchers!.matchAll(/(\w+)\s*[!=]/g)]
+          .filter(([, label]) => !labels.includes(label!))
+          .map(([, label]) => `${where}: ${name} has no ${label}`);
+      }),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  it('every alert leads to a place in the runbook, and the runbook to no other alert', () => {
+    const anchors = [...runbook.matchAll(/<a id="(alert-[\w-]+)"><\/a>/g)].map(([, id]) => `docs/operations.md#${id}`);
+    expect(alerts.length).toBeGreaterThan(10);
+    expect(alerts.map(({ annotations }) => annotations!.runbook).toSorted()).toEqual(anchors.toSorted());
+    for (const { alert } of alerts) expect(runbook).toContain(`${alert}`);
+  });
+
+  it('dashboards are told apart, ask the data source that is provisioned, and no panel covers another', () => {
+    const [source] = (
+      parse(read('docker/grafana/provisioning/datasources/prometheus.yml')) as { datasources: { uid: string }[] }
+    ).datasources;
+    expect(new Set(dashboards.map(({ uid }) => uid)).size).toBe(dashboards.length);
+    for (const { name, panels } of dashboards) {
+      expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+      for (const { title, type, targets = [], datasource } of panels) {
+        if (type === 'row') continue;
+        expect([name, title, targets.length > 0]).toEqual([name, title, true]);
+        for (const uid of [datasource?.uid, ...targets.map((target) => target.datasource.uid)])
+          expect([name, title, uid]).toEqual([name, title, source!.uid]);
+      }
+      const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+        Array.from({ length: w * h }, (_, nr) => `${x + (nr % w)}/${y + Math.floor(nr / w)}`),
+      );
+      expect([name, new Set(cells).size]).toEqual([name, cells.length]);
+      expect(panels.filter(({ gridPos: { x, w } }) => x + w > 24)).toEqual([]);
+    }
+  });
+});
+
+/** The metrics in an expression. */
+function namesIn(expr: string): string[] | 'no PromQL' {
+  const names: string[] = [];
+  let isBroken = false;
+  parser.parse(expr).iterate({
+    enter: (node) => {
+      if (node.type.isError) isBroken = true;
+      if (node.name === 'VectorSelector') {
+        const identifier = node.node.getChild('Identifier');
+        if (identifier) names.push(expr.slice(identifier.from, identifier.to));
+      }
+    },
+  });
+  return isBroken ? 'no PromQL' : names;
+}

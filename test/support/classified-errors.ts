@@ -1,0 +1,35 @@
+import type { ErrorClass } from '../../src/deliveries/error-class.js';
+import type { DeliveryState } from '../../src/ledger/delivery.js';
+
+/** Error class, last status and last error of deliveries; Postgres and JavaScript have to find the same. */
+export const classified: [ErrorClass | null, number | null, string | null, DeliveryState?][] = [
+  [null, null, null],
+  [null, 204, null, 'delivered'],
+  [null, 500, 'HTTP 500', 'delivered'],
+  ['expired', 500, 'HTTP 500', 'expired'],
+  ['expired', null, null, 'expired'],
+  ['status-4xx', 404, 'HTTP 404: gone'],
+  ['status-5xx', 503, 'HTTP 503', 'failed'],
+  ['status-5xx', 599, null, 'failed'],
+  ['status-other', 302, 'HTTP 302', 'failed'],
+  ['status-other', 600, 'HTTP 600', 'failed'],
+  [null, 204, null, 'queued'],
+  ['timeout', null, 'no answer within 10 s', 'unknown'],
+  ['timeout', 503, 'no answer within 10 s'],
+  ['timeout', null, 'ETIMEDOUT: connect ETIMEDOUT 192.0.2.1:80'],
+  ['connection', null, 'ECONNREFUSED: connect ECONNREFUSED 192.0.2.1:80'],
+  ['connection', null, 'ENOTFOUND: getaddrinfo ENOTFOUND receiver.example'],
+  ['connection', null, 'the connection was closed'],
+  ['connection', null, 'EGRESS_PROXY: it hangs'],
+  ['connection', null, 'no connection to the egress proxy within 10 s'],
+  ['tls', null, 'CERT_HAS_EXPIRED: certificate has expired'],
+  ['tls', null, 'ERR_TLS_CERT_ALTNAME_INVALID: Hostname/IP does not match'],
+  ['tls', null, 'DEPTH_ZERO_SELF_SIGNED_CERT: self-signed certificate'],
+  ['refused-address', null, 'ADDRESS_REFUSED: the address is not one that callbacks may use'],
+  ['refused-address', null, 'URL_REFUSED: the port is not one that callbacks may use'],
+  ['credentials', null, 'the token endpoint https://id.example does not answer in time'],
+  ['credentials', null, 'the client certificate ended at 2026-01-01T00:00:00.000Z'],
+  ['credentials', null, 'subscription.auth/1 is encrypted with the key a, which is not there'],
+  ['other', null, 'HPE_INVALID_CONSTANT: Parse Error'],
+  ['other', null, 'ended by a rule\nECONNREFUSED'],
+];

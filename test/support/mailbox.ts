@@ -1,0 +1,97 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import type { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { callbackify } from 'node:util';
+import PostalMime from 'postal-mime';
+import { SMTPServer, type SMTPServerOptions, type SMTPServerSession } from 'smtp-server';
+import type { Certificate } from './certificates.js';
+
+export interface ReceivedMail {
+  /** As the sender of the envelope gave them. */
+  from: string;
+  to: string[];
+  subject: string;
+  text: string;
+  messageId: string;
+  sender: { name: string; address: string };
+  isOverTls: boolean;
+  user: string | undefined;
+}
+
+export interface MailboxOptions {
+  /** Offers STARTTLS with it; none: the server does not offer it. */
+  certificate?: Certificate;
+  /** Then a user must show who it is. */
+  users?: Record<string, string>;
+  /** Addresses that are refused for good. */
+  refused?: readonly string[];
+}
+
+/** An SMTP server that keeps what it gets. */
+export class Mailbox {
+  readonly received: ReceivedMail[] = [];
+  readonly refused: Set<string>;
+  port = 0;
+  private server: SMTPServer | undefined;
+
+  private constructor(private readonly options: MailboxOptions) {
+    this.refused = new Set(options.refused);
+  }
+
+  static async start(options: MailboxOptions = {}): Promise<Mailbox> {
+    const mailbox = new Mailbox(options);
+    await mailbox.listen();
+    return mailbox;
+  }
+
+  /** Again on the same port after a stop. */
+  async listen(): Promise<void> {
+    this.server = new SMTPServer(this.serverOptions());
+    this.server.on('error', () => {}); // a client that does not trust the certificate
+    this.server.listen(this.port, '127.0.0.1');
+    await once(this.server.server, 'listening');
+    this.port = (this.server.server.address() as AddressInfo).port;
+  }
+
+  async stop(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      this.server!.close(() => resolve());
+    });
+  }
+
+  /** To that address, the oldest first. */
+  mailTo(address: string): ReceivedMail[] {
+    return this.received.filter(({ to }) => to.includes(address));
+  }
+
+  private serverOptions(): SMTPServerOptions {
+    const { certificate, users } = this.options;
+    return {
+      ...(certificate ? { cert: certificate.certificate, key: certificate.key } : { disabledCommands: ['STARTTLS'] }),
+      authOptional: users === undefined,
+      disableReverseLookup: true,
+      logger: false,
+      closeTimeout: 1000,
+      onAuth: ({ username = '', password }, _session, done) =>
+        users?.[username] === password ? done(null, { user: username }) : done(new Error('Invalid login')),
+      onRcptTo: ({ address }, _session, done) =>
+        done(this.refused.has(address) ? Object.assign(new Error('No such user'), { responseCode: 550 }) : null),
+      onData: callbackify((stream: Readable, session: SMTPServerSession) => this.keep(stream, session)),
+    };
+  }
+
+  private async keep(stream: Readable, { envelope, secure, user }: SMTPServerSession): Promise<void> {
+    const { subject = '', text = '', messageId = '', from } = await PostalMime.parse(await buffer(stream));
+    this.received.push({
+      from: envelope.mailFrom ? envelope.mailFrom.address : '',
+      to: envelope.rcptTo.map(({ address }) => address),
+      subject,
+      text,
+      messageId,
+      sender: { name: from?.name ?? '', address: from?.address ?? '' },
+      isOverTls: secure,
+      user: user as string | undefined,
+    });
+  }
+}
