@@ -28,7 +28,13 @@ const fieldsOf = (channel: ChannelEntity): Fields => ({
   bodyRetentionDays: channel.bodyRetentionDays,
 });
 
-const ofNew: Fields = { documentationLink: '', filters: [], deduplication: null, maxAgeSeconds: null, bodyRetentionDays: null };
+const ofNew: Fields = {
+  documentationLink: '',
+  filters: [],
+  deduplication: null,
+  maxAgeSeconds: null,
+  bodyRetentionDays: null,
+};
 
 /** Channels are never removed: notifications refer to them by name. */
 @Injectable()

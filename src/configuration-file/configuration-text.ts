@@ -36,7 +36,8 @@ export function readConfigurationText(text: string, file: string, sources: Sourc
   const at = (name: string, isOfKey: boolean, said: string) =>
     line(yaml.placeOf(name, { isOfKey }), name === '' ? said : `${name}: ${said}`);
   const told = new Set(problems.map(({ name }) => name));
-  const lineOf = ({ name, code, reason }: InvalidParam) => at(name, code === 'unknown', reason);
+  const lineOf = ({ name, code, reason }: InvalidParam) =>
+    at(name, code === 'unknown', code === 'required' && reason.endsWith('received undefined') ? 'Is missing.' : reason);
   const secrets = plainSecrets(raw);
   return {
     configuration,

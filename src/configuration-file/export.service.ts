@@ -43,14 +43,21 @@ const exportApplication = ({ clientId, label, scopes, isSuperuser }: ShownApplic
   secret: names.of('application', clientId, 'secret'),
 });
 
-const exportChannel = ({ name, documentationLink, filters, deduplication, maxAgeSeconds, bodyRetentionDays }: Channel) => ({
+const exportChannel = ({
+  name,
+  documentationLink,
+  filters,
+  deduplication,
+  maxAgeSeconds,
+  bodyRetentionDays,
+}: Channel) => ({
   name,
   ...said({ documentationLink, filters, deduplication, maxAgeSeconds, bodyRetentionDays }),
 });
 
 function exportSubscription(subscription: Subscription, names: SecretNames) {
   const { id, ownerClientId, callbackUrl, channels, deliveryGuarantee, ordering, pausedAt, signingKeys } = subscription;
-  const { timeoutSeconds, maxConcurrency, ratePerSecond, credentials, auth, unreadable } = subscription;
+  const { timeoutSeconds, maxConcurrency, ratePerSecond, alertEmail, credentials, auth, unreadable } = subscription;
   const secret: NameSecret = (what) => names.of('subscription', id, what);
   const keys = signingKeys.filter(({ endsAt }) => endsAt === null);
   return {
@@ -63,6 +70,7 @@ function exportSubscription(subscription: Subscription, names: SecretNames) {
       timeoutSeconds,
       maxConcurrency,
       ratePerSecond,
+      alertEmail,
       ordering: ordering === 'none' ? null : ordering,
       isPaused: pausedAt !== null,
     }),

@@ -6,7 +6,7 @@ import type { CredentialChanges } from '../credentials/credentials-io.js';
 import { isDropping } from '../ledger/drop-held.js';
 import type { OperationalEvent } from '../operational-events/operational-events.service.js';
 import type { RetryPolicyOverride } from '../retry-policy/policy-input.js';
-import { RetryPolicyChanges, storedOverrides } from '../retry-policy/retry-policy-changes.js';
+import { RetryPolicyChanges } from '../retry-policy/retry-policy-changes.js';
 import { UnreadableSecret, type SecretCipher } from '../secrets/secret-cipher.service.js';
 import { checkTimeout } from '../subscriptions/call-timeout.js';
 import { refusalOfNames } from '../subscriptions/read-abonnement.js';
@@ -15,10 +15,11 @@ import { SubscriptionChanges } from '../subscriptions/subscription-changes.js';
 import type { SubscriptionEntity } from '../subscriptions/subscription.entity.js';
 import { authPlace, credentialsPlace } from '../subscriptions/subscription.js';
 import type { ConfiguredSubscription } from './configuration-schema.js';
-import { fieldsThatDiffer, type FieldChange, type Shown } from './fields-that-differ.js';
+import { fieldsThatDiffer, type FieldChange } from './fields-that-differ.js';
 import type { Planning, Step } from './planning.js';
 import type { Entry } from './read-configuration.js';
 import { showCredentials } from './show-credentials.js';
+import { fieldsAfter, fieldsOfNew, settings, showFields, type Fields } from './subscription-fields.js';
 import { wantCredentials } from './want-credentials.js';
 import { wantSigningKeys, type SigningKeyChanges } from './want-signing-keys.js';
 
@@ -28,18 +29,9 @@ export interface StoredSubscription {
   override: RetryPolicyOverride | null;
 }
 
-/** The fields that `SubscriptionChanges.set` changes. */
-const settings = [
-  'ownerClientId',
-  'channels',
-  'deliveryGuarantee',
-  'timeoutSeconds',
-  'maxConcurrency',
-  'ratePerSecond',
-  'ordering',
-] as const;
-
-type Fields = Pick<SubscriptionEntity, (typeof settings)[number] | 'callbackUrl'>;
+/** Undefined where it is deleted. */
+export const living = (stored: StoredSubscription | undefined): StoredSubscription | undefined =>
+  stored?.entity.deletedAt === null ? stored : undefined;
 
 /** Undefined where it cannot be decrypted here. */
 interface Secrets {
@@ -51,24 +43,26 @@ interface Secrets {
 export class SubscriptionPlan {
   private readonly name: string;
   private readonly wanted: ConfiguredSubscription;
+  private readonly stored: StoredSubscription | undefined;
 
   constructor(
     private readonly planning: Planning,
     { name, wanted }: Entry<ConfiguredSubscription>,
-    private readonly stored: StoredSubscription | undefined,
+    private readonly found: StoredSubscription | undefined,
     private readonly cipher: SecretCipher,
     private readonly settings: Settings,
   ) {
     this.name = name;
     this.wanted = wanted;
+    this.stored = living(found);
   }
 
   /** Undefined: something is wrong, and the planning knows what. */
   async step(): Promise<Step | 'unchanged' | undefined> {
     const { planning, wanted, stored } = this;
     const troublesBefore = planning.problems.length;
-    const before = stored ? stored.entity : this.fieldsOfNew();
-    const after = this.fieldsAfter(before);
+    const before = stored ? stored.entity : this.newFields();
+    const after = fieldsAfter(before, wanted);
     this.checkFields(before, after);
     const secrets = this.readSecrets();
     const credentials = this.credentialsWanted(secrets);
@@ -82,14 +76,14 @@ export class SubscriptionPlan {
     if (planning.problems.length > troublesBefore || !credentials) return undefined;
 
     const shownBefore = stored && {
-      ...shown(before, stored.entity.pausedAt !== null, stored.override),
+      ...showFields(before, stored.entity.pausedAt !== null, stored.override),
       ...{ credentials: showCredentials(secrets.parts ?? noParts, secrets.auth) },
     };
     const partsAfter = changedParts(secrets.parts ?? noParts, credentials);
     const credentialsAfter = showCredentials(partsAfter, credentials.auth ?? secrets.auth);
     const isEnabling = Boolean(stored?.entity.disabledAt) && before.callbackUrl !== after.callbackUrl;
     const fields: FieldChange[] = [
-      ...fieldsThatDiffer(shownBefore ?? null, shown(after, isPaused, override)),
+      ...fieldsThatDiffer(shownBefore ?? null, showFields(after, isPaused, override)),
       ...fieldsThatDiffer(shownBefore?.credentials ?? null, credentialsAfter),
       ...signingKeyFields(keys),
       ...(isEnabling ? [{ name: 'isDisabled', before: true, after: false }] : []),
@@ -108,38 +102,14 @@ export class SubscriptionPlan {
     };
   }
 
-  private fieldsOfNew(): Fields {
+  private newFields(): Fields {
     const { planning, name, wanted } = this;
     const need = (field: string, reason: string) => planning.refuse(`${name}.${field}`, 'required', reason);
     if (wanted.callbackUrl === undefined) need('callbackUrl', 'A new subscription needs its callback.');
     if (wanted.authorization === undefined) need('authorization', 'A new subscription needs its authorization.');
     if (wanted.authorization?.kind === 'verbatim' && wanted.authorization.auth === undefined)
       need('authorization.auth', 'A new subscription needs its authorization.');
-    return {
-      ownerClientId: this.settings.SUPERUSER_CLIENT_ID,
-      callbackUrl: '',
-      channels: [],
-      deliveryGuarantee: null,
-      timeoutSeconds: null,
-      maxConcurrency: null,
-      ratePerSecond: null,
-      ordering: 'none',
-    };
-  }
-
-  private fieldsAfter(before: Fields): Fields {
-    const of = <Name extends keyof Fields>(name: Name): Fields[Name] =>
-      this.wanted[name] === undefined ? before[name] : (this.wanted[name] as Fields[Name]);
-    return {
-      ownerClientId: of('ownerClientId'),
-      callbackUrl: of('callbackUrl'),
-      channels: of('channels'),
-      deliveryGuarantee: of('deliveryGuarantee'),
-      timeoutSeconds: of('timeoutSeconds'),
-      maxConcurrency: of('maxConcurrency'),
-      ratePerSecond: of('ratePerSecond'),
-      ordering: of('ordering'),
-    };
+    return fieldsOfNew(this.settings.SUPERUSER_CLIENT_ID);
   }
 
   /** Only what is to change: a start must not fail for what was accepted when other rules were in force. */
@@ -215,12 +185,14 @@ export class SubscriptionPlan {
     keys: SigningKeyChanges,
   ): Step['carryOut'] {
     const { id } = this.wanted;
+    const predecessor = this.found;
     return async (manager, version) => {
       const changing = new SubscriptionChanges(manager, version, this.cipher);
-      await changing.create(ownerClientId, { ...fields, callbackUrl, auth: '', credentials }, { id });
+      const input = { ...fields, callbackUrl, auth: '', credentials };
+      await changing.create(ownerClientId, input, { id, predecessor: predecessor?.entity });
       if (isPaused) await changing.pause(id);
       // The one that a deleted subscription of this id had would count again.
-      if (override || (await storedOverrides(manager, [id])).size > 0)
+      if (override || predecessor?.override)
         await new RetryPolicyChanges(manager, version).replaceOverride(id, override);
       if (keys.added.length > 0) await replaceSigningKeys(manager, version, this.cipher, id, keys);
       return isPaused ? [{ event: 'subscription.paused', subscriptionId: id }] : [];
@@ -263,22 +235,6 @@ export class SubscriptionPlan {
 
 const parsed = (text: string | undefined): CredentialParts | undefined =>
   text === undefined ? undefined : partsOf(text);
-
-const shown = (fields: Fields, isPaused: boolean, retryPolicy: RetryPolicyOverride | null): Shown => ({
-  fields: {
-    ownerClientId: fields.ownerClientId,
-    callbackUrl: fields.callbackUrl,
-    channels: fields.channels,
-    deliveryGuarantee: fields.deliveryGuarantee,
-    timeoutSeconds: fields.timeoutSeconds,
-    maxConcurrency: fields.maxConcurrency,
-    ratePerSecond: fields.ratePerSecond,
-    ordering: fields.ordering,
-    isPaused,
-    retryPolicy,
-  },
-  secrets: {},
-});
 
 function signingKeyFields({ added, left }: SigningKeyChanges): FieldChange[] {
   if (added.length === 0 && left.length === 0) return [];

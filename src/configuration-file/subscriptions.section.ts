@@ -8,7 +8,7 @@ import { SubscriptionChanges } from '../subscriptions/subscription-changes.js';
 import { SubscriptionEntity } from '../subscriptions/subscription.entity.js';
 import { CallbackRules } from './callback-rules.js';
 import { mostUnnamed, nothingPlanned, type Planned, type Planning, type Section, type Step } from './planning.js';
-import { SubscriptionPlan, type StoredSubscription } from './subscription-plan.js';
+import { living, SubscriptionPlan, type StoredSubscription } from './subscription-plan.js';
 
 type Unnamed = Pick<SubscriptionEntity, 'id' | 'callbackUrl'>;
 
@@ -43,7 +43,7 @@ export class SubscriptionsSection implements Section {
     }
     if (options.looksUpCallbacks) {
       const isNew = ({ wanted: { id, callbackUrl } }: (typeof first)[number]) =>
-        callbackUrl !== undefined && callbackUrl !== stored.get(id)?.entity.callbackUrl;
+        callbackUrl !== undefined && callbackUrl !== living(stored.get(id))?.entity.callbackUrl;
       await this.callbacks.check(planning, first.filter(isNew));
     }
     const [others, count] = await manager.findAndCount(SubscriptionEntity, {
@@ -61,8 +61,9 @@ export class SubscriptionsSection implements Section {
     return { steps, unchanged, unnamed: { count, first: others.map(({ id, callbackUrl }) => `${id} ${callbackUrl}`) } };
   }
 
+  /** Deleted ones too. */
   private async read({ manager }: Planning, ids: string[]): Promise<Map<string, StoredSubscription>> {
-    const rows = await manager.findBy(SubscriptionEntity, { id: Any(ids), deletedAt: IsNull() });
+    const rows = await manager.findBy(SubscriptionEntity, { id: Any(ids) });
     const keys = await storedSigningKeys(manager, this.cipher, ids);
     const overrides = await storedOverrides(manager, ids);
     return new Map(

@@ -53,18 +53,24 @@ export class SubscriptionChanges {
 
   /**
    * @param isSigned whether it gets a signing key
-   * @param id undefined: a new one; that of a deleted subscription makes this its successor, without what was set for that
+   * @param id undefined: a new one
+   * @param predecessor a deleted one, whose id it has: nothing else is taken over from it
    * @returns it, and the secret of its signing key, which is shown this once
    */
   async create(
     ownerClientId: string,
     input: SubscriptionInput & Partial<SubscriptionSettings>,
-    // v4, not v7: clients find the base of a resource URL with a pattern that fits v4 only (docs/decisions/0011).
-    { isSigned = false, id = randomUUID() as string } = {},
+    {
+      isSigned = false,
+      predecessor,
+      // v4, not v7: clients find the base of a resource URL with a pattern that fits v4 only (docs/decisions/0011).
+      id = predecessor?.id ?? randomUUID(),
+    }: { isSigned?: boolean; predecessor?: SubscriptionEntity | undefined; id?: string } = {},
   ): Promise<{ after: SubscriptionEntity; secret: string | undefined }> {
     const { manager, cipher, version } = this;
     const { auth, credentials } = secretsToStore(cipher, id, input);
-    const stored = {
+    const after = manager.create(SubscriptionEntity, {
+      id,
       ownerClientId,
       callbackUrl: input.callbackUrl,
       auth,
@@ -76,12 +82,13 @@ export class SubscriptionChanges {
       ratePerSecond: input.ratePerSecond ?? null,
       ordering: input.ordering ?? 'none',
       alertEmail: input.alertEmail ?? null,
+      disabledAt: null,
+      pausedAt: null,
+      deletedAt: null,
       version,
-    };
-    const deleted = await manager.findOneBy(SubscriptionEntity, { id });
-    if (deleted) await this.succeed(deleted, stored);
-    else await manager.insert(SubscriptionEntity, { ...stored, id });
-    const after = await manager.findOneByOrFail(SubscriptionEntity, { id });
+    });
+    if (predecessor) await this.succeed(predecessor, after);
+    else await manager.insert(SubscriptionEntity, after);
     await noteSubscription(manager, cipher, 'created', null, after);
     if (!isSigned) return { after, secret: undefined };
     const added = await addSigningKey(manager, cipher, id, { scheme: 'v1' });
@@ -90,11 +97,11 @@ export class SubscriptionChanges {
   }
 
   /** Deliveries of the deleted one that have not been cancelled yet go on: it cannot be told which were before, and which after. */
-  private async succeed({ id, ordering }: SubscriptionEntity, stored: Partial<SubscriptionEntity>): Promise<void> {
-    const marks = { deletedAt: null, disabledAt: null, pausedAt: null, createdAt: new Date() };
-    await this.manager.update(SubscriptionEntity, { id }, { ...stored, ...marks });
+  private async succeed({ id, ordering }: SubscriptionEntity, successor: SubscriptionEntity): Promise<void> {
+    successor.createdAt = new Date();
+    await this.manager.update(SubscriptionEntity, { id }, successor);
     await withdrawEnding(this.manager, id);
-    if (stored.ordering === 'per-object') await withdrawOrderEnding(this.manager, id);
+    if (successor.ordering === 'per-object') await withdrawOrderEnding(this.manager, id);
     else if (ordering === 'per-object') await noteOrderEnding(this.manager, id, this.version);
     await lookNow(this.manager, id);
   }
@@ -180,7 +187,8 @@ export class SubscriptionChanges {
     const changed = typeof changes === 'function' ? changes(before) : changes;
     await this.manager.update(SubscriptionEntity, { id }, { ...changed, version: this.version });
     await also?.();
-    const after = await this.manager.findOneByOrFail(SubscriptionEntity, { id });
+    const given = Object.fromEntries(Object.entries(changed).filter(([, value]) => value !== undefined));
+    const after: SubscriptionEntity = { ...before, ...given, version: this.version };
     await noteSubscription(this.manager, this.cipher, done, before, after);
     return { before, after };
   }

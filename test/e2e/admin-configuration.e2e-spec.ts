@@ -133,6 +133,7 @@ describe('a configuration file', () => {
       deliveryGuarantee: 'at-most-once',
       maxConcurrency: 4,
       timeoutSeconds: 20,
+      alertEmail: 'dwh@example.org',
       pausedAt: expect.any(Date),
     });
     expect((await admin.get('/admin/v1/retry-policy')).json).toMatchObject({ maxRetries: 7, jitter: 0.1 });
@@ -285,13 +286,17 @@ describe('a configuration file', () => {
   });
 
   it('does not start a process with a file that is wrong, and names each line', async () => {
-    const path = file('channels:', '  - { name: one, filter: [] }', '  - { name: "" }', '  - { name: one }');
+    const path = file('channels:', '  - { name: one, filter: [] }', '  - { name: "" }', '  - {}');
     const start = new ConfigurationAtStart(
       { settings: { CONFIG_FILE: path } } as ConstructorParameters<typeof ConfigurationAtStart>[0],
       admin.api.app.get(ConfigurationService),
     );
     await expect(start.onModuleInit()).rejects.toThrow(
-      [`  ${path}:2:18 channels.0.filter: `, `  ${path}:3:13 channels.1.name: `].join('There is no such field here.\n'),
+      [
+        `  ${path}:2:18 channels.0.filter: There is no such field here.`,
+        `  ${path}:3:13 channels.1.name: Too small: expected string to have >=1 characters`,
+        `  ${path}:4:5 channels.2.name: Is missing.`,
+      ].join('\n'),
     );
     expect((await admin.get('/admin/v1/channels')).json.channels).not.toContainEqual(
       expect.objectContaining({ name: 'one' }),
