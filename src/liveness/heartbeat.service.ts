@@ -65,7 +65,7 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
   isListenedTo = false;
   private readonly logger = new Logger(Heartbeat.name);
   private timer: NodeJS.Timeout | undefined;
-  private offsetMs: number | undefined;
+  private offsetMs = 0;
 
   constructor(
     private readonly postgres: Postgres,
@@ -78,7 +78,7 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
    * the process runs. Where Postgres' clock is set, or the machine of this process was suspended, the next beat puts it right.
    */
   ledgerNow(): number {
-    return Math.round(this.clock.now() + (this.offsetMs ?? 0));
+    return Math.round(this.clock.now() + this.offsetMs);
   }
 
   async onApplicationBootstrap(): Promise<void> {

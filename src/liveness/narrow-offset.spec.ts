@@ -4,8 +4,14 @@ import { narrowOffset } from './narrow-offset.js';
 const hourMs = 3_600_000;
 
 describe('the offset of the ledger’s clock', () => {
-  it('is at first taken from the middle of the time that the answer took', () => {
-    expect(narrowOffset(undefined, 1000, hourMs + 1004, 1010)).toBe(hourMs - 1);
+  it('is none while the clocks may agree, however slow the first answer is', () => {
+    expect(narrowOffset(0, 1000, 1001, 1400)).toBe(0);
+    expect(narrowOffset(0, 1000, 1399, 1400)).toBe(0);
+  });
+
+  it('is at first no larger than it must be', () => {
+    expect(narrowOffset(0, 1000, hourMs + 1004, 1010)).toBe(hourMs - 6);
+    expect(narrowOffset(0, 1000, 1004 - hourMs, 1010)).toBe(4 - hourMs);
   });
 
   it('does not count how long a question waited for a connection', () => {
@@ -15,9 +21,9 @@ describe('the offset of the ledger’s clock', () => {
   });
 
   it('is corrected by the next quick answer, when the first had to wait', () => {
-    const first = narrowOffset(undefined, 1000, 5001 + hourMs, 5002);
+    const first = narrowOffset(0, 1000, 5001 + hourMs, 9002);
     expect(Math.abs(first - hourMs)).toBeGreaterThan(1000);
-    const second = narrowOffset(first, 7000, 7001 + hourMs, 7002);
+    const second = narrowOffset(first, 11_000, 11_001 + hourMs, 11_002);
     expect(Math.abs(second - hourMs)).toBeLessThanOrEqual(1);
   });
 
