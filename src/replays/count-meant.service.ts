@@ -8,7 +8,7 @@ import { lowestIdAt, timeOfId } from '../ledger/partitions.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import { daysWithin, findMissedOnDay } from './find-meant.js';
 import { beforeAll, type Meant } from './replay.js';
-import { bindSearch, countMeant, routeFor, type Bounds, type CountedRow } from './search.js';
+import { bindSearch, countMeant, countMeantOfChannels, routeFor, type Bounds, type CountedRow } from './search.js';
 
 /** How much of the ledger one count looks at: rows, so that the next count comes to the same; and milliseconds, in case they are slow. */
 export interface CountLimits {
@@ -112,7 +112,8 @@ const queryOf =
 
 async function counting(query: Query, day: number, meant: Meant, bounds: Bounds): Promise<CountedRow> {
   const values = { ...bindSearch(meant, bounds), sample: sampleLength };
-  const [row] = await query<CountedRow>(countMeant[routeFor(meant)](day), values);
+  const statements = meant.selection.channels ? countMeantOfChannels : countMeant;
+  const [row] = await query<CountedRow>(statements[routeFor(meant)](day), values);
   return row!;
 }
 

@@ -75,25 +75,28 @@ const ofClasses = errorClasses
   .map((name) => `'${name}' = ANY ($error_classes::text[]) AND ${errorClassCondition(name)}`)
   .join(' OR ');
 
+/** Of `walked`, what is meant as far as the deliveries tell. */
+const meant = `
+    SELECT notification_id, subscription_id FROM walked WHERE state::text = ANY ($states::text[])
+      AND ($subscriptions::uuid[] IS NULL OR subscription_id = ANY ($subscriptions::uuid[]))
+      AND ($error_classes::text[] IS NULL OR ${ofClasses})
+    ORDER BY notification_id, subscription_id`;
+
+/** Of these, what is meant as far as their notifications tell. */
+const fitting = (notification: string): string => `
+    SELECT w.notification_id, w.subscription_id, n.is_erased FROM (${meant}) w
+    CROSS JOIN LATERAL (
+      SELECT channel, body IS NULL AS is_erased FROM ${notification} WHERE id = w.notification_id OFFSET 0
+    ) n
+    WHERE $channels::text[] IS NULL OR n.channel = ANY ($channels::text[])`;
+
 /**
  * Common table expressions: `walked`, the next rows after the cursor, at most `$scan`, and `matched`, those of them that are meant, at
  * most `$limit` (null: all).
  */
-const searching = (route: Route, of: (table: LedgerTable) => string): string => `
+const searching = (route: Route, of: (table: LedgerTable) => string, withNotification = true): string => `
   walked AS MATERIALIZED (${walks[route](of('delivery'))}),
-  matched AS MATERIALIZED (
-    SELECT w.notification_id, w.subscription_id, n.is_erased
-    FROM (
-      SELECT * FROM walked WHERE state::text = ANY ($states::text[])
-        AND ($subscriptions::uuid[] IS NULL OR subscription_id = ANY ($subscriptions::uuid[]))
-        AND ($error_classes::text[] IS NULL OR ${ofClasses})
-      ORDER BY notification_id, subscription_id
-    ) w CROSS JOIN LATERAL (
-      SELECT channel, body IS NULL AS is_erased FROM ${of('notification')} WHERE id = w.notification_id OFFSET 0
-    ) n
-    WHERE $channels::text[] IS NULL OR n.channel = ANY ($channels::text[])
-    LIMIT $limit
-  ),
+  matched AS MATERIALIZED (${withNotification ? fitting(of('notification')) : meant} LIMIT $limit),
   reached AS MATERIALIZED (
     SELECT (SELECT count(*)::int FROM walked) AS walked, last.notification_id AS last_notification, last.subscription_id AS last_subscription
     FROM (VALUES (1)) AS one LEFT JOIN LATERAL (
@@ -135,10 +138,13 @@ export interface CountedRow extends ReachedRow {
   sample: [notificationId: string, subscriptionId: string][];
 }
 
-export const countMeant = byRoute((route) =>
-  perDay(
-    `count-meant-${route}`,
-    (of) => `WITH ${searching(route, of)}
+/** Where channels narrow it, each delivery brings its notification along, which is most of the work. */
+const counting =
+  (name: string, withNotification: boolean) =>
+  (route: Route): StatementOfDay =>
+    perDay(
+      `${name}-${route}`,
+      (of) => `WITH ${searching(route, of, withNotification)}
       SELECT reached.*,
         (SELECT count(*)::int FROM matched) AS count,
         (SELECT count(*)::int FROM (SELECT DISTINCT notification_id FROM matched) AS each) AS notifications,
@@ -149,8 +155,10 @@ export const countMeant = byRoute((route) =>
         (SELECT coalesce(json_agg(json_build_array(notification_id, subscription_id)), '[]')
          FROM (SELECT * FROM matched LIMIT $sample) AS each) AS sample
       FROM reached`,
-  ),
-);
+    );
+
+export const countMeant = byRoute(counting('count-meant', false));
+export const countMeantOfChannels = byRoute(counting('count-meant-of-channels', true));
 
 export interface Bounds {
   after: DeliveryKey;

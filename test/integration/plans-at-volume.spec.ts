@@ -55,7 +55,15 @@ import { findAbout } from '../../src/retention/erasure-walk.js';
 import { aboutValues } from '../../src/retention/main-object.js';
 import { findEnded, findOldBodies } from '../../src/retention/old-bodies.js';
 import { claimStep, findStepDue, sweepItems as sweepReplays } from '../../src/replays/replay-rows.js';
-import { bindSearch, countMeant, findMeant, findNotifications, routes, type Route } from '../../src/replays/search.js';
+import {
+  bindSearch,
+  countMeant,
+  countMeantOfChannels,
+  findMeant,
+  findNotifications,
+  routes,
+  type Route,
+} from '../../src/replays/search.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { delivered } from '../support/ledger.js';
 import { newDelivery } from '../support/new-delivery.js';
@@ -332,6 +340,10 @@ describe('with much in every state, the cost of a statement is that of its own w
     const bounds = { after: middle, before: newestId, scan: 20, limit: 20 };
     const searches: [Statement, Values][] = [
       ...routes.map((route): [Statement, Values] => [findMeant[route](day), bindSearch(meant[route], bounds)]),
+      ...routes.map((route): [Statement, Values] => [
+        countMeantOfChannels[route](day),
+        { ...bindSearch(meant[route], bounds), sample: 5 },
+      ]),
       ...routes.map((route): [Statement, Values] => [
         countMeant[route](day),
         { ...bindSearch(meant[route], bounds), sample: 5 },
