@@ -5,6 +5,7 @@ import { addBenchCommand } from './bench-command.js';
 import { addChannelCommands } from './channel-commands.js';
 import { addCompletionCommand } from './completion-command.js';
 import type { Environment } from './credentials.js';
+import { addConfigurationCommands } from './configuration-commands.js';
 import { addDeliveryCommands } from './delivery-commands.js';
 import { addDoctorCommand } from './doctor-command.js';
 import { addEndpointCommands } from './endpoint-commands.js';
@@ -46,6 +47,7 @@ export async function runCommandLine(
     addChannelCommands(program, session);
     addEndpointCommands(program, session);
     addPolicyCommand(program, session);
+    addConfigurationCommands(program, () => session.client);
     addTailCommand(program, session);
     addDoctorCommand(program, session);
     addBenchCommand(program, session);
