@@ -6,7 +6,6 @@ import { addChannelCommands } from './channel-commands.js';
 import { addCompletionCommand } from './completion-command.js';
 import { addConfigurationCommands } from './configuration-commands.js';
 import type { Environment } from './credentials.js';
-import { addConfigurationCommands } from './configuration-commands.js';
 import { addDeliveryCommands } from './delivery-commands.js';
 import { addDoctorCommand } from './doctor-command.js';
 import { addEndpointCommands } from './endpoint-commands.js';
