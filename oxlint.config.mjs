@@ -57,6 +57,7 @@ export const arrows = {
   digests: ['channels', 'ledger', 'infra'],
   'retry-policy': ['subscriptions', 'auth', 'audit', 'catalogue', 'openapi', 'infra'],
   'configuration-file': [
+    'alerts',
     'retry-policy',
     'subscriptions',
     'channels',

@@ -108,16 +108,17 @@ export const defaultAlertRules: AlertRules = {
 };
 
 /** With the defaults of what was left out, or came with a version after the one that stored it. */
-export function withDefaults(given: AlertRulesInput): AlertRules {
-  const rules = { ...defaultAlertRules, ...given };
-  return {
-    ...rules,
-    deadLetters: { ...defaultAlertRules.deadLetters, ...given.deadLetters },
-    oldestDue: { ...defaultAlertRules.oldestDue, ...given.oldestDue },
-    endpointOpen: { ...defaultAlertRules.endpointOpen, ...given.endpointOpen },
-    backlogGrowing: { ...defaultAlertRules.backlogGrowing, ...given.backlogGrowing },
-    roleMissing: { ...defaultAlertRules.roleMissing, ...given.roleMissing },
-    ledgerDisk: { ...defaultAlertRules.ledgerDisk, ...given.ledgerDisk },
-    subscriptionDisabled: { ...defaultAlertRules.subscriptionDisabled, ...given.subscriptionDisabled },
-  };
-}
+export const withDefaults = (given: AlertRulesInput): AlertRules => changedBy(defaultAlertRules, given);
+
+/** What is left out stays as it is, also of a rule. */
+export const changedBy = (rules: AlertRules, given: AlertRulesInput): AlertRules => ({
+  ...rules,
+  ...given,
+  deadLetters: { ...rules.deadLetters, ...given.deadLetters },
+  oldestDue: { ...rules.oldestDue, ...given.oldestDue },
+  endpointOpen: { ...rules.endpointOpen, ...given.endpointOpen },
+  backlogGrowing: { ...rules.backlogGrowing, ...given.backlogGrowing },
+  roleMissing: { ...rules.roleMissing, ...given.roleMissing },
+  ledgerDisk: { ...rules.ledgerDisk, ...given.ledgerDisk },
+  subscriptionDisabled: { ...rules.subscriptionDisabled, ...given.subscriptionDisabled },
+});

@@ -74,6 +74,7 @@ export class ApplicationsSection implements Section {
         label: wanted.label ?? stored?.label ?? clientId,
         scopes: (wanted.scopes ?? stored?.scopes ?? wanted.scopesIfNew ?? []).toSorted(),
         isSuperuser: wanted.isSuperuser ?? stored?.isSuperuser ?? false,
+        alertEmail: wanted.alertEmail === undefined ? (stored?.alertEmail ?? null) : wanted.alertEmail,
       },
       secrets: secret === undefined ? (before?.secrets ?? {}) : { secret },
     };
@@ -110,8 +111,11 @@ export class ApplicationsSection implements Section {
     };
   }
 
-  private shown({ id, label, scopes, isSuperuser, secret }: ApplicationEntity): Shown {
-    return { fields: { label, scopes: scopes.toSorted(), isSuperuser }, secrets: { secret: this.read(id, secret) } };
+  private shown({ id, label, scopes, isSuperuser, alertEmail, secret }: ApplicationEntity): Shown {
+    return {
+      fields: { label, scopes: scopes.toSorted(), isSuperuser, alertEmail },
+      secrets: { secret: this.read(id, secret) },
+    };
   }
 
   private read(id: string, stored: string): string | undefined {

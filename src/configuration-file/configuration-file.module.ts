@@ -3,6 +3,7 @@ import { AuditModule } from '../audit/audit.module.js';
 import { ChannelsModule } from '../channels/channels.module.js';
 import { RetryPolicyModule } from '../retry-policy/retry-policy.module.js';
 import { SubscriptionsModule } from '../subscriptions/subscriptions.module.js';
+import { AlertRulesSection } from './alert-rules.section.js';
 import { ApplicationsSection } from './applications.section.js';
 import { CallbackRules } from './callback-rules.js';
 import { ChannelsSection } from './channels.section.js';
@@ -18,6 +19,7 @@ import { SubscriptionsSection } from './subscriptions.section.js';
   imports: [AuditModule, ChannelsModule, SubscriptionsModule, RetryPolicyModule],
   controllers: [ConfigurationController],
   providers: [
+    AlertRulesSection,
     ApplicationsSection,
     CallbackRules,
     ChannelsSection,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { alertRulesInput } from '../alerts/alert-rules.js';
 import { applicationChangesInput, newApplicationInput } from '../auth/applications-io.js';
 import { channelChangesInput } from '../channels/channels-io.js';
 import { headerValue } from '../credentials/check-headers.js';
@@ -135,12 +136,18 @@ export const subscriptionEntry = subscriptionChangesInput
 /** Of the general policy. */
 export const retryPolicyEntry = policyOverrideInput.meta({ id: 'ConfiguredRetryPolicy' });
 
+/** Each field may be left out, also those of a rule. */
+export const alertRulesEntry = alertRulesInput.meta({ id: 'ConfiguredAlertRules' });
+
 export const configurationSchema = z
   .strictObject({
     applications: z.array(applicationEntry).describe('Credentials, by `clientId`.'),
     channels: z.array(channelEntry).describe('By `name`. A channel cannot be removed.'),
     subscriptions: z.array(subscriptionEntry).describe('By `id`.'),
     retryPolicy: retryPolicyEntry.describe('The general one.'),
+    alertRules: alertRulesEntry.describe(
+      'When operators, and owners of subscriptions, are told that something is wrong.',
+    ),
   })
   .partial()
   .meta({

@@ -5,6 +5,7 @@ import { Catalogue } from '../catalogue/catalogue.service.js';
 import { ValidationProblem, type InvalidParam } from '../infra/http/problem.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { OperationalEvents } from '../operational-events/operational-events.service.js';
+import { AlertRulesSection } from './alert-rules.section.js';
 import { ApplicationsSection } from './applications.section.js';
 import { ChannelsSection } from './channels.section.js';
 import { Planning, type Plan, type Planned, type Section, type SectionName } from './planning.js';
@@ -30,9 +31,10 @@ export class ConfigurationService {
     applications: ApplicationsSection,
     channels: ChannelsSection,
     subscriptions: SubscriptionsSection,
+    alertRules: AlertRulesSection,
     retryPolicy: RetryPolicySection,
   ) {
-    this.sections = { applications, channels, subscriptions, retryPolicy };
+    this.sections = { applications, channels, subscriptions, alertRules, retryPolicy };
   }
 
   /**

@@ -1,8 +1,11 @@
 import { Injectable } from '@nestjs/common';
+import { readAlertRules } from '../alerts/alert-rules-rows.js';
 import { ApplicationsService, type ShownApplication } from '../auth/applications.service.js';
 import type { Channel } from '../channels/channel.js';
 import { ChannelsService } from '../channels/channels.service.js';
 import type { Credentials } from '../credentials/credentials.js';
+import { Postgres } from '../infra/postgres/postgres.js';
+import { queryOf } from '../infra/postgres/query-of.js';
 import type { TlsIdentity } from '../outbound/outbound.service.js';
 import { RetryPolicies } from '../retry-policy/retry-policies.service.js';
 import type { Subscription } from '../subscriptions/subscription.js';
@@ -17,6 +20,7 @@ export class Export {
     private readonly channels: ChannelsService,
     private readonly subscriptions: SubscriptionsService,
     private readonly policies: RetryPolicies,
+    private readonly postgres: Postgres,
   ) {}
 
   async read(): Promise<object> {
@@ -32,14 +36,18 @@ export class Export {
         ...said({ retryPolicy: this.policies.override(each.id) }),
       })),
       retryPolicy: { ...this.policies.general },
+      alertRules: await readAlertRules(queryOf(this.postgres.dataSource.manager)),
     };
   }
 }
 
-const exportApplication = ({ clientId, label, scopes, isSuperuser }: ShownApplication, names: SecretNames) => ({
+const exportApplication = (
+  { clientId, label, scopes, isSuperuser, alertEmail }: ShownApplication,
+  names: SecretNames,
+) => ({
   clientId,
   label,
-  ...said({ scopes, isSuperuser }),
+  ...said({ scopes, isSuperuser, alertEmail }),
   secret: names.of('application', clientId, 'secret'),
 });
 

@@ -5,13 +5,13 @@ import type { OperationalEvent } from '../operational-events/operational-events.
 import type { FieldChange } from './fields-that-differ.js';
 import type { ReadConfiguration } from './read-configuration.js';
 
-export const sectionNames = ['applications', 'channels', 'subscriptions', 'retryPolicy'] as const;
+export const sectionNames = ['applications', 'channels', 'subscriptions', 'alertRules', 'retryPolicy'] as const;
 export type SectionName = (typeof sectionNames)[number];
 
 export interface PlannedChange {
   section: SectionName;
   action: 'create' | 'change' | 'remove';
-  /** Client id of an application, name of a channel, id of a subscription, `general` of the retry policy. */
+  /** Client id of an application, name of a channel, id of a subscription, `general` of the retry policy and of the alert rules. */
   key: string;
   /** For people, where the key alone says little to them. */
   about: string | null;

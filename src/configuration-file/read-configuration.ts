@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import { paramsOf } from '../infra/http/check-input.js';
 import type { InvalidParam } from '../infra/http/problem.js';
 import {
+  alertRulesEntry,
   applicationEntry,
   channelEntry,
   configurationSchema,
@@ -23,6 +24,7 @@ export interface ReadConfiguration {
   channels: Entry<NonNullable<Configuration['channels']>[number]>[] | undefined;
   subscriptions: Entry<NonNullable<Configuration['subscriptions']>[number]>[] | undefined;
   retryPolicy: Configuration['retryPolicy'];
+  alertRules: Configuration['alertRules'];
 }
 
 const listed = { applications: applicationEntry, channels: channelEntry, subscriptions: subscriptionEntry };
@@ -34,7 +36,13 @@ const listed = { applications: applicationEntry, channels: channelEntry, subscri
 export function readConfiguration(input: unknown, problems: InvalidParam[]): ReadConfiguration {
   if (typeof input !== 'object' || input === null || Array.isArray(input)) {
     problems.push({ name: '', code: 'not_a_dict', reason: 'Not an object.' });
-    return { applications: undefined, channels: undefined, subscriptions: undefined, retryPolicy: undefined };
+    return {
+      applications: undefined,
+      channels: undefined,
+      subscriptions: undefined,
+      retryPolicy: undefined,
+      alertRules: undefined,
+    };
   }
   const given = input as Record<string, unknown>;
   for (const key of Object.keys(given)) {
@@ -47,6 +55,8 @@ export function readConfiguration(input: unknown, problems: InvalidParam[]): Rea
     problems.push(...paramsOf(parsed.error).map((param) => ({ ...param, name: joined(name, param.name) })));
     return undefined;
   };
+  const readOne = <Schema extends z.ZodType>(schema: Schema, name: string) =>
+    given[name] === undefined ? undefined : read(schema, given[name], name);
   const readList = <Name extends keyof typeof listed>(list: Name): ReadConfiguration[Name] => {
     const entries = given[list];
     if (entries === undefined) return undefined;
@@ -64,7 +74,8 @@ export function readConfiguration(input: unknown, problems: InvalidParam[]): Rea
     applications: readList('applications'),
     channels: readList('channels'),
     subscriptions: readList('subscriptions'),
-    retryPolicy: given.retryPolicy === undefined ? undefined : read(retryPolicyEntry, given.retryPolicy, 'retryPolicy'),
+    retryPolicy: readOne(retryPolicyEntry, 'retryPolicy'),
+    alertRules: readOne(alertRulesEntry, 'alertRules'),
   };
 }
 

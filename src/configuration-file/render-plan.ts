@@ -5,6 +5,7 @@ const titles: Readonly<Record<SectionName, string>> = {
   applications: 'Applications',
   channels: 'Channels',
   subscriptions: 'Subscriptions',
+  alertRules: 'Alert rules',
   retryPolicy: 'Retry policy',
 };
 const signs = { create: '+', change: '~', remove: '-' } as const;

@@ -32,7 +32,7 @@ export interface SearchBounds {
   digests: number;
 }
 
-const usualBounds: SearchBounds = { rows: 50_000, blocks: 48, digests: 30_000 };
+const usualBounds: SearchBounds = { rows: 36_000, blocks: 32, digests: 30_000 };
 
 /** Of the rows of a range, as many whole rows can be read and sorted in the time that it takes to search the range. */
 const fewOfRange = 0.2;

@@ -69,3 +69,13 @@ export const queueAgeGauge = ofLedger(
   'How long ago, at most, the first message in a lane was handed to the queue; 0: the lane is empty.',
   ['lane'],
 );
+export const replaysGauge = ofLedger(
+  'heraut_replays',
+  'Replays, and cancelling and closing by selection, that have not ended, by kind and state: scheduled, running, paused.',
+  ['kind', 'state'],
+);
+export const replayDeliveriesGauge = ofLedger(
+  'heraut_replay_deliveries',
+  'Deliveries of those replays: done, and left of what was counted when they were made.',
+  ['kind', 'progress'],
+);

@@ -8,6 +8,8 @@ import { measureTroubled } from '../ledger/measure-troubled.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { DeliveryQueue, lanes, type Lane } from '../queue/delivery-queue.js';
 import { readProgress } from '../queue/progress-reports.js';
+import { measureUnfinished } from '../replays/measure-unfinished.js';
+import { replayKinds, unfinishedStates } from '../replays/replay.js';
 import {
   backlogGauge,
   deadGauge,
@@ -18,6 +20,8 @@ import {
   oldestGauge,
   queueAgeGauge,
   queueDepthGauge,
+  replayDeliveriesGauge,
+  replaysGauge,
   rolesGauge,
   subscriptionDeadGauge,
   unsentGauge,
@@ -40,13 +44,14 @@ interface Measurement extends UpkeepTask {
  */
 @Injectable()
 export class Measurements {
-  /** For a process that dispatches for ever. Further gauges of the ledger, such as the progress of jobs, get a task here. */
+  /** For a process that dispatches for ever. */
   readonly tasks: readonly Measurement[] = [
     task('measure-ledger', 10_000, [backlogGauge, dueGauge, heldGauge, deadGauge, estimatedGauge, oldestGauge], () =>
       this.measureLedger(),
     ),
     task('measure-queue', 10_000, [queueDepthGauge, queueAgeGauge], () => this.measureQueue()),
     task('count-roles', 10_000, [rolesGauge], () => this.countRoles()),
+    task('measure-replays', 10_000, [replaysGauge, replayDeliveriesGauge], () => this.measureReplays()),
     task('measure-subscriptions', 60_000, [unsentGauge, subscriptionDeadGauge], () => this.measureSubscriptions()),
     task('measure-size', 300_000, [ledgerBytesGauge], () => this.measureSize()),
   ];
@@ -95,6 +100,21 @@ export class Measurements {
   private async countRoles(): Promise<void> {
     const alive = await this.heartbeat.countAlive();
     for (const role of roles) rolesGauge.set({ role }, alive.get(role) ?? 0);
+  }
+
+  /** Of a kind and state that has none it is 0, so that the end of the last one can be seen. */
+  private async measureReplays(): Promise<void> {
+    const unfinished = await measureUnfinished(this.postgres);
+    for (const kind of replayKinds) {
+      const ofKind = unfinished.filter((each) => each.kind === kind);
+      for (const state of unfinishedStates)
+        replaysGauge.set({ kind, state }, ofKind.find((each) => each.state === state)?.replays ?? 0);
+      for (const progress of ['done', 'left'] as const)
+        replayDeliveriesGauge.set(
+          { kind, progress },
+          ofKind.reduce((sum, each) => sum + each[progress], 0),
+        );
+    }
   }
 
   private async measureSubscriptions(): Promise<void> {

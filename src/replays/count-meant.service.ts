@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import type { EntityManager } from 'typeorm';
 import { preferIndexes, Postgres, type Query } from '../infra/postgres/postgres.js';
-import { valuesOf } from '../infra/postgres/statement.js';
+import { queryOf } from '../infra/postgres/query-of.js';
 import { readDays } from '../ledger/days.js';
 import type { DeliveryKey } from '../ledger/delivery.js';
 import { lowestIdAt, timeOfId } from '../ledger/partitions.js';
@@ -104,11 +103,6 @@ export class MeantCounter {
     });
   }
 }
-
-const queryOf =
-  (manager: EntityManager): Query =>
-  (statement, values = {}) =>
-    manager.query(statement.text, valuesOf(statement, values));
 
 async function counting(query: Query, day: number, meant: Meant, bounds: Bounds): Promise<CountedRow> {
   const values = { ...bindSearch(meant, bounds), sample: sampleLength };

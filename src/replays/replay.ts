@@ -7,6 +7,8 @@ export type ReplayKind = (typeof replayKinds)[number];
 
 export const replayStates = ['scheduled', 'running', 'paused', 'done', 'cancelled', 'stopped'] as const;
 export type ReplayState = (typeof replayStates)[number];
+/** It goes on, or may. */
+export const unfinishedStates = ['scheduled', 'running', 'paused'] as const satisfies readonly ReplayState[];
 
 /** Why one ended before it had looked at everything, without an operator. */
 export const stopReasons = ['stop-time', 'subscription-deleted', 'subscription-disabled'] as const;

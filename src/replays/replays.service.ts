@@ -12,7 +12,7 @@ import { lowestIdAt } from '../ledger/partitions.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
 import { MeantCounter, type Range } from './count-meant.service.js';
-import { beforeAll, meantBy, type Replay, type ReplayKind, type ReplayState } from './replay.js';
+import { beforeAll, meantBy, unfinishedStates, type Replay, type ReplayKind, type ReplayState } from './replay.js';
 import {
   endReplay,
   findReplay,
@@ -43,7 +43,7 @@ export interface Wanted {
   note: string | undefined;
 }
 
-const unfinished: ReadonlySet<ReplayState> = new Set(['scheduled', 'running', 'paused']);
+const unfinished: ReadonlySet<ReplayState> = new Set(unfinishedStates);
 
 /** What operators do with replays. A dispatcher carries them out: `ReplayRunner`. */
 @Injectable()

@@ -137,6 +137,12 @@ describe('a configuration file', () => {
       pausedAt: expect.any(Date),
     });
     expect((await admin.get('/admin/v1/retry-policy')).json).toMatchObject({ maxRetries: 7, jitter: 0.1 });
+    expect((await admin.get('/admin/v1/alert-rules')).json).toMatchObject({
+      deadLetters: { isEnabled: true, count: 5 },
+      subscriptionDisabled: { isEnabled: false },
+      repeatAfterHours: 48,
+    });
+    expect(await audited('alert-rules')).toMatchObject([{ action: 'alert-rules.changed', by: 'system' }]);
     const entries = await audited(`subscription/${dwh.id}`);
     expect(entries.map(({ action, by }) => [action, by])).toEqual([
       ['subscription.created', 'system'],
@@ -148,7 +154,7 @@ describe('a configuration file', () => {
 
   it('changes nothing the second time', async () => {
     const { output } = await heraut('plan', '-f', example, '--check');
-    expect(output).toMatch(/^Nothing to change; 7 as they should be\.\n/);
+    expect(output).toMatch(/^Nothing to change; 8 as they should be\.\n/);
     const before = await audited('subscription/6b1a1f4e-4f2c-4d9e-9c56-0d0f6a3b7f10');
     expect(await apply(example)).toBe(output);
     expect(await audited('subscription/6b1a1f4e-4f2c-4d9e-9c56-0d0f6a3b7f10')).toEqual(before);
@@ -158,7 +164,11 @@ describe('a configuration file', () => {
     await subscription({ headers: { 'x-one': 'of-header-one', 'x-two': 'of-header-two' } });
     await subscription({ authorization: { kind: 'zgw', clientId: 'heraut', secret: `zgw-${randomUUID()}` } });
     const { output } = await heraut('export');
-    const exported = parse(output) as { subscriptions: Record<string, unknown>[]; applications: object[] };
+    const exported = parse(output) as {
+      subscriptions: Record<string, unknown>[];
+      applications: object[];
+      alertRules: object;
+    };
     expect(exported.subscriptions).toContainEqual(
       expect.objectContaining({
         id: '6b1a1f4e-4f2c-4d9e-9c56-0d0f6a3b7f10',
@@ -178,8 +188,10 @@ describe('a configuration file', () => {
       clientId: 'archief',
       label: 'Archief',
       scopes: ['notificaties.consumeren'],
+      alertEmail: 'beheer@archief.example.org',
       secret: { value_from: { env: 'HERAUT_APPLICATION_ARCHIEF_SECRET', required: false } },
     });
+    expect(exported.alertRules).toEqual((await admin.get('/admin/v1/alert-rules')).json);
     expect((await plan(file(output), '--prune')).changes).toEqual([]);
   });
 
@@ -234,6 +246,40 @@ describe('a configuration file', () => {
     expect(await subscribed().get(id)).toMatchObject({ ratePerSecond: null, pausedAt: null });
   });
 
+  it('changes the fields of alert rules that it names, and where an application is told; the others stay', async () => {
+    const clientId = `told-${randomUUID()}`;
+    const secret = `secret-${randomUUID()}`;
+    secretWatch.know(secret);
+    const owner = (more: object) => jsonFile({ applications: [{ clientId, ...more }] });
+    await apply(owner({ secret, alertEmail: 'one@example.org' }));
+    expect((await plan(owner({ label: clientId }))).changes).toEqual([]);
+    const address = { name: 'alertEmail', before: 'one@example.org', after: null };
+    expect((await plan(owner({ alertEmail: null }))).changes).toMatchObject([{ key: clientId, fields: [address] }]);
+    await apply(owner({ alertEmail: null }));
+    const { json: all } = await admin.get('/admin/v1/applications');
+    expect(all.applications).toContainEqual(expect.objectContaining({ clientId, alertEmail: null }));
+
+    const before = (await admin.get('/admin/v1/alert-rules')).json as unknown as { oldestDue: object };
+    const noted = (await audited('alert-rules')).length;
+    const path = file('alertRules:', '  oldestDue: { afterSeconds: 77 }', '  repeatAfterHours: null');
+    const { output } = await heraut('plan', '-f', path);
+    expect(output.split('\n\n')[0]!.split('\n')).toEqual([
+      'Alert rules',
+      '  ~ general',
+      '      oldestDue.afterSeconds: 300 → 77',
+      '      repeatAfterHours: 48 → null',
+    ]);
+    await apply(path);
+    await apply(path);
+    expect((await admin.get('/admin/v1/alert-rules')).json).toEqual({
+      ...before,
+      oldestDue: { ...before.oldestDue, afterSeconds: 77 },
+      repeatAfterHours: null,
+    });
+    expect(await audited('alert-rules')).toHaveLength(noted + 1);
+    await apply(jsonFile({ alertRules: before })); // those that the other tests know
+  });
+
   it('tells all that is wrong at once, by line and column, and changes nothing', async () => {
     const { channel } = await subscription();
     const id = randomUUID();
@@ -259,6 +305,9 @@ describe('a configuration file', () => {
       '    signingKeys: [{ secret: whsec_short }]',
       '    timeoutSeconds: 250',
       'retryPolicy: { maxRetries: 1000 }',
+      'alertRules:',
+      '  deadLetters: { count: 0, after: 5 }',
+      '  oldestdue: {}',
     );
     const { status, errors } = await heraut('apply', '-f', path);
     expect(status).toBe(1);
@@ -278,6 +327,9 @@ describe('a configuration file', () => {
         '19:29 subscriptions.1.signingKeys.0.secret',
         '20:21 subscriptions.1.timeoutSeconds',
         '21:28 retryPolicy.maxRetries',
+        '23:25 alertRules.deadLetters.count',
+        '23:28 alertRules.deadLetters.after',
+        '24:3 alertRules.oldestdue',
       ].toSorted(),
     );
     expect(errors).toContain('has errors; nothing was changed.');
@@ -465,11 +517,12 @@ describe('a configuration file', () => {
   it('changes nothing when the last of its changes fails', async () => {
     const name = `channel-${randomUUID()}`;
     const fails = jest.spyOn(RetryPolicyChanges.prototype, 'replaceGeneral').mockRejectedValueOnce(new Error('no'));
-    const body = { channels: [{ name }], retryPolicy: { jitter: 0.7 } };
+    const body = { channels: [{ name }], retryPolicy: { jitter: 0.7 }, alertRules: { groupSeconds: 7 } };
     const answer = await admin.api.post(`${admin.api.origin}/admin/v1/configuration/apply`, body);
     expect(answer.status).toBe(500);
     expect(fails).toHaveBeenCalledTimes(1);
     fails.mockRestore();
-    expect((await plan(jsonFile(body))).changes.map(({ key }) => key)).toEqual([name, 'general']);
+    const left = (await plan(jsonFile(body))).changes.map(({ section }) => section);
+    expect(left).toEqual(['channels', 'alertRules', 'retryPolicy']);
   });
 });

@@ -174,6 +174,38 @@ describe.each(stacks)('what is measured of the ledger ($name)', (stack) => {
       expect(await valueOf('heraut_dead_letters', { state: 'failed' })).toBe(1);
     });
 
+    it('tell how far the replays are that have not ended', async () => {
+      const replay = (kind: string, state: string, counted: number, found: number) =>
+        test.sql(
+          `INSERT INTO replay (id, kind, selection, states, only_missed, state, counted, is_count_whole, after_notification,
+             after_subscription, before_id, found, done, ended_at)
+           VALUES ($1, $2, '{}', '{}', true, $3, $4, true, $1, $1, $1, $5, $5,
+             CASE WHEN $3 IN ('scheduled', 'running', 'paused') THEN NULL ELSE now() END)`,
+          [randomUUID(), kind, state, counted, found],
+        );
+      await replay('replay', 'running', 100, 30);
+      await replay('replay', 'running', 10, 12); // more came than were counted
+      await replay('replay', 'paused', 50, 5);
+      await replay('replay', 'done', 1000, 1000);
+      await replay('close', 'scheduled', 7, 0);
+      const progressOf = async (kind: string) => [
+        ...(await Promise.all(
+          ['scheduled', 'running', 'paused'].map((state) => valueOf('heraut_replays', { kind, state })),
+        )),
+        ...(await Promise.all(
+          ['done', 'left'].map((progress) => valueOf('heraut_replay_deliveries', { kind, progress })),
+        )),
+      ];
+      await run(measurements());
+      expect(await progressOf('replay')).toEqual([0, 2, 1, 47, 115]);
+      expect(await progressOf('close')).toEqual([1, 0, 0, 0, 7]);
+      expect(await progressOf('cancel')).toEqual([0, 0, 0, 0, 0]);
+      expect(await valueOf('heraut_replays', { state: 'done' })).toBeUndefined();
+      await test.sql('DELETE FROM replay');
+      await run(measurements());
+      expect(await progressOf('replay')).toEqual([0, 0, 0, 0, 0]);
+    });
+
     it('of subscriptions that are well again are gone', async () => {
       const subscription = randomUUID();
       await insert(3, { state: 'failed' }, subscription);

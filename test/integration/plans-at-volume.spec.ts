@@ -54,6 +54,7 @@ import { sweep as sweepProcesses } from '../../src/liveness/heartbeat.service.js
 import { findAbout } from '../../src/retention/erasure-walk.js';
 import { aboutValues } from '../../src/retention/main-object.js';
 import { findEnded, findOldBodies } from '../../src/retention/old-bodies.js';
+import { measureItems as measureReplays } from '../../src/replays/measure-unfinished.js';
 import { claimStep, findStepDue, sweepItems as sweepReplays } from '../../src/replays/replay-rows.js';
 import {
   bindSearch,
@@ -218,6 +219,7 @@ describe('with much in every state, the cost of a statement is that of its own w
     [sweepProcesses, {}],
     [findStepDue, {}],
     [claimStep, {}],
+    [measureReplays, {}],
     [sweepReplays, { days: 1, limit: 1000 }],
   ];
 
@@ -416,6 +418,7 @@ describe('with much in every state, the cost of a statement is that of its own w
       delivery_turn_left: ['find-turns-left'],
       replay_step: ['replay-step-due', 'claim-replay-step'],
       replay_ended: ['sweep-replays'],
+      replay_everything_for: ['measure-unfinished-replays'],
     };
     for (const [index, names] of Object.entries(byIndex)) {
       await hot.query('BEGIN');

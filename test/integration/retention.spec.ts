@@ -307,6 +307,10 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
           body: JSON.stringify({ hoofdObject: 'https://other/', kenmerken: { hoofdObject: mainObject } }),
         }),
       ]);
+      // Ids may come among those of an older block, whose digest denies what it was not made of.
+      await test.sql(
+        `INSERT INTO digest (from_id, to_id, bits) SELECT min(id::text)::uuid, max(id::text)::uuid, decode(repeat('00', 8000), 'hex') FROM notification`,
+      );
       const { id, state } = await erasures.aboutMainObject(mainObject);
       expect(state).toBe('counting');
       await workOff();
@@ -324,6 +328,7 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
       const kept = await test.sql('SELECT e, (SELECT json_agg(a) FROM audit_entry a) AS audit FROM erasure e');
       expect(JSON.stringify(kept)).toContain('erasure.done');
       expect(JSON.stringify(kept)).not.toContain('zaken.example.org');
+      await test.sql('DELETE FROM digest');
     });
 
     it('is abandoned when nobody confirms it for a day', async () => {

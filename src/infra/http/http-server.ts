@@ -48,6 +48,8 @@ export function createHttpAdapter(options: ServerOptions): FastifyAdapter {
     // Of a chain of proxies only the nearest is known: what the others say could be of a caller's making.
     trustProxy: settings.TRUST_FORWARDED_HEADERS ? (_address: string, hop: number) => hop === 0 : false,
     requestTimeout: limits.request,
+    // A start that takes long because the machine is busy goes on; Fastify would end it after ten seconds.
+    pluginTimeout: 0,
     // A request that comes while the server is closing is still answered: what it needs is closed later. Fastify's own
     // 503 would be no problem document.
     return503OnClosing: false,

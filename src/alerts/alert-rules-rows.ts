@@ -1,0 +1,37 @@
+import { AuditLog } from '../audit/audit-log.js';
+import type { Query } from '../infra/postgres/postgres.js';
+import { statement } from '../infra/postgres/statement.js';
+import { withDefaults, type AlertRules, type AlertRulesInput } from './alert-rules.js';
+
+const readStored = statement('alert-rules-read', 'SELECT rules FROM alert_rules');
+// Locks the row, which a SELECT could not where there is none yet: of two changes the second sees the first.
+const lockStored = statement(
+  'alert-rules-lock',
+  `INSERT INTO alert_rules (rules) VALUES ('{}')
+   ON CONFLICT (singleton) DO UPDATE SET rules = alert_rules.rules
+   RETURNING rules`,
+);
+const writeStored = statement('alert-rules-write', 'UPDATE alert_rules SET rules = $rules');
+
+interface Row {
+  rules: AlertRulesInput;
+}
+
+export async function readAlertRules(query: Query): Promise<AlertRules> {
+  const [row] = await query<Row & Record<string, unknown>>(readStored);
+  return withDefaults(row?.rules ?? {});
+}
+
+/**
+ * Changes the rules, and notes it in the audit log.
+ * @param query of the transaction that it is part of
+ */
+export async function changeAlertRules(query: Query, change: (before: AlertRules) => AlertRules): Promise<AlertRules> {
+  const [row] = await query<Row & Record<string, unknown>>(lockStored);
+  const before = withDefaults(row!.rules);
+  const rules = change(before);
+  await query(writeStored, { rules: JSON.stringify(rules) });
+  const noted = { before: { ...before }, after: { ...rules } };
+  await AuditLog.note(query, { action: 'alert-rules.changed', subject: 'alert-rules', ...noted });
+  return rules;
+}
