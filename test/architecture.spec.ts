@@ -35,6 +35,18 @@ describe('the arrows between capabilities', () => {
   });
 });
 
+describe('a package that is loaded late', () => {
+  // In the bundles of `npm run build` a CommonJS package that is imported at run time has its default and nothing else.
+  it('is asked for its default export alone', () => {
+    const files = readdirSync(join(project, 'src'), { recursive: true, encoding: 'utf8' });
+    const imports = files
+      .filter((name) => name.endsWith('.ts') && !name.endsWith('.spec.ts'))
+      .flatMap((name) => readFileSync(join(project, 'src', name), 'utf8').match(/.*\bimport\('(?!\.|node:).*/g) ?? []);
+    expect(imports).not.toEqual([]);
+    for (const line of imports) expect(line).toMatch(/const \{ default: \w+ \} = await import\('/);
+  });
+});
+
 describe('lint', () => {
   let copy: string;
 

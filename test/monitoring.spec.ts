@@ -4,6 +4,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { register } from 'prom-client';
 import { parse } from 'yaml';
+import { ruleNames } from '../src/alerts/alert-rules.js';
+import { runbookOf } from '../src/alerts/describe-news.js';
 
 const project = fileURLToPath(new URL('..', import.meta.url));
 const read = (name: string) => readFileSync(`${project}${name}`, 'utf8');
@@ -41,6 +43,9 @@ const expressions = [
   ),
 ];
 const runbook = read('docs/operations.md');
+const reference = read('docs/metrics.md');
+/** Of the runbook, those of alerts. */
+const entries = runbook.split(/^#+ /m).flatMap((entry) => (entry.startsWith('<a id="alert-') ? entry.slice(7) : []));
 
 /** What Prometheus itself makes. */
 const ofPrometheus = ['up'];
@@ -71,13 +76,13 @@ describe('monitoring', () => {
     expect(ours().toSorted()).toEqual([...new Set(made)].toSorted());
   });
 
-  it('every metric is in docs/operations.md, and none that is not there', () => {
-    const documented = [...runbook.matchAll(/^\| `(heraut_\w+)` /gm)].map(([, name]) => name!);
+  it('every metric is in docs/metrics.md, and none that is not there', () => {
+    const documented = [...reference.matchAll(/^\| `(heraut_\w+)` /gm)].map(([, name]) => name!);
     expect(documented.toSorted()).toEqual(ours().toSorted());
   });
 
   it('the labels of the documentation are those of the metric', () => {
-    for (const [, name, cell] of runbook.matchAll(/^\| `(heraut_\w+)` +\| ([^|]*)\|/gm)) {
+    for (const [, name, cell] of reference.matchAll(/^\| `(heraut_\w+)` +\| ([^|]*)\|/gm)) {
       const labels = [...cell!.matchAll(/`(\w+)`/g)].map(([, label]) => label!);
       expect([name, labels.toSorted()]).toEqual([name, exported.get(name!)?.labels.toSorted()]);
     }
@@ -114,11 +119,26 @@ describe('monitoring', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('every alert leads to a place in the runbook, and the runbook to no other alert', () => {
-    const anchors = [...runbook.matchAll(/<a id="(alert-[\w-]+)"><\/a>/g)].map(([, id]) => `docs/operations.md#${id}`);
+  it('every alert, of Heraut and of Prometheus, leads to its entry in the runbook, and each entry is of one', () => {
+    const known = new Map(entries.map((entry) => [`docs/operations.md#${entry.split('"')[0]}`, entry]));
+    expect(known.size).toBe(entries.length);
     expect(alerts.length).toBeGreaterThan(10);
-    expect(alerts.map(({ annotations }) => annotations!.runbook).toSorted()).toEqual(anchors.toSorted());
-    for (const { alert } of alerts) expect(runbook).toContain(`${alert}`);
+    const told = [
+      ...alerts.map(({ alert, annotations }) => ({ place: annotations!.runbook, named: `Prometheus: ${alert}` })),
+      ...ruleNames.map((rule) => ({ place: runbookOf(rule), named: `Heraut: \`${rule}\`` })),
+    ];
+    for (const { place, named } of told)
+      expect([place, known.get(place)]).toEqual([place, expect.stringContaining(named)]);
+    expect([...known.keys()].toSorted()).toEqual([...new Set(told.map(({ place }) => place))].toSorted());
+  });
+
+  it('every entry of an alert says what it means, what to do, and when to stop worrying', () => {
+    for (const entry of entries)
+      expect(entry.match(/^- \*\*(?:Means|Do|Stop worrying when)\*\*/gm)).toEqual([
+        '- **Means**',
+        '- **Do**',
+        '- **Stop worrying when**',
+      ]);
   });
 
   it('dashboards are told apart, ask the data source that is provisioned, and no panel covers another', () => {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { roles } from '../config/settings.js';
 
-/** What operators are told of. Each has a heading `alert-NAME` in docs/operations.md. */
+/** What operators are told of. Each has an entry `alert-NAME` in docs/operations.md. */
 export const ruleNames = [
   'dead-letters',
   'oldest-due',

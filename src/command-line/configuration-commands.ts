@@ -45,8 +45,8 @@ export function addConfigurationCommands(program: Command, connect: () => AdminC
     .action(async () => {
       const exported = await connect().request('GET', path);
       if (isJson(program)) return print(program, JSON.stringify(exported, null, 2));
-      const { stringify } = await import('yaml');
-      print(program, stringify(exported, { lineWidth: 120, aliasDuplicateObjects: false }));
+      const { default: yaml } = await import('yaml');
+      print(program, yaml.stringify(exported, { lineWidth: 120, aliasDuplicateObjects: false }));
     });
 }
 

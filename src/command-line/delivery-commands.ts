@@ -90,7 +90,8 @@ function drawDelivery(terminal: Terminal, delivery: DeliveryWithAttempts): strin
   const last = attempts.at(-1);
   return [
     drawFields(terminal, delivery),
-    ...(live ? [`At this moment: ${live.status}${live.startedAt ? ` since ${moment(live.startedAt)}` : ''}`] : []),
+    // That it waits, the ledger says better: it knows for what.
+    ...(live?.startedAt ? [`At this moment: ${live.status} since ${moment(live.startedAt)}`] : []),
     section(
       terminal,
       'Attempts',

@@ -66,12 +66,14 @@ async function tryToken({ client }: Session): Promise<Finding> {
     return { name, verdict: 'ok', found: 'lets this command line in' };
   } catch (error) {
     if (!(error instanceof AdminRefusal) && !(error instanceof CommandFailure)) throw error;
-    const advice =
-      error instanceof CommandFailure
-        ? error.message
-        : 'Set HERAUT_TOKEN, or SUPERUSER_CLIENT_ID and SUPERUSER_SECRET as the server has them.';
-    return { name, verdict: 'failed', found: error.message, advice };
+    return { name, verdict: 'failed', found: error.message, advice: adviceOn(error) };
   }
+}
+
+function adviceOn(error: AdminRefusal | CommandFailure): string {
+  if (error instanceof CommandFailure) return error.message;
+  if (error.status >= 500) return 'The other findings say what is down; it says more in its log.';
+  return 'Set HERAUT_TOKEN, or SUPERUSER_CLIENT_ID and SUPERUSER_SECRET as the server has them.';
 }
 
 const marks: Record<Verdict, string> = { ok: 'ok', warning: 'WARNING', failed: 'FAILED', skipped: 'skipped' };

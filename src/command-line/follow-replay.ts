@@ -15,7 +15,8 @@ const pathOf = ({ id }: { id: string }): string => `/admin/v1/replays/${id}`;
  * be resumed.
  */
 export async function followReplay(session: Session, started: Replay): Promise<void> {
-  if (started.state === 'scheduled') session.note(`It starts at ${moment(started.startAt)}.`);
+  if (started.state === 'scheduled' && started.startAt !== null)
+    session.note(`It starts at ${moment(started.startAt)}.`);
   const bar = await ProgressBar.start(session, started.count);
   const replay = await session.terminal
     .untilInterrupted((interrupted) => untilOver(session, started, bar, interrupted))

@@ -47,7 +47,7 @@ async function policyOf({ client }: Session, subscription: string): Promise<Retr
 function draw(terminal: Terminal, { policy, attempts }: RetryPolicyPreview): string {
   const { maxRetries, backoffFactor, baseFactor, maxDelaySeconds, jitter } = policy;
   return [
-    `${attempts.length} attempts in ${attempts.at(-1)!.elapsed}: after failure n, ${backoffFactor} s × ${baseFactor}^n, at most ${maxDelaySeconds} s, ±${Math.round(jitter * 100)} %; ${maxRetries} retries.`,
+    `${attempts.length} attempts in ${attempts.at(-1)!.elapsed}: after failure n, ${backoffFactor} s × ${baseFactor}^n, at most ${maxDelaySeconds} s, ±${Math.round(jitter * 100)} %; ${maxRetries} ${maxRetries === 1 ? 'retry' : 'retries'}.`,
     '',
     table(
       terminal,

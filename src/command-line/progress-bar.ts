@@ -9,8 +9,8 @@ export class ProgressBar {
   static async start({ terminal, isJson }: Session, total: number): Promise<ProgressBar> {
     const stream = terminal.notes;
     if (isJson || stream.isTTY !== true) return new ProgressBar(undefined);
-    const { SingleBar, Presets } = await import('cli-progress');
-    const bar = new SingleBar(
+    const { default: progress } = await import('cli-progress');
+    const bar = new progress.SingleBar(
       {
         stream: stream as NodeJS.WriteStream,
         format: '{bar} {percentage} % | {value} of {total} | {duration_formatted}, {eta_formatted} left',
@@ -19,7 +19,7 @@ export class ProgressBar {
         gracefulExit: false,
         etaBuffer: 100,
       },
-      Presets.shades_grey,
+      progress.Presets.shades_grey,
     );
     bar.start(total, 0);
     return new ProgressBar(bar);

@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { version } from '../infra/version.js';
 import { AdminRefusal } from './admin-client.js';
+import { addAlertCommands } from './alert-commands.js';
 import { addBenchCommand } from './bench-command.js';
 import { addChannelCommands } from './channel-commands.js';
 import { addCompletionCommand } from './completion-command.js';
@@ -39,6 +40,7 @@ export async function runCommandLine(
   try {
     describe(program, terminal);
     addTokenCommand(program, session);
+    addAlertCommands(program, session);
     addNotificationCommands(program, session);
     addDeliveryCommands(program, session);
     addExplainCommand(program, session);
@@ -110,9 +112,12 @@ const problemOf = ({ status, code, title, detail, invalidParams }: AdminRefusal)
 
 function textOf({ status, code, detail, invalidParams }: AdminRefusal): string {
   const wrong = invalidParams.map(({ name, reason }) => `\n  ${printable(name || 'input')}: ${printable(reason)}`);
-  const hint =
-    status === 403
-      ? '\nThe admin API is for superusers. Set HERAUT_TOKEN, or SUPERUSER_CLIENT_ID and SUPERUSER_SECRET as the server has them.'
-      : '';
-  return `heraut: ${printable(detail)} (${status} ${printable(code)})${wrong.join('')}${hint}`;
+  return `heraut: ${printable(detail)} (${status} ${printable(code)})${wrong.join('')}${hintOf(status)}`;
+}
+
+function hintOf(status: number): string {
+  if (status === 403)
+    return '\nThe admin API is for superusers. Set HERAUT_TOKEN, or SUPERUSER_CLIENT_ID and SUPERUSER_SECRET as the server has them.';
+  if (status >= 500) return '\n`heraut doctor`, with the settings of the server, says what is wrong with it.';
+  return '';
 }

@@ -7,7 +7,7 @@ export type SealedOutcome = [Final, number?, number?, number?, (number | null)?,
 
 /**
  * An outcome as it is sealed. There are as many seals as deliveries in six hours, and up to 44 characters Redis stores
- * a value in the memory of its header: a list instead of an object makes a third of its memory (docs/operations.md).
+ * a value in the memory of its header: a list instead of an object makes a third of its memory (docs/running.md).
  */
 export function toSeal({ state, attempt }: Outcome & { state: Final }): SealedOutcome {
   if (!attempt) return [state];

@@ -46,7 +46,7 @@ export function examineSecrets({ DATABASE_URL, SUPERUSER_SECRET, SECRET_KEYS, SE
     : warning(
         'secret-keys',
         'SECRET_KEYS is not set: secrets are readable in the database and its backups.',
-        'Set SECRET_KEYS for every process; docs/operations.md, Secrets, has the steps.',
+        'Set SECRET_KEYS for every process; docs/running.md, Secrets, has the steps.',
       );
   return [superuser, keys];
 }

@@ -78,7 +78,7 @@ function memory(info: ReadonlyMap<string, string>): Finding {
     return warning(
       name,
       found,
-      'Raise maxmemory, or shorten TTL_IDEMPOTENCY_PER_CUSTOMER_SEC (docs/operations.md, Redis).',
+      'Raise maxmemory, or shorten TTL_IDEMPOTENCY_PER_CUSTOMER_SEC (docs/running.md, Redis).',
     );
   }
   return ok(name, found);

@@ -32,7 +32,7 @@ export class ErasuresController {
     summary:
       'Erases the body of a notification, or counts those about a main object, to be erased when that is confirmed.',
     description:
-      'With a body go the answers of receivers, who may have repeated it. Deliveries that are not finished are cancelled. The rest of the row stays until its day is dropped. A dispatcher works it off; see docs/operations.md for what is left elsewhere.',
+      'With a body go the answers of receivers, who may have repeated it. Deliveries that are not finished are cancelled. The rest of the row stays until its day is dropped. A dispatcher works it off; see docs/running.md for what is left elsewhere.',
     body: newErasureInput,
     status: 202,
     answer: erasureOutput,

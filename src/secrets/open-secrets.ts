@@ -22,8 +22,7 @@ export async function openSecrets(
     if (settings.ROLES.includes('dispatcher'))
       logger.warn({
         event: 'secrets.not-encrypted',
-        remedy:
-          'Secrets are readable in the database. Set SECRET_KEYS or SECRET_KEYS_FILE: docs/operations.md#secrets.',
+        remedy: 'Secrets are readable in the database. Set SECRET_KEYS or SECRET_KEYS_FILE: docs/running.md#secrets.',
       });
     return cipher;
   }
@@ -57,7 +56,7 @@ export async function openCipher(settings: Settings, postgres: Postgres): Promis
     [
       `Heraut cannot start: stored secrets are encrypted with keys that it does not have: ${ids}. Nothing was changed.`,
       ...[...troubles.values()].map((trouble) => `  ${trouble}`),
-      'Add these keys to SECRET_KEYS, to the file of SECRET_KEYS_FILE, or to secret-keys in DATA_DIR: docs/operations.md#secrets.',
+      'Add these keys to SECRET_KEYS, to the file of SECRET_KEYS_FILE, or to secret-keys in DATA_DIR: docs/running.md#secrets.',
     ].join('\n'),
   );
 }

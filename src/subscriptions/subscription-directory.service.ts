@@ -113,7 +113,7 @@ export class SubscriptionDirectory implements CatalogueDirectory {
         unreadable: null,
       };
     } catch (error) {
-      // As a rule encrypted with a key that other processes have: see docs/operations.md#secrets. Any other error may quote secrets.
+      // As a rule encrypted with a key that other processes have: see docs/running.md#secrets. Any other error may quote secrets.
       const reason = error instanceof UnreadableSecret ? error.message : 'its credentials cannot be read';
       this.logger.error({ event: 'secrets.unreadable', subscriptionId: id, reason });
       return { auth: '', credentials: verbatim, signingKeys: [], unreadable: reason };

@@ -142,6 +142,7 @@ describe('the command line', () => {
     expect(out).toMatch(/^●─+●[─●]+●$/m);
     const tried = await heraut.json<{ attempts: unknown[] }>('policy --max-retries 1 --jitter 0.5');
     expect(tried.attempts).toHaveLength(2);
+    expect((await heraut.run('policy --max-retries 1')).out).toMatch(/; 1 retry\.$/m);
     const own = await heraut.json<{ attempts: unknown[] }>(`policy --subscription ${subscriptionId}`);
     expect(own.attempts).toHaveLength(8);
   });
@@ -240,6 +241,7 @@ describe('the command line', () => {
       const done = await heraut.run(words, { isTerminal: true, answer: 'yes' });
       expect(done).toMatchObject({ exit: 0, out: expect.stringMatching(/done[^]* 3 of 3\n/) });
       expect(done.notes).toMatch(/of 3 \|/); // the bar
+      expect(done.notes).not.toContain('starts at'); // it starts at once
       const again = await heraut.json(`${words} --yes`);
       expect(again).toBeNull();
       expect((await heraut.json<{ replays: unknown[] }>('replay list --kind replay --limit 1')).replays).toHaveLength(

@@ -1,0 +1,78 @@
+import { Option, type Command } from 'commander';
+import { exits } from './exits.js';
+import { block, moment, table } from './layout.js';
+import { wholeNumber } from './options.js';
+import { howToGoOn, readPages } from './pages.js';
+import { printable } from './printable.js';
+import type { Session } from './session.js';
+
+const path = '/admin/v1/alerts';
+
+interface Alert {
+  subject: string;
+  since: string;
+  resolvedAt: string | null;
+  title: string;
+  what: string;
+  toDo: string;
+  runbook: string;
+}
+
+interface TestResult {
+  channel: string;
+  recipient: string | null;
+  isSent: boolean;
+  error: string | null;
+}
+
+interface ListOptions {
+  state?: string;
+  limit: number;
+  cursor?: string;
+}
+
+export function addAlertCommands(program: Command, session: Session): void {
+  const alerts = program.command('alerts').description('Alerts: what is wrong now, and what was.');
+
+  alerts
+    .command('list')
+    .description('Lists alerts with what to do about each, the newest first.')
+    .addOption(new Option('--state <state>', 'Only those that are open, or over.').choices(['open', 'resolved']))
+    .option('--limit <count>', 'At most so many.', wholeNumber(1, 10_000), 50)
+    .option('--cursor <cursor>', 'Goes on where a list ended.')
+    .action(async ({ limit, ...query }: ListOptions) => {
+      const page = await readPages<Alert>(session.client, path, 'alerts', { ...query }, limit);
+      const { items, nextCursor } = page;
+      session.show({ alerts: items, nextCursor }, () =>
+        items.length === 0 ? 'No alerts.' : items.map(drawAlert).join('\n\n'),
+      );
+      const more = howToGoOn(page);
+      if (more) session.note(more);
+    });
+  alerts
+    .command('test')
+    .description('Sends a test to every operator, and says what came of it. Takes up to a minute.')
+    .action(async () => {
+      const answer = (await session.client.request('POST', `${path}/test`)) as { results: TestResult[] };
+      session.show(answer, () => drawTest(session, answer.results));
+      if (answer.results.length === 0 || answer.results.some(({ isSent }) => !isSent)) session.exit = exits.failed;
+    });
+}
+
+function drawAlert({ subject, since, resolvedAt, title, what, toDo, runbook }: Alert): string {
+  const state = resolvedAt === null ? `open since ${moment(since)}` : `from ${moment(since)} to ${moment(resolvedAt)}`;
+  return [
+    `${printable(title)}: ${printable(subject)}, ${state}`,
+    block(what),
+    ...(resolvedAt === null ? [block(toDo), block(runbook)] : []),
+  ].join('\n');
+}
+
+const drawTest = ({ terminal }: Session, results: readonly TestResult[]): string =>
+  results.length === 0
+    ? 'Nobody is told: set ALERT_WEBHOOK_URL, or EMAIL_HOST and ALERT_MAIL_TO, for every process.'
+    : table(
+        terminal,
+        ['channel', 'recipient', 'result'],
+        results.map(({ channel, recipient, isSent, error }) => [channel, recipient, isSent ? 'sent' : error]),
+      );

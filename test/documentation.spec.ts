@@ -1,0 +1,65 @@
+import { describe, expect, it } from '@jest/globals';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const project = fileURLToPath(new URL('..', import.meta.url));
+const read = (name: string) => readFileSync(join(project, name), 'utf8');
+const below = (folder: string, ends: RegExp) =>
+  readdirSync(join(project, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => ends.test(name))
+    .map((name) => join(folder, name));
+
+const pages = [...readdirSync(project).filter((name) => name.endsWith('.md')), ...below('docs', /\.md$/)];
+const others = [...below('src', /\.ts$/), ...below('docker', /\.(?:yml|json)$/)];
+
+describe('the documentation', () => {
+  it('leads from each link to a page, and to a place in it, that is there', () => {
+    const links = [...pages.flatMap(linksOfPage), ...others.flatMap(linksOfSource)];
+    expect(links.length).toBeGreaterThan(200);
+    expect(links.filter(({ page, place }) => !isThere(page, place))).toEqual([]);
+  });
+});
+
+interface Link {
+  from: string;
+  page: string;
+  place?: string;
+}
+
+/** Within the project; links in code are none. */
+function linksOfPage(from: string): Link[] {
+  const text = read(from).replaceAll(/^ *```[^]*?^ *```/gm, '');
+  return [...text.matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)/g)].map(([, page, place]) => ({
+    from,
+    page: page ? join(dirname(from), page) : from,
+    place,
+  }));
+}
+
+/** `docs/PAGE.md`, and `docs/PAGE.md#PLACE`, in comments, messages and settings. What is put together at run time has its own tests. */
+const linksOfSource = (from: string): Link[] =>
+  [...read(from).matchAll(/\b(docs\/[\w/-]+\.md)(?:#([\w-]+)(?![\w${-]))?/g)].map(([, page, place]) => ({
+    from,
+    page: page!,
+    place,
+  }));
+
+function isThere(page: string, place: string | undefined): boolean {
+  if (!existsSync(join(project, page))) return false;
+  return place === undefined || placesOf(page).has(place);
+}
+
+/** As GitHub makes them of headings, and those that are named. */
+function placesOf(page: string): Set<string> {
+  const text = read(page).replaceAll(/^ *```[^]*?^ *```/gm, '');
+  const headings = [...text.matchAll(/^#+ (.*)$/gm)].map(([, heading]) => heading!.replaceAll(/<[^>]*>/g, ''));
+  const named = [...text.matchAll(/<a id="([^"]+)">/g)].map(([, id]) => id!);
+  const slugs = headings.map((heading) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+  return new Set([...slugs, ...named]);
+}

@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { CommandLine } from '../support/fake-terminal.js';
+
+const id = '01a202e8-19f1-77e4-97e5-ca38e5405d46';
+const alert = {
+  id: '2',
+  rule: 'role-missing',
+  subject: 'role/worker',
+  since: '2026-11-22T10:57:47.140Z',
+  openedAt: '2026-11-22T10:58:53.067Z',
+  resolvedAt: null as string | null,
+  title: 'A role is missing',
+  what: 'No process with the role worker is alive.',
+  toDo: 'Start one, and read in its log why the last one ended.',
+  runbook: 'docs/operations.md#alert-role-missing',
+  details: { role: 'worker' },
+};
+
+// States that a test would have to wait for, as the admin API tells of them. Everything else: command-line.spec.ts.
+describe('the command line shows', () => {
+  let server: Server;
+  let heraut: CommandLine;
+  let answers: Record<string, { status?: number; body: unknown }>;
+
+  beforeAll(async () => {
+    server = createServer((request, response) => {
+      const { status = 200, body } = answers[request.url!.split('?')[0]!] ?? answers.other!;
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    heraut = new CommandLine({ HERAUT_URL: `http://127.0.0.1:${port}`, HERAUT_TOKEN: 'token', DATA_DIR: '/nowhere' });
+  });
+  afterAll(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+
+  it('alerts: of those that are open what to do, and where that is explained', async () => {
+    const over = { ...alert, id: '1', resolvedAt: '2026-11-22T11:00:00.000Z' };
+    answers = { '/admin/v1/alerts': { body: { alerts: [alert, over], nextCursor: null } } };
+    const { exit, out } = await heraut.run('alerts list');
+    expect(exit).toBe(0);
+    expect(out.split('\n\n')).toEqual([
+      [
+        'A role is missing: role/worker, open since 2026-11-22 10:57:47Z',
+        '  No process with the role worker is alive.',
+        '  Start one, and read in its log why the last one ended.',
+        '  docs/operations.md#alert-role-missing',
+      ].join('\n'),
+      [
+        'A role is missing: role/worker, from 2026-11-22 10:57:47Z to 2026-11-22 11:00:00Z',
+        '  No process with the role worker is alive.\n',
+      ].join('\n'),
+    ]);
+    answers = { '/admin/v1/alerts': { body: { alerts: [], nextCursor: null } } };
+    expect((await heraut.run('alerts list --state open')).out).toBe('No alerts.\n');
+  });
+
+  it('what came of a test of alerts, and fails unless somebody was told', async () => {
+    const result = { channel: 'mail', recipient: 'operators@example.org', isSent: true, error: null };
+    const at = (results: unknown[]) => (answers = { '/admin/v1/alerts/test': { body: { results } } });
+    at([result]);
+    expect(await heraut.run('alerts test')).toMatchObject({
+      exit: 0,
+      out: expect.stringMatching(/^mail +operators@example.org +sent$/m),
+    });
+    at([result, { ...result, isSent: false, error: 'ECONNREFUSED' }]);
+    expect(await heraut.run('alerts test')).toMatchObject({ exit: 1, out: expect.stringMatching(/ECONNREFUSED$/m) });
+    at([]);
+    expect(await heraut.run('alerts test')).toMatchObject({ exit: 1, out: expect.stringContaining('Nobody is told') });
+  });
+
+  it('what a delivery does at this moment only where that is a call', async () => {
+    const at = (live: unknown) =>
+      (answers = {
+        [`/admin/v1/deliveries/${id}/${id}`]: {
+          body: { notificationId: id, subscriptionId: id, state: 'held', heldFor: 'paused', attempts: [], live },
+        },
+      });
+    const show = async () => (await heraut.run(`deliveries show ${id} ${id}`)).out;
+    at({ status: 'waiting', startedAt: null });
+    expect(await show()).not.toContain('At this moment');
+    at({ status: 'sending', startedAt: '2026-11-22T10:57:47.140Z' });
+    expect(await show()).toMatch(/^At this moment: sending since 2026-11-22 10:57:47Z$/m);
+  });
+
+  it('where to look when Heraut itself has trouble', async () => {
+    const problem = { code: 'service_unavailable', title: 'Unavailable', detail: 'The database is out of reach.' };
+    const parts = { postgres: { status: 'down', error: 'no answer within 2 s' } };
+    answers = {
+      '/health/ready': { status: 503, body: { status: 'unavailable', parts, down: ['postgres'] } },
+      other: { status: 503, body: { status: 503, ...problem } },
+    };
+    expect(await heraut.run('channels list')).toMatchObject({
+      exit: 3,
+      notes: expect.stringMatching(/The database is out of reach\. \(503 service_unavailable\)\n`heraut doctor`/),
+    });
+    const { findings } = JSON.parse((await heraut.run('doctor --json')).out) as {
+      findings: { name: string; advice?: string }[];
+    };
+    const adviceOn = (wanted: string) => findings.find(({ name }) => name === wanted)?.advice;
+    expect(adviceOn('health')).toBe('postgres: no answer within 2 s');
+    expect(adviceOn('admin-api')).toContain('what is down');
+  });
+});
