@@ -10,6 +10,7 @@ import { OpenEndpoints } from '../../src/endpoints/open-endpoints.service.js';
 import type { DeliveryState } from '../../src/ledger/delivery.js';
 import { noteEnding } from '../../src/ledger/end-of-subscription.js';
 import { handOutDue } from '../../src/ledger/hand-out-due.js';
+import { retryNow } from '../../src/ledger/retry-now.js';
 import { MeantCounter } from '../../src/replays/count-meant.service.js';
 import { meantBy, type Replay } from '../../src/replays/replay.js';
 import { ReplayRunner } from '../../src/replays/replay-runner.service.js';
@@ -299,6 +300,36 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
         'SELECT subscription_id AS id FROM held_subscription WHERE look_at <= now()',
       );
       expect(new Set(looked.map(({ id }) => id))).toEqual(new Set([paused, parked]));
+    });
+
+    it('sends nothing before the time for which it is scheduled', async () => {
+      const id = await newSubscription({
+        ordering: 'per-object',
+        pausedAt: new Date(),
+        channels: [{ channel: 'cases', filters: {} }],
+      });
+      const body = JSON.stringify({ hoofdObject: 'https://cases.example/1', kenmerken: {} });
+      const ids = await notifications(3, { body });
+      await dead(ids.slice(0, 2), id, { object_key: `'${randomUUID()}'::uuid` });
+      await sql(`UPDATE notification SET not_before = now() + interval '1 h' WHERE id = ANY ($1)`, [ids.slice(1)]);
+      await create({ everythingFor: id });
+      expect(await run()).toBe(3);
+      const scheduled = { state: 'waiting', held_for: null, turn_nr: null, is_at_its_time: true };
+      expect(
+        await sql(
+          `SELECT d.state, d.held_for, d.turn_nr, d.next_at = n.not_before AS is_at_its_time
+           FROM delivery d JOIN notification n ON n.id = d.notification_id ORDER BY n.id`,
+        ),
+      ).toMatchObject([{ state: 'held', held_for: 'paused', turn_nr: '0' }, scheduled, scheduled]);
+      expect(await sql('SELECT FROM in_line')).toEqual([]);
+      // Nor does a retry of one of them.
+      await sql(`UPDATE delivery SET next_at = now() + interval '2 h' WHERE state = 'waiting'`);
+      expect(await retryNow(test.postgres, { notificationId: ids[1]!, subscriptionId: id })).toBe('retried');
+      const [row] = await sql<{ yes: boolean }>(
+        `SELECT next_at = not_before AS yes FROM delivery JOIN notification ON id = notification_id WHERE id = $1`,
+        [ids[1]],
+      );
+      expect(row).toEqual({ yes: true });
     });
 
     it('keeps the order of each object, across its steps', async () => {
