@@ -13,6 +13,7 @@ import { handOutDue } from '../../src/ledger/hand-out-due.js';
 import { retryNow } from '../../src/ledger/retry-now.js';
 import { MeantCounter } from '../../src/replays/count-meant.service.js';
 import { meantBy, type Replay } from '../../src/replays/replay.js';
+import { postponeReplay } from '../../src/replays/replay-rows.js';
 import { ReplayRunner } from '../../src/replays/replay-runner.service.js';
 import { Replays, type Wanted } from '../../src/replays/replays.service.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
@@ -72,7 +73,8 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
     await prepared.release();
   });
 
-  const newRunner = () => new ReplayRunner(test.postgres, catalogue, subscriptions, new HoldRule(openEndpoints));
+  const newRunner = (postgres = test.postgres) =>
+    new ReplayRunner(postgres, catalogue, subscriptions, new HoldRule(openEndpoints));
   const sql = <R>(text: string, values: unknown[] = []) => test.sql<R>(text, values);
 
   interface Columns {
@@ -416,6 +418,30 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
       expect(await now(other)).toMatchObject({ state: 'stopped', stoppedBecause: 'stop-time' });
       expect(await statesOf(id)).toEqual(['failed', 'failed', 'failed']);
       await expect(replays.get(randomUUID())).rejects.toMatchObject({ code: 'not_found' });
+    });
+
+    it('stays paused when that was asked for while a step failed', async () => {
+      const id = await newSubscription();
+      await dead(await notifications(1), id);
+      const replay = await create({ subscriptions: [id] }, { stopAt: new Date((await test.now()) + hourMs) });
+      const pausing = new Proxy(test.postgres, {
+        get: (postgres, name) =>
+          name === 'query'
+            ? async (...[statement, values]: Parameters<typeof postgres.query>) => {
+                if (statement === postponeReplay) await replays.pause(replay.id);
+                return postgres.query(statement, values);
+              }
+            : (Reflect.get(postgres, name, postgres) as unknown),
+      });
+      await sql(`ALTER TABLE audit_entry ADD CONSTRAINT full_disk CHECK (action <> 'replay.started') NOT VALID`);
+      try {
+        expect(await newRunner(pausing).stepAll(running)).toBe(0);
+      } finally {
+        await sql('ALTER TABLE audit_entry DROP CONSTRAINT full_disk');
+      }
+      expect((await now(replay)).state).toBe('paused');
+      const [row] = await sql<{ yes: boolean }>('SELECT next_step_at = stop_at AS yes FROM replay');
+      expect(row).toEqual({ yes: true });
     });
 
     it('of everything needs the count of the dry run, to a hundredth', async () => {
