@@ -444,6 +444,24 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
       expect(row).toEqual({ yes: true });
     });
 
+    it('keeps no other one waiting while its steps take too long', async () => {
+      const [slow, other] = [await newSubscription(), await newSubscription()];
+      for (const id of [slow, other]) await dead(await notifications(1), id);
+      const [first, second] = [await create({ subscriptions: [slow] }), await create({ subscriptions: [other] })];
+      await sql(
+        `CREATE FUNCTION too_slow() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN RAISE EXCEPTION 'canceling statement due to statement timeout' USING ERRCODE = '57014'; END $$;
+         CREATE TRIGGER too_slow BEFORE INSERT ON audit_entry FOR EACH ROW
+         WHEN (NEW.subject = 'replay/${first.id}') EXECUTE FUNCTION too_slow()`,
+      );
+      try {
+        expect(await run()).toBe(1);
+      } finally {
+        await sql('DROP FUNCTION too_slow CASCADE');
+      }
+      expect([(await now(first)).state, (await now(second)).state]).toEqual(['scheduled', 'done']);
+    });
+
     it('of everything needs the count of the dry run, to a hundredth', async () => {
       const id = await newSubscription();
       await dead(await notifications(150), id);
