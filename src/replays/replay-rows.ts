@@ -137,7 +137,7 @@ export const saveStep = statement(
   'save-replay-step',
   `UPDATE replay SET after_notification = $after_notification, after_subscription = $after_subscription,
      found = found + $found, done = done + $done, skipped = $skipped,
-     credit = $credit, credited_at = GREATEST(credited_at, now()), next_step_at = now() + $next_ms * interval '1 ms'
+     credit = $credit, credited_at = now(), next_step_at = now() + $next_ms * interval '1 ms'
    WHERE id = $id RETURNING ${columns}`,
 );
 
