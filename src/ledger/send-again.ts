@@ -3,7 +3,7 @@ import { rowsOf } from '../infra/postgres/statement.js';
 import { sameDelivery, type DeliveryKey, type DeliveryState, type HeldReason } from './delivery.js';
 import { outdateDigests } from './digests.js';
 import { lookSoon } from './held-subscriptions.js';
-import { liningUp, nextPlace } from './line-up.js';
+import { liningUp, mayHaveTurn, nextPlace } from './line-up.js';
 import { perDay } from './per-day.js';
 
 /** A delivery that is sent again, or for the first time. */
@@ -28,7 +28,8 @@ export const sentAgain = rowsOf<SentAgain & { nr: number }>('item', {
 /*
  * As `retryOne` does with one delivery, but those that keep order line up here, in the order in which they are given, and not when they
  * are due: two dispatchers may line up what is due at the same time. One that may not be sent now is held at once, without a way
- * through the queue. Each is due a microsecond after the one before it, so that they are handed out in their order.
+ * through the queue. Each is due a microsecond after the one before it, so that they are handed out in their order. One that is scheduled
+ * waits for its time, and lines up or is held then, as one that was just accepted.
  *
  * One that has reached another state meanwhile is left as it is.
  */
@@ -37,19 +38,26 @@ export const sendAgainItems = perDay(
   (of) => `
     WITH item AS MATERIALIZED (SELECT * FROM ${sentAgain.from}),
     known AS MATERIALIZED (
-      SELECT item.nr, d.notification_id, d.subscription_id, d.object_key, item.held_for FROM item JOIN ${of('delivery')} d
+      SELECT item.nr, d.notification_id, d.subscription_id, d.object_key, d.turn_nr, item.held_for FROM item JOIN ${of('delivery')} d
         ON ${sameDelivery('item')} AND d.state::text = ANY ($states::text[])
       WHERE NOT item.is_new ORDER BY item.nr FOR UPDATE OF d
     ),
     listed AS MATERIALIZED (
-      SELECT nr, notification_id, subscription_id, object_key, held_for, false AS is_new FROM known
-      UNION ALL SELECT nr, notification_id, subscription_id, object_key, held_for, true FROM item WHERE is_new
+      SELECT *, (SELECT not_before FROM ${of('notification')} WHERE id = each.notification_id AND not_before > now()) AS not_before
+      FROM (
+        SELECT nr, notification_id, subscription_id, object_key, turn_nr, held_for, false AS is_new FROM known
+        UNION ALL SELECT nr, notification_id, subscription_id, object_key, NULL, held_for, true FROM item WHERE is_new
+      ) AS each
     ),
-    ${liningUp('(SELECT * FROM listed WHERE object_key IS NOT NULL) AS lining_up')},
+    ${liningUp('(SELECT * FROM listed WHERE object_key IS NOT NULL AND not_before IS NULL) AS lining_up')},
     placed AS MATERIALIZED (
-      SELECT nr, notification_id, subscription_id, object_key, is_new,
-        CASE WHEN is_behind THEN 'order' ELSE nullif(held_for, '') END::held_reason AS held_for,
-        CASE WHEN is_behind THEN ${nextPlace} WHEN object_key IS NOT NULL THEN 0 END AS turn_nr
+      SELECT nr, notification_id, subscription_id, object_key, is_new, not_before,
+        CASE WHEN is_behind THEN 'order' WHEN not_before IS NULL THEN nullif(held_for, '') END::held_reason AS held_for,
+        CASE
+          WHEN not_before IS NOT NULL THEN CASE WHEN turn_nr <= 0 THEN ${mayHaveTurn} END
+          WHEN is_behind THEN ${nextPlace}
+          WHEN object_key IS NOT NULL THEN 0
+        END AS turn_nr
       FROM (
         SELECT *, (notification_id, subscription_id) IN (SELECT notification_id, subscription_id FROM behind) AS is_behind
         FROM listed ORDER BY nr
@@ -57,7 +65,7 @@ export const sendAgainItems = perDay(
     ),
     next AS MATERIALIZED (
       SELECT *, CASE WHEN held_for IS NULL THEN 'waiting' ELSE 'held' END::delivery_state AS state,
-        CASE WHEN held_for IS NULL THEN now() + nr * interval '1 us' END AS next_at,
+        CASE WHEN held_for IS NULL THEN GREATEST(not_before, now() + nr * interval '1 us') END AS next_at,
         CASE WHEN held_for IS NOT NULL THEN now() END AS held_since
       FROM placed
     ),

@@ -137,14 +137,14 @@ export const saveStep = statement(
   'save-replay-step',
   `UPDATE replay SET after_notification = $after_notification, after_subscription = $after_subscription,
      found = found + $found, done = done + $done, skipped = $skipped,
-     credit = $credit, credited_at = GREATEST(credited_at, now()), next_step_at = now() + $next_ms * interval '1 ms'
+     credit = $credit, credited_at = now(), next_step_at = now() + $next_ms * interval '1 ms'
    WHERE id = $id RETURNING ${columns}`,
 );
 
-/** A step failed; nothing of it happened. Others are not kept waiting by its repetition. */
+/** A step failed; nothing of it happened. Others are not kept waiting by its repetition. One that was paused since has no step due. */
 export const postponeReplay = statement(
   'postpone-replay',
-  `UPDATE replay SET next_step_at = now() + $next_ms * interval '1 ms' WHERE id = $id AND next_step_at IS NOT NULL`,
+  `UPDATE replay SET next_step_at = now() + $next_ms * interval '1 ms' WHERE id = $id AND next_step_at <= now()`,
 );
 
 export const sweepItems = statement(

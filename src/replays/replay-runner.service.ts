@@ -2,7 +2,6 @@ import { Injectable, Logger } from '@nestjs/common';
 import { AuditLog } from '../audit/audit-log.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { HoldRule } from '../endpoints/hold-rule.service.js';
-import { isUnavailable } from '../infra/postgres/postgres-errors.js';
 import { Postgres, type Query } from '../infra/postgres/postgres.js';
 import { readDays } from '../ledger/days.js';
 import { endMany } from '../ledger/end-many.js';
@@ -91,8 +90,9 @@ export class ReplayRunner {
         return row && this.step(query, row, days);
       });
     } catch (error) {
-      if (id === undefined || isUnavailable(error)) throw error;
+      if (id === undefined) throw error;
       this.logger.error({ event: 'replay.step-failed', replayId: id, error });
+      // Also one that took too long: it would be the next one again. Where the ledger cannot be reached, this fails too.
       await this.postgres.query(postponeReplay, { id, next_ms: failedPauseMs });
       return 0;
     }

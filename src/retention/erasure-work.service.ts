@@ -64,13 +64,20 @@ export class ErasureWork {
     this.keptDays = settings.AUDIT_RETENTION_DAYS;
   }
 
+  /** One that fails keeps no other one waiting. @throws what the first of them failed of */
   async workOff(stopping: AbortSignal): Promise<void> {
     const open = await this.postgres.query<{ id: string }>(findOpen);
+    const failures: unknown[] = [];
     for (const { id } of open) {
       const days = await readDays(this.postgres);
-      while (!stopping.aborted && (await this.step(id, days)));
-      if (!stopping.aborted) await this.end(id, stopping);
+      try {
+        while (!stopping.aborted && (await this.step(id, days)));
+        if (!stopping.aborted) await this.end(id, stopping);
+      } catch (error) {
+        failures.push(error);
+      }
     }
+    if (failures.length > 0) throw failures[0];
   }
 
   /** Abandons what was counted and never confirmed: its main object is not kept for ever. Forgets those of long ago. */

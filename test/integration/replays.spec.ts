@@ -10,8 +10,10 @@ import { OpenEndpoints } from '../../src/endpoints/open-endpoints.service.js';
 import type { DeliveryState } from '../../src/ledger/delivery.js';
 import { noteEnding } from '../../src/ledger/end-of-subscription.js';
 import { handOutDue } from '../../src/ledger/hand-out-due.js';
+import { retryNow } from '../../src/ledger/retry-now.js';
 import { MeantCounter } from '../../src/replays/count-meant.service.js';
 import { meantBy, type Replay } from '../../src/replays/replay.js';
+import { postponeReplay } from '../../src/replays/replay-rows.js';
 import { ReplayRunner } from '../../src/replays/replay-runner.service.js';
 import { Replays, type Wanted } from '../../src/replays/replays.service.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
@@ -71,7 +73,8 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
     await prepared.release();
   });
 
-  const newRunner = () => new ReplayRunner(test.postgres, catalogue, subscriptions, new HoldRule(openEndpoints));
+  const newRunner = (postgres = test.postgres) =>
+    new ReplayRunner(postgres, catalogue, subscriptions, new HoldRule(openEndpoints));
   const sql = <R>(text: string, values: unknown[] = []) => test.sql<R>(text, values);
 
   interface Columns {
@@ -272,6 +275,9 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
       expect(sent[0]).toBeLessThan(65);
       expect(sent[1]).toBeGreaterThanOrEqual(24);
       expect(sent[2]).toBe(100);
+      // The clock of Postgres was set back: nobody waits for the time that was.
+      await later(-3600);
+      expect(await sql('SELECT credited_at <= now() AS yes FROM replay')).toEqual([{ yes: true }]);
       const { done } = await now(replay);
       expect(await run()).toBe(0); // its next step is not due
       expect((await now(replay)).done).toBe(done);
@@ -299,6 +305,36 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
         'SELECT subscription_id AS id FROM held_subscription WHERE look_at <= now()',
       );
       expect(new Set(looked.map(({ id }) => id))).toEqual(new Set([paused, parked]));
+    });
+
+    it('sends nothing before the time for which it is scheduled', async () => {
+      const id = await newSubscription({
+        ordering: 'per-object',
+        pausedAt: new Date(),
+        channels: [{ channel: 'cases', filters: {} }],
+      });
+      const body = JSON.stringify({ hoofdObject: 'https://cases.example/1', kenmerken: {} });
+      const ids = await notifications(3, { body });
+      await dead(ids.slice(0, 2), id, { object_key: `'${randomUUID()}'::uuid` });
+      await sql(`UPDATE notification SET not_before = now() + interval '1 h' WHERE id = ANY ($1)`, [ids.slice(1)]);
+      await create({ everythingFor: id });
+      expect(await run()).toBe(3);
+      const scheduled = { state: 'waiting', held_for: null, turn_nr: null, is_at_its_time: true };
+      expect(
+        await sql(
+          `SELECT d.state, d.held_for, d.turn_nr, d.next_at = n.not_before AS is_at_its_time
+           FROM delivery d JOIN notification n ON n.id = d.notification_id ORDER BY n.id`,
+        ),
+      ).toMatchObject([{ state: 'held', held_for: 'paused', turn_nr: '0' }, scheduled, scheduled]);
+      expect(await sql('SELECT FROM in_line')).toEqual([]);
+      // Nor does a retry of one of them.
+      await sql(`UPDATE delivery SET next_at = now() + interval '2 h' WHERE state = 'waiting'`);
+      expect(await retryNow(test.postgres, { notificationId: ids[1]!, subscriptionId: id })).toBe('retried');
+      const [row] = await sql<{ yes: boolean }>(
+        `SELECT next_at = not_before AS yes FROM delivery JOIN notification ON id = notification_id WHERE id = $1`,
+        [ids[1]],
+      );
+      expect(row).toEqual({ yes: true });
     });
 
     it('keeps the order of each object, across its steps', async () => {
@@ -385,6 +421,48 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
       expect(await now(other)).toMatchObject({ state: 'stopped', stoppedBecause: 'stop-time' });
       expect(await statesOf(id)).toEqual(['failed', 'failed', 'failed']);
       await expect(replays.get(randomUUID())).rejects.toMatchObject({ code: 'not_found' });
+    });
+
+    it('stays paused when that was asked for while a step failed', async () => {
+      const id = await newSubscription();
+      await dead(await notifications(1), id);
+      const replay = await create({ subscriptions: [id] }, { stopAt: new Date((await test.now()) + hourMs) });
+      const pausing = new Proxy(test.postgres, {
+        get: (postgres, name) =>
+          name === 'query'
+            ? async (...[statement, values]: Parameters<typeof postgres.query>) => {
+                if (statement === postponeReplay) await replays.pause(replay.id);
+                return postgres.query(statement, values);
+              }
+            : (Reflect.get(postgres, name, postgres) as unknown),
+      });
+      await sql(`ALTER TABLE audit_entry ADD CONSTRAINT full_disk CHECK (action <> 'replay.started') NOT VALID`);
+      try {
+        expect(await newRunner(pausing).stepAll(running)).toBe(0);
+      } finally {
+        await sql('ALTER TABLE audit_entry DROP CONSTRAINT full_disk');
+      }
+      expect((await now(replay)).state).toBe('paused');
+      const [row] = await sql<{ yes: boolean }>('SELECT next_step_at = stop_at AS yes FROM replay');
+      expect(row).toEqual({ yes: true });
+    });
+
+    it('keeps no other one waiting while its steps take too long', async () => {
+      const [slow, other] = [await newSubscription(), await newSubscription()];
+      for (const id of [slow, other]) await dead(await notifications(1), id);
+      const [first, second] = [await create({ subscriptions: [slow] }), await create({ subscriptions: [other] })];
+      await sql(
+        `CREATE FUNCTION too_slow() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN RAISE EXCEPTION 'canceling statement due to statement timeout' USING ERRCODE = '57014'; END $$;
+         CREATE TRIGGER too_slow BEFORE INSERT ON audit_entry FOR EACH ROW
+         WHEN (NEW.subject = 'replay/${first.id}') EXECUTE FUNCTION too_slow()`,
+      );
+      try {
+        expect(await run()).toBe(1);
+      } finally {
+        await sql('DROP FUNCTION too_slow CASCADE');
+      }
+      expect([(await now(first)).state, (await now(second)).state]).toEqual(['scheduled', 'done']);
     });
 
     it('of everything needs the count of the dry run, to a hundredth', async () => {

@@ -260,6 +260,21 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
       expect(await erasures.get(id)).toMatchObject({ state: 'done', unsettled: 0 });
     });
 
+    it('is worked off although an earlier one fails', async () => {
+      const [first, second] = [await add(Date.now(), 'failed'), await add(Date.now(), 'failed')];
+      for (const { notificationId } of [first, second]) await erasures.ofNotification(notificationId);
+      await test.sql(
+        `ALTER TABLE notification ADD CONSTRAINT full_disk CHECK (id <> '${first.notificationId}' OR body IS NOT NULL) NOT VALID`,
+      );
+      try {
+        await expect(workOff()).rejects.toThrow('full_disk');
+      } finally {
+        await test.sql('ALTER TABLE notification DROP CONSTRAINT full_disk');
+      }
+      expect(await bodyOf(first)).not.toBeNull();
+      expect(await bodyOf(second)).toBeNull();
+    });
+
     it('waits for the call that is open, and erases what its answer leaves', async () => {
       const key = await add(Date.now(), 'queued');
       const call = await keys.acquire(keyIdOf({ ...key, replays: 0 }));
