@@ -66,10 +66,12 @@ const write = statement(
    ON CONFLICT (from_id) DO UPDATE SET to_id = EXCLUDED.to_id, bits = EXCLUDED.bits, is_stale = false`,
 );
 
-/** Those of days that are dropped. */
-const sweep = statement(
+const oldestId = 'coalesce((SELECT id FROM notification ORDER BY id LIMIT 1), $until)';
+
+/** Those of days that are dropped. The bound on `from_id` says nothing more, but the primary key serves it. */
+export const sweep = statement(
   'sweep-digests',
-  `DELETE FROM digest WHERE to_id < coalesce((SELECT id FROM notification ORDER BY id LIMIT 1), $until)`,
+  `DELETE FROM digest WHERE from_id < ${oldestId} AND to_id < ${oldestId}`,
 );
 
 /** Of all that begin before `$until` only the last one may end after it: there is an index of where they begin. */
