@@ -8,6 +8,8 @@ export class CreateReplays1763625600007 implements MigrationInterface {
   name = 'CreateReplays1763625600007';
 
   async up(queryRunner: QueryRunner): Promise<void> {
+    // Behind a backup it would keep everybody waiting: it gives up, and is tried again (Postgres.migrate).
+    await queryRunner.query(`SET LOCAL lock_timeout = '2s'`);
     await queryRunner.query(`
       CREATE TABLE replay (
         -- UUIDv7, so that they are in the order in which they were made

@@ -168,10 +168,14 @@ export function digestRangeEnd({ from, to }: Window, digests: number): Ready {
   return [statement('search-digest-range-end', text), { from_id: from, to_id: to }];
 }
 
-/** The blocks of notifications that may have what is looked for, newest first. */
+/**
+ * The blocks of notifications that may have what is looked for, newest first. Of those that begin before the window only the last one
+ * reaches into it: without the bound on `from_id`, for which there is an index, all older ones would be read too.
+ */
 export function candidates(criteria: Criteria, { from, to }: Window, limit: number): Ready {
   const text = `SELECT from_id AS from, to_id AS to FROM digest
     WHERE from_id <= $to_id AND to_id >= $from_id AND ${digestCondition(criteria)}
+      AND from_id >= coalesce((SELECT from_id FROM digest WHERE from_id <= $from_id ORDER BY from_id DESC LIMIT 1), $from_id)
     ORDER BY from_id DESC LIMIT ${limit}`;
   return [statement('search-digests', text), { from_id: from, to_id: to }];
 }

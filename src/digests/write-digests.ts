@@ -66,10 +66,19 @@ const write = statement(
    ON CONFLICT (from_id) DO UPDATE SET to_id = EXCLUDED.to_id, bits = EXCLUDED.bits, is_stale = false`,
 );
 
-/** Those of days that are dropped. */
-const sweep = statement(
+const oldestId = 'coalesce((SELECT id FROM notification ORDER BY id LIMIT 1), $until)';
+
+/** Those of days that are dropped. The bound on `from_id` says nothing more, but the primary key serves it. */
+export const sweep = statement(
   'sweep-digests',
-  `DELETE FROM digest WHERE to_id < coalesce((SELECT id FROM notification ORDER BY id LIMIT 1), $until)`,
+  `DELETE FROM digest WHERE from_id < ${oldestId} AND to_id < ${oldestId}`,
+);
+
+/** Of all that begin before `$until` only the last one may end after it: there is an index of where they begin. */
+export const takeBack = statement(
+  'take-back-digests',
+  `DELETE FROM digest WHERE to_id > $until
+     AND from_id >= coalesce((SELECT from_id FROM digest WHERE from_id <= $until ORDER BY from_id DESC LIMIT 1), $until)`,
 );
 
 /**
@@ -80,6 +89,11 @@ const sweep = statement(
 export async function writeDigests(postgres: Postgres, untilMs: number, stopping: AbortSignal): Promise<void> {
   const until = lowestIdAt(untilMs);
   await postgres.query(sweep, { until });
+  // Postgres' clock was set back: notifications may yet come whose ids are among those of digests that are written.
+  await postgres.transaction(async (query) => {
+    await query(lockDigests);
+    await query(takeBack, { until });
+  });
   // Each in a transaction of its own: a process that accepts a replacement waits for one at most.
   while (!stopping.aborted && (await postgres.transaction(writeStale)));
   while (!stopping.aborted && (await postgres.transaction((query) => writeNext(query, until))));

@@ -289,6 +289,24 @@ describe('finding notifications and deliveries', () => {
     await test.sql('UPDATE notification SET body = $2 WHERE id = $1', [id, JSON.stringify(body)]);
   });
 
+  it('takes digests back after Postgres’ clock was set back, and finds what is accepted at a time that they had', async () => {
+    const digestsUntil = (ms: number) => writeDigests(test.postgres, ms, new AbortController().signal);
+    await digestsUntil(nowMs - 3_600_000 + 1500);
+    expect((await digests()).map(({ from_id }) => from_id)).toEqual([all[0]!.id]);
+    const late = all[2500]!.id.replace('-8000-', '-9000-');
+    const body = JSON.stringify({ hoofdObject: 'https://example.org/late' });
+    await test.sql(`INSERT INTO notification (id, channel, publisher, body) VALUES ($1, 'usual', 'often', $2)`, [
+      late,
+      body,
+    ]);
+    await digestsUntil(nowMs);
+    expect(await digests()).toHaveLength(4);
+    expect(await found('notification', { mainObject: 'https://example.org/late' }, 10)).toEqual([late]);
+    await test.sql('DELETE FROM notification WHERE id = $1', [late]);
+    await digestsUntil(nowMs - 3_600_000 + 1500);
+    await digestsUntil(nowMs);
+  });
+
   it('shows what a list is to be told by', async () => {
     const { notifications } = await reader.list({ key: 'key-403' }, undefined, 10);
     expect(notifications).toEqual([

@@ -4,7 +4,16 @@ import pg from 'pg';
 import { countDue, findDead, findOldestDue } from '../../src/alerts/look.js';
 import { readSettings } from '../../src/config/settings.js';
 import { attemptsOf, byKeys } from '../../src/deliveries/find-deliveries.js';
-import { byDelivery, exceeds, inWindows, rangeEnd } from '../../src/deliveries/search-statements.js';
+import {
+  byDelivery,
+  candidates,
+  digestRangeEnd,
+  exceeds,
+  inWindows,
+  rangeEnd,
+} from '../../src/deliveries/search-statements.js';
+import { MarkFilter } from '../../src/digests/mark-filter.js';
+import { sweep as sweepDigests, takeBack } from '../../src/digests/write-digests.js';
 import * as explaining from '../../src/explaining/find-explained.js';
 import { endFetchedItems } from '../../src/ledger/end-fetched.js';
 import * as pulling from '../../src/pulling/find-fetched.js';
@@ -79,6 +88,7 @@ const newestId = 'ffffffff-ffff-7fff-bfff-ffffffffffff';
 const ordered = randomUUID();
 /** Of each state. A million take minutes to write; `npm run volume` has those. */
 const rows = 10_000;
+const digests = 1000;
 /**
  * Pages that a statement may look at: what its work needs in the partitions of the days, whatever else is in them. To walk what
  * is in one state, by whatever index, takes many more, which the last test proves: so a million would be no different.
@@ -147,6 +157,11 @@ describe('with much in every state, the cost of a statement is that of its own w
          after_subscription, before_id, ended_at)
        SELECT gen_random_uuid(), 'replay', '{}', '{}', true, 'done', 0, true, $1, $1, $1, now() FROM generate_series(1, ${rows})`,
       [ending],
+    );
+    // Each of them is a page, and has no mark.
+    await admin.query(
+      `INSERT INTO digest (from_id, to_id, bits) SELECT id, id, $1 FROM notification ORDER BY id DESC LIMIT ${digests}`,
+      [new MarkFilter().bytes],
     );
     await admin.query('ANALYZE');
     await hot.query(preferIndexes);
@@ -221,6 +236,8 @@ describe('with much in every state, the cost of a statement is that of its own w
     [claimStep, {}],
     [measureReplays, {}],
     [sweepReplays, { days: 1, limit: 1000 }],
+    [sweepDigests, { until: newestId }],
+    [takeBack, { until: newestId }],
   ];
 
   it.each(finders().map(([{ name }], nr) => [name, nr] as const))(
@@ -383,6 +400,8 @@ describe('with much in every state, the cost of a statement is that of its own w
       ['of a publisher, in a window', inWindows('delivery', { publisher: 'nobody' }, {}, [window], 20)],
       ['notifications of a publisher', inWindows('notification', { publisher: 'nobody' }, {}, [window], 20)],
       ['notifications that failed', inWindows('notification', { state: 'failed' }, {}, [window], 20)],
+      ['digests of a window', candidates({ publisher: 'nobody' }, window, 20)],
+      ['digests, up to a limit', digestRangeEnd(window, 20)],
       ['one', byKeys([key])],
       ['attempts', attemptsOf([key], 20)],
       ...otherStatements().map(([statement, values]): (typeof lists)[0] => [statement.name, [statement, values]]),
