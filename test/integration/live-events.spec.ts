@@ -149,6 +149,14 @@ describe.each(stacks)('live events on the $name stack', (stack) => {
     expect(after.told).toEqual([{ event: 'events.missed', count: null, reason: 'not-recorded' }]);
   });
 
+  it('reach a listener, and all others, that goes on behind a number which was not given yet, and say that some are missing', async () => {
+    const ahead = await hear({}, 10n ** 17n);
+    const other = await hear();
+    await writeEvents(test.postgres, ['{"event":"w"}']);
+    await eventually(() => other.told.length === 1 && ahead.told.length === 2, 'the event, by both');
+    expect(ahead.told).toEqual([{ event: 'events.missed', count: null, reason: 'not-kept' }, ...other.told]);
+  });
+
   it('are read and swept by an index each', async () => {
     const planOf = async ({ name, text }: Statement, values: Values) => {
       const rows = await test.postgres.query<Record<string, string>>(
