@@ -105,6 +105,8 @@ export class AlertRounds {
 
   /** @returns whether there was anybody to tell */
   private async write(query: Query, due: ReturnType<typeof dueNow>, tellsOwners: boolean): Promise<boolean> {
+    // A process with channels is to find all of it still to be told.
+    if (this.channels.names.length === 0) return false;
     const owners = new Owners(this.subscriptions, this.applications);
     const isMailed = tellsOwners && this.channels.names.includes('mail');
     const written = writeNotes(due, this.channels.operators, (alert) => (isMailed ? owners.of(alert) : []));
@@ -122,7 +124,7 @@ export class AlertRounds {
     await markNoted(
       query,
       due
-        .filter(({ alert, kind }) => told.has(alert.id) || kind === 'resolved')
+        .filter(({ alert }) => told.has(alert.id))
         .map(({ alert }) => ({ id: alert.id, told: [...new Set([...alert.told, ...(told.get(alert.id) ?? [])])] })),
     );
     return written.length > 0;

@@ -10,10 +10,10 @@ import { AlertLoop } from '../../src/alerts/alert-loop.service.js';
 import { AlertRulesStore } from '../../src/alerts/alert-rules.service.js';
 import { AlertRounds } from '../../src/alerts/rounds.service.js';
 import { makeMonthsAhead } from '../../src/audit/months-kept.js';
-import type { ApplicationDirectory } from '../../src/auth/application-directory.service.js';
+import { ApplicationDirectory } from '../../src/auth/application-directory.service.js';
 import { Config } from '../../src/config/config.module.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
-import type { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
+import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import { AdminApi } from '../support/admin-api.js';
 import { eventually } from '../support/eventually.js';
@@ -172,6 +172,28 @@ describe('alerts', () => {
       ]);
     expect(await list('?state=open')).toEqual([]);
     expect(await list('?state=resolved')).toMatchObject([{ resolvedAt: expect.any(String) }]);
+  });
+
+  it('tell that it is over where a process that can tell nobody found that out', async () => {
+    await die([await subscription({ alertEmail: 'owner@example.org' })]);
+    await roundAndSend();
+    await sql(`UPDATE delivery SET state = 'delivered'`);
+    const { app } = admin.api;
+    const mute = new AlertRounds(
+      postgres,
+      app.get(Config),
+      app.get(AlertRulesStore),
+      { names: [], operators: [] } as unknown as AlertChannels,
+      app.get(SubscriptionDirectory),
+      app.get(ApplicationDirectory),
+    );
+    expect(await mute.run(0)).toBe(true);
+    await roundAndSend();
+    for (const address of [operator, 'owner@example.org'])
+      expect(mailbox.mailTo(address).map(({ subject }) => subject)).toEqual([
+        '[Heraut] New: Dead letters',
+        '[Heraut] Over: Dead letters',
+      ]);
   });
 
   it('tell of one subject at most once in 24 hours, though it is over and comes back', async () => {
