@@ -338,6 +338,24 @@ describe('alerts', () => {
     expect(health.json).toMatchObject({ parts: { alerts: { error: expect.stringContaining('given up') } } });
   });
 
+  it('that an owner cannot be sent are counted, and do not make this installation look degraded', async () => {
+    mailbox.refused.add('wrong@example.org');
+    await die([await subscription({ alertEmail: 'wrong@example.org' })]);
+    await roundAndSend();
+    expect(await sql('SELECT last_error FROM alert_note WHERE sent_at IS NULL')).toMatchObject([
+      { last_error: expect.stringContaining('550') },
+    ]);
+    const ready = async () => (await admin.api.get(`${admin.api.origin}/health/ready`, { token: null })).json;
+    expect(await ready()).toMatchObject({ status: 'ready' });
+    await sql(`UPDATE alert_note SET next_at = now(), created_at = now() - interval '1 day' WHERE sent_at IS NULL`);
+    await roundAndSend();
+    expect(await sql('SELECT FROM alert_note WHERE given_up_at IS NOT NULL')).toHaveLength(1);
+    expect(await ready()).toMatchObject({ status: 'ready' });
+    expect((await admin.api.get(`${admin.api.origin}/metrics`, { token: null })).text).toMatch(
+      /heraut_alert_notes_total\{channel="mail",result="given-up"\} [1-9]/,
+    );
+  });
+
   it('are opened without anybody to tell them to, and told of by the loop of a process, within a minute of a dead letter', async () => {
     const loop = new AlertLoop(postgres, rounds, sender);
     const before = Date.now();
