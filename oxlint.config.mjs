@@ -155,6 +155,7 @@ export const arrows = {
     'subscriptions',
     'auth',
     'audit',
+    'catalogue',
     'ledger',
     'signing',
     'outbound',

@@ -1,6 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { ApplicationDirectory } from '../auth/application-directory.service.js';
+import { Catalogue } from '../catalogue/catalogue.service.js';
 import { Config } from '../config/config.module.js';
 import { Postgres, type Query } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
@@ -49,6 +50,7 @@ export class AlertRounds {
     private readonly channels: AlertChannels,
     private readonly subscriptions: SubscriptionDirectory,
     private readonly applications: ApplicationDirectory,
+    private readonly catalogue: Catalogue,
   ) {
     this.retentionDays = settings.RETENTION_DAYS;
   }
@@ -57,8 +59,11 @@ export class AlertRounds {
    * One round, in one transaction: alerts are opened, and notes of them written, together or not at all.
    * @param pauseMs since the last round of any process; sooner there is none
    * @returns whether this process had it
+   * @throws where the subscriptions as they are now cannot be read: there is no round then
    */
   async run(pauseMs: number): Promise<boolean> {
+    // A subscription that was deleted, or made, in another process a moment ago would end an alert, or be passed over.
+    await this.catalogue.refresh();
     const outcome = await this.postgres.transaction((query) => this.inTransaction(query, pauseMs));
     if (!outcome) return false;
     for (const { id, rule, subject, details } of outcome.opened)

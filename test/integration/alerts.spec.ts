@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { v7 as uuidv7 } from 'uuid';
@@ -11,6 +11,7 @@ import { AlertRulesStore } from '../../src/alerts/alert-rules.service.js';
 import { AlertRounds } from '../../src/alerts/rounds.service.js';
 import { makeMonthsAhead } from '../../src/audit/months-kept.js';
 import { ApplicationDirectory } from '../../src/auth/application-directory.service.js';
+import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { Config } from '../../src/config/config.module.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
@@ -102,7 +103,13 @@ describe('alerts', () => {
   };
 
   /** Its receiver is never called. */
-  async function subscription({ alertEmail = null as string | null, owner = 'portal' } = {}): Promise<string> {
+  async function subscription(parts: { alertEmail?: string; owner?: string } = {}): Promise<string> {
+    const id = await insertSubscription(parts);
+    await admin.get('/admin/v1/subscriptions'); // all is in memory
+    return id;
+  }
+
+  async function insertSubscription({ alertEmail = null as string | null, owner = 'portal' } = {}): Promise<string> {
     const id = randomUUID();
     await sql(
       `WITH change AS (UPDATE catalogue SET version = version + 1 RETURNING version)
@@ -110,7 +117,6 @@ describe('alerts', () => {
        SELECT $1, $5, $2, 'Bearer x', $3, $4, version FROM change`,
       [id, 'https://receiver.example/hook?key=hidden', JSON.stringify([{ channel, filters: {} }]), alertEmail, owner],
     );
-    await admin.get('/admin/v1/subscriptions'); // all is in memory
     return id;
   }
 
@@ -146,6 +152,18 @@ describe('alerts', () => {
     const open = await list('?state=open');
     expect(open).toHaveLength(5);
     expect(open[0]).toMatchObject({ rule: 'dead-letters', what: expect.stringContaining('40 deliveries') });
+  });
+
+  it('are of subscriptions as they are now, also where another process changed them; unknown, nothing is judged', async () => {
+    const id = await insertSubscription();
+    await die([id]);
+    expect(await rounds.run(0)).toBe(true);
+    expect(await list('?state=open')).toMatchObject([{ subject: `subscription/${id}` }]);
+    const unread = jest.spyOn(admin.api.app.get(Catalogue), 'refresh').mockRejectedValueOnce(new Error('away'));
+    await sql('DELETE FROM delivery');
+    await expect(rounds.run(0)).rejects.toThrow('away');
+    unread.mockRestore();
+    expect(await list('?state=open')).toHaveLength(1);
   });
 
   it('are posted with a signature of Standard Webhooks, also to a private network', async () => {
@@ -186,6 +204,7 @@ describe('alerts', () => {
       { names: [], operators: [] } as unknown as AlertChannels,
       app.get(SubscriptionDirectory),
       app.get(ApplicationDirectory),
+      app.get(Catalogue),
     );
     expect(await mute.run(0)).toBe(true);
     await roundAndSend();
@@ -454,7 +473,15 @@ describe('alerts on the embedded database', () => {
     const applications = { find: () => undefined } as unknown as ApplicationDirectory;
     const rules = new AlertRulesStore(test.postgres);
     const channels = new AlertChannels(test.config.settings);
-    const rounds = new AlertRounds(test.postgres, test.config, rules, channels, subscriptions, applications);
+    const rounds = new AlertRounds(
+      test.postgres,
+      test.config,
+      rules,
+      channels,
+      subscriptions,
+      applications,
+      new Catalogue(test.postgres),
+    );
     await makeMonthsAhead(test.postgres);
     await rules.replace({ groupSeconds: 0, ledgerDisk: { maxBytes: 1_000_000 } });
     for (const state of ['failed', 'delivered', 'delivered']) {
