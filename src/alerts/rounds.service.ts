@@ -80,7 +80,7 @@ export class AlertRounds {
     if (!round) return undefined;
     const { now, noted_at: lastNoteAt } = round;
     const rules = await this.rules.read(query);
-    const seen = await see(query, rules, round.memory, now);
+    const seen = await see(query, rules, round.memory, now, this.postgres.isEmbedded);
     const before = await readCurrent(query);
     const open = before.filter(({ resolvedAt }) => resolvedAt === null);
     const evaluated = evaluate(rules, seen, round.memory, this.subscriptions, new Set(open.map(keyOf)));
