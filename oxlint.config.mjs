@@ -156,6 +156,7 @@ export const arrows = {
     'subscriptions',
     'auth',
     'audit',
+    'catalogue',
     'ledger',
     'signing',
     'outbound',

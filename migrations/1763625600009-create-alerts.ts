@@ -78,7 +78,8 @@ export class CreateAlerts1763625600009 implements MigrationInterface {
         last_error text
       );
       CREATE INDEX alert_note_due ON alert_note (next_at) WHERE next_at IS NOT NULL;
-      CREATE INDEX alert_note_given_up ON alert_note (given_up_at) WHERE given_up_at IS NOT NULL;
+      CREATE INDEX alert_note_given_up ON alert_note (given_up_at)
+        WHERE given_up_at IS NOT NULL AND content ->> 'audience' = 'operator';
       CREATE INDEX alert_note_created ON alert_note (created_at);
     `);
   }

@@ -142,10 +142,3 @@ const findRoles = statement(
 export async function readRoles(query: Query): Promise<ReadonlySet<string>> {
   return new Set((await query<{ role: string }>(findRoles)).map(({ role }) => role));
 }
-
-const findSize = statement('alert-database-size', 'SELECT pg_database_size(current_database())::float8 AS bytes');
-
-export async function readDatabaseSize(query: Query): Promise<number> {
-  const [row] = await query<{ bytes: number }>(findSize);
-  return row!.bytes;
-}

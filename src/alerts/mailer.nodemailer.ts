@@ -5,7 +5,9 @@ import { withoutSecret } from '../infra/logging/without-secret.js';
 import { mailText } from './mail-text.js';
 import type { NoteToSend, SendResult } from './note.js';
 
-/** Together less than the lease of a note. */
+/** Of the whole mail; less than the lease of a note. A server that says a little now and then would go on for ever. */
+const longestMs = 100_000;
+/** Of one silence each. */
 const timeouts = { connectionTimeout: 10_000, greetingTimeout: 20_000, socketTimeout: 20_000, dnsTimeout: 10_000 };
 const tlsFromTheStart = 465;
 
@@ -20,8 +22,15 @@ export class Mailer {
   private readonly sender: MailSender;
   private readonly password: string;
 
-  /** @param authority certificates in PEM to trust instead of those that Node trusts */
-  constructor(settings: MailSettings, authority?: string) {
+  /**
+   * @param authority certificates in PEM to trust instead of those that Node trusts
+   * @param longest milliseconds that one mail may take
+   */
+  constructor(
+    settings: MailSettings,
+    authority?: string,
+    private readonly longest = longestMs,
+  ) {
     const { EMAIL_HOST: host, EMAIL_PORT: port, EMAIL_HOST_USER: user } = settings;
     this.password = settings.EMAIL_HOST_PASSWORD ?? '';
     this.sender = settings.DEFAULT_FROM_EMAIL!;
@@ -40,7 +49,8 @@ export class Mailer {
     });
   }
 
-  async send({ id, address, content }: NoteToSend): Promise<SendResult> {
+  /** @param stopping ends it at once; perhaps the mail was sent nevertheless */
+  async send({ id, address, content }: NoteToSend, stopping: AbortSignal): Promise<SendResult> {
     // An address with the end of a line in it would be sent as it is.
     if (!mailAddress.safeParse(address).success)
       return { isSent: false, reason: 'not a mail address', isRefused: true };
@@ -52,6 +62,7 @@ export class Mailer {
         to: { name: '', address },
         // The same where it is sent again because nobody saw that it was sent: the reader's program may show one of them.
         messageId: `<${id}@${domain}>`,
+        signal: AbortSignal.any([stopping, AbortSignal.timeout(this.longest)]),
         headers: { 'Auto-Submitted': 'auto-generated' },
       });
       if (rejected.length === 0) return { isSent: true };

@@ -101,11 +101,17 @@ export const forgetNotes = statement(
    )`,
 );
 
+/**
+ * Those of operators. The address of an owner may be wrong, or be meant to do harm: that is no trouble of this installation. By the index
+ * `alert_note_given_up`.
+ */
+const isOfOperator = "content ->> 'audience' = 'operator'";
+
 /** Notes that failed and are not sent yet; those given up within a day; how long ago the rules were evaluated. */
 export const findTrouble = statement(
   'alert-notes-trouble',
   `SELECT
-     EXISTS (SELECT FROM alert_note WHERE next_at IS NOT NULL AND last_error IS NOT NULL) AS is_late,
-     EXISTS (SELECT FROM alert_note WHERE given_up_at > now() - interval '1 day') AS is_given_up,
+     EXISTS (SELECT FROM alert_note WHERE next_at IS NOT NULL AND last_error IS NOT NULL AND ${isOfOperator}) AS is_late,
+     EXISTS (SELECT FROM alert_note WHERE given_up_at > now() - interval '1 day' AND ${isOfOperator}) AS is_given_up,
      (SELECT extract(epoch FROM now() - ended_at)::float8 FROM alert_round) AS round_seconds`,
 );

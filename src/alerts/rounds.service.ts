@@ -1,6 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { ApplicationDirectory } from '../auth/application-directory.service.js';
+import { Catalogue } from '../catalogue/catalogue.service.js';
 import { Config } from '../config/config.module.js';
 import { Postgres, type Query } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
@@ -49,6 +50,7 @@ export class AlertRounds {
     private readonly channels: AlertChannels,
     private readonly subscriptions: SubscriptionDirectory,
     private readonly applications: ApplicationDirectory,
+    private readonly catalogue: Catalogue,
   ) {
     this.retentionDays = settings.RETENTION_DAYS;
   }
@@ -57,8 +59,11 @@ export class AlertRounds {
    * One round, in one transaction: alerts are opened, and notes of them written, together or not at all.
    * @param pauseMs since the last round of any process; sooner there is none
    * @returns whether this process had it
+   * @throws where the subscriptions as they are now cannot be read: there is no round then
    */
   async run(pauseMs: number): Promise<boolean> {
+    // A subscription that was deleted, or made, in another process a moment ago would end an alert, or be passed over.
+    await this.catalogue.refresh();
     const outcome = await this.postgres.transaction((query) => this.inTransaction(query, pauseMs));
     if (!outcome) return false;
     for (const { id, rule, subject, details } of outcome.opened)
@@ -75,7 +80,7 @@ export class AlertRounds {
     if (!round) return undefined;
     const { now, noted_at: lastNoteAt } = round;
     const rules = await this.rules.read(query);
-    const seen = await see(query, rules, round.memory, now);
+    const seen = await see(query, rules, round.memory, now, this.postgres.isEmbedded);
     const before = await readCurrent(query);
     const open = before.filter(({ resolvedAt }) => resolvedAt === null);
     const evaluated = evaluate(rules, seen, round.memory, this.subscriptions, new Set(open.map(keyOf)));
@@ -105,6 +110,8 @@ export class AlertRounds {
 
   /** @returns whether there was anybody to tell */
   private async write(query: Query, due: ReturnType<typeof dueNow>, tellsOwners: boolean): Promise<boolean> {
+    // A process with channels is to find all of it still to be told.
+    if (this.channels.names.length === 0) return false;
     const owners = new Owners(this.subscriptions, this.applications);
     const isMailed = tellsOwners && this.channels.names.includes('mail');
     const written = writeNotes(due, this.channels.operators, (alert) => (isMailed ? owners.of(alert) : []));
@@ -122,7 +129,7 @@ export class AlertRounds {
     await markNoted(
       query,
       due
-        .filter(({ alert, kind }) => told.has(alert.id) || kind === 'resolved')
+        .filter(({ alert }) => told.has(alert.id))
         .map(({ alert }) => ({ id: alert.id, told: [...new Set([...alert.told, ...(told.get(alert.id) ?? [])])] })),
     );
     return written.length > 0;

@@ -1,14 +1,21 @@
 import type { Query } from '../infra/postgres/postgres.js';
+import { readDatabaseSize } from '../ledger/measure-size.js';
 import type { AlertRules } from './alert-rules.js';
 import type { Seen } from './evaluate.js';
-import { readDatabaseSize, readDead, readDueCount, readOldestDue, readOpenFor, readRoles } from './look.js';
+import { readDead, readDueCount, readOldestDue, readOpenFor, readRoles } from './look.js';
 import type { Memory } from './memory.js';
 
 /** To ask for the size reads the size of each file of the database. */
 const measureEveryMs = 300_000;
 
 /** Looks at the ledger, as far as the rules need it: each look is bounded, and served by an index. */
-export async function see(query: Query, rules: AlertRules, memory: Memory, now: Date): Promise<Seen> {
+export async function see(
+  query: Query,
+  rules: AlertRules,
+  memory: Memory,
+  now: Date,
+  isEmbedded: boolean,
+): Promise<Seen> {
   const { deadLetters, oldestDue, endpointOpen, backlogGrowing, roleMissing, ledgerDisk } = rules;
   const mostDue = 2 * backlogGrowing.count;
   return {
@@ -19,11 +26,11 @@ export async function see(query: Query, rules: AlertRules, memory: Memory, now: 
     dueCount: backlogGrowing.isEnabled ? await readDueCount(query, mostDue) : 0,
     mostDue,
     roles: roleMissing.isEnabled ? await readRoles(query) : new Set(),
-    disk: ledgerDisk.isEnabled ? await disk(query, memory, now.getTime()) : undefined,
+    disk: ledgerDisk.isEnabled ? await disk(query, memory, now.getTime(), isEmbedded) : undefined,
   };
 }
 
-async function disk(query: Query, { disk: known }: Memory, at: number): Promise<Seen['disk']> {
+async function disk(query: Query, { disk: known }: Memory, at: number, isEmbedded: boolean): Promise<Seen['disk']> {
   if (known && at - known.at < measureEveryMs) return known;
-  return { at, bytes: await readDatabaseSize(query) };
+  return { at, bytes: await readDatabaseSize(query, isEmbedded) };
 }

@@ -1,4 +1,4 @@
-import type { Postgres } from '../infra/postgres/postgres.js';
+import type { Postgres, Query } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import { dayOfPartition } from './partitions.js';
 
@@ -14,20 +14,28 @@ const read = (name: string, bytes: string, databaseBytes: string) =>
      ORDER BY right(c.relname, 8) DESC`,
   );
 
-const readSizes = read(
-  'measure-size',
-  'pg_total_relation_size(c.oid)',
-  '(SELECT pg_database_size(current_database()))',
-);
-
+const wholeBytes = '(SELECT pg_database_size(current_database()))';
 /** As the last VACUUM found them: to ask for the files would take a third of a second of this process' only thread. */
+const wholeBytesEmbedded = '8192 * (SELECT sum(relpages) FROM pg_class)';
+
+const readSizes = read('measure-size', 'pg_total_relation_size(c.oid)', wholeBytes);
+
 const readSizesEmbedded = read(
   'measure-size-embedded',
   `8192 * (c.relpages
      + coalesce((SELECT sum(i.relpages) FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid WHERE x.indrelid = c.oid), 0)
      + coalesce((SELECT t.relpages FROM pg_class t WHERE t.oid = c.reltoastrelid), 0))`,
-  '8192 * (SELECT sum(relpages) FROM pg_class)',
+  wholeBytesEmbedded,
 );
+
+const readWhole = statement('database-size', `SELECT (${wholeBytes})::float8 AS bytes`);
+const readWholeEmbedded = statement('database-size-embedded', `SELECT (${wholeBytesEmbedded})::float8 AS bytes`);
+
+/** Bytes of the whole database. Asks the file system for each table and index. */
+export async function readDatabaseSize(query: Query, isEmbedded: boolean): Promise<number> {
+  const [row] = await query<{ bytes: number }>(isEmbedded ? readWholeEmbedded : readWhole);
+  return row!.bytes;
+}
 
 /**
  * Bytes of the database: tables and indexes of the notifications of a day, with deliveries and attempts, under `2026-11-22` or

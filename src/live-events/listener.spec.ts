@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { PassThrough } from 'node:stream';
 import { recordingBegan } from './event-table.js';
 import { Listener } from './listener.js';
@@ -59,5 +59,16 @@ describe('a listener', () => {
       const missed = { event: 'events.missed', count: null, reason: 'not-recorded' };
       expect(read(output)).toEqual([...(isResumed ? [missed] : []), expect.objectContaining(one)]);
     }
+  });
+
+  it('that does not read to the end loses its connection soon after', () => {
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask'] });
+    const output = new PassThrough();
+    new Listener(output, {}, 0n, false).end();
+    jest.advanceTimersByTime(4999);
+    expect([output.writableEnded, output.destroyed]).toEqual([true, false]);
+    jest.advanceTimersByTime(1);
+    expect(output.destroyed).toBe(true);
+    jest.useRealTimers();
   });
 });

@@ -5,6 +5,8 @@ import type { StreamEvent } from './live-event.js';
 
 /** Events that wait for a slow reader. More are dropped, and it is told how many. */
 const mostWaiting = 1000;
+/** To read the end in. */
+const longestEndMs = 5000;
 
 type Parsed = Record<string, unknown>;
 
@@ -58,8 +60,10 @@ export class Listener {
     if (!this.isBlocked) this.write(': alive\n\n');
   }
 
+  /** A reader that does not read never comes to the end: its connection is broken off soon, so that it does not keep its place. */
   end(): void {
     this.output.end();
+    setTimeout(() => this.output.destroy(), longestEndMs).unref();
   }
 
   private send(text: string): void {

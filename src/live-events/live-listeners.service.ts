@@ -18,6 +18,7 @@ export const mostListeners = 50;
 /** A token that was made before may not be accepted any more; the listener comes back with another. */
 const longestMs = 3_600_000;
 const retrySeconds = 10;
+const notKept = { event: 'events.missed', count: null, reason: 'not-kept' } as const;
 
 /** Tells the listeners of this process what happens in all of them: one look at the table for all listeners together. */
 @Injectable()
@@ -62,8 +63,12 @@ export class LiveListeners implements OnModuleDestroy {
 
   /** Tells `output` the events that fit, until it is closed. @param lastEventId the last one that the listener has got before */
   async join(output: Writable, filter: EventFilter, now: bigint, lastEventId: bigint | undefined): Promise<void> {
+    // It left meanwhile: nothing would tell of that again, and its place would stay taken.
+    if (output.destroyed) return;
     const isResumed = lastEventId !== undefined;
-    const listener = new Listener(output, filter, lastEventId ?? now, isResumed);
+    // Of another database, or of this one before it was restored. To wait for that number would keep all listeners waiting.
+    const isAhead = isResumed && lastEventId > now;
+    const listener = new Listener(output, filter, isAhead ? now : (lastEventId ?? now), isResumed);
     this.joining.add(output);
     const ending = setTimeout(() => listener.end(), longestMs).unref();
     output.once('close', () => {
@@ -71,14 +76,14 @@ export class LiveListeners implements OnModuleDestroy {
       this.joining.delete(output);
       this.leave(listener);
     });
-    if (isResumed) await this.tellGap(listener);
+    if (isAhead) listener.tell(notKept);
+    else if (isResumed) await this.tellGap(listener);
     await this.catchUp(listener, output);
   }
 
   private async tellGap(listener: Listener): Promise<void> {
     const { first, last } = await readEnds(this.postgres);
-    if (listener.position + 1n < (first ?? last + 1n))
-      listener.tell({ event: 'events.missed', count: null, reason: 'not-kept' });
+    if (listener.position + 1n < (first ?? last + 1n)) listener.tell(notKept);
   }
 
   /** Reads by itself, until it is where the other listeners are. */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { v7 as uuidv7 } from 'uuid';
@@ -10,10 +10,11 @@ import { AlertLoop } from '../../src/alerts/alert-loop.service.js';
 import { AlertRulesStore } from '../../src/alerts/alert-rules.service.js';
 import { AlertRounds } from '../../src/alerts/rounds.service.js';
 import { makeMonthsAhead } from '../../src/audit/months-kept.js';
-import type { ApplicationDirectory } from '../../src/auth/application-directory.service.js';
+import { ApplicationDirectory } from '../../src/auth/application-directory.service.js';
+import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { Config } from '../../src/config/config.module.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
-import type { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
+import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import { AdminApi } from '../support/admin-api.js';
 import { eventually } from '../support/eventually.js';
@@ -102,7 +103,13 @@ describe('alerts', () => {
   };
 
   /** Its receiver is never called. */
-  async function subscription({ alertEmail = null as string | null, owner = 'portal' } = {}): Promise<string> {
+  async function subscription(parts: { alertEmail?: string; owner?: string } = {}): Promise<string> {
+    const id = await insertSubscription(parts);
+    await admin.get('/admin/v1/subscriptions'); // all is in memory
+    return id;
+  }
+
+  async function insertSubscription({ alertEmail = null as string | null, owner = 'portal' } = {}): Promise<string> {
     const id = randomUUID();
     await sql(
       `WITH change AS (UPDATE catalogue SET version = version + 1 RETURNING version)
@@ -110,7 +117,6 @@ describe('alerts', () => {
        SELECT $1, $5, $2, 'Bearer x', $3, $4, version FROM change`,
       [id, 'https://receiver.example/hook?key=hidden', JSON.stringify([{ channel, filters: {} }]), alertEmail, owner],
     );
-    await admin.get('/admin/v1/subscriptions'); // all is in memory
     return id;
   }
 
@@ -148,6 +154,18 @@ describe('alerts', () => {
     expect(open[0]).toMatchObject({ rule: 'dead-letters', what: expect.stringContaining('40 deliveries') });
   });
 
+  it('are of subscriptions as they are now, also where another process changed them; unknown, nothing is judged', async () => {
+    const id = await insertSubscription();
+    await die([id]);
+    expect(await rounds.run(0)).toBe(true);
+    expect(await list('?state=open')).toMatchObject([{ subject: `subscription/${id}` }]);
+    const unread = jest.spyOn(admin.api.app.get(Catalogue), 'refresh').mockRejectedValueOnce(new Error('away'));
+    await sql('DELETE FROM delivery');
+    await expect(rounds.run(0)).rejects.toThrow('away');
+    unread.mockRestore();
+    expect(await list('?state=open')).toHaveLength(1);
+  });
+
   it('are posted with a signature of Standard Webhooks, also to a private network', async () => {
     await die([await subscription()]);
     await roundAndSend();
@@ -172,6 +190,29 @@ describe('alerts', () => {
       ]);
     expect(await list('?state=open')).toEqual([]);
     expect(await list('?state=resolved')).toMatchObject([{ resolvedAt: expect.any(String) }]);
+  });
+
+  it('tell that it is over where a process that can tell nobody found that out', async () => {
+    await die([await subscription({ alertEmail: 'owner@example.org' })]);
+    await roundAndSend();
+    await sql(`UPDATE delivery SET state = 'delivered'`);
+    const { app } = admin.api;
+    const mute = new AlertRounds(
+      postgres,
+      app.get(Config),
+      app.get(AlertRulesStore),
+      { names: [], operators: [] } as unknown as AlertChannels,
+      app.get(SubscriptionDirectory),
+      app.get(ApplicationDirectory),
+      app.get(Catalogue),
+    );
+    expect(await mute.run(0)).toBe(true);
+    await roundAndSend();
+    for (const address of [operator, 'owner@example.org'])
+      expect(mailbox.mailTo(address).map(({ subject }) => subject)).toEqual([
+        '[Heraut] New: Dead letters',
+        '[Heraut] Over: Dead letters',
+      ]);
   });
 
   it('tell of one subject at most once in 24 hours, though it is over and comes back', async () => {
@@ -316,6 +357,24 @@ describe('alerts', () => {
     expect(health.json).toMatchObject({ parts: { alerts: { error: expect.stringContaining('given up') } } });
   });
 
+  it('that an owner cannot be sent are counted, and do not make this installation look degraded', async () => {
+    mailbox.refused.add('wrong@example.org');
+    await die([await subscription({ alertEmail: 'wrong@example.org' })]);
+    await roundAndSend();
+    expect(await sql('SELECT last_error FROM alert_note WHERE sent_at IS NULL')).toMatchObject([
+      { last_error: expect.stringContaining('550') },
+    ]);
+    const ready = async () => (await admin.api.get(`${admin.api.origin}/health/ready`, { token: null })).json;
+    expect(await ready()).toMatchObject({ status: 'ready' });
+    await sql(`UPDATE alert_note SET next_at = now(), created_at = now() - interval '1 day' WHERE sent_at IS NULL`);
+    await roundAndSend();
+    expect(await sql('SELECT FROM alert_note WHERE given_up_at IS NOT NULL')).toHaveLength(1);
+    expect(await ready()).toMatchObject({ status: 'ready' });
+    expect((await admin.api.get(`${admin.api.origin}/metrics`, { token: null })).text).toMatch(
+      /heraut_alert_notes_total\{channel="mail",result="given-up"\} [1-9]/,
+    );
+  });
+
   it('are opened without anybody to tell them to, and told of by the loop of a process, within a minute of a dead letter', async () => {
     const loop = new AlertLoop(postgres, rounds, sender);
     const before = Date.now();
@@ -414,7 +473,15 @@ describe('alerts on the embedded database', () => {
     const applications = { find: () => undefined } as unknown as ApplicationDirectory;
     const rules = new AlertRulesStore(test.postgres);
     const channels = new AlertChannels(test.config.settings);
-    const rounds = new AlertRounds(test.postgres, test.config, rules, channels, subscriptions, applications);
+    const rounds = new AlertRounds(
+      test.postgres,
+      test.config,
+      rules,
+      channels,
+      subscriptions,
+      applications,
+      new Catalogue(test.postgres),
+    );
     await makeMonthsAhead(test.postgres);
     await rules.replace({ groupSeconds: 0, ledgerDisk: { maxBytes: 1_000_000 } });
     for (const state of ['failed', 'delivered', 'delivered']) {
@@ -426,6 +493,13 @@ describe('alerts on the embedded database', () => {
       '[Heraut] New: Dead letters, The database is large',
       '[Heraut] Over: Dead letters',
     ]);
+
+    // To ask for the files would stop this process for a third of a second.
+    const [large] = await test.sql<object>(
+      `SELECT (details ->> 'bytes')::float8 = (SELECT 8192 * sum(relpages) FROM pg_class) AS "isByVacuum"
+       FROM alert WHERE rule = 'ledger-disk'`,
+    );
+    expect(large).toEqual({ isByVacuum: true });
 
     // Mail fails: the second mail waits for the next turn, the call of the webhook does not.
     const tried: string[] = [];

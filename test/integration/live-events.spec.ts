@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { systemClock } from '../../src/infra/clock.js';
 import type { EventFilter } from '../../src/live-events/event-filter.js';
@@ -149,6 +150,14 @@ describe.each(stacks)('live events on the $name stack', (stack) => {
     expect(after.told).toEqual([{ event: 'events.missed', count: null, reason: 'not-recorded' }]);
   });
 
+  it('reach a listener, and all others, that goes on behind a number which was not given yet, and say that some are missing', async () => {
+    const ahead = await hear({}, 10n ** 17n);
+    const other = await hear();
+    await writeEvents(test.postgres, ['{"event":"w"}']);
+    await eventually(() => other.told.length === 1 && ahead.told.length === 2, 'the event, by both');
+    expect(ahead.told).toEqual([{ event: 'events.missed', count: null, reason: 'not-kept' }, ...other.told]);
+  });
+
   it('are read and swept by an index each', async () => {
     const planOf = async ({ name, text }: Statement, values: Values) => {
       const rows = await test.postgres.query<Record<string, string>>(
@@ -170,6 +179,10 @@ describe.each(stacks)('live events on the $name stack', (stack) => {
     await expect(listeners.prepare()).rejects.toThrow(`${mostListeners} listen already.`);
     ears[0]!.output.destroy();
     await eventually(async () => (await listeners.prepare()) >= 0n, 'room for another one');
+    const gone = new PassThrough().destroy();
+    await once(gone, 'close');
+    await listeners.join(gone, {}, await listeners.prepare(), undefined);
+    await listeners.prepare(); // it did not take the place
     listeners.onModuleDestroy();
     expect(ears.slice(1).every(({ output }) => output.writableEnded)).toBe(true);
     await expect(listeners.prepare()).rejects.toThrow('This process is stopping.');

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
 import { Mailer } from '../../src/alerts/mailer.nodemailer.js';
 import type { NoteToSend } from '../../src/alerts/note.js';
 import { readSettings } from '../../src/config/settings.js';
@@ -29,6 +31,8 @@ const mailer = ({ port }: Mailbox, settings: Record<string, string> = {}, truste
     trusted.certificate,
   );
 
+const running = new AbortController().signal;
+
 describe('mail of alerts', () => {
   let secure: Mailbox;
   let plain: Mailbox;
@@ -41,7 +45,7 @@ describe('mail of alerts', () => {
   afterAll(() => Promise.all([secure.stop(), plain.stop()]));
 
   it('goes over TLS, with the password, from the sender of the settings', async () => {
-    expect(await mailer(secure, login).send(noteTo('ops@example.org'))).toEqual({ isSent: true });
+    expect(await mailer(secure, login).send(noteTo('ops@example.org'), running)).toEqual({ isSent: true });
     expect(secure.mailTo('ops@example.org')).toMatchObject([
       {
         isOverTls: true,
@@ -54,13 +58,13 @@ describe('mail of alerts', () => {
   });
 
   it('is not sent, nor the password, to a server without TLS, or of whom another authority vouches', async () => {
-    expect(await mailer(plain, login).send(noteTo('ops@example.org'))).toMatchObject({
+    expect(await mailer(plain, login).send(noteTo('ops@example.org'), running)).toMatchObject({
       isSent: false,
       isRefused: false,
       reason: expect.stringMatching(/^ETLS/),
     });
     const other = makeCertificate('other authority');
-    expect(await mailer(secure, login, other).send(noteTo('untrusting@example.org'))).toMatchObject({
+    expect(await mailer(secure, login, other).send(noteTo('untrusting@example.org'), running)).toMatchObject({
       isSent: false,
       reason: expect.stringMatching(/^E(SOCKET|TLS)/),
     });
@@ -68,12 +72,14 @@ describe('mail of alerts', () => {
   });
 
   it('is sent in plain text where the settings say so', async () => {
-    expect(await mailer(plain, { EMAIL_USE_TLS: 'false' }).send(noteTo('plain@example.org'))).toEqual({ isSent: true });
+    expect(await mailer(plain, { EMAIL_USE_TLS: 'false' }).send(noteTo('plain@example.org'), running)).toEqual({
+      isSent: true,
+    });
     expect(plain.mailTo('plain@example.org')).toMatchObject([{ isOverTls: false }]);
   });
 
   it('that is refused for its recipient says so, and that trying again soon is of no use', async () => {
-    expect(await mailer(secure, login).send(noteTo('nobody@example.org'))).toMatchObject({
+    expect(await mailer(secure, login).send(noteTo('nobody@example.org'), running)).toMatchObject({
       isSent: false,
       isRefused: true,
       reason: expect.stringMatching(/^EENVELOPE.*550/),
@@ -82,7 +88,10 @@ describe('mail of alerts', () => {
 
   it('is not sent with a wrong password, which no reason shows', async () => {
     const wrong = `w-${randomUUID()}`;
-    const result = await mailer(secure, { ...login, EMAIL_HOST_PASSWORD: wrong }).send(noteTo('ops@example.org'));
+    const result = await mailer(secure, { ...login, EMAIL_HOST_PASSWORD: wrong }).send(
+      noteTo('ops@example.org'),
+      running,
+    );
     expect(result).toMatchObject({ isSent: false, isRefused: false, reason: expect.stringMatching(/^EAUTH.*535/) });
     expect(JSON.stringify(result)).not.toContain(wrong);
   });
@@ -91,7 +100,7 @@ describe('mail of alerts', () => {
     'is not sent to %j, which is no address',
     async (address) => {
       const before = secure.received.length;
-      expect(await mailer(secure, login).send(noteTo(address))).toEqual({
+      expect(await mailer(secure, login).send(noteTo(address), running)).toEqual({
         isSent: false,
         isRefused: true,
         reason: 'not a mail address',
@@ -100,10 +109,31 @@ describe('mail of alerts', () => {
     },
   );
 
+  it.each(['it takes too long altogether', 'this process stops'])(
+    'is given up, and its connection closed, where %s',
+    async (why) => {
+      const stopping = new AbortController();
+      const server = createServer((socket) => {
+        socket.on('error', () => {}).write('220-welcome\r\n'); // more to come
+        if (why === 'this process stops') stopping.abort();
+      }).listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const settings = readSettings({
+        EMAIL_HOST: '127.0.0.1',
+        EMAIL_PORT: String((server.address() as AddressInfo).port),
+        DEFAULT_FROM_EMAIL: 'heraut@example.org',
+      });
+      const patient = new Mailer(settings, undefined, why === 'this process stops' ? undefined : 100);
+      const result = await patient.send(noteTo('ops@example.org'), stopping.signal);
+      expect(result).toMatchObject({ isSent: false, isRefused: false, reason: expect.stringMatching(/^EABORT/) });
+      await new Promise((resolve) => server.close(resolve)); // without a connection
+    },
+  );
+
   it('that finds nobody listening says so', async () => {
     const gone = await Mailbox.start();
     await gone.stop();
-    expect(await mailer(gone, login).send(noteTo('ops@example.org'))).toMatchObject({
+    expect(await mailer(gone, login).send(noteTo('ops@example.org'), running)).toMatchObject({
       isSent: false,
       reason: expect.stringContaining('ECONNREFUSED'),
     });
