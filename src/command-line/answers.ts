@@ -68,6 +68,21 @@ export interface OpenEndpoint {
   subscriptionCount: number;
 }
 
+export interface Alert {
+  id: string;
+  rule: string;
+  subject: string;
+  since: string;
+  openedAt: string;
+  resolvedAt: string | null;
+  what: string;
+  toDo: string;
+}
+
+export interface AlertTest {
+  results: { channel: string; recipient: string | null; isSent: boolean; error: string | null }[];
+}
+
 export interface RetryPolicy {
   maxRetries: number;
   backoffFactor: number;

@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { version } from '../infra/version.js';
 import { AdminRefusal } from './admin-client.js';
+import { addAlertCommands } from './alert-commands.js';
 import { addBenchCommand } from './bench-command.js';
 import { addChannelCommands } from './channel-commands.js';
 import { addCompletionCommand } from './completion-command.js';
@@ -46,6 +47,7 @@ export async function runCommandLine(
     addSubscriptionCommands(program, session);
     addChannelCommands(program, session);
     addEndpointCommands(program, session);
+    addAlertCommands(program, session);
     addPolicyCommand(program, session);
     addConfigurationCommands(program, session);
     addTailCommand(program, session);
