@@ -1,10 +1,11 @@
 import { Option, type Command } from 'commander';
 import { exits } from './exits.js';
-import { block, moment, table } from './layout.js';
+import { block, fields, moment, table } from './layout.js';
 import { wholeNumber } from './options.js';
 import { howToGoOn, readPages } from './pages.js';
 import { printable } from './printable.js';
 import type { Session } from './session.js';
+import type { Terminal } from './terminal.js';
 
 const path = '/admin/v1/alerts';
 
@@ -25,8 +26,12 @@ interface TestResult {
   error: string | null;
 }
 
+/** Each rule has fields of its own; those of all rules stand beside the rules. */
+type Rules = Record<string, Record<string, unknown> | boolean | number | null>;
+
 interface ListOptions {
   state?: string;
+  rule?: string;
   limit: number;
   cursor?: string;
 }
@@ -38,6 +43,7 @@ export function addAlertCommands(program: Command, session: Session): void {
     .command('list')
     .description('Lists alerts with what to do about each, the newest first.')
     .addOption(new Option('--state <state>', 'Only those that are open, or over.').choices(['open', 'resolved']))
+    .option('--rule <rule>', 'Of that rule only.')
     .option('--limit <count>', 'At most so many.', wholeNumber(1, 10_000), 50)
     .option('--cursor <cursor>', 'Goes on where a list ended.')
     .action(async ({ limit, ...query }: ListOptions) => {
@@ -56,6 +62,13 @@ export function addAlertCommands(program: Command, session: Session): void {
       const answer = (await session.client.request('POST', `${path}/test`)) as { results: TestResult[] };
       session.show(answer, () => drawTest(session, answer.results));
       if (answer.results.length === 0 || answer.results.some(({ isSent }) => !isSent)) session.exit = exits.failed;
+    });
+  alerts
+    .command('rules')
+    .description('Shows when somebody is told of what.')
+    .action(async () => {
+      const rules = (await session.client.request('GET', '/admin/v1/alert-rules')) as Rules;
+      session.show(rules, () => drawRules(session.terminal, rules));
     });
 }
 
@@ -76,3 +89,16 @@ const drawTest = ({ terminal }: Session, results: readonly TestResult[]): string
         ['channel', 'recipient', 'result'],
         results.map(({ channel, recipient, isSent, error }) => [channel, recipient, isSent ? 'sent' : error]),
       );
+
+function drawRules(terminal: Terminal, rules: Rules): string {
+  const drawn = Object.entries(rules).map(([name, rule]) => [name, textOf(rule)]);
+  return fields(terminal, Object.fromEntries(drawn) as Record<string, string>);
+}
+
+function textOf(rule: Rules[string]): string {
+  if (typeof rule !== 'object' || rule === null) return rule === null ? 'never' : String(rule);
+  const { isEnabled, ...more } = rule;
+  if (isEnabled === false) return 'off';
+  const values = Object.entries(more).map(([name, value]) => `${name} ${String(value)}`);
+  return values.length === 0 ? 'on' : values.join(', ');
+}

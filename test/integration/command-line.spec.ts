@@ -4,6 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
+import { AlertRulesStore } from '../../src/alerts/alert-rules.service.js';
+import { AlertRounds } from '../../src/alerts/rounds.service.js';
 import { Config } from '../../src/config/config.module.js';
 import type { Finding } from '../../src/doctor/finding.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
@@ -12,7 +14,7 @@ import { createQueuePrefix, type TestQueues } from '../support/amqp.js';
 import { Api, superuser } from '../support/api.js';
 import { eventually } from '../support/eventually.js';
 import { CommandLine } from '../support/fake-terminal.js';
-import { Receiver } from '../support/receiver.js';
+import { answer, Receiver } from '../support/receiver.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { testServers } from '../support/test-servers.js';
 
@@ -155,6 +157,21 @@ describe('the command line', () => {
     });
   });
 
+  it('shows alerts and their rules, and says that nobody is told where that is not set', async () => {
+    await api.app.get(AlertRulesStore).replace({ ledgerDisk: { maxBytes: 1_000_000 } });
+    await api.app.get(AlertRounds).run(0);
+    const open = await heraut.run('alerts list');
+    expect(open).toMatchObject({ exit: 0, out: expect.stringMatching(/open since /) });
+    expect(await heraut.json('alerts list --rule ledger-disk')).toMatchObject({ alerts: [{ resolvedAt: null }] });
+    expect((await heraut.run('alerts list --rule ledger-disk --state resolved')).out).toBe('No alerts.\n');
+    expect((await heraut.run('alerts rules')).out).toMatch(/^deadLetters +count 1$/m);
+    expect(await heraut.json('alerts rules')).toMatchObject({ deadLetters: { isEnabled: true, count: 1 } });
+    expect(await heraut.run('alerts test')).toMatchObject({
+      exit: 1,
+      out: expect.stringMatching(/^Nobody is told: set ALERT_WEBHOOK_URL/),
+    });
+  });
+
   it('makes a token that the admin API accepts', async () => {
     const { out } = await heraut.run('token --valid 60');
     expect((await api.get(`${api.origin}/admin/v1/channels`, { token: out.trim() })).status).toBe(200);
@@ -268,6 +285,37 @@ describe('the command line', () => {
       expect(await heraut.json(`replay resume ${replays[0]!.id}`)).toMatchObject({ state: 'running' });
       expect(await heraut.json(`replay cancel ${replays[0]!.id}`)).toMatchObject({ state: 'cancelled' });
       expect((await heraut.run(`replay resume ${replays[0]!.id}`)).notes).toContain('replay-ended');
+    });
+
+    it('is followed past a server that cannot answer now', async () => {
+      const replay = {
+        id: absent,
+        kind: 'replay',
+        stoppedBecause: null,
+        count: 1,
+        isCountComplete: true,
+        found: 0,
+        done: 0,
+        skipped: {},
+        searchedTo: '2026-01-01T00:00:00.000Z',
+        createdAt: '2026-01-01T00:00:00.000Z',
+        ratePerSecond: 1,
+      };
+      const json = (status: number, body: object) =>
+        answer(status, { 'content-type': 'application/json' }, JSON.stringify(body));
+      const server = await Receiver.start();
+      server.next(
+        json(200, { ...replay, state: 'running' }),
+        json(503, { code: 'service-unavailable', detail: 'The database is out of reach.' }),
+        json(200, { ...replay, state: 'done' }),
+      );
+      const other = new CommandLine({ HERAUT_URL: server.url, HERAUT_TOKEN: 'any' });
+      expect(await other.run(`replay show ${absent} --follow`)).toMatchObject({
+        exit: 0,
+        out: expect.stringMatching(/^state +done$/m),
+        notes: expect.stringContaining('The database is out of reach.'),
+      });
+      await server.stop();
     });
 
     it('that means everything has to be told so', async () => {
