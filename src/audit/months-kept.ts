@@ -44,14 +44,14 @@ export async function dropExpiredMonths(
   logger: Logger,
   stopping: AbortSignal,
 ): Promise<void> {
-  await whileDropping(postgres, dropping, async (runner) => {
-    const tables = await tablesBeside('audit_entry', runner);
+  await whileDropping(postgres, dropping, async (connection) => {
+    const tables = await tablesBeside('audit_entry', connection);
     const expired = tables.filter(({ name, nowMs }) => (endOfMonth(name) ?? Infinity) < nowMs - retentionDays * dayMs);
     for (const { name, stage } of expired.toSorted((one, other) => (one.name < other.name ? -1 : 1))) {
       if (stopping.aborted) return;
       try {
-        await detach(runner, { table: 'audit_entry', name }, stage, postgres.isEmbedded);
-        await runner.query(`DROP TABLE ${name}`);
+        await detach(connection, { table: 'audit_entry', name }, stage, postgres.isEmbedded);
+        await connection.query(`DROP TABLE ${name}`);
       } catch (error) {
         if (!isLockTimeout(error)) throw error;
         logger.log({ event: 'audit.month-in-use', partition: name });

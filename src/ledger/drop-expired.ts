@@ -1,6 +1,11 @@
 import type { Logger } from '@nestjs/common';
-import type { QueryRunner } from 'typeorm';
-import { detach, tablesBeside, whileDropping, type Stage } from '../infra/postgres/detach-partitions.js';
+import {
+  detach,
+  tablesBeside,
+  whileDropping,
+  type DropConnection,
+  type Stage,
+} from '../infra/postgres/detach-partitions.js';
 import { isLockTimeout } from '../infra/postgres/postgres-errors.js';
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { attachPartition, dayOfPartition, partitionsBetween, type LedgerTable, type Partition } from './partitions.js';
@@ -26,11 +31,11 @@ export interface DaySize {
   bytes: number;
 }
 
-/** Told of what is done, on the connection that does it: embedded it is the only one. */
+/** Told of what is done. */
 export interface DropWatcher {
-  /** Everything of the day has ended. @returns false: it has to be kept for now */
-  beforeDropping(runner: QueryRunner, day: OldDay): Promise<boolean>;
-  afterwards(runner: QueryRunner, day: OldDay, outcome: DropOutcome, size: DaySize): Promise<void>;
+  /** Everything of the day has ended. `connection`: without a limit of time. @returns false: it has to be kept for now */
+  beforeDropping(connection: DropConnection, day: OldDay): Promise<boolean>;
+  afterwards(day: OldDay, outcome: DropOutcome, size: DaySize): Promise<void>;
 }
 
 /**
@@ -44,13 +49,13 @@ export async function dropExpired(
   stopping: AbortSignal,
   watcher?: DropWatcher,
 ): Promise<void> {
-  await whileDropping(postgres, dropping, async (runner) => {
-    for (const [ms, stages] of await expiredDays(runner, retentionDays)) {
+  await whileDropping(postgres, dropping, async (connection) => {
+    for (const [ms, stages] of await expiredDays(connection, retentionDays)) {
       const partitions = partitionsBetween(ms, ms).filter(({ name }) => stages.has(name));
       const old = { day: ms / dayMs, partitions };
-      const size = await sizeOf(runner, partitions);
-      const outcome = await dropDay(runner, old, stages, postgres.isEmbedded, watcher);
-      await watcher?.afterwards(runner, old, outcome, size);
+      const size = await sizeOf(connection, partitions);
+      const outcome = await dropDay(connection, old, stages, postgres.isEmbedded, watcher);
+      await watcher?.afterwards(old, outcome, size);
       const date = new Date(ms).toISOString().slice(0, 10);
       logger.log({ event: `ledger.day-${outcome}`, day: date, ...(outcome === 'dropped' && size) });
       // A table has one partition on its way out at a time. What keeps one day from being exported keeps the next one too.
@@ -59,8 +64,8 @@ export async function dropExpired(
   });
 }
 
-async function sizeOf(runner: QueryRunner, partitions: Partition[]): Promise<DaySize> {
-  const rows = (await runner.query(
+async function sizeOf(connection: DropConnection, partitions: Partition[]): Promise<DaySize> {
+  const rows = (await connection.query(
     `SELECT relname AS name, CASE WHEN reltuples >= 0 THEN reltuples::float8 END AS rows,
        pg_total_relation_size(oid)::float8 AS bytes
      FROM pg_class WHERE relname = ANY ($1) AND pg_table_is_visible(oid)`,
@@ -79,9 +84,9 @@ async function sizeOf(runner: QueryRunner, partitions: Partition[]): Promise<Day
 }
 
 /** The stages of the partitions of each day past retention, by name; the oldest day first. */
-async function expiredDays(runner: QueryRunner, retentionDays: number): Promise<[number, Map<string, Stage>][]> {
+async function expiredDays(connection: DropConnection, retentionDays: number): Promise<[number, Map<string, Stage>][]> {
   const days = new Map<number, Map<string, Stage>>();
-  for (const { name, stage, nowMs } of await tablesBeside('delivery', runner)) {
+  for (const { name, stage, nowMs } of await tablesBeside('delivery', connection)) {
     const day = dayOfPartition(name);
     if (day === undefined || day + dayMs >= nowMs - retentionDays * dayMs) continue;
     days.set(day, (days.get(day) ?? new Map<string, Stage>()).set(name, stage));
@@ -90,7 +95,7 @@ async function expiredDays(runner: QueryRunner, retentionDays: number): Promise<
 }
 
 async function dropDay(
-  runner: QueryRunner,
+  connection: DropConnection,
   old: OldDay,
   stages: Map<string, Stage>,
   isEmbedded: boolean,
@@ -98,15 +103,15 @@ async function dropDay(
 ): Promise<DropOutcome> {
   const { partitions } = old;
   const isWhole = partitions.every(({ name }) => stages.get(name) === 'attached');
-  if (isWhole && (await hasUnfinished(runner, partitions))) return 'kept-unfinished';
+  if (isWhole && (await hasUnfinished(connection, partitions))) return 'kept-unfinished';
   // One that has begun to leave was exported before.
-  if (isWhole && watcher && !(await watcher.beforeDropping(runner, old))) return 'not-exported';
+  if (isWhole && watcher && !(await watcher.beforeDropping(connection, old))) return 'not-exported';
   try {
     // In the reverse of the order in which they are made: a delivery that is found has its notification. One that an
     // operator retries meanwhile is handed out with its text, or it waits until its day is back.
     for (const partition of partitions.toReversed())
-      await detach(runner, partition, stages.get(partition.name)!, isEmbedded);
-    return await endDay(runner, partitions);
+      await detach(connection, partition, stages.get(partition.name)!, isEmbedded);
+    return await endDay(connection, partitions);
   } catch (error) {
     if (isLockTimeout(error)) return 'in-use';
     throw error;
@@ -114,23 +119,18 @@ async function dropDay(
 }
 
 /** An operator may have retried a delivery since the day was looked at: then it goes back where it was. */
-async function endDay(runner: QueryRunner, partitions: Partition[]): Promise<'dropped' | 'kept-unfinished'> {
+async function endDay(connection: DropConnection, partitions: Partition[]): Promise<'dropped' | 'kept-unfinished'> {
   const names = partitions.map(({ name }) => name).join(', ');
-  await runner.startTransaction();
-  try {
-    await runner.query(`LOCK TABLE ${names} IN ACCESS EXCLUSIVE MODE`);
-    const isKept = await hasUnfinished(runner, partitions);
-    if (isKept) for (const partition of partitions) await runner.query(attachPartition(partition));
-    else await runner.query(`DROP TABLE ${names}`);
-    await runner.commitTransaction();
+  return connection.transaction(async (inside) => {
+    await inside.query(`LOCK TABLE ${names} IN ACCESS EXCLUSIVE MODE`);
+    const isKept = await hasUnfinished(inside, partitions);
+    if (isKept) for (const partition of partitions) await inside.query(attachPartition(partition));
+    else await inside.query(`DROP TABLE ${names}`);
     return isKept ? 'kept-unfinished' : 'dropped';
-  } catch (error) {
-    await runner.rollbackTransaction();
-    throw error;
-  }
+  });
 }
 
-async function hasUnfinished(runner: QueryRunner, partitions: Partition[]): Promise<boolean> {
+async function hasUnfinished(connection: DropConnection, partitions: Partition[]): Promise<boolean> {
   const deliveries = partitions.find(({ table }) => table === 'delivery');
   if (!deliveries) return false;
   // One look for each index of what is unfinished: together they would be served by none, and read the whole day.
@@ -141,6 +141,6 @@ async function hasUnfinished(runner: QueryRunner, partitions: Partition[]): Prom
     // Ended, but others about the same object still wait for its turn to be passed on.
     'turn_nr <= 0 AND ended_at IS NOT NULL',
   ].map((condition) => `EXISTS (SELECT FROM ${deliveries.name} WHERE ${condition})`);
-  const [found] = (await runner.query(`SELECT ${looks.join(' OR ')} AS yes`)) as [{ yes: boolean }];
+  const [found] = (await connection.query(`SELECT ${looks.join(' OR ')} AS yes`)) as [{ yes: boolean }];
   return found.yes;
 }

@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { access, constants } from 'node:fs/promises';
-import type { QueryRunner } from 'typeorm';
 import { Config } from '../config/config.module.js';
+import type { DropConnection } from '../infra/postgres/detach-partitions.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { dropExpired, type DaySize, type DropOutcome, type OldDay } from '../ledger/drop-expired.js';
 import { exportDay } from './export-day.js';
@@ -15,7 +15,6 @@ import {
   noteKept,
 } from './retention-days.js';
 import { daysCounted, exportFailuresCounted } from './retention.counters.js';
-import { on } from './run-statement.js';
 
 /** Drops the days past RETENTION_DAYS, exports them before where that is wanted, and notes what it did. */
 @Injectable()
@@ -31,8 +30,8 @@ export class DayDropper {
   async dropExpired(stopping: AbortSignal): Promise<void> {
     await this.checkDirectory();
     await dropExpired(this.postgres, this.config.settings.RETENTION_DAYS, this.logger, stopping, {
-      beforeDropping: (runner, day) => this.export(runner, day, stopping),
-      afterwards: (runner, day, outcome, size) => this.note(runner, day, outcome, size),
+      beforeDropping: (connection, day) => this.export(connection, day, stopping),
+      afterwards: (day, outcome, size) => this.note(day, outcome, size),
     });
   }
 
@@ -48,14 +47,17 @@ export class DayDropper {
   }
 
   /** @returns false: the day is kept, and exported again in the next round */
-  private async export(runner: QueryRunner, { day, partitions }: OldDay, stopping: AbortSignal): Promise<boolean> {
+  private async export(
+    connection: DropConnection,
+    { day, partitions }: OldDay,
+    stopping: AbortSignal,
+  ): Promise<boolean> {
     const { EXPORT_DIR: directory } = this.config.settings;
     if (directory === undefined) return true;
-    const query = on(runner);
     const date = dateOf(day);
     try {
-      const exported = await exportDay(runner, day, partitions, { directory, stopping });
-      await query(noteExported, { day: date, ...exported });
+      const exported = await exportDay(connection, day, partitions, { directory, stopping });
+      await this.postgres.query(noteExported, { day: date, ...exported });
       this.logger.log({ event: 'retention.day-exported', day: date, ...exported });
       return true;
     } catch (error) {
@@ -63,23 +65,17 @@ export class DayDropper {
       exportFailuresCounted.inc();
       this.logger.warn({ event: 'retention.export-failed', day: date, directory, error });
       const failure = (error instanceof Error ? error.message : String(error)).slice(0, 1000);
-      await query(noteExportFailed, { day: date, failure });
+      await this.postgres.query(noteExportFailed, { day: date, failure });
       return false;
     }
   }
 
-  private async note(
-    runner: QueryRunner,
-    { day, partitions }: OldDay,
-    outcome: DropOutcome,
-    size: DaySize,
-  ): Promise<void> {
+  private async note({ day, partitions }: OldDay, outcome: DropOutcome, size: DaySize): Promise<void> {
     daysCounted.inc({ outcome });
-    const query = on(runner);
-    if (outcome === 'kept-unfinished') await query(noteKept, { day: dateOf(day) });
+    if (outcome === 'kept-unfinished') await this.postgres.query(noteKept, { day: dateOf(day) });
     if (outcome !== 'dropped') return;
-    await query(noteDropped, { day: dateOf(day), ...size });
-    await query(forgetKeptOf, { from: partitions[0]!.from, to: partitions[0]!.to });
-    await query(forgetOldDays);
+    await this.postgres.query(noteDropped, { day: dateOf(day), ...size });
+    await this.postgres.query(forgetKeptOf, { from: partitions[0]!.from, to: partitions[0]!.to });
+    await this.postgres.query(forgetOldDays);
   }
 }

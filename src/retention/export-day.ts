@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
-import type { QueryRunner } from 'typeorm';
+import type { DropConnection } from '../infra/postgres/detach-partitions.js';
 import type { LedgerTable, Partition } from '../ledger/partitions.js';
 import { dateOf } from './retention-days.js';
 
@@ -55,7 +55,7 @@ export interface ExportOptions {
  * @throws whatever keeps it from being written; then no file is left
  */
 export async function exportDay(
-  runner: QueryRunner,
+  connection: DropConnection,
   day: number,
   partitions: readonly Partition[],
   { directory, stopping, leaveFree = leftFreeBytes }: ExportOptions,
@@ -65,10 +65,10 @@ export async function exportDay(
   try {
     const rows = await write(
       unfinished,
-      readLines(runner, partitions, () => checkSpace(directory, leaveFree)),
+      readLines(connection, partitions, () => checkSpace(directory, leaveFree)),
       stopping,
     );
-    const kept = await countRows(runner, partitions);
+    const kept = await countRows(connection, partitions);
     if (rows !== kept) throw new Error(`${rows} rows were written, and the day has ${kept}`);
     const read = await countLines(unfinished, stopping);
     if (rows !== read) throw new Error(`${rows} rows were written, and the file has ${read}`);
@@ -97,14 +97,14 @@ async function write(file: string, lines: AsyncIterable<string[]>, stopping: Abo
 }
 
 async function* readLines(
-  runner: QueryRunner,
+  connection: DropConnection,
   partitions: readonly Partition[],
   checkDisk: () => Promise<void>,
 ): AsyncGenerator<string[]> {
   await checkDisk();
   let unchecked = 0;
   for (const partition of partitions) {
-    for await (const page of readPages(runner, partition)) {
+    for await (const page of readPages(connection, partition)) {
       unchecked += page.reduce((sum, line) => sum + line.length, 0);
       if (unchecked >= lookEveryBytes) {
         await checkDisk();
@@ -116,7 +116,7 @@ async function* readLines(
 }
 
 /** As many rows at a time as make about a megabyte, in the order of the primary key. */
-async function* readPages(runner: QueryRunner, { table, name }: Partition): AsyncGenerator<string[]> {
+async function* readPages(connection: DropConnection, { table, name }: Partition): AsyncGenerator<string[]> {
   const key = keys[table];
   const columns = key.map(([column]) => column).join(', ');
   const texts = key.map(([column]) => `t.${column}::text AS ${column}`).join(', ');
@@ -124,7 +124,7 @@ async function* readPages(runner: QueryRunner, { table, name }: Partition): Asyn
   let limit = 10;
   let last: Record<string, string> | undefined;
   for (;;) {
-    const rows = (await runner.query(
+    const rows = (await connection.query(
       `SELECT json_build_object('table', '${table}', 'row', row_to_json(t))::text AS line, ${texts}
        FROM ${name} t ${last ? `WHERE ${after}` : ''} ORDER BY ${key.map(([column]) => `t.${column}`).join(', ')} LIMIT ${limit}`,
       last ? key.map(([column]) => last![column]) : [],
@@ -137,9 +137,9 @@ async function* readPages(runner: QueryRunner, { table, name }: Partition): Asyn
   }
 }
 
-async function countRows(runner: QueryRunner, partitions: readonly Partition[]): Promise<number> {
+async function countRows(connection: DropConnection, partitions: readonly Partition[]): Promise<number> {
   const counts = partitions.map(({ name }) => `(SELECT count(*) FROM ${name})`).join(' + ');
-  const [row] = (await runner.query(`SELECT (${counts})::float8 AS rows`)) as [{ rows: number }];
+  const [row] = (await connection.query(`SELECT (${counts})::float8 AS rows`)) as [{ rows: number }];
   return row.rows;
 }
 

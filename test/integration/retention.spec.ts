@@ -15,6 +15,7 @@ import { Idempotency } from '../../src/idempotency/idempotency.service.js';
 import { PostgresIdempotencyStore } from '../../src/idempotency/idempotency-store.postgres.js';
 import type { Clock } from '../../src/infra/clock.js';
 import type { DeliveryState } from '../../src/ledger/delivery.js';
+import { dropExpired } from '../../src/ledger/drop-expired.js';
 import { handOutDue } from '../../src/ledger/hand-out-due.js';
 import { createPartition, partitionsBetween } from '../../src/ledger/partitions.js';
 import { readBodies, readBodySizes } from '../../src/ledger/read-bodies.js';
@@ -423,15 +424,27 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
       await add(at, 'delivered');
       const date = new Date(at).toISOString().slice(0, 10);
       await writeFile(join(directory, `heraut-${date}.ndjson.gz.partial`), 'half');
-      const runner = test.postgres.upkeep.createQueryRunner();
-      try {
-        const day = Math.floor(at / dayMs);
-        const options = { directory, stopping: running, leaveFree: Number.MAX_SAFE_INTEGER };
-        await expect(exportDay(runner, day, partitionsBetween(at, at), options)).rejects.toThrow('must stay free');
-      } finally {
-        await runner.release();
-      }
+      const { manager } = test.postgres.upkeep;
+      const options = { directory, stopping: running, leaveFree: Number.MAX_SAFE_INTEGER };
+      const exporting = exportDay(manager, Math.floor(at / dayMs), partitionsBetween(at, at), options);
+      await expect(exporting).rejects.toThrow('must stay free');
       expect(await files()).toEqual([]);
+    });
+
+    it('leaves the database to others while it is exported', async () => {
+      const at = await makeDay(40);
+      await add(at, 'delivered');
+      const exported: string[] = [];
+      await dropExpired(test.postgres, test.config.settings.RETENTION_DAYS, new Logger('test'), running, {
+        beforeDropping: async (connection, { day }) => {
+          await connection.query('SELECT 1');
+          await insertDeliveries(sql, { notifications: 1, subscriptionIds: [randomUUID()], state: 'waiting' });
+          exported.push(dateOf(day));
+          return true;
+        },
+        afterwards: () => Promise.resolve(),
+      });
+      expect(exported).toEqual([dateOf(Math.floor(at / dayMs))]);
     });
 
     it('is not exported while a delivery is not finished', async () => {

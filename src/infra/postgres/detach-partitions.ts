@@ -1,8 +1,11 @@
-import type { QueryRunner } from 'typeorm';
+import type { EntityManager } from 'typeorm';
 import type { Postgres } from './postgres.js';
 
 /** How far a partition is detached from its table. A process that dies may leave it at any stage. */
 export type Stage = 'attached' | 'pending' | 'detached';
+
+/** What partitions are dropped on. */
+export type DropConnection = Pick<EntityManager, 'query' | 'transaction'>;
 
 /** What still reads a partition, a backup for example, may go on for hours: the next round tries again. */
 const lockTimeout = '2s';
@@ -13,13 +16,16 @@ const lockTimeout = '2s';
  * Nobody waits for that work: DROP of a partition needs the whole table for an instant, and behind a backup that reads it,
  * everything that writes to the table would wait for that instant. So each partition is first detached CONCURRENTLY,
  * which takes turns with nobody; the table that is left is nobody's but this function's, and is dropped.
+ *
+ * Embedded there is no other process, and one connection, which each statement of `work` gives back: an export takes minutes.
  * @param lock a number of this work's own, the same in every process
  */
 export async function whileDropping(
   postgres: Postgres,
   lock: number,
-  work: (runner: QueryRunner) => Promise<void>,
+  work: (connection: DropConnection) => Promise<void>,
 ): Promise<void> {
+  if (postgres.isEmbedded) return work(postgres.dataSource.manager);
   const runner = postgres.upkeep.createQueryRunner();
   try {
     const [{ mine }] = (await runner.query(`SELECT pg_try_advisory_lock(${lock}) AS mine`)) as [{ mine: boolean }];
@@ -29,7 +35,7 @@ export async function whileDropping(
     ];
     try {
       await runner.query(`SET lock_timeout = '${lockTimeout}'`);
-      await work(runner);
+      await work(runner.manager);
     } finally {
       await runner.query(`SET lock_timeout = '${before}'`);
       await runner.query(`SELECT pg_advisory_unlock(${lock})`);
@@ -44,9 +50,9 @@ export async function whileDropping(
  */
 export async function tablesBeside(
   beside: string,
-  runner: QueryRunner,
+  connection: DropConnection,
 ): Promise<{ name: string; stage: Stage; nowMs: number }[]> {
-  const rows = (await runner.query(
+  const rows = (await connection.query(
     `SELECT c.relname AS name, (extract(epoch FROM now()) * 1000)::bigint AS now_ms,
        CASE WHEN i.inhrelid IS NULL THEN 'detached' WHEN i.inhdetachpending THEN 'pending' ELSE 'attached' END AS stage
      FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
@@ -56,7 +62,7 @@ export async function tablesBeside(
 }
 
 export async function detach(
-  runner: QueryRunner,
+  connection: DropConnection,
   { table, name }: { table: string; name: string },
   stage: Stage,
   isEmbedded: boolean,
@@ -64,5 +70,5 @@ export async function detach(
   if (stage === 'detached') return;
   // Embedded there is nobody else.
   const way = stage === 'pending' ? 'FINALIZE' : isEmbedded ? '' : 'CONCURRENTLY';
-  await runner.query(`ALTER TABLE ${table} DETACH PARTITION ${name} ${way}`);
+  await connection.query(`ALTER TABLE ${table} DETACH PARTITION ${name} ${way}`);
 }
