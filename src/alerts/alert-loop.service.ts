@@ -7,10 +7,10 @@ import { openAlerts } from './alerts.metrics.js';
 import { NoteSender } from './note-sender.service.js';
 import { AlertRounds } from './rounds.service.js';
 
-const evaluateEveryMs = 15_000;
+export const evaluateEveryMs = 15_000;
 /** Rounds of all processes together are so far apart; a little less than the rhythm of each. */
 const pauseMs = evaluateEveryMs - 1000;
-const sendEveryMs = 5000;
+export const sendEveryMs = 5000;
 /** A start has other things to do. */
 const firstAfterMs = 3000;
 /** A call that hangs is left to its lease. */

@@ -103,7 +103,7 @@ export const defaultAlertRules: AlertRules = {
   ledgerDisk: { isEnabled: true, maxBytes: 50 * gibibyte },
   subscriptionDisabled: { isEnabled: true },
   repeatAfterHours: 24,
-  groupSeconds: 300,
+  groupSeconds: 30,
   tellsOwners: true,
 };
 

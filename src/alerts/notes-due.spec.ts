@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { StoredAlert } from './alert.js';
+import { evaluateEveryMs, sendEveryMs } from './alert-loop.service.js';
 import { defaultAlertRules } from './alert-rules.js';
 import { mailText } from './mail-text.js';
 import { mostNews } from './note.js';
@@ -60,6 +61,12 @@ describe('somebody is told of an alert', () => {
     expect(kinds({}, { groupSeconds: 300 }, ago(299_000))).toEqual([]);
     expect(kinds({}, { groupSeconds: 300 }, ago(300_000))).toEqual(['opened']);
     expect(kinds({}, { groupSeconds: 0 }, now)).toEqual(['opened']);
+  });
+
+  it('within a minute of the first sign of it, though another note was sent a moment before', () => {
+    const { groupSeconds } = defaultAlertRules;
+    expect(kinds({}, {}, ago(groupSeconds * 1000))).toEqual(['opened']);
+    expect(groupSeconds * 1000 + evaluateEveryMs + sendEveryMs).toBeLessThan(60_000);
   });
 });
 

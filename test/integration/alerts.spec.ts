@@ -375,14 +375,12 @@ describe('alerts', () => {
     );
   });
 
-  it('are opened without anybody to tell them to, and told of by the loop of a process, within a minute of a dead letter', async () => {
+  it('are opened without anybody to tell them to, and told of by the loop of a process', async () => {
     const loop = new AlertLoop(postgres, rounds, sender);
-    const before = Date.now();
     await die([await subscription(), await subscription()], 50);
     await sql(`UPDATE alert_round SET ended_at = now() - interval '14 s'`);
     loop.onApplicationBootstrap();
     await eventually(() => mailbox.mailTo(operator).length > 0, 'the mail', { everyMs: 200 });
-    expect(Date.now() - before).toBeLessThan(60_000);
     await loop.onModuleDestroy();
     expect(mailbox.mailTo(operator)).toHaveLength(1);
     expect(await admin.api.get(`${admin.api.origin}/metrics`, { token: null })).toMatchObject({
@@ -412,7 +410,7 @@ describe('alerts', () => {
         deadLetters: { isEnabled: true, count: 7 },
         oldestDue: { isEnabled: true, afterSeconds: 300 },
         repeatAfterHours: null,
-        groupSeconds: 300,
+        groupSeconds: 30,
       });
       expect((await admin.get('/admin/v1/alert-rules')).json).toEqual(json);
       const refused = await admin.put('/admin/v1/alert-rules', {
