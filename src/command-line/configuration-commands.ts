@@ -2,9 +2,10 @@ import type { Command } from 'commander';
 import { readFileSync } from 'node:fs';
 import type { ConfigurationText } from '../configuration-file/configuration-text.js';
 import type { Plan } from '../configuration-file/planning.js';
-import { AdminRefusal, type AdminClient } from './admin-client.js';
+import { AdminRefusal } from './admin-client.js';
 import { CommandFailure, exits } from './exits.js';
 import { printable, printableLines } from './printable.js';
+import type { Session } from './session.js';
 
 const path = '/admin/v1/configuration';
 const defaultFile = 'heraut.yaml';
@@ -13,9 +14,18 @@ interface Options {
   file: string;
   prune?: true;
   check?: true;
+  yes?: true;
 }
 
-export function addConfigurationCommands(program: Command, connect: () => AdminClient): void {
+interface Wanted {
+  verb: 'plan' | 'apply';
+  file: string;
+  isPruning: boolean;
+  /** Whether what is pruned is not asked about. */
+  isConfirmed?: boolean;
+}
+
+export function addConfigurationCommands(program: Command, session: Session): void {
   program
     .command('plan')
     .description('Shows what applying a configuration file would change. Changes nothing.')
@@ -23,7 +33,7 @@ export function addConfigurationCommands(program: Command, connect: () => AdminC
     .option('--prune', 'As if what the file does not name was to be removed.')
     .option('--check', 'Ends with status 1 where something would change.')
     .action(async ({ file, prune, check }: Options) => {
-      const plan = await send('plan', file, prune, connect, program);
+      const plan = await run(session, { verb: 'plan', file, isPruning: prune === true });
       if (check && plan.changes.length > 0)
         throw new CommandFailure(exits.failed, `What is there is not as ${file} says.`);
     });
@@ -34,57 +44,62 @@ export function addConfigurationCommands(program: Command, connect: () => AdminC
       'Makes what is there as a configuration file says: all of it, or nothing. A second time it changes nothing.',
     )
     .option('-f, --file <file>', 'YAML of Heraut, or of setup_configuration of Open Notificaties.', defaultFile)
-    .option('--prune', 'Removes applications and subscriptions that the file does not name.')
-    .action(async ({ file, prune }: Options) => {
-      await send('apply', file, prune, connect, program);
+    .option('--prune', 'Removes applications and subscriptions that the file does not name: says which, and asks.')
+    .option('--yes', 'Does not ask.')
+    .action(async ({ file, prune, yes }: Options) => {
+      await run(session, { verb: 'apply', file, isPruning: prune === true, isConfirmed: yes === true });
     });
 
   program
     .command('export')
     .description('Prints what is there as a configuration file, with references in the places of secrets.')
     .action(async () => {
-      const exported = await connect().request('GET', path);
-      if (isJson(program)) return print(program, JSON.stringify(exported, null, 2));
+      const exported = await session.client.request('GET', path);
+      if (session.isJson) return print(session, JSON.stringify(exported, null, 2));
       const { default: yaml } = await import('yaml');
-      print(program, yaml.stringify(exported, { lineWidth: 120, aliasDuplicateObjects: false }));
+      print(session, yaml.stringify(exported, { lineWidth: 120, aliasDuplicateObjects: false }));
     });
 }
 
 /** @throws {CommandFailure} with a line for all that is wrong with the file */
-async function send(
-  verb: 'plan' | 'apply',
-  file: string,
-  prune: boolean | undefined,
-  connect: () => AdminClient,
-  program: Command,
-): Promise<Plan> {
+async function run(session: Session, { verb, file, isPruning, isConfirmed = false }: Wanted): Promise<Plan> {
   // Only here: no other command needs the form of a configuration.
   const { readConfigurationText } = await import('../configuration-file/configuration-text.js');
   const { sourcesBeside } = await import('../configuration-file/sources.js');
   const { renderPlan } = await import('../configuration-file/render-plan.js');
   const read = readConfigurationText(readText(file), file, sourcesBeside(file));
-  const ask = (what: 'plan' | 'apply') =>
-    connect().request('POST', `${path}/${what}`, {
-      query: { prune: prune ? true : undefined },
-      body: read.configuration,
-    });
+  const ask = async (what: 'plan' | 'apply', confirm?: number): Promise<Plan> => {
+    const query = { prune: isPruning ? true : undefined, confirm };
+    return (await session.client.request('POST', `${path}/${what}`, { query, body: read.configuration })) as Plan;
+  };
   if (read.problems.length > 0) {
     const more = read.configuration === undefined ? [] : await ask('plan').then(() => [], furtherLines(read));
-    throw wrong(program, file, [...read.problems, ...more]);
+    throw wrong(session, file, [...read.problems, ...more]);
   }
-  let plan: Plan;
-  try {
-    plan = (await ask(verb)) as Plan;
-  } catch (error) {
-    throw wrong(program, file, linesOf(read)(error));
+  const asked = (what: 'plan' | 'apply', confirm?: number) =>
+    ask(what, confirm).catch((error: unknown) => {
+      throw wrong(session, file, linesOf(read)(error));
+    });
+  let confirm: number | undefined;
+  if (verb === 'apply' && isPruning) {
+    const planned = await asked('plan');
+    confirm = removalsOf(planned);
+    if (confirm > 0) {
+      session.note(printableLines(renderPlan(planned, 'plan').trimEnd()));
+      if (!(await session.confirm(`Apply it, and remove ${confirm} that ${file} does not name?`, isConfirmed)))
+        return planned;
+    }
   }
-  if (isJson(program)) print(program, JSON.stringify({ ...plan, notes: read.notes }, null, 2));
+  const plan = await asked(verb, confirm);
+  if (session.isJson) print(session, JSON.stringify({ ...plan, notes: read.notes }, null, 2));
   else {
-    for (const each of read.notes) note(program, each);
-    print(program, renderPlan(plan, verb));
+    for (const each of read.notes) note(session, each);
+    print(session, renderPlan(plan, verb));
   }
   return plan;
 }
+
+const removalsOf = ({ changes }: Plan): number => changes.filter(({ action }) => action === 'remove').length;
 
 /** What the server says is wrong, by the lines of the file. @throws what is no such answer */
 const linesOf =
@@ -109,8 +124,8 @@ const furtherLines =
 const withoutWhole = (name: string): string => (name === 'nonFieldErrors' ? '' : name);
 
 /** Says what is wrong, each in a line. @returns what the command ends with */
-function wrong(program: Command, file: string, lines: readonly string[]): CommandFailure {
-  for (const line of lines) note(program, line);
+function wrong(session: Session, file: string, lines: readonly string[]): CommandFailure {
+  for (const line of lines) note(session, line);
   const count = lines.length === 1 ? 'an error' : 'errors';
   return new CommandFailure(exits.failed, `${file} has ${count}; nothing was changed.`);
 }
@@ -124,13 +139,7 @@ function readText(file: string): string {
   }
 }
 
-const isJson = (program: Command): boolean => program.opts<{ json?: true }>().json === true;
-
 /** What may come from others is in it, and must not steer the terminal. */
-function print(program: Command, text: string): void {
-  program.configureOutput().writeOut?.(`${printableLines(text.replace(/\n$/, ''))}\n`);
-}
+const print = (session: Session, text: string): void => session.terminal.print(printableLines(text.replace(/\n$/, '')));
 
-function note(program: Command, line: string): void {
-  program.configureOutput().writeErr?.(`${printable(line)}\n`);
-}
+const note = (session: Session, line: string): void => session.terminal.note(printable(line));

@@ -49,7 +49,7 @@ export async function runCommandLine(
     addChannelCommands(program, session);
     addEndpointCommands(program, session);
     addPolicyCommand(program, session);
-    addConfigurationCommands(program, () => session.client);
+    addConfigurationCommands(program, session);
     addTailCommand(program, session);
     addDoctorCommand(program, session);
     addBenchCommand(program, session);

@@ -11,6 +11,16 @@ export const pruneQuery = z.object({
     ),
 });
 
+export const applyQuery = pruneQuery.extend({
+  confirm: z
+    .string()
+    .regex(/^\d{1,9}$/, 'Must be a whole number.')
+    .transform(Number)
+    .optional()
+    .meta({ type: 'integer', pattern: undefined, minimum: 0 })
+    .describe('How many applications and subscriptions are removed, as the plan has them. Needed where there are any.'),
+});
+
 const fieldChange = z.union([
   z.strictObject({ name: z.string(), before: z.unknown(), after: z.unknown() }),
   z.strictObject({

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { RequireSuperuser } from '../auth/auth.decorators.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
-import { pruneQuery, planOutput } from './configuration-io.js';
+import { applyQuery, planOutput, pruneQuery } from './configuration-io.js';
 import { configurationSchema } from './configuration-schema.js';
 import { ConfigurationService } from './configuration.service.js';
 import { Export } from './export.service.js';
@@ -54,11 +54,15 @@ export class ConfigurationController {
     description:
       'What it does not name stays, unless it is pruned; a field that is left out stays as it is. Applied a second time it changes nothing. No callback is called by way of trial.',
     body: configurationSchema,
-    query: pruneQuery,
+    query: applyQuery,
     status: 200,
     answer: planOutput,
+    problems: {
+      409: '`removals-not-confirmed`: `confirm` is needed, or is not what would be removed now; `detail` has the count.',
+    },
   })
   async apply(@Query() query: unknown, @Body() body: unknown): Promise<Plan> {
-    return this.configuration.apply(body, checkInput(pruneQuery, query).prune);
+    const { prune, confirm } = checkInput(applyQuery, query);
+    return this.configuration.apply(body, prune, confirm);
   }
 }

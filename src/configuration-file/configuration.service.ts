@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { currentAuthor } from '../audit/author.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
-import { ValidationProblem, type InvalidParam } from '../infra/http/problem.js';
+import { ConflictProblem, ValidationProblem, type InvalidParam } from '../infra/http/problem.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { OperationalEvents } from '../operational-events/operational-events.service.js';
 import { AlertRulesSection } from './alert-rules.section.js';
@@ -49,19 +49,23 @@ export class ConfigurationService {
 
   /**
    * Does it, in one transaction. Several processes may do so at once: one makes the changes, and the others find nothing left to change.
+   * @param confirm how many are removed, as somebody has seen it; needed where any are
    * @returns what was done
    * @throws {ValidationProblem} with all that is wrong; then nothing was changed
+   * @throws {ConflictProblem} when another number would be removed; then nothing was changed
    */
-  async apply(input: unknown, isPruning: boolean): Promise<Plan> {
+  async apply(input: unknown, isPruning: boolean, confirm?: number): Promise<Plan> {
     // Names of callbacks are looked up before the transaction: for as long as that lasts, nobody else can change anything.
     const before = await this.plan(input, isPruning);
     if (before.changes.length === 0) return before;
+    requireConfirmed(before, confirm);
     let plan = before;
     try {
       const events = await this.catalogue.change(async (manager, version) => {
         const planned = await this.planWith(manager, input, isPruning, false);
         plan = planOf(planned);
         if (plan.changes.length === 0) throw new NothingToChange();
+        requireConfirmed(plan, confirm);
         const reported = [];
         for (const { steps } of Object.values(planned))
           for (const { carryOut } of steps) reported.push(...(await carryOut(manager, version)));
@@ -101,6 +105,16 @@ function planOf(planned: Record<SectionName, Planned>): Plan {
     unchanged: each(({ unchanged }) => unchanged),
     unnamed: each(({ unnamed }) => unnamed),
   };
+}
+
+/** An empty list in a file, or one that was cut off, prunes all there is. Where others have removed some before, all must have gone. */
+function requireConfirmed({ changes }: Plan, confirm: number | undefined): void {
+  const count = changes.filter(({ action }) => action === 'remove').length;
+  if (count === 0 || count === confirm) return;
+  throw new ConflictProblem(
+    'removals-not-confirmed',
+    `${count} applications and subscriptions would be removed. If that is what you want, repeat the request with ?confirm=${count}.`,
+  );
 }
 
 function bounded(problems: InvalidParam[]): InvalidParam[] {

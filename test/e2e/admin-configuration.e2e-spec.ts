@@ -60,7 +60,7 @@ describe('a configuration file', () => {
     rmSync(directory, { recursive: true });
   });
 
-  const heraut = (...words: string[]): Promise<Ran> => runConfigurationCommand(admin.api, ...words);
+  const heraut = (...words: string[]): Promise<Ran> => runConfigurationCommand(admin.api, words);
 
   /** A file with these lines. */
   function file(...lines: string[]): string {
@@ -373,7 +373,15 @@ describe('a configuration file', () => {
     expect((await plan(path)).changes).toEqual([]);
     const pruned = await plan(path, '--prune');
     expect(pruned.changes).toMatchObject([{ section: 'subscriptions', action: 'remove', key: gone.id }]);
-    expect(await apply(path, '--prune')).toContain(`  - ${gone.id}  https://receiver.example.org/hook`);
+    const unasked = ['apply', '-f', path, '--prune'];
+    expect(await heraut(...unasked)).toMatchObject({ status: 2, errors: expect.stringContaining(`  - ${gone.id}`) });
+    expect(await runConfigurationCommand(admin.api, unasked, { isTerminal: true, answer: 'no' })).toMatchObject({
+      status: 1,
+      output: '',
+      errors: expect.stringContaining('remove 1 that'),
+    });
+    expect(subscribed().find(gone.id)).toBeDefined();
+    expect(await apply(path, '--prune', '--yes')).toContain(`  - ${gone.id}  https://receiver.example.org/hook`);
     expect(subscribed().find(gone.id)).toBeUndefined();
     expect(subscribed().find(kept.id)).toBeDefined();
 
@@ -385,6 +393,21 @@ describe('a configuration file', () => {
       'subscription.deleted',
       'subscription.created',
     ]);
+  });
+
+  it('over the API prunes only as many as were confirmed', async () => {
+    const { id } = await subscription();
+    const { subscriptions } = parse((await heraut('export')).output) as { subscriptions: { id: string }[] };
+    const others = { subscriptions: subscriptions.filter((each) => each.id !== id).map((each) => ({ id: each.id })) };
+    const url = `${admin.api.origin}/admin/v1/configuration/apply?prune=true`;
+    for (const wrong of ['', '&confirm=0', '&confirm=2'])
+      expect(await admin.api.post(url + wrong, others)).toMatchObject({
+        status: 409,
+        json: { code: 'removals-not-confirmed', detail: expect.stringContaining('?confirm=1.') },
+      });
+    expect(subscribed().find(id)).toBeDefined();
+    expect((await admin.api.post(`${url}&confirm=1`, others)).json.changes).toMatchObject([{ action: 'remove' }]);
+    expect((await admin.api.post(`${url}&confirm=1`, others)).json.changes).toEqual([]);
   });
 
   it('does not prune the application that asks for it', async () => {
