@@ -1,5 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
+import type { InvalidParam } from '../infra/http/problem.js';
 import { readConfigurationText } from './configuration-text.js';
+import { readConfiguration } from './read-configuration.js';
 import type { Sources } from './resolve-references.js';
 
 const sources = (variables: Record<string, string> = {}, files: Record<string, string> = {}): Sources => ({
@@ -27,6 +29,28 @@ describe('a configuration file', () => {
     expect(configuration).toBeUndefined();
     expect(problems).not.toEqual([]);
     expect(problems[0]).toMatch(problem);
+  });
+
+  it('whose text is read as an alias or a tag is told by its line, without that text', () => {
+    const { problems } = read(['a: &one 1', 'b: *one', 'auth: *s3cret', 'c: [1, *oth3r]']);
+    expect(problems).toEqual([
+      'f.yaml:3:7 There is no anchor before this alias. A text that begins with * needs quotes.',
+      'f.yaml:4:8 There is no anchor before this alias. A text that begins with * needs quotes.',
+    ]);
+    expect(read(['a: 1', 'auth: !s3cret']).problems).toEqual([
+      'f.yaml:2:7 There is no such tag here. A text that begins with ! needs quotes.',
+    ]);
+  });
+
+  it('has no key but those that it may have, whatever objects have by themselves', () => {
+    const { configuration, problems, notes } = read(['constructor: 1', 'channels: []']);
+    expect([problems, notes]).toEqual([[], []]);
+    const found: InvalidParam[] = [];
+    readConfiguration(configuration, found);
+    expect(found).toMatchObject([{ name: 'constructor', code: 'unknown' }]);
+    expect(read(['sites_config_enable: false', 'toString: 1']).notes).toEqual([
+      expect.stringContaining('f.yaml:2:1 toString'),
+    ]);
   });
 
   it('does not let aliases grow without bounds', () => {

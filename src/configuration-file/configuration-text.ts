@@ -70,7 +70,7 @@ function convert(value: unknown, yaml: YamlText): Conversion {
     return { configuration, found: [], notes: [], originOf: (name) => name };
   }
   const { problems, ...converted } = fromOpenNotificaties(value, sourceOf);
-  const own = Object.keys(value).filter((key) => key in configurationSchema.shape);
+  const own = Object.keys(value).filter((key) => Object.hasOwn(configurationSchema.shape, key));
   const mixed = own.map((name) => ({
     name,
     code: 'invalid',

@@ -4,7 +4,7 @@ import { paramsOf } from '../infra/http/check-input.js';
 import type { InvalidParam } from '../infra/http/problem.js';
 import { fitScalars } from './fit-scalars.js';
 import {
-  isFlag,
+  isOfOpenNotificaties,
   namespaces,
   withoutCounterpart,
   type Credential,
@@ -105,7 +105,7 @@ class Conversion {
       if (this.file[name] !== undefined) this.note(name, `has no counterpart here: ${note}`);
     }
     for (const key of Object.keys(this.file)) {
-      if (key in namespaces || key in withoutCounterpart || isFlag(key)) continue;
+      if (isOfOpenNotificaties(key)) continue;
       this.note(key, 'is no namespace of Open Notificaties, and is not read');
     }
     if (!isAny)

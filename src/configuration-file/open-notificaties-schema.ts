@@ -84,8 +84,8 @@ const flags: readonly string[] = Object.values({ ...namespaces, ...withoutCounte
 
 /** Whether a file is one of Open Notificaties, by its keys. */
 export const isOpenNotificaties = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' &&
-  value !== null &&
-  Object.keys(value).some((key) => key in namespaces || key in withoutCounterpart || flags.includes(key));
+  typeof value === 'object' && value !== null && Object.keys(value).some(isOfOpenNotificaties);
 
-export const isFlag = (key: string): boolean => flags.includes(key);
+/** Whether its `setup_configuration` has this key: a namespace, or the flag of one. */
+export const isOfOpenNotificaties = (key: string): boolean =>
+  Object.hasOwn(namespaces, key) || Object.hasOwn(withoutCounterpart, key) || flags.includes(key);

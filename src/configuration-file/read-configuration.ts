@@ -46,7 +46,7 @@ export function readConfiguration(input: unknown, problems: InvalidParam[]): Rea
   }
   const given = input as Record<string, unknown>;
   for (const key of Object.keys(given)) {
-    if (key in configurationSchema.shape) continue;
+    if (Object.hasOwn(configurationSchema.shape, key)) continue;
     problems.push({ name: key, code: 'unknown', reason: 'There is no such field here.' });
   }
   const read = <Schema extends z.ZodType>(schema: Schema, value: unknown, name: string) => {

@@ -1,4 +1,16 @@
-import { isAlias, isMap, isPair, isScalar, isSeq, LineCounter, parseDocument, type Document, type Node } from 'yaml';
+import {
+  isAlias,
+  isMap,
+  isPair,
+  isScalar,
+  isSeq,
+  LineCounter,
+  parseDocument,
+  visit,
+  type Document,
+  type Node,
+  type YAMLError,
+} from 'yaml';
 
 /** Counts from 1. */
 export interface Place {
@@ -20,15 +32,14 @@ export class YamlText {
   constructor(text: string) {
     this.document = parseDocument(text, { lineCounter: this.lines, prettyErrors: false, merge: true });
     const { errors, warnings } = this.document;
-    const troubles = [...errors, ...warnings].map(({ pos, message }) => ({
-      ...this.at(pos[0]),
-      reason: message.split('\n', 1)[0]!,
-    }));
+    const troubles = [...errors, ...warnings].map((error) => ({ ...this.at(error.pos[0]), reason: reasonOf(error) }));
     if (troubles.length === 0) {
       try {
         this.value = this.document.toJS({ maxAliasCount: mostAliases });
       } catch (error) {
-        troubles.push({ line: 1, column: 1, reason: (error as Error).message });
+        const unresolved = this.unresolvedAliases();
+        const first = { line: 1, column: 1, reason: (error as Error).message };
+        troubles.push(...(unresolved.length > 0 ? unresolved : [first]));
       }
     }
     this.troubles = troubles;
@@ -49,6 +60,17 @@ export class YamlText {
   sourceOf(name: string): string | undefined {
     const { value, isExact } = this.find(name);
     return isExact && isScalar(value) ? value.source : undefined;
+  }
+
+  private unresolvedAliases(): (Place & { reason: string })[] {
+    const found: (Place & { reason: string })[] = [];
+    visit(this.document, {
+      Alias: (_key, alias) => {
+        const reason = 'There is no anchor before this alias. A text that begins with * needs quotes.';
+        if (!alias.resolve(this.document)) found.push({ ...this.at(alias.range?.[0] ?? 0), reason });
+      },
+    });
+    return found;
   }
 
   private at(offset: number): Place {
@@ -97,3 +119,9 @@ export class YamlText {
     return undefined;
   }
 }
+
+/** Without what is written there: a secret that begins with ! is read as a tag. */
+const reasonOf = ({ code, message }: YAMLError): string =>
+  code === 'TAG_RESOLVE_FAILED'
+    ? 'There is no such tag here. A text that begins with ! needs quotes.'
+    : message.split('\n', 1)[0]!;
