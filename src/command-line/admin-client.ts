@@ -19,6 +19,13 @@ export class AdminRefusal extends Error {
   }
 }
 
+/** Whether what failed may work later: what is neither a refusal nor a failure of ours is that of a connection. */
+export function isPassing(error: unknown): boolean {
+  if (error instanceof AdminRefusal) return error.status === 429 || error.status >= 500;
+  if (error instanceof CommandFailure) return error.exit === exits.unreachable;
+  return true;
+}
+
 export type QueryValue = string | number | boolean | undefined | readonly string[];
 
 export interface AdminRequest {

@@ -1,7 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { AdminRefusal, type AdminClient, type QueryValue } from './admin-client.js';
+import { isPassing, type AdminClient, type QueryValue } from './admin-client.js';
 import { EventParser, type ServerSentEvent } from './event-parser.js';
-import { CommandFailure, exits } from './exits.js';
 
 const path = '/admin/v1/events';
 /** Three of the comments that the server writes every 15 s. */
@@ -61,13 +60,6 @@ export async function* followEvents(
     await pause(pauseMs, undefined, { signal: stopped }).catch(() => {});
     pauseMs = Math.min(pauseMs * 2, longestPauseMs);
   }
-}
-
-/** Whether it may work later. */
-function isPassing(error: unknown): boolean {
-  if (error instanceof AdminRefusal) return error.status === 429 || error.status >= 500;
-  if (error instanceof CommandFailure) return error.exit === exits.unreachable;
-  return true; // of the stream
 }
 
 /** Ends a request when nothing has come for too long, or when it is stopped. */

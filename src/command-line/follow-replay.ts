@@ -1,6 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { CommandFailure, exits } from './exits.js';
+import { isPassing } from './admin-client.js';
+import { exits } from './exits.js';
 import { moment } from './layout.js';
+import { printable } from './printable.js';
 import { ProgressBar } from './progress-bar.js';
 import type { Session } from './session.js';
 import { drawReplay, type Replay } from './start-replay.js';
@@ -49,13 +51,14 @@ async function untilOver(
     await pause(lookEveryMs, undefined, { signal: interrupted }).catch(() => {});
     try {
       replay = (await session.client.request('GET', pathOf(replay))) as Replay;
-      bar.update(replay.found, Math.max(replay.count, replay.found));
-      isAway = false;
     } catch (error) {
-      if (!(error instanceof CommandFailure) || error.exit !== exits.unreachable) throw error;
-      if (!isAway) session.note(`${error.message}\nThe replay goes on by itself; this waits.`);
+      if (!isPassing(error)) throw error;
+      if (!isAway) session.note(`${printable((error as Error).message)}\nThe replay goes on by itself; this waits.`);
       isAway = true;
+      continue;
     }
+    isAway = false;
+    bar.update(replay.found, Math.max(replay.count, replay.found));
   }
   return replay;
 }

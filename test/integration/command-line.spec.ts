@@ -12,7 +12,7 @@ import { createQueuePrefix, type TestQueues } from '../support/amqp.js';
 import { Api, superuser } from '../support/api.js';
 import { eventually } from '../support/eventually.js';
 import { CommandLine } from '../support/fake-terminal.js';
-import { Receiver } from '../support/receiver.js';
+import { answer, Receiver } from '../support/receiver.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { testServers } from '../support/test-servers.js';
 
@@ -268,6 +268,37 @@ describe('the command line', () => {
       expect(await heraut.json(`replay resume ${replays[0]!.id}`)).toMatchObject({ state: 'running' });
       expect(await heraut.json(`replay cancel ${replays[0]!.id}`)).toMatchObject({ state: 'cancelled' });
       expect((await heraut.run(`replay resume ${replays[0]!.id}`)).notes).toContain('replay-ended');
+    });
+
+    it('is followed past a server that cannot answer now', async () => {
+      const replay = {
+        id: absent,
+        kind: 'replay',
+        stoppedBecause: null,
+        count: 1,
+        isCountComplete: true,
+        found: 0,
+        done: 0,
+        skipped: {},
+        searchedTo: '2026-01-01T00:00:00.000Z',
+        createdAt: '2026-01-01T00:00:00.000Z',
+        ratePerSecond: 1,
+      };
+      const json = (status: number, body: object) =>
+        answer(status, { 'content-type': 'application/json' }, JSON.stringify(body));
+      const server = await Receiver.start();
+      server.next(
+        json(200, { ...replay, state: 'running' }),
+        json(503, { code: 'service-unavailable', detail: 'The database is out of reach.' }),
+        json(200, { ...replay, state: 'done' }),
+      );
+      const other = new CommandLine({ HERAUT_URL: server.url, HERAUT_TOKEN: 'any' });
+      expect(await other.run(`replay show ${absent} --follow`)).toMatchObject({
+        exit: 0,
+        out: expect.stringMatching(/^state +done$/m),
+        notes: expect.stringContaining('The database is out of reach.'),
+      });
+      await server.stop();
     });
 
     it('that means everything has to be told so', async () => {
