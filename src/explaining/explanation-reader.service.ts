@@ -177,7 +177,6 @@ const matchingOf = ({ acceptedAt, notBefore }: Notification, now: number) => ({
 function basisOf(row: SubscriptionRow, { acceptedAt }: Notification, firstEntry: Date | undefined): Basis {
   const then = (reason: string): Basis => ({ catalogue: 'as-of-acceptance', reason });
   const perhaps = (reason: string): Basis => ({ catalogue: 'as-far-as-known', reason });
-  if (row.created_at > acceptedAt) return then(`The subscription was made at ${row.created_at.toISOString()}.`);
   if (row.is_cut) {
     const many = `${statements.mostChanges} changes or more were noted since; only the first ones were looked at.`;
     return perhaps(many);
@@ -186,6 +185,9 @@ function basisOf(row: SubscriptionRow, { acceptedAt }: Notification, firstEntry:
     const start = firstEntry ? `begins at ${firstEntry.toISOString()}` : 'is empty';
     return perhaps(`The audit log ${start}; what was changed before that, but after the acceptance, is not known.`);
   }
+  const wasThereBefore = row.changes?.some(({ at, done }) => done === 'deleted' && at < row.created_at.getTime());
+  if (row.created_at > acceptedAt && !wasThereBefore)
+    return then(`The subscription was made at ${row.created_at.toISOString()}.`);
   return then('The audit log has every change since.');
 }
 

@@ -21,10 +21,13 @@ const withPast = `
   past.is_cut
   FROM found AS s CROSS JOIN LATERAL (
     SELECT count(*) = ${mostChanges} AS is_cut,
-      json_agg(json_build_object('at', (extract(epoch FROM at) * 1000)::float8, 'before', before) ORDER BY at, nr)
-        FILTER (WHERE before->'channels' IS NOT NULL OR before->'disabledAt' IS NOT NULL) AS changes
+      json_agg(
+        json_build_object('at', (extract(epoch FROM at) * 1000)::float8, 'before', before, 'done', done) ORDER BY at, nr
+      ) FILTER (WHERE before->'channels' IS NOT NULL OR before->'disabledAt' IS NOT NULL OR done IS NOT NULL) AS changes
     FROM (
-      SELECT at, nr, before FROM audit_entry
+      SELECT at, nr, before,
+        CASE action WHEN 'subscription.created' THEN 'created' WHEN 'subscription.deleted' THEN 'deleted' END AS done
+      FROM audit_entry
       WHERE left(subject, 200) = 'subscription/' || s.id AND subject = 'subscription/' || s.id AND at > $since::timestamptz
       ORDER BY at, nr LIMIT ${mostChanges}
     ) AS entry

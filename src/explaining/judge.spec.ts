@@ -47,6 +47,30 @@ describe('a subscription is judged as it was when the notification was accepted:
     ['made later', { createdAt: evening }, 'created-later'],
     ['deleted since', { deletedAt: evening, changes: [{ at: evening, before: { channels: about('a') } }] }, 'matched'],
     ['deleted before', { deletedAt: morning }, 'deleted-before'],
+    [
+      'deleted since, and made again under its id',
+      {
+        createdAt: evening,
+        channels: about('c'),
+        changes: [
+          { at: noon + 5000, before: { channels: about('a'), disabledAt: null }, done: 'deleted' },
+          { at: evening, before: null, done: 'created' },
+        ],
+      },
+      'matched',
+    ],
+    [
+      'deleted before, and made again later',
+      {
+        createdAt: evening,
+        changes: [
+          { at: noon + 5000, before: null, done: 'created' },
+          { at: noon + 6000, before: { channels: about('a'), disabledAt: null }, done: 'deleted' },
+          { at: evening, before: null, done: 'created' },
+        ],
+      },
+      'created-later',
+    ],
   ])('%s', (_, parts, expected) => {
     expect(verdict(parts, expected === 'matched')).toBe(expected);
   });

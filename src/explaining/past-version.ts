@@ -7,15 +7,19 @@ interface Deciding {
   disabledAt: string | null;
 }
 
-/** A change of a subscription, as the audit log has it: the fields that differ. Null: it was made, or deleted. */
+/** A change of a subscription, as the audit log has it. */
 export interface PastChange {
   /** Milliseconds since 1970. */
   at: number;
+  /** The fields that differ. Null: it was made. */
   before: Partial<Deciding> | null;
+  /** Whether that made it, or deleted it. */
+  done?: 'created' | 'deleted' | null;
 }
 
 /** A subscription as it is, and what was changed since some time. Times are in milliseconds since 1970. */
 export interface WithPast extends Deciding {
+  /** The last time, where it was deleted and came back under its id. */
   createdAt: number;
   deletedAt: number | null;
   /** Oldest first. */
@@ -32,8 +36,15 @@ export function versionAt(subscription: WithPast, ms: number): Version {
   const later = changes.filter(({ at }) => at > ms).map(({ before }) => before ?? {});
   const { channels } = later.find((before) => before.channels !== undefined) ?? subscription;
   const { disabledAt } = later.find((before) => before.disabledAt !== undefined) ?? subscription;
-  const existence = createdAt > ms ? 'later' : deletedAt !== null && deletedAt <= ms ? 'deleted' : 'present';
+  const isDeleted = deletedAt !== null && deletedAt <= ms;
+  const existence = createdAt > ms ? existenceBefore(subscription, ms) : isDeleted ? 'deleted' : 'present';
   return { existence, channels: channels!, disabledAt: disabledAt! };
+}
+
+/** At a time before it was made the last time: what was deleted next was there. */
+function existenceBefore({ changes }: WithPast, ms: number): 'later' | 'present' {
+  const next = changes.find(({ at, done }) => at > ms && (done === 'created' || done === 'deleted'));
+  return next?.done === 'deleted' ? 'present' : 'later';
 }
 
 /** When it was changed within this time, to the last one included. */

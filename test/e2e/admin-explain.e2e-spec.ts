@@ -164,6 +164,27 @@ describe('why a subscription got a notification, or did not', () => {
     );
   });
 
+  it('is told by the subscription that there was, where another one has its id now', async () => {
+    const subscription = await subscribe({ kind: 'a' });
+    const id = await publish();
+    // As if it had been deleted, and made again for others, in the next hours.
+    await sql(
+      `INSERT INTO audit_entry (at, action, subject, before, changed_secrets)
+       VALUES (now() + interval '1 hour', 'subscription.deleted', $1, $2, '{}'),
+         (now() + interval '2 hours', 'subscription.created', $1, NULL, '{}')`,
+      [`subscription/${subscription}`, { channels: [{ channel, filters: { kind: 'a' } }], disabledAt: null }],
+    );
+    await sql("UPDATE subscription SET created_at = now() + interval '2 hours', channels = '[]' WHERE id = $1", [
+      subscription,
+    ]);
+    expect(await explainOne(id, subscription)).toMatchObject({
+      verdict: 'matched',
+      entries: [{ number: 1, isMet: true }],
+      catalogue: 'as-of-acceptance',
+      catalogueReason: 'The audit log has every change since.',
+    });
+  });
+
   it('is told to be uncertain where the audit log does not reach back', async () => {
     const [subscription, other] = [await subscribe({ kind: 'a' }), await subscribe({ kind: 'z' })];
     const id = await publish();
@@ -174,7 +195,7 @@ describe('why a subscription got a notification, or did not', () => {
       catalogue: 'as-far-as-known',
       catalogueReason: expect.stringMatching(/^The audit log begins at /),
     });
-    expect(await explainOne(id, other)).toMatchObject({ verdict: 'created-later', catalogue: 'as-of-acceptance' });
+    expect(await explainOne(id, other)).toMatchObject({ verdict: 'created-later', catalogue: 'as-far-as-known' });
   });
 
   it('is not known where there is no such notification, or no such subscription', async () => {
