@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
+import { settingsSchema } from '../src/config/settings.js';
 
 const read = (name: string) => readFileSync(fileURLToPath(new URL(`../docker/${name}`, import.meta.url)), 'utf8');
 
@@ -24,11 +25,23 @@ describe('docker/compose.yml', () => {
     }
   });
 
+  it('passes the settings of alerts, traces, files and retention on to Heraut, each by its own name', () => {
+    const optional = /^(ALERT|EMAIL|OTEL)_|RETENTION_DAYS$|^(DEFAULT_FROM_EMAIL|CONFIG_FILE|EXPORT_DIR)$/;
+    const names = [
+      ...Object.keys(settingsSchema.shape).filter((name) => optional.test(name)),
+      'OTEL_EXPORTER_OTLP_HEADERS',
+    ];
+    expect(names.length).toBeGreaterThan(15);
+    for (const [, { environment }] of ours)
+      expect(environment).toMatchObject(Object.fromEntries(names.map((name) => [name, `\${${name}:-}`])));
+  });
+
   it('has no secret, and no ports but those of the api and of the dashboards, on this machine alone', () => {
     const variables = Object.values(services).flatMap(({ environment = {} }) => Object.entries(environment));
     const secrets = variables.filter(([name]) => /SECRET$|PASS|_URL$|AUTH$/.test(name));
     expect(secrets.length).toBeGreaterThan(5);
-    expect(secrets.filter(([, value]) => !/\$\{\w+:\?/.test(String(value)))).toEqual([]);
+    // Compose wants them, or they are optional and empty.
+    expect(secrets.filter(([, value]) => !/\$\{\w+:(\?|-\})/.test(String(value)))).toEqual([]);
     expect(Object.values(services).flatMap(({ ports = [] }) => ports)).toEqual([
       '${HERAUT_LISTEN:-127.0.0.1:8000}:8000',
       '${GRAFANA_LISTEN:-127.0.0.1:3000}:3000',
