@@ -1,6 +1,6 @@
 import { Option, type Command } from 'commander';
 import { exits } from './exits.js';
-import { block, moment, table } from './layout.js';
+import { block, fields, moment, table } from './layout.js';
 import { wholeNumber } from './options.js';
 import { howToGoOn, readPages } from './pages.js';
 import { printable } from './printable.js';
@@ -24,6 +24,9 @@ interface TestResult {
   isSent: boolean;
   error: string | null;
 }
+
+/** Each rule has fields of its own; what holds for all of them stands beside them. */
+type Rules = Record<string, Record<string, unknown> | boolean | number | null>;
 
 interface ListOptions {
   state?: string;
@@ -57,6 +60,26 @@ export function addAlertCommands(program: Command, session: Session): void {
       session.show(answer, () => drawTest(session, answer.results));
       if (answer.results.length === 0 || answer.results.some(({ isSent }) => !isSent)) session.exit = exits.failed;
     });
+  alerts
+    .command('rules')
+    .description('Shows what operators, and owners of subscriptions, are told of, and when.')
+    .action(async () => {
+      const rules = (await session.client.request('GET', '/admin/v1/alert-rules')) as Rules;
+      session.show(rules, () => drawRules(session, rules));
+    });
+}
+
+function drawRules({ terminal }: Session, rules: Rules): string {
+  const drawn = Object.entries(rules).map(([name, rule]) => [name, textOfRule(rule)]);
+  return fields(terminal, Object.fromEntries(drawn) as Record<string, string>);
+}
+
+function textOfRule(rule: Rules[string]): string {
+  if (typeof rule !== 'object' || rule === null) return rule === null ? 'never' : String(rule);
+  const { isEnabled, ...more } = rule;
+  if (isEnabled === false) return 'off';
+  const values = Object.entries(more).map(([name, value]) => `${name} ${String(value)}`);
+  return values.length === 0 ? 'on' : values.join(', ');
 }
 
 function drawAlert({ subject, since, resolvedAt, title, what, toDo, runbook }: Alert): string {
