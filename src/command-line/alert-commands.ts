@@ -5,7 +5,6 @@ import { wholeNumber } from './options.js';
 import { howToGoOn, readPages } from './pages.js';
 import { printable } from './printable.js';
 import type { Session } from './session.js';
-import type { Terminal } from './terminal.js';
 
 const path = '/admin/v1/alerts';
 
@@ -26,12 +25,11 @@ interface TestResult {
   error: string | null;
 }
 
-/** Each rule has fields of its own; those of all rules stand beside the rules. */
+/** Each rule has fields of its own; what holds for all of them stands beside them. */
 type Rules = Record<string, Record<string, unknown> | boolean | number | null>;
 
 interface ListOptions {
   state?: string;
-  rule?: string;
   limit: number;
   cursor?: string;
 }
@@ -43,7 +41,6 @@ export function addAlertCommands(program: Command, session: Session): void {
     .command('list')
     .description('Lists alerts with what to do about each, the newest first.')
     .addOption(new Option('--state <state>', 'Only those that are open, or over.').choices(['open', 'resolved']))
-    .option('--rule <rule>', 'Of that rule only.')
     .option('--limit <count>', 'At most so many.', wholeNumber(1, 10_000), 50)
     .option('--cursor <cursor>', 'Goes on where a list ended.')
     .action(async ({ limit, ...query }: ListOptions) => {
@@ -65,11 +62,24 @@ export function addAlertCommands(program: Command, session: Session): void {
     });
   alerts
     .command('rules')
-    .description('Shows when somebody is told of what.')
+    .description('Shows what operators, and owners of subscriptions, are told of, and when.')
     .action(async () => {
       const rules = (await session.client.request('GET', '/admin/v1/alert-rules')) as Rules;
-      session.show(rules, () => drawRules(session.terminal, rules));
+      session.show(rules, () => drawRules(session, rules));
     });
+}
+
+function drawRules({ terminal }: Session, rules: Rules): string {
+  const drawn = Object.entries(rules).map(([name, rule]) => [name, textOfRule(rule)]);
+  return fields(terminal, Object.fromEntries(drawn) as Record<string, string>);
+}
+
+function textOfRule(rule: Rules[string]): string {
+  if (typeof rule !== 'object' || rule === null) return rule === null ? 'never' : String(rule);
+  const { isEnabled, ...more } = rule;
+  if (isEnabled === false) return 'off';
+  const values = Object.entries(more).map(([name, value]) => `${name} ${String(value)}`);
+  return values.length === 0 ? 'on' : values.join(', ');
 }
 
 function drawAlert({ subject, since, resolvedAt, title, what, toDo, runbook }: Alert): string {
@@ -89,16 +99,3 @@ const drawTest = ({ terminal }: Session, results: readonly TestResult[]): string
         ['channel', 'recipient', 'result'],
         results.map(({ channel, recipient, isSent, error }) => [channel, recipient, isSent ? 'sent' : error]),
       );
-
-function drawRules(terminal: Terminal, rules: Rules): string {
-  const drawn = Object.entries(rules).map(([name, rule]) => [name, textOf(rule)]);
-  return fields(terminal, Object.fromEntries(drawn) as Record<string, string>);
-}
-
-function textOf(rule: Rules[string]): string {
-  if (typeof rule !== 'object' || rule === null) return rule === null ? 'never' : String(rule);
-  const { isEnabled, ...more } = rule;
-  if (isEnabled === false) return 'off';
-  const values = Object.entries(more).map(([name, value]) => `${name} ${String(value)}`);
-  return values.length === 0 ? 'on' : values.join(', ');
-}

@@ -60,6 +60,29 @@ describe('the command line shows', () => {
     expect((await heraut.run('alerts list --state open')).out).toBe('No alerts.\n');
   });
 
+  it('the rules of alerts', async () => {
+    const rules = {
+      deadLetters: { isEnabled: true, count: 1 },
+      roleMissing: { isEnabled: true, roles: ['api', 'worker'], afterSeconds: 60 },
+      ledgerDisk: { isEnabled: false, maxBytes: 1_000_000 },
+      subscriptionDisabled: { isEnabled: true },
+      repeatAfterHours: null,
+      groupSeconds: 300,
+      tellsOwners: true,
+    };
+    answers = { '/admin/v1/alert-rules': { body: rules } };
+    expect((await heraut.run('alerts rules')).out.trimEnd().split('\n')).toEqual([
+      'deadLetters           count 1',
+      'roleMissing           roles api,worker, afterSeconds 60',
+      'ledgerDisk            off',
+      'subscriptionDisabled  on',
+      'repeatAfterHours      never',
+      'groupSeconds          300',
+      'tellsOwners           true',
+    ]);
+    expect(await heraut.json('alerts rules')).toEqual(rules);
+  });
+
   it('what came of a test of alerts, and fails unless somebody was told', async () => {
     const result = { channel: 'mail', recipient: 'operators@example.org', isSent: true, error: null };
     const at = (results: unknown[]) => (answers = { '/admin/v1/alerts/test': { body: { results } } });
