@@ -4,8 +4,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { AlertRulesStore } from '../../src/alerts/alert-rules.service.js';
-import { AlertRounds } from '../../src/alerts/rounds.service.js';
 import { Config } from '../../src/config/config.module.js';
 import type { Finding } from '../../src/doctor/finding.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
@@ -154,21 +152,6 @@ describe('the command line', () => {
     expect(await heraut.run('plan --file /nowhere')).toMatchObject({
       exit: 2,
       notes: expect.stringContaining('/nowhere cannot be read'),
-    });
-  });
-
-  it('shows alerts and their rules, and says that nobody is told where that is not set', async () => {
-    await api.app.get(AlertRulesStore).replace({ ledgerDisk: { maxBytes: 1_000_000 } });
-    await api.app.get(AlertRounds).run(0);
-    const open = await heraut.run('alerts list');
-    expect(open).toMatchObject({ exit: 0, out: expect.stringMatching(/open since /) });
-    expect(await heraut.json('alerts list --rule ledger-disk')).toMatchObject({ alerts: [{ resolvedAt: null }] });
-    expect((await heraut.run('alerts list --rule ledger-disk --state resolved')).out).toBe('No alerts.\n');
-    expect((await heraut.run('alerts rules')).out).toMatch(/^deadLetters +count 1$/m);
-    expect(await heraut.json('alerts rules')).toMatchObject({ deadLetters: { isEnabled: true, count: 1 } });
-    expect(await heraut.run('alerts test')).toMatchObject({
-      exit: 1,
-      out: expect.stringMatching(/^Nobody is told: set ALERT_WEBHOOK_URL/),
     });
   });
 
