@@ -136,6 +136,7 @@ export const arrows = {
     'catalogue',
     'openapi',
     'infra',
+    'config',
   ],
   retention: [
     'delivery',
