@@ -137,6 +137,7 @@ export const arrows = {
     'catalogue',
     'openapi',
     'infra',
+    'config',
   ],
   retention: [
     'delivery',

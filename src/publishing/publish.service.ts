@@ -103,7 +103,7 @@ export class PublishService {
     for (let [failures, next] = [0, item]; ; next = { ...item, id: this.newId() }) {
       const published = await this.batches.add(next);
       if (published.kind !== 'undecided') return published;
-      // Under a new id, because nothing may be committed under one that is old: see src/pulling/horizon.ts.
+      // Under a new id, because nothing may be committed under one that is old: see src/ledger/horizon.ts.
       // Once more, and not for ever: the publisher is told what keeps the ledger from deciding.
       if (published.error !== undefined && ++failures > 1) throw published.error;
     }

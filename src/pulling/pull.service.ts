@@ -3,10 +3,10 @@ import { Config } from '../config/config.module.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { valuesOf, type Statement, type Values } from '../infra/postgres/statement.js';
 import type { DeliveryState } from '../ledger/delivery.js';
+import { readHorizon } from '../ledger/horizon.js';
 import { publishingLimits, type PublishingLimits } from '../publishing/publishing-limits.js';
 import { Arrivals } from './arrivals.service.js';
 import * as statements from './find-fetched.js';
-import { readHorizon } from './horizon.js';
 import { advance, type PullCursor } from './pull-cursor.js';
 
 const highestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff';

@@ -1,12 +1,15 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { AuditLog } from '../audit/audit-log.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
+import { Config } from '../config/config.module.js';
 import { HoldRule } from '../endpoints/hold-rule.service.js';
 import { Postgres, type Query } from '../infra/postgres/postgres.js';
 import { readDays } from '../ledger/days.js';
 import { endMany } from '../ledger/end-many.js';
+import { readHorizon } from '../ledger/horizon.js';
 import { lowestIdAt } from '../ledger/partitions.js';
 import { sendAgain, type SentAgain } from '../ledger/send-again.js';
+import { publishingLimits, type PublishingLimits } from '../publishing/publishing-limits.js';
 import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
 import { daysWithin, findMissedOnDay, findOnDay, type Found } from './find-meant.js';
 import { creditNow, nextStepMs } from './pace.js';
@@ -32,6 +35,8 @@ const mostWalked = 5000;
 const mostDays = 32;
 /** After a step that failed. */
 const failedPauseMs = 5000;
+/** After a step that came to the horizon. */
+const horizonPauseMs = 1000;
 
 const dayMs = 86_400_000;
 
@@ -43,6 +48,8 @@ interface Progress {
   skipped: Skipped;
   /** All has been looked at. */
   isComplete: boolean;
+  /** All has been looked at that cannot become more. */
+  isAtHorizon: boolean;
 }
 
 /**
@@ -52,13 +59,17 @@ interface Progress {
 @Injectable()
 export class ReplayRunner {
   private readonly logger = new Logger(ReplayRunner.name);
+  private readonly publishing: PublishingLimits;
 
   constructor(
     private readonly postgres: Postgres,
     private readonly catalogue: Catalogue,
     private readonly subscriptions: SubscriptionsService,
     private readonly holdRule: HoldRule,
-  ) {}
+    { settings }: Config,
+  ) {
+    this.publishing = publishingLimits(settings.DATABASE_TIMEOUT * 1000);
+  }
 
   /** Makes all steps that are due. @returns how many deliveries were sent, cancelled or closed */
   async stepAll(stopping: AbortSignal): Promise<number> {
@@ -108,7 +119,7 @@ export class ReplayRunner {
     const rate = replay.ratePerSecond;
     const credit = rate === null ? null : creditNow(rate, row);
     const limit = credit === null ? mostOfStep : Math.min(mostOfStep, Math.floor(credit));
-    const { isComplete, after, found, done, skipped } = await this.advance(query, replay, days, limit);
+    const { isComplete, isAtHorizon, after, found, done, skipped } = await this.advance(query, replay, days, limit);
     const left = credit === null ? 0 : credit - done;
     await query<ReplayRow>(saveStep, {
       id: replay.id,
@@ -118,7 +129,7 @@ export class ReplayRunner {
       done,
       skipped: JSON.stringify(skipped),
       credit: left,
-      next_ms: nextStepMs(rate, left),
+      next_ms: Math.max(nextStepMs(rate, left), isAtHorizon ? horizonPauseMs : 0),
     });
     if (isComplete) await this.end(query, replay, 'done', null);
     return done;
@@ -156,12 +167,14 @@ export class ReplayRunner {
       done: 0,
       skipped: { ...replay.skipped },
       isComplete: false,
+      isAtHorizon: false,
     };
     if (limit === 0) return progress;
     let scan = mostWalked;
-    const ahead = daysWithin(days, replay);
+    const before = await this.searchedTo(query, replay);
+    const ahead = daysWithin(days, { after: replay.after, before });
     for (const day of ahead.slice(0, mostDays)) {
-      const bounds = { after: progress.after, before: replay.before, scan, limit: limit - progress.found };
+      const bounds = { after: progress.after, before, scan, limit: limit - progress.found };
       const { everythingFor } = replay.selection;
       const { found, walked, reached } =
         everythingFor === undefined
@@ -169,10 +182,29 @@ export class ReplayRunner {
           : await findMissedOnDay(query, day, replay, this.subscriptions.find(everythingFor)!, bounds);
       await this.carryOut(query, day, replay, found, progress);
       if (reached) return { ...progress, after: reached };
-      progress.after = { notificationId: lowestIdAt((day + 1) * dayMs), subscriptionId: beforeAll };
+      const end = lowestIdAt((day + 1) * dayMs);
+      const notificationId = end < before ? end : before;
+      // The horizon may lie behind where an earlier step came to.
+      if (notificationId > progress.after.notificationId)
+        progress.after = { notificationId, subscriptionId: beforeAll };
       scan = Math.max(1, scan - walked);
     }
-    return { ...progress, isComplete: ahead.length <= mostDays };
+    const isOver = ahead.length <= mostDays;
+    return {
+      ...progress,
+      isComplete: isOver && before === replay.before,
+      isAtHorizon: isOver && before < replay.before,
+    };
+  }
+
+  /**
+   * A notification may be committed later than one with a higher id: beyond the horizon it would be passed over. What is sent again
+   * was committed long before.
+   */
+  private async searchedTo(query: Query, { selection: { everythingFor }, before }: Replay): Promise<string> {
+    if (everythingFor === undefined) return before;
+    const horizon = await readHorizon({ query }, this.publishing);
+    return horizon < before ? horizon : before;
   }
 
   private async carryOut(query: Query, day: number, replay: Replay, found: readonly Found[], progress: Progress) {

@@ -30,7 +30,12 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
   beforeAll(async () => {
     prepared = await stack.prepare();
     // An empty value counts as not set: the embedded stack has no database server.
-    admin = await AdminApi.start({ DATABASE_URL: '', DISPATCH_INTERVAL_MS: '20', ...prepared.settings });
+    admin = await AdminApi.start({
+      DATABASE_URL: '',
+      DISPATCH_INTERVAL_MS: '20',
+      DATABASE_TIMEOUT: '5', // a replay of everything for a subscription waits for its horizon
+      ...prepared.settings,
+    });
   });
 
   afterAll(async () => {

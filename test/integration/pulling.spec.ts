@@ -6,7 +6,7 @@ import { endFetched, fetchedBySubscriber } from '../../src/ledger/end-fetched.js
 import { lowestIdAt } from '../../src/ledger/partitions.js';
 import { publishingLimits } from '../../src/publishing/publishing-limits.js';
 import { Arrivals } from '../../src/pulling/arrivals.service.js';
-import { readHorizon } from '../../src/pulling/horizon.js';
+import { readHorizon } from '../../src/ledger/horizon.js';
 import type { PullCursor } from '../../src/pulling/pull-cursor.js';
 import { PullService } from '../../src/pulling/pull.service.js';
 import { eventually } from '../support/eventually.js';

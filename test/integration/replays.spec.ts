@@ -10,6 +10,7 @@ import { OpenEndpoints } from '../../src/endpoints/open-endpoints.service.js';
 import type { DeliveryState } from '../../src/ledger/delivery.js';
 import { noteEnding } from '../../src/ledger/end-of-subscription.js';
 import { handOutDue } from '../../src/ledger/hand-out-due.js';
+import { timeOfId } from '../../src/ledger/partitions.js';
 import { retryNow } from '../../src/ledger/retry-now.js';
 import { MeantCounter } from '../../src/replays/count-meant.service.js';
 import { meantBy, type Replay } from '../../src/replays/replay.js';
@@ -19,6 +20,7 @@ import { Replays, type Wanted } from '../../src/replays/replays.service.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import { insertDeliveries, insertNotifications } from '../support/insert-deliveries.js';
+import { eventually } from '../support/eventually.js';
 import { TestLedger } from '../support/ledger.js';
 import { plainCipher } from '../support/secrets.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
@@ -73,8 +75,10 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
     await prepared.release();
   });
 
-  const newRunner = (postgres = test.postgres) =>
-    new ReplayRunner(postgres, catalogue, subscriptions, new HoldRule(openEndpoints));
+  const newRunner = (postgres = test.postgres, statementSeconds = 0.1) =>
+    new ReplayRunner(postgres, catalogue, subscriptions, new HoldRule(openEndpoints), {
+      settings: { ...test.config.settings, DATABASE_TIMEOUT: statementSeconds },
+    });
   const sql = <R>(text: string, values: unknown[] = []) => test.sql<R>(text, values);
 
   interface Columns {
@@ -516,7 +520,8 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
       await dead(wanted.slice(2, 3), id, { held_for: "'paused'" }, 'waiting');
       const dry = await replays.dryRun('replay', { everythingFor: id }, true);
       expect(dry).toMatchObject({ count: 1198, notifications: 1198 });
-      const replay = await create({ everythingFor: id });
+      const acceptedTo = new Date((await test.now()) - hourMs / 120).toISOString();
+      const replay = await create({ everythingFor: id, acceptedTo });
       await expect(create({ everythingFor: id })).rejects.toMatchObject({ code: 'replay-under-way' });
       expect(await run()).toBe(1198);
       expect(await now(replay)).toMatchObject({ state: 'done', counted: 1198, done: 1198 });
@@ -531,6 +536,23 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
       // Nothing is left.
       await create({ everythingFor: id });
       expect(await run()).toBe(0);
+    });
+
+    it('has what is committed late too, and is not done before nothing can be', async () => {
+      const id = await newSubscription({ channels: [{ channel: 'cases', filters: {} }] });
+      const early = await notifications(1, { agoMs: hourMs, body: body('https://cases.example/1', 'a') });
+      const replay = await create({ everythingFor: id });
+      expect(await newRunner(test.postgres, 300).stepAll(running)).toBe(1);
+      expect((await now(replay)).state).toBe('running');
+      const late = [uuidv7({ msecs: timeOfId(replay.before) - 1 })];
+      await insertNotifications(sql, late, { body: body('https://cases.example/1', 'a') });
+      await eventually(async () => {
+        await sql('UPDATE replay SET next_step_at = now()');
+        await run();
+        return (await now(replay)).state === 'done';
+      }, 'the replay to be done');
+      const rows = await sql<{ id: string }>('SELECT notification_id AS id FROM delivery ORDER BY 1');
+      expect(rows.map((row) => row.id)).toEqual([...early, ...late]);
     });
 
     it('stops when the subscription is deleted, and what it sent ends with that', async () => {

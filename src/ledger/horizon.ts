@@ -1,7 +1,6 @@
-import type { Postgres } from '../infra/postgres/postgres.js';
+import type { Query } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
-import { lowestIdAt } from '../ledger/partitions.js';
-import type { PublishingLimits } from '../publishing/publishing-limits.js';
+import { lowestIdAt } from './partitions.js';
 
 /** What a process takes for the ledger's time may be wrong by less than this. */
 const slackMs = 1000;
@@ -18,12 +17,13 @@ export const oldestBeginning = statement(
  * An id below which no notification can be committed any more that a look made after this does not see. An id is made by the process
  * that publishes, before the transaction that writes it begins; how long before is bounded, because the ledger refuses what comes
  * later (docs/decisions/0020). So those of open transactions, and of all to come, are at most that much older than the oldest of them.
+ * @param connection one of those that write notifications: it has their name; or a transaction on it
+ * @param limits of publishing
  */
 export async function readHorizon(
-  postgres: Postgres,
-  { turnWithinMs, beginWithinMs }: Pick<PublishingLimits, 'turnWithinMs' | 'beginWithinMs'>,
+  connection: { query: Query },
+  limits: { turnWithinMs: number; beginWithinMs: number },
 ): Promise<string> {
-  // By a connection of those that write notifications: it has their name.
-  const [row] = await postgres.query<{ ms: number }>(oldestBeginning);
-  return lowestIdAt(Math.floor(row!.ms - turnWithinMs - beginWithinMs - slackMs));
+  const [row] = await connection.query<{ ms: number }>(oldestBeginning);
+  return lowestIdAt(Math.floor(row!.ms - limits.turnWithinMs - limits.beginWithinMs - slackMs));
 }
