@@ -1,7 +1,7 @@
 import type { Postgres, Query } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import { lockDigests } from '../ledger/digests.js';
-import { idAfter, lowestIdAt } from '../ledger/partitions.js';
+import { dayOfId, idAfter, lowestIdAt, partitionOf } from '../ledger/partitions.js';
 import { MarkFilter } from './mark-filter.js';
 import { giveMarks, markOf, type MarkKind } from './marks.js';
 
@@ -60,6 +60,16 @@ const staleDigest = statement(
   'SELECT from_id, to_id FROM digest WHERE is_stale ORDER BY from_id LIMIT 1',
 );
 
+/** Whether a day of these is on its way out (src/ledger/drop-expired.ts). It may yet come back. */
+const isAway = statement(
+  'is-day-detached',
+  `SELECT EXISTS (
+     SELECT FROM pg_class day WHERE relname >= $first::name AND relname <= $last::name AND relkind = 'r'
+       AND relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'notification'::regclass)
+       AND NOT EXISTS (SELECT FROM pg_inherits WHERE inhrelid = day.oid AND NOT inhdetachpending)
+   ) AS yes`,
+);
+
 const write = statement(
   'write-digest',
   `INSERT INTO digest (from_id, to_id, bits) VALUES ($from, $to, $bits)
@@ -115,6 +125,8 @@ async function writeNext(query: Query, until: string): Promise<boolean> {
   const [last] = await query<{ to_id: string }>(lastDigest);
   let block = await query<BlockRow>(readBlock, { from: last ? idAfter(last.to_id) : lowestIdAt(0), to: until });
   if (!block[0]?.is_full) return false;
+  // Between two digests, or within one, its notifications would never be found again.
+  if (last && (await isDayAway(query, last.to_id, block.at(-1)!.id))) return false;
   let bits = await filterOf(query, block);
   while (bits === 'too-many' && block.length > 1) {
     block = block.slice(0, Math.ceil(block.length / 4));
@@ -123,6 +135,12 @@ async function writeNext(query: Query, until: string): Promise<boolean> {
   const [from, to] = [block[0]!.id, block.at(-1)!.id];
   await query(write, { from, to, bits: bits === 'too-many' ? null : bits });
   return true;
+}
+
+async function isDayAway(query: Query, fromId: string, toId: string): Promise<boolean> {
+  const [first, last] = [fromId, toId].map((id) => partitionOf('notification', dayOfId(id)));
+  const [found] = await query<{ yes: boolean }>(isAway, { first, last });
+  return found!.yes;
 }
 
 /** @returns null: their marks are too many to say anything; `too-many`: their deliveries are */

@@ -1,9 +1,10 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
+import { readDays } from './days.js';
 import { fetchedCounted } from './ledger.counters.js';
 import { keyOf, notificationIdOf, sameDelivery, type DeliveryKey, type KeyRow } from './delivery.js';
 import { outOfLine } from './line-up.js';
 import { endedDeliveries, passTurns } from './pass-turn.js';
-import { onEachDay, perDay } from './per-day.js';
+import { byDay, onDay, perDay } from './per-day.js';
 
 /** Of a delivery that is delivered although no call has succeeded. */
 export const fetchedBySubscriber = 'fetched by its subscriber';
@@ -32,11 +33,17 @@ export const endFetchedItems = perDay(
  * @returns those that had not ended as delivered or cancelled before
  */
 export async function endFetched(postgres: Postgres, deliveries: readonly DeliveryKey[]): Promise<DeliveryKey[]> {
-  const rows = await onEachDay(deliveries, notificationIdOf, (day, items) =>
-    postgres.query<KeyRow>(endFetchedItems(day), endedDeliveries.bind(items)),
-  );
+  const rows: KeyRow[] = [];
+  const wanted = byDay(deliveries, notificationIdOf);
+  // A client may name a day in each id: days that there are not cost nothing, and the others one connection.
+  for (const day of await readDays(postgres)) {
+    const items = wanted.get(day);
+    if (!items) continue;
+    const ended = postgres.query<KeyRow>(endFetchedItems(day), endedDeliveries.bind(items));
+    rows.push(...(await onDay(ended, [])));
+  }
   fetchedCounted.inc(rows.length);
-  const ended = rows.map(keyOf);
-  await passTurns(postgres, ended, { state: 'waiting', delayMs: 0 });
-  return ended;
+  const keys = rows.map(keyOf);
+  await passTurns(postgres, keys, { state: 'waiting', delayMs: 0 });
+  return keys;
 }

@@ -42,15 +42,19 @@ export async function onEachDay<Item, Row>(
   idOf: (item: Item) => string,
   run: (day: number, items: Item[]) => Promise<Row[]>,
 ): Promise<Row[]> {
-  const byDay = new Map<number, Item[]>();
+  const rows = await Promise.all([...byDay(items, idOf)].map(([day, ofDay]) => onDay(run(day, ofDay), [])));
+  return rows.flat();
+}
+
+export function byDay<Item>(items: readonly Item[], idOf: (item: Item) => string): Map<number, Item[]> {
+  const found = new Map<number, Item[]>();
   for (const item of items) {
     const day = dayOfId(idOf(item));
-    const ofDay = byDay.get(day);
+    const ofDay = found.get(day);
     if (ofDay) ofDay.push(item);
-    else byDay.set(day, [item]);
+    else found.set(day, [item]);
   }
-  const rows = await Promise.all([...byDay].map(([day, ofDay]) => onDay(run(day, ofDay), [])));
-  return rows.flat();
+  return found;
 }
 
 /** The result of a statement of one day, or `none` where that day was dropped. */

@@ -11,13 +11,20 @@ import { mostNotifications, writeDigests } from '../../src/digests/write-digests
 import { valuesOf } from '../../src/infra/postgres/statement.js';
 import type { DeliveryKey, DeliveryState } from '../../src/ledger/delivery.js';
 import { outdateDigests } from '../../src/ledger/digests.js';
-import { lowestIdAt, timeOfId } from '../../src/ledger/partitions.js';
+import {
+  attachPartition,
+  createPartition,
+  lowestIdAt,
+  partitionsBetween,
+  timeOfId,
+} from '../../src/ledger/partitions.js';
 import { NotificationReader } from '../../src/notifications/notification-reader.service.js';
 import { classified } from '../support/classified-errors.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { TestLedger } from '../support/ledger.js';
 
 Logger.overrideLogger(false);
+const dayMs = 86_400_000;
 const count = 4 * mostNotifications + 500;
 const [even, odd, seldom] = [randomUUID(), randomUUID(), randomUUID()];
 const owners = { [even]: 'alpha', [odd]: 'alpha', [seldom]: 'beta' };
@@ -391,6 +398,40 @@ describe('a notification for very many subscriptions', () => {
     // What is older than all digests, and came back with its day, is found as well.
     await test.sql('DELETE FROM digest WHERE from_id < $1', [ids[900]]);
     expect(await keys({ subscriptionId: many!.id })).toEqual([ids[700]]);
+    await test.close();
+    await place.drop();
+  });
+});
+
+describe('a day that is detached while digests are written', () => {
+  it('keeps later ones from being written until it is back, and is found by its own', async () => {
+    const place = await createDatabase();
+    const test = await TestLedger.open({ DATABASE_URL: place.url });
+    const noon = Math.floor((await test.now()) / dayMs) * dayMs + dayMs / 2;
+    const days = [noon - 62 * dayMs, noon - 61 * dayMs, noon - 60 * dayMs];
+    for (const partition of days.flatMap((ms) => partitionsBetween(ms, ms))) await test.sql(createPartition(partition));
+    const addTo = (day: number) =>
+      test.sql(
+        `INSERT INTO notification (id, channel, publisher, body) SELECT id, 'day-${day}', 'tester', '{}' FROM unnest($1::uuid[]) AS n (id)`,
+        [Array.from({ length: mostNotifications }, (_, n) => modelOf(n, days[day]!).id)],
+      );
+    const firstIds = async () => {
+      await writeDigests(test.postgres, noon, new AbortController().signal);
+      const written = await test.sql<{ from_id: string }>('SELECT from_id FROM digest ORDER BY from_id');
+      return written.map(({ from_id }) => from_id);
+    };
+    const firstOf = (day: number) => modelOf(0, days[day]!).id;
+    await addTo(0);
+    expect(await firstIds()).toEqual([firstOf(0)]);
+    await addTo(1);
+    await addTo(2);
+    const [away] = partitionsBetween(days[1]!, days[1]!);
+    await test.sql(`ALTER TABLE notification DETACH PARTITION ${away!.name}`);
+    expect(await firstIds()).toEqual([firstOf(0)]);
+    await test.sql(attachPartition(away!));
+    expect(await firstIds()).toEqual([0, 1, 2].map(firstOf));
+    const { keys } = await new LedgerSearch(test.postgres).find('notification', { channel: 'day-1' }, undefined, 1);
+    expect(keys).toHaveLength(1);
     await test.close();
     await place.drop();
   });

@@ -1,7 +1,8 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { v7 as uuidv7 } from 'uuid';
+import { readDays } from '../../src/ledger/days.js';
 import { endFetched, fetchedBySubscriber } from '../../src/ledger/end-fetched.js';
 import { lowestIdAt } from '../../src/ledger/partitions.js';
 import { publishingLimits } from '../../src/publishing/publishing-limits.js';
@@ -155,6 +156,25 @@ describe.each(stacks)('what a subscriber fetches on the $name stack', (stack) =>
       { state: 'cancelled', last_error: null, generation: 1, has_ended: false, count: 1 },
     ]);
     expect(await endFetched(test.postgres, keys)).toEqual([]);
+  });
+
+  it('asks only of the days that there are, whatever days are in the ids it says it has', async () => {
+    const days = Array.from({ length: 50 }, (_, nr) => Date.now() - nr * 86_400_000);
+    const keys = days.map((msecs) => ({ notificationId: uuidv7({ msecs }), subscriptionId }));
+    const query = jest.spyOn(test.postgres, 'query');
+    try {
+      await endFetched(test.postgres, keys);
+      const asked = query.mock.calls.flatMap(([{ name, edition }]) =>
+        name === 'end-fetched' ? [Number(edition)] : [],
+      );
+      const there = (await readDays(test.postgres)).filter((day) =>
+        days.some((ms) => Math.floor(ms / 86_400_000) === day),
+      );
+      expect(there.length).toBeGreaterThan(0);
+      expect(asked).toEqual(there);
+    } finally {
+      query.mockRestore();
+    }
   });
 
   it('lets what is in line behind it go, and gives up its own place', async () => {
