@@ -142,7 +142,8 @@ describe('a configuration file', () => {
       subscriptionDisabled: { isEnabled: false },
       repeatAfterHours: 48,
     });
-    expect(await audited('alert-rules')).toMatchObject([{ action: 'alert-rules.changed', by: 'system' }]);
+    // The other tests change them as well, later.
+    expect((await audited('alert-rules'))[0]).toMatchObject({ action: 'alert-rules.changed', by: 'system' });
     const entries = await audited(`subscription/${dwh.id}`);
     expect(entries.map(({ action, by }) => [action, by])).toEqual([
       ['subscription.created', 'system'],
