@@ -18,7 +18,7 @@ const confirm = z
   .min(0)
   .optional()
   .describe(
-    'The `count` of a dry run, to a hundredth. Needed where `needsConfirm` of the dry run is true, and checked wherever it is given.',
+    'The `count` of a dry run, to a hundredth; at least half of it where not everything could be counted. Needed where `needsConfirm` of the dry run is true, and checked wherever it is given.',
   );
 const onlyMissed = z.boolean().default(true).describe('What has been delivered is not sent again.');
 

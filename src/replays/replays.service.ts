@@ -77,8 +77,9 @@ export class Replays {
     const { count, searchedTo, needsConfirm, asOf } = await this.dryRun(kind, selection, onlyMissed);
     if (stopAt && stopAt.getTime() <= asOf)
       throw new ValidationProblem([{ name: 'stopAt', code: 'invalid', reason: 'Has passed.' }]);
-    if (confirm === undefined ? needsConfirm : Math.abs(count - confirm) > count * tolerance) {
-      const which = searchedTo === undefined ? 'means' : 'means at least';
+    const isWhole = searchedTo === undefined;
+    if (confirm === undefined ? needsConfirm : !isConfirmed(confirm, count, isWhole)) {
+      const which = isWhole ? 'means' : 'means at least';
       throw new ConflictProblem(
         'selection-not-confirmed',
         `The selection ${which} ${count} deliveries. If that is what you want, repeat the request with "confirm": ${count}.`,
@@ -96,7 +97,7 @@ export class Replays {
       stop_at: stopAt,
       note,
       counted: count,
-      is_count_whole: searchedTo === undefined,
+      is_count_whole: isWhole,
       after_notification: after.notificationId,
       after_subscription: after.subscriptionId,
       before,
@@ -183,6 +184,10 @@ export class Replays {
     throw new ValidationProblem([{ name: 'selection.everythingFor', code: 'invalid', reason }]);
   }
 }
+
+/** A count that is not whole depends on how much was looked at in its time: the one that was confirmed may have been more, or less. */
+const isConfirmed = (confirm: number, count: number, isWhole: boolean): boolean =>
+  isWhole ? Math.abs(count - confirm) <= count * tolerance : confirm >= count / 2;
 
 const subjectOf = ({ id }: Replay): string => `replay/${id}`;
 

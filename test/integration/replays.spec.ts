@@ -124,8 +124,8 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
     await insertDeliveries(sql, { notifications: ids, subscriptionIds: [subscriptionId], state, columns: failed });
   }
 
-  const create = (selection: Selection, more: Partial<Wanted> = {}): Promise<Replay> =>
-    replays.create({
+  const create = (selection: Selection, more: Partial<Wanted> = {}, by = replays): Promise<Replay> =>
+    by.create({
       kind: 'replay',
       selection,
       onlyMissed: true,
@@ -481,6 +481,25 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
         });
       await expect(create({ subscriptions: [id] }, { confirm: 7 })).rejects.toMatchObject({ status: 409 });
       expect((await create(all, { confirm: 151 })).counted).toBe(150);
+    });
+
+    it('that could not be counted to the end is confirmed by another count of that kind', async () => {
+      const id = await newSubscription();
+      await dead(await notifications(60), id);
+      const limits = { deliveries: 40, notifications: 40, ms: 60_000 };
+      const hasty = {
+        now: () => counter.now(),
+        count: (...[meant, range, subscription]: Parameters<MeantCounter['count']>) =>
+          counter.count(meant, range, subscription, limits),
+      } as MeantCounter;
+      const hurried = new Replays(test.postgres, hasty, catalogue, subscriptions);
+      const selection = { subscriptions: [id] };
+      for (const confirm of [undefined, 19])
+        await expect(create(selection, { confirm }, hurried)).rejects.toMatchObject({
+          code: 'selection-not-confirmed',
+        });
+      for (const confirm of [20, 55])
+        expect(await create(selection, { confirm }, hurried)).toMatchObject({ counted: 40, isCountWhole: false });
     });
 
     it('says how far the dry run looked where it could not look at everything', async () => {
