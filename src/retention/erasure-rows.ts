@@ -2,8 +2,11 @@ import { rowsOf, statement } from '../infra/postgres/statement.js';
 import type { CancelledByErasure } from '../ledger/erase-bodies.js';
 import type { Erasure, ErasureState } from './erasure.js';
 
-/** What came of the last call of a delivery is in the ledger so long after its worker let it go. */
-export const settledWithinSeconds = 15;
+/**
+ * What came of the last call of a delivery is in the ledger so long after its worker let it go: it waits up to 30 seconds for its turn
+ * (src/ledger/settle.service.ts), and then for its statement, which may take DATABASE_TIMEOUT.
+ */
+export const settledWithinSeconds = 60;
 
 export const addErasure = statement(
   'add-erasure',

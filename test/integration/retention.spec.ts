@@ -256,6 +256,8 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
       // Whoever has its message finds its key sealed.
       expect(await keys.acquire(keyIdOf({ ...key, replays: 0 }))).toMatchObject({ kind: 'sealed' });
       expect(await erasures.get(id)).toMatchObject({ state: 'ending', erased: 1, cancelled: 1, unsettled: 1 });
+      // An answer may wait for its turn to be written, and then for its statement.
+      expect(await test.sql(`SELECT FROM erased_delivery WHERE gone_at > now() + interval '45 s'`)).toHaveLength(1);
       await settleAll();
       await workOff();
       expect(await erasures.get(id)).toMatchObject({ state: 'done', unsettled: 0 });
