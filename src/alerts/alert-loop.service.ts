@@ -71,7 +71,7 @@ export class AlertLoop implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   private async measure(): Promise<void> {
-    const rows = await this.postgres.query<{ rule: string; count: number }>(countItems);
+    const rows = await this.postgres.transactionAside((query) => query<{ rule: string; count: number }>(countItems));
     const counts = new Map(rows.map(({ rule, count }) => [rule, count]));
     for (const rule of ruleNames) openAlerts.set({ rule }, counts.get(rule) ?? 0);
   }

@@ -1,4 +1,4 @@
-import type { Postgres, Query } from '../infra/postgres/postgres.js';
+import type { Query } from '../infra/postgres/postgres.js';
 import { rowsOf, statement } from '../infra/postgres/statement.js';
 import type { NoteChannel, NoteContent, NoteToSend } from './note.js';
 
@@ -54,8 +54,8 @@ interface ClaimedRow {
 }
 
 /** @param channels those that this process can send by */
-export async function claimDue(postgres: Postgres, channels: readonly NoteChannel[]): Promise<ClaimedNote | undefined> {
-  const [row] = await postgres.query<ClaimedRow>(claimNote, { lease_ms: leaseMs, channels });
+export async function claimDue(query: Query, channels: readonly NoteChannel[]): Promise<ClaimedNote | undefined> {
+  const [row] = await query<ClaimedRow & Record<string, unknown>>(claimNote, { lease_ms: leaseMs, channels });
   if (!row) return undefined;
   return {
     id: row.id,

@@ -30,7 +30,7 @@ export class NoteSender {
     let working = this.channels.names;
     let sent = 0;
     while (working.length > 0 && !stopping.aborted) {
-      const note = await claimDue(this.postgres, working);
+      const note = await this.postgres.transactionAside((query) => claimDue(query, working));
       if (!note) break;
       const result = await this.channels.send(note, stopping);
       // Our own stop ended it: its lease ends, and another process sends it.
@@ -59,7 +59,7 @@ export class NoteSender {
   private async end({ id, channel, attempts, ageMs }: ClaimedNote, result: SendResult): Promise<void> {
     if (result.isSent) {
       count(channel, 'sent');
-      await this.postgres.query(endSent, { id });
+      await this.postgres.transactionAside((query) => query(endSent, { id }));
       return;
     }
     const delayMs = retryDelayMs(attempts, ageMs, result.isRefused);
@@ -73,7 +73,8 @@ export class NoteSender {
       reason,
       isGivenUp: delayMs === null,
     });
-    await this.postgres.query(endFailed, { id, attempts, delay_ms: delayMs, error: reason });
+    const values = { id, attempts, delay_ms: delayMs, error: reason };
+    await this.postgres.transactionAside((query) => query(endFailed, values));
   }
 }
 

@@ -64,7 +64,7 @@ export class AlertRounds {
   async run(pauseMs: number): Promise<boolean> {
     // A subscription that was deleted, or made, in another process a moment ago would end an alert, or be passed over.
     await this.catalogue.refresh();
-    const outcome = await this.postgres.transaction((query) => this.inTransaction(query, pauseMs));
+    const outcome = await this.postgres.transactionAside((query) => this.inTransaction(query, pauseMs));
     if (!outcome) return false;
     for (const { id, rule, subject, details } of outcome.opened)
       this.logger.warn({ event: 'alert.opened', alertId: id, rule, subject, details });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
+import { EventEmitter, once } from 'node:events';
 import { Webhook } from 'standardwebhooks';
 import { v7 as uuidv7 } from 'uuid';
 import { AlertChannels } from '../../src/alerts/alert-channels.js';
@@ -303,6 +304,27 @@ describe('alerts', () => {
     expect(mailbox.received).toHaveLength(5);
     expect(new Set(mailbox.received.map(({ messageId }) => messageId)).size).toBe(5);
     expect(webhook.requests).toHaveLength(1);
+  });
+
+  it('are found and sent while all connections that accept and deliver are in use', async () => {
+    await die([await subscription()]);
+    const refresh = jest.spyOn(admin.api.app.get(Catalogue), 'refresh').mockResolvedValue();
+    const free = new EventEmitter();
+    const freed = once(free, 'now');
+    let used = 0;
+    const size = configured(admin).DATABASE_POOL_SIZE;
+    const users = Array.from({ length: size }, () =>
+      postgres.transaction(async () => {
+        used += 1;
+        await freed;
+      }),
+    );
+    await eventually(() => used === size, 'all of them');
+    await roundAndSend();
+    expect(mailbox.mailTo(operator)).toHaveLength(1);
+    free.emit('now');
+    await Promise.all(users);
+    refresh.mockRestore();
   });
 
   it('that a process claimed and did not send are sent by another when its lease ends', async () => {

@@ -145,6 +145,19 @@ export class Postgres {
     return retryDeadlocks(() => this.withClient((client) => this.inTransaction(client, work)));
   }
 
+  /**
+   * As `transaction`, with the same plans, on a connection of `dataSource`: for work in the background, which must not take one from
+   * those that accept and deliver.
+   */
+  async transactionAside<T>(work: (query: Query) => Promise<T>): Promise<T> {
+    const asideWork = (client: pg.PoolClient) =>
+      this.inTransaction(client, async (query) => {
+        await client.query(preferIndexes.replaceAll('SET ', 'SET LOCAL '));
+        return work(query);
+      });
+    return retryDeadlocks(() => this.withClient(asideWork, poolOf(this.dataSource)));
+  }
+
   private async inTransaction<T>(client: pg.PoolClient, work: (query: Query) => Promise<T>): Promise<T> {
     try {
       await this.execute(client, 'BEGIN');
@@ -179,8 +192,8 @@ export class Postgres {
    * Not `pool.query`: that closes the connection after every statement that is refused. A new one costs the server a
    * process, and the embedded database has only this one: the next statement would fail with it, or the whole process end.
    */
-  private async withClient<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-    const client = await this.pool.connect();
+  private async withClient<T>(work: (client: pg.PoolClient) => Promise<T>, pool = this.pool): Promise<T> {
+    const client = await pool.connect();
     // When a connection dies, its statement fails; without a listener the process would end as well.
     client.on('error', ignore);
     try {
