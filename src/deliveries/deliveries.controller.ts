@@ -75,8 +75,7 @@ export class DeliveriesController {
   @AdminOperation({
     id: 'delivery_retry',
     summary: 'Makes the next attempt due now.',
-    description:
-      'Of a delivery that waits, or that ended without success: that one starts a new series of attempts. Of a notification that is scheduled, no attempt is made before its time.',
+    description: 'Of a delivery that waits, or that ended without success: that one starts a new series of attempts.',
     status: 202,
     answer: deliveryOutput,
     problems: {

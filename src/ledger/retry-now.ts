@@ -8,13 +8,12 @@ import { stateOf } from './state-of.js';
 // A delivery that an operator retries is sent also when it has become too old: the operator wants it. One that is in
 // line behind another one about the same object stays there, and one that has ended lines up anew: whether it still has
 // the turn, only the table of turns knows. It may end again before it lines up, so it is marked: cancelled, or by the
-// late answer to an earlier call. Before the time that its publisher chose it is sent for nobody.
+// late answer to an earlier call.
 export const retryOne = perDay(
   'retry-now',
   (of) => `
     UPDATE ${of('delivery')} d SET
-      state = 'waiting', process = NULL, generation = d.generation + 1, ended_at = NULL,
-      next_at = GREATEST(now(), (SELECT not_before FROM ${of('notification')} WHERE id = $notification)),
+      state = 'waiting', next_at = now(), process = NULL, generation = d.generation + 1, ended_at = NULL,
       expires_at = CASE WHEN d.expires_at > now() THEN d.expires_at END,
       replays = d.replays + CASE WHEN d.state IN ('waiting', 'held') THEN 0 ELSE 1 END,
       failures = CASE WHEN d.state IN ('waiting', 'held') THEN d.failures ELSE 0 END,
@@ -31,8 +30,7 @@ export const retryOne = perDay(
 const mayBeRetried: ReadonlySet<DeliveryState> = new Set(['failed', 'expired', 'cancelled', 'unknown']);
 
 /**
- * A delivery that waits is due now, or at the time for which it is scheduled; one that ended without success starts a new
- * series of attempts, with a new seal.
+ * A delivery that waits is due now; one that ended without success starts a new series of attempts, with a new seal.
  */
 export async function retryNow(
   postgres: Postgres,
