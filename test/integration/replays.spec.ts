@@ -11,7 +11,6 @@ import type { DeliveryState } from '../../src/ledger/delivery.js';
 import { noteEnding } from '../../src/ledger/end-of-subscription.js';
 import { handOutDue } from '../../src/ledger/hand-out-due.js';
 import { timeOfId } from '../../src/ledger/partitions.js';
-import { retryNow } from '../../src/ledger/retry-now.js';
 import { MeantCounter } from '../../src/replays/count-meant.service.js';
 import { meantBy, type Replay } from '../../src/replays/replay.js';
 import { postponeReplay } from '../../src/replays/replay-rows.js';
@@ -335,14 +334,6 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
         ),
       ).toMatchObject([{ state: 'held', held_for: 'paused', turn_nr: '0' }, scheduled, scheduled]);
       expect(await sql('SELECT FROM in_line')).toEqual([]);
-      // Nor does a retry of one of them.
-      await sql(`UPDATE delivery SET next_at = now() + interval '2 h' WHERE state = 'waiting'`);
-      expect(await retryNow(test.postgres, { notificationId: ids[1]!, subscriptionId: id })).toBe('retried');
-      const [row] = await sql<{ yes: boolean }>(
-        `SELECT next_at = not_before AS yes FROM delivery JOIN notification ON id = notification_id WHERE id = $1`,
-        [ids[1]],
-      );
-      expect(row).toEqual({ yes: true });
     });
 
     it('keeps the order of each object, across its steps', async () => {
