@@ -184,7 +184,7 @@ export const arrows = {
     'config',
   ],
   doctor: ['queue', 'infra', 'config'],
-  'command-line': ['configuration-file', 'doctor', 'infra'],
+  'command-line': ['configuration-file', 'doctor', 'ledger', 'infra'],
   health: ['alerts', 'idempotency', 'queue', 'liveness', 'openapi', 'infra', 'config'],
 };
 

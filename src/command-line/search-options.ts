@@ -1,4 +1,5 @@
 import { Option, type Command } from 'commander';
+import { deliveryStates } from '../ledger/delivery.js';
 import type { QueryValue } from './admin-client.js';
 import { id, repeated, timeInPast, wholeNumber } from './options.js';
 
@@ -23,18 +24,6 @@ export interface SearchOptions {
   limit: number;
   cursor?: string;
 }
-
-export const deliveryStates = [
-  'queued',
-  'waiting',
-  'held',
-  'sending',
-  'delivered',
-  'failed',
-  'expired',
-  'cancelled',
-  'unknown',
-];
 
 /** Shown by --help; the server has the last word. */
 const times = 'e.g. 10m, 2h, 3d ago, or 2026-11-22T08:00Z';

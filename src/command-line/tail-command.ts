@@ -4,7 +4,7 @@ import { followEvents } from './follow-events.js';
 import { moment } from './layout.js';
 import { id, wholeNumber } from './options.js';
 import { printable } from './printable.js';
-import { deliveryStates } from './search-options.js';
+import { deliveryStates } from '../ledger/delivery.js';
 import type { Session } from './session.js';
 
 interface TailOptions {
