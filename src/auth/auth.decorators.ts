@@ -8,8 +8,9 @@ import {
 import type { FastifyRequest } from 'fastify';
 import type { Application } from './application.js';
 import { AuthorInterceptor } from './author.interceptor.js';
-import { AuthorizationGuard, callerOf, Requirement } from './authorization.guard.js';
+import { AuthorizationGuard, callerOf, NeededUserRole, Requirement } from './authorization.guard.js';
 import type { Scope } from './scopes.js';
+import type { UserRole } from './user-roles.js';
 
 /** The caller needs any of these scopes, or is a superuser. */
 export const RequireScope = (...scopes: Scope[]) => applyDecorators(Requirement(scopes), UseGuards(AuthorizationGuard));
@@ -17,6 +18,12 @@ export const RequireScope = (...scopes: Scope[]) => applyDecorators(Requirement(
 /** The caller must be a superuser: the admin API. */
 export const RequireSuperuser = () =>
   applyDecorators(Requirement('superuser'), UseGuards(AuthorizationGuard), Audited());
+
+/**
+ * The least role of a user who carries out this operation of the admin API in a session. Where it is not said: `viewer` for what
+ * only reads (GET), `administrator` for everything else.
+ */
+export const NeedsUserRole = (role: UserRole) => NeededUserRole(role);
 
 /** What the routes of the controller change is noted as that of their caller. */
 export const Audited = () => UseInterceptors(new AuthorInterceptor());

@@ -8,9 +8,12 @@ import type { TokenRefusal } from './check-claims.js';
 import { RefusalLimit } from './refusal-limit.service.js';
 import type { Scope } from './scopes.js';
 import { Refusal, TokenVerifier } from './token-verifier.service.js';
+import type { UserRole } from './user-roles.js';
 
 /** Any of the scopes is enough; a superuser always passes. */
 export const Requirement = Reflector.createDecorator<readonly Scope[] | 'superuser'>();
+
+export const NeededUserRole = Reflector.createDecorator<UserRole>();
 
 const callers = new WeakMap<object, Application>();
 

@@ -94,7 +94,7 @@ export const problemClasses = {
     status: 412,
     codes: ['precondition_failed'],
     title: 'Precondition failed.',
-    explanation: 'Reserved. A condition in the request headers does not hold.',
+    explanation: 'The resource is no longer as the If-Match of the request says: read it again, and decide again.',
   },
   RequestTimeout: {
     status: 408,

@@ -74,6 +74,13 @@ export class ConflictProblem extends ProblemError {
   }
 }
 
+/** `If-Match` names another state of the resource than it has now (RFC 9110 §13.1.1). */
+export class ChangedMeanwhileProblem extends ProblemError {
+  constructor() {
+    super('PreconditionFailed', 412, 'changed-meanwhile', 'It was changed since you read it: read it again.');
+  }
+}
+
 /** The connection is closed after this answer. */
 export class RequestTimeoutProblem extends ProblemError {
   constructor() {
