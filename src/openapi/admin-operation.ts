@@ -20,6 +20,8 @@ export interface Operation {
   answer?: z.ZodType;
   /** Not given: application/json. */
   mediaType?: string;
+  /** Other answers that are no problems, by status. */
+  otherAnswers?: Record<number, Answer>;
   /** Status → when, besides those that every operation can answer. */
   problems?: Record<number, string>;
 }
@@ -89,6 +91,7 @@ export function AdminOperation(operation: Operation): MethodDecorator {
           schema: answer,
           mediaType,
         },
+        ...operation.otherAnswers,
         ...Object.fromEntries(Object.entries(problems).map(([code, when]) => [code, problemAnswer(when)])),
       },
     }),
