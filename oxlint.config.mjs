@@ -143,6 +143,7 @@ export const arrows = {
     'infra',
     'config',
   ],
+  'dead-letters': ['deliveries', 'subscriptions', 'auth', 'ledger', 'catalogue', 'openapi', 'infra'],
   retention: [
     'delivery',
     'channels',

@@ -10,6 +10,7 @@ import { ConfigurationFileModule } from './configuration-file/configuration-file
 import { ConfigModule } from './config/config.module.js';
 import type { Settings } from './config/settings.js';
 import { CredentialsModule } from './credentials/credentials.module.js';
+import { DeadLettersModule } from './dead-letters/dead-letters.module.js';
 import { DeliveriesModule } from './deliveries/deliveries.module.js';
 import { DeliveryModule } from './delivery/delivery.module.js';
 import { DispatchingModule } from './dispatching/dispatching.module.js';
@@ -69,6 +70,7 @@ export class AppModule {
         ...(settings.ROLES.includes('worker') ? [DeliveryModule] : []),
         DeliveriesModule,
         ReplaysModule,
+        DeadLettersModule,
         NotificationsModule,
         AuditEntriesModule,
         ExplainingModule,

@@ -81,7 +81,7 @@ export function AdminOperation(operation: Operation): MethodDecorator {
       summary,
       description,
       query,
-      headers: isIdempotent ? z.object({ 'Idempotency-Key': idempotencyKeyHeader }) : headers,
+      headers: isIdempotent ? z.object({ 'Idempotency-Key': idempotencyKeyHeader, ...headers?.shape }) : headers,
       body,
       status,
       answers: {

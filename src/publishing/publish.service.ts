@@ -211,7 +211,7 @@ export class PublishService {
         this.logger.log({ ...event, ...ids });
         if (this.liveEvents.isOn) this.liveEvents.report(event);
         if (result === 'expired') this.reportExpired(accepted);
-        return { kind: 'accepted', id };
+        return { kind: 'accepted', id, deliveries, isTooOld: result === 'expired' };
       }
       case 'duplicate': {
         const { notificationId } = verdict;

@@ -9,6 +9,7 @@ import {
 } from '../../src/activity/activity-rows.js';
 import { countDue, findDead, findOldestDue } from '../../src/alerts/look.js';
 import { readSettings } from '../../src/config/settings.js';
+import { findHeads, walkHeads, walkHeadsOfChannel } from '../../src/dead-letters/find-groups.js';
 import { attemptsOf, byKeys } from '../../src/deliveries/find-deliveries.js';
 import {
   byDelivery,
@@ -382,7 +383,9 @@ describe('with much in every state, the cost of a statement is that of its own w
     );
     const middle = { notificationId: keys[0]!.id, subscriptionId: subscription };
     const day = dayOfId(middle.notificationId);
+    const deliveries = [{ notificationId: ids.failed, subscriptionId: ordered }];
     const meant: Record<Route, Parameters<typeof bindSearch>[0]> = {
+      deliveries: { kind: 'replay', selection: { deliveries }, states: ['failed'] },
       subscriptions: { kind: 'replay', selection: { subscriptions: [ordered, ending] }, states: ['failed', 'held'] },
       dead: { kind: 'replay', selection: { all: true }, states: ['failed', 'expired'] },
       key: { kind: 'replay', selection: { all: true }, states: ['delivered'] },
@@ -412,6 +415,31 @@ describe('with much in every state, the cost of a statement is that of its own w
       const pages = await pagesOf(statement, values);
       // Each row that is meant brings its notification along.
       expect([statement.name, pages, pages < mostPages + 20 * 5]).toEqual([statement.name, pages, true]);
+    }
+  });
+
+  it('dead letters are grouped by the index that has them by subscription, so many rows of each', async () => {
+    const { rows: dead } = await admin.query<{ subscription_id: string }>(
+      `SELECT DISTINCT subscription_id FROM delivery WHERE state = 'failed' LIMIT 5`,
+    );
+    const day = dayOfId(ids.failed);
+    const given = {
+      subscriptions: dead.map((row) => row.subscription_id),
+      states: dead.map(() => 'failed'),
+      befores: dead.map(() => newestId),
+      from: firstId,
+      replay: null,
+      channel: 'channel',
+    };
+    const statements: [Statement, Values, number][] = [
+      // Each subscription is one look into the index.
+      [findHeads(day), { most: 20 }, mostPages],
+      [walkHeads(day), { ...given, each: 20 }, 5 * 20 + mostPages],
+      [walkHeadsOfChannel(day), { ...given, each: 20 }, 5 * 20 * 4 + mostPages],
+    ];
+    for (const [statement, values, most] of statements) {
+      const pages = await pagesOf(statement, values);
+      expect([statement.name, pages, pages < most]).toEqual([statement.name, pages, true]);
     }
   });
 
