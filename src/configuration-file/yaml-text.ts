@@ -26,6 +26,8 @@ const mostAliases = 100;
 const deepest = 50;
 /** With what aliases stand for. A megabyte holds some 200,000. */
 const mostValues = 500_000;
+/** Each bracket that is not closed is one; what comes after the first ones says nothing new. */
+const mostTroubles = 50;
 
 /** A value as YAML. */
 export const toYaml = (value: unknown): string => stringify(value, { lineWidth: 120, aliasDuplicateObjects: false });
@@ -53,7 +55,8 @@ export class YamlText {
       return;
     }
     const { errors, warnings } = this.document;
-    const troubles = [...errors, ...warnings].map((error) => ({ ...this.at(error.pos[0]), reason: reasonOf(error) }));
+    const told = [...errors, ...warnings].slice(0, mostTroubles);
+    const troubles = told.map((error) => ({ ...this.at(error.pos[0]), reason: reasonOf(error) }));
     if (troubles.length === 0) {
       try {
         this.value = this.document.toJS({ maxAliasCount: mostAliases });

@@ -505,14 +505,15 @@ describe('a configuration file', () => {
     it('is told by line all that is wrong, be it YAML or what it says', async () => {
       const said = async (...lines: string[]) =>
         (await planText(lines)).problems.map(({ line, column, field }) => `${line}:${column} ${field}`);
-      expect(await said('channels: [', '  - x')).toEqual([expect.stringMatching(/^\d:\d $/)]);
+      expect((await said('channels: [', '  - x'))[0]).toMatch(/^\d:\d $/);
       expect(await said('channels:', '  - name: x', '    retries: 3', 'retryPolicy: { jitter: 2 }')).toEqual([
         '3:5 channels.0.retries',
         '4:24 retryPolicy.jitter',
       ]);
       expect(await said('- x')).toEqual(['1:1 ']);
       for (const bomb of ['['.repeat(50_000), '&a [*a]', `${'['.repeat(60)}${']'.repeat(60)}`])
-        expect(await said(bomb)).toEqual([expect.stringMatching(/^\d+:\d+ $/)]);
+        expect((await said(bomb))[0]).toMatch(/^\d+:\d+ $/);
+      expect(await said('['.repeat(50_000))).toHaveLength(50);
       const { json } = await applyText(['channels: 5'], {});
       expect(json.invalidParams).toMatchObject([{ name: 'channels', reason: 'Line 1, column 11: Not a list.' }]);
     });
@@ -525,9 +526,10 @@ describe('a configuration file', () => {
       const open = readFileSync(inProject('test/support/files/open-notificaties.yaml'), 'utf8').split('\n');
       const { problems, references } = await planText(open);
       const needed = problems.map(({ field }) => field);
-      const env = Object.fromEntries(references.map(({ name }) => [name, variables[name] ?? 'x']));
+      const missing = references.filter(({ field }) => needed.includes(field));
+      const env = Object.fromEntries(missing.map(({ name }) => [name, variables[name] || 'a-secret-of-objecten']));
+      expect(missing.map(({ field }) => field).toSorted()).toEqual(needed.toSorted());
       expect(needed.length).toBeGreaterThan(0);
-      expect(needed.filter((field) => !references.some((reference) => reference.field === field))).toEqual([]);
       expect((await planText(open, { env })).problems).toEqual([]);
     });
 
