@@ -25,6 +25,8 @@ export interface Operation {
   honoursIfMatch?: boolean;
   /** Not given: application/json. */
   mediaType?: string;
+  /** Other answers that are no problems, by status. */
+  otherAnswers?: Record<number, Answer>;
   /** Status → when, besides those that every operation can answer. */
   problems?: Record<number, string>;
 }
@@ -118,6 +120,7 @@ export function AdminOperation(operation: Operation): MethodDecorator {
           schema: answer,
           mediaType,
         },
+        ...operation.otherAnswers,
         ...Object.fromEntries(Object.entries(problems).map(([code, when]) => [code, problemAnswer(when)])),
       },
     }),
