@@ -18,6 +18,7 @@ export interface Operation {
   headers?: z.ZodObject;
   /** Not given: the answer has no body. */
   answer?: z.ZodType;
+  answerHeaders?: z.ZodObject;
   /** Not given: application/json. */
   mediaType?: string;
   /** Status → when, besides those that every operation can answer. */
@@ -66,6 +67,7 @@ const withBody = {
  */
 export function AdminOperation(operation: Operation): MethodDecorator {
   const { id, summary, description, body, query, headers, isIdempotent, status, answer, mediaType } = operation;
+  const { answerHeaders } = operation;
   const problems = {
     ...operation.problems,
     ...everywhere,
@@ -85,7 +87,7 @@ export function AdminOperation(operation: Operation): MethodDecorator {
       answers: {
         [status]: {
           description: answer ? 'Done.' : 'Done; the answer has no body.',
-          headers: isIdempotent ? z.object({ 'Idempotent-Replayed': replayedHeader }) : undefined,
+          headers: isIdempotent ? z.object({ 'Idempotent-Replayed': replayedHeader }) : answerHeaders,
           schema: answer,
           mediaType,
         },

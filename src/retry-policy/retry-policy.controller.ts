@@ -1,13 +1,16 @@
-import { Body, Controller, Delete, Get, Param, Put, Query } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Headers, Param, Put, Query, Res } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
 import { RequireSuperuser } from '../auth/auth.decorators.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
+import { changedMeanwhile, entityTagHeader, ifMatchHeader } from '../openapi/conditional-headers.js';
+import { entityTagOf, requireMatch } from '../infra/http/if-match.js';
 import { NotFoundProblem } from '../infra/http/problem.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
-import { fieldsFromQuery, generalPolicyInput, policyOverrideInput } from './policy-input.js';
+import { fieldsFromQuery, generalPolicyInput, policyOverrideInput, type RetryPolicyOverride } from './policy-input.js';
 import {
   generalPolicyOutput,
   preview,
@@ -78,13 +81,15 @@ export class RetryPolicyController {
     summary: 'The retry policy that counts for a subscription, and which fields of it are its own.',
     status: 200,
     answer: subscriptionPolicyOutput,
+    answerHeaders: entityTagHeader,
     problems: unknownSubscription,
   })
   async readOverride(
     @Param('subscriptionId', ResourceId) subscriptionId: string,
+    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<ReturnType<typeof subscriptionPolicy>> {
     await this.mustExist(subscriptionId);
-    return this.ofSubscription(subscriptionId);
+    return this.ofSubscription(subscriptionId, reply);
   }
 
   @Put('subscriptions/:subscriptionId/retry-policy')
@@ -92,31 +97,40 @@ export class RetryPolicyController {
     id: 'subscription_retry_policy_replace',
     summary: 'Replaces the retry policy of its own that a subscription has.',
     description: 'A field left out follows the general policy, also when that changes.',
+    headers: ifMatchHeader,
     body: policyOverrideInput,
     status: 200,
     answer: subscriptionPolicyOutput,
-    problems: unknownSubscription,
+    answerHeaders: entityTagHeader,
+    problems: { ...unknownSubscription, ...changedMeanwhile },
   })
   async replaceOverride(
     @Param('subscriptionId', ResourceId) subscriptionId: string,
     @Body() body: unknown,
+    @Headers('if-match') ifMatch: string | undefined,
+    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<ReturnType<typeof subscriptionPolicy>> {
     const override = checkInput(policyOverrideInput, body);
     await this.mustExist(subscriptionId);
-    await this.policies.replaceOverride(subscriptionId, override);
-    return this.ofSubscription(subscriptionId);
+    await this.policies.replaceOverride(subscriptionId, override, matching(ifMatch));
+    return this.ofSubscription(subscriptionId, reply);
   }
 
   @Delete('subscriptions/:subscriptionId/retry-policy')
   @AdminOperation({
     id: 'subscription_retry_policy_delete',
     summary: 'Makes a subscription follow the general policy in everything.',
+    headers: ifMatchHeader,
     status: 204,
-    problems: unknownSubscription,
+    problems: { ...unknownSubscription, ...changedMeanwhile },
   })
-  async removeOverride(@Param('subscriptionId', ResourceId) subscriptionId: string): Promise<void> {
+  async removeOverride(
+    @Param('subscriptionId', ResourceId) subscriptionId: string,
+    @Headers('if-match') ifMatch: string | undefined,
+  ): Promise<void> {
     await this.mustExist(subscriptionId);
-    if (this.policies.override(subscriptionId)) await this.policies.replaceOverride(subscriptionId, null);
+    if (this.policies.override(subscriptionId))
+      await this.policies.replaceOverride(subscriptionId, null, matching(ifMatch));
   }
 
   private async mustExist(subscriptionId: string): Promise<void> {
@@ -124,7 +138,13 @@ export class RetryPolicyController {
     if (!this.subscriptions.find(subscriptionId)) throw new NotFoundProblem('There is no such subscription.');
   }
 
-  private ofSubscription(subscriptionId: string): ReturnType<typeof subscriptionPolicy> {
-    return subscriptionPolicy(this.policies.for(subscriptionId), this.policies.override(subscriptionId));
+  private ofSubscription(subscriptionId: string, reply: FastifyReply): ReturnType<typeof subscriptionPolicy> {
+    const policy = subscriptionPolicy(this.policies.for(subscriptionId), this.policies.override(subscriptionId));
+    void reply.header('etag', entityTagOf(policy));
+    return policy;
   }
 }
+
+/** Whether the policy of a subscription is in the state that a request names. */
+const matching = (ifMatch: string | undefined) => (policy: RetryPolicy, override: RetryPolicyOverride | undefined) =>
+  requireMatch(ifMatch, subscriptionPolicy(policy, override));
