@@ -8,6 +8,7 @@ import { projectDirectory } from './ready-to-run.mjs';
 
 /** All allow use in a program of any licence, as long as their text goes along (0BSD: even without). */
 const known = [
+  '(MIT OR CC0-1.0)',
   '0BSD',
   'Apache-2.0',
   'BSD-2-Clause',
@@ -15,8 +16,10 @@ const known = [
   'BlueOak-1.0.0',
   'ISC',
   'MIT',
+  'MIT AND ISC AND BSD-3-Clause',
   'MIT-0',
   'Python-2.0',
+  'Unlicense',
 ];
 
 const target = join(projectDirectory, 'docs/licences.md');

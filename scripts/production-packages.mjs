@@ -15,12 +15,13 @@ import { projectDirectory } from './ready-to-run.mjs';
  * @returns {LockedPackage[]}
  */
 export function productionPackages() {
-  /** @type {Record<string, { version: string, license?: string, dev?: boolean }>} */
+  /** @type {Record<string, { version: string, license?: string, dev?: boolean, link?: boolean }>} */
   const locked = JSON.parse(readFileSync(join(projectDirectory, 'package-lock.json'), 'utf8')).packages;
   /** @type {Map<string, LockedPackage>} */
   const packages = new Map();
-  for (const [path, { version, license = 'none given', dev }] of Object.entries(locked)) {
-    if (path === '' || dev) continue;
+  for (const [path, { version, license = 'none given', dev, link }] of Object.entries(locked)) {
+    const isOurs = !path.includes('node_modules/') || link;
+    if (isOurs || dev) continue;
     const name = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
     packages.set(`${name}@${version}`, { name, version, licence: license });
   }

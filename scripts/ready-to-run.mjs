@@ -8,8 +8,15 @@ import { fileURLToPath } from 'node:url';
 export const projectDirectory = fileURLToPath(new URL('..', import.meta.url));
 const inProject = (/** @type {string} */ path) => join(projectDirectory, path);
 
-/** Everything `dist` is made of. */
+/** Everything `dist` and the console are made of. */
 const sources = [
+  'web/src',
+  'web/public',
+  'web/index.html',
+  'web/build.mjs',
+  'web/vite.config.ts',
+  'web/tsconfig.json',
+  'scripts/admin-openapi.mjs',
   'src',
   'migrations',
   'package-lock.json',
@@ -20,6 +27,7 @@ const sources = [
   'scripts/unbundled-packages.mjs',
 ];
 const buildStamp = inProject('dist/.built-from');
+const builtPage = inProject('web/dist/index.html');
 const buildLock = inProject('node_modules/.heraut-build');
 
 /** @throws {Error} that says which Node is needed */
@@ -56,7 +64,7 @@ function readPackages(lock) {
 }
 
 /**
- * Compiles `dist` unless it was compiled from exactly these sources. Two at once: one compiles, the other waits.
+ * Compiles `dist` and the console unless they were compiled from exactly these sources. Two at once: one compiles, the other waits.
  * @param {(line: string) => void} log
  */
 export async function buildWhenNeeded(log) {
@@ -67,6 +75,7 @@ export async function buildWhenNeeded(log) {
     log('building …');
     run(process.execPath, [inProject('node_modules/@nestjs/cli/bin/nest.js'), 'build']);
     run(process.execPath, [inProject('scripts/bundle.mjs')]);
+    run(process.execPath, [inProject('web/build.mjs')]);
     writeFileSync(buildStamp, hashOfSources());
   } finally {
     rmSync(buildLock, { force: true });
@@ -74,7 +83,7 @@ export async function buildWhenNeeded(log) {
 }
 
 function isBuilt() {
-  return existsSync(buildStamp) && readFileSync(buildStamp, 'utf8') === hashOfSources();
+  return existsSync(builtPage) && existsSync(buildStamp) && readFileSync(buildStamp, 'utf8') === hashOfSources();
 }
 
 function hashOfSources() {

@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildWhenNeeded, installWhenNeeded, projectDirectory, requireNode } from './ready-to-run.mjs';
+import { findOrInstallChromium } from './private-servers/programs.mjs';
 import { makeScratchDirectory } from './scratch-directory.mjs';
 
 const startedAt = Date.now();
@@ -40,6 +41,8 @@ try {
   // They wait for each other more than they work: they are ready when the checks are done.
   starting = startPrivateServers(log, { fsync: false });
   starting.catch(() => {}); // told where they are waited for
+  // The types of the console's client come from the compiled program.
+  await buildWhenNeeded(log);
   const cache = ['--cache', '--cache-strategy', 'content'];
   await check('format', node, [bin('prettier/bin/prettier.cjs'), '--check', '--log-level', 'warn', ...cache, '.']);
   await check('lint, types and arrows', node, [bin('oxlint/bin/oxlint'), '-c', 'oxlint.config.mjs', '--deny-warnings']);
@@ -48,9 +51,13 @@ try {
   await check('licences', node, ['scripts/licences.mjs', '--check']);
   // Only there: a test on a developer's machine needs no network.
   if (process.env.CI) await check('npm audit', node, ['scripts/audit.mjs'], (output) => output.trim());
-  await buildWhenNeeded(log);
   const { environment } = await starting;
-  if (!interrupted) await runJest(environment, join(scratch.path, 'result.json'));
+  const words = process.argv.slice(2);
+  const isForConsole = (/** @type {string} */ word) => word.startsWith('web/');
+  if (!interrupted && !(words.length > 0 && words.every(isForConsole)))
+    await runJest(words, environment, join(scratch.path, 'result.json'));
+  if (!interrupted && (words.length === 0 || words.some(isForConsole)))
+    await runPlaywright(words.filter(isForConsole), environment, join(scratch.path, 'console.json'));
 } catch (error) {
   failed += 1;
   console.error(error instanceof Error ? error.message : error);
@@ -82,20 +89,57 @@ async function check(name, program, words, verdict = () => 'ok') {
 }
 
 /**
+ * @param {string[]} paths of the specs; none: all
  * @param {Record<string, string>} environment
  * @param {string} resultFile
  */
-async function runJest(environment, resultFile) {
+async function runJest(paths, environment, resultFile) {
   log('running the tests …');
-  const words = ['--json', '--outputFile', resultFile, ...process.argv.slice(2)];
+  const words = ['--json', '--outputFile', resultFile, ...paths];
   // PGlite runs for seconds in each test process: to optimize its code costs more than it gains.
   const options = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', '--liftoff-only'];
-  const { status } = await finish(node, [...options, bin('jest/bin/jest.js'), ...words], environment, 'inherit');
+  const { status } = await finish(node, [...options, bin('jest/bin/jest.js'), ...words], environment, 'report');
   const result = readResult(resultFile);
   passed += result.numPassedTests;
   // A file that cannot be run has no tests of its own to count.
   failed += result.numFailedTests + result.numRuntimeErrorTestSuites;
   if (status !== 0 && failed === 0) failed = 1;
+}
+
+/**
+ * The console in a real browser.
+ * @param {string[]} paths likewise, from the project's directory
+ * @param {Record<string, string>} environment
+ * @param {string} resultFile
+ */
+async function runPlaywright(paths, environment, resultFile) {
+  const chromium = findOrInstallChromium(log);
+  log('running the tests of the console in a browser …');
+  const projects = ['--project=real', '--project=embedded'];
+  const specs = paths.map((path) => path.slice('web/'.length));
+  const words = ['test', '--config', 'web/playwright.config.ts', ...specs, ...projects];
+  const { status } = await finish(
+    node,
+    [bin('@playwright/test/cli.js'), ...words],
+    { ...environment, TEST_CHROMIUM: chromium, PLAYWRIGHT_JSON_OUTPUT_NAME: resultFile },
+    'all',
+  );
+  const { expected, unexpected, flaky } = readConsoleResult(resultFile);
+  passed += expected;
+  failed += unexpected + flaky;
+  if (status !== 0 && unexpected + flaky === 0) failed += 1;
+}
+
+/**
+ * @param {string} file
+ * @returns {{ expected: number, unexpected: number, flaky: number }}
+ */
+function readConsoleResult(file) {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')).stats;
+  } catch {
+    return { expected: 0, unexpected: 1, flaky: 0 }; // Playwright ended before it wrote one
+  }
 }
 
 /**
@@ -114,15 +158,16 @@ function readResult(file) {
  * @param {string} program
  * @param {string[]} words
  * @param {Record<string, string>} environment
- * @param {'pipe' | 'inherit'} output
+ * @param {'pipe' | 'report' | 'all'} output report: of Jest, what it writes to standard error
  * @returns {Promise<{ status: number | null, output: string }>}
  */
 function finish(program, words, environment, output) {
+  const stdout = output === 'all' ? 'inherit' : output === 'pipe' ? 'pipe' : 'ignore';
   return new Promise((resolve, reject) => {
     const child = spawn(program, words, {
       cwd: projectDirectory,
       // --json makes Jest print the result on standard output as well; its report is on standard error.
-      stdio: ['ignore', output === 'inherit' ? 'ignore' : 'pipe', output],
+      stdio: ['ignore', stdout, output === 'pipe' ? 'pipe' : 'inherit'],
       env: { ...process.env, ...environment },
       detached: true,
     });

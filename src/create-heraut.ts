@@ -5,6 +5,7 @@ import { AppModule } from './app.module.js';
 import { ApplicationEntity } from './auth/application.entity.js';
 import { ChannelEntity } from './channels/channel.entity.js';
 import type { Settings } from './config/settings.js';
+import { serveConsole } from './console/serve-console.js';
 import { serveFrontPage, type Link } from './health/front-page.js';
 import { createHttpAdapter, useHttpRules } from './infra/http/http-server.js';
 import { ownMetrics } from './infra/http/metrics.js';
@@ -51,7 +52,10 @@ export async function createHeraut(
     );
     useHttpRules(app, nrcDialect);
     publishDirectly(app);
-    if (isApi) serveDescriptions(app);
+    if (isApi) {
+      serveDescriptions(app);
+      await serveConsole(app);
+    }
     serveFrontPage(app, linksOf(settings));
     return app;
   } catch (error) {
@@ -76,6 +80,7 @@ function linksOf({ ROLES, ADMIN_PORT }: Settings): Link[] {
   const hasOnePort = ADMIN_PORT === undefined;
   const apis = ROLES.includes('api') ? [notificatiesApi, ...(hasOnePort ? [adminApi] : [])] : [];
   return [
+    ...(ROLES.includes('api') && hasOnePort ? [{ title: 'Console', path: '/console/' }] : []),
     ...apis.map(({ outline, page }) => ({ title: outline.info.title, path: page })),
     { title: 'Health, part by part', path: '/health/ready' },
     ...(hasOnePort ? [{ title: 'Metrics', path: '/metrics' }] : []),

@@ -67,6 +67,28 @@ export function findOrInstallPrograms(log) {
   );
 }
 
+/**
+ * A browser for the tests of the console.
+ * @param {(line: string) => void} log
+ * @returns {string} its path
+ * @throws {Error} that says what to install, if there is none
+ */
+export function findOrInstallChromium(log) {
+  const find = () =>
+    process.env.CHROMIUM || onPath('chromium') || onPath('chromium-browser') || onPath('google-chrome');
+  const found = find();
+  if (found) return found;
+  if (isDebianAsRoot()) {
+    log('installing Chromium with apt-get …');
+    // Without a font every text is a row of boxes, and as wide.
+    installOnDebian(['chromium', 'fonts-dejavu-core']);
+  }
+  const installed = find();
+  if (installed) return installed;
+  throw new Error(`The tests of the console need Chromium, which is not here. Install it with the system's packages
+(Debian, Ubuntu: apt-get install chromium fonts-dejavu-core), or set CHROMIUM to the program of any Chromium or Chrome.`);
+}
+
 /** Debian keeps the programs of each major version apart, outside the PATH. */
 function newestPostgres() {
   const base = '/usr/lib/postgresql';

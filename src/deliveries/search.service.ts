@@ -38,6 +38,8 @@ const usualBounds: SearchBounds = { rows: 36_000, blocks: 32, digests: 30_000 };
 const fewOfRange = 0.2;
 /** Likewise, where the notification of each delivery of a range has to be looked up. */
 const lookedUpOfRange = 0.2;
+/** Likewise, of an index of a state: its rows lie far apart in the table, each on a page that may have to come from the disk. */
+const scatteredOfRange = 0.125;
 /** Of the notifications without a digest, as many are searched at a time. */
 const chunkOfRange = 0.1;
 /** Blocks that are searched at a time; the first may have enough for a page. */
@@ -78,7 +80,8 @@ export class LedgerSearch {
     }
     if (digestCondition(criteria) !== undefined && scope.subscriptionId === undefined)
       return this.inBlocks(sought, criteria, { after }, limit, bounds);
-    const rows = Math.ceil(bounds.rows * (isAboutNotification(criteria) ? lookedUpOfRange : 1));
+    const share = scope.state ? scatteredOfRange : isAboutNotification(criteria) ? lookedUpOfRange : 1;
+    const rows = Math.ceil(bounds.rows * share);
     const [end] = await this.run<KeyRow>(statements.rangeEnd(scope, criteria, { after }, rows));
     return this.page(sought, criteria, { after, end: end && keyOf(end) }, limit);
   }

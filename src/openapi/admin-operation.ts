@@ -21,6 +21,8 @@ export interface Operation {
   answerHeaders?: z.ZodObject;
   /** Not given: application/json. */
   mediaType?: string;
+  /** Other answers that are no problems, by status. */
+  otherAnswers?: Record<number, Answer>;
   /** Status → when, besides those that every operation can answer. */
   problems?: Record<number, string>;
 }
@@ -81,7 +83,7 @@ export function AdminOperation(operation: Operation): MethodDecorator {
       summary,
       description,
       query,
-      headers: isIdempotent ? z.object({ 'Idempotency-Key': idempotencyKeyHeader }) : headers,
+      headers: isIdempotent ? z.object({ 'Idempotency-Key': idempotencyKeyHeader, ...headers?.shape }) : headers,
       body,
       status,
       answers: {
@@ -91,6 +93,7 @@ export function AdminOperation(operation: Operation): MethodDecorator {
           schema: answer,
           mediaType,
         },
+        ...operation.otherAnswers,
         ...Object.fromEntries(Object.entries(problems).map(([code, when]) => [code, problemAnswer(when)])),
       },
     }),

@@ -6,7 +6,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Settings } from '../../config/settings.js';
 
 /** Routes for operators alone: with ADMIN_PORT, only that port serves them. */
-const isAdministrative = (route: string): boolean => /^\/(admin|docs|metrics)(\/|$)/.test(route);
+const isAdministrative = (route: string): boolean => /^\/(admin|console|docs|metrics)(\/|$)/.test(route);
 
 /** Routes that the port of operators serves beside those. The explanation of a problem is at the address where it was met. */
 const isOnBoth = (route: string): boolean => route === '/' || /^\/(health|ref)\//.test(route);

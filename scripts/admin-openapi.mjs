@@ -1,0 +1,36 @@
+// Writes dist/admin-openapi.json, the document of the admin API, from the compiled controllers: no server runs for it.
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { projectDirectory } from './ready-to-run.mjs';
+
+/**
+ * @param {string} path in dist/src
+ * @returns {Promise<any>}
+ */
+const compiled = (path) => import(join(projectDirectory, 'dist/src', path));
+
+/** @returns the file */
+export async function writeAdminOpenApi() {
+  await import('reflect-metadata');
+  const [{ AppModule }, { readSettings }, { describeApis }, { adminApi }, { notificatiesApi }] = await Promise.all(
+    [
+      'app.module.js',
+      'config/settings.js',
+      'openapi/describe-apis.js',
+      'openapi/admin-api.js',
+      'nrc/notificaties-api.js',
+    ].map(compiled),
+  );
+  // In preview nothing is made of what the modules provide, so what they get does not matter.
+  const app = await NestFactory.create(AppModule.with(readSettings({}), {}, {}, undefined), new FastifyAdapter(), {
+    preview: true,
+    logger: ['error'],
+    abortOnError: false,
+  });
+  const [, document] = describeApis(app, [notificatiesApi, adminApi]);
+  const file = join(projectDirectory, 'dist/admin-openapi.json');
+  writeFileSync(file, JSON.stringify(document));
+  return file;
+}

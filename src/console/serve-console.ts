@@ -1,0 +1,57 @@
+import fastifyStatic from '@fastify/static';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { randomBytes } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { NotFoundProblem, UnavailableProblem } from '../infra/http/problem.js';
+import { pageFor, pagePolicy } from './page.js';
+
+/** The built console (`npm run build`), wherever the build has put this file. */
+const builtConsole = join(dirname(createRequire(import.meta.url).resolve('#package.json')), 'web/dist');
+
+/** `GET /console/…`: the page of the console at every address it makes, and its files. */
+export async function serveConsole(app: NestFastifyApplication, directory = builtConsole): Promise<void> {
+  const server = app.getHttpAdapter().getInstance();
+  // Relative for the same reason as the base of the page.
+  server.get('/console', (_request, reply) => reply.redirect('console/', 308));
+  if (existsSync(join(directory, 'index.html'))) await serveFiles(server, directory);
+  else
+    server.get('/console/*', () => {
+      throw new UnavailableProblem('The console is not built: run `npm run build` and start again.', 60);
+    });
+}
+
+async function serveFiles(server: FastifyInstance, directory: string): Promise<void> {
+  const template = readFileSync(join(directory, 'index.html'), 'utf8');
+  await server.register(fastifyStatic, {
+    root: join(directory, 'assets'),
+    prefix: '/console/assets/',
+    decorateReply: false,
+    index: false,
+    // Made by the build, so that nothing is compressed while somebody waits.
+    preCompressed: true,
+    // Their names have a hash of what is in them.
+    immutable: true,
+    maxAge: '365d',
+    setHeaders: (reply) => reply.header('vary', 'Accept-Encoding'),
+  });
+  server.get('/console/*', (request, reply) => {
+    const path = (request.params as { '*': string })['*'];
+    if (!wantsPage(request)) throw new NotFoundProblem();
+    return sendPage(reply, template, path);
+  });
+}
+
+/** A script or a picture that is not there must not be answered with a page. */
+const wantsPage = ({ headers }: FastifyRequest): boolean => /\btext\/html\b|^\*\/\*$/.test(headers.accept ?? '*/*');
+
+function sendPage(reply: FastifyReply, template: string, path: string): FastifyReply {
+  const nonce = randomBytes(16).toString('base64url');
+  return reply
+    .type('text/html; charset=utf-8')
+    .header('cache-control', 'no-store')
+    .header('content-security-policy', pagePolicy(nonce))
+    .send(pageFor(template, path, nonce));
+}

@@ -1,0 +1,58 @@
+// Builds the console into web/dist: the types of the admin API from its document, then the page and its files, each also compressed.
+// Needs the compiled program (`nest build`). `--types` stops after the types, for an editor or a type check.
+import openapiTS, { astToString } from 'openapi-typescript';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+import { build } from 'vite';
+import { writeAdminOpenApi } from '../scripts/admin-openapi.mjs';
+
+const here = fileURLToPath(new URL('.', import.meta.url));
+const assets = join(here, 'dist/assets');
+
+await writeTypes();
+if (!process.argv.includes('--types')) {
+  const result = await build({ root: here, configFile: join(here, 'vite.config.ts'), logLevel: 'warn' });
+  writeLicences([result].flat());
+  compress();
+}
+
+async function writeTypes() {
+  const document = JSON.parse(readFileSync(await writeAdminOpenApi(), 'utf8'));
+  const types = astToString(await openapiTS(document, { alphabetize: true }));
+  mkdirSync(join(here, 'generated'), { recursive: true });
+  writeFileSync(
+    join(here, 'generated/admin-api.d.ts'),
+    `// Generated from the document of the admin API by web/build.mjs.\n${types}`,
+  );
+}
+
+/**
+ * The licences of the packages whose code is in the built files: they ask that their text goes along, and the image has no other copy.
+ * @param {any[]} results of the build
+ */
+function writeLicences(results) {
+  /** @type {string[]} */
+  const modules = results.flatMap(({ output }) => output.flatMap((/** @type {any} */ chunk) => chunk.moduleIds ?? []));
+  const directories = modules.flatMap(
+    (id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id.replace(/^\0/, ''))?.[0] ?? [],
+  );
+  const texts = [...new Set(directories)].toSorted().map((directory) => {
+    const { name, version, license } = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'));
+    const file = readdirSync(directory).find((each) => /^licen[cs]e/i.test(each));
+    return `${name} ${version}: ${license}\n\n${file ? readFileSync(join(directory, file), 'utf8') : ''}`;
+  });
+  writeFileSync(join(dirname(assets), 'licences.txt'), texts.join('\n\n----\n\n'));
+}
+
+/** As small as it gets: it is done once, and sent with every first load. */
+function compress() {
+  for (const name of readdirSync(assets)) {
+    if (!/\.(js|css|svg)$/.test(name)) continue;
+    const bytes = readFileSync(join(assets, name));
+    const quality = { params: { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY } };
+    writeFileSync(join(assets, `${name}.br`), brotliCompressSync(bytes, quality));
+    writeFileSync(join(assets, `${name}.gz`), gzipSync(bytes, { level: constants.Z_BEST_COMPRESSION }));
+  }
+}

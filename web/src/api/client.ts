@@ -1,0 +1,79 @@
+import createClient, { type FetchResponse } from 'openapi-fetch';
+import type { paths } from '../../generated/admin-api.d.ts';
+import { ApiProblem, readProblem, Unreachable } from './problem.ts';
+
+/** Where the console is served, with the slash at its end: the page's <base> is right behind any prefix. */
+export const consoleRoot = new URL('.', document.baseURI);
+/** Where the paths of the admin API begin. */
+export const apiRoot = new URL('..', consoleRoot);
+
+/** The admin API, typed from its own document. Use it with `answerOf`. */
+export const api = createClient<paths>({
+  baseUrl: apiRoot.href.replace(/\/$/, ''),
+  credentials: 'same-origin',
+  // No form or link of another site can send this: with the session's cookie it is what makes a change ours.
+  headers: { 'X-Heraut-Console': '1' },
+  fetch: reach,
+});
+
+/**
+ * The answer of a call.
+ * @throws {ApiProblem} when the API refuses it
+ * @throws {Unreachable} when nothing answers
+ */
+export async function answerOf<T extends Record<string | number, unknown>, O, M extends `${string}/${string}`>(
+  call: Promise<FetchResponse<T, O, M>>,
+): Promise<NonNullable<FetchResponse<T, O, M>['data']>> {
+  const { data, error, response } = await call;
+  if (!response.ok) throw readProblem(response, error);
+  return data as NonNullable<FetchResponse<T, O, M>['data']>;
+}
+
+/** The answer and its `ETag`, for a change that must not overwrite another operator's (`If-Match`). */
+export async function answerAndTagOf<T extends Record<string | number, unknown>, O, M extends `${string}/${string}`>(
+  call: Promise<FetchResponse<T, O, M>>,
+): Promise<{ data: NonNullable<FetchResponse<T, O, M>['data']>; tag: string | undefined }> {
+  const { data, error, response } = await call;
+  if (!response.ok) throw readProblem(response, error);
+  return {
+    data: data as NonNullable<FetchResponse<T, O, M>['data']>,
+    tag: response.headers.get('etag') ?? undefined,
+  };
+}
+
+/** A call to a route of the console's own, outside the document of the admin API: sessions. */
+export async function callConsole(method: string, path: string, body?: object): Promise<unknown> {
+  const response = await reach(
+    new Request(new URL(path, consoleRoot), {
+      method,
+      credentials: 'same-origin',
+      headers: {
+        'X-Heraut-Console': '1',
+        Accept: 'application/json',
+        ...(body && { 'Content-Type': 'application/json' }),
+      },
+      ...(body && { body: JSON.stringify(body) }),
+    }),
+  );
+  const text = await response.text();
+  const answer: unknown = text === '' ? undefined : parseOrText(text);
+  if (!response.ok) throw new ApiProblem(readProblem(response, answer).problem, answer);
+  return answer;
+}
+
+async function reach(request: Request): Promise<Response> {
+  try {
+    return await fetch(request);
+  } catch (error) {
+    if (error instanceof DOMException && error.name === 'AbortError') throw error;
+    throw new Unreachable(error);
+  }
+}
+
+function parseOrText(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text; // a proxy's page
+  }
+}

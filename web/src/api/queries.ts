@@ -1,0 +1,19 @@
+import { QueryClient } from '@tanstack/react-query';
+import { isPassing } from './problem.ts';
+
+/** Longest wait between two tries while Heraut does not answer. */
+const longestWaitMs = 10_000;
+
+export const queries = new QueryClient({
+  defaultOptions: {
+    queries: {
+      // What passes is tried again for as long as the page is open; what the API refuses stays refused.
+      retry: (_failures, error) => isPassing(error),
+      retryDelay: (failures) => Math.min(500 * 2 ** failures, longestWaitMs),
+      // Also where the browser believes to be offline: Heraut may run on this very machine.
+      networkMode: 'always',
+      staleTime: 5_000,
+    },
+    mutations: { retry: false, networkMode: 'always' },
+  },
+});

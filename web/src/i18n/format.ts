@@ -1,0 +1,80 @@
+import { useTranslation } from 'react-i18next';
+
+/** Numbers and times as the chosen language writes them, in the zone of the viewer. */
+export interface Format {
+  /** 12,345 */
+  number(value: number): string;
+  /** At most three figures: 12.3, 1.2K. */
+  short(value: number): string;
+  /** 99.95 % of a share between 0 and 1. */
+  percent(share: number): string;
+  /** 340 ms, 2.5 s, 3 min, 2 h, 4 d. */
+  duration(milliseconds: number): string;
+  /** With date and seconds. */
+  time(at: string | number | Date): string;
+  /** Only hour, minute and second. */
+  clock(at: string | number | Date): string;
+  /** "3 minutes ago", "in 2 hours". */
+  relative(at: string | number | Date, now?: number): string;
+  bytes(value: number): string;
+}
+
+const units: [Intl.RelativeTimeFormatUnit, number][] = [
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+  ['second', 1],
+];
+
+const made = new Map<string, Format>();
+
+export function formatFor(language: string): Format {
+  const known = made.get(language);
+  if (known) return known;
+  const number = new Intl.NumberFormat(language);
+  const short = new Intl.NumberFormat(language, { notation: 'compact', maximumSignificantDigits: 3 });
+  const percent = new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 2 });
+  const time = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'medium' });
+  const clock = new Intl.DateTimeFormat(language, { timeStyle: 'medium' });
+  const relative = new Intl.RelativeTimeFormat(language, { numeric: 'auto' });
+  const unit = (value: number, name: string, digits = 0) =>
+    new Intl.NumberFormat(language, {
+      style: 'unit',
+      unit: name,
+      unitDisplay: 'short',
+      maximumFractionDigits: digits,
+    }).format(value);
+  const format: Format = {
+    number: (value) => number.format(value),
+    short: (value) => short.format(value),
+    // Rounding must not make a hundred of what is less.
+    percent: (share) => percent.format(share < 1 ? Math.min(share, 0.9999) : share),
+    duration: (milliseconds) => {
+      const seconds = milliseconds / 1000;
+      if (milliseconds < 1000) return unit(Math.round(milliseconds), 'millisecond');
+      if (seconds < 120) return unit(seconds, 'second', seconds < 10 ? 1 : 0);
+      if (seconds < 7_200) return unit(seconds / 60, 'minute');
+      if (seconds < 172_800) return unit(seconds / 3_600, 'hour', seconds < 36_000 ? 1 : 0);
+      return unit(seconds / 86_400, 'day', seconds < 864_000 ? 1 : 0);
+    },
+    time: (at) => time.format(new Date(at)),
+    clock: (at) => clock.format(new Date(at)),
+    relative: (at, now = Date.now()) => {
+      const seconds = Math.round((new Date(at).getTime() - now) / 1000);
+      const [name, size] = units.find(([, each]) => Math.abs(seconds) >= each) ?? ['second', 1];
+      return relative.format(Math.trunc(seconds / size), name);
+    },
+    bytes: (value) => {
+      const steps = ['byte', 'kilobyte', 'megabyte', 'gigabyte'] as const;
+      const step = Math.min(steps.length - 1, Math.max(0, Math.floor(Math.log(Math.max(value, 1)) / Math.log(1000))));
+      return unit(value / 1000 ** step, steps[step]!, step === 0 ? 0 : 1);
+    },
+  };
+  made.set(language, format);
+  return format;
+}
+
+export function useFormat(): Format {
+  const { i18n } = useTranslation();
+  return formatFor(i18n.language);
+}

@@ -1,0 +1,35 @@
+import { MantineProvider } from '@mantine/core';
+import '@mantine/core/styles.css';
+import { Notifications } from '@mantine/notifications';
+import '@mantine/notifications/styles.css';
+import { QueryClientProvider } from '@tanstack/react-query';
+import { RouterProvider } from '@tanstack/react-router';
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+import { queries } from './api/queries.ts';
+import './global.css';
+import './i18n/i18n.ts';
+import { router } from './routes.tsx';
+import { colorSchemes, cssVariables, theme } from './shell/theme.ts';
+
+/** Style elements that components write need the nonce of the page's policy. */
+const nonce = document.querySelector<HTMLElement>('[nonce]')?.nonce ?? '';
+// Of the library that locks the page behind a dialog.
+(globalThis as { __webpack_nonce__?: string }).__webpack_nonce__ = nonce;
+
+createRoot(document.getElementById('root')!).render(
+  <StrictMode>
+    <MantineProvider
+      theme={theme}
+      cssVariablesResolver={cssVariables}
+      colorSchemeManager={colorSchemes}
+      defaultColorScheme="auto"
+      getStyleNonce={() => nonce}
+    >
+      <QueryClientProvider client={queries}>
+        <Notifications position="top-right" />
+        <RouterProvider router={router} />
+      </QueryClientProvider>
+    </MantineProvider>
+  </StrictMode>,
+);

@@ -1,0 +1,87 @@
+import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
+import { useState, type ReactNode } from 'react';
+import { defineTexts } from '../i18n/i18n.ts';
+import { ProblemAlert } from './problem-alert.tsx';
+
+const useTexts = defineTexts(
+  'confirm',
+  { cancel: 'Cancel', close: 'Close', type: 'Type {{word}} to confirm' },
+  { cancel: 'Annuleren', close: 'Sluiten', type: 'Typ {{word}} om te bevestigen' },
+);
+
+interface Props {
+  opened: boolean;
+  onClose: () => void;
+  /** Names what happens, with its count: "Drop 1,204 held deliveries?" */
+  title: string;
+  children?: ReactNode;
+  /** The verb: "Drop 1,204". */
+  action: string;
+  /** Has to be typed where it cannot be undone and is large. */
+  word?: string;
+  isDangerous?: boolean;
+  /** The dialog closes when it succeeds; an error stays in it, with what was typed. */
+  onConfirm: () => Promise<unknown>;
+}
+
+/** Asks before what cannot be undone. */
+export function Confirm({ opened, onClose, title, children, action, word, isDangerous = true, onConfirm }: Props) {
+  const t = useTexts();
+  const [typed, setTyped] = useState('');
+  const [isBusy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const close = () => {
+    setTyped('');
+    setError(undefined);
+    onClose();
+  };
+  const confirm = async () => {
+    setBusy(true);
+    setError(undefined);
+    try {
+      await onConfirm();
+      close();
+    } catch (failure) {
+      setError(failure);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <Modal opened={opened} onClose={close} title={title} closeButtonProps={{ 'aria-label': t('close') }} centered>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void confirm();
+        }}
+      >
+        <Stack gap="sm">
+          {typeof children === 'string' ? <Text size="sm">{children}</Text> : children}
+          {word !== undefined && (
+            <TextInput
+              label={t('type', { word })}
+              value={typed}
+              onChange={(event) => setTyped(event.currentTarget.value)}
+              autoComplete="off"
+              data-autofocus
+            />
+          )}
+          {error !== undefined && <ProblemAlert error={error} />}
+          <Group justify="flex-end">
+            <Button variant="default" onClick={close} disabled={isBusy}>
+              {t('cancel')}
+            </Button>
+            <Button
+              type="submit"
+              color={isDangerous ? 'red' : undefined}
+              loading={isBusy}
+              disabled={word !== undefined && typed.trim() !== word}
+            >
+              {action}
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}

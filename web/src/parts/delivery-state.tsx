@@ -1,0 +1,65 @@
+import { Badge } from '@mantine/core';
+import {
+  IconAlertOctagon,
+  IconBan,
+  IconCheck,
+  IconClock,
+  IconHelp,
+  IconHourglass,
+  IconPlayerPause,
+  IconSend,
+  IconStack2,
+} from '@tabler/icons-react';
+import { defineTexts } from '../i18n/i18n.ts';
+
+export const useDeliveryStateTexts = defineTexts(
+  'delivery-state',
+  {
+    waiting: 'waiting',
+    held: 'held',
+    queued: 'queued',
+    sending: 'sending',
+    delivered: 'delivered',
+    failed: 'failed',
+    expired: 'expired',
+    cancelled: 'cancelled',
+    unknown: 'unknown',
+  },
+  {
+    waiting: 'wacht',
+    held: 'vastgehouden',
+    queued: 'in de rij',
+    sending: 'wordt verstuurd',
+    delivered: 'afgeleverd',
+    failed: 'mislukt',
+    expired: 'verlopen',
+    cancelled: 'geannuleerd',
+    unknown: 'onbekend',
+  },
+);
+
+const looks = {
+  waiting: ['blue', IconClock],
+  held: ['orange', IconPlayerPause],
+  queued: ['gray', IconStack2],
+  sending: ['blue', IconSend],
+  delivered: ['green', IconCheck],
+  failed: ['red', IconAlertOctagon],
+  expired: ['grape', IconHourglass],
+  cancelled: ['gray', IconBan],
+  unknown: ['grape', IconHelp],
+} as const;
+
+export type DeliveryState = keyof typeof looks;
+export const deliveryStates = Object.keys(looks) as DeliveryState[];
+
+/** A state is a word and a sign, not only a colour. */
+export function DeliveryStateBadge({ state }: { state: DeliveryState }) {
+  const t = useDeliveryStateTexts();
+  const [color, Icon] = looks[state];
+  return (
+    <Badge color={color} variant="light" leftSection={<Icon size={12} aria-hidden />}>
+      {t(state)}
+    </Badge>
+  );
+}

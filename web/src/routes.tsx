@@ -1,0 +1,78 @@
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  redirect,
+  type ErrorComponentProps,
+} from '@tanstack/react-router';
+import { consoleRoot } from './api/client.ts';
+import { ProblemAlert } from './parts/problem-alert.tsx';
+import { parseSearch, stringifySearch } from './parts/url-state.ts';
+import { NotFound } from './shell/not-found.tsx';
+import { Shell } from './shell/shell.tsx';
+
+const Broken = ({ error, reset }: ErrorComponentProps) => <ProblemAlert error={error} onRetry={reset} />;
+
+const root = createRootRoute({ notFoundComponent: NotFound, errorComponent: Broken });
+
+const signIn = createRoute({
+  getParentRoute: () => root,
+  path: '/sign-in',
+  component: lazyRouteComponent(() => import('./pages/sign-in/sign-in-page.tsx'), 'SignInPage'),
+});
+
+const shell = createRoute({ getParentRoute: () => root, id: 'shell', component: Shell });
+
+const home = createRoute({
+  getParentRoute: () => root,
+  path: '/',
+  beforeLoad: () => {
+    throw redirect({ to: '/overview', replace: true });
+  },
+});
+
+/** Each page comes with its own code when it is first opened. */
+const pages = [
+  page('/overview', () => import('./pages/overview/overview-page.tsx'), 'OverviewPage'),
+  page('/welcome', () => import('./pages/welcome/welcome-page.tsx'), 'WelcomePage'),
+  page('/endpoints', () => import('./pages/endpoints/endpoints-page.tsx'), 'EndpointsPage'),
+  page('/notifications', () => import('./pages/notifications/notifications-page.tsx'), 'NotificationsPage'),
+  page('/notifications/$id', () => import('./pages/notification/notification-page.tsx'), 'NotificationPage'),
+  page('/tail', () => import('./pages/tail/tail-page.tsx'), 'TailPage'),
+  page('/subscriptions', () => import('./pages/subscriptions/subscriptions-page.tsx'), 'SubscriptionsPage'),
+  page('/subscriptions/$id', () => import('./pages/subscription/subscription-page.tsx'), 'SubscriptionPage'),
+  page('/dead-letters', () => import('./pages/dead-letters/dead-letters-page.tsx'), 'DeadLettersPage'),
+  page('/replays', () => import('./pages/replays/replays-page.tsx'), 'ReplaysPage'),
+  page('/replays/new', () => import('./pages/new-replay/new-replay-page.tsx'), 'NewReplayPage'),
+  page('/replays/$id', () => import('./pages/replay/replay-page.tsx'), 'ReplayPage'),
+  page('/channels', () => import('./pages/channels/channels-page.tsx'), 'ChannelsPage'),
+  page('/channels/$id', () => import('./pages/channel/channel-page.tsx'), 'ChannelPage'),
+  page('/applications', () => import('./pages/applications/applications-page.tsx'), 'ApplicationsPage'),
+  page('/alerts', () => import('./pages/alerts/alerts-page.tsx'), 'AlertsPage'),
+  page('/audit', () => import('./pages/audit/audit-page.tsx'), 'AuditPage'),
+  page('/settings', () => import('./pages/settings/settings-page.tsx'), 'SettingsPage'),
+  page('/publish', () => import('./pages/publish/publish-page.tsx'), 'PublishPage'),
+];
+
+function page<P extends string, M extends Record<K, () => React.ReactNode>, K extends keyof M & string>(
+  path: P,
+  load: () => Promise<M>,
+  name: K,
+) {
+  return createRoute({
+    getParentRoute: () => shell,
+    path,
+    component: lazyRouteComponent(load as () => Promise<Record<string, () => React.ReactNode>>, name),
+    errorComponent: Broken,
+  });
+}
+
+export const router = createRouter({
+  routeTree: root.addChildren([home, signIn, shell.addChildren(pages)]),
+  basepath: consoleRoot.pathname,
+  parseSearch,
+  stringifySearch,
+  defaultPreload: 'intent',
+  scrollRestoration: true,
+});

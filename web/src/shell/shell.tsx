@@ -1,0 +1,80 @@
+import { AppShell, Burger, Group, Text, UnstyledButton } from '@mantine/core';
+import { useDisclosure } from '@mantine/hooks';
+import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
+import { Suspense, useEffect, useRef } from 'react';
+import { consoleRoot } from '../api/client.ts';
+import { ProblemAlert } from '../parts/problem-alert.tsx';
+import { ConnectionNotice } from './connection-notice.tsx';
+import { Navigation } from './navigation.tsx';
+import { useSession } from './session.tsx';
+import { useShellTexts } from './texts.ts';
+import { UserMenu } from './user-menu.tsx';
+import classes from './shell.module.css';
+
+/** What stands around every page of somebody who is signed in. */
+export function Shell() {
+  const t = useShellTexts();
+  const [isOpen, { toggle, close }] = useDisclosure(false);
+  const { data: session, error } = useSession();
+  const navigate = useNavigate();
+  const location = useRouterState({ select: ({ location: { pathname, href } }) => ({ pathname, href }) });
+  const main = useRef<HTMLElement>(null);
+  const shown = useRef(location.pathname);
+
+  useEffect(() => {
+    if (session === null) void navigate({ to: '/sign-in', search: { to: location.href }, replace: true });
+  }, [session, navigate, location.href]);
+
+  useEffect(() => {
+    if (shown.current === location.pathname) return;
+    shown.current = location.pathname;
+    // As a page load would do it: a screen reader begins with the new page, not where the link was.
+    main.current?.focus({ preventScroll: true });
+  }, [location.pathname]);
+
+  return (
+    <AppShell
+      header={{ height: 52 }}
+      navbar={{ width: 220, breakpoint: 'sm', collapsed: { mobile: !isOpen } }}
+      padding="md"
+      transitionDuration={0}
+    >
+      <a
+        href={`${location.href.slice(1)}#main`}
+        className={classes.skip}
+        onClick={(event) => {
+          event.preventDefault();
+          main.current?.focus();
+        }}
+      >
+        {t('skip')}
+      </a>
+      <AppShell.Header>
+        <Group h="100%" px="md" justify="space-between" wrap="nowrap">
+          <Group gap="xs" wrap="nowrap">
+            <Burger opened={isOpen} onClick={toggle} hiddenFrom="sm" size="sm" aria-label={t('menu')} />
+            <UnstyledButton renderRoot={(props) => <Link to="/overview" {...props} />}>
+              <Group gap={8} wrap="nowrap">
+                <img src={new URL('assets/heraut.svg', consoleRoot).pathname} alt="" width={26} height={26} />
+                <Text fw={600}>Heraut</Text>
+              </Group>
+            </UnstyledButton>
+          </Group>
+          <UserMenu />
+        </Group>
+      </AppShell.Header>
+      <AppShell.Navbar p="xs" style={{ overflowY: 'auto' }}>
+        <Navigation onLeave={close} />
+      </AppShell.Navbar>
+      <AppShell.Main id="main" ref={main} tabIndex={-1} className={classes.main}>
+        <ConnectionNotice />
+        {error && <ProblemAlert error={error} />}
+        {session && (
+          <Suspense>
+            <Outlet />
+          </Suspense>
+        )}
+      </AppShell.Main>
+    </AppShell>
+  );
+}
