@@ -13,11 +13,20 @@ const time = () =>
     .transform((value) => new Date(Math.min(Math.max(Date.parse(value), earliest), latest)).toISOString());
 
 /** Each field narrows it further. */
-const narrowing = ['subscriptions', 'channels', 'acceptedFrom', 'acceptedTo', 'errorClasses', 'everythingFor'] as const;
+const narrowing = [
+  'notification',
+  'subscriptions',
+  'channels',
+  'acceptedFrom',
+  'acceptedTo',
+  'errorClasses',
+  'everythingFor',
+] as const;
 
 /** Which deliveries an operator means: everywhere where several are worked on at once. */
 export const selectionInput = z
   .strictObject({
+    notification: uuid().optional().describe('Of this notification.'),
     subscriptions: z.array(uuid()).min(1).max(1000).optional().describe('Of these subscriptions.'),
     channels: z
       .array(z.string().min(1).max(50).refine(isStorable, 'Contains U+0000 or half a surrogate pair.'))
@@ -67,6 +76,7 @@ export type Selection = z.output<typeof selectionInput>;
 /** The same as an answer shows it. */
 export const selectionOutput = z
   .strictObject({
+    notification: z.uuid(),
     subscriptions: z.array(z.uuid()),
     channels: z.array(z.string()),
     acceptedFrom: z.iso.datetime(),
