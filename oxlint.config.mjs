@@ -25,6 +25,7 @@ export const arrows = {
   idempotency: ['liveness', 'infra'],
   credentials: ['outbound', 'infra'],
   auth: ['secrets', 'idempotency', 'audit', 'ledger', 'catalogue', 'liveness', 'openapi', 'infra', 'config'],
+  sessions: ['auth', 'audit', 'catalogue', 'liveness', 'outbound', 'openapi', 'infra', 'config'],
   nrc: ['auth', 'openapi', 'infra'],
   channels: ['nrc', 'auth', 'audit', 'catalogue', 'outbound', 'openapi', 'infra', 'config'],
   subscriptions: [
@@ -170,6 +171,7 @@ export const arrows = {
     'replays',
     'digests',
     'retention',
+    'sessions',
     'operational-events',
     'endpoints',
     'retry-policy',

@@ -32,6 +32,7 @@ import { PullingModule } from './pulling/pulling.module.js';
 import { RetryPolicyModule } from './retry-policy/retry-policy.module.js';
 import type { SecretCipher } from './secrets/secret-cipher.service.js';
 import { SecretsModule } from './secrets/secrets.module.js';
+import { SessionsModule } from './sessions/sessions.module.js';
 import { SubscriptionsModule } from './subscriptions/subscriptions.module.js';
 import { TelemetryModule } from './telemetry/telemetry.module.js';
 import type { Tracer } from './telemetry/tracing.js';
@@ -57,6 +58,7 @@ export class AppModule {
         AuditModule,
         CatalogueModule,
         AuthModule,
+        SessionsModule,
         ChannelsModule,
         SubscriptionsModule,
         EndpointsModule,

@@ -2,7 +2,7 @@ import { Body, Controller, Get, HttpCode, Post, Put, Query } from '@nestjs/commo
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import type { z } from 'zod';
 import { AuditLog } from '../audit/audit-log.js';
-import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { NeedsUserRole, RequireSuperuser } from '../auth/auth.decorators.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
@@ -68,6 +68,7 @@ export class AlertsController {
 
   @Post('alerts/test')
   @HttpCode(200)
+  @NeedsUserRole('operator')
   @AdminOperation({
     id: 'alert_test',
     summary: 'Sends a test to every operator at once, and answers what came of it.',

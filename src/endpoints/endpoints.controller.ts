@@ -2,7 +2,7 @@ import { Body, Controller, Get, Post } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import type { z } from 'zod';
 import { AuditLog } from '../audit/audit-log.js';
-import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { NeedsUserRole, RequireSuperuser } from '../auth/auth.decorators.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { NotFoundProblem } from '../infra/http/problem.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
@@ -35,6 +35,7 @@ export class EndpointsController {
 
   // With the address in the body: a URL within the path is changed by many a proxy.
   @Post('reset')
+  @NeedsUserRole('operator')
   @AdminOperation({
     id: 'endpoint_reset',
     summary: 'Closes the circuit breaker of an endpoint: what is held for it goes out again, slowly at first.',

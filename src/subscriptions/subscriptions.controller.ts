@@ -1,7 +1,7 @@
 import { Body, Controller, Get, Param, Patch, Post } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import type { z } from 'zod';
-import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { NeedsUserRole, RequireSuperuser } from '../auth/auth.decorators.js';
 import { Config } from '../config/config.module.js';
 import { credentialChangesInput, readCredentialChanges } from '../credentials/credentials-io.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
@@ -110,6 +110,7 @@ export class SubscriptionsController {
   }
 
   @Post(':subscriptionId/enable')
+  @NeedsUserRole('operator')
   @AdminOperation({
     id: 'subscription_enable',
     summary: 'Sends to a receiver again that answered 410 Gone.',
@@ -124,6 +125,7 @@ export class SubscriptionsController {
   }
 
   @Post(':subscriptionId/pause')
+  @NeedsUserRole('operator')
   @AdminOperation({
     id: 'subscription_pause',
     summary: 'Holds its deliveries, those of new notifications too.',
@@ -138,6 +140,7 @@ export class SubscriptionsController {
   }
 
   @Post(':subscriptionId/resume')
+  @NeedsUserRole('operator')
   @AdminOperation({
     id: 'subscription_resume',
     summary: 'Sends what is held for it, the oldest first, at the pace of its endpoint.',
@@ -151,6 +154,7 @@ export class SubscriptionsController {
   }
 
   @Post(':subscriptionId/drop-held')
+  @NeedsUserRole('operator')
   @AdminOperation({
     id: 'subscription_drop_held',
     summary: 'Cancels what is held for a paused subscription at this moment.',
