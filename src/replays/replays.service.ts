@@ -8,7 +8,7 @@ import { ConflictProblem, NotFoundProblem, ValidationProblem } from '../infra/ht
 import { isUniqueViolation } from '../infra/postgres/postgres-errors.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import type { Statement, Values } from '../infra/postgres/statement.js';
-import { lowestIdAt } from '../ledger/partitions.js';
+import { lowestIdAt, timeOfId } from '../ledger/partitions.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
 import { MeantCounter, type Range } from './count-meant.service.js';
@@ -194,11 +194,16 @@ const subjectOf = ({ id }: Replay): string => `replay/${id}`;
 const notFound = () => new NotFoundProblem('There is no such replay, or it ended long ago.');
 
 /** What is accepted from now on is not meant. */
-function rangeOf({ acceptedFrom, acceptedTo }: Selection, nowMs: number): Range {
+function rangeOf({ acceptedFrom, acceptedTo, deliveries }: Selection, nowMs: number): Range {
   const from = acceptedFrom === undefined ? 0 : Date.parse(acceptedFrom);
   const to = acceptedTo === undefined ? Infinity : Date.parse(acceptedTo);
+  // No other days are looked into than those of the ones that are named.
+  const times = deliveries?.map(({ notificationId }) => timeOfId(notificationId));
   return {
-    after: { notificationId: lowestIdAt(from), subscriptionId: beforeAll },
-    before: lowestIdAt(Math.min(to, nowMs + 1)),
+    after: {
+      notificationId: lowestIdAt(times ? Math.max(from, Math.min(...times)) : from),
+      subscriptionId: beforeAll,
+    },
+    before: lowestIdAt(Math.min(to, nowMs + 1, times ? Math.max(...times) + 1 : Infinity)),
   };
 }

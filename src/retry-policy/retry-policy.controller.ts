@@ -1,8 +1,9 @@
-import { Body, Controller, Delete, Get, Param, Put, Query } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Headers, Param, Put, Query } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import { RequireSuperuser } from '../auth/auth.decorators.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { checkInput } from '../infra/http/check-input.js';
+import { requireMatch } from '../infra/http/if-match.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { NotFoundProblem } from '../infra/http/problem.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
@@ -37,6 +38,7 @@ export class RetryPolicyController {
     summary: 'The retry policy of every subscription that has none of its own.',
     status: 200,
     answer: generalPolicyOutput,
+    hasEntityTag: true,
   })
   async read(): Promise<RetryPolicy> {
     await this.catalogue.refresh();
@@ -51,9 +53,11 @@ export class RetryPolicyController {
     body: generalPolicyInput,
     status: 200,
     answer: generalPolicyOutput,
+    hasEntityTag: true,
+    honoursIfMatch: true,
   })
-  async replace(@Body() body: unknown): Promise<RetryPolicy> {
-    await this.policies.replaceGeneral(checkInput(generalPolicyInput, body));
+  async replace(@Headers('if-match') ifMatch: string | undefined, @Body() body: unknown): Promise<RetryPolicy> {
+    await this.policies.replaceGeneral(checkInput(generalPolicyInput, body), (before) => requireMatch(ifMatch, before));
     return this.policies.general;
   }
 

@@ -5,13 +5,15 @@ import { z } from 'zod';
 import type { Application } from '../auth/application.js';
 import { CurrentApplication, RequireSuperuser } from '../auth/auth.decorators.js';
 import { userOf } from '../auth/authorization.guard.js';
+import { originOf } from '../infra/http/origin.js';
 import { PermissionProblem } from '../infra/http/problem.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { SignIn } from './sign-in.service.js';
 
 const ticketOutput = z
   .strictObject({
-    ticket: z.string().describe('`/console/enter?ticket=…` signs in with it, once.'),
+    ticket: z.string(),
+    url: z.url().describe('What to open in a browser on the same machine: it signs in, once.'),
     expiresAt: z.iso.datetime(),
   })
   .meta({ id: 'SignInTicket' });
@@ -39,6 +41,7 @@ export class TicketsController {
   ): Promise<z.output<typeof ticketOutput>> {
     if (userOf(request)) throw new PermissionProblem('permission_denied', 'Only for the holder of a token.');
     const { ticket, expiresAt } = await this.signIn.makeTicket(application);
-    return { ticket, expiresAt: expiresAt.toISOString() };
+    const url = `${originOf(request)}/console/enter?ticket=${ticket}`;
+    return { ticket, url, expiresAt: expiresAt.toISOString() };
   }
 }
