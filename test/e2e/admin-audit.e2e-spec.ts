@@ -71,6 +71,7 @@ const notNoted = new Set([
   'replay_dry_run',
   'configuration_plan',
   'configuration_text_plan',
+  'subscription_preview',
 ]);
 
 const postgres = admin.api.app.get(Postgres);
@@ -374,6 +375,47 @@ const calls: Record<string, () => Promise<Call>> = {
       subject: `subscription/${id}`,
       before: expect.objectContaining({ callbackUrl: receiver.url }) as object,
       after: null,
+    };
+  },
+  subscription_create: async () => {
+    const { name } = await channel();
+    const authorization = { kind: 'verbatim', auth: secrets.auth };
+    return {
+      method: 'POST',
+      path: '/admin/v1/subscriptions',
+      body: {
+        ownerClientId: operator.clientId,
+        callbackUrl: receiver.url,
+        channels: [{ channel: name }],
+        credentials: { authorization },
+      },
+      action: 'subscription.created',
+      subject: expect.stringMatching(/^subscription\//) as unknown as string,
+      before: null,
+      after: expect.objectContaining({ ownerClientId: operator.clientId, callbackUrl: receiver.url }) as object,
+      changedSecrets: ['auth'],
+    };
+  },
+  subscription_delete: async () => {
+    const { id } = await subscription();
+    return {
+      method: 'DELETE',
+      path: `/admin/v1/subscriptions/${id}`,
+      action: 'subscription.deleted',
+      subject: `subscription/${id}`,
+      before: expect.objectContaining({ callbackUrl: receiver.url }) as object,
+      after: null,
+    };
+  },
+  subscription_test: async () => {
+    const { id } = await subscription();
+    return {
+      method: 'POST',
+      path: `/admin/v1/subscriptions/${id}/test`,
+      action: 'subscription.tested',
+      subject: `subscription/${id}`,
+      before: {},
+      after: {},
     };
   },
   subscription_change: async () => {

@@ -37,6 +37,8 @@ const otherRoles: Record<string, UserRole> = {
   subscription_drop_held: 'operator',
   subscription_enable: 'operator',
   subscription_pause: 'operator',
+  subscription_preview: 'viewer',
+  subscription_test: 'operator',
   subscription_resume: 'operator',
 };
 
