@@ -107,8 +107,7 @@ function ofReceivers({ activity, endpoints, subscriptions, deadLetters }: Overvi
       since: endpoints.longest[0]!.openedAt,
       to: '/endpoints',
     });
-  const gaveUp = (activity?.lastHour ?? []).reduce((sum, bucket) => sum + bucket.gaveUp, 0);
-  const recent = Math.max(gaveUp, activity?.lastMinutes.gaveUp ?? 0);
+  const recent = (activity?.lastHour ?? []).reduce((sum, bucket) => sum + bucket.gaveUp, 0);
   if (recent > 0) add({ key: 'gaveUp', severity: 'bad', count: recent, to: '/dead-letters' });
   const { delivered = 0, failedAttempts = 0, successRate = null } = activity?.lastMinutes ?? {};
   if (successRate !== null && successRate < lowestSuccess && delivered + failedAttempts >= fewestCalls)
