@@ -21,6 +21,7 @@ import {
 } from '../../src/deliveries/search-statements.js';
 import { MarkFilter } from '../../src/digests/mark-filter.js';
 import { sweep as sweepDigests, takeBack } from '../../src/digests/write-digests.js';
+import { newestNotifications } from '../../src/explaining/filters-preview.js';
 import * as explaining from '../../src/explaining/find-explained.js';
 import { endFetchedItems } from '../../src/ledger/end-fetched.js';
 import * as pulling from '../../src/pulling/find-fetched.js';
@@ -60,6 +61,7 @@ import { putBackItems } from '../../src/ledger/put-back.js';
 import { findBodies } from '../../src/ledger/read-bodies.js';
 import { findChannels } from '../../src/ledger/read-channels.js';
 import { readHeldItems } from '../../src/ledger/read-held.js';
+import { situationsItems } from '../../src/ledger/read-situations.js';
 import { releaseItems } from '../../src/ledger/release.js';
 import { retryOne } from '../../src/ledger/retry-now.js';
 import { sendAgainItems, sentAgain } from '../../src/ledger/send-again.js';
@@ -375,6 +377,8 @@ describe('with much in every state, the cost of a statement is that of its own w
       },
     ],
     [pulling.arrivals, { after: newestId, subscriptions: [subscription, ordered], limit: 100 }],
+    [newestNotifications, { channels: ['channel'], since: firstId, before: newestId, rows: 50 }],
+    [situationsItems, { subscriptions: [subscription, ordered, ending], since: firstId, most: 10 }],
     [explaining.firstOfContent, { application: '', operation: 'deduplicate', key: 'none' }],
   ];
   it('a search for the deliveries of a selection looks at as many rows as it may, from wherever it goes on', async () => {
