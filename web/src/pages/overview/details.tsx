@@ -72,7 +72,7 @@ export function Details({ overview }: { overview: Overview }) {
               <Text size="xs" c="dimmed">
                 {Date.parse(nextProbeAt) > Date.now()
                   ? t('nextProbe', { at: format.relative(nextProbeAt) })
-                  : t('probeNow')}
+                  : t('probeWithNext')}
               </Text>
             </div>
           </li>
@@ -115,7 +115,7 @@ export function Details({ overview }: { overview: Overview }) {
           </li>
         ))}
       </Panel>
-      <Panel title={t('openAlerts')} to="/alerts" search={{ state: 'open' }} none={t('noAlerts')}>
+      <Panel title={t('openAlerts')} to="/alerts" none={t('noAlerts')}>
         {(alerts?.latest ?? []).map(({ id, title, what, since }) => (
           <li key={id} className={classes.line}>
             <div>

@@ -221,7 +221,7 @@ export function Waiting({ overview }: { overview: Overview }) {
                   value={counted(each)}
                   hint={hint(each)}
                   label={t(state as keyof typeof dead)}
-                  to="/notifications"
+                  to="/dead-letters"
                   search={{ state }}
                 />
               ))}

@@ -91,8 +91,7 @@ function ofHeraut({ computedAt, health, processes, activity, backlog, replays, a
   const isPostgresDown = health.parts.some(({ name, status }) => name === 'postgres' && status === 'down');
   const isAnyNotRead = [processes, activity, replays, alerts].some((part) => part === null);
   if (isAnyNotRead && !isPostgresDown) add({ key: 'notRead', severity: 'warn', count: 1, ...installation });
-  if (alerts && alerts.openCount > 0)
-    add({ key: 'alerts', severity: 'warn', count: alerts.openCount, to: '/alerts', search: { state: 'open' } });
+  if (alerts && alerts.openCount > 0) add({ key: 'alerts', severity: 'warn', count: alerts.openCount, to: '/alerts' });
   return reasons;
 }
 
