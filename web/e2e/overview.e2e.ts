@@ -86,10 +86,10 @@ test('the overview shows what goes on and what is wrong, and leads to where it i
   receiver,
 }) => {
   const broken = await Receiver.start();
-  await broken.stop(); // nothing listens there any more
   const channel = await heraut.createChannel();
   await heraut.subscribe({ channel, url: receiver.url });
   await heraut.subscribe({ channel, url: broken.url });
+  await broken.stop(); // nothing listens there any more
   await heraut.publishMany(channel, 8);
   const page = await open('overview');
   const reason = page.getByRole('link', { name: /receivers? do(es)? not work/ });

@@ -1,4 +1,4 @@
-import { Box, Skeleton, Text, VisuallyHidden } from '@mantine/core';
+import { Box, Skeleton } from '@mantine/core';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useRef, type KeyboardEvent, type ReactNode } from 'react';
 import classes from './list-table.module.css';
@@ -91,6 +91,7 @@ export function ListTable<Row>({
     <Box
       role="table"
       aria-label={label}
+      aria-busy={isLoading}
       aria-rowcount={rows.length + 1}
       className={classes.table}
       style={{ '--wide-columns': wide, '--narrow-columns': narrow }}
@@ -142,9 +143,6 @@ export function ListTable<Row>({
           ))}
         </div>
       )}
-      <VisuallyHidden>
-        <Text role="status">{isLoading ? '…' : ''}</Text>
-      </VisuallyHidden>
     </Box>
   );
 }
