@@ -20,6 +20,7 @@ export const arrows = {
   audit: ['infra'],
   catalogue: ['infra'],
   ledger: ['liveness', 'operational-events', 'infra', 'config'],
+  activity: ['liveness', 'operational-events', 'infra'],
   'live-events': ['auth', 'ledger', 'liveness', 'operational-events', 'openapi', 'infra'],
   queue: ['ledger', 'liveness', 'infra', 'config'],
   idempotency: ['liveness', 'infra'],
@@ -77,6 +78,7 @@ export const arrows = {
     'config',
   ],
   publishing: [
+    'activity',
     'endpoints',
     'subscriptions',
     'channels',
@@ -95,6 +97,7 @@ export const arrows = {
     'config',
   ],
   delivery: [
+    'activity',
     'endpoints',
     'retry-policy',
     'subscriptions',
@@ -140,6 +143,7 @@ export const arrows = {
     'infra',
     'config',
   ],
+  'dead-letters': ['deliveries', 'subscriptions', 'auth', 'ledger', 'catalogue', 'openapi', 'infra'],
   retention: [
     'delivery',
     'channels',
@@ -167,6 +171,7 @@ export const arrows = {
     'config',
   ],
   dispatching: [
+    'activity',
     'replays',
     'digests',
     'retention',
@@ -187,6 +192,21 @@ export const arrows = {
   doctor: ['queue', 'infra', 'config'],
   'command-line': ['configuration-file', 'doctor', 'ledger', 'infra'],
   health: ['alerts', 'idempotency', 'queue', 'liveness', 'openapi', 'infra', 'config'],
+  overview: [
+    'health',
+    'alerts',
+    'replays',
+    'endpoints',
+    'subscriptions',
+    'auth',
+    'queue',
+    'activity',
+    'ledger',
+    'liveness',
+    'openapi',
+    'infra',
+    'config',
+  ],
 };
 
 /** The files that wire the capabilities together. */

@@ -11,7 +11,7 @@ export interface AlertPage {
   isMore: boolean;
 }
 
-const alertOutput = z
+export const alertOutput = z
   .strictObject({
     id: z.string().describe('Rises from alert to alert.'),
     rule: z.enum(ruleNames),
@@ -63,7 +63,7 @@ export const pageToShow = ({ alerts, isMore }: AlertPage): z.output<typeof alert
   nextCursor: isMore ? (alerts.at(-1)?.id ?? null) : null,
 });
 
-const alertToShow = (alert: Alert): z.output<typeof alertOutput> => ({
+export const alertToShow = (alert: Alert): z.output<typeof alertOutput> => ({
   id: alert.id,
   rule: alert.rule,
   subject: alert.subject,

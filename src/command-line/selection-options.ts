@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { CommandFailure, exits } from './exits.js';
 import { id, repeated, repeatedId, timeInPast } from './options.js';
 
 export interface SelectionOptions {
@@ -28,7 +29,10 @@ export const addSelectionOptions = (command: Command): Command =>
 export const addEverythingFor = (command: Command): Command =>
   command.option('--everything-for <id>', 'All that this subscription would have got with the filters it has now.', id);
 
-/** As the admin API takes it; what was not given is absent. */
+/**
+ * As the admin API takes it; what was not given is absent.
+ * @throws {CommandFailure} when nothing was given
+ */
 export function selectionOf(options: SelectionOptions): Record<string, unknown> {
   const { notification, subscription, channel, since, until, state, errorClass, everythingFor, all } = options;
   const selection = {
@@ -42,5 +46,7 @@ export function selectionOf(options: SelectionOptions): Record<string, unknown> 
     everythingFor,
     all,
   };
-  return Object.fromEntries(Object.entries(selection).filter(([, value]) => value !== undefined));
+  const given = Object.entries(selection).filter(([, value]) => value !== undefined);
+  if (given.length === 0) throw new CommandFailure(exits.wrongUse, 'Say which deliveries are meant, or --all of them.');
+  return Object.fromEntries(given);
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isStorable } from '../infra/postgres/storable-text.js';
-import { deliveryStates } from '../ledger/delivery.js';
+import { deadStates, deliveryStates } from '../ledger/delivery.js';
 import { errorClasses } from './error-class.js';
 
 const uuid = () => z.guid().toLowerCase();
@@ -20,6 +20,9 @@ const narrowing = [
   'acceptedFrom',
   'acceptedTo',
   'errorClasses',
+  'groups',
+  'deliveries',
+  'replay',
   'everythingFor',
 ] as const;
 
@@ -50,6 +53,19 @@ export const selectionInput = z
       .max(errorClasses.length)
       .optional()
       .describe('Whose last attempt failed of one of these.'),
+    groups: z
+      .array(z.strictObject({ subscriptionId: uuid(), state: z.enum(deadStates), errorClass: z.enum(errorClasses) }))
+      .min(1)
+      .max(500)
+      .optional()
+      .describe('Dead letters of these groups, as `GET /admin/v1/dead-letters` lists them.'),
+    deliveries: z
+      .array(z.strictObject({ notificationId: uuid(), subscriptionId: uuid() }))
+      .min(1)
+      .max(500)
+      .optional()
+      .describe('Of these ones.'),
+    replay: uuid().optional().describe('That this replay last sent again, cancelled or closed.'),
     everythingFor: uuid()
       .optional()
       .describe(
@@ -63,11 +79,14 @@ export const selectionInput = z
     const isNarrowed = !meansEverything(selection);
     if (!isNarrowed && !selection.all) refuse('all', 'Nothing narrows the selection: say that you mean all of them.');
     if (isNarrowed && selection.all) refuse('all', 'The selection is narrowed by other fields.');
-    const { acceptedFrom, acceptedTo, everythingFor, subscriptions, errorClasses: classes } = selection;
+    const { acceptedFrom, acceptedTo, everythingFor, subscriptions, deliveries } = selection;
     if (acceptedFrom !== undefined && acceptedTo !== undefined && acceptedFrom >= acceptedTo)
       refuse('acceptedTo', 'Is not after acceptedFrom.');
-    if (everythingFor !== undefined && subscriptions) refuse('subscriptions', 'everythingFor names the subscription.');
-    if (everythingFor !== undefined && classes) refuse('errorClasses', 'What was not sent has not failed.');
+    if (everythingFor === undefined) return;
+    if (subscriptions) refuse('subscriptions', 'everythingFor names the subscription.');
+    if (deliveries) refuse('deliveries', 'Everything, or these: not both.');
+    for (const name of ['errorClasses', 'groups', 'replay'] as const)
+      if (selection[name]) refuse(name, 'What was not sent has not failed.');
   })
   .meta({ id: 'Selection' });
 
@@ -83,6 +102,11 @@ export const selectionOutput = z
     acceptedTo: z.iso.datetime(),
     states: z.array(z.enum(deliveryStates)),
     errorClasses: z.array(z.enum(errorClasses)),
+    groups: z.array(
+      z.strictObject({ subscriptionId: z.uuid(), state: z.enum(deadStates), errorClass: z.enum(errorClasses) }),
+    ),
+    deliveries: z.array(z.strictObject({ notificationId: z.uuid(), subscriptionId: z.uuid() })),
+    replay: z.uuid(),
     everythingFor: z.uuid(),
     all: z.literal(true),
   })

@@ -1,4 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { sweepActivity } from '../activity/activity-rows.js';
 import { dropExpiredMonths, makeMonthsAhead } from '../audit/months-kept.js';
 import { Config } from '../config/config.module.js';
 import { writeDigests } from '../digests/write-digests.js';
@@ -14,6 +15,7 @@ import { BodyRetention } from '../retention/body-retention.service.js';
 import { DayDropper } from '../retention/day-dropper.service.js';
 import { ErasureWork } from '../retention/erasure-work.service.js';
 import { SigningKeys } from '../subscriptions/signing-keys.service.js';
+import { inBatches } from './in-batches.js';
 import { Releaser } from './releaser.service.js';
 
 const secondMs = 1000;
@@ -63,6 +65,11 @@ export class Upkeep {
       { name: 'sweep-progress', everyMs: minuteMs, run: () => sweepProgress(postgres) },
       { name: 'sweep-replays', everyMs: hourMs, run: () => replays.sweep(auditDays) },
       { name: 'sweep-live-events', everyMs: minuteMs, run: () => sweepLiveEvents(postgres) },
+      {
+        name: 'sweep-activity',
+        everyMs: minuteMs,
+        run: (stopping) => inBatches((limit) => sweepActivity(postgres, limit), stopping),
+      },
       {
         name: 'write-digests',
         everyMs: 10_000,

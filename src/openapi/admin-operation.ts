@@ -20,6 +20,8 @@ export interface Operation {
   answer?: z.ZodType;
   /** Not given: application/json. */
   mediaType?: string;
+  /** Other answers that are no problems, by status. */
+  otherAnswers?: Record<number, Answer>;
   /** Status → when, besides those that every operation can answer. */
   problems?: Record<number, string>;
 }
@@ -79,7 +81,7 @@ export function AdminOperation(operation: Operation): MethodDecorator {
       summary,
       description,
       query,
-      headers: isIdempotent ? z.object({ 'Idempotency-Key': idempotencyKeyHeader }) : headers,
+      headers: isIdempotent ? z.object({ 'Idempotency-Key': idempotencyKeyHeader, ...headers?.shape }) : headers,
       body,
       status,
       answers: {
@@ -89,6 +91,7 @@ export function AdminOperation(operation: Operation): MethodDecorator {
           schema: answer,
           mediaType,
         },
+        ...operation.otherAnswers,
         ...Object.fromEntries(Object.entries(problems).map(([code, when]) => [code, problemAnswer(when)])),
       },
     }),

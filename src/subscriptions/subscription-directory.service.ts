@@ -44,6 +44,11 @@ export class SubscriptionDirectory implements CatalogueDirectory {
     );
   }
 
+  /** Every one, in no order that means anything: a hundred thousand take a while to sort. */
+  all(): Iterable<Subscription> {
+    return this.byId.values();
+  }
+
   /** The ids of the subscriptions that get a notification of this channel. `characteristics` are by canonical name. */
   match(channel: string, characteristics: ReadonlyMap<string, string>): string[] {
     return this.byChannel.get(channel)?.match(characteristics) ?? [];

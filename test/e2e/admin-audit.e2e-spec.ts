@@ -63,6 +63,8 @@ const operations = [admin.document as Document, nrc].flatMap(({ paths }) =>
 const notNoted = new Set([
   'notificaties_create',
   'notificaties_put',
+  // The ledger names who published it.
+  'notification_publish',
   'fetching_acknowledge',
   'notification_dry_run',
   'replay_dry_run',

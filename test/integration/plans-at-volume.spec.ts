@@ -1,8 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
+import {
+  addItems as addActivity,
+  findSeries,
+  findTotals,
+  sweepItems as sweepActivity,
+} from '../../src/activity/activity-rows.js';
 import { countDue, findDead, findOldestDue } from '../../src/alerts/look.js';
 import { readSettings } from '../../src/config/settings.js';
+import { findHeads, walkHeads, walkHeadsOfChannel } from '../../src/dead-letters/find-groups.js';
 import { attemptsOf, byKeys } from '../../src/deliveries/find-deliveries.js';
 import {
   byDelivery,
@@ -60,7 +67,7 @@ import { sendAgainItems, sentAgain } from '../../src/ledger/send-again.js';
 import { results, settleResults } from '../../src/ledger/settle.service.js';
 import { findState } from '../../src/ledger/state-of.js';
 import { findStillQueued } from '../../src/ledger/still-queued.js';
-import { sweep as sweepProcesses } from '../../src/liveness/heartbeat.service.js';
+import { listItems as listProcesses, sweep as sweepProcesses } from '../../src/liveness/heartbeat.service.js';
 import { findAbout } from '../../src/retention/erasure-walk.js';
 import { aboutValues } from '../../src/retention/main-object.js';
 import { findEnded, findOldBodies } from '../../src/retention/old-bodies.js';
@@ -159,6 +166,12 @@ describe('with much in every state, the cost of a statement is that of its own w
        SELECT gen_random_uuid(), 'replay', '{}', '{}', true, 'done', 0, true, $1, $1, $1, now() FROM generate_series(1, ${rows})`,
       [ending],
     );
+    // A thousand subscriptions with which much went on, in each minute of an hour.
+    await admin.query(
+      `INSERT INTO activity
+       SELECT 60, 'subscription', 's' || id, now() - nr * interval '1 minute', 0, 0, 1, 0, 0, now()
+       FROM generate_series(1, 1000) AS id, generate_series(1, 60) AS nr`,
+    );
     // Each of them is a page, and has no mark.
     await admin.query(
       `INSERT INTO digest (from_id, to_id, bits) SELECT id, id, $1 FROM notification ORDER BY id DESC LIMIT ${digests}`,
@@ -239,6 +252,7 @@ describe('with much in every state, the cost of a statement is that of its own w
     [sweepReplays, { days: 1, limit: 1000 }],
     [sweepDigests, { until: newestId }],
     [takeBack, { until: newestId }],
+    [sweepActivity, { seconds: 60, kept_seconds: 3_600_000, limit: 1000 }],
   ];
 
   it.each(finders().map(([{ name }], nr) => [name, nr] as const))(
@@ -258,6 +272,23 @@ describe('with much in every state, the cost of a statement is that of its own w
       [oldestQueuedItem, {}],
       [candidatesItems, { sampled: 10, candidates: 5 }],
       [countTroubledItems, { subscriptions: `{${ordered}}`, most: 10 }],
+    ];
+    for (const [statement, values] of statements) {
+      const pages = await pagesOf(statement, values);
+      expect([statement.name, pages, pages < mostPages]).toEqual([statement.name, pages, true]);
+    }
+  });
+
+  it('what was counted is read and added to by what it is of', async () => {
+    const tallied = Object.fromEntries(
+      ['accepted', 'duplicates', 'delivered', 'failed_attempts', 'gave_up'].map((name) => [`tallied_${name}`, '{1}']),
+    );
+    const of = { seconds: 60, kind: 'subscription', from_ms: Date.now() - dayMs };
+    const statements: [Statement, Values][] = [
+      [addActivity, { ...tallied, tallied_kind: '{subscription}', tallied_id: '{s7}', at_ms: Date.now() }],
+      [findSeries, { ...of, id: 's7' }],
+      [findTotals, { ...of, after: 's7', limit: 10 }],
+      [listProcesses, { limit: 10 }],
     ];
     for (const [statement, values] of statements) {
       const pages = await pagesOf(statement, values);
@@ -353,7 +384,9 @@ describe('with much in every state, the cost of a statement is that of its own w
     );
     const middle = { notificationId: keys[0]!.id, subscriptionId: subscription };
     const day = dayOfId(middle.notificationId);
+    const deliveries = [{ notificationId: ids.failed, subscriptionId: ordered }];
     const meant: Record<Route, Parameters<typeof bindSearch>[0]> = {
+      deliveries: { kind: 'replay', selection: { deliveries }, states: ['failed'] },
       subscriptions: { kind: 'replay', selection: { subscriptions: [ordered, ending] }, states: ['failed', 'held'] },
       dead: { kind: 'replay', selection: { all: true }, states: ['failed', 'expired'] },
       key: { kind: 'replay', selection: { all: true }, states: ['delivered'] },
@@ -383,6 +416,31 @@ describe('with much in every state, the cost of a statement is that of its own w
       const pages = await pagesOf(statement, values);
       // Each row that is meant brings its notification along.
       expect([statement.name, pages, pages < mostPages + 20 * 5]).toEqual([statement.name, pages, true]);
+    }
+  });
+
+  it('dead letters are grouped by the index that has them by subscription, so many rows of each', async () => {
+    const { rows: dead } = await admin.query<{ subscription_id: string }>(
+      `SELECT DISTINCT subscription_id FROM delivery WHERE state = 'failed' LIMIT 5`,
+    );
+    const day = dayOfId(ids.failed);
+    const given = {
+      subscriptions: dead.map((row) => row.subscription_id),
+      states: dead.map(() => 'failed'),
+      befores: dead.map(() => newestId),
+      from: firstId,
+      replay: null,
+      channel: 'channel',
+    };
+    const statements: [Statement, Values, number][] = [
+      // Each subscription is one look into the index.
+      [findHeads(day), { most: 20 }, mostPages],
+      [walkHeads(day), { ...given, each: 20 }, 5 * 20 + mostPages],
+      [walkHeadsOfChannel(day), { ...given, each: 20 }, 5 * 20 * 4 + mostPages],
+    ];
+    for (const [statement, values, most] of statements) {
+      const pages = await pagesOf(statement, values);
+      expect([statement.name, pages, pages < most]).toEqual([statement.name, pages, true]);
     }
   });
 
@@ -440,6 +498,7 @@ describe('with much in every state, the cost of a statement is that of its own w
       replay_step: ['replay-step-due', 'claim-replay-step'],
       replay_ended: ['sweep-replays'],
       replay_everything_for: ['measure-unfinished-replays'],
+      activity_at: ['sweep-activity'],
     };
     for (const [index, names] of Object.entries(byIndex)) {
       await hot.query('BEGIN');
