@@ -21,7 +21,7 @@ export const notificationsOfList = statement(
      SELECT coalesce(json_object_agg(state, count), '{}') AS deliveries FROM (
        SELECT state, count(*)::int AS count FROM (
          SELECT state FROM delivery WHERE notification_id = k.id LIMIT ${mostListed}
-       ) AS some GROUP BY state
+       ) AS first_ones GROUP BY state
      ) AS of_state
    ) d
    ORDER BY n.id DESC`,
