@@ -1,5 +1,5 @@
 import { Receiver } from '../../test/support/receiver.js';
-import { reasonsIn, severityOf, type Overview } from '../src/pages/overview/verdict.ts';
+import { reasonsIn, severityOf, type Overview } from '../src/pages/overview/verdict.js';
 import { expect, lookAt, test } from './harness.js';
 
 const now = '2026-11-22T12:00:00.000Z';
