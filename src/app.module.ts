@@ -35,7 +35,9 @@ import { PullingModule } from './pulling/pulling.module.js';
 import { RetryPolicyModule } from './retry-policy/retry-policy.module.js';
 import type { SecretCipher } from './secrets/secret-cipher.service.js';
 import { SecretsModule } from './secrets/secrets.module.js';
+import { SessionsModule } from './sessions/sessions.module.js';
 import { SubscriptionsModule } from './subscriptions/subscriptions.module.js';
+import { TestCallsModule } from './test-calls/test-calls.module.js';
 import { TelemetryModule } from './telemetry/telemetry.module.js';
 import type { Tracer } from './telemetry/tracing.js';
 
@@ -61,6 +63,7 @@ export class AppModule {
         AuditModule,
         CatalogueModule,
         AuthModule,
+        SessionsModule,
         ChannelsModule,
         SubscriptionsModule,
         EndpointsModule,
@@ -69,6 +72,7 @@ export class AppModule {
         PublishingModule,
         ...(settings.ROLES.includes('worker') ? [DeliveryModule] : []),
         DeliveriesModule,
+        TestCallsModule,
         ReplaysModule,
         DeadLettersModule,
         NotificationsModule,

@@ -26,6 +26,7 @@ interface Entry {
   at: string;
   by: string;
   client: string | null;
+  via: string | null;
   address: string | null;
   requestId: string | null;
   action: string;
@@ -70,6 +71,7 @@ const notNoted = new Set([
   'replay_dry_run',
   'configuration_plan',
   'configuration_text_plan',
+  'subscription_preview',
 ]);
 
 const postgres = admin.api.app.get(Postgres);
@@ -375,6 +377,47 @@ const calls: Record<string, () => Promise<Call>> = {
       after: null,
     };
   },
+  subscription_create: async () => {
+    const { name } = await channel();
+    const authorization = { kind: 'verbatim', auth: secrets.auth };
+    return {
+      method: 'POST',
+      path: '/admin/v1/subscriptions',
+      body: {
+        ownerClientId: operator.clientId,
+        callbackUrl: receiver.url,
+        channels: [{ channel: name }],
+        credentials: { authorization },
+      },
+      action: 'subscription.created',
+      subject: expect.stringMatching(/^subscription\//) as unknown as string,
+      before: null,
+      after: expect.objectContaining({ ownerClientId: operator.clientId, callbackUrl: receiver.url }) as object,
+      changedSecrets: ['auth'],
+    };
+  },
+  subscription_delete: async () => {
+    const { id } = await subscription();
+    return {
+      method: 'DELETE',
+      path: `/admin/v1/subscriptions/${id}`,
+      action: 'subscription.deleted',
+      subject: `subscription/${id}`,
+      before: expect.objectContaining({ callbackUrl: receiver.url }) as object,
+      after: null,
+    };
+  },
+  subscription_test: async () => {
+    const { id } = await subscription();
+    return {
+      method: 'POST',
+      path: `/admin/v1/subscriptions/${id}/test`,
+      action: 'subscription.tested',
+      subject: `subscription/${id}`,
+      before: {},
+      after: {},
+    };
+  },
   subscription_change: async () => {
     const { id } = await subscription();
     return {
@@ -525,6 +568,15 @@ const calls: Record<string, () => Promise<Call>> = {
       after: more(2),
     };
   },
+  sign_in_ticket_create: () =>
+    Promise.resolve({
+      method: 'POST',
+      path: '/admin/v1/sign-in-tickets',
+      action: 'sign-in-ticket.made',
+      subject: 'sign-in-ticket',
+      before: null,
+      after: { expiresAt: expect.any(String) },
+    }),
   alert_test: () =>
     Promise.resolve({
       method: 'POST',
@@ -650,6 +702,7 @@ describe('every operation that changes something', () => {
         at: expect.any(String),
         by: 'client',
         client: operator.clientId,
+        via: null,
         address: '127.0.0.1',
         requestId: headers.get('x-request-id'),
         action: call.action,
