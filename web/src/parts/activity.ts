@@ -13,24 +13,33 @@ const mostPages = 20;
 
 const nothing = { accepted: 0, duplicates: 0, delivered: 0, failedAttempts: 0, gaveUp: 0 };
 
-/** What happened with each channel, or for each application, in the last 24 hours. `of` gives undefined while that is not known. */
-export function useTotals(kind: 'channel' | 'application'): { of: (id: string) => Total | undefined } {
+interface Totals {
+  /** undefined: it is not known. */
+  of: (id: string) => Total | undefined;
+  /** What has happened from then on is counted. */
+  since: string | undefined;
+}
+
+/** What happened with each channel, or for each application, in the last 24 hours. */
+export function useTotals(kind: 'channel' | 'application'): Totals {
   const { data } = useQuery({
     queryKey: ['activity-totals', kind],
     queryFn: async ({ signal }) => {
       const totals = new Map<string, Total>();
+      let since: string | undefined;
       let cursor: string | null | undefined;
       for (let page = 0; page < mostPages && cursor !== null; page++) {
         const query = { of: kind, span: '24h' as const, ...(cursor && { cursor }) };
         const answer = await answerOf(api.GET('/admin/v1/activity/totals', { params: { query }, signal }));
         for (const total of answer.totals) totals.set(total.id, total);
+        since ??= answer.since;
         cursor = answer.nextCursor;
       }
-      return totals;
+      return { totals, since };
     },
     refetchInterval,
   });
-  return { of: (id) => data && (data.get(id) ?? { id, ...nothing }) };
+  return { of: (id) => data && (data.totals.get(id) ?? { id, ...nothing }), since: data?.since };
 }
 
 /** Minute by minute, or hour by hour. */

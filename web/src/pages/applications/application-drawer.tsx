@@ -74,13 +74,13 @@ function Details({ id, mayChange, onClose, onSecret }: Props & { id: string }) {
           {t('created')} <RelativeTime at={application.createdAt} />
         </Text>
         <Group gap="md" mt={4}>
-          <Anchor component={Link} to="/subscriptions" search={{ owner: clientId } as never} size="sm">
+          <Anchor component={Link} to="/subscriptions" search={{ owner: clientId } as never} size="sm" py={2}>
             {t('subscriptions')}
           </Anchor>
-          <Anchor component={Link} to="/notifications" search={{ publisher: clientId } as never} size="sm">
+          <Anchor component={Link} to="/notifications" search={{ publisher: clientId } as never} size="sm" py={2}>
             {t('notifications')}
           </Anchor>
-          <Anchor component={Link} to="/audit" search={{ subject: `application/${id}` } as never} size="sm">
+          <Anchor component={Link} to="/audit" search={{ subject: `application/${id}` } as never} size="sm" py={2}>
             {t('changes')}
           </Anchor>
         </Group>

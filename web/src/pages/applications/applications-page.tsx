@@ -81,7 +81,12 @@ export function ApplicationsPage() {
       render: ({ clientId }) => {
         const total = totals.of(clientId);
         return (
-          <Anchor component={Link} to="/notifications" search={{ publisher: clientId } as never} size="sm">
+          <Anchor
+            component={Link}
+            to="/notifications"
+            search={{ publisher: clientId, acceptedFrom: totals.since } as never}
+            size="sm"
+          >
             {total === undefined ? '–' : format.number(total.accepted)}
           </Anchor>
         );

@@ -36,11 +36,11 @@ export function AuditPage() {
     ].join(', ');
 
   const columns: Column<Entry>[] = [
-    { key: 'at', header: t('at'), width: '120px', render: ({ at }) => <RelativeTime at={at} /> },
+    { key: 'at', header: t('at'), width: '112px', render: ({ at }) => <RelativeTime at={at} /> },
     {
       key: 'action',
       header: t('action'),
-      width: 'minmax(140px, 1fr)',
+      width: 'minmax(130px, 1fr)',
       render: (entry) => (
         <Anchor component={Link} to="." search={{ ...state, entry: placeOf(entry) } as never} size="sm" fw={500}>
           {entry.action}
@@ -50,14 +50,14 @@ export function AuditPage() {
     {
       key: 'subject',
       header: t('subject'),
-      width: 'minmax(120px, 1.3fr)',
-      isWide: true,
+      width: 'minmax(60px, 1.3fr)',
       render: ({ subject }) => <SubjectLink subject={subject} name={nameOf(subject)} />,
     },
     {
       key: 'who',
       header: t('who'),
       width: 'minmax(90px, 0.8fr)',
+      isWide: true,
       render: ({ client }) =>
         client ?? (
           <Text span size="sm" fs="italic" c="dimmed">

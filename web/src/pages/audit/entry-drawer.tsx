@@ -80,11 +80,11 @@ function EntryDetails({ entry }: { entry: Entry }) {
         </Group>
       )}
       <Group gap="md">
-        <Anchor component={Link} to="/audit" search={{ subject } as never} size="sm">
+        <Anchor component={Link} to="/audit" search={{ subject } as never} size="sm" py={2}>
           {t('sameSubject')}
         </Anchor>
         {client !== null && (
-          <Anchor component={Link} to="/audit" search={{ client } as never} size="sm">
+          <Anchor component={Link} to="/audit" search={{ client } as never} size="sm" py={2}>
             {t('sameClient')}
           </Anchor>
         )}

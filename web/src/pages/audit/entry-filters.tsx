@@ -1,4 +1,4 @@
-import { Autocomplete, Button, Group, TextInput } from '@mantine/core';
+import { Autocomplete, Button, SimpleGrid, TextInput } from '@mantine/core';
 import { useEffect, useState } from 'react';
 import { oneOf, useUrlState } from '../../parts/url-state.ts';
 import { knownActions, type EntryFilter } from './entries.ts';
@@ -29,10 +29,10 @@ export function EntryFilters() {
   const [state, set] = useUrlState();
   const isAny = ['client', 'action', 'subject', 'from', 'to'].some((name) => state[name] !== undefined);
   return (
-    <Group mb="sm" gap="sm" align="flex-end">
-      <Settled name="client" label={t('client')} />
-      <Settled name="action" label={t('anyAction')} data={knownActions} />
-      <Settled name="subject" label={t('subjectFilter')} />
+    <SimpleGrid cols={{ base: 2, md: 3, lg: 5 }} spacing="sm" verticalSpacing="xs" mb="sm">
+      <Settled name="client" label={t('who')} hint={t('clientHint')} />
+      <Settled name="action" label={t('action')} hint={t('actionHint')} data={knownActions} />
+      <Settled name="subject" label={t('subject')} hint={t('subjectHint')} />
       {(['from', 'to'] as const).map((name) => (
         <TextInput
           key={name}
@@ -40,13 +40,13 @@ export function EntryFilters() {
           label={t(name)}
           value={localTime(oneOf(state[name]))}
           onChange={(event) => set({ [name]: isoOf(event.currentTarget.value) })}
-          w={{ base: '100%', xs: 210 }}
           step={1}
         />
       ))}
       {isAny && (
         <Button
           variant="default"
+          style={{ alignSelf: 'end' }}
           onClick={() =>
             set({ client: undefined, action: undefined, subject: undefined, from: undefined, to: undefined })
           }
@@ -54,12 +54,12 @@ export function EntryFilters() {
           {t('clear')}
         </Button>
       )}
-    </Group>
+    </SimpleGrid>
   );
 }
 
 /** A filter that is typed: the list follows when the typing pauses, and the field follows the address. */
-function Settled({ name, label, data }: { name: string; label: string; data?: string[] }) {
+function Settled({ name, label, hint, data }: { name: string; label: string; hint: string; data?: string[] }) {
   const [state, set] = useUrlState();
   const inAddress = oneOf(state[name]) ?? '';
   const [typed, setTyped] = useState(inAddress);
@@ -69,7 +69,7 @@ function Settled({ name, label, data }: { name: string; label: string; data?: st
     const timer = setTimeout(() => set({ [name]: typed }), settledMs);
     return () => clearTimeout(timer);
   }, [typed, inAddress, name, set]);
-  const props = { label, value: typed, w: { base: '100%', xs: 210 } };
+  const props = { label, placeholder: hint, value: typed };
   return data ? (
     <Autocomplete {...props} data={data} onChange={setTyped} limit={40} />
   ) : (

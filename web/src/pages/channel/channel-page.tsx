@@ -27,7 +27,12 @@ export function ChannelPage() {
   const link = channel?.documentationLink ?? '';
   return (
     <>
-      <Anchor component={Link} to="/channels" size="sm">
+      <Anchor
+        component={Link}
+        to="/channels"
+        size="sm"
+        style={{ display: 'inline-flex', alignItems: 'center', minHeight: 28 }}
+      >
         <Group gap={4} component="span">
           <IconArrowLeft size={14} aria-hidden /> {t('back')}
         </Group>

@@ -35,7 +35,13 @@ export function Volume({ name }: { name: string }) {
           <Text size="xs" c="dimmed">
             {t('ofAccepted')}
           </Text>
-          <Anchor component={Link} to="/notifications" search={{ channel: name } as never} size="xl" fw={600}>
+          <Anchor
+            component={Link}
+            to="/notifications"
+            search={{ channel: name, acceptedFrom: buckets[0]?.at } as never}
+            size="xl"
+            fw={600}
+          >
             {show('accepted')}
           </Anchor>
         </div>

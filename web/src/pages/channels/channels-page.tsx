@@ -78,7 +78,12 @@ export function ChannelsPage() {
       width: '116px',
       align: 'right',
       render: (channel) => (
-        <Anchor component={Link} to="/notifications" search={{ channel: channel.name } as never} size="sm">
+        <Anchor
+          component={Link}
+          to="/notifications"
+          search={{ channel: channel.name, acceptedFrom: totals.since } as never}
+          size="sm"
+        >
           {count(channel, 'accepted')}
         </Anchor>
       ),

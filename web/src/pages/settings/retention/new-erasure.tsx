@@ -1,4 +1,4 @@
-import { Button, Group, SegmentedControl, Stack, TextInput } from '@mantine/core';
+import { Button, Group, Radio, Stack, TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { answerOf, api } from '../../../api/client.ts';
@@ -30,19 +30,19 @@ export function NewErasure() {
       }}
     >
       <Stack gap="sm" mb="md">
-        <SegmentedControl
-          aria-label={t('by')}
+        <Radio.Group
+          label={t('by')}
           value={by}
           onChange={(value) => {
             request.reset();
             setBy(value as typeof by);
           }}
-          data={[
-            { value: 'mainObject', label: t('mainObject') },
-            { value: 'notification', label: t('notification') },
-          ]}
-          style={{ alignSelf: 'flex-start' }}
-        />
+        >
+          <Group gap="md" mt={4}>
+            <Radio value="mainObject" label={t('mainObject')} />
+            <Radio value="notification" label={t('notification')} />
+          </Group>
+        </Radio.Group>
         <TextInput
           label={t(`${by}Label`)}
           description={t(`${by}Hint`)}
