@@ -33,7 +33,7 @@ export function PastAlerts() {
     {
       key: 'rule',
       header: t('rule'),
-      width: 'minmax(150px, 1fr)',
+      width: 'minmax(120px, 1.4fr)',
       render: ({ id, rule: name }) => (
         <Anchor component={Link} to="." search={{ ...state, alert: id } as never} size="sm" fw={500}>
           {t(name)}
@@ -47,7 +47,7 @@ export function PastAlerts() {
       isWide: true,
       render: (alert) => <SubjectLink subject={alert.subject} />,
     },
-    { key: 'what', header: t('what'), width: 'minmax(160px, 2fr)', isWide: true, render: ({ what }) => what },
+    { key: 'what', header: t('what'), width: 'minmax(160px, 1.6fr)', isWide: true, render: ({ what }) => what },
     { key: 'since', header: t('since'), width: '130px', render: ({ since }) => <RelativeTime at={since} /> },
     {
       key: 'lasted',
