@@ -188,6 +188,11 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
     await becomes(notificationId, 'failed');
     const { deliveries } = await list({ state: 'failed', subscription: subscriptionId });
     expect(deliveries).toMatchObject([{ notificationId, subscriptionId, state: 'failed' }]);
+    const group = { subscriptionId, state: 'failed', errorClass: 'status-5xx', count: 1, isAtLeast: false };
+    const newest = { notificationId, lastStatus: 500, lastError: expect.stringMatching(/^HTTP 500/) };
+    const { json: grouped } = await admin.get(`/admin/v1/dead-letters?subscription=${subscriptionId}`);
+    expect(grouped).toMatchObject({ count: 1, isComplete: true, groupsLeftOut: 0, searchedTo: null });
+    expect(grouped.groups).toMatchObject([{ ...group, callbackUrl: receiver.url, subscription: 'active', newest }]);
 
     expect((await admin.post(`${pathOf(notificationId)}/retry`)).status).toBe(202);
     expect(await becomes(notificationId, 'delivered')).toMatchObject({ attemptCount: 2, replayCount: 1 });
@@ -375,6 +380,7 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
       const query = new URLSearchParams(search).toString();
       const { notifications } = (await admin.get(`/admin/v1/notifications?${query}`)).json;
       expect([search, notifications.map(({ id }) => id)]).toEqual([search, [notificationId]]);
+      expect(notifications[0]!.deliveries).toEqual({ delivered: 1 });
       const { deliveries } = await list(search);
       expect([search, deliveries.map((each) => each.notificationId)]).toEqual([search, [notificationId]]);
     }
@@ -414,7 +420,7 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
     await admin.api.delete(`/abonnement/${subscriptionId}`);
     const notificationId = await publish();
     const { json } = await admin.get(`/admin/v1/notifications?channel=${channel}&unmatched=true`);
-    expect(json.notifications.map(({ id }) => id)).toEqual([notificationId]);
+    expect(json.notifications).toMatchObject([{ id: notificationId, deliveries: {} }]);
     const { json: whole } = await admin.get(`/admin/v1/notifications/${notificationId}`);
     expect(whole).toMatchObject({ deliveries: [], story: [{ event: 'accepted' }, { event: 'unmatched' }] });
     expect((await admin.get(`/admin/v1/notifications/${randomUUID()}`)).status).toBe(404);
@@ -435,6 +441,7 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
     ['minAttempts=-1', 'minAttempts', 'invalid'],
     ['lastStatus=99', 'lastStatus', 'min_value'],
     ['errorClass=bad', 'errorClass', 'invalid_choice'],
+    ['replay=7', 'replay', 'invalid'],
     ['mainObject=', 'mainObject', 'blank'],
     ['key=%00', 'key', 'invalid'],
   ])('refuses to list %s', async (query, name, code) => {
@@ -557,6 +564,8 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
       await done(cancelled.json.id);
       const closed = await admin.post('/admin/v1/deliveries/close', { selection, note: 'they have them' });
       expect(await done(closed.json.id)).toMatchObject({ kind: 'close', done: 0, note: 'they have them' });
+      const { deliveries } = await list({ replay: json.id });
+      expect(deliveries.map((each) => each.notificationId)).toEqual([...missed].reverse());
     });
 
     it('reach a new subscription that asks for what it would have got', async () => {
@@ -585,11 +594,14 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
     });
 
     const id = randomUUID();
+    const aGroup = { subscriptionId: id, state: 'failed', errorClass: 'timeout' };
     it.each<[string, object, string, string]>([
       ['replays', {}, 'selection', 'required'],
       ['replays', { selection: {} }, 'selection.all', 'invalid'],
       ['replays', { selection: { states: ['failed'] } }, 'selection.all', 'invalid'],
       ['replays', { selection: { all: true, subscriptions: [id] } }, 'selection.all', 'invalid'],
+      ['replays', { selection: { notification: id, all: true } }, 'selection.all', 'invalid'],
+      ['replays', { selection: { notification: 'x' } }, 'selection.notification', 'invalid'],
       ['replays', { selection: { subscriptions: [] } }, 'selection.subscriptions', 'empty'],
       ['replays', { selection: { subscriptions: ['x'] } }, 'selection.subscriptions.0', 'invalid'],
       ['replays', { selection: { channels: ['\u0000'] } }, 'selection.channels.0', 'invalid'],
@@ -603,6 +615,21 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
       ['replays', { selection: { all: true, states: ['waiting'] } }, 'selection.states.0', 'invalid_choice'],
       ['replays', { selection: { all: true, states: ['delivered'] } }, 'selection.states.0', 'invalid'],
       ['replays', { selection: { errorClasses: ['bad luck'] } }, 'selection.errorClasses.0', 'invalid_choice'],
+      ['replays', { selection: { deliveries: [] } }, 'selection.deliveries', 'empty'],
+      [
+        'replays',
+        { selection: { groups: [{ subscriptionId: id, state: 'failed' }] } },
+        'selection.groups.0.errorClass',
+        'required',
+      ],
+      [
+        'replays',
+        { selection: { groups: [{ ...aGroup, state: 'waiting' }] } },
+        'selection.groups.0.state',
+        'invalid_choice',
+      ],
+      ['replays', { selection: { groups: [aGroup], everythingFor: id } }, 'selection.groups', 'invalid'],
+      ['deliveries/cancel', { selection: { groups: [aGroup] } }, 'selection.groups', 'invalid'],
       ['replays', { selection: { everythingFor: id } }, 'selection.everythingFor', 'invalid'],
       ['replays', { selection: { everythingFor: id, subscriptions: [id] } }, 'selection.subscriptions', 'invalid'],
       ['replays', { selection: { subscriptions: [id], since: 1 } }, 'selection.since', 'unknown'],
