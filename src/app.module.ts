@@ -36,6 +36,7 @@ import { RetryPolicyModule } from './retry-policy/retry-policy.module.js';
 import type { SecretCipher } from './secrets/secret-cipher.service.js';
 import { SecretsModule } from './secrets/secrets.module.js';
 import { SubscriptionsModule } from './subscriptions/subscriptions.module.js';
+import { TestCallsModule } from './test-calls/test-calls.module.js';
 import { TelemetryModule } from './telemetry/telemetry.module.js';
 import type { Tracer } from './telemetry/tracing.js';
 
@@ -69,6 +70,7 @@ export class AppModule {
         PublishingModule,
         ...(settings.ROLES.includes('worker') ? [DeliveryModule] : []),
         DeliveriesModule,
+        TestCallsModule,
         ReplaysModule,
         DeadLettersModule,
         NotificationsModule,

@@ -21,6 +21,7 @@ import {
 } from '../../src/deliveries/search-statements.js';
 import { MarkFilter } from '../../src/digests/mark-filter.js';
 import { sweep as sweepDigests, takeBack } from '../../src/digests/write-digests.js';
+import { newestNotifications } from '../../src/explaining/filters-preview.js';
 import * as explaining from '../../src/explaining/find-explained.js';
 import { notificationsOfList } from '../../src/notifications/find-notifications.js';
 import { endFetchedItems } from '../../src/ledger/end-fetched.js';
@@ -61,6 +62,7 @@ import { putBackItems } from '../../src/ledger/put-back.js';
 import { findBodies } from '../../src/ledger/read-bodies.js';
 import { findChannels } from '../../src/ledger/read-channels.js';
 import { readHeldItems } from '../../src/ledger/read-held.js';
+import { situationsItems } from '../../src/ledger/read-situations.js';
 import { releaseItems } from '../../src/ledger/release.js';
 import { retryOne } from '../../src/ledger/retry-now.js';
 import { sendAgainItems, sentAgain } from '../../src/ledger/send-again.js';
@@ -287,13 +289,14 @@ describe('with much in every state, the cost of a statement is that of its own w
     const statements: [Statement, Values][] = [
       [addActivity, { ...tallied, tallied_kind: '{subscription}', tallied_id: '{s7}', at_ms: Date.now() }],
       [findSeries, { ...of, id: 's7' }],
-      [findTotals, { ...of, after: 's7', limit: 10 }],
       [listProcesses, { limit: 10 }],
     ];
     for (const [statement, values] of statements) {
       const pages = await pagesOf(statement, values);
       expect([statement.name, pages, pages < mostPages]).toEqual([statement.name, pages, true]);
     }
+    // As many buckets as its ten subscriptions have.
+    expect(await pagesOf(findTotals, { ...of, after: 's7', limit: 10 })).toBeLessThan(mostPages + 10 * 60);
   });
 
   it('each look of the alerts is as large as what it may find, whatever there is', async () => {
@@ -376,6 +379,8 @@ describe('with much in every state, the cost of a statement is that of its own w
       },
     ],
     [pulling.arrivals, { after: newestId, subscriptions: [subscription, ordered], limit: 100 }],
+    [newestNotifications, { channels: ['channel'], since: firstId, before: newestId, rows: 50 }],
+    [situationsItems, { subscriptions: [subscription, ordered, ending], since: firstId, most: 10 }],
     [explaining.firstOfContent, { application: '', operation: 'deduplicate', key: 'none' }],
   ];
   it('a search for the deliveries of a selection looks at as many rows as it may, from wherever it goes on', async () => {
