@@ -206,24 +206,23 @@ const latestMs = Date.UTC(10_000, 0, 1);
 
 /** What is accepted from now on is not meant. One that is named was accepted, whatever its id says of the time. */
 function rangeOf({ notification, acceptedFrom, acceptedTo, deliveries }: Selection, nowMs: number): Range {
-  const from = acceptedFrom === undefined ? 0 : Date.parse(acceptedFrom);
-  const to = acceptedTo === undefined ? Infinity : Date.parse(acceptedTo);
-  if (notification === undefined) {
-    // No other days are looked into than those of the ones that are named.
-    const times = deliveries?.map(({ notificationId }) => timeOfId(notificationId));
+  // No other days are looked into than those of the ones that are named.
+  const times = deliveries?.map(({ notificationId }) => timeOfId(notificationId));
+  const from = Math.max(acceptedFrom === undefined ? 0 : Date.parse(acceptedFrom), times ? Math.min(...times) : 0);
+  const to = Math.min(
+    acceptedTo === undefined ? latestMs : Date.parse(acceptedTo),
+    times ? Math.max(...times) + 1 : latestMs,
+  );
+  if (notification === undefined)
     return {
-      after: {
-        notificationId: lowestIdAt(times ? Math.max(from, Math.min(...times)) : from),
-        subscriptionId: beforeAll,
-      },
-      before: lowestIdAt(Math.min(to, nowMs + 1, times ? Math.max(...times) + 1 : Infinity)),
+      after: { notificationId: lowestIdAt(from), subscriptionId: beforeAll },
+      before: lowestIdAt(Math.min(to, nowMs + 1)),
     };
-  }
-  const [first, before] = [lowestIdAt(from), lowestIdAt(Math.min(to, latestMs))];
+  const [first, end] = [lowestIdAt(from), lowestIdAt(to)];
   const [justBefore, justAfter] = [idBefore(notification), idAfter(notification)];
-  const isWithin = justBefore >= first && justAfter <= before;
+  const isWithin = justBefore >= first && justAfter <= end;
   return {
-    after: { notificationId: isWithin ? justBefore : before, subscriptionId: afterAll },
-    before: isWithin ? justAfter : before,
+    after: { notificationId: isWithin ? justBefore : end, subscriptionId: afterAll },
+    before: isWithin ? justAfter : end,
   };
 }

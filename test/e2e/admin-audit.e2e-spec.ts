@@ -26,6 +26,7 @@ interface Entry {
   at: string;
   by: string;
   client: string | null;
+  via: string | null;
   address: string | null;
   requestId: string | null;
   action: string;
@@ -567,6 +568,15 @@ const calls: Record<string, () => Promise<Call>> = {
       after: more(2),
     };
   },
+  sign_in_ticket_create: () =>
+    Promise.resolve({
+      method: 'POST',
+      path: '/admin/v1/sign-in-tickets',
+      action: 'sign-in-ticket.made',
+      subject: 'sign-in-ticket',
+      before: null,
+      after: { expiresAt: expect.any(String) },
+    }),
   alert_test: () =>
     Promise.resolve({
       method: 'POST',
@@ -692,6 +702,7 @@ describe('every operation that changes something', () => {
         at: expect.any(String),
         by: 'client',
         client: operator.clientId,
+        via: null,
         address: '127.0.0.1',
         requestId: headers.get('x-request-id'),
         action: call.action,

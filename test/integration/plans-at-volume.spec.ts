@@ -84,6 +84,15 @@ import {
   routes,
   type Route,
 } from '../../src/replays/search.js';
+import {
+  endOfUser,
+  endSession,
+  findSession,
+  findStanding,
+  sweepEnded,
+  sweepTickets,
+  takeTicket,
+} from '../../src/sessions/session-rows.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { delivered } from '../support/ledger.js';
 import { newDelivery } from '../support/new-delivery.js';
@@ -93,6 +102,7 @@ const firstId = '00000000-0000-0000-0000-000000000000';
 const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 /** A subscription that is being ended, and has no delivery that waits. */
 const ending = randomUUID();
+const sometime = '2026-01-01T00:00:00Z';
 const newestId = 'ffffffff-ffff-7fff-bfff-ffffffffffff';
 /** A subscription that keeps order by object: much is held for its order, and nothing else. */
 const ordered = randomUUID();
@@ -167,6 +177,15 @@ describe('with much in every state, the cost of a statement is that of its own w
          after_subscription, before_id, ended_at)
        SELECT gen_random_uuid(), 'replay', '{}', '{}', true, 'done', 0, true, $1, $1, $1, now() FROM generate_series(1, ${rows})`,
       [ending],
+    );
+    await admin.query(
+      `INSERT INTO session (token_hash, user_id, name, role, via, began_at, ends_at, expires_at)
+       SELECT sha256(n::text::bytea)::text, 'oidc:https://provider.example/#' || n, 'somebody', 'viewer', 'oidc', now(), now() + interval '1 hour',
+         now() + interval '1 day' FROM generate_series(1, ${2 * rows}) AS n`,
+    );
+    await admin.query(
+      `INSERT INTO sign_in_ticket SELECT sha256(n::text::bytea)::text, 'heraut', '', now() + interval '1 hour'
+       FROM generate_series(1, ${rows}) AS n`,
     );
     // A thousand subscriptions with which much went on, in each minute of an hour.
     await admin.query(
@@ -254,6 +273,13 @@ describe('with much in every state, the cost of a statement is that of its own w
     [sweepReplays, { days: 1, limit: 1000 }],
     [sweepDigests, { until: newestId }],
     [takeBack, { until: newestId }],
+    [findSession, { token_hash: '', now: sometime, ends_at: sometime, renew_before: sometime }],
+    [findStanding, { token_hashes: ['a', 'b'], now: sometime }],
+    [endSession, { token_hash: '' }],
+    [endOfUser, { user_id: 'nobody' }],
+    [sweepEnded, {}],
+    [takeTicket, { token_hash: '', now: sometime }],
+    [sweepTickets, {}],
     [sweepActivity, { seconds: 60, kept_seconds: 3_600_000, limit: 1000 }],
   ];
 
@@ -502,6 +528,8 @@ describe('with much in every state, the cost of a statement is that of its own w
       delivery_turn_left: ['find-turns-left'],
       replay_step: ['replay-step-due', 'claim-replay-step'],
       replay_ended: ['sweep-replays'],
+      session_of_user: ['end-sessions-of-user'],
+      session_ends: ['sweep-sessions'],
       replay_everything_for: ['measure-unfinished-replays'],
       activity_at: ['sweep-activity'],
     };

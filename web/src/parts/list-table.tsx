@@ -1,4 +1,4 @@
-import { Box, Skeleton, Text, VisuallyHidden } from '@mantine/core';
+import { Box, Skeleton } from '@mantine/core';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useLayoutEffect, useRef, type KeyboardEvent, type ReactNode } from 'react';
 import classes from './list-table.module.css';
@@ -104,6 +104,7 @@ export function ListTable<Row>({
     <Box
       role="table"
       aria-label={label}
+      aria-busy={isLoading}
       aria-rowcount={rows.length + 1}
       className={classes.table}
       style={{ '--wide-columns': wide, '--narrow-columns': narrow }}
@@ -157,9 +158,6 @@ export function ListTable<Row>({
           ))}
         </div>
       )}
-      <VisuallyHidden>
-        <Text role="status">{isLoading ? '…' : ''}</Text>
-      </VisuallyHidden>
     </Box>
   );
 }

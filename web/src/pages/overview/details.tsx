@@ -70,7 +70,9 @@ export function Details({ overview }: { overview: Overview }) {
                 <RelativeTime at={openedAt} />
               </Text>
               <Text size="xs" c="dimmed">
-                {t('nextProbe', { at: format.relative(nextProbeAt) })}
+                {Date.parse(nextProbeAt) > Date.now()
+                  ? t('nextProbe', { at: format.relative(nextProbeAt) })
+                  : t('probeWithNext')}
               </Text>
             </div>
           </li>
@@ -91,6 +93,7 @@ export function Details({ overview }: { overview: Overview }) {
               <Anchor
                 inherit
                 c="inherit"
+                className={classes.part}
                 renderRoot={(props) => (
                   <Link to="/notifications" search={{ subscription: id, state: 'held' }} {...props} />
                 )}
@@ -102,6 +105,7 @@ export function Details({ overview }: { overview: Overview }) {
               <Anchor
                 inherit
                 c="inherit"
+                className={classes.part}
                 renderRoot={(props) => <Link to="/dead-letters" search={{ subscription: id }} {...props} />}
               >
                 {format.number(dead)}
@@ -111,7 +115,7 @@ export function Details({ overview }: { overview: Overview }) {
           </li>
         ))}
       </Panel>
-      <Panel title={t('openAlerts')} to="/alerts" search={{ state: 'open' }} none={t('noAlerts')}>
+      <Panel title={t('openAlerts')} to="/alerts" none={t('noAlerts')}>
         {(alerts?.latest ?? []).map(({ id, title, what, since }) => (
           <li key={id} className={classes.line}>
             <div>

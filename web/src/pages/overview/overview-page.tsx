@@ -41,9 +41,7 @@ export function OverviewPage() {
 function Shown({ overview }: { overview: Overview }) {
   const t = useOverviewTexts();
   const isEmpty =
-    overview.activity?.lastHour.every(({ accepted }) => accepted === 0) === true &&
-    overview.subscriptions.count === 0 &&
-    overview.activity.lastMinutes.accepted === 0;
+    overview.activity?.lastHour.every(({ accepted }) => accepted === 0) === true && overview.subscriptions.count === 0;
   return (
     <Stack gap="md">
       <Verdict overview={overview} />

@@ -67,7 +67,7 @@ function Part({
       inherit
       c="inherit"
       title={hint}
-      style={{ whiteSpace: 'nowrap' }}
+      className={classes.part}
       renderRoot={(props) => <Link to={to} search={search ?? {}} {...props} />}
     >
       <Text span inherit fw={600} style={{ fontVariantNumeric: 'tabular-nums' }}>
@@ -95,7 +95,8 @@ export function Throughput({ overview: { activity } }: { overview: Overview }) {
     name: 'accepted' | 'delivered' | 'failedAttempts',
     key: 'sparkAccepted' | 'sparkDelivered' | 'sparkFailed',
   ) => {
-    const values = hour.map((bucket) => bucket[name]);
+    // The last minute is not over: it would always look like a fall.
+    const values = hour.slice(0, -1).map((bucket) => bucket[name]);
     return <Sparkline values={values} label={t(key, { most: format.number(Math.max(0, ...values)) })} height={32} />;
   };
   const half = recent?.deliveryP50Ms ?? null;
@@ -220,7 +221,7 @@ export function Waiting({ overview }: { overview: Overview }) {
                   value={counted(each)}
                   hint={hint(each)}
                   label={t(state as keyof typeof dead)}
-                  to="/notifications"
+                  to="/dead-letters"
                   search={{ state }}
                 />
               ))}
