@@ -26,6 +26,7 @@ export const arrows = {
   idempotency: ['liveness', 'infra'],
   credentials: ['outbound', 'infra'],
   auth: ['secrets', 'idempotency', 'audit', 'ledger', 'catalogue', 'liveness', 'openapi', 'infra', 'config'],
+  sessions: ['auth', 'audit', 'catalogue', 'liveness', 'outbound', 'openapi', 'infra', 'config'],
   nrc: ['auth', 'openapi', 'infra'],
   channels: ['nrc', 'auth', 'audit', 'catalogue', 'outbound', 'openapi', 'infra', 'config'],
   subscriptions: [
@@ -189,6 +190,7 @@ export const arrows = {
     'replays',
     'digests',
     'retention',
+    'sessions',
     'operational-events',
     'endpoints',
     'retry-policy',

@@ -35,6 +35,7 @@ import { PullingModule } from './pulling/pulling.module.js';
 import { RetryPolicyModule } from './retry-policy/retry-policy.module.js';
 import type { SecretCipher } from './secrets/secret-cipher.service.js';
 import { SecretsModule } from './secrets/secrets.module.js';
+import { SessionsModule } from './sessions/sessions.module.js';
 import { SubscriptionsModule } from './subscriptions/subscriptions.module.js';
 import { TestCallsModule } from './test-calls/test-calls.module.js';
 import { TelemetryModule } from './telemetry/telemetry.module.js';
@@ -62,6 +63,7 @@ export class AppModule {
         AuditModule,
         CatalogueModule,
         AuthModule,
+        SessionsModule,
         ChannelsModule,
         SubscriptionsModule,
         EndpointsModule,

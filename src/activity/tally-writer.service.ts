@@ -22,8 +22,8 @@ export class TallyWriter implements OnApplicationBootstrap, BeforeApplicationShu
   private timer: NodeJS.Timeout | undefined;
   private writing: Promise<void> = Promise.resolve();
   private isStopped = false;
-  /** Milliseconds since 1970, by the ledger's clock. */
-  private writtenAt = 0;
+  /** Milliseconds since 1970, by the ledger's clock; undefined: never. */
+  private writtenAt: number | undefined;
 
   constructor(
     private readonly tally: Tally,
@@ -51,7 +51,7 @@ export class TallyWriter implements OnApplicationBootstrap, BeforeApplicationShu
   /** What happened until now, in the bucket of the middle of the time since the last one. Does not throw: it is tried again. */
   async write(): Promise<void> {
     const now = this.heartbeat.ledgerNow();
-    const at = (this.writtenAt + now) / 2;
+    const at = ((this.writtenAt ?? now) + now) / 2;
     this.writtenAt = now;
     const tallied = this.tally.empty();
     try {

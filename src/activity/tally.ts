@@ -39,7 +39,7 @@ export class Tally {
     application: new Map<string, Counts>(),
     subscription: new Map<string, Counts>(),
   };
-  private readonly took = new Array<number>(longestStep + 1).fill(0);
+  private readonly took = Array.from({ length: longestStep + 1 }, () => 0);
 
   /** @param publisher its client id */
   accepted(channel: string, publisher: string): void {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { alertRulesInput } from '../alerts/alert-rules.js';
 import { applicationChangesInput, newApplicationInput } from '../auth/applications-io.js';
-import { channelChangesInput } from '../channels/channels-io.js';
+import { newChannelInput } from '../channels/channels-io.js';
 import { headerValue } from '../credentials/check-headers.js';
 import { identityInput, maxAuthLength, oauth2Input, zgwInput } from '../credentials/credentials-io.js';
 import { policyOverrideInput } from '../retry-policy/policy-input.js';
@@ -25,20 +25,12 @@ export const applicationEntry = applicationChangesInput
   })
   .meta({ id: 'ConfiguredApplication' });
 
-export const channelEntry = channelChangesInput
+export const channelEntry = newChannelInput
   .extend({
-    name: text(50).describe('By which it is known.'),
-    documentationLink: z
-      .union(
-        [z.literal(''), webUrl(200)],
-        'Not an absolute http or https URL of up to 200 characters without credentials.',
-      )
-      .optional()
-      .describe('A page that describes its notifications. It is not fetched.'),
-    filters: z
-      .array(text(100))
-      .optional()
-      .describe('Names of the characteristics that a subscription can filter on. None: any name goes.'),
+    name: newChannelInput.shape.name.describe('By which it is known.'),
+    documentationLink: newChannelInput.shape.documentationLink.describe(
+      'A page that describes its notifications. It is not fetched.',
+    ),
   })
   .meta({ id: 'ConfiguredChannel' });
 

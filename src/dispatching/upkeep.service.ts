@@ -14,6 +14,7 @@ import { ReplayRunner } from '../replays/replay-runner.service.js';
 import { BodyRetention } from '../retention/body-retention.service.js';
 import { DayDropper } from '../retention/day-dropper.service.js';
 import { ErasureWork } from '../retention/erasure-work.service.js';
+import { sweepSessions } from '../sessions/session-rows.js';
 import { SigningKeys } from '../subscriptions/signing-keys.service.js';
 import { inBatches } from './in-batches.js';
 import { Releaser } from './releaser.service.js';
@@ -62,6 +63,7 @@ export class Upkeep {
       { name: 'sweep-processes', everyMs: minuteMs, run: () => heartbeat.sweep() },
       { name: 'held-too-long', everyMs: minuteMs, run: (stopping) => releaser.freeHeldTooLong(stopping) },
       { name: 'erase-signing-keys', everyMs: minuteMs, run: (stopping) => signingKeys.eraseEnded(stopping) },
+      { name: 'sweep-sessions', everyMs: minuteMs, run: (stopping) => sweepSessions(postgres, stopping) },
       { name: 'sweep-progress', everyMs: minuteMs, run: () => sweepProgress(postgres) },
       { name: 'sweep-replays', everyMs: hourMs, run: () => replays.sweep(auditDays) },
       { name: 'sweep-live-events', everyMs: minuteMs, run: () => sweepLiveEvents(postgres) },

@@ -59,21 +59,21 @@ export function settingsToShow(settings: Settings): ShownSetting[] {
     .map(([name, value]) => ({
       name,
       value: shown(name, value),
-      default: defaults[name] === undefined ? null : textOf(defaults[name]),
+      default: textOf(defaults[name]) ?? null,
     }));
 }
 
 const order = Object.keys(settingsSchema.shape);
 
 function shown(name: string, value: unknown): string | null {
-  if (typeof value === 'number' || typeof value === 'boolean' || shownTexts.has(name)) return textOf(value);
+  if (typeof value === 'number' || typeof value === 'boolean' || shownTexts.has(name)) return textOf(value) ?? null;
   if (!shownHosts.has(name)) return null;
   const { protocol, host } = new URL(value as string);
   return `${protocol}//${host}`;
 }
 
-/** As it would be written in the environment. */
-const textOf = (value: unknown): string => {
+/** As it would be written in the environment; undefined is no text. */
+const textOf = (value: unknown): string | undefined => {
   if (Array.isArray(value)) return value.map(textOf).join(',');
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+  return typeof value === 'string' ? value : JSON.stringify(value);
 };

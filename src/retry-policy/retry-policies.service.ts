@@ -45,8 +45,11 @@ export class RetryPolicies implements CatalogueDirectory {
     return this.overrides.get(subscriptionId);
   }
 
-  async replaceGeneral(policy: RetryPolicy): Promise<void> {
-    await this.catalogue.change((manager, version) => new RetryPolicyChanges(manager, version).replaceGeneral(policy));
+  /** @param mustFit throws where it may not replace the policy that there is */
+  async replaceGeneral(policy: RetryPolicy, mustFit?: (before: RetryPolicy) => void): Promise<void> {
+    await this.catalogue.change((manager, version) =>
+      new RetryPolicyChanges(manager, version).replaceGeneral(policy, mustFit),
+    );
   }
 
   /**

@@ -1,12 +1,10 @@
-import { Body, Controller, Delete, Get, Headers, Param, Put, Query, Res } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Headers, Param, Put, Query } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
-import type { FastifyReply } from 'fastify';
 import { RequireSuperuser } from '../auth/auth.decorators.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { checkInput } from '../infra/http/check-input.js';
+import { requireMatch } from '../infra/http/if-match.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
-import { changedMeanwhile, entityTagHeader, ifMatchHeader } from '../openapi/conditional-headers.js';
-import { entityTagOf, requireMatch } from '../infra/http/if-match.js';
 import { NotFoundProblem } from '../infra/http/problem.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
@@ -46,6 +44,7 @@ export class RetryPolicyController {
     summary: 'The retry policy of every subscription that has none of its own.',
     status: 200,
     answer: generalPolicyOutput,
+    hasEntityTag: true,
   })
   async read(): Promise<RetryPolicy> {
     await this.catalogue.refresh();
@@ -60,9 +59,11 @@ export class RetryPolicyController {
     body: generalPolicyInput,
     status: 200,
     answer: generalPolicyOutput,
+    hasEntityTag: true,
+    honoursIfMatch: true,
   })
-  async replace(@Body() body: unknown): Promise<RetryPolicy> {
-    await this.policies.replaceGeneral(checkInput(generalPolicyInput, body));
+  async replace(@Headers('if-match') ifMatch: string | undefined, @Body() body: unknown): Promise<RetryPolicy> {
+    await this.policies.replaceGeneral(checkInput(generalPolicyInput, body), (before) => requireMatch(ifMatch, before));
     return this.policies.general;
   }
 
@@ -87,15 +88,14 @@ export class RetryPolicyController {
     summary: 'The retry policy that counts for a subscription, and which fields of it are its own.',
     status: 200,
     answer: subscriptionPolicyOutput,
-    answerHeaders: entityTagHeader,
+    hasEntityTag: true,
     problems: unknownSubscription,
   })
   async readOverride(
     @Param('subscriptionId', ResourceId) subscriptionId: string,
-    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<ReturnType<typeof subscriptionPolicy>> {
     await this.mustExist(subscriptionId);
-    return this.ofSubscription(subscriptionId, reply);
+    return this.ofSubscription(subscriptionId);
   }
 
   @Put('subscriptions/:subscriptionId/retry-policy')
@@ -103,32 +103,31 @@ export class RetryPolicyController {
     id: 'subscription_retry_policy_replace',
     summary: 'Replaces the retry policy of its own that a subscription has.',
     description: 'A field left out follows the general policy, also when that changes.',
-    headers: ifMatchHeader,
+    honoursIfMatch: true,
     body: policyOverrideInput,
     status: 200,
     answer: subscriptionPolicyOutput,
-    answerHeaders: entityTagHeader,
-    problems: { ...unknownSubscription, ...changedMeanwhile },
+    hasEntityTag: true,
+    problems: unknownSubscription,
   })
   async replaceOverride(
     @Param('subscriptionId', ResourceId) subscriptionId: string,
     @Body() body: unknown,
     @Headers('if-match') ifMatch: string | undefined,
-    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<ReturnType<typeof subscriptionPolicy>> {
     const override = checkInput(policyOverrideInput, body);
     await this.mustExist(subscriptionId);
     await this.policies.replaceOverride(subscriptionId, override, matching(ifMatch));
-    return this.ofSubscription(subscriptionId, reply);
+    return this.ofSubscription(subscriptionId);
   }
 
   @Delete('subscriptions/:subscriptionId/retry-policy')
   @AdminOperation({
     id: 'subscription_retry_policy_delete',
     summary: 'Makes a subscription follow the general policy in everything.',
-    headers: ifMatchHeader,
+    honoursIfMatch: true,
     status: 204,
-    problems: { ...unknownSubscription, ...changedMeanwhile },
+    problems: unknownSubscription,
   })
   async removeOverride(
     @Param('subscriptionId', ResourceId) subscriptionId: string,
@@ -144,10 +143,8 @@ export class RetryPolicyController {
     if (!this.subscriptions.find(subscriptionId)) throw new NotFoundProblem('There is no such subscription.');
   }
 
-  private ofSubscription(subscriptionId: string, reply: FastifyReply): ReturnType<typeof subscriptionPolicy> {
-    const policy = subscriptionPolicy(this.policies.for(subscriptionId), this.policies.override(subscriptionId));
-    void reply.header('etag', entityTagOf(policy));
-    return policy;
+  private ofSubscription(subscriptionId: string): ReturnType<typeof subscriptionPolicy> {
+    return subscriptionPolicy(this.policies.for(subscriptionId), this.policies.override(subscriptionId));
   }
 }
 

@@ -15,7 +15,6 @@ import { ResourceId } from '../infra/http/resource-id.pipe.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { readHeld } from '../ledger/read-held.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
-import { changedMeanwhile, entityTagHeader, ifMatchHeader } from '../openapi/conditional-headers.js';
 import { checkTimeout } from './call-timeout.js';
 import { CallbackProbe } from './callback-probe.service.js';
 import { guaranteeOf } from './delivery-guarantee.js';
@@ -44,8 +43,7 @@ type ShownWithHeld = z.output<typeof subscriptionWithHeldOutput>;
 
 const unknownSubscription = { 404: 'There is no such subscription.' };
 /** Of what changes a subscription, and shows it as it is then. */
-const conditional = { headers: ifMatchHeader, answerHeaders: entityTagHeader };
-const problemsOfChange = { ...unknownSubscription, ...changedMeanwhile };
+const conditional = { hasEntityTag: true, honoursIfMatch: true };
 
 /** The operator's view and settings of subscriptions. Subscribers register and change their own in the Notificaties API. */
 @ApiTags('subscriptions')
@@ -91,7 +89,7 @@ export class SubscriptionsController {
     body: newSubscriptionInput,
     status: 201,
     answer: createdSubscriptionOutput,
-    answerHeaders: entityTagHeader,
+    hasEntityTag: true,
   })
   async create(
     @Body() body: unknown,
@@ -114,7 +112,7 @@ export class SubscriptionsController {
     description: 'The ETag is that of the subscription; what is held for it changes all the time.',
     status: 200,
     answer: subscriptionWithHeldOutput,
-    answerHeaders: entityTagHeader,
+    hasEntityTag: true,
     problems: unknownSubscription,
   })
   async read(
@@ -136,7 +134,7 @@ export class SubscriptionsController {
     body: subscriptionChangesInput,
     status: 200,
     answer: subscriptionOutput,
-    problems: problemsOfChange,
+    problems: unknownSubscription,
   })
   async change(
     @Param('subscriptionId', ResourceId) subscriptionId: string,
@@ -162,9 +160,9 @@ export class SubscriptionsController {
     summary: 'Deletes a subscription. Deliveries that have not ended are cancelled.',
     description:
       'Its secrets are not kept. What was delivered, and its dead letters, can be found as long as any others.',
-    headers: ifMatchHeader,
+    honoursIfMatch: true,
     status: 204,
-    problems: problemsOfChange,
+    problems: unknownSubscription,
   })
   async remove(
     @Param('subscriptionId', ResourceId) subscriptionId: string,
@@ -185,7 +183,7 @@ export class SubscriptionsController {
     status: 200,
     answer: subscriptionOutput,
     problems: {
-      ...problemsOfChange,
+      ...unknownSubscription,
       409: '`credentials-unreadable`: those there are cannot be decrypted; give all three parts.',
     },
   })
@@ -210,7 +208,7 @@ export class SubscriptionsController {
     ...conditional,
     status: 200,
     answer: subscriptionOutput,
-    problems: problemsOfChange,
+    problems: unknownSubscription,
   })
   async enable(
     @Param('subscriptionId', ResourceId) subscriptionId: string,
@@ -230,7 +228,7 @@ export class SubscriptionsController {
     ...conditional,
     status: 200,
     answer: subscriptionOutput,
-    problems: problemsOfChange,
+    problems: unknownSubscription,
   })
   async pause(
     @Param('subscriptionId', ResourceId) subscriptionId: string,
@@ -249,7 +247,7 @@ export class SubscriptionsController {
     ...conditional,
     status: 200,
     answer: subscriptionOutput,
-    problems: { ...problemsOfChange, 409: '`subscription-dropping`: what it held is still being dropped.' },
+    problems: { ...unknownSubscription, 409: '`subscription-dropping`: what it held is still being dropped.' },
   })
   async resume(
     @Param('subscriptionId', ResourceId) subscriptionId: string,

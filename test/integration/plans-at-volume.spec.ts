@@ -23,6 +23,7 @@ import { MarkFilter } from '../../src/digests/mark-filter.js';
 import { sweep as sweepDigests, takeBack } from '../../src/digests/write-digests.js';
 import { newestNotifications } from '../../src/explaining/filters-preview.js';
 import * as explaining from '../../src/explaining/find-explained.js';
+import { notificationsOfList } from '../../src/notifications/find-notifications.js';
 import { endFetchedItems } from '../../src/ledger/end-fetched.js';
 import * as pulling from '../../src/pulling/find-fetched.js';
 import { preferIndexes, Postgres } from '../../src/infra/postgres/postgres.js';
@@ -83,6 +84,15 @@ import {
   routes,
   type Route,
 } from '../../src/replays/search.js';
+import {
+  endOfUser,
+  endSession,
+  findSession,
+  findStanding,
+  sweepEnded,
+  sweepTickets,
+  takeTicket,
+} from '../../src/sessions/session-rows.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { delivered } from '../support/ledger.js';
 import { newDelivery } from '../support/new-delivery.js';
@@ -92,6 +102,7 @@ const firstId = '00000000-0000-0000-0000-000000000000';
 const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 /** A subscription that is being ended, and has no delivery that waits. */
 const ending = randomUUID();
+const sometime = '2026-01-01T00:00:00Z';
 const newestId = 'ffffffff-ffff-7fff-bfff-ffffffffffff';
 /** A subscription that keeps order by object: much is held for its order, and nothing else. */
 const ordered = randomUUID();
@@ -166,6 +177,15 @@ describe('with much in every state, the cost of a statement is that of its own w
          after_subscription, before_id, ended_at)
        SELECT gen_random_uuid(), 'replay', '{}', '{}', true, 'done', 0, true, $1, $1, $1, now() FROM generate_series(1, ${rows})`,
       [ending],
+    );
+    await admin.query(
+      `INSERT INTO session (token_hash, user_id, name, role, via, began_at, ends_at, expires_at)
+       SELECT sha256(n::text::bytea)::text, 'oidc:https://provider.example/#' || n, 'somebody', 'viewer', 'oidc', now(), now() + interval '1 hour',
+         now() + interval '1 day' FROM generate_series(1, ${2 * rows}) AS n`,
+    );
+    await admin.query(
+      `INSERT INTO sign_in_ticket SELECT sha256(n::text::bytea)::text, 'heraut', '', now() + interval '1 hour'
+       FROM generate_series(1, ${rows}) AS n`,
     );
     // A thousand subscriptions with which much went on, in each minute of an hour.
     await admin.query(
@@ -253,6 +273,13 @@ describe('with much in every state, the cost of a statement is that of its own w
     [sweepReplays, { days: 1, limit: 1000 }],
     [sweepDigests, { until: newestId }],
     [takeBack, { until: newestId }],
+    [findSession, { token_hash: '', now: sometime, ends_at: sometime, renew_before: sometime }],
+    [findStanding, { token_hashes: ['a', 'b'], now: sometime }],
+    [endSession, { token_hash: '' }],
+    [endOfUser, { user_id: 'nobody' }],
+    [sweepEnded, {}],
+    [takeTicket, { token_hash: '', now: sometime }],
+    [sweepTickets, {}],
     [sweepActivity, { seconds: 60, kept_seconds: 3_600_000, limit: 1000 }],
   ];
 
@@ -288,13 +315,14 @@ describe('with much in every state, the cost of a statement is that of its own w
     const statements: [Statement, Values][] = [
       [addActivity, { ...tallied, tallied_kind: '{subscription}', tallied_id: '{s7}', at_ms: Date.now() }],
       [findSeries, { ...of, id: 's7' }],
-      [findTotals, { ...of, after: 's7', limit: 10 }],
       [listProcesses, { limit: 10 }],
     ];
     for (const [statement, values] of statements) {
       const pages = await pagesOf(statement, values);
       expect([statement.name, pages, pages < mostPages]).toEqual([statement.name, pages, true]);
     }
+    // As many buckets as its ten subscriptions have.
+    expect(await pagesOf(findTotals, { ...of, after: 's7', limit: 10 })).toBeLessThan(mostPages + 10 * 60);
   });
 
   it('each look of the alerts is as large as what it may find, whatever there is', async () => {
@@ -359,6 +387,7 @@ describe('with much in every state, the cost of a statement is that of its own w
   });
 
   const otherStatements = (): [Statement, Values][] => [
+    [notificationsOfList, { ids: [ids.queued, ids.failed, ids.delivered] }],
     [explaining.notification, { id: ids.queued }],
     [explaining.deliveries, { id: ids.queued, after: firstId, limit: 20 }],
     [explaining.deliveryOf, { id: ids.queued, subscription: ordered }],
@@ -499,6 +528,8 @@ describe('with much in every state, the cost of a statement is that of its own w
       delivery_turn_left: ['find-turns-left'],
       replay_step: ['replay-step-due', 'claim-replay-step'],
       replay_ended: ['sweep-replays'],
+      session_of_user: ['end-sessions-of-user'],
+      session_ends: ['sweep-sessions'],
       replay_everything_for: ['measure-unfinished-replays'],
       activity_at: ['sweep-activity'],
     };
