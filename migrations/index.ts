@@ -10,6 +10,8 @@ import { FindNotifications1763625600006 } from './1763625600006-find-notificatio
 import { CreateRetention1763625600012 } from './1763625600012-create-retention.js';
 import { CreateAlerts1763625600009 } from './1763625600009-create-alerts.js';
 import { AddTraceParent1763625600008 } from './1763625600008-add-trace-parent.js';
+import { CreateSessions1763625600014 } from './1763625600014-create-sessions.js';
+import { CreateActivity1763625600015 } from './1763625600015-create-activity.js';
 
 /** In the order they run. Plain SQL; a released one is never edited. */
 export const migrations = [
@@ -25,4 +27,6 @@ export const migrations = [
   CreateRetention1763625600012,
   CreateAlerts1763625600009,
   AddTraceParent1763625600008,
+  CreateSessions1763625600014,
+  CreateActivity1763625600015,
 ];

@@ -1,4 +1,5 @@
 import { Module, type DynamicModule } from '@nestjs/common';
+import { ActivityModule } from './activity/activity.module.js';
 import { AlertsModule } from './alerts/alerts.module.js';
 import { AuditEntriesModule } from './audit-entries/audit-entries.module.js';
 import { AuditModule } from './audit/audit.module.js';
@@ -9,6 +10,7 @@ import { ConfigurationFileModule } from './configuration-file/configuration-file
 import { ConfigModule } from './config/config.module.js';
 import type { Settings } from './config/settings.js';
 import { CredentialsModule } from './credentials/credentials.module.js';
+import { DeadLettersModule } from './dead-letters/dead-letters.module.js';
 import { DeliveriesModule } from './deliveries/deliveries.module.js';
 import { DeliveryModule } from './delivery/delivery.module.js';
 import { DispatchingModule } from './dispatching/dispatching.module.js';
@@ -24,6 +26,7 @@ import { LiveListenersModule } from './live-events/live-listeners.module.js';
 import { LivenessModule } from './liveness/liveness.module.js';
 import { NotificationsModule } from './notifications/notifications.module.js';
 import { OperationalEventsModule } from './operational-events/operational-events.module.js';
+import { OverviewModule } from './overview/overview.module.js';
 import { OutboundModule } from './outbound/outbound.module.js';
 import { PublishingModule } from './publishing/publishing.module.js';
 import { ReplaysModule } from './replays/replays.module.js';
@@ -32,7 +35,9 @@ import { PullingModule } from './pulling/pulling.module.js';
 import { RetryPolicyModule } from './retry-policy/retry-policy.module.js';
 import type { SecretCipher } from './secrets/secret-cipher.service.js';
 import { SecretsModule } from './secrets/secrets.module.js';
+import { SessionsModule } from './sessions/sessions.module.js';
 import { SubscriptionsModule } from './subscriptions/subscriptions.module.js';
+import { TestCallsModule } from './test-calls/test-calls.module.js';
 import { TelemetryModule } from './telemetry/telemetry.module.js';
 import type { Tracer } from './telemetry/tracing.js';
 
@@ -51,12 +56,14 @@ export class AppModule {
         LivenessModule,
         OperationalEventsModule,
         LiveEventsModule,
+        ActivityModule,
         OutboundModule,
         CredentialsModule,
         RedisModule,
         AuditModule,
         CatalogueModule,
         AuthModule,
+        SessionsModule,
         ChannelsModule,
         SubscriptionsModule,
         EndpointsModule,
@@ -65,7 +72,9 @@ export class AppModule {
         PublishingModule,
         ...(settings.ROLES.includes('worker') ? [DeliveryModule] : []),
         DeliveriesModule,
+        TestCallsModule,
         ReplaysModule,
+        DeadLettersModule,
         NotificationsModule,
         AuditEntriesModule,
         ExplainingModule,
@@ -74,6 +83,7 @@ export class AppModule {
         PullingModule,
         AlertsModule,
         ...(settings.ROLES.includes('dispatcher') ? [DispatchingModule.with(true)] : []),
+        OverviewModule,
         HealthModule,
       ],
     };

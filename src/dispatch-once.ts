@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import { Module, type DynamicModule } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { setTimeout as pause } from 'node:timers/promises';
+import { ActivityModule } from './activity/activity.module.js';
 import { AuditModule } from './audit/audit.module.js';
 import { CatalogueModule } from './catalogue/catalogue.module.js';
 import { ConfigModule } from './config/config.module.js';
@@ -49,6 +50,7 @@ class DispatchOnceModule {
         LivenessModule,
         OperationalEventsModule,
         LiveEventsModule,
+        ActivityModule,
         OutboundModule,
         CredentialsModule,
         RedisModule,

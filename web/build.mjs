@@ -2,7 +2,7 @@
 // Needs the compiled program (`nest build`). `--types` stops after the types, for an editor or a type check.
 import openapiTS, { astToString } from 'openapi-typescript';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { build } from 'vite';
@@ -13,7 +13,8 @@ const assets = join(here, 'dist/assets');
 
 await writeTypes();
 if (!process.argv.includes('--types')) {
-  await build({ root: here, configFile: join(here, 'vite.config.ts'), logLevel: 'warn' });
+  const result = await build({ root: here, configFile: join(here, 'vite.config.ts'), logLevel: 'warn' });
+  writeLicences([result].flat());
   compress();
 }
 
@@ -25,6 +26,24 @@ async function writeTypes() {
     join(here, 'generated/admin-api.d.ts'),
     `// Generated from the document of the admin API by web/build.mjs.\n${types}`,
   );
+}
+
+/**
+ * The licences of the packages whose code is in the built files: they ask that their text goes along, and the image has no other copy.
+ * @param {any[]} results of the build
+ */
+function writeLicences(results) {
+  /** @type {string[]} */
+  const modules = results.flatMap(({ output }) => output.flatMap((/** @type {any} */ chunk) => chunk.moduleIds ?? []));
+  const directories = modules.flatMap(
+    (id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id.replace(/^\0/, ''))?.[0] ?? [],
+  );
+  const texts = [...new Set(directories)].toSorted().map((directory) => {
+    const { name, version, license } = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'));
+    const file = readdirSync(directory).find((each) => /^licen[cs]e/i.test(each));
+    return `${name} ${version}: ${license}\n\n${file ? readFileSync(join(directory, file), 'utf8') : ''}`;
+  });
+  writeFileSync(join(dirname(assets), 'licences.txt'), texts.join('\n\n----\n\n'));
 }
 
 /** As small as it gets: it is done once, and sent with every first load. */

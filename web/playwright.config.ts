@@ -27,5 +27,7 @@ export default defineConfig({
     // What differs with the database in the process: live views, one connection.
     { name: 'embedded', testMatch: /.*\.both\.e2e\.ts/, metadata: { stack: 'embedded' } },
     { name: 'screenshots', testMatch: /.*\.screenshots\.ts/, metadata: { stack: 'real' } },
+    // Figures for docs/console.md, of the embedded default.
+    { name: 'speed', testMatch: /.*\.speed\.ts/, metadata: { stack: 'embedded' }, timeout: 600_000 },
   ],
 });

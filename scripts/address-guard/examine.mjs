@@ -114,11 +114,13 @@ export async function examine(program) {
     const authorizations = new program.Authorizations(outbound, program.systemClock);
     if (way === 'probe') {
       const probe = new program.CallbackProbe({ settings }, outbound, authorizations, program.systemClock);
-      return prove(probe, { callbackUrl: url, auth: 'Bearer x', credentials, isUrlNew: true, signingKeys: [] });
+      const asked = { callbackUrl: url, auth: 'Bearer x', credentials, isUrlNew: true, signingKeys: [] };
+      return unlessInvalid(probe.prove(asked));
     }
     if (way === 'token endpoint') return void (await authorizations.of({ auth: '', credentials: tokenOf(url) }));
     if (way === 'documentation link') {
-      return void (await new program.DocumentationLinkCheck({ settings }, outbound).refusal(url));
+      const check = new program.DocumentationLinkCheck({ settings }, outbound);
+      return unlessInvalid(check.check(url, 'documentationLink'));
     }
     const client = new program.HttpWebhookClient(outbound);
     const mayRepeat = way !== 'delivery on its own connection';
@@ -151,16 +153,12 @@ const tokenOf = (tokenUrl) => ({
   tokenTls: null,
 });
 
-/**
- * @typedef {import('../../src/subscriptions/callback-probe.service.js').CallbackProbe} CallbackProbe
- * @typedef {import('../../src/subscriptions/callback-probe.service.js').ProbeRequest} ProbeRequest
- * @type {(probe: CallbackProbe, request: ProbeRequest) => Promise<void>}
- */
-async function prove(probe, request) {
+/** @type {(check: Promise<void>) => Promise<void>} */
+async function unlessInvalid(check) {
   try {
-    await probe.prove(request);
+    await check;
   } catch (error) {
-    // Refused, or not proved by the receiver, which answers 204 to everybody.
+    // Refused, or not as it should be by the receiver, which answers 204 to everybody.
     if (/** @type {{ status?: number }} */ (error).status !== 400) throw error;
   }
 }

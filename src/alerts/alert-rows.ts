@@ -10,16 +10,16 @@ export interface AlertRow {
   opened_at: Date;
   resolved_at: Date | null;
   details: Finding['details'];
+  noted_at: Date | null;
+  is_noted: boolean;
 }
 
 interface StoredRow extends AlertRow {
-  noted_at: Date | null;
-  is_noted: boolean;
   told: string[];
 }
 
-export const alertColumns = 'id, rule, subject, since, opened_at, resolved_at, details';
-const storedColumns = `${alertColumns}, noted_at, is_noted, told`;
+const alertColumns = 'id, rule, subject, since, opened_at, resolved_at, details, noted_at, is_noted';
+const storedColumns = `${alertColumns}, told`;
 
 export const toAlert = (row: AlertRow): Alert =>
   ({
@@ -30,14 +30,11 @@ export const toAlert = (row: AlertRow): Alert =>
     openedAt: row.opened_at,
     resolvedAt: row.resolved_at,
     details: row.details,
+    notedAt: row.noted_at,
+    isNoted: row.is_noted,
   }) as Alert;
 
-const toStored = (row: StoredRow): StoredAlert => ({
-  ...toAlert(row),
-  notedAt: row.noted_at,
-  isNoted: row.is_noted,
-  told: row.told,
-});
+const toStored = (row: StoredRow): StoredAlert => ({ ...toAlert(row), told: row.told });
 
 /** By the two partial indexes of what is open and of what ended and is still to be told. */
 export const findCurrent = statement(
@@ -142,12 +139,17 @@ export const countItems = statement(
 export interface AlertFilter {
   state?: 'open' | 'resolved';
   rule?: Finding['rule'];
+  /** Of a rule: only together with one. */
+  subject?: string;
   /** Only the alerts after this one in the list, which runs from the newest to the oldest. */
   after?: string;
 }
 
-/** By the primary key, or by rule and id. Of the open ones, which are few, all are read. */
-export function alertPage({ state, rule, after }: AlertFilter, limit: number): { text: string; values: unknown[] } {
+/** By the primary key, by rule and id, or by rule, subject and id. Of the open ones, which are few, all are read. */
+export function alertPage(
+  { state, rule, subject, after }: AlertFilter,
+  limit: number,
+): { text: string; values: unknown[] } {
   const values: unknown[] = [];
   const conditions: string[] = [];
   const add = (text: (value: string) => string, value: unknown) => {
@@ -156,6 +158,7 @@ export function alertPage({ state, rule, after }: AlertFilter, limit: number): {
   };
   if (state) conditions.push(`resolved_at IS ${state === 'open' ? '' : 'NOT '}NULL`);
   if (rule) add((value) => `rule = ${value}`, rule);
+  if (subject) add((value) => `subject = ${value}`, subject);
   if (after) add((value) => `id < ${value}`, after);
   const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
   return { text: `SELECT ${alertColumns} FROM alert ${where} ORDER BY id DESC LIMIT ${limit}`, values };

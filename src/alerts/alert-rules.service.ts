@@ -12,8 +12,16 @@ export class AlertRulesStore {
     return readAlertRules(query);
   }
 
-  /** What is left out gets its default. */
-  replace(given: AlertRulesInput): Promise<AlertRules> {
-    return this.postgres.transaction((query) => changeAlertRules(query, () => withDefaults(given)));
+  /**
+   * What is left out gets its default.
+   * @param mustFit throws where they may not replace the rules that there are
+   */
+  replace(given: AlertRulesInput, mustFit: (before: AlertRules) => void = () => undefined): Promise<AlertRules> {
+    return this.postgres.transaction((query) =>
+      changeAlertRules(query, (before) => {
+        mustFit(before);
+        return withDefaults(given);
+      }),
+    );
   }
 }

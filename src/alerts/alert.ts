@@ -41,14 +41,14 @@ export type Alert = Finding & {
   openedAt: Date;
   /** Null: it is open. */
   resolvedAt: Date | null;
-};
-
-/** With who was told of it. */
-export type StoredAlert = Alert & {
   /** When somebody was last told of this rule and subject, by this alert or the one before it; null: never. */
   notedAt: Date | null;
   /** Whether somebody was told of this one. */
   isNoted: boolean;
+};
+
+/** With who was told of it. */
+export type StoredAlert = Alert & {
   /** Mail addresses of owners that were told of it. */
   told: readonly string[];
 };

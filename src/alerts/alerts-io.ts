@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { pageQuery } from '../infra/http/page-query.js';
+import { isStorable } from '../infra/postgres/storable-text.js';
 import { ruleNames } from './alert-rules.js';
 import type { Alert } from './alert.js';
 import { describeNews, runbookOf, titles } from './describe-news.js';
@@ -11,7 +12,7 @@ export interface AlertPage {
   isMore: boolean;
 }
 
-const alertOutput = z
+export const alertOutput = z
   .strictObject({
     id: z.string().describe('Rises from alert to alert.'),
     rule: z.enum(ruleNames),
@@ -19,6 +20,7 @@ const alertOutput = z
     since: z.iso.datetime().describe('When the trouble began, as far as is known.'),
     openedAt: z.iso.datetime(),
     resolvedAt: z.iso.datetime().nullable().describe('null: it is open.'),
+    toldAt: z.iso.datetime().nullable().describe('When somebody was last told that it is open; null: nobody was.'),
     title: z.string(),
     what: z.string().describe('In words.'),
     toDo: z.string(),
@@ -37,11 +39,31 @@ export const alertPageOutput = z
 /** As far as `bigint` goes. */
 const alertId = /^[1-9]\d{0,17}$/;
 
-export const alertQuery = z.strictObject({
-  state: z.enum(['open', 'resolved']).optional(),
-  rule: z.enum(ruleNames).optional(),
-  ...pageQuery('alerts', (text) => (alertId.test(text) ? text : undefined)),
-});
+export const alertQuery = z
+  .strictObject({
+    state: z.enum(['open', 'resolved']).optional(),
+    rule: z.enum(ruleNames).optional(),
+    subject: z
+      .string()
+      .min(1)
+      .max(2100)
+      .refine(isStorable, 'Contains U+0000 or half a surrogate pair.')
+      .optional()
+      .describe('Exactly this one, as an alert of `rule` has it: how often it was in the same trouble.'),
+    ...pageQuery('alerts', (text) => (alertId.test(text) ? text : undefined)),
+  })
+  .refine(({ rule, subject }) => subject === undefined || rule !== undefined, {
+    path: ['rule'],
+    error: 'A subject is found among the alerts of a rule.',
+  });
+
+export const recipientsOutput = z
+  .strictObject({
+    webhook: z.string().nullable().describe('Origin of ALERT_WEBHOOK_URL; null: not set.'),
+    mail: z.array(z.string()).describe('ALERT_MAIL_TO.'),
+    canMail: z.boolean().describe('EMAIL_HOST is set, so that owners of subscriptions can be told as well.'),
+  })
+  .meta({ id: 'AlertRecipients' });
 
 export const alertTestOutput = z
   .strictObject({
@@ -63,13 +85,14 @@ export const pageToShow = ({ alerts, isMore }: AlertPage): z.output<typeof alert
   nextCursor: isMore ? (alerts.at(-1)?.id ?? null) : null,
 });
 
-const alertToShow = (alert: Alert): z.output<typeof alertOutput> => ({
+export const alertToShow = (alert: Alert): z.output<typeof alertOutput> => ({
   id: alert.id,
   rule: alert.rule,
   subject: alert.subject,
   since: alert.since.toISOString(),
   openedAt: alert.openedAt.toISOString(),
   resolvedAt: alert.resolvedAt?.toISOString() ?? null,
+  toldAt: (alert.isNoted && alert.notedAt?.toISOString()) || null,
   title: titles[alert.rule],
   ...describeNews(alert, 'operator'),
   runbook: runbookOf(alert.rule),

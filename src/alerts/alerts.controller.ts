@@ -1,15 +1,17 @@
-import { Body, Controller, Get, HttpCode, Post, Put, Query } from '@nestjs/common';
+import { Body, Controller, Get, Headers, HttpCode, Post, Put, Query } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import type { z } from 'zod';
 import { AuditLog } from '../audit/audit-log.js';
-import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { NeedsUserRole, RequireSuperuser } from '../auth/auth.decorators.js';
+import { Config } from '../config/config.module.js';
 import { checkInput } from '../infra/http/check-input.js';
+import { requireMatch } from '../infra/http/if-match.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { alertPage, toAlert, type AlertRow } from './alert-rows.js';
 import { alertRulesInput, alertRulesOutput, type AlertRules } from './alert-rules.js';
 import { AlertRulesStore } from './alert-rules.service.js';
-import { alertPageOutput, alertQuery, alertTestOutput, pageToShow, testToShow } from './alerts-io.js';
+import { alertPageOutput, alertQuery, alertTestOutput, pageToShow, recipientsOutput, testToShow } from './alerts-io.js';
 import { NoteSender } from './note-sender.service.js';
 
 @ApiTags('alerts')
@@ -21,6 +23,7 @@ export class AlertsController {
     private readonly postgres: Postgres,
     private readonly rules: AlertRulesStore,
     private readonly sender: NoteSender,
+    private readonly config: Config,
   ) {}
 
   @Get('alert-rules')
@@ -31,6 +34,7 @@ export class AlertsController {
       'Where they are told, settings say: ALERT_WEBHOOK_URL, ALERT_MAIL_TO, and `alertEmail` of subscriptions.',
     status: 200,
     answer: alertRulesOutput,
+    hasEntityTag: true,
   })
   async readRules(): Promise<AlertRules> {
     return this.rules.read();
@@ -44,9 +48,24 @@ export class AlertsController {
     body: alertRulesInput,
     status: 200,
     answer: alertRulesOutput,
+    hasEntityTag: true,
+    honoursIfMatch: true,
   })
-  async replaceRules(@Body() body: unknown): Promise<AlertRules> {
-    return this.rules.replace(checkInput(alertRulesInput, body));
+  async replaceRules(@Headers('if-match') ifMatch: string | undefined, @Body() body: unknown): Promise<AlertRules> {
+    const given = checkInput(alertRulesInput, body);
+    return this.rules.replace(given, (before) => requireMatch(ifMatch, before));
+  }
+
+  @Get('alert-recipients')
+  @AdminOperation({
+    id: 'alert_recipients_read',
+    summary: 'Whom this process tells of alerts, as its settings say.',
+    status: 200,
+    answer: recipientsOutput,
+  })
+  readRecipients(): z.output<typeof recipientsOutput> {
+    const { ALERT_WEBHOOK_URL: url, ALERT_MAIL_TO: mail, EMAIL_HOST: host } = this.config.settings;
+    return { webhook: url === undefined ? null : new URL(url).origin, mail: [...mail], canMail: host !== undefined };
   }
 
   @Get('alerts')
@@ -68,6 +87,7 @@ export class AlertsController {
 
   @Post('alerts/test')
   @HttpCode(200)
+  @NeedsUserRole('operator')
   @AdminOperation({
     id: 'alert_test',
     summary: 'Sends a test to every operator at once, and answers what came of it.',

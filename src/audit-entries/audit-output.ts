@@ -8,8 +8,21 @@ const entryOutput = z
   .strictObject({
     id: z.string().describe('Rises from entry to entry.'),
     at: z.iso.datetime(),
-    by: z.enum(['client', 'system']).describe('`system`: Heraut itself, for example after a receiver answered 410.'),
-    client: z.string().nullable().describe('Client id of the application that asked for it.'),
+    by: z
+      .enum(['client', 'user', 'system'])
+      .describe(
+        'An application, a user of the console, or Heraut itself (`system`), for example after a receiver answered 410.',
+      ),
+    client: z
+      .string()
+      .nullable()
+      .describe('Client id of the application that asked for it, or the name of the user who did.'),
+    via: z
+      .string()
+      .nullable()
+      .describe(
+        'How the user had signed in: `oidc`, `password` (a superuser’s secret) or `ticket` (a link made with it). null: no user.',
+      ),
     address: z
       .string()
       .nullable()
@@ -43,6 +56,11 @@ export const pageToShow = ({ entries, next }: EntryPage): z.output<typeof auditP
 const entryToShow = ({ key, at, ...entry }: Entry): z.output<typeof entryOutput> => ({
   id: key.nr,
   at: at.toISOString(),
-  by: entry.client === null ? 'system' : 'client',
+  by: byOf(entry),
   ...entry,
 });
+
+function byOf({ client, via }: Pick<Entry, 'client' | 'via'>): 'client' | 'user' | 'system' {
+  if (client === null) return 'system';
+  return via === null ? 'client' : 'user';
+}

@@ -15,7 +15,9 @@ const time = () =>
     .transform((value) => new Date(Math.min(Math.max(Date.parse(value), earliest), latest)).toISOString());
 
 export const auditQuery = z.strictObject({
-  client: text(255).optional().describe('Client id of the application that asked for the change.'),
+  client: text(255)
+    .optional()
+    .describe('Client id of the application that asked for the change, or the name of the user.'),
   action: text(100).optional().describe('Exactly this one, such as `subscription.paused`.'),
   subject: text(2100)
     .optional()

@@ -8,8 +8,10 @@ import { needsRange, page, rangeEnd, type EntryFilter, type EntryKey } from './f
 export interface Entry {
   key: EntryKey;
   at: Date;
-  /** Null: Heraut itself. So are the next two. */
+  /** Null: Heraut itself. So are the address and the id of the request. */
   client: string | null;
+  /** How the user of this name had signed in; null: it is an application, or Heraut itself. */
+  via: string | null;
   address: string | null;
   requestId: string | null;
   action: string;
@@ -33,6 +35,7 @@ interface KeyRow {
 interface EntryRow extends KeyRow {
   at: Date;
   client: string | null;
+  via: string | null;
   address: string | null;
   request_id: string | null;
   action: string;
@@ -76,6 +79,7 @@ const toEntry = (row: EntryRow): Entry => ({
   key: keyOf(row),
   at: row.at,
   client: row.client,
+  via: row.via,
   address: row.address,
   requestId: row.request_id,
   action: row.action,

@@ -27,7 +27,7 @@ const conditions = {
 };
 const names = ['subject', 'client', 'action'] as const;
 
-const columns = `(extract(epoch FROM at) * 1000000)::bigint AS at_us, nr, at, client, address, request_id, action,
+const columns = `(extract(epoch FROM at) * 1000000)::bigint AS at_us, nr, at, client, via, address, request_id, action,
   subject, before, after, changed_secrets`;
 
 /**

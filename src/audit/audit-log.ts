@@ -23,8 +23,8 @@ type Transaction = Pick<EntityManager, 'query'> | Query;
 // Not now(): that is when the transaction began, before it waited for other changes of the catalogue.
 const insertEntry = statement(
   'note-change',
-  `INSERT INTO audit_entry (at, client, address, request_id, action, subject, before, after, changed_secrets)
-   VALUES (clock_timestamp(), $client, $address, $request_id, $action, $subject, $before, $after, $changed_secrets)`,
+  `INSERT INTO audit_entry (at, client, via, address, request_id, action, subject, before, after, changed_secrets)
+   VALUES (clock_timestamp(), $client, $via, $address, $request_id, $action, $subject, $before, $after, $changed_secrets)`,
 );
 
 export const AuditLog = {
@@ -37,6 +37,7 @@ export const AuditLog = {
     const [before, after] = differing(change.before, change.after);
     const values = {
       client: author?.client ?? null,
+      via: author?.via ?? null,
       address: author?.address ?? null,
       request_id: author?.requestId ?? null,
       action: change.action,

@@ -2,8 +2,10 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 
 /** The sender of the request that is being carried out. */
 export interface Author {
-  /** Client id of its application. */
+  /** Client id of its application, or the name of the user who is signed in. */
   client: string;
+  /** How that user signed in; not given: it is an application. */
+  via?: string;
   /** IP address that it came from, as far as proxies are trusted. */
   address: string;
   requestId: string;

@@ -23,6 +23,8 @@ export interface ChangesOfApplication {
   secret?: string | undefined;
 }
 
+export type MustFit = (current: ApplicationEntity) => void;
+
 /**
  * All that can be done to applications, within one change of the catalogue that may be about several of them. Each is noted in the
  * audit log.
@@ -54,15 +56,20 @@ export class ApplicationChanges {
     return application;
   }
 
-  /** @throws {NotFoundProblem} */
+  /**
+   * @param mustFit throws where it cannot be done to the application as it is
+   * @throws {NotFoundProblem}
+   */
   async update(
     id: string,
     { secret, ...changes }: ChangesOfApplication,
+    mustFit?: MustFit,
     action = 'application.changed',
   ): Promise<ApplicationEntity> {
     const { manager, version } = this;
     const stored = secret === undefined ? {} : { secret: this.cipher.encrypt(secret, secretPlace(id)) };
     const application = await findOrFail(manager, id);
+    mustFit?.(application);
     const before = { ...application };
     // These columns alone: a secret that is not changed may be encrypted with a new key at this moment.
     await manager.update(ApplicationEntity, id, { ...changes, ...stored, version });
@@ -73,11 +80,13 @@ export class ApplicationChanges {
 
   /**
    * Its secret is not kept.
+   * @param mustFit throws where it cannot be done to the application as it is
    * @throws {NotFoundProblem}
    */
-  async remove(id: string): Promise<void> {
+  async remove(id: string, mustFit?: MustFit): Promise<void> {
     const { manager, version } = this;
     const application = await findOrFail(manager, id);
+    mustFit?.(application);
     await manager.update(ApplicationEntity, application.id, {
       deletedAt: new Date(),
       secret: '',

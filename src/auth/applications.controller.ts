@@ -1,10 +1,11 @@
-import { Body, Controller, Delete, Get, Header, Param, Patch, Post, Req, Res } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Header, Headers, Param, Patch, Post, Req, Res } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { Config } from '../config/config.module.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { checkInput } from '../infra/http/check-input.js';
+import { requireMatch } from '../infra/http/if-match.js';
 import { fingerprintOf, readIdempotencyKey } from '../idempotency/idempotency-key.js';
 import { ValidationProblem } from '../infra/http/problem.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
@@ -19,12 +20,15 @@ import {
   applicationWithSecretOutput,
   createdApplicationOutput,
 } from './applications-io.js';
-import { ApplicationsService } from './applications.service.js';
+import { ApplicationsService, type ShownApplication } from './applications.service.js';
 import { CurrentApplication, RequireSuperuser } from './auth.decorators.js';
 
 type Shown = z.output<typeof applicationOutput>;
 type ShownWithSecret = z.output<typeof applicationWithSecretOutput>;
 type Created = z.output<typeof createdApplicationOutput>;
+
+const matching = (ifMatch: string | undefined) => (current: ShownApplication) =>
+  requireMatch(ifMatch, applicationToShow(current));
 
 const unknownApplication = { 404: 'There is no such application.' };
 
@@ -82,6 +86,7 @@ export class ApplicationsController {
     summary: 'One application.',
     status: 200,
     answer: applicationOutput,
+    hasEntityTag: true,
     problems: unknownApplication,
   })
   async read(@Param('applicationId', ResourceId) applicationId: string): Promise<Shown> {
@@ -95,12 +100,18 @@ export class ApplicationsController {
     body: applicationChangesInput,
     status: 200,
     answer: applicationOutput,
+    hasEntityTag: true,
+    honoursIfMatch: true,
     problems: unknownApplication,
   })
-  async change(@Param('applicationId', ResourceId) applicationId: string, @Body() body: unknown): Promise<Shown> {
+  async change(
+    @Param('applicationId', ResourceId) applicationId: string,
+    @Headers('if-match') ifMatch: string | undefined,
+    @Body() body: unknown,
+  ): Promise<Shown> {
     const changes = checkInput(applicationChangesInput, body);
     this.checkLength(changes.secret);
-    return applicationToShow(await this.applications.update(applicationId, changes));
+    return applicationToShow(await this.applications.update(applicationId, changes, matching(ifMatch)));
   }
 
   @Post(':applicationId/rotate-secret')
@@ -110,10 +121,14 @@ export class ApplicationsController {
     summary: 'Makes a new secret, shown this once. Tokens signed with the old one are refused at once.',
     status: 200,
     answer: applicationWithSecretOutput,
+    honoursIfMatch: true,
     problems: unknownApplication,
   })
-  async rotateSecret(@Param('applicationId', ResourceId) applicationId: string): Promise<ShownWithSecret> {
-    const { application, secret } = await this.applications.rotateSecret(applicationId);
+  async rotateSecret(
+    @Param('applicationId', ResourceId) applicationId: string,
+    @Headers('if-match') ifMatch: string | undefined,
+  ): Promise<ShownWithSecret> {
+    const { application, secret } = await this.applications.rotateSecret(applicationId, matching(ifMatch));
     return { ...applicationToShow(application), secret };
   }
 
@@ -122,10 +137,14 @@ export class ApplicationsController {
     id: 'application_delete',
     summary: 'Removes an application: its tokens are refused at once. Its subscriptions stay.',
     status: 204,
+    honoursIfMatch: true,
     problems: unknownApplication,
   })
-  async remove(@Param('applicationId', ResourceId) applicationId: string): Promise<void> {
-    await this.applications.remove(applicationId);
+  async remove(
+    @Param('applicationId', ResourceId) applicationId: string,
+    @Headers('if-match') ifMatch: string | undefined,
+  ): Promise<void> {
+    await this.applications.remove(applicationId, matching(ifMatch));
   }
 
   private checkLength(secret: string | undefined): void {

@@ -14,6 +14,7 @@ import {
   ApplicationChanges,
   findOrFail,
   type ChangesOfApplication,
+  type MustFit,
   type NewApplication,
 } from './application-changes.js';
 import { ApplicationEntity } from './application.entity.js';
@@ -100,18 +101,23 @@ export class ApplicationsService {
     });
   }
 
-  /** @throws {NotFoundProblem} */
-  update(id: string, changes: ChangesOfApplication): Promise<ShownApplication> {
-    return this.change(async (changing) => shown(await changing.update(id, changes)));
+  /**
+   * @param mustFit throws where it cannot be done to the application as it is; so of the next two
+   * @throws {NotFoundProblem}
+   */
+  update(id: string, changes: ChangesOfApplication, mustFit?: MustFit): Promise<ShownApplication> {
+    return this.change(async (changing) => shown(await changing.update(id, changes, mustFit)));
   }
 
   /**
    * Makes a new secret; the old one stops working at once. `secret` is only ever returned here.
    * @throws {NotFoundProblem}
    */
-  async rotateSecret(id: string): Promise<{ application: ShownApplication; secret: string }> {
+  async rotateSecret(id: string, mustFit?: MustFit): Promise<{ application: ShownApplication; secret: string }> {
     const secret = newSecret();
-    const application = await this.change((changing) => changing.update(id, { secret }, 'application.secret-rotated'));
+    const application = await this.change((changing) =>
+      changing.update(id, { secret }, mustFit, 'application.secret-rotated'),
+    );
     return { application: shown(application), secret };
   }
 
@@ -119,8 +125,8 @@ export class ApplicationsService {
    * Its secret is not kept.
    * @throws {NotFoundProblem}
    */
-  remove(id: string): Promise<void> {
-    return this.change((changing) => changing.remove(id));
+  remove(id: string, mustFit?: MustFit): Promise<void> {
+    return this.change((changing) => changing.remove(id, mustFit));
   }
 
   private async insert({ secret = newSecret(), ...input }: ApplicationInput, request?: OnceKey): Promise<Created> {

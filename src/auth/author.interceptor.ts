@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { randomUUID } from 'node:crypto';
 import { from, lastValueFrom, type Observable } from 'rxjs';
 import { actingFor, type Author } from '../audit/author.js';
-import { callerOf } from './authorization.guard.js';
+import { callerOf, userOf } from './authorization.guard.js';
 
 const readingMethods = new Set(['GET', 'HEAD']);
 /** Visible ASCII, as proxies and tracing systems write it. */
@@ -17,16 +17,21 @@ export class AuthorInterceptor implements NestInterceptor {
     const http = context.switchToHttp();
     const request = http.getRequest<FastifyRequest>();
     if (readingMethods.has(request.method)) return next.handle();
-    const author = authorOf(request);
+    const user = userOf(request);
+    const author = authorOf(
+      request,
+      user ? { client: user.name, via: user.via } : { client: callerOf(request).clientId },
+    );
     void http.getResponse<FastifyReply>().header('x-request-id', author.requestId);
     return from(actingFor(author, () => lastValueFrom(next.handle(), { defaultValue: undefined })));
   }
 }
 
-function authorOf(request: FastifyRequest): Author {
+/** @param who is to be noted as the author of what the request changes */
+export function authorOf(request: FastifyRequest, who: Pick<Author, 'client' | 'via'>): Author {
   const asked = request.headers['x-request-id'];
   return {
-    client: callerOf(request).clientId,
+    ...who,
     // The forwarded one behind a proxy (TRUST_FORWARDED_HEADERS).
     address: request.ip.slice(0, maxAddressLength),
     requestId: typeof asked === 'string' && requestIdPattern.test(asked) ? asked : randomUUID(),

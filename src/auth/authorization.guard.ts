@@ -8,14 +8,14 @@ import type { TokenRefusal } from './check-claims.js';
 import { RefusalLimit } from './refusal-limit.service.js';
 import type { Scope } from './scopes.js';
 import { Refusal, TokenVerifier } from './token-verifier.service.js';
-import type { UserRole } from './user-roles.js';
+import { hasRole, leastRoleFor } from './user-roles.js';
+import { UserSessions, type SessionUser } from './user-sessions.js';
 
 /** Any of the scopes is enough; a superuser always passes. */
 export const Requirement = Reflector.createDecorator<readonly Scope[] | 'superuser'>();
 
-export const NeededUserRole = Reflector.createDecorator<UserRole>();
-
 const callers = new WeakMap<object, Application>();
+const users = new WeakMap<object, SessionUser>();
 
 /** @throws {Error} where no guard has identified the caller: a route without a requirement */
 export function callerOf(request: FastifyRequest): Application {
@@ -23,6 +23,9 @@ export function callerOf(request: FastifyRequest): Application {
   if (!application) throw new Error(`Nothing guards ${request.method} ${request.url}`);
   return application;
 }
+
+/** The user who sent the request in a session; undefined: an application did. */
+export const userOf = (request: FastifyRequest): SessionUser | undefined => users.get(request);
 
 const explanations: Record<TokenRefusal, string> = {
   'jwt-decode-error': 'The token cannot be read: it is not a JSON Web Token, or its header has `crit`.',
@@ -52,15 +55,30 @@ export class AuthorizationGuard implements CanActivate {
     private readonly tokens: TokenVerifier,
     private readonly catalogue: Catalogue,
     private readonly limit: RefusalLimit,
+    private readonly sessions: UserSessions,
   ) {}
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     const request = context.switchToHttp().getRequest<FastifyRequest>();
     const requirement = this.reflector.getAllAndOverride(Requirement, [context.getHandler(), context.getClass()]);
+    if (requirement === 'superuser' && this.sessions.concerns(request)) {
+      return this.admitUser(request, context.getHandler());
+    }
     const application = this.authorize(request, requirement);
     return application instanceof Promise
       ? application.then((late) => admit(request, late))
       : admit(request, application);
+  }
+
+  /** The user of a session passes where the role is high enough. Sessions count for the admin API alone. */
+  private async admitUser(request: FastifyRequest, handler: Function): Promise<true> {
+    const user = await this.sessions.userOf(request);
+    const needed = leastRoleFor(handler);
+    if (!hasRole(user.role, needed)) {
+      throw new PermissionProblem('role-too-low', `Needs the role ${needed}; yours is ${user.role}.`);
+    }
+    users.set(request, user);
+    return admit(request, standInFor(user));
   }
 
   /**
@@ -129,6 +147,17 @@ const refusedFor = ({ code, application, waitSeconds = 1 }: Refusal): Refused =>
   code === 'throttled'
     ? { problem: new ThrottledProblem(waitSeconds), application }
     : { problem: new PermissionProblem(code, explanations[code]), application };
+
+/** What an operation knows of its caller. The client id is none that a publisher or subscriber has by accident. */
+const standInFor = ({ id, name }: SessionUser): Application => ({
+  id,
+  clientId: `user:${name}`,
+  label: name,
+  key: undefined,
+  scopes: new Set(),
+  isSuperuser: true,
+  alertEmail: null,
+});
 
 function admit(request: FastifyRequest, application: Application): true {
   callers.set(request, application);

@@ -38,12 +38,18 @@ export class RefusalLimit {
    */
   add({ ip }: Caller, application: Application | undefined, isGuess: boolean): number | undefined {
     const address = addressKey(ip);
-    const keys = [`address ${address}`];
+    const keys = [addressKeyOf(ip)];
     if (application) keys.push(`application ${application.id}`);
     let isUsedUp = this.counts.add(keys);
     // By itself: a caller that is told to wait already must not have its guesses checked for ever.
     if (application && isGuess) isUsedUp = this.counts.add([guessKey(address, application)]) || isUsedUp;
     return isUsedUp ? this.counts.secondsLeft : undefined;
+  }
+
+  /** The seconds to wait where so many of this address were refused that nobody unknown is even looked up for it. */
+  waitAsStranger({ ip }: Caller): number | undefined {
+    if (this.counts.isQuiet) return undefined;
+    return this.counts.isUsedUp(addressKeyOf(ip)) ? this.counts.secondsLeft : undefined;
   }
 
   /**
@@ -56,4 +62,5 @@ export class RefusalLimit {
   }
 }
 
+const addressKeyOf = (ip: string): string => `address ${addressKey(ip)}`;
 const guessKey = (address: string, { id }: Application): string => `guess ${address} ${id}`;

@@ -2,12 +2,14 @@ import { randomUUID } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
 import { AuditLog } from '../audit/audit-log.js';
 import { NotFoundProblem } from '../infra/http/problem.js';
-import { ChannelEntity } from './channel.entity.js';
+import { channelOf, ChannelEntity } from './channel.entity.js';
 import type { Channel } from './channel.js';
 
 export type ChannelInput = Pick<ChannelEntity, 'name' | 'documentationLink' | 'filters'>;
 
 export type ChannelRules = Partial<Pick<Channel, 'deduplication' | 'maxAgeSeconds' | 'bodyRetentionDays'>>;
+
+export type ChangesOfChannel = Partial<Omit<ChannelInput, 'name'>> & ChannelRules;
 
 /**
  * All that can be done to channels, within one change of the catalogue that may be about several of them. Each is noted in the audit
@@ -23,26 +25,33 @@ export class ChannelChanges {
    * @returns its id
    * @throws a unique violation when there is a channel of this name
    */
-  async create(input: ChannelInput): Promise<string> {
+  async create(input: ChannelInput & ChannelRules): Promise<string> {
     // v4, not v7: clients find the base of a resource URL with a pattern that fits v4 only (docs/decisions/0011).
     const id = randomUUID();
-    await this.manager.insert(ChannelEntity, { ...input, id, version: this.version });
+    const columns = columnsOf(input);
+    await this.manager.insert(ChannelEntity, { ...columns, id, version: this.version });
     await AuditLog.note(this.manager, {
       action: 'channel.created',
       subject: `channel/${id}`,
       before: null,
-      after: input,
+      after: { ...columns },
     });
     return id;
   }
 
   /**
    * An undefined field stays as it is.
+   * @param mustFit throws where these changes cannot be made to the channel as it is
    * @throws {NotFoundProblem}
    */
-  async update(id: string, changes: Partial<Omit<ChannelInput, 'name'>> & ChannelRules): Promise<void> {
+  async update(
+    id: string,
+    changes: ChangesOfChannel,
+    mustFit: (before: Channel) => void = () => undefined,
+  ): Promise<void> {
     const before = await this.manager.findOneBy(ChannelEntity, { id });
     if (!before) throw noSuchChannel();
+    mustFit(channelOf(before));
     await this.manager.update(ChannelEntity, id, { ...columnsOf(changes), version: this.version });
     const after = await this.manager.findOneByOrFail(ChannelEntity, { id });
     const noted = { before: audited(before), after: audited(after) };

@@ -2,23 +2,13 @@ import { Injectable } from '@nestjs/common';
 import { Catalogue, type CatalogueDirectory } from '../catalogue/catalogue.service.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
+import { channelOf, type StoredChannel } from './channel.entity.js';
 import type { Channel } from './channel.js';
-import { canonicalName } from './filter-names.js';
-
-interface ChannelRow {
-  id: string;
-  name: string;
-  documentation_link: string;
-  filters: string[];
-  deduplicate_by: string[] | null;
-  deduplicate_within: number;
-  max_age: number | null;
-  body_retention_days: number | null;
-}
 
 const changedSince = statement(
   'channels-changed-since',
-  `SELECT id, name, documentation_link, filters, deduplicate_by, deduplicate_within, max_age, body_retention_days
+  `SELECT id, name, documentation_link AS "documentationLink", filters, deduplicate_by AS "deduplicateBy",
+     deduplicate_within AS "deduplicateWithin", max_age AS "maxAge", body_retention_days AS "bodyRetentionDays"
    FROM channel WHERE version > $known ORDER BY version`,
 );
 
@@ -49,17 +39,8 @@ export class ChannelDirectory implements CatalogueDirectory {
   }
 
   async refresh(known: number): Promise<void> {
-    for (const row of await this.postgres.query<ChannelRow>(changedSince, { known })) {
-      const channel = {
-        id: row.id,
-        name: row.name,
-        documentationLink: row.documentation_link,
-        filters: row.filters,
-        canonicalFilters: new Set(row.filters.map(canonicalName)),
-        deduplication: row.deduplicate_by && { fields: row.deduplicate_by, withinSeconds: row.deduplicate_within },
-        maxAgeSeconds: row.max_age,
-        bodyRetentionDays: row.body_retention_days,
-      };
+    for (const row of await this.postgres.query<StoredChannel & Record<string, unknown>>(changedSince, { known })) {
+      const channel = channelOf(row);
       this.byName.set(channel.name, channel);
       this.byId.set(channel.id, channel);
     }

@@ -1,4 +1,6 @@
 import { Column, CreateDateColumn, Entity, PrimaryColumn } from 'typeorm';
+import type { Channel } from './channel.js';
+import { canonicalName } from './filter-names.js';
 
 @Entity('channel')
 export class ChannelEntity {
@@ -32,3 +34,16 @@ export class ChannelEntity {
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz' })
   createdAt: Date;
 }
+
+export type StoredChannel = Omit<ChannelEntity, 'version' | 'createdAt'>;
+
+export const channelOf = (stored: StoredChannel): Channel => ({
+  id: stored.id,
+  name: stored.name,
+  documentationLink: stored.documentationLink,
+  filters: stored.filters,
+  canonicalFilters: new Set(stored.filters.map(canonicalName)),
+  deduplication: stored.deduplicateBy && { fields: stored.deduplicateBy, withinSeconds: stored.deduplicateWithin },
+  maxAgeSeconds: stored.maxAge,
+  bodyRetentionDays: stored.bodyRetentionDays,
+});

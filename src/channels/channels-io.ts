@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { isStorable } from '../infra/postgres/storable-text.js';
+import { hasCredentials, isWebUrl } from '../nrc/fields.js';
 import type { Channel } from './channel.js';
 
 const week = 604_800;
@@ -20,8 +22,32 @@ const withinSeconds = z.int().min(1).max(month);
 const maxAgeSeconds = z.int().min(1).max(year);
 const bodyRetentionDays = z.int().min(1).max(3650);
 
+/** In characters (code points), as the standard counts; zod's own limit counts UTF-16 units. */
+const shortText = (longest: number) =>
+  z
+    .string()
+    .trim()
+    .check(({ value, issues }) => {
+      if ([...value].length <= longest) return;
+      const message = `Longer than ${longest} characters.`;
+      issues.push({ code: 'too_big', origin: 'string', maximum: longest, inclusive: true, input: value, message });
+    })
+    .refine(isStorable, 'Contains U+0000 or half a surrogate pair.')
+    .meta({ maxLength: longest });
+
+/** With the limits of a kanaal in the Notificaties API. */
+export const channelName = shortText(50).min(1);
+const documentationLink = shortText(200)
+  .refine((link) => link === '' || isWebUrl(link), 'Not an absolute http or https URL.')
+  .refine((link) => !isWebUrl(link) || !hasCredentials(link), 'Credentials do not belong in a URL.');
+const filters = z.array(shortText(100).min(1));
+
 export const channelChangesInput = z
   .strictObject({
+    documentationLink: documentationLink.describe('A page that describes its notifications. May be empty.'),
+    filters: filters.describe(
+      'Names of the characteristics that a subscription can filter on, such as `object_type`; camelCase and snake_case are the same name. None: any name goes.',
+    ),
     deduplication: z
       .strictObject({
         fields: z
@@ -49,6 +75,10 @@ export const channelChangesInput = z
   })
   .partial()
   .meta({ id: 'ChannelChanges' });
+
+export const newChannelInput = channelChangesInput
+  .extend({ name: channelName.describe('Unique; cannot be changed.') })
+  .meta({ id: 'NewChannel' });
 
 export const channelOutput = z
   .strictObject({

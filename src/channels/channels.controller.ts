@@ -1,26 +1,37 @@
-import { Body, Controller, Get, Param, Patch } from '@nestjs/common';
+import { Body, Controller, Get, Headers, Param, Patch, Post } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import type { z } from 'zod';
 import { RequireSuperuser } from '../auth/auth.decorators.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { checkInput } from '../infra/http/check-input.js';
-import { ValidationProblem } from '../infra/http/problem.js';
+import { requireMatch } from '../infra/http/if-match.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
-import { channelChangesInput, channelToShow, channelListOutput, channelOutput } from './channels-io.js';
+import type { Channel } from './channel.js';
+import {
+  channelChangesInput,
+  channelListOutput,
+  channelOutput,
+  channelToShow,
+  newChannelInput,
+} from './channels-io.js';
 import { ChannelsService } from './channels.service.js';
-import { unknownCharacteristics } from './unknown-characteristics.js';
+import { DocumentationLinkCheck } from './documentation-link.service.js';
+import { refuseUnknown } from './unknown-characteristics.js';
 
 type Shown = z.output<typeof channelOutput>;
 
 const unknownChannel = { 404: 'There is no such channel.' };
 
-/** An operator's settings of channels. Publishers create and describe channels, in the Notificaties API. */
+/** Channels and an operator's rules for them. Publishers create and describe channels too, in the Notificaties API. */
 @ApiTags('channels')
 @ApiBearerAuth()
 @RequireSuperuser()
 @Controller('admin/v1/channels')
 export class ChannelsController {
-  constructor(private readonly channels: ChannelsService) {}
+  constructor(
+    private readonly channels: ChannelsService,
+    private readonly documentation: DocumentationLinkCheck,
+  ) {}
 
   @Get()
   @AdminOperation({
@@ -33,12 +44,31 @@ export class ChannelsController {
     return { channels: (await this.channels.list()).map(channelToShow) };
   }
 
+  @Post()
+  @AdminOperation({
+    id: 'channel_create',
+    summary: 'Adds a channel.',
+    description:
+      'As a publisher does in the Notificaties API, with the same limits, and with rules if you like. A channel cannot be removed, nor its name be changed.',
+    body: newChannelInput,
+    status: 201,
+    answer: channelOutput,
+    hasEntityTag: true,
+  })
+  async create(@Body() body: unknown): Promise<Shown> {
+    const { documentationLink = '', filters = [], ...input } = checkInput(newChannelInput, body);
+    refuseUnknown({ ...input, filters }, { filters: [], deduplication: null });
+    await this.documentation.check(documentationLink, 'documentationLink');
+    return channelToShow(await this.channels.create({ ...input, documentationLink, filters }, 'name'));
+  }
+
   @Get(':channelId')
   @AdminOperation({
     id: 'channel_read',
     summary: 'One channel.',
     status: 200,
     answer: channelOutput,
+    hasEntityTag: true,
     problems: unknownChannel,
   })
   async read(@Param('channelId', ResourceId) channelId: string): Promise<Shown> {
@@ -49,19 +79,30 @@ export class ChannelsController {
   @AdminOperation({
     id: 'channel_change',
     summary:
-      'Says which notifications of a channel are the same, how old they may become, and how long their bodies are kept.',
+      'Changes what a channel says of itself, which of its notifications are the same, how old they may become, and how long their bodies are kept.',
     description:
       'Only the fields given. Counts for every notification that is accepted from now on; `bodyRetentionDays` also for those of before.',
     body: channelChangesInput,
     status: 200,
     answer: channelOutput,
+    hasEntityTag: true,
+    honoursIfMatch: true,
     problems: unknownChannel,
   })
-  async change(@Param('channelId', ResourceId) channelId: string, @Body() body: unknown): Promise<Shown> {
+  async change(
+    @Param('channelId', ResourceId) channelId: string,
+    @Headers('if-match') ifMatch: string | undefined,
+    @Body() body: unknown,
+  ): Promise<Shown> {
     const changes = checkInput(channelChangesInput, body);
+    const { documentationLink } = changes;
     const channel = await this.channels.get(channelId);
-    const unknown = unknownCharacteristics(changes.deduplication?.fields ?? [], channel);
-    if (unknown.length > 0) throw new ValidationProblem(unknown);
-    return channelToShow(await this.channels.update(channelId, changes));
+    if (documentationLink !== undefined && documentationLink !== channel.documentationLink)
+      await this.documentation.check(documentationLink, 'documentationLink');
+    const mustFit = (before: Channel) => {
+      requireMatch(ifMatch, channelToShow(before));
+      refuseUnknown(changes, before);
+    };
+    return channelToShow(await this.channels.update(channelId, changes, mustFit));
   }
 }

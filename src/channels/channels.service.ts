@@ -2,7 +2,13 @@ import { Injectable } from '@nestjs/common';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { ValidationProblem } from '../infra/http/problem.js';
 import { isUniqueViolation } from '../infra/postgres/postgres-errors.js';
-import { ChannelChanges, noSuchChannel, type ChannelInput, type ChannelRules } from './channel-changes.js';
+import {
+  ChannelChanges,
+  noSuchChannel,
+  type ChangesOfChannel,
+  type ChannelInput,
+  type ChannelRules,
+} from './channel-changes.js';
 import { ChannelDirectory } from './channel-directory.service.js';
 import type { Channel } from './channel.js';
 
@@ -27,8 +33,11 @@ export class ChannelsService {
     return this.known(id);
   }
 
-  /** @throws {ValidationProblem} code `unique` when there is a channel of this name */
-  async create(input: ChannelInput): Promise<Channel> {
+  /**
+   * @param nameField what the caller's API calls the name
+   * @throws {ValidationProblem} code `unique` when there is a channel of this name
+   */
+  async create(input: ChannelInput & ChannelRules, nameField: 'naam' | 'name'): Promise<Channel> {
     try {
       return this.known(
         await this.catalogue.change((manager, version) => new ChannelChanges(manager, version).create(input)),
@@ -36,17 +45,20 @@ export class ChannelsService {
     } catch (error) {
       if (!isUniqueViolation(error)) throw error;
       throw new ValidationProblem([
-        { name: 'naam', code: 'unique', reason: 'There is a kanaal with this name already.' },
+        { name: nameField, code: 'unique', reason: 'There is a kanaal with this name already.' },
       ]);
     }
   }
 
   /**
    * What its publisher says of it, and the operator's rules for its notifications; an undefined field stays as it is.
+   * @param mustFit throws where these changes cannot be made to the channel as it is
    * @throws {NotFoundProblem}
    */
-  async update(id: string, changes: Partial<Omit<ChannelInput, 'name'>> & ChannelRules): Promise<Channel> {
-    await this.catalogue.change((manager, version) => new ChannelChanges(manager, version).update(id, changes));
+  async update(id: string, changes: ChangesOfChannel, mustFit?: (before: Channel) => void): Promise<Channel> {
+    await this.catalogue.change((manager, version) =>
+      new ChannelChanges(manager, version).update(id, changes, mustFit),
+    );
     return this.known(id);
   }
 

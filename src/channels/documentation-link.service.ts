@@ -1,6 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Agent, request } from 'undici';
 import { Config } from '../config/config.module.js';
+import { ValidationProblem } from '../infra/http/problem.js';
 import { Outbound } from '../outbound/outbound.service.js';
 import { Refused } from '../outbound/refused.js';
 
@@ -29,14 +30,18 @@ export class DocumentationLinkCheck {
     this.mode = settings.DOCUMENTATION_LINK_CHECK;
   }
 
-  /** Why the link must be refused, if so. */
-  async refusal(link: string): Promise<string | undefined> {
-    if (this.mode === 'off' || link === '') return undefined;
+  /**
+   * @param field what the caller's API calls it
+   * @throws {ValidationProblem} code `bad-url` when it must be refused
+   */
+  async check(link: string, field: 'documentatieLink' | 'documentationLink'): Promise<void> {
+    if (this.mode === 'off' || link === '') return;
     const trouble = await this.fetch(link);
-    if (!trouble) return undefined;
+    if (!trouble) return;
     const { told, reason = told } = trouble;
     this.logger.warn({ event: 'channel.documentation-unreachable', link, trouble: reason });
-    return this.mode === 'enforce' ? told : undefined;
+    if (this.mode === 'warn') return;
+    throw new ValidationProblem([{ name: field, code: 'bad-url', reason: `The documentation ${told}.` }]);
   }
 
   private async fetch(link: string): Promise<Trouble | undefined> {

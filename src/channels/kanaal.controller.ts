@@ -97,10 +97,9 @@ export class KanaalController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Kanaal> {
-    const fields = new FieldReader(body);
-    const input = readKanaal(fields);
-    await this.checkDocumentation(fields, input.documentationLink);
-    const kanaal = present(await this.channels.create(input), request);
+    const input = readKanaal(new FieldReader(body));
+    await this.documentation.check(input.documentationLink, 'documentatieLink');
+    const kanaal = present(await this.channels.create(input, 'naam'), request);
     void reply.header('location', kanaal.url);
     return kanaal;
   }
@@ -161,16 +160,9 @@ export class KanaalController {
     }
     const { documentationLink } = changes;
     if (documentationLink !== undefined && documentationLink !== channel.documentationLink) {
-      await this.checkDocumentation(fields, documentationLink);
+      await this.documentation.check(documentationLink, 'documentatieLink');
     }
     return present(await this.channels.update(channel.id, changes), request);
-  }
-
-  private async checkDocumentation(fields: FieldReader, link: string): Promise<void> {
-    const refusal = await this.documentation.refusal(link);
-    if (refusal === undefined) return;
-    fields.refuse('documentatieLink', 'bad-url', `The documentation ${refusal}.`);
-    throw new ValidationProblem(fields.invalidParams);
   }
 }
 

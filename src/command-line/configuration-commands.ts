@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { readFileSync } from 'node:fs';
-import type { ConfigurationText } from '../configuration-file/configuration-text.js';
+import type { ConfigurationText, Remark } from '../configuration-file/configuration-text.js';
 import type { Plan } from '../configuration-file/planning.js';
 import { AdminRefusal } from './admin-client.js';
 import { CommandFailure, exits } from './exits.js';
@@ -56,29 +56,30 @@ export function addConfigurationCommands(program: Command, session: Session): vo
     .action(async () => {
       const exported = await session.client.request('GET', path);
       if (session.isJson) return print(session, JSON.stringify(exported, null, 2));
-      const { default: yaml } = await import('yaml');
-      print(session, yaml.stringify(exported, { lineWidth: 120, aliasDuplicateObjects: false }));
+      const { toYaml } = await import('../configuration-file/yaml-text.js');
+      print(session, toYaml(exported));
     });
 }
 
 /** @throws {CommandFailure} with a line for all that is wrong with the file */
 async function run(session: Session, { verb, file, isPruning, isConfirmed = false }: Wanted): Promise<Plan> {
   // Only here: no other command needs the form of a configuration.
-  const { readConfigurationText } = await import('../configuration-file/configuration-text.js');
+  const { asLine, readConfigurationText } = await import('../configuration-file/configuration-text.js');
   const { sourcesBeside } = await import('../configuration-file/sources.js');
   const { renderPlan } = await import('../configuration-file/render-plan.js');
-  const read = readConfigurationText(readText(file), file, sourcesBeside(file));
+  const read = readConfigurationText(readText(file), sourcesBeside(file));
+  const line = asLine(file);
   const ask = async (what: 'plan' | 'apply', confirm?: number): Promise<Plan> => {
     const query = { prune: isPruning ? true : undefined, confirm };
     return (await session.client.request('POST', `${path}/${what}`, { query, body: read.configuration })) as Plan;
   };
   if (read.problems.length > 0) {
-    const more = read.configuration === undefined ? [] : await ask('plan').then(() => [], furtherLines(read));
-    throw wrong(session, file, [...read.problems, ...more]);
+    const more = read.configuration === undefined ? [] : await ask('plan').then(() => [], furtherLines(read, line));
+    throw wrong(session, file, [...read.problems.map(line), ...more]);
   }
   const asked = (what: 'plan' | 'apply', confirm?: number) =>
     ask(what, confirm).catch((error: unknown) => {
-      throw wrong(session, file, linesOf(read)(error));
+      throw wrong(session, file, linesOf(read, line)(error));
     });
   let confirm: number | undefined;
   if (verb === 'apply' && isPruning) {
@@ -91,9 +92,9 @@ async function run(session: Session, { verb, file, isPruning, isConfirmed = fals
     }
   }
   const plan = await asked(verb, confirm);
-  if (session.isJson) print(session, JSON.stringify({ ...plan, notes: read.notes }, null, 2));
+  if (session.isJson) print(session, JSON.stringify({ ...plan, notes: read.notes.map(line) }, null, 2));
   else {
-    for (const each of read.notes) note(session, each);
+    for (const each of read.notes) note(session, line(each));
     print(session, renderPlan(plan, verb));
   }
   return plan;
@@ -101,20 +102,22 @@ async function run(session: Session, { verb, file, isPruning, isConfirmed = fals
 
 const removalsOf = ({ changes }: Plan): number => changes.filter(({ action }) => action === 'remove').length;
 
+type AsLine = (remark: Remark) => string;
+
 /** What the server says is wrong, by the lines of the file. @throws what is no such answer */
 const linesOf =
-  ({ linesOf: lines }: ConfigurationText) =>
+  ({ remarksOn }: ConfigurationText, line: AsLine) =>
   (error: unknown): string[] => {
     if (!(error instanceof AdminRefusal) || error.invalidParams.length === 0) throw error;
-    return lines(error.invalidParams.map((param) => ({ ...param, name: withoutWhole(param.name) })));
+    return remarksOn(error.invalidParams.map((param) => ({ ...param, name: withoutWhole(param.name) }))).map(line);
   };
 
 /** Likewise; what is wrong already is told also where no server can be asked. */
 const furtherLines =
-  (read: ConfigurationText) =>
+  (read: ConfigurationText, line: AsLine) =>
   (error: unknown): string[] => {
     try {
-      return linesOf(read)(error);
+      return linesOf(read, line)(error);
     } catch {
       return [`There may be more: the server could not check it. ${(error as Error).message}`];
     }

@@ -6,6 +6,7 @@ import { addBenchCommand } from './bench-command.js';
 import { addChannelCommands } from './channel-commands.js';
 import { addCompletionCommand } from './completion-command.js';
 import { addConfigurationCommands } from './configuration-commands.js';
+import { addConsoleCommand } from './console-command.js';
 import type { Environment } from './credentials.js';
 import { addDeliveryCommands } from './delivery-commands.js';
 import { addDoctorCommand } from './doctor-command.js';
@@ -40,6 +41,7 @@ export async function runCommandLine(
   try {
     describe(program, terminal);
     addTokenCommand(program, session);
+    addConsoleCommand(program, session);
     addAlertCommands(program, session);
     addNotificationCommands(program, session);
     addDeliveryCommands(program, session);

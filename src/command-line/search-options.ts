@@ -15,6 +15,7 @@ export interface SearchOptions {
   minAttempts?: number;
   status?: number;
   errorClass?: string;
+  replay?: string;
   mainObject?: string;
   resourceUrl?: string;
   action?: string;
@@ -45,6 +46,7 @@ export const addSearchOptions = (command: Command): Command =>
     .option('--min-attempts <count>', 'Tried at least so often.', wholeNumber(0, 1_000_000))
     .option('--status <code>', 'Last answered with this HTTP status.', wholeNumber(100, 599))
     .option('--error-class <class>', 'Last failed in this way: timeout, connection, tls, status-5xx and so on.')
+    .option('--replay <id>', 'Last sent again, cancelled or closed by this replay.', id)
     .option('--main-object <url>', 'About this hoofdObject.')
     .option('--resource-url <url>', 'About this resourceUrl.')
     .option('--action <name>', 'With this actie.')

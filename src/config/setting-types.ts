@@ -33,6 +33,31 @@ export const secondsPerCustomer = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
+const claimValues = z.array(z.string().min(1)).default([]);
+
+/** Role of a user → the values of a claim that give it. */
+export const rolesByClaim = z.string().transform((text, context) => {
+  const parsed = z
+    .strictObject({ viewer: claimValues, operator: claimValues, administrator: claimValues })
+    .safeParse(parseJson(text));
+  if (parsed.success) return parsed.data;
+  context.addIssue({
+    code: 'custom',
+    message: 'must be a JSON object with lists of texts: viewer, operator, administrator',
+  });
+  return z.NEVER;
+});
+
+const loopbackNames = new Set(['localhost', '127.0.0.1', '[::1]']);
+
+/** Of a provider of OpenID Connect: its answers decide who may do what, so nobody on the way may change them. */
+export const issuer = url('https:', 'http:').refine(
+  (text) => text === undefined || !URL.canParse(text) || isSafe(new URL(text)),
+  { error: 'must begin with https://, unless it is on this machine' },
+);
+
+const isSafe = ({ protocol, hostname }: URL): boolean => protocol === 'https:' || loopbackNames.has(hostname);
+
 export const commaSeparated = z.string().transform((value) =>
   value
     .split(',')

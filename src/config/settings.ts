@@ -5,10 +5,12 @@ import {
   hostAndPort,
   hostName,
   isPercentEncoded,
+  issuer,
   mailAddress,
   mailSender,
   origin,
   ports,
+  rolesByClaim,
   secondsPerCustomer,
   statuses,
   url,
@@ -125,6 +127,45 @@ export const settingsSchema = z
       .describe(
         'Requests refused for their token or its scope (403) in one minute, for one address and for one application, after which further ones are answered 429 with `Retry-After`. Other requests are not limited. Counted by all processes together with `REDIS_URL`, otherwise by each.',
       ),
+
+    CONSOLE_URL: url('http:', 'https:')
+      .refine((text) => text === undefined || /^[^?#]*[^/]\/console$/.test(text), { error: 'must end in /console' })
+      .describe(
+        'Address of the console as browsers know it, such as `https://heraut.example.org/console`. Needed where a proxy removes a prefix of the path, or `TRUST_FORWARDED_HEADERS` is off behind a proxy: OpenID Connect leads back to it, and cookies are for it. Not set: what the request says.',
+      ),
+    OIDC_ISSUER: issuer.describe(
+      'Provider of OpenID Connect by which users sign in to the console: its issuer, below which it has `/.well-known/openid-configuration`. Not set: they sign in with the client id and secret of a superuser.',
+    ),
+    OIDC_CLIENT_ID: z.string().optional().describe('Client id of Heraut at this provider. Needed with `OIDC_ISSUER`.'),
+    OIDC_CLIENT_SECRET: z.string().optional().describe('Secret of that client. Needed with `OIDC_ISSUER`.'),
+    OIDC_SCOPES: z
+      .string()
+      .regex(/^(.* )?openid( .*)?$/, { error: 'must have `openid` among the scopes' })
+      .default('openid profile email')
+      .describe('Scopes that it is asked for, with spaces between them.'),
+    OIDC_ROLE_CLAIM: z
+      .string()
+      .default('roles')
+      .describe(
+        'The claim with the roles of a user: a text or a list of texts, in the ID token or at the userinfo endpoint. `realm_access.roles`: a claim within a claim.',
+      ),
+    OIDC_ROLES: rolesByClaim
+      .default({ viewer: ['viewer'], operator: ['operator'], administrator: ['administrator'] })
+      .describe(
+        'JSON object, role → the values of that claim that give it; `*`: everybody whom the provider lets in. The highest counts; nobody without one gets in.',
+      ),
+    OIDC_LABEL: z
+      .string()
+      .min(1)
+      .max(60)
+      .default('single sign-on')
+      .describe('Name of the provider on the button for signing in.'),
+    SESSION_IDLE_SEC: wholeNumber(60, 2_592_000)
+      .default(3600)
+      .describe('Seconds after which a session in the console ends that is not used. Open pages do not count as use.'),
+    SESSION_MAX_SEC: wholeNumber(60, 2_592_000)
+      .default(43_200)
+      .describe('Seconds after which a session ends, however much it is used.'),
 
     NOTIFICATION_REQUESTS_TIMEOUT: z.coerce
       .number()
@@ -347,7 +388,10 @@ export const settingsSchema = z
         message: `must not exceed RETENTION_DAYS = ${settings.RETENTION_DAYS * 86_400} s, or a repeated request would be answered with a notification that is no longer kept`,
       });
     }
-    for (const [name, needed] of alertNeeds) {
+    if (settings.SESSION_IDLE_SEC > settings.SESSION_MAX_SEC) {
+      context.addIssue({ code: 'custom', path: ['SESSION_IDLE_SEC'], message: 'must not exceed SESSION_MAX_SEC' });
+    }
+    for (const [name, needed] of needs) {
       const isSet = Array.isArray(settings[name]) ? settings[name].length > 0 : settings[name] !== undefined;
       if (!isSet || settings[needed] !== undefined) continue;
       context.addIssue({ code: 'custom', path: [needed], message: `is needed with ${name}` });
@@ -381,11 +425,15 @@ export const settingsSchema = z
 export type Settings = z.output<typeof settingsSchema>;
 
 /** What makes no sense, or would be left unsigned, without the other. */
-const alertNeeds = [
+const needs = [
   ['ALERT_WEBHOOK_URL', 'ALERT_WEBHOOK_SECRET'],
   ['ALERT_MAIL_TO', 'EMAIL_HOST'],
   ['EMAIL_HOST', 'DEFAULT_FROM_EMAIL'],
   ['EMAIL_HOST_USER', 'EMAIL_HOST_PASSWORD'],
+  ['OIDC_ISSUER', 'OIDC_CLIENT_ID'],
+  ['OIDC_ISSUER', 'OIDC_CLIENT_SECRET'],
+  ['OIDC_CLIENT_ID', 'OIDC_ISSUER'],
+  ['OIDC_CLIENT_SECRET', 'OIDC_ISSUER'],
 ] as const;
 
 /** Between the end of a lock, or of a call, and the end of the lease. */

@@ -85,10 +85,9 @@ export class ChannelsSection implements Section {
       change: { section: 'channels', action: stored ? 'change' : 'create', key: wanted.name, about: null, fields },
       carryOut: async (manager, version) => {
         const changing = new ChannelChanges(manager, version);
-        const id = stored?.id ?? (await changing.create({ name: wanted.name, ...described }));
         const rules = { deduplication: sameBy, maxAgeSeconds: oldest, bodyRetentionDays: days };
-        if (stored) await changing.update(id, { ...described, ...rules });
-        else if (sameBy || oldest !== null || days !== null) await changing.update(id, rules);
+        if (stored) await changing.update(stored.id, { ...described, ...rules });
+        else await changing.create({ name: wanted.name, ...described, ...rules });
         return [];
       },
     };

@@ -4,7 +4,7 @@ import { Config } from '../config/config.module.js';
 import { ValidationProblem } from '../infra/http/problem.js';
 import { ConfigurationRefused } from './configuration-refused.js';
 import { ConfigurationService } from './configuration.service.js';
-import { readConfigurationText } from './configuration-text.js';
+import { asLine, readConfigurationText, type Remark } from './configuration-text.js';
 import { sourcesBeside } from './sources.js';
 
 /** Of the changes, these many are named in the log. */
@@ -27,11 +27,16 @@ export class ConfigurationAtStart implements OnModuleInit {
   async onModuleInit(): Promise<void> {
     const file = this.config.settings.CONFIG_FILE;
     if (file === undefined) return;
-    const read = readConfigurationText(readText(file), file, sourcesBeside(file));
-    for (const note of read.notes) this.logger.warn({ event: 'configuration.note', note });
+    const read = readConfigurationText(readText(file), sourcesBeside(file));
+    const line = asLine(file);
+    for (const note of read.notes.map(line)) this.logger.warn({ event: 'configuration.note', note });
+    const found = (error: unknown): Remark[] => {
+      if (!(error instanceof ValidationProblem)) throw error;
+      return read.remarksOn(error.extra.invalidParams ?? []);
+    };
     if (read.problems.length > 0) {
-      const more = await this.configuration.plan(read.configuration ?? {}, false).then(() => [], linesOf(read.linesOf));
-      throw refused([...read.problems, ...more]);
+      const more = await this.configuration.plan(read.configuration ?? {}, false).then(() => [], found);
+      throw refused([...read.problems, ...more].map(line));
     }
     try {
       const { changes, unchanged } = await this.configuration.apply(read.configuration, false);
@@ -39,17 +44,10 @@ export class ConfigurationAtStart implements OnModuleInit {
       const event = changes.length > 0 ? 'configuration.applied' : 'configuration.unchanged';
       this.logger.log({ event, file, changes: changes.length, changed, unchanged });
     } catch (error) {
-      throw refused(linesOf(read.linesOf)(error));
+      throw refused(found(error).map(line));
     }
   }
 }
-
-const linesOf =
-  (lines: ReturnType<typeof readConfigurationText>['linesOf']) =>
-  (error: unknown): string[] => {
-    if (!(error instanceof ValidationProblem)) throw error;
-    return lines(error.extra.invalidParams ?? []);
-  };
 
 const refused = (lines: readonly string[]): ConfigurationRefused =>
   new ConfigurationRefused(

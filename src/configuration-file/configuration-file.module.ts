@@ -8,6 +8,7 @@ import { ApplicationsSection } from './applications.section.js';
 import { CallbackRules } from './callback-rules.js';
 import { ChannelsSection } from './channels.section.js';
 import { ConfigurationAtStart } from './configuration-at-start.service.js';
+import { ConfigurationTextController } from './configuration-text.controller.js';
 import { ConfigurationController } from './configuration.controller.js';
 import { ConfigurationService } from './configuration.service.js';
 import { Export } from './export.service.js';
@@ -17,7 +18,7 @@ import { SubscriptionsSection } from './subscriptions.section.js';
 /** The audit module goes before it at the start: it makes the partition that what is changed then is noted in. */
 @Module({
   imports: [AuditModule, ChannelsModule, SubscriptionsModule, RetryPolicyModule],
-  controllers: [ConfigurationController],
+  controllers: [ConfigurationController, ConfigurationTextController],
   providers: [
     AlertRulesSection,
     ApplicationsSection,

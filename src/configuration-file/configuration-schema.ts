@@ -1,34 +1,20 @@
 import { z } from 'zod';
 import { alertRulesInput } from '../alerts/alert-rules.js';
 import { applicationChangesInput, newApplicationInput } from '../auth/applications-io.js';
-import { channelChangesInput } from '../channels/channels-io.js';
+import { newChannelInput } from '../channels/channels-io.js';
 import { headerValue } from '../credentials/check-headers.js';
 import { identityInput, maxAuthLength, oauth2Input, zgwInput } from '../credentials/credentials-io.js';
-import { isStorable } from '../infra/postgres/storable-text.js';
-import { hasCredentials, isWebUrl } from '../nrc/fields.js';
 import { policyOverrideInput } from '../retry-policy/policy-input.js';
 import { signingSchemes } from '../signing/signing-key.js';
 import { maxSecretLength } from '../subscriptions/signing-keys-io.js';
 import { maxUrlLength } from '../subscriptions/read-abonnement.js';
-import { subscriptionChangesInput } from '../subscriptions/subscriptions-io.js';
+import { channelsInput, inputText as text, webUrl } from '../subscriptions/subscription-input.js';
+import { subscriptionSettingsInput } from '../subscriptions/subscriptions-io.js';
 
 /*
  * The form of a configuration, once its references are resolved. Whatever the admin API has a field for has the same name and limits here.
  * A field that is left out stays as it is, and of what is new it gets the default.
  */
-
-const text = (longest: number) =>
-  z.string().trim().min(1).max(longest).refine(isStorable, 'Contains U+0000 or half a surrogate pair.');
-
-/** As in lists of the standard: no credentials in it, as it is stored and shown. */
-const webUrl = (longest: number) =>
-  z
-    .string()
-    .trim()
-    .max(longest)
-    .refine(isWebUrl, 'Not an absolute http or https URL.')
-    .refine((url) => !isWebUrl(url) || !hasCredentials(url), 'Credentials do not belong in a URL.')
-    .refine(isStorable, 'Contains U+0000 or half a surrogate pair.');
 
 export const applicationEntry = applicationChangesInput
   .extend({
@@ -39,30 +25,14 @@ export const applicationEntry = applicationChangesInput
   })
   .meta({ id: 'ConfiguredApplication' });
 
-export const channelEntry = channelChangesInput
+export const channelEntry = newChannelInput
   .extend({
-    name: text(50).describe('By which it is known.'),
-    documentationLink: z
-      .union(
-        [z.literal(''), webUrl(200)],
-        'Not an absolute http or https URL of up to 200 characters without credentials.',
-      )
-      .optional()
-      .describe('A page that describes its notifications. It is not fetched.'),
-    filters: z
-      .array(text(100))
-      .optional()
-      .describe('Names of the characteristics that a subscription can filter on. None: any name goes.'),
+    name: newChannelInput.shape.name.describe('By which it is known.'),
+    documentationLink: newChannelInput.shape.documentationLink.describe(
+      'A page that describes its notifications. It is not fetched.',
+    ),
   })
   .meta({ id: 'ConfiguredChannel' });
-
-const subscribedChannel = z.strictObject({
-  channel: text(50).describe('Name of a channel.'),
-  filters: z
-    .record(z.string().max(1000).refine(isStorable, 'Contains U+0000 or half a surrogate pair.'), text(1000))
-    .default({})
-    .describe('Characteristic → the value it must have, or `*` for any. All of them must fit.'),
-});
 
 const stays = 'Left out: the one there is stays.';
 const tls = identityInput.extend({ key: identityInput.shape.key.describe(`In PEM, without a passphrase. ${stays}`) });
@@ -83,7 +53,7 @@ const oauth2Entry = oauth2Input.extend({
   tokenTls: tls.nullable().default(null).describe('For the token endpoint.'),
 });
 
-export const subscriptionEntry = subscriptionChangesInput
+export const subscriptionEntry = subscriptionSettingsInput
   .extend({
     id: z
       .uuidv4('Not a UUID of version 4, which clients expect in the URL of an abonnement.')
@@ -95,10 +65,7 @@ export const subscriptionEntry = subscriptionChangesInput
     callbackUrl: webUrl(maxUrlLength)
       .optional()
       .describe('The webhook. It is not called by way of trial; a changed one enables a disabled subscription.'),
-    channels: z
-      .array(subscribedChannel)
-      .optional()
-      .describe('What it gets. Entries are alternatives; the same channel may occur several times.'),
+    channels: channelsInput.optional(),
     isPaused: z.boolean().optional().describe('true: what is for it is held.'),
     authorization: z
       .discriminatedUnion('kind', [verbatimEntry, zgwEntry, oauth2Entry])

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { InvalidParam } from '../infra/http/problem.js';
-import { readConfigurationText } from './configuration-text.js';
+import { asLine, readConfigurationText } from './configuration-text.js';
 import { readConfiguration } from './read-configuration.js';
 import type { Sources } from './resolve-references.js';
 
@@ -12,7 +12,13 @@ const sources = (variables: Record<string, string> = {}, files: Record<string, s
   },
 });
 
-const read = (lines: readonly string[], from = sources()) => readConfigurationText(lines.join('\n'), 'f.yaml', from);
+/** With its remarks as lines. */
+function read(lines: readonly string[], from = sources()) {
+  const { problems, notes, remarksOn, ...text } = readConfigurationText(lines.join('\n'), from);
+  const line = asLine('f.yaml');
+  const linesOf = (found: readonly InvalidParam[]) => remarksOn(found).map(line);
+  return { ...text, problems: problems.map(line), notes: notes.map(line), linesOf };
+}
 
 describe('a configuration file', () => {
   it('is an empty configuration where it is empty', () => {

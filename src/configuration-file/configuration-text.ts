@@ -3,56 +3,74 @@ import { configurationSchema } from './configuration-schema.js';
 import { fitScalars } from './fit-scalars.js';
 import { fromOpenNotificaties, type Note } from './from-open-notificaties.js';
 import { isOpenNotificaties } from './open-notificaties-schema.js';
-import { plainSecrets, resolveReferences, type Sources } from './resolve-references.js';
+import { labelOf, plainSecrets, resolveReferences, type FoundReference, type Sources } from './resolve-references.js';
 import { YamlText, type Place } from './yaml-text.js';
 
-/** A file, as far as it can be read without a server. */
-export interface ConfigurationText {
-  /** For `plan` and `apply`. Only where there are no problems can it be applied. */
-  configuration: unknown;
-  /** `heraut.yaml:7:14 channels.0.retries: …`, each a line. */
-  problems: string[];
-  notes: string[];
-  /** The lines of problems that a server finds in the configuration; not of those that are told already. */
-  linesOf: (found: readonly InvalidParam[]) => string[];
+/** What is to be said of a place in a text. */
+export interface Remark extends Place {
+  /** Path of the field, as the text calls it; empty: the text as a whole. */
+  field: string;
+  said: string;
 }
 
-/**
- * Reads a configuration file: Heraut's own, or that of Open Notificaties' `setup_configuration`, which is known by its keys.
- * @param file its name, for the lines
- */
-export function readConfigurationText(text: string, file: string, sources: Sources): ConfigurationText {
+/** A reference in a text, and its place. */
+export type PlacedReference = Place & Omit<FoundReference, 'name'> & { field: string };
+
+/** A text, as far as it can be read without a server. */
+export interface ConfigurationText {
+  /** For `plan` and `apply`; undefined: it is no YAML. Only where there are no problems can it be applied. */
+  configuration: unknown;
+  problems: Remark[];
+  notes: Remark[];
+  references: PlacedReference[];
+  /** The places of problems that a server finds in the configuration; not of those that are told already. */
+  remarksOn: (found: readonly InvalidParam[]) => Remark[];
+}
+
+/** `heraut.yaml:7:14 channels.0.retries: …` */
+export const asLine =
+  (file: string) =>
+  ({ line, column, field, said }: Remark): string =>
+    `${file}:${line}:${column} ${field === '' ? said : `${field}: ${said}`}`;
+
+/** Reads a configuration: Heraut's own, or that of Open Notificaties' `setup_configuration`, which is known by its keys. */
+export function readConfigurationText(text: string, sources: Sources): ConfigurationText {
   const yaml = new YamlText(text);
-  const line = ({ line: nr, column }: Place, said: string) => `${file}:${nr}:${column} ${said}`;
   if (yaml.troubles.length > 0) {
-    const problems = yaml.troubles.map(({ reason, ...place }) => line(place, reason));
-    return { configuration: undefined, problems, notes: [], linesOf: () => [] };
+    const problems = yaml.troubles.map(({ reason, ...place }) => ({ ...place, field: '', said: reason }));
+    return { configuration: undefined, problems, notes: [], references: [], remarksOn: () => [] };
   }
-  // An empty file is an empty configuration.
+  // An empty text is an empty configuration.
   const raw = yaml.value ?? {};
-  const { value, problems } = resolveReferences(raw, sources);
+  const { value, problems, references } = resolveReferences(raw, sources);
   const { configuration, found, notes, originOf } = convert(value, yaml);
   problems.push(...found);
-  const at = (name: string, isOfKey: boolean, said: string) =>
-    line(yaml.placeOf(name, { isOfKey }), name === '' ? said : `${name}: ${said}`);
+  const at = (field: string, isOfKey: boolean, said: string) => ({ ...yaml.placeOf(field, { isOfKey }), field, said });
   const told = new Set(problems.map(({ name }) => name));
-  const lineOf = ({ name, code, reason }: InvalidParam) =>
-    at(name, code === 'unknown', code === 'required' && reason.endsWith('received undefined') ? 'Is missing.' : reason);
-  const secrets = plainSecrets(raw);
+  const open = new Map(
+    references.filter(({ isFollowed }) => !isFollowed).map(({ name, reference }) => [name, labelOf(reference)]),
+  );
+  const remarkOn = ({ name, code, reason }: InvalidParam) => {
+    const label = sources.isPartial && code === 'required' ? open.get(name) : undefined;
+    if (label !== undefined) return at(name, false, `${label} has no value here, and there is none that could stay.`);
+    const isMissing = code === 'required' && reason.endsWith('received undefined');
+    return at(name, code === 'unknown', isMissing ? 'Is missing.' : reason);
+  };
   return {
     configuration,
-    problems: problems.map(lineOf),
+    problems: problems.map(remarkOn),
     notes: [
       ...notes.map(({ name, note }) => at(name, true, note)),
-      ...secrets.map((name) =>
+      ...plainSecrets(raw).map((name) =>
         at(name, true, 'is a secret in plain text: rather take it from somewhere with value_from'),
       ),
     ],
-    linesOf: (params) =>
+    references: references.map(({ name, ...found }) => ({ ...yaml.placeOf(name), field: name, ...found })),
+    remarksOn: (params) =>
       params
         .map((param) => ({ ...param, name: originOf(param.name) }))
         .filter(({ name }) => !told.has(name))
-        .map(lineOf),
+        .map(remarkOn),
   };
 }
 

@@ -63,6 +63,6 @@ export class ConfigurationController {
   })
   async apply(@Query() query: unknown, @Body() body: unknown): Promise<Plan> {
     const { prune, confirm } = checkInput(applyQuery, query);
-    return this.configuration.apply(body, prune, confirm);
+    return this.configuration.apply(body, prune, { confirm });
   }
 }

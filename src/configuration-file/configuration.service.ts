@@ -18,6 +18,11 @@ const mostProblems = 500;
 
 class NothingToChange extends Error {}
 
+interface Seen {
+  confirm?: number | undefined;
+  mustFit?: (plan: Plan) => void;
+}
+
 /** Compares a configuration with what is there, and makes what is there as it says: all of it, or nothing. */
 @Injectable()
 export class ConfigurationService {
@@ -49,15 +54,17 @@ export class ConfigurationService {
 
   /**
    * Does it, in one transaction. Several processes may do so at once: one makes the changes, and the others find nothing left to change.
-   * @param confirm how many are removed, as somebody has seen it; needed where any are
+   * @param seen `confirm`: how many are removed, as somebody has seen it; needed where any are. `mustFit` throws where these changes are
+   * not to be made
    * @returns what was done
    * @throws {ValidationProblem} with all that is wrong; then nothing was changed
    * @throws {ConflictProblem} when another number would be removed; then nothing was changed
    */
-  async apply(input: unknown, isPruning: boolean, confirm?: number): Promise<Plan> {
+  async apply(input: unknown, isPruning: boolean, { confirm, mustFit }: Seen = {}): Promise<Plan> {
     // Names of callbacks are looked up before the transaction: for as long as that lasts, nobody else can change anything.
     const before = await this.plan(input, isPruning);
     if (before.changes.length === 0) return before;
+    mustFit?.(before);
     requireConfirmed(before, confirm);
     let plan = before;
     try {
@@ -65,6 +72,7 @@ export class ConfigurationService {
         const planned = await this.planWith(manager, input, isPruning, false);
         plan = planOf(planned);
         if (plan.changes.length === 0) throw new NothingToChange();
+        mustFit?.(plan);
         requireConfirmed(plan, confirm);
         const reported = [];
         for (const { steps } of Object.values(planned))

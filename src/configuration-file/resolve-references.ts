@@ -6,6 +6,11 @@ export interface Sources {
   variable(name: string): string | undefined;
   /** @throws what the file system says */
   file(path: string): string;
+  /**
+   * Whether they are not those of the place that the text is for. Then a field whose reference leads to nothing is left out, whatever
+   * default it has: there it may lead to something, and what is there stays.
+   */
+  isPartial?: boolean;
 }
 
 const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()]);
@@ -30,12 +35,25 @@ export const referenceSchema = z.union([
   }),
 ]);
 
-type Reference = z.output<typeof referenceSchema>;
+export type Reference = z.output<typeof referenceSchema>;
+
+/** A reference that the text has. */
+export interface FoundReference {
+  /** Of the field that it stands in. */
+  name: string;
+  reference: Reference;
+  /** Whether it leads to something. */
+  isFollowed: boolean;
+}
 
 export interface Resolved {
   value: unknown;
   problems: InvalidParam[];
+  references: FoundReference[];
 }
+
+export const labelOf = (reference: Reference): string =>
+  'env' in reference ? `The variable ${reference.env}` : `The file ${reference.file}`;
 
 /** The field counts as left out. */
 const leftOut = Symbol('left out');
@@ -43,23 +61,24 @@ const leftOut = Symbol('left out');
 /** A value with what its references (`value_from`) lead to in their places. */
 export function resolveReferences(value: unknown, sources: Sources): Resolved {
   const problems: InvalidParam[] = [];
+  const references: FoundReference[] = [];
   const refuse = (name: string, code: string, reason: string) => {
     problems.push({ name, code, reason });
     return leftOut;
   };
   const follow = (reference: Reference, name: string): unknown => {
-    const [label, read] =
-      'env' in reference
-        ? [`The variable ${reference.env}`, () => sources.variable(reference.env)]
-        : [`The file ${reference.file}`, () => withoutEnd(sources.file(reference.file))];
+    const label = labelOf(reference);
     let found: string | undefined;
     try {
-      found = read() || undefined;
+      const read = 'env' in reference ? sources.variable(reference.env) : withoutEnd(sources.file(reference.file));
+      found = read || undefined;
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
       if (code !== 'ENOENT') return refuse(name, 'invalid', `${label} cannot be read: ${code ?? message}.`);
     }
+    references.push({ name, reference, isFollowed: found !== undefined });
     if (found !== undefined) return found;
+    if (sources.isPartial) return leftOut;
     if (reference.default !== undefined && reference.default !== null) return reference.default;
     if (reference.required === false || reference.default === null) return leftOut;
     return refuse(name, 'required', `${label} is not set, or empty; \`required: false\` makes it optional.`);
@@ -92,7 +111,7 @@ export function resolveReferences(value: unknown, sources: Sources): Resolved {
     );
   };
   const resolved = resolve(value, '');
-  return { value: resolved === leftOut ? undefined : resolved, problems };
+  return { value: resolved === leftOut ? undefined : resolved, problems, references };
 }
 
 const withoutEnd = (text: string): string => text.replace(/\r?\n$/, '');

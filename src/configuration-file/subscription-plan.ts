@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Settings } from '../config/settings.js';
-import { canonicalName } from '../channels/filter-names.js';
 import { changedParts, noParts, partsOf, type CredentialParts } from '../credentials/credentials.js';
 import type { CredentialChanges } from '../credentials/credentials-io.js';
 import { isDropping } from '../ledger/drop-held.js';
@@ -10,6 +9,7 @@ import { RetryPolicyChanges } from '../retry-policy/retry-policy-changes.js';
 import { UnreadableSecret, type SecretCipher } from '../secrets/secret-cipher.service.js';
 import { checkTimeout } from '../subscriptions/call-timeout.js';
 import { refusalOfNames } from '../subscriptions/read-abonnement.js';
+import { namesThatMeanTheSame } from '../subscriptions/subscription-input.js';
 import { replaceSigningKeys, type StoredSigningKey } from '../subscriptions/replace-signing-keys.js';
 import { SubscriptionChanges } from '../subscriptions/subscription-changes.js';
 import type { SubscriptionEntity } from '../subscriptions/subscription.entity.js';
@@ -131,12 +131,8 @@ export class SubscriptionPlan {
       const refusal = refusalOfNames(entry, (channel) => planning.channels.get(channel));
       if (refusal && !planning.isUnreadable('channels'))
         planning.refuse(`${name}.channels.${index}.${refusal.of}`, refusal.code, upperFirst(refusal.reason));
-      const names = new Set<string>();
-      for (const filter of Object.keys(entry.filters)) {
-        if (names.has(canonicalName(filter)))
-          planning.refuse(`${name}.channels.${index}.filters.${filter}`, 'unique', 'Another name here means the same.');
-        names.add(canonicalName(filter));
-      }
+      for (const filter of namesThatMeanTheSame(entry))
+        planning.refuse(`${name}.channels.${index}.filters.${filter}`, 'unique', 'Another name here means the same.');
     }
   }
 

@@ -1,4 +1,5 @@
 import {
+  Document,
   isAlias,
   isMap,
   isPair,
@@ -6,8 +7,8 @@ import {
   isSeq,
   LineCounter,
   parseDocument,
+  stringify,
   visit,
-  type Document,
   type Node,
   type YAMLError,
 } from 'yaml';
@@ -21,6 +22,16 @@ export interface Place {
 /** Texts beyond this are no configuration, and an alias may stand for at most as much again. */
 const mostAliases = 100;
 
+/** A configuration has no more than eight levels; what reads it calls itself for each. */
+const deepest = 50;
+/** With what aliases stand for. A megabyte holds some 200,000. */
+const mostValues = 500_000;
+/** Each bracket that is not closed is one; what comes after the first ones says nothing new. */
+const mostTroubles = 50;
+
+/** A value as YAML. */
+export const toYaml = (value: unknown): string => stringify(value, { lineWidth: 120, aliasDuplicateObjects: false });
+
 /** A text in YAML, and where in it each value stands. */
 export class YamlText {
   /** As JSON would have it; undefined where the text cannot be read. */
@@ -30,12 +41,26 @@ export class YamlText {
   private readonly lines = new LineCounter();
 
   constructor(text: string) {
-    this.document = parseDocument(text, { lineCounter: this.lines, prettyErrors: false, merge: true });
+    const tooLarge = {
+      line: 1,
+      column: 1,
+      reason: 'It is nested too deeply, or too large with what its aliases stand for.',
+    };
+    try {
+      this.document = parseDocument(text, { lineCounter: this.lines, prettyErrors: false, merge: true });
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error; // the stack of the parser
+      this.document = new Document();
+      this.troubles = [tooLarge];
+      return;
+    }
     const { errors, warnings } = this.document;
-    const troubles = [...errors, ...warnings].map((error) => ({ ...this.at(error.pos[0]), reason: reasonOf(error) }));
+    const told = [...errors, ...warnings].slice(0, mostTroubles);
+    const troubles = told.map((error) => ({ ...this.at(error.pos[0]), reason: reasonOf(error) }));
     if (troubles.length === 0) {
       try {
         this.value = this.document.toJS({ maxAliasCount: mostAliases });
+        if (!isOfSize(this.value)) troubles.push(tooLarge);
       } catch (error) {
         const unresolved = this.unresolvedAliases();
         const first = { line: 1, column: 1, reason: (error as Error).message };
@@ -118,6 +143,17 @@ export class YamlText {
     }
     return undefined;
   }
+}
+
+/** Ends also where something holds itself, by an alias inside its anchor. */
+function isOfSize(whole: unknown): boolean {
+  let left = mostValues;
+  const fits = (value: unknown, levels: number): boolean =>
+    --left >= 0 &&
+    (typeof value !== 'object' ||
+      value === null ||
+      (levels > 0 && Object.values(value).every((inside) => fits(inside, levels - 1))));
+  return fits(whole, deepest);
 }
 
 /** Without what is written there: a secret that begins with ! is read as a tag. */

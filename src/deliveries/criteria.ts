@@ -36,6 +36,8 @@ interface AboutDelivery {
   minAttempts?: number;
   lastStatus?: number;
   errorClass?: ErrorClass;
+  /** What last sent it again, cancelled or closed it with others. */
+  replayId?: string;
 }
 
 /** The conditions of SQL, and the values of their parameters. */
@@ -89,7 +91,7 @@ export const canonicalNameInSql = (name: string): string =>
 
 /** Over a row of `delivery`, without an alias. */
 export function deliveryConditions(criteria: AboutDelivery): Conditions {
-  const { subscriptionId, owner, state, minAttempts, lastStatus, errorClass } = criteria;
+  const { subscriptionId, owner, state, minAttempts, lastStatus, errorClass, replayId } = criteria;
   const texts: string[] = [];
   const values: Record<string, unknown> = {};
   const add = (name: string, value: string | number | undefined, text: string) => {
@@ -101,6 +103,7 @@ export function deliveryConditions(criteria: AboutDelivery): Conditions {
   add('owner', owner, 'subscription_id IN (SELECT s.id FROM subscription s WHERE s.owner_client_id = $owner)');
   add('min_attempts', minAttempts, 'attempts >= $min_attempts');
   add('last_status', lastStatus, 'last_status = $last_status');
+  add('replay', replayId, 'replay_id = $replay');
   // As constants, not parameters: a partial index serves only a query that provably has its condition.
   if (state !== undefined) texts.push(`state = '${state}'`);
   if (errorClass !== undefined) texts.push(errorClassCondition(errorClass));

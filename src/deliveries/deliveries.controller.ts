@@ -1,7 +1,7 @@
 import { Controller, Get, Logger, Param, Post, Query } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import { AuditLog } from '../audit/audit-log.js';
-import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { NeedsUserRole, RequireSuperuser } from '../auth/auth.decorators.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { ConflictProblem, NotFoundProblem } from '../infra/http/problem.js';
@@ -72,6 +72,7 @@ export class DeliveriesController {
   }
 
   @Post(':notificationId/:subscriptionId/retry')
+  @NeedsUserRole('operator')
   @AdminOperation({
     id: 'delivery_retry',
     summary: 'Makes the next attempt due now.',
@@ -95,6 +96,7 @@ export class DeliveriesController {
   }
 
   @Post(':notificationId/:subscriptionId/cancel')
+  @NeedsUserRole('operator')
   @AdminOperation({
     id: 'delivery_cancel',
     summary: 'Ends a delivery: no further attempt is made.',

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isStorable } from '../infra/postgres/storable-text.js';
-import { deliveryStates } from '../ledger/delivery.js';
+import { deadStates, deliveryStates } from '../ledger/delivery.js';
 import { errorClasses } from './error-class.js';
 
 const uuid = () => z.guid().toLowerCase();
@@ -13,11 +13,23 @@ const time = () =>
     .transform((value) => new Date(Math.min(Math.max(Date.parse(value), earliest), latest)).toISOString());
 
 /** Each field narrows it further. */
-const narrowing = ['subscriptions', 'channels', 'acceptedFrom', 'acceptedTo', 'errorClasses', 'everythingFor'] as const;
+const narrowing = [
+  'notification',
+  'subscriptions',
+  'channels',
+  'acceptedFrom',
+  'acceptedTo',
+  'errorClasses',
+  'groups',
+  'deliveries',
+  'replay',
+  'everythingFor',
+] as const;
 
 /** Which deliveries an operator means: everywhere where several are worked on at once. */
 export const selectionInput = z
   .strictObject({
+    notification: uuid().optional().describe('Of this notification.'),
     subscriptions: z.array(uuid()).min(1).max(1000).optional().describe('Of these subscriptions.'),
     channels: z
       .array(z.string().min(1).max(50).refine(isStorable, 'Contains U+0000 or half a surrogate pair.'))
@@ -41,6 +53,19 @@ export const selectionInput = z
       .max(errorClasses.length)
       .optional()
       .describe('Whose last attempt failed of one of these.'),
+    groups: z
+      .array(z.strictObject({ subscriptionId: uuid(), state: z.enum(deadStates), errorClass: z.enum(errorClasses) }))
+      .min(1)
+      .max(500)
+      .optional()
+      .describe('Dead letters of these groups, as `GET /admin/v1/dead-letters` lists them.'),
+    deliveries: z
+      .array(z.strictObject({ notificationId: uuid(), subscriptionId: uuid() }))
+      .min(1)
+      .max(500)
+      .optional()
+      .describe('Of these ones.'),
+    replay: uuid().optional().describe('That this replay last sent again, cancelled or closed.'),
     everythingFor: uuid()
       .optional()
       .describe(
@@ -54,11 +79,14 @@ export const selectionInput = z
     const isNarrowed = !meansEverything(selection);
     if (!isNarrowed && !selection.all) refuse('all', 'Nothing narrows the selection: say that you mean all of them.');
     if (isNarrowed && selection.all) refuse('all', 'The selection is narrowed by other fields.');
-    const { acceptedFrom, acceptedTo, everythingFor, subscriptions, errorClasses: classes } = selection;
+    const { acceptedFrom, acceptedTo, everythingFor, subscriptions, deliveries } = selection;
     if (acceptedFrom !== undefined && acceptedTo !== undefined && acceptedFrom >= acceptedTo)
       refuse('acceptedTo', 'Is not after acceptedFrom.');
-    if (everythingFor !== undefined && subscriptions) refuse('subscriptions', 'everythingFor names the subscription.');
-    if (everythingFor !== undefined && classes) refuse('errorClasses', 'What was not sent has not failed.');
+    if (everythingFor === undefined) return;
+    if (subscriptions) refuse('subscriptions', 'everythingFor names the subscription.');
+    if (deliveries) refuse('deliveries', 'Everything, or these: not both.');
+    for (const name of ['errorClasses', 'groups', 'replay'] as const)
+      if (selection[name]) refuse(name, 'What was not sent has not failed.');
   })
   .meta({ id: 'Selection' });
 
@@ -67,12 +95,18 @@ export type Selection = z.output<typeof selectionInput>;
 /** The same as an answer shows it. */
 export const selectionOutput = z
   .strictObject({
+    notification: z.uuid(),
     subscriptions: z.array(z.uuid()),
     channels: z.array(z.string()),
     acceptedFrom: z.iso.datetime(),
     acceptedTo: z.iso.datetime(),
     states: z.array(z.enum(deliveryStates)),
     errorClasses: z.array(z.enum(errorClasses)),
+    groups: z.array(
+      z.strictObject({ subscriptionId: z.uuid(), state: z.enum(deadStates), errorClass: z.enum(errorClasses) }),
+    ),
+    deliveries: z.array(z.strictObject({ notificationId: z.uuid(), subscriptionId: z.uuid() })),
+    replay: z.uuid(),
     everythingFor: z.uuid(),
     all: z.literal(true),
   })

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
+import { Tally } from '../activity/tally.js';
 import { readSettings } from '../config/settings.js';
 import type { Delivery } from '../ledger/delivery.js';
 import type { Outcome } from '../ledger/settle.service.js';
@@ -61,7 +62,9 @@ describe('the times of an attempt', () => {
   it('are those of the call, by its answer, and of a success that since the acceptance, by the lane', async () => {
     jest.useFakeTimers({ now: Date.parse('2026-11-20T12:00:00Z') });
     const heartbeat = { ledgerNow: () => Date.now() } as Heartbeat;
-    const reporter = new AttemptReporter(new RecordingStates(), heartbeat, noListeners, { settings: readSettings({}) });
+    const reporter = new AttemptReporter(new RecordingStates(), heartbeat, noListeners, new Tally(), {
+      settings: readSettings({}),
+    });
     const [calls, deliveries] = [look(attemptSeconds), look(deliveredSeconds)];
     const first = delivery('first');
     jest.advanceTimersByTime(2000);
@@ -86,7 +89,7 @@ describe('the live state of an attempt', () => {
     jest.useFakeTimers({ now: Date.parse('2026-11-20T12:00:00Z') });
     states = new RecordingStates();
     const heartbeat = { ledgerNow: () => Date.now() } as Heartbeat;
-    reporter = new AttemptReporter(states, heartbeat, noListeners, { settings: readSettings({}) });
+    reporter = new AttemptReporter(states, heartbeat, noListeners, new Tally(), { settings: readSettings({}) });
   });
   afterEach(() => {
     reporter.onModuleDestroy();

@@ -1,4 +1,5 @@
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
+import { Tally } from '../activity/tally.js';
 import { Config } from '../config/config.module.js';
 import type { Delivery } from '../ledger/delivery.js';
 import { timeOfId } from '../ledger/partitions.js';
@@ -43,6 +44,7 @@ export class AttemptReporter implements OnModuleDestroy {
     private readonly attemptStates: AttemptStates,
     private readonly heartbeat: Heartbeat,
     private readonly liveEvents: LiveEvents,
+    private readonly tally: Tally,
     { settings }: Config,
   ) {
     this.leaseMs = settings.DELIVERY_LEASE_MS;
@@ -92,10 +94,11 @@ export class AttemptReporter implements OnModuleDestroy {
     if (!attempt) return; // it was abandoned, or not made
     const { status, durationMs } = attempt;
     attemptSeconds.observe({ answer: status === null ? 'none' : `${Math.floor(status / 100)}xx` }, durationMs / 1000);
-    if (state !== 'delivered') return;
+    if (state !== 'delivered') return this.tally.failedAttempt(delivery.subscriptionId);
     // The clock of a process is corrected by each heartbeat: the time of acceptance may seem to lie ahead.
     const tookMs = Math.max(0, this.heartbeat.ledgerNow() - timeOfId(delivery.notificationId));
     deliveredSeconds.observe({ lane: laneTaken(delivery) }, tookMs / 1000);
+    this.tally.delivered(delivery.subscriptionId, tookMs);
   }
 
   private showLong(): void {

@@ -31,8 +31,13 @@ export class OpenCalls {
   constructor(readonly proxyFailingMs: (authority: string) => number = () => 0) {}
 
   /** @param origin to which it goes */
-  open(origin: string, timeoutMs: number, resolve: (response: WebhookResponse) => void): Call {
-    const call = new Call(origin, timeoutMs, resolve, this);
+  open(
+    origin: string,
+    timeoutMs: number,
+    resolve: (response: WebhookResponse) => void,
+    keepsAnswer: boolean | undefined = false,
+  ): Call {
+    const call = new Call(origin, timeoutMs, resolve, this, keepsAnswer);
     this.calls.add(call);
     if (this.isAbandoned) call.abandon(); // one that waited for a token when the others were
     return call;
@@ -70,7 +75,7 @@ export class OpenCalls {
 
 /**
  * One call, whichever connection carries it: waiting → sent → answered → over. The answer of a 2xx is told when its head is
- * there, whatever its body does; any other one when as much of the body is there as is kept, or when no more can be had.
+ * there, whatever its body does, unless it is to be kept; any other one when as much of the body is there as is kept, or when no more can be had.
  * From then on what comes is read and thrown away, within bounds.
  */
 export class Call {
@@ -97,6 +102,7 @@ export class Call {
     private readonly timeoutMs: number,
     private readonly resolve: (response: WebhookResponse) => void,
     private readonly open: OpenCalls,
+    private readonly keepsAnswer: boolean,
   ) {
     this.deadline = this.startedAt + timeoutMs;
   }
@@ -128,7 +134,7 @@ export class Call {
     if (this.isOver) return;
     this.firstByte();
     this.status = status;
-    if (isSuccess(status)) return this.tellEarly();
+    if (this.isBrief) return this.tellEarly();
     this.headers = headers;
     this.deadline = Math.min(this.deadline, performance.now() + bodyWithinMs);
   }
@@ -166,7 +172,7 @@ export class Call {
 
   endOverdue(): void {
     const ours = this.connection?.waitsForOurs;
-    const within = `within ${this.timeoutMs / 1000} s`;
+    const within = `within ${Math.round(this.timeoutMs) / 1000} s`;
     if (this.status === 0 && ours !== undefined) this.postpone(`no ${ours} ${within}`);
     else if (this.status === 0) this.fail(`no answer ${within}`);
     this.end();
@@ -211,11 +217,16 @@ export class Call {
     this.tell({
       kind: 'answered',
       status,
-      headers: isSuccess(status) ? {} : helpfulHeaders(headers),
+      headers: this.isBrief ? {} : helpfulHeaders(headers),
       body: kept.length === 0 ? '' : textOf(kept),
       askedDelayMs: isSuccess(status) ? null : askedDelayMs(headers, Date.now()),
       ...this.facts(),
     });
+  }
+
+  /** Of a success, nobody wants to know more than that it was one. */
+  private get isBrief(): boolean {
+    return isSuccess(this.status) && !this.keepsAnswer;
   }
 
   private tell(response: WebhookResponse): void {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
+import { Tally } from '../activity/tally.js';
 import type { Config } from '../config/config.module.js';
 import { verbatim } from '../credentials/credentials.js';
 import { readSettings } from '../config/settings.js';
@@ -81,7 +82,7 @@ async function play(guarantee: DeliveryGuarantee): Promise<{ frames: string[]; s
     signingKeys: [],
   };
   const heartbeat = { processId: 'process', ledgerNow: () => Date.now() } as unknown as Heartbeat;
-  const reporter = new AttemptReporter(new InProcessAttemptStates(), heartbeat, noListeners, config);
+  const reporter = new AttemptReporter(new InProcessAttemptStates(), heartbeat, noListeners, new Tally(), config);
   const client = new Client();
   const none = {} as never;
   const turns = { passOn: () => {} } as unknown as Turns;

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { Tally } from '../activity/tally.js';
 import { readSettings } from '../config/settings.js';
 import type { Authorizations } from '../credentials/authorizations.service.js';
 import { credentialsOf, noParts, verbatim, type NamedIdentity } from '../credentials/credentials.js';
@@ -33,7 +34,7 @@ describe('a call to a receiver', () => {
   const refused: string[] = [];
   const heartbeat = { ledgerNow: () => now } as unknown as Heartbeat;
   const states = { put: (_key: unknown, _state: unknown, keepMs: number) => void kept.push(keepMs) };
-  const reporter = new AttemptReporter(states as unknown as AttemptStates, heartbeat, noListeners, config);
+  const reporter = new AttemptReporter(states as unknown as AttemptStates, heartbeat, noListeners, new Tally(), config);
   reporter.onModuleDestroy();
   let status = 204;
   let authorization: ReturnType<Authorizations['of']> = '';

@@ -37,7 +37,7 @@ export class HttpWebhookClient extends WebhookClient {
     const target = this.targetOf(request.url);
     return new Promise((resolve) => {
       const told = (response: WebhookResponse) => resolve(withoutEcho(response, request));
-      const call = this.calls.open(target?.origin ?? request.url, request.timeoutMs, told);
+      const call = this.calls.open(target?.origin ?? request.url, request.timeoutMs, told, request.keepsAnswer);
       if (!target) call.fail('the callback URL is not valid', true);
       else if (!call.isOver) this.send(call, target, request);
     });

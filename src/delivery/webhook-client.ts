@@ -15,6 +15,8 @@ export interface WebhookRequest {
    * own doing.
    */
   mayRepeat: boolean;
+  /** Whether headers and body are kept of a 2xx too: somebody wants to see the answer. */
+  keepsAnswer?: boolean;
 }
 
 /** What is known of a call, whatever came of it. */
@@ -36,9 +38,9 @@ export interface Answered extends CallFacts {
   kind: 'answered';
   /** 200 to 999. */
   status: number;
-  /** Those headers that help to find out why a call failed; none of a 2xx. */
+  /** Those headers that help to find out why a call failed; none of a 2xx, unless the request `keepsAnswer`. */
   headers: Record<string, string>;
-  /** The first 4 KB of the body as text, as far as it came within a second; empty of a 2xx. */
+  /** The first 4 KB of the body as text, as far as it came within a second; of a 2xx as the headers. */
   body: string;
   /** What the receiver asks to wait with a `Retry-After` that can be read, at most a day; null: it asks nothing. */
   askedDelayMs: number | null;

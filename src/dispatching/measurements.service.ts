@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Gauge } from 'prom-client';
 import { roles } from '../config/settings.js';
 import { Postgres } from '../infra/postgres/postgres.js';
+import { leaveMeasured } from '../ledger/last-measured.js';
 import { measureLedger, oldestQueuedSeconds, type Count } from '../ledger/measure.js';
 import { measureSize } from '../ledger/measure-size.js';
 import { measureTroubled } from '../ledger/measure-troubled.js';
@@ -40,7 +41,8 @@ interface Measurement extends UpkeepTask {
 
 /**
  * Reads for `/metrics` what only the ledger and the queue know, so that a scrape reads nothing. Each statement is bounded
- * (docs/decisions/0043). What cannot be read has no value until it can be.
+ * (docs/decisions/0043). What cannot be read has no value until it can be. What the overview shows is left in the ledger too, because it
+ * is shown by other processes.
  */
 @Injectable()
 export class Measurements {
@@ -63,7 +65,8 @@ export class Measurements {
   ) {}
 
   private async measureLedger(): Promise<void> {
-    const { queued, sending, waiting, held, dead, due, oldestDueSeconds } = await measureLedger(this.postgres);
+    const measured = await measureLedger(this.postgres);
+    const { queued, sending, waiting, held, dead, due, oldestDueSeconds } = measured;
     const put = (gauge: Gauge, label: string, name: string, { count, isEstimate }: Count, value = name) => {
       gauge.set({ [label]: value }, count);
       estimatedGauge.set({ of: name }, Number(isEstimate));
@@ -80,7 +83,9 @@ export class Measurements {
     put(dueGauge, 'lane', 'due', due.first);
     put(dueGauge, 'lane', 'slow', due.repeated, 'slow');
     oldestGauge.set({ state: 'due' }, oldestDueSeconds);
-    oldestGauge.set({ state: 'queued' }, await oldestQueuedSeconds(this.postgres));
+    const oldestQueued = await oldestQueuedSeconds(this.postgres);
+    oldestGauge.set({ state: 'queued' }, oldestQueued);
+    await leaveMeasured(this.postgres, 'ledger', { ...measured, oldestQueuedSeconds: oldestQueued });
   }
 
   /** A lane is first in, first out: what is in it was handed over after the newest message that was taken. */
@@ -124,12 +129,15 @@ export class Measurements {
       unsentGauge.set({ subscription }, unsent);
       subscriptionDeadGauge.set({ subscription }, dead);
     }
+    await leaveMeasured(this.postgres, 'subscriptions', troubled);
   }
 
   private async measureSize(): Promise<void> {
     const bytesByDay = await measureSize(this.postgres);
     ledgerBytesGauge.reset(); // days may have been dropped
     for (const [day, bytes] of bytesByDay) ledgerBytesGauge.set({ day }, bytes);
+    const bytes = [...bytesByDay.values()].reduce((sum, ofDay) => sum + ofDay, 0);
+    await leaveMeasured(this.postgres, 'size', { bytes });
   }
 }
 

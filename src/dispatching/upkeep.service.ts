@@ -1,4 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { sweepActivity } from '../activity/activity-rows.js';
 import { dropExpiredMonths, makeMonthsAhead } from '../audit/months-kept.js';
 import { Config } from '../config/config.module.js';
 import { writeDigests } from '../digests/write-digests.js';
@@ -13,7 +14,9 @@ import { ReplayRunner } from '../replays/replay-runner.service.js';
 import { BodyRetention } from '../retention/body-retention.service.js';
 import { DayDropper } from '../retention/day-dropper.service.js';
 import { ErasureWork } from '../retention/erasure-work.service.js';
+import { sweepSessions } from '../sessions/session-rows.js';
 import { SigningKeys } from '../subscriptions/signing-keys.service.js';
+import { inBatches } from './in-batches.js';
 import { Releaser } from './releaser.service.js';
 
 const secondMs = 1000;
@@ -60,9 +63,15 @@ export class Upkeep {
       { name: 'sweep-processes', everyMs: minuteMs, run: () => heartbeat.sweep() },
       { name: 'held-too-long', everyMs: minuteMs, run: (stopping) => releaser.freeHeldTooLong(stopping) },
       { name: 'erase-signing-keys', everyMs: minuteMs, run: (stopping) => signingKeys.eraseEnded(stopping) },
+      { name: 'sweep-sessions', everyMs: minuteMs, run: (stopping) => sweepSessions(postgres, stopping) },
       { name: 'sweep-progress', everyMs: minuteMs, run: () => sweepProgress(postgres) },
       { name: 'sweep-replays', everyMs: hourMs, run: () => replays.sweep(auditDays) },
       { name: 'sweep-live-events', everyMs: minuteMs, run: () => sweepLiveEvents(postgres) },
+      {
+        name: 'sweep-activity',
+        everyMs: minuteMs,
+        run: (stopping) => inBatches((limit) => sweepActivity(postgres, limit), stopping),
+      },
       {
         name: 'write-digests',
         everyMs: 10_000,

@@ -2,6 +2,7 @@ import amqp, { type ChannelModel, type ConfirmChannel } from 'amqplib';
 import type { Settings } from '../config/settings.js';
 import { answered } from '../infra/rabbitmq/answered.js';
 import { close } from '../infra/rabbitmq/close.js';
+import { serverVersionOf } from '../infra/rabbitmq/server-version.js';
 import { topology } from '../queue/topology.rabbitmq.js';
 import { failed, ok, reasonOf, skipped, warning, type Finding } from './finding.js';
 
@@ -33,8 +34,8 @@ export async function examineRabbitMq(settings: Settings): Promise<Finding[]> {
   }
 }
 
-function server({ connection }: ChannelModel): Finding {
-  const { version } = (connection as unknown as { serverProperties: { version: string } }).serverProperties;
+function server(model: ChannelModel): Finding {
+  const version = serverVersionOf(model);
   const [major = 0, minor = 0] = version.split('.').map(Number);
   if (major < 3 || (major === 3 && minor < 10))
     return failed(

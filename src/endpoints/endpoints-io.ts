@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { isStorable } from '../infra/postgres/storable-text.js';
+import type { Pace } from '../ledger/held-subscriptions.js';
 import type { OpenEndpoint } from '../ledger/open-endpoints.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import { originOf } from './origin.js';
@@ -14,6 +15,10 @@ export const endpointResetInput = z
       .describe('As it is listed.'),
   })
   .meta({ id: 'EndpointReset' });
+
+export const mostPaced = 500;
+/** Of an endpoint. */
+const mostIds = 20;
 
 export const endpointListOutput = z
   .strictObject({
@@ -31,24 +36,48 @@ export const endpointListOutput = z
           probeCount: z.int().describe('Calls made since then to find out whether it has recovered.'),
           nextProbeAt: z.iso.datetime().describe('When the next one is due.'),
           subscriptionCount: z.int().describe('Subscriptions that lead there, disabled and paused ones included.'),
+          subscriptionIds: z.array(z.uuid()).describe('Their ids, the oldest first; at most 20.'),
         })
         .meta({ id: 'OpenEndpoint' }),
     ),
+    paced: z
+      .array(
+        z
+          .strictObject({
+            subscriptionId: z.uuid(),
+            callbackUrl: z.string(),
+            window: z
+              .int()
+              .describe(
+                'So many deliveries may be released and not yet settled: what its endpoint has shown it can take.',
+              ),
+            outstanding: z.int().describe('So many were, when it was looked at last.'),
+            heldAt: z.iso.datetime().describe('When one was last held, to a few seconds.'),
+          })
+          .meta({ id: 'PacedSubscription' }),
+      )
+      .describe(
+        `Subscriptions for which more arrived than their endpoint could take, the circuit breaker of which is not open: what is held for them goes out as it keeps up. At most ${mostPaced}.`,
+      ),
   })
   .meta({ id: 'EndpointList' });
 
-/** The one that has been open longest first. */
+/**
+ * The one that has been open longest first.
+ * @param subscriptions the oldest first
+ */
 export function endpointsToShow(
   open: readonly OpenEndpoint[],
   subscriptions: readonly Subscription[],
+  paces: readonly Pace[],
 ): z.output<typeof endpointListOutput> {
-  const counts = new Map(open.map((endpoint) => [endpoint.address, 0]));
-  for (const { callbackUrl } of subscriptions) {
-    for (const each of new Set([originOf(callbackUrl), callbackUrl])) {
-      const count = counts.get(each);
-      if (count !== undefined) counts.set(each, count + 1);
-    }
+  const leading = new Map(open.map((endpoint): [string, string[]] => [endpoint.address, []]));
+  const callbackUrls = new Map<string, string>();
+  for (const { id, callbackUrl } of subscriptions) {
+    callbackUrls.set(id, callbackUrl);
+    for (const each of new Set([originOf(callbackUrl), callbackUrl])) leading.get(each)?.push(id);
   }
+  const isOpen = (callbackUrl: string) => leading.has(originOf(callbackUrl)) || leading.has(callbackUrl);
   return {
     endpoints: open
       .toSorted((one, other) => one.openedAt.getTime() - other.openedAt.getTime())
@@ -59,7 +88,13 @@ export function endpointsToShow(
         failureCount: endpoint.failures,
         probeCount: endpoint.probes,
         nextProbeAt: endpoint.nextProbeAt.toISOString(),
-        subscriptionCount: counts.get(endpoint.address)!,
+        subscriptionCount: leading.get(endpoint.address)!.length,
+        subscriptionIds: leading.get(endpoint.address)!.slice(0, mostIds),
       })),
+    paced: paces.flatMap(({ heldAt, ...pace }) => {
+      const callbackUrl = callbackUrls.get(pace.subscriptionId);
+      if (callbackUrl === undefined || isOpen(callbackUrl)) return [];
+      return [{ ...pace, callbackUrl, heldAt: heldAt.toISOString() }];
+    }),
   };
 }

@@ -2,12 +2,14 @@ import { Body, Controller, Get, Post } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import type { z } from 'zod';
 import { AuditLog } from '../audit/audit-log.js';
-import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { NeedsUserRole, RequireSuperuser } from '../auth/auth.decorators.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { NotFoundProblem } from '../infra/http/problem.js';
+import { Postgres } from '../infra/postgres/postgres.js';
+import { readPaces } from '../ledger/held-subscriptions.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
-import { endpointListOutput, endpointResetInput, endpointsToShow } from './endpoints-io.js';
+import { endpointListOutput, endpointResetInput, endpointsToShow, mostPaced } from './endpoints-io.js';
 import { OpenEndpoints } from './open-endpoints.service.js';
 
 @ApiTags('endpoints')
@@ -18,23 +20,30 @@ export class EndpointsController {
   constructor(
     private readonly openEndpoints: OpenEndpoints,
     private readonly subscriptions: SubscriptionsService,
+    private readonly postgres: Postgres,
   ) {}
 
   @Get()
   @AdminOperation({
     id: 'endpoint_list',
     summary: 'The endpoints whose circuit breaker is open, the one that has been so longest first.',
-    description: 'At most 10,000. Every other endpoint gets its deliveries.',
+    description:
+      'At most 10,000. Every other endpoint gets its deliveries; those that cannot take them as fast as they come are `paced`.',
     status: 200,
     answer: endpointListOutput,
   })
   async list(): Promise<z.output<typeof endpointListOutput>> {
-    const [subscriptions] = await Promise.all([this.subscriptions.list(), this.openEndpoints.refresh()]);
-    return endpointsToShow(this.openEndpoints.list(), subscriptions);
+    const [subscriptions, paces] = await Promise.all([
+      this.subscriptions.list(),
+      readPaces(this.postgres, mostPaced),
+      this.openEndpoints.refresh(),
+    ]);
+    return endpointsToShow(this.openEndpoints.list(), subscriptions, paces);
   }
 
   // With the address in the body: a URL within the path is changed by many a proxy.
   @Post('reset')
+  @NeedsUserRole('operator')
   @AdminOperation({
     id: 'endpoint_reset',
     summary: 'Closes the circuit breaker of an endpoint: what is held for it goes out again, slowly at first.',

@@ -3,11 +3,12 @@ import { SubscriptionsModule } from '../subscriptions/subscriptions.module.js';
 import { Admission } from './admission.service.js';
 import { EndpointsController } from './endpoints.controller.js';
 import { HoldRule } from './hold-rule.service.js';
+import { SituationsController } from './situations.controller.js';
 import { OpenEndpoints } from './open-endpoints.service.js';
 
 @Module({
   imports: [SubscriptionsModule],
-  controllers: [EndpointsController],
+  controllers: [EndpointsController, SituationsController],
   providers: [OpenEndpoints, HoldRule, Admission],
   exports: [OpenEndpoints, HoldRule, Admission],
 })

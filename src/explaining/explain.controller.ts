@@ -1,6 +1,6 @@
 import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
-import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { NeedsUserRole, RequireSuperuser } from '../auth/auth.decorators.js';
 import { checkInput } from '../infra/http/check-input.js';
 import type { JsonObject } from '../infra/http/json-body.pipe.js';
 import { NotFoundProblem } from '../infra/http/problem.js';
@@ -52,6 +52,7 @@ export class ExplainController {
   }
 
   @Post('explain')
+  @NeedsUserRole('viewer')
   @AdminOperation({
     id: 'notification_dry_run',
     summary: 'Who would get a notification, and who would not, if it were published now. Nothing is sent or kept.',

@@ -19,6 +19,10 @@ export const deliveryStates = [
 ] as const;
 export type DeliveryState = (typeof deliveryStates)[number];
 
+/** Those of a dead letter. */
+export const deadStates = ['failed', 'expired', 'unknown'] as const satisfies readonly DeliveryState[];
+export type DeadState = (typeof deadStates)[number];
+
 /** Why a delivery is held; each reason has one owner that releases it (docs/life-cycle.md). */
 export const heldReasons = ['endpoint-busy', 'endpoint-parked', 'paused', 'rate', 'order'] as const;
 export type HeldReason = (typeof heldReasons)[number];

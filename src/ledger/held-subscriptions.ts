@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { Postgres } from '../infra/postgres/postgres.js';
-import { statement } from '../infra/postgres/statement.js';
+import { statement, valuesOf } from '../infra/postgres/statement.js';
 
 /*
  * The table `held_subscription`: one row for each subscription that has deliveries held (but for their order), or may
@@ -170,6 +170,36 @@ export const readBacklogsItems = statement(
   'read-backlogs',
   'SELECT subscription_id FROM held_subscription WHERE is_backlog LIMIT $limit',
 );
+
+const readPacesItems = statement(
+  'read-paces',
+  `SELECT subscription_id, release_window, outstanding, held_at
+   FROM held_subscription WHERE is_backlog ORDER BY held_at DESC LIMIT $limit`,
+);
+
+/** How what is held for a subscription is released. */
+export interface Pace {
+  subscriptionId: string;
+  /** So many may be released and not yet settled: what its endpoint has shown that it can take. */
+  window: number;
+  /** Released and not yet settled, at the last look. */
+  outstanding: number;
+  /** When one was last held, to a few seconds. */
+  heldAt: Date;
+}
+
+/** Of subscriptions with a backlog, those for which something was held last. For people, so it uses TypeORM's pool. */
+export async function readPaces({ dataSource }: Postgres, limit: number): Promise<Pace[]> {
+  const rows = await dataSource.query<
+    { subscription_id: string; release_window: number; outstanding: number; held_at: Date }[]
+  >(readPacesItems.text, valuesOf(readPacesItems, { limit }));
+  return rows.map((row) => ({
+    subscriptionId: row.subscription_id,
+    window: row.release_window,
+    outstanding: row.outstanding,
+    heldAt: row.held_at,
+  }));
+}
 
 /** The subscriptions of which more arrived than their endpoints could take. */
 export async function readBacklogs(postgres: Postgres): Promise<Set<string>> {

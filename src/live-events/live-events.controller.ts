@@ -3,6 +3,7 @@ import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { UserSessions } from '../auth/user-sessions.js';
 import { Answers } from '../infra/http/accept-json.guard.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { deliveryStates } from '../ledger/delivery.js';
@@ -37,14 +38,17 @@ const streamType = 'text/event-stream';
 export class LiveEventsController {
   private readonly logger = new Logger('LiveEvents');
 
-  constructor(private readonly listeners: LiveListeners) {}
+  constructor(
+    private readonly listeners: LiveListeners,
+    private readonly sessions: UserSessions,
+  ) {}
 
   @Get()
   @Answers(streamType)
   @AdminOperation({
     id: 'event_stream',
     summary: 'What happens, as it happens, in all processes: a stream of server-sent events.',
-    description: `Each event has an id, its kind, and a JSON object as data. They are kept for five minutes: a listener that lost its connection goes on with \`Last-Event-ID\`, and is told by \`events.missed\` where it missed some. The stream ends after an hour at most, and when the process stops. Each process has room for ${mostListeners} listeners. It is a view, not a log: under load events are left out, which is told too.`,
+    description: `Each event has an id, its kind, and a JSON object as data. They are kept for five minutes: a listener that lost its connection goes on with \`Last-Event-ID\` (an id comes at the start, and every 15 seconds, also without an event), and is told by \`events.missed\` where it missed some. The stream ends after an hour at most, when the process stops, and with the session of the user that it is for. Each process has room for ${mostListeners} listeners. It is a view, not a log: under load events are left out, which is told too.`,
     query: eventsQuery,
     headers: eventsHeaders,
     status: 200,
@@ -70,6 +74,10 @@ export class LiveEventsController {
     });
     if (request.method === 'HEAD') return void raw.end();
     raw.on('error', () => {}); // the connection is gone; `close` follows
+    raw.once(
+      'close',
+      this.sessions.watch(request, () => raw.end()),
+    );
     raw.write('retry: 1000\n\n');
     try {
       await this.listeners.join(raw, filter, now, last === undefined ? undefined : BigInt(last));

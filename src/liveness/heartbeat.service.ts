@@ -1,10 +1,12 @@
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
 import { Config } from '../config/config.module.js';
 import type { Role } from '../config/settings.js';
 import { Clock } from '../infra/clock.js';
 import { Postgres } from '../infra/postgres/postgres.js';
-import { statement } from '../infra/postgres/statement.js';
+import { statement, valuesOf } from '../infra/postgres/statement.js';
+import { version } from '../infra/version.js';
 import { narrowOffset } from './narrow-offset.js';
 
 const intervalMs = 2000;
@@ -16,8 +18,9 @@ const beatRecently = `process.expires_at > now() + interval '${lifetimeMs - rece
 
 const beat = statement(
   'heartbeat',
-  `INSERT INTO process (id, roles, expires_at, steady_since)
-   VALUES ($id, $roles, now() + $lifetime_ms * interval '1 ms', now())
+  `INSERT INTO process (id, roles, expires_at, steady_since, version, node, host, started_at)
+   VALUES ($id, $roles, now() + $lifetime_ms * interval '1 ms', now(), $version, $node, $host,
+     now() - $running_s * interval '1 s')
    ON CONFLICT (id) DO UPDATE SET
      expires_at = EXCLUDED.expires_at,
      steady_since = CASE WHEN ${beatRecently} THEN process.steady_since ELSE now() END
@@ -56,6 +59,30 @@ const countAlive = statement(
   'count-alive',
   'SELECT role, count(*)::int AS count FROM process, unnest(roles) AS role WHERE expires_at > now() GROUP BY role',
 );
+
+/** Those that ended themselves are left out. There may be many after as many ends: those that were heard of last. */
+export const listItems = statement(
+  'list-processes',
+  `SELECT id, roles, version, node, host, started_at, expires_at > now() AS is_alive,
+     expires_at - interval '${lifetimeMs} ms' AS heard_at
+   FROM process WHERE NOT ${hasEnded} ORDER BY expires_at DESC LIMIT $limit`,
+);
+
+/** A process that has not said that it ended. */
+export interface ListedProcess {
+  id: string;
+  roles: Role[];
+  /** Of Heraut. Null, like the next three: it is an older one, which does not say. */
+  version: string | null;
+  /** Version of Node. */
+  node: string | null;
+  host: string | null;
+  startedAt: Date | null;
+  /** False: its last sign of life is longer ago than its lifetime. */
+  isAlive: boolean;
+  /** Its last sign of life. */
+  heardAt: Date;
+}
 
 /** Tells the other processes, through the table `process`, that this one is alive, and learns Postgres' time by it. */
 @Injectable()
@@ -118,6 +145,17 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
     return new Map(rows.map(({ role, count }) => [role, count]));
   }
 
+  /** Those that are alive, and those that were not heard of any more. For people, so it uses TypeORM's pool. */
+  async list(limit: number): Promise<ListedProcess[]> {
+    const rows = await this.postgres.dataSource.query<ProcessRow[]>(listItems.text, valuesOf(listItems, { limit }));
+    return rows.map(({ started_at: startedAt, is_alive: isAlive, heard_at: heardAt, ...row }) => ({
+      ...row,
+      startedAt,
+      isAlive,
+      heardAt,
+    }));
+  }
+
   /** Removes the rows of processes that ended long ago. */
   async sweep(): Promise<void> {
     await this.postgres.query(sweep);
@@ -129,8 +167,23 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
       id: this.processId,
       roles: this.config.settings.ROLES,
       lifetime_ms: lifetimeMs,
+      version,
+      node: process.versions.node,
+      host: hostname(),
+      running_s: process.uptime(),
     });
     this.isListenedTo = row!.is_listened_to;
     this.offsetMs = narrowOffset(this.offsetMs, sentAt, Number(row!.now_ms), this.clock.now());
   }
+}
+
+interface ProcessRow {
+  id: string;
+  roles: Role[];
+  version: string | null;
+  node: string | null;
+  host: string | null;
+  started_at: Date | null;
+  is_alive: boolean;
+  heard_at: Date;
 }

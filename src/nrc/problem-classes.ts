@@ -24,9 +24,10 @@ export const problemClasses = {
   },
   NotAuthenticated: {
     status: 401,
-    codes: ['not_authenticated'],
-    title: 'No credentials.',
-    explanation: 'Reserved. A request without credentials is answered with 403 and code permission_denied.',
+    codes: ['not-signed-in'],
+    title: 'Not signed in.',
+    explanation:
+      'A page of the console has no session, or no longer: sign in. A request of a program without a token is answered with 403 and code permission_denied.',
   },
   AuthenticationFailed: {
     status: 401,

@@ -1,5 +1,6 @@
-import { applyDecorators, UseGuards, type CanActivate, type ExecutionContext } from '@nestjs/common';
+import { applyDecorators, UseGuards, UseInterceptors, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { z } from 'zod';
+import { EntityTagInterceptor } from '../infra/http/entity-tag.interceptor.js';
 import { KnownQuery } from '../infra/http/known-query.pipe.js';
 import { describeOperation, type Answer } from './describe-operation.js';
 import { idempotencyKeyHeader, replayedHeader } from './idempotency-headers.js';
@@ -18,8 +19,14 @@ export interface Operation {
   headers?: z.ZodObject;
   /** Not given: the answer has no body. */
   answer?: z.ZodType;
+  /** Whether the answer is a resource as it is now, and so has its `ETag`. */
+  hasEntityTag?: boolean;
+  /** Whether its handler honours `If-Match` (`requireMatch`). */
+  honoursIfMatch?: boolean;
   /** Not given: application/json. */
   mediaType?: string;
+  /** Other answers that are no problems, by status. */
+  otherAnswers?: Record<number, Answer>;
   /** Status → when, besides those that every operation can answer. */
   problems?: Record<number, string>;
 }
@@ -60,35 +67,60 @@ const withBody = {
   415: 'The body is not sent as application/json.',
 };
 
+const whenChanged = {
+  412: '`changed-meanwhile`: the resource is not as `If-Match` says. Nothing was done; read it again.',
+};
+
+const ifMatchHeader = z
+  .string()
+  .optional()
+  .describe(
+    'The `ETag` of the resource as it was read: it is changed only if it is still as it was. Left out: however it is now.',
+  );
+const entityTagHeader = z.string().describe('Of the resource as the answer shows it, for the `If-Match` of a change.');
+
 /**
  * One operation of the admin API: its status, its part of the OpenAPI document, and the refusal of unknown query
  * parameters: a misspelt filter that is ignored would list, or change, more than was meant.
  */
 export function AdminOperation(operation: Operation): MethodDecorator {
-  const { id, summary, description, body, query, headers, isIdempotent, status, answer, mediaType } = operation;
+  const { id, summary, description, body, query, isIdempotent, hasEntityTag, honoursIfMatch } = operation;
+  const { status, answer, mediaType } = operation;
   const problems = {
     ...operation.problems,
     ...everywhere,
     ...(body ? withBody : {}),
     ...(isIdempotent ? withKey : {}),
+    ...(honoursIfMatch ? whenChanged : {}),
   };
+  const headers = z.object({
+    ...operation.headers?.shape,
+    ...(isIdempotent && { 'Idempotency-Key': idempotencyKeyHeader }),
+    ...(honoursIfMatch && { 'If-Match': ifMatchHeader }),
+  });
+  const answerHeaders = z.object({
+    ...(isIdempotent && { 'Idempotent-Replayed': replayedHeader }),
+    ...(hasEntityTag && { ETag: entityTagHeader }),
+  });
   return applyDecorators(
     UseGuards(new KnownQueryGuard(Object.keys(query?.shape ?? {}))),
+    ...(hasEntityTag ? [UseInterceptors(EntityTagInterceptor)] : []),
     describeOperation({
       id,
       summary,
       description,
       query,
-      headers: isIdempotent ? z.object({ 'Idempotency-Key': idempotencyKeyHeader }) : headers,
+      headers,
       body,
       status,
       answers: {
         [status]: {
           description: answer ? 'Done.' : 'Done; the answer has no body.',
-          headers: isIdempotent ? z.object({ 'Idempotent-Replayed': replayedHeader }) : undefined,
+          headers: Object.keys(answerHeaders.shape).length > 0 ? answerHeaders : undefined,
           schema: answer,
           mediaType,
         },
+        ...operation.otherAnswers,
         ...Object.fromEntries(Object.entries(problems).map(([code, when]) => [code, problemAnswer(when)])),
       },
     }),

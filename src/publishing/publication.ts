@@ -29,7 +29,8 @@ export interface Terms {
 }
 
 export type Published =
-  | { kind: 'accepted'; id: string }
+  /** `deliveries`: how many there are, none sent where it `isTooOld`: older than its channel allows. */
+  | { kind: 'accepted'; id: string; deliveries: number; isTooOld: boolean }
   /** The request was made before; `id` is its notification of then, or the one of which it was a duplicate. */
   | { kind: 'replayed'; id: string; isDuplicate: boolean }
   /** The channel has seen the same content before, as notification `id`; this one is not sent. */

@@ -1,4 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { Tally } from '../activity/tally.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { Config } from '../config/config.module.js';
 import { HoldRule } from '../endpoints/hold-rule.service.js';
@@ -65,6 +66,7 @@ export class PublishService {
     private readonly heartbeat: Heartbeat,
     private readonly events: OperationalEvents,
     private readonly liveEvents: LiveEvents,
+    private readonly tally: Tally,
     { settings }: Config,
   ) {
     this.newId = notificationIds(() => heartbeat.ledgerNow());
@@ -204,15 +206,17 @@ export class PublishService {
         const result = verdict.handedTo === 'nobody' ? 'expired' : 'accepted';
         const deliveries = accepted.subscriptionIds.length;
         publicationsCounted.inc({ channel, result });
+        this.tally.accepted(channel, publisher);
         const event = { event: `notification.${result}`, notificationId: id, channel, publisher, deliveries } as const;
         this.logger.log({ ...event, ...ids });
         if (this.liveEvents.isOn) this.liveEvents.report(event);
         if (result === 'expired') this.reportExpired(accepted);
-        return { kind: 'accepted', id };
+        return { kind: 'accepted', id, deliveries, isTooOld: result === 'expired' };
       }
       case 'duplicate': {
         const { notificationId } = verdict;
         publicationsCounted.inc({ channel, result: 'duplicate' });
+        this.tally.duplicate(channel, publisher);
         this.logger.log({ event: 'notification.duplicate', duplicateOf: notificationId, channel, publisher, ...ids });
         if (this.liveEvents.isOn)
           this.liveEvents.report({

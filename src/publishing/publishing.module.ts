@@ -6,13 +6,15 @@ import { QueueModule } from '../queue/queue.module.js';
 import { SubscriptionsModule } from '../subscriptions/subscriptions.module.js';
 import { NotificatiesController } from './notificaties.controller.js';
 import { NotificationReader } from './notification-reader.service.js';
+import { PublicationRequests } from './publication-requests.service.js';
+import { PublishByHandController } from './publish-by-hand.controller.js';
 import { PublishService } from './publish.service.js';
 import { ReplaceScheduledService } from './replace-scheduled.service.js';
 
 @Module({
   imports: [EndpointsModule, ChannelsModule, SubscriptionsModule, LedgerModule, QueueModule],
-  controllers: [NotificatiesController],
-  providers: [NotificationReader, PublishService, ReplaceScheduledService],
+  controllers: [NotificatiesController, PublishByHandController],
+  providers: [NotificationReader, PublicationRequests, PublishService, ReplaceScheduledService],
   exports: [NotificationReader],
 })
 export class PublishingModule {}

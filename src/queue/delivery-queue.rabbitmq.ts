@@ -70,6 +70,10 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
     );
   }
 
+  override get brokerVersion(): string | undefined {
+    return this.publishing.serverVersion ?? this.consuming.serverVersion;
+  }
+
   get isAccepting(): boolean {
     return (
       this.publishing.isReady &&

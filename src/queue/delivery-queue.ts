@@ -51,6 +51,11 @@ export abstract class DeliveryQueue {
     return undefined;
   }
 
+  /** Of the broker; undefined where there is none, or no connection to it. */
+  get brokerVersion(): string | undefined {
+    return undefined;
+  }
+
   /** False while publishing would be refused: no connection, blocked, full. Callers then leave the deliveries in the ledger. */
   abstract readonly isAccepting: boolean;
 

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { preferIndexes, Postgres, type Query } from '../infra/postgres/postgres.js';
-import { queryOf } from '../infra/postgres/query-of.js';
+import { Postgres, type Query } from '../infra/postgres/postgres.js';
+import { readAside } from '../infra/postgres/read-aside.js';
 import { readDays } from '../ledger/days.js';
 import type { DeliveryKey } from '../ledger/delivery.js';
 import { lowestIdAt, timeOfId } from '../ledger/partitions.js';
@@ -66,7 +66,7 @@ export class MeantCounter {
       for (;;) {
         if (left <= 0 || performance.now() > giveUpAt) return { ...counted, searchedTo: timeOfId(from.notificationId) };
         const bounds = { after: from, before, scan: Math.min(left, together[kind]), limit: null };
-        const row = await this.read((query) =>
+        const row = await readAside(this.postgres, (query) =>
           subscription ? missed(query, day, meant, subscription, bounds) : counting(query, day, meant, bounds),
         );
         counted.count += row.count;
@@ -92,15 +92,6 @@ export class MeantCounter {
       'SELECT floor(extract(epoch FROM now()) * 1000)::float8 AS ms',
     );
     return row.ms;
-  }
-
-  /** Each statement in a transaction of its own: embedded there is one connection for everything. */
-  private read<T>(work: (query: Query) => Promise<T>): Promise<T> {
-    return this.postgres.dataSource.transaction(async (manager) => {
-      // As on the connections that carry it out.
-      await manager.query(preferIndexes.replaceAll('SET ', 'SET LOCAL '));
-      return work(queryOf(manager));
-    });
   }
 }
 

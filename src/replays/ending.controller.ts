@@ -1,7 +1,7 @@
 import { Body, Controller, Post } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import type { z } from 'zod';
-import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { NeedsUserRole, RequireSuperuser } from '../auth/auth.decorators.js';
 import type { Selection } from '../deliveries/selection.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
@@ -21,6 +21,7 @@ export class EndingController {
   constructor(private readonly replays: Replays) {}
 
   @Post('cancel')
+  @NeedsUserRole('operator')
   @AdminOperation({
     id: 'deliveries_cancel',
     summary: 'Cancels the unfinished deliveries of a selection.',
@@ -35,6 +36,7 @@ export class EndingController {
   }
 
   @Post('close')
+  @NeedsUserRole('operator')
   @AdminOperation({
     id: 'deliveries_close',
     summary: 'Closes the dead letters of a selection: nobody has to look at them any more.',

@@ -68,9 +68,11 @@ export const statesOf: Record<ReplayKind, { allowed: readonly DeliveryState[]; u
 /** @param onlyMissed what has been delivered is not meant */
 export function meantBy(kind: ReplayKind, selection: Selection, onlyMissed: boolean): Meant {
   const usual = statesOf[kind].usual;
-  const states = selection.states ?? (kind === 'replay' && !onlyMissed ? [...usual, 'delivered' as const] : usual);
-  return { kind, selection, states };
+  const { groups, states = groups ? [...new Set(groups.map(({ state }) => state))] : undefined } = selection;
+  const meant = states ?? (kind === 'replay' && !onlyMissed ? [...usual, 'delivered' as const] : usual);
+  return { kind, selection, states: meant };
 }
 
-/** Sorts before every subscription. */
+/** Sort before every subscription, and after. */
 export const beforeAll = '00000000-0000-0000-0000-000000000000';
+export const afterAll = 'ffffffff-ffff-ffff-ffff-ffffffffffff';

@@ -4,6 +4,7 @@ import { pageQuery } from '../infra/http/page-query.js';
 import { ValidationProblem, type InvalidParam } from '../infra/http/problem.js';
 import { isStorable } from '../infra/postgres/storable-text.js';
 import { timeOfId } from '../ledger/partitions.js';
+import { stateOf, subscriptionStates } from '../subscriptions/subscription-state.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import type { Counted } from './count-meant.service.js';
 import { replayKinds, replayStates, statesOf, stopReasons, type Replay, type ReplayKind } from './replay.js';
@@ -84,10 +85,10 @@ export function checkFits(kind: ReplayKind, selection: Selection, missedOnly: bo
   });
   if (kind !== 'replay' && selection.everythingFor !== undefined)
     wrong.push({ name: 'selection.everythingFor', code: 'invalid', reason: 'Is for a replay only.' });
+  if (kind === 'cancel' && selection.groups)
+    wrong.push({ name: 'selection.groups', code: 'invalid', reason: 'Dead letters have ended: they can be closed.' });
   if (wrong.length > 0) throw new ValidationProblem(wrong);
 }
-
-const subscriptionStates = ['active', 'paused', 'disabled', 'deleted'] as const;
 
 export const dryRunOutput = z
   .strictObject({
@@ -138,9 +139,6 @@ export function dryRunToShow(
     asOf: new Date(asOf).toISOString(),
   };
 }
-
-const stateOf = (subscription: Subscription | undefined): (typeof subscriptionStates)[number] =>
-  !subscription ? 'deleted' : subscription.disabledAt ? 'disabled' : subscription.pausedAt ? 'paused' : 'active';
 
 export const replayOutput = z
   .strictObject({

@@ -1,7 +1,7 @@
 import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import type { z } from 'zod';
-import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { NeedsUserRole, RequireSuperuser } from '../auth/auth.decorators.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
@@ -52,6 +52,7 @@ export class ReplaysController {
   }
 
   @Post('dry-run')
+  @NeedsUserRole('viewer')
   @AdminOperation({
     id: 'replay_dry_run',
     summary: 'What a selection means: changes nothing.',
@@ -68,6 +69,7 @@ export class ReplaysController {
   }
 
   @Post()
+  @NeedsUserRole('operator')
   @AdminOperation({
     id: 'replay_create',
     summary: 'Sends deliveries again, at a steady pace.',
@@ -98,6 +100,7 @@ export class ReplaysController {
   }
 
   @Post(':id/pause')
+  @NeedsUserRole('operator')
   @AdminOperation({
     id: 'replay_pause',
     summary: 'Nothing more is sent until it is resumed.',
@@ -111,6 +114,7 @@ export class ReplaysController {
   }
 
   @Post(':id/resume')
+  @NeedsUserRole('operator')
   @AdminOperation({
     id: 'replay_resume',
     summary: 'Goes on where it was paused.',
@@ -123,6 +127,7 @@ export class ReplaysController {
   }
 
   @Post(':id/cancel')
+  @NeedsUserRole('operator')
   @AdminOperation({
     id: 'replay_cancel',
     summary: 'Ends a replay where it is.',

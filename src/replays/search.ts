@@ -1,6 +1,7 @@
-import { errorClassCondition, errorClasses } from '../deliveries/error-class.js';
+import { errorClassCondition, errorClasses, errorClassInSql } from '../deliveries/error-class.js';
+import type { Selection } from '../deliveries/selection.js';
 import type { Values } from '../infra/postgres/statement.js';
-import type { DeliveryKey, DeliveryState } from '../ledger/delivery.js';
+import { deadStates, type DeliveryKey, type DeliveryState } from '../ledger/delivery.js';
 import type { LedgerTable } from '../ledger/partitions.js';
 import { perDay, type StatementOfDay } from '../ledger/per-day.js';
 import type { Meant } from './replay.js';
@@ -12,6 +13,8 @@ import type { Meant } from './replay.js';
 
 /** How the rows of a day are found. */
 export const routes = [
+  /** They are named one by one. */
+  'deliveries',
   /** By the indexes of dead letters and of what waits, which begin with the subscription. */
   'subscriptions',
   /** By the index of all dead letters. */
@@ -21,19 +24,25 @@ export const routes = [
 ] as const;
 export type Route = (typeof routes)[number];
 
-const dead = ['failed', 'expired', 'unknown'] as const satisfies DeliveryState[];
 const waiting = ['waiting', 'held'] as const satisfies DeliveryState[];
 
 /** Each of them has its rows read up to the limit, so for more of them the index of all dead letters costs less. */
 const fewSubscriptions = 8;
 
-export function routeFor({ selection: { subscriptions }, states }: Meant): Route {
+export function routeFor({ selection, states }: Meant): Route {
+  if (selection.deliveries) return 'deliveries';
+  const subscriptions = subscriptionsOf(selection);
   const areIn = (indexed: readonly DeliveryState[]) => states.every((state) => indexed.includes(state));
-  if (subscriptions && subscriptions.length <= fewSubscriptions && areIn([...dead, ...waiting])) return 'subscriptions';
-  return areIn(dead) ? 'dead' : 'key';
+  if (subscriptions && subscriptions.length <= fewSubscriptions && areIn([...deadStates, ...waiting]))
+    return 'subscriptions';
+  return areIn(deadStates) ? 'dead' : 'key';
 }
 
-const columns = 'notification_id, subscription_id, state, last_status, last_error';
+/** Null: of any. */
+const subscriptionsOf = ({ subscriptions, groups }: Selection): readonly string[] | null =>
+  subscriptions ?? (groups ? [...new Set(groups.map(({ subscriptionId }) => subscriptionId))] : null);
+
+const columns = 'notification_id, subscription_id, state, last_status, last_error, replay_id';
 const inOrder = `ORDER BY notification_id, subscription_id LIMIT $scan`;
 const further = `notification_id >= $after_notification AND notification_id < $before
       AND (notification_id, subscription_id) > ($after_notification, $after_subscription)`;
@@ -45,10 +54,14 @@ const ofStates = (states: readonly DeliveryState[], branch: (state: DeliveryStat
 const isAskedFor = (state: DeliveryState) => `'${state}' = ANY ($states::text[])`;
 
 const walks: Record<Route, (delivery: string) => string> = {
+  deliveries: (delivery) => `
+    SELECT found.* FROM unnest($notifications_named::uuid[], $subscriptions_named::uuid[]) AS named (n, s) CROSS JOIN LATERAL (
+      SELECT ${columns} FROM ${delivery} WHERE notification_id = named.n AND subscription_id = named.s LIMIT 1
+    ) AS found WHERE ${further} ${inOrder}`,
   subscriptions: (delivery) => `
     SELECT found.* FROM unnest($subscriptions::uuid[]) AS wanted (id) CROSS JOIN LATERAL (
     ${ofStates(
-      [...dead, ...waiting],
+      [...deadStates, ...waiting],
       (state) => `SELECT ${columns} FROM ${delivery}
       WHERE subscription_id = wanted.id AND ${indexCondition(state)} AND ${further} AND ${isAskedFor(state)}
       ORDER BY notification_id LIMIT $scan`,
@@ -57,7 +70,7 @@ const walks: Record<Route, (delivery: string) => string> = {
   dead: (delivery) => `
     SELECT * FROM (
     ${ofStates(
-      dead,
+      deadStates,
       (state) =>
         `SELECT ${columns} FROM ${delivery} WHERE state = '${state}' AND ${further} AND ${isAskedFor(state)} ${inOrder}`,
     )}
@@ -80,6 +93,10 @@ const meant = `
     SELECT notification_id, subscription_id FROM walked WHERE state::text = ANY ($states::text[])
       AND ($subscriptions::uuid[] IS NULL OR subscription_id = ANY ($subscriptions::uuid[]))
       AND ($error_classes::text[] IS NULL OR ${ofClasses})
+      AND ($replay::uuid IS NULL OR replay_id = $replay)
+      AND ($group_subscriptions::uuid[] IS NULL OR (subscription_id, state::text, ${errorClassInSql}) IN (
+        SELECT * FROM unnest($group_subscriptions::uuid[], $group_states::text[], $group_classes::text[])
+      ))
     ORDER BY notification_id, subscription_id`;
 
 /** Of these, what is meant as far as their notifications tell. */
@@ -171,9 +188,15 @@ export interface Bounds {
 
 export const bindSearch = ({ selection, states }: Meant, { after, before, scan, limit }: Bounds): Values => ({
   states,
-  subscriptions: selection.subscriptions ?? null,
+  subscriptions: subscriptionsOf(selection),
   channels: selection.channels ?? null,
   error_classes: selection.errorClasses ?? null,
+  replay: selection.replay ?? null,
+  group_subscriptions: selection.groups?.map(({ subscriptionId }) => subscriptionId) ?? null,
+  group_states: selection.groups?.map(({ state }) => state) ?? null,
+  group_classes: selection.groups?.map(({ errorClass }) => errorClass) ?? null,
+  notifications_named: selection.deliveries?.map(({ notificationId }) => notificationId) ?? null,
+  subscriptions_named: selection.deliveries?.map(({ subscriptionId }) => subscriptionId) ?? null,
   after_notification: after.notificationId,
   after_subscription: after.subscriptionId,
   before,

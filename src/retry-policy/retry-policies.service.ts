@@ -3,7 +3,7 @@ import { Catalogue, type CatalogueDirectory } from '../catalogue/catalogue.servi
 import { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import type { RetryPolicyOverride } from './policy-input.js';
-import { RetryPolicyChanges } from './retry-policy-changes.js';
+import { RetryPolicyChanges, storedGeneral, storedOverrides } from './retry-policy-changes.js';
 import { defaultRetryPolicy, type RetryPolicy } from './retry-schedule.js';
 
 const policySince = statement('retry-policy-since', 'SELECT policy FROM retry_policy WHERE version > $known');
@@ -45,15 +45,27 @@ export class RetryPolicies implements CatalogueDirectory {
     return this.overrides.get(subscriptionId);
   }
 
-  async replaceGeneral(policy: RetryPolicy): Promise<void> {
-    await this.catalogue.change((manager, version) => new RetryPolicyChanges(manager, version).replaceGeneral(policy));
+  /** @param mustFit throws where it may not replace the policy that there is */
+  async replaceGeneral(policy: RetryPolicy, mustFit?: (before: RetryPolicy) => void): Promise<void> {
+    await this.catalogue.change((manager, version) =>
+      new RetryPolicyChanges(manager, version).replaceGeneral(policy, mustFit),
+    );
   }
 
-  /** @param override the fields in which the subscription differs; null: it follows the general policy again */
-  async replaceOverride(subscriptionId: string, override: RetryPolicyOverride | null): Promise<void> {
-    await this.catalogue.change((manager, version) =>
-      new RetryPolicyChanges(manager, version).replaceOverride(subscriptionId, override),
-    );
+  /**
+   * @param override the fields in which the subscription differs; null: it follows the general policy again
+   * @param check is shown the policies there are, before the change, and may throw; by then no other change is under way
+   */
+  async replaceOverride(
+    subscriptionId: string,
+    override: RetryPolicyOverride | null,
+    check: (policy: RetryPolicy, override: RetryPolicyOverride | undefined) => void = () => {},
+  ): Promise<void> {
+    await this.catalogue.change(async (manager, version) => {
+      const own = (await storedOverrides(manager, [subscriptionId])).get(subscriptionId);
+      check({ ...(await storedGeneral(manager)), ...own }, own);
+      await new RetryPolicyChanges(manager, version).replaceOverride(subscriptionId, override);
+    });
   }
 
   async refresh(known: number): Promise<void> {

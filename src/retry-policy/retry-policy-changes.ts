@@ -29,8 +29,10 @@ export class RetryPolicyChanges {
     private readonly version: number,
   ) {}
 
-  async replaceGeneral(policy: RetryPolicy): Promise<void> {
+  /** @param mustFit throws where it may not replace the policy that there is */
+  async replaceGeneral(policy: RetryPolicy, mustFit?: (before: RetryPolicy) => void): Promise<void> {
     const before = await storedGeneral(this.manager);
+    mustFit?.(before);
     await this.manager.query(
       `INSERT INTO retry_policy (policy, version) VALUES ($1, $2)
        ON CONFLICT (singleton) DO UPDATE SET policy = EXCLUDED.policy, version = EXCLUDED.version`,

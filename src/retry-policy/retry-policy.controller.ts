@@ -1,13 +1,14 @@
-import { Body, Controller, Delete, Get, Param, Put, Query } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Headers, Param, Put, Query } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import { RequireSuperuser } from '../auth/auth.decorators.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { checkInput } from '../infra/http/check-input.js';
+import { requireMatch } from '../infra/http/if-match.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { NotFoundProblem } from '../infra/http/problem.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
-import { fieldsFromQuery, generalPolicyInput, policyOverrideInput } from './policy-input.js';
+import { fieldsFromQuery, generalPolicyInput, policyOverrideInput, type RetryPolicyOverride } from './policy-input.js';
 import {
   generalPolicyOutput,
   preview,
@@ -37,6 +38,7 @@ export class RetryPolicyController {
     summary: 'The retry policy of every subscription that has none of its own.',
     status: 200,
     answer: generalPolicyOutput,
+    hasEntityTag: true,
   })
   async read(): Promise<RetryPolicy> {
     await this.catalogue.refresh();
@@ -51,9 +53,11 @@ export class RetryPolicyController {
     body: generalPolicyInput,
     status: 200,
     answer: generalPolicyOutput,
+    hasEntityTag: true,
+    honoursIfMatch: true,
   })
-  async replace(@Body() body: unknown): Promise<RetryPolicy> {
-    await this.policies.replaceGeneral(checkInput(generalPolicyInput, body));
+  async replace(@Headers('if-match') ifMatch: string | undefined, @Body() body: unknown): Promise<RetryPolicy> {
+    await this.policies.replaceGeneral(checkInput(generalPolicyInput, body), (before) => requireMatch(ifMatch, before));
     return this.policies.general;
   }
 
@@ -78,6 +82,7 @@ export class RetryPolicyController {
     summary: 'The retry policy that counts for a subscription, and which fields of it are its own.',
     status: 200,
     answer: subscriptionPolicyOutput,
+    hasEntityTag: true,
     problems: unknownSubscription,
   })
   async readOverride(
@@ -92,18 +97,21 @@ export class RetryPolicyController {
     id: 'subscription_retry_policy_replace',
     summary: 'Replaces the retry policy of its own that a subscription has.',
     description: 'A field left out follows the general policy, also when that changes.',
+    honoursIfMatch: true,
     body: policyOverrideInput,
     status: 200,
     answer: subscriptionPolicyOutput,
+    hasEntityTag: true,
     problems: unknownSubscription,
   })
   async replaceOverride(
     @Param('subscriptionId', ResourceId) subscriptionId: string,
     @Body() body: unknown,
+    @Headers('if-match') ifMatch: string | undefined,
   ): Promise<ReturnType<typeof subscriptionPolicy>> {
     const override = checkInput(policyOverrideInput, body);
     await this.mustExist(subscriptionId);
-    await this.policies.replaceOverride(subscriptionId, override);
+    await this.policies.replaceOverride(subscriptionId, override, matching(ifMatch));
     return this.ofSubscription(subscriptionId);
   }
 
@@ -111,12 +119,17 @@ export class RetryPolicyController {
   @AdminOperation({
     id: 'subscription_retry_policy_delete',
     summary: 'Makes a subscription follow the general policy in everything.',
+    honoursIfMatch: true,
     status: 204,
     problems: unknownSubscription,
   })
-  async removeOverride(@Param('subscriptionId', ResourceId) subscriptionId: string): Promise<void> {
+  async removeOverride(
+    @Param('subscriptionId', ResourceId) subscriptionId: string,
+    @Headers('if-match') ifMatch: string | undefined,
+  ): Promise<void> {
     await this.mustExist(subscriptionId);
-    if (this.policies.override(subscriptionId)) await this.policies.replaceOverride(subscriptionId, null);
+    if (this.policies.override(subscriptionId))
+      await this.policies.replaceOverride(subscriptionId, null, matching(ifMatch));
   }
 
   private async mustExist(subscriptionId: string): Promise<void> {
@@ -128,3 +141,7 @@ export class RetryPolicyController {
     return subscriptionPolicy(this.policies.for(subscriptionId), this.policies.override(subscriptionId));
   }
 }
+
+/** Whether the policy of a subscription is in the state that a request names. */
+const matching = (ifMatch: string | undefined) => (policy: RetryPolicy, override: RetryPolicyOverride | undefined) =>
+  requireMatch(ifMatch, subscriptionPolicy(policy, override));

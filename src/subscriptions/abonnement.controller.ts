@@ -1,6 +1,4 @@
 import { Body, Controller, Delete, Get, Param, Patch, Post, Put, Query, Req, Res } from '@nestjs/common';
-import type { CredentialChanges } from '../credentials/credentials-io.js';
-import { changedCredentials, verbatim, type Credentials } from '../credentials/credentials.js';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Application } from '../auth/application.js';
@@ -115,8 +113,7 @@ export class AbonnementController {
   ): Promise<Abonnement> {
     await this.catalogue.refresh();
     const input = readAbonnement(new FieldReader(body), this.findChannel);
-    const shown = shownTo(input.auth, input.credentials, verbatim);
-    await this.probe.prove({ ...input, ...shown, isUrlNew: true });
+    await this.probe.proveNew(input);
     const how = { isSigned: this.config.settings.SIGN_BY_DEFAULT };
     const { subscription, secret } = await this.subscriptions.create(application.clientId, input, how);
     if (secret !== undefined) void reply.header(secretHeader, secret).header('cache-control', 'no-store');
@@ -196,30 +193,15 @@ export class AbonnementController {
 
   private readonly findChannel = (name: string) => this.channels.find(name);
 
-  /** A callback that was proved before, with the same authorization, is not called again, unless it answered 410 Gone. */
   private async change(
     subscription: Subscription,
     changes: Partial<SubscriptionInput>,
     request: FastifyRequest,
   ): Promise<Abonnement> {
-    const { callbackUrl = subscription.callbackUrl, auth = subscription.auth, credentials } = changes;
-    const isUrlNew = callbackUrl !== subscription.callbackUrl;
-    if (isUrlNew || auth !== subscription.auth || credentials || subscription.disabledAt)
-      await this.probe.prove({
-        callbackUrl,
-        ...shownTo(auth, credentials, subscription.credentials),
-        signingKeys: subscription.signingKeys,
-        isUrlNew,
-      });
+    await this.probe.proveChange(subscription, changes);
     return present(await this.subscriptions.update(subscription.id, changes), request);
   }
 }
-
-/** What the callback is shown once the changes are made. */
-const shownTo = (auth: string, changes: CredentialChanges | undefined, before: Credentials) => ({
-  auth: changes?.auth ?? auth,
-  credentials: changes ? changedCredentials(before, changes) : before,
-});
 
 const present = (
   { id, callbackUrl, channels, deliveryGuarantee }: Subscription,

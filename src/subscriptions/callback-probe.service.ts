@@ -3,7 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { request } from 'node:http';
 import type { Socket } from 'node:net';
 import { Authorizations } from '../credentials/authorizations.service.js';
-import type { Credentials } from '../credentials/credentials.js';
+import type { CredentialChanges } from '../credentials/credentials-io.js';
+import { changedCredentials, verbatim, type Credentials } from '../credentials/credentials.js';
 import { Config } from '../config/config.module.js';
 import { Clock } from '../infra/clock.js';
 import { UnavailableProblem, ValidationProblem, wholeInput } from '../infra/http/problem.js';
@@ -14,20 +15,9 @@ import { AddressRefused } from '../outbound/refused.js';
 import { signatureHeaders } from '../signing/signature-headers.js';
 import type { SigningKey } from '../signing/signing-key.js';
 import { describeTrouble } from './describe-trouble.js';
-
-/**
- * Receivers recognise a probe by exactly this: channel `test`, and `kenmerken` present. Some answer 401 to every other body until
- * they have stored the subscription that is being made.
- */
-const probeBody = JSON.stringify({
-  kanaal: 'test',
-  hoofdObject: 'http://some.hoofdobject.nl/',
-  resource: 'some_resource',
-  resourceUrl: 'http://some.resource.nl/',
-  actie: 'create',
-  aanmaakdatum: '2019-01-01T12:00:00Z',
-  kenmerken: {},
-});
+import { probeBody } from './probe-body.js';
+import type { SubscriptionInput } from './subscription-changes.js';
+import type { Subscription } from './subscription.js';
 
 /** A public page for trying out webhooks; it accepts every call, with or without authorization. */
 const openHost = 'webhook.site';
@@ -63,6 +53,27 @@ export class CallbackProbe implements OnModuleDestroy {
 
   onModuleDestroy(): void {
     this.closing.abort();
+  }
+
+  /** @throws {ValidationProblem} with the answer or error of the callback */
+  async proveNew({
+    callbackUrl,
+    auth,
+    credentials,
+  }: Pick<SubscriptionInput, 'callbackUrl' | 'auth' | 'credentials'>): Promise<void> {
+    await this.prove({ callbackUrl, ...shownTo(auth, credentials, verbatim), isUrlNew: true });
+  }
+
+  /**
+   * A callback that was proved before, with the same authorization, is not called again, unless it answered 410 Gone.
+   * @throws {ValidationProblem} with the answer or error of the callback
+   */
+  async proveChange(subscription: Subscription, changes: Partial<SubscriptionInput>): Promise<void> {
+    const { callbackUrl = subscription.callbackUrl, auth = subscription.auth, credentials } = changes;
+    const isUrlNew = callbackUrl !== subscription.callbackUrl;
+    if (!isUrlNew && auth === subscription.auth && !credentials && !subscription.disabledAt) return;
+    const shown = shownTo(auth, credentials, subscription.credentials);
+    await this.prove({ callbackUrl, ...shown, signingKeys: subscription.signingKeys, isUrlNew });
   }
 
   /** @throws {ValidationProblem} with the answer or error of the callback */
@@ -127,6 +138,12 @@ export class CallbackProbe implements OnModuleDestroy {
     });
   }
 }
+
+/** What the callback is shown once the changes are made. */
+const shownTo = (auth: string, changes: CredentialChanges | undefined, before: Credentials) => ({
+  auth: changes?.auth ?? auth,
+  credentials: changes ? changedCredentials(before, changes) : before,
+});
 
 /** By Node's own client, which skips informational (1xx) responses, as the calls with notifications do. */
 function statusOver(

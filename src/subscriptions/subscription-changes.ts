@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { IsNull, type EntityManager } from 'typeorm';
+import { requireMatch } from '../infra/http/if-match.js';
 import { ConflictProblem } from '../infra/http/problem.js';
 import type { CredentialChanges } from '../credentials/credentials-io.js';
 import { isDropping } from '../ledger/drop-held.js';
@@ -42,13 +43,15 @@ const isRunning = ({ pausedAt }: Marks): boolean => pausedAt === null;
 
 /**
  * All that can be done to subscriptions, within one change of the catalogue that may be about several of them. Each is noted in the
- * audit log.
+ * audit log. Whatever changes one throws a `ChangedMeanwhileProblem` when it is not in the state of `ifMatch`.
  */
 export class SubscriptionChanges {
   constructor(
     private readonly manager: EntityManager,
     private readonly version: number,
     private readonly cipher: SecretCipher,
+    /** Of the subscription that is changed; undefined: in whatever state it is. */
+    private readonly ifMatch?: string,
   ) {}
 
   /**
@@ -116,12 +119,14 @@ export class SubscriptionChanges {
     return this.change('changed', id, always, toChange, () => withdrawEnding(this.manager, id));
   }
 
-  /** An undefined field stays as it is. */
+  /** An undefined field stays as it is. With a `callbackUrl`, which was proved anew, a disabled subscription is enabled. */
   set(
     id: string,
-    settings: Partial<SubscriptionSettings & Pick<SubscriptionEntity, 'ownerClientId' | 'channels'>>,
+    settings: Partial<SubscriptionSettings & Pick<SubscriptionEntity, 'ownerClientId' | 'channels' | 'callbackUrl'>>,
   ): Promise<ChangedSubscription | undefined> {
-    return this.change('changed', id, always, settings, async () => {
+    const isProved = settings.callbackUrl !== undefined;
+    return this.change('changed', id, always, { ...settings, ...(isProved && { disabledAt: null }) }, async () => {
+      if (isProved) await withdrawEnding(this.manager, id);
       if (settings.ordering === 'none') await noteOrderEnding(this.manager, id, this.version);
       else if (settings.ordering) await withdrawOrderEnding(this.manager, id);
       // What is held for the rate it had goes on at the one that it has now.
@@ -183,7 +188,9 @@ export class SubscriptionChanges {
     also?: () => Promise<void>,
   ): Promise<ChangedSubscription | undefined> {
     const before = await this.manager.findOneBy(SubscriptionEntity, { id, deletedAt: IsNull() });
-    if (!before || !isToChange(before)) return undefined;
+    if (!before) return undefined;
+    requireMatch(this.ifMatch, stateOf(before));
+    if (!isToChange(before)) return undefined;
     const changed = typeof changes === 'function' ? changes(before) : changes;
     await this.manager.update(SubscriptionEntity, { id }, { ...changed, version: this.version });
     await also?.();
@@ -193,6 +200,12 @@ export class SubscriptionChanges {
     return { before, after };
   }
 }
+
+/** By which it is known whether a subscription was changed, its secrets included. */
+export const stateOf = ({ id, version }: Pick<SubscriptionEntity, 'id' | 'version'>) => ({
+  id,
+  version: Number(version),
+});
 
 const stillDropping = () =>
   new ConflictProblem('subscription-dropping', 'What it held is still being dropped; resume it in a few seconds.');

@@ -9,9 +9,11 @@ import { demandsOf } from './match-filters.js';
 import { readSigningKeys } from './signing-key-rows.js';
 import { authPlace, credentialsPlace, type Subscription } from './subscription.js';
 
-interface Listed extends Subscription {
+export interface ListedSubscription extends Subscription {
   /** Seconds since 1970. */
   readonly createdAt: number;
+  /** Of the catalogue, with its last change. */
+  readonly version: number;
 }
 
 type Secrets = Pick<Subscription, 'auth' | 'credentials' | 'signingKeys' | 'unreadable'>;
@@ -20,7 +22,7 @@ type Secrets = Pick<Subscription, 'auth' | 'credentials' | 'signingKeys' | 'unre
 @Injectable()
 export class SubscriptionDirectory implements CatalogueDirectory {
   private readonly logger = new Logger(SubscriptionDirectory.name);
-  private readonly byId = new Map<string, Listed>();
+  private readonly byId = new Map<string, ListedSubscription>();
   private readonly byChannel = new Map<string, ChannelSubscribers>();
   private readonly ordered = new Set<string>();
   private readonly restrained = new Set<string>();
@@ -33,15 +35,18 @@ export class SubscriptionDirectory implements CatalogueDirectory {
     catalogue.register(this);
   }
 
-  find(id: string): Subscription | undefined {
+  find(id: string): ListedSubscription | undefined {
     return this.byId.get(id);
   }
 
   /** In the order in which they were created. */
-  list(): Subscription[] {
-    return [...this.byId.values()].sort(
-      (one, other) => one.createdAt - other.createdAt || (one.id < other.id ? -1 : 1),
-    );
+  list(): ListedSubscription[] {
+    return [...this.byId.values()].sort(byCreation);
+  }
+
+  /** Every one, in no order that means anything: a hundred thousand take a while to sort. */
+  all(): Iterable<Subscription> {
+    return this.byId.values();
   }
 
   /** The ids of the subscriptions that get a notification of this channel. `characteristics` are by canonical name. */
@@ -92,6 +97,7 @@ export class SubscriptionDirectory implements CatalogueDirectory {
       ordering: row.ordering,
       alertEmail: row.alert_email,
       createdAt: row.created_at,
+      version: Number(row.version),
     });
     if (row.ordering === 'per-object') this.ordered.add(id);
     if (row.paused_at || row.rate_per_second !== null) this.restrained.add(id);
@@ -131,3 +137,9 @@ export class SubscriptionDirectory implements CatalogueDirectory {
     this.restrained.delete(id);
   }
 }
+
+/** The oldest first. */
+export const byCreation = (
+  one: Pick<ListedSubscription, 'createdAt' | 'id'>,
+  other: Pick<ListedSubscription, 'createdAt' | 'id'>,
+): number => one.createdAt - other.createdAt || (one.id < other.id ? -1 : Number(one.id > other.id));

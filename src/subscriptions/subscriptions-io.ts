@@ -39,15 +39,14 @@ const settings = {
     ),
 };
 
-export const subscriptionChangesInput = z
+export const subscriptionSettingsInput = z
   .strictObject({
     deliveryGuarantee: guaranteeOrNull().describe(
       'null: the guarantee of its owner (setting AT_LEAST_ONCE_SENDING_CUSTOMERS).',
     ),
     ...settings,
   })
-  .partial()
-  .meta({ id: 'SubscriptionChanges' });
+  .partial();
 
 export const subscriptionOutput = z
   .strictObject({
@@ -95,8 +94,23 @@ export const subscriptionWithHeldOutput = subscriptionOutput
   })
   .meta({ id: 'SubscriptionWithHeld' });
 
+export const createdSubscriptionOutput = subscriptionOutput
+  .extend({
+    signingSecret: z
+      .string()
+      .nullable()
+      .describe(
+        'Where the server signs by default (SIGN_BY_DEFAULT): the secret that its deliveries are signed with, shown this once.',
+      ),
+  })
+  .meta({ id: 'CreatedSubscription' });
+
 export const subscriptionListOutput = z
-  .strictObject({ subscriptions: z.array(subscriptionOutput) })
+  .strictObject({
+    subscriptions: z.array(subscriptionOutput),
+    count: z.int().describe('Of all that fit, on this page or not.'),
+    nextCursor: z.string().nullable().describe('Where the list goes on; null at its end.'),
+  })
   .meta({ id: 'SubscriptionList' });
 
 /** Without secrets. */

@@ -1,21 +1,36 @@
-import { Body, Controller, Get, Param, Patch, Post } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Header, Headers, Param, Patch, Post, Query, Res } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
-import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { ApplicationDirectory } from '../auth/application-directory.service.js';
+import { NeedsUserRole, RequireSuperuser } from '../auth/auth.decorators.js';
+import { Catalogue } from '../catalogue/catalogue.service.js';
+import { ChannelDirectory } from '../channels/channel-directory.service.js';
 import { Config } from '../config/config.module.js';
 import { credentialChangesInput, readCredentialChanges } from '../credentials/credentials-io.js';
-import { AdminOperation } from '../openapi/admin-operation.js';
 import { checkInput } from '../infra/http/check-input.js';
+import { entityTagOf, requireMatch } from '../infra/http/if-match.js';
+import { ValidationProblem } from '../infra/http/problem.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { readHeld } from '../ledger/read-held.js';
+import { AdminOperation } from '../openapi/admin-operation.js';
 import { checkTimeout } from './call-timeout.js';
+import { CallbackProbe } from './callback-probe.service.js';
 import { guaranteeOf } from './delivery-guarantee.js';
-import type { Subscription } from './subscription.js';
+import { stateOf } from './subscription-changes.js';
+import type { ListedSubscription } from './subscription-directory.service.js';
 import {
+  checkChannels,
+  newSubscriptionInput,
+  readNewSubscription,
+  subscriptionChangesInput,
+} from './subscription-input.js';
+import { pageOfSubscriptions, subscriptionListQuery } from './subscription-list.js';
+import {
+  createdSubscriptionOutput,
   heldToShow,
   mostHeldCounted,
-  subscriptionChangesInput,
   subscriptionListOutput,
   subscriptionOutput,
   subscriptionToShow,
@@ -27,8 +42,10 @@ type Shown = z.output<typeof subscriptionOutput>;
 type ShownWithHeld = z.output<typeof subscriptionWithHeldOutput>;
 
 const unknownSubscription = { 404: 'There is no such subscription.' };
+/** Of what changes a subscription, and shows it as it is then. */
+const conditional = { hasEntityTag: true, honoursIfMatch: true };
 
-/** The operator's view and settings of subscriptions. Subscribers register and change callbacks, in the Notificaties API. */
+/** The operator's view and settings of subscriptions. Subscribers register and change their own in the Notificaties API. */
 @ApiTags('subscriptions')
 @ApiBearerAuth()
 @RequireSuperuser()
@@ -38,6 +55,10 @@ export class SubscriptionsController {
 
   constructor(
     private readonly subscriptions: SubscriptionsService,
+    private readonly channels: ChannelDirectory,
+    private readonly applications: ApplicationDirectory,
+    private readonly probe: CallbackProbe,
+    private readonly catalogue: Catalogue,
     private readonly postgres: Postgres,
     private readonly config: Config,
   ) {
@@ -47,42 +68,107 @@ export class SubscriptionsController {
   @Get()
   @AdminOperation({
     id: 'subscription_list',
-    summary: 'Every subscription, the oldest first.',
+    summary: 'The subscriptions, the oldest first.',
+    query: subscriptionListQuery,
     status: 200,
     answer: subscriptionListOutput,
   })
-  async list(): Promise<z.output<typeof subscriptionListOutput>> {
-    return { subscriptions: (await this.subscriptions.list()).map((subscription) => this.show(subscription)) };
+  async list(@Query() query: Record<string, string>): Promise<z.output<typeof subscriptionListOutput>> {
+    const asked = checkInput(subscriptionListQuery, query);
+    const { subscriptions, ...page } = pageOfSubscriptions(await this.subscriptions.list(), asked);
+    return { ...page, subscriptions: subscriptions.map((subscription) => this.show(subscription)) };
+  }
+
+  @Post()
+  @Header('cache-control', 'no-store')
+  @AdminOperation({
+    id: 'subscription_create',
+    summary: 'Makes a subscription for an application.',
+    description:
+      'Checked as an abonnement is: the callback is called twice, with a message on channel `test`: without authorization, which it must refuse, and with it, which it must accept.',
+    body: newSubscriptionInput,
+    status: 201,
+    answer: createdSubscriptionOutput,
+    hasEntityTag: true,
+  })
+  async create(
+    @Body() body: unknown,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<z.output<typeof createdSubscriptionOutput>> {
+    await this.catalogue.refresh();
+    const { ownerClientId, ...input } = readNewSubscription(body, this.findChannel, Date.now());
+    if (!this.applications.find(ownerClientId)) throw unknownOwner();
+    if (typeof input.timeoutSeconds === 'number') checkTimeout(input.timeoutSeconds, this.config.settings);
+    await this.probe.proveNew(input);
+    const how = { isSigned: this.config.settings.SIGN_BY_DEFAULT };
+    const { subscription, secret = null } = await this.subscriptions.create(ownerClientId, input, how);
+    return { ...this.tagged(subscription, reply), signingSecret: secret };
   }
 
   @Get(':subscriptionId')
   @AdminOperation({
     id: 'subscription_read',
     summary: 'One subscription, with what is held for it.',
+    description: 'The ETag is that of the subscription; what is held for it changes all the time.',
     status: 200,
     answer: subscriptionWithHeldOutput,
+    hasEntityTag: true,
     problems: unknownSubscription,
   })
-  async read(@Param('subscriptionId', ResourceId) subscriptionId: string): Promise<ShownWithHeld> {
-    return this.showWithHeld(await this.subscriptions.get(subscriptionId));
+  async read(
+    @Param('subscriptionId', ResourceId) subscriptionId: string,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<ShownWithHeld> {
+    const subscription = await this.subscriptions.get(subscriptionId);
+    this.tagged(subscription, reply);
+    return this.showWithHeld(subscription);
   }
 
   @Patch(':subscriptionId')
   @AdminOperation({
     id: 'subscription_change',
-    summary: 'Says how its deliveries are sent: how often, how fast, in what order.',
+    summary: 'Changes what it gets, where that goes, and how it is sent: how often, how fast, in what order.',
     description:
-      'A field left out stays as it is. Counts for every delivery that is sent from now on. A disabled or paused subscription stays so.',
+      'A field left out stays as it is. What it gets counts for notifications accepted from now on, everything else for every delivery that is sent from now on. A disabled subscription stays so without a `callbackUrl`, a paused one in any case.',
+    ...conditional,
     body: subscriptionChangesInput,
     status: 200,
     answer: subscriptionOutput,
     problems: unknownSubscription,
   })
-  async change(@Param('subscriptionId', ResourceId) subscriptionId: string, @Body() body: unknown): Promise<Shown> {
+  async change(
+    @Param('subscriptionId', ResourceId) subscriptionId: string,
+    @Body() body: unknown,
+    @Headers('if-match') ifMatch: string | undefined,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<Shown> {
     const changes = checkInput(subscriptionChangesInput, body);
     if (typeof changes.timeoutSeconds === 'number') checkTimeout(changes.timeoutSeconds, this.config.settings);
-    if (Object.keys(changes).length === 0) return this.show(await this.subscriptions.get(subscriptionId));
-    return this.show(await this.subscriptions.set(subscriptionId, changes));
+    const subscription = await this.subscriptions.get(subscriptionId);
+    if (changes.channels) checkChannels(changes.channels, this.findChannel);
+    // Also here, so that no callback is called for a change that is refused.
+    requireMatch(ifMatch, stateOf(subscription));
+    if (Object.keys(changes).length === 0) return this.tagged(subscription, reply);
+    const { callbackUrl } = changes;
+    if (callbackUrl !== undefined) await this.probe.proveChange(subscription, { callbackUrl });
+    return this.tagged(await this.subscriptions.set(subscriptionId, changes, { ifMatch }), reply);
+  }
+
+  @Delete(':subscriptionId')
+  @AdminOperation({
+    id: 'subscription_delete',
+    summary: 'Deletes a subscription. Deliveries that have not ended are cancelled.',
+    description:
+      'Its secrets are not kept. What was delivered, and its dead letters, can be found as long as any others.',
+    honoursIfMatch: true,
+    status: 204,
+    problems: unknownSubscription,
+  })
+  async remove(
+    @Param('subscriptionId', ResourceId) subscriptionId: string,
+    @Headers('if-match') ifMatch: string | undefined,
+  ): Promise<void> {
+    await this.subscriptions.remove(subscriptionId, { ifMatch });
   }
 
   @Patch(':subscriptionId/credentials')
@@ -92,6 +178,7 @@ export class SubscriptionsController {
       'Says how its receiver is shown that a call is ours: the Authorization header, TLS certificates, own headers.',
     description:
       'Counts for every delivery that is sent from now on. Its callback is not tried first; failed deliveries can be retried.',
+    ...conditional,
     body: credentialChangesInput,
     status: 200,
     answer: subscriptionOutput,
@@ -103,54 +190,75 @@ export class SubscriptionsController {
   async changeCredentials(
     @Param('subscriptionId', ResourceId) subscriptionId: string,
     @Body() body: unknown,
+    @Headers('if-match') ifMatch: string | undefined,
+    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Shown> {
     const changes = readCredentialChanges(body, Date.now());
-    if (Object.keys(changes).length === 0) return this.show(await this.subscriptions.get(subscriptionId));
-    return this.show(await this.subscriptions.setCredentials(subscriptionId, changes));
+    if (Object.keys(changes).length === 0) return this.tagged(await this.subscriptions.get(subscriptionId), reply);
+    return this.tagged(await this.subscriptions.setCredentials(subscriptionId, changes, { ifMatch }), reply);
   }
 
   @Post(':subscriptionId/enable')
+  @NeedsUserRole('operator')
   @AdminOperation({
     id: 'subscription_enable',
     summary: 'Sends to a receiver again that answered 410 Gone.',
     description:
       'Counts for notifications accepted from now on. Its callback is not tried first. Failed deliveries can be retried.',
+    ...conditional,
     status: 200,
     answer: subscriptionOutput,
     problems: unknownSubscription,
   })
-  async enable(@Param('subscriptionId', ResourceId) subscriptionId: string): Promise<Shown> {
-    return this.show(await this.subscriptions.enable(subscriptionId));
+  async enable(
+    @Param('subscriptionId', ResourceId) subscriptionId: string,
+    @Headers('if-match') ifMatch: string | undefined,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<Shown> {
+    return this.tagged(await this.subscriptions.enable(subscriptionId, { ifMatch }), reply);
   }
 
   @Post(':subscriptionId/pause')
+  @NeedsUserRole('operator')
   @AdminOperation({
     id: 'subscription_pause',
     summary: 'Holds its deliveries, those of new notifications too.',
     description:
       'Calls that are open go on. One that is paused already stays as it is. Deliveries can become too old meanwhile, or be cancelled.',
+    ...conditional,
     status: 200,
     answer: subscriptionOutput,
     problems: unknownSubscription,
   })
-  async pause(@Param('subscriptionId', ResourceId) subscriptionId: string): Promise<Shown> {
-    return this.show(await this.subscriptions.pause(subscriptionId));
+  async pause(
+    @Param('subscriptionId', ResourceId) subscriptionId: string,
+    @Headers('if-match') ifMatch: string | undefined,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<Shown> {
+    return this.tagged(await this.subscriptions.pause(subscriptionId, { ifMatch }), reply);
   }
 
   @Post(':subscriptionId/resume')
+  @NeedsUserRole('operator')
   @AdminOperation({
     id: 'subscription_resume',
     summary: 'Sends what is held for it, the oldest first, at the pace of its endpoint.',
     description: 'One that is not paused stays as it is.',
+    ...conditional,
     status: 200,
     answer: subscriptionOutput,
     problems: { ...unknownSubscription, 409: '`subscription-dropping`: what it held is still being dropped.' },
   })
-  async resume(@Param('subscriptionId', ResourceId) subscriptionId: string): Promise<Shown> {
-    return this.show(await this.subscriptions.resume(subscriptionId));
+  async resume(
+    @Param('subscriptionId', ResourceId) subscriptionId: string,
+    @Headers('if-match') ifMatch: string | undefined,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<Shown> {
+    return this.tagged(await this.subscriptions.resume(subscriptionId, { ifMatch }), reply);
   }
 
   @Post(':subscriptionId/drop-held')
+  @NeedsUserRole('operator')
   @AdminOperation({
     id: 'subscription_drop_held',
     summary: 'Cancels what is held for a paused subscription at this moment.',
@@ -164,12 +272,24 @@ export class SubscriptionsController {
     return this.showWithHeld(await this.subscriptions.dropHeld(subscriptionId));
   }
 
-  private show(subscription: Subscription): Shown {
+  private readonly findChannel = (name: string) => this.channels.find(name);
+
+  private tagged(subscription: ListedSubscription, reply: FastifyReply): Shown {
+    void reply.header('etag', entityTagOf(stateOf(subscription)));
+    return this.show(subscription);
+  }
+
+  private show(subscription: ListedSubscription): Shown {
     return subscriptionToShow(subscription, guaranteeOf(subscription, this.atLeastOnceCustomers));
   }
 
-  private async showWithHeld(subscription: Subscription): Promise<ShownWithHeld> {
+  private async showWithHeld(subscription: ListedSubscription): Promise<ShownWithHeld> {
     const held = await readHeld(this.postgres, subscription.id, mostHeldCounted);
     return { ...this.show(subscription), held: heldToShow(held) };
   }
 }
+
+const unknownOwner = () =>
+  new ValidationProblem([
+    { name: 'ownerClientId', code: 'invalid', reason: 'There is no application with this client id.' },
+  ]);

@@ -19,11 +19,20 @@ import {
   type SubscriptionInput,
   type SubscriptionSettings,
 } from './subscription-changes.js';
-import { SubscriptionDirectory } from './subscription-directory.service.js';
+import { SubscriptionDirectory, type ListedSubscription } from './subscription-directory.service.js';
 import { SubscriptionEntity } from './subscription.entity.js';
-import { authPlace, type Subscription } from './subscription.js';
+import { authPlace } from './subscription.js';
 
-/** Reads from memory, after loading the changes of other processes: a subscription that was answered with 201 is found. */
+/** What a change depends on. */
+interface Condition {
+  /** The state that the subscription has to be in (`stateOf`); undefined: any. */
+  ifMatch?: string | undefined;
+}
+
+/**
+ * Reads from memory, after loading the changes of other processes: a subscription that was answered with 201 is found. A change under a
+ * condition throws a `ChangedMeanwhileProblem` where that does not hold.
+ */
 @Injectable()
 export class SubscriptionsService {
   constructor(
@@ -34,18 +43,18 @@ export class SubscriptionsService {
     private readonly cipher: SecretCipher,
   ) {}
 
-  async list(): Promise<Subscription[]> {
+  async list(): Promise<ListedSubscription[]> {
     await this.catalogue.refresh();
     return this.directory.list();
   }
 
   /** From memory alone: for callers that know it to be new enough. */
-  find(id: string): Subscription | undefined {
+  find(id: string): ListedSubscription | undefined {
     return this.directory.find(id);
   }
 
   /** @throws {NotFoundProblem} */
-  async get(id: string): Promise<Subscription> {
+  async get(id: string): Promise<ListedSubscription> {
     await this.catalogue.refresh();
     const subscription = this.directory.find(id);
     if (!subscription) throw notFound();
@@ -56,7 +65,7 @@ export class SubscriptionsService {
    * @throws {NotFoundProblem}
    * @throws {PermissionProblem} unless it is the application's own, or the application is a superuser
    */
-  async getOwn(id: string, { clientId, isSuperuser }: Application): Promise<Subscription> {
+  async getOwn(id: string, { clientId, isSuperuser }: Application): Promise<ListedSubscription> {
     const subscription = await this.get(id);
     if (subscription.ownerClientId === clientId || isSuperuser) return subscription;
     throw new PermissionProblem('permission_denied', 'This abonnement belongs to another application.');
@@ -68,9 +77,9 @@ export class SubscriptionsService {
    */
   async create(
     ownerClientId: string,
-    input: SubscriptionInput,
+    input: SubscriptionInput & Partial<SubscriptionSettings>,
     { isSigned = false } = {},
-  ): Promise<{ subscription: Subscription; secret: string | undefined }> {
+  ): Promise<{ subscription: ListedSubscription; secret: string | undefined }> {
     const { secret, after } = await this.catalogue.change((manager, version) =>
       new SubscriptionChanges(manager, version, this.cipher).create(ownerClientId, input, { isSigned }),
     );
@@ -82,7 +91,7 @@ export class SubscriptionsService {
    * proved anew.
    * @throws {NotFoundProblem}
    */
-  async update(id: string, changes: Partial<SubscriptionInput>): Promise<Subscription> {
+  async update(id: string, changes: Partial<SubscriptionInput>): Promise<ListedSubscription> {
     const changed = await this.change((changing) => changing.update(id, changes));
     if (!changed) throw notFound();
     if (isDisabled(changed.before)) this.events.report({ event: 'subscription.enabled', subscriptionId: id });
@@ -91,11 +100,18 @@ export class SubscriptionsService {
 
   /**
    * An undefined field stays as it is. `ordering` counts for notifications accepted from then on: with `per-object` those on their
-   * way are not waited for, with `none` what is in line goes within seconds.
+   * way are not waited for, with `none` what is in line goes within seconds. With a `callbackUrl`, which was proved anew, a disabled
+   * subscription is enabled.
    * @throws {NotFoundProblem}
    */
-  async set(id: string, settings: Partial<SubscriptionSettings>): Promise<Subscription> {
-    const changed = await this.change((changing) => changing.set(id, settings));
+  async set(
+    id: string,
+    settings: Partial<SubscriptionSettings & Pick<SubscriptionInput, 'channels' | 'callbackUrl'>>,
+    condition?: Condition,
+  ): Promise<ListedSubscription> {
+    const changed = await this.change((changing) => changing.set(id, settings), condition);
+    if (changed && isDisabled(changed.before) && !isDisabled(changed.after))
+      this.events.report({ event: 'subscription.enabled', subscriptionId: id });
     return changed ? this.latest(changed.after) : this.get(id);
   }
 
@@ -104,14 +120,14 @@ export class SubscriptionsService {
    * @throws {NotFoundProblem}
    * @throws {ConflictProblem} when a part is to stay that cannot be decrypted here
    */
-  async setCredentials(id: string, credentials: CredentialChanges): Promise<Subscription> {
-    const changed = await this.change((changing) => changing.setCredentials(id, credentials));
+  async setCredentials(id: string, credentials: CredentialChanges, condition?: Condition): Promise<ListedSubscription> {
+    const changed = await this.change((changing) => changing.setCredentials(id, credentials), condition);
     return changed ? this.latest(changed.after) : this.get(id);
   }
 
   /** @throws {NotFoundProblem} */
-  async enable(id: string): Promise<Subscription> {
-    const changed = await this.change((changing) => changing.enable(id));
+  async enable(id: string, condition?: Condition): Promise<ListedSubscription> {
+    const changed = await this.change((changing) => changing.enable(id), condition);
     if (changed) this.events.report({ event: 'subscription.enabled', subscriptionId: id });
     return changed ? this.latest(changed.after) : this.get(id);
   }
@@ -129,8 +145,8 @@ export class SubscriptionsService {
    * Its deliveries are held from now on, new ones too; calls that are open go on. Independent of whether it is disabled.
    * @throws {NotFoundProblem}
    */
-  async pause(id: string): Promise<Subscription> {
-    const changed = await this.change((changing) => changing.pause(id));
+  async pause(id: string, condition?: Condition): Promise<ListedSubscription> {
+    const changed = await this.change((changing) => changing.pause(id), condition);
     if (changed) this.events.report({ event: 'subscription.paused', subscriptionId: id });
     return changed ? this.latest(changed.after) : this.get(id);
   }
@@ -140,8 +156,8 @@ export class SubscriptionsService {
    * @throws {NotFoundProblem}
    * @throws {ConflictProblem} while what it held is being dropped
    */
-  async resume(id: string): Promise<Subscription> {
-    const changed = await this.change((changing) => changing.resume(id));
+  async resume(id: string, condition?: Condition): Promise<ListedSubscription> {
+    const changed = await this.change((changing) => changing.resume(id), condition);
     if (changed) this.events.report({ event: 'subscription.resumed', subscriptionId: id });
     return changed ? this.latest(changed.after) : this.get(id);
   }
@@ -152,7 +168,7 @@ export class SubscriptionsService {
    * @throws {NotFoundProblem}
    * @throws {ConflictProblem} unless it is paused
    */
-  async dropHeld(id: string): Promise<Subscription> {
+  async dropHeld(id: string): Promise<ListedSubscription> {
     const subscription = await this.get(id);
     if (!isPaused(subscription)) throw notPaused();
     const newest = await findNewestHeld(this.postgres, id);
@@ -174,28 +190,30 @@ export class SubscriptionsService {
    * within seconds. Its secrets are not kept.
    * @throws {NotFoundProblem}
    */
-  async remove(id: string): Promise<void> {
-    const changed = await this.change((changing) => changing.remove(id));
+  async remove(id: string, condition?: Condition): Promise<void> {
+    const changed = await this.change((changing) => changing.remove(id), condition);
     if (!changed) throw notFound();
   }
 
   /** As it was changed, where it was deleted since: a change that happened is not answered as if there were no subscription. */
-  private latest(after: SubscriptionEntity): Subscription {
+  private latest(after: SubscriptionEntity): ListedSubscription {
     const { id, auth, credentials } = after;
+    const listed = () => ({ createdAt: after.createdAt.getTime() / 1000, version: Number(after.version) });
     const secrets = () => ({
       auth: this.cipher.decrypt(auth, authPlace(id)),
       credentials: credentialsOf(readParts(this.cipher, id, credentials)),
     });
-    return this.directory.find(id) ?? { ...after, ...secrets(), unreadable: null, signingKeys: [] };
+    return this.directory.find(id) ?? { ...after, ...listed(), ...secrets(), unreadable: null, signingKeys: [] };
   }
 
   /** Undefined: it does not exist, or was not to be changed. */
   private async change(
     work: (changing: SubscriptionChanges) => Promise<ChangedSubscription | undefined>,
+    { ifMatch }: Condition = {},
   ): Promise<ChangedSubscription | undefined> {
     try {
       return await this.catalogue.change(async (manager, version) => {
-        const changed = await work(new SubscriptionChanges(manager, version, this.cipher));
+        const changed = await work(new SubscriptionChanges(manager, version, this.cipher, ifMatch));
         if (!changed) throw new NothingToChange();
         return changed;
       });

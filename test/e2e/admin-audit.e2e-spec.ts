@@ -26,6 +26,7 @@ interface Entry {
   at: string;
   by: string;
   client: string | null;
+  via: string | null;
   address: string | null;
   requestId: string | null;
   action: string;
@@ -63,10 +64,14 @@ const operations = [admin.document as Document, nrc].flatMap(({ paths }) =>
 const notNoted = new Set([
   'notificaties_create',
   'notificaties_put',
+  // The ledger names who published it.
+  'notification_publish',
   'fetching_acknowledge',
   'notification_dry_run',
   'replay_dry_run',
   'configuration_plan',
+  'configuration_text_plan',
+  'subscription_preview',
 ]);
 
 const postgres = admin.api.app.get(Postgres);
@@ -251,6 +256,18 @@ const calls: Record<string, () => Promise<Call>> = {
       after: null,
     };
   },
+  channel_create: () => {
+    const name = randomUUID();
+    return Promise.resolve({
+      method: 'POST',
+      path: '/admin/v1/channels',
+      body: { name, filters: ['kind'], maxAgeSeconds: 60 },
+      action: 'channel.created',
+      subject: expect.stringMatching(/^channel\//) as unknown as string,
+      before: null,
+      after: { name, documentationLink: '', filters: ['kind'], maxAge: 60 },
+    });
+  },
   channel_change: async () => {
     const { id } = await channel();
     return {
@@ -358,6 +375,47 @@ const calls: Record<string, () => Promise<Call>> = {
       subject: `subscription/${id}`,
       before: expect.objectContaining({ callbackUrl: receiver.url }) as object,
       after: null,
+    };
+  },
+  subscription_create: async () => {
+    const { name } = await channel();
+    const authorization = { kind: 'verbatim', auth: secrets.auth };
+    return {
+      method: 'POST',
+      path: '/admin/v1/subscriptions',
+      body: {
+        ownerClientId: operator.clientId,
+        callbackUrl: receiver.url,
+        channels: [{ channel: name }],
+        credentials: { authorization },
+      },
+      action: 'subscription.created',
+      subject: expect.stringMatching(/^subscription\//) as unknown as string,
+      before: null,
+      after: expect.objectContaining({ ownerClientId: operator.clientId, callbackUrl: receiver.url }) as object,
+      changedSecrets: ['auth'],
+    };
+  },
+  subscription_delete: async () => {
+    const { id } = await subscription();
+    return {
+      method: 'DELETE',
+      path: `/admin/v1/subscriptions/${id}`,
+      action: 'subscription.deleted',
+      subject: `subscription/${id}`,
+      before: expect.objectContaining({ callbackUrl: receiver.url }) as object,
+      after: null,
+    };
+  },
+  subscription_test: async () => {
+    const { id } = await subscription();
+    return {
+      method: 'POST',
+      path: `/admin/v1/subscriptions/${id}/test`,
+      action: 'subscription.tested',
+      subject: `subscription/${id}`,
+      before: {},
+      after: {},
     };
   },
   subscription_change: async () => {
@@ -473,6 +531,18 @@ const calls: Record<string, () => Promise<Call>> = {
       after: { filters: ['kind', 'more'] },
     };
   },
+  configuration_text_apply: async () => {
+    const { id, name } = await channel();
+    return {
+      method: 'POST',
+      path: '/admin/v1/configuration/text/apply',
+      body: { text: `channels: [{ name: ${name}, maxAgeSeconds: 60 }]` },
+      action: 'channel.changed',
+      subject: `channel/${id}`,
+      before: { maxAge: null },
+      after: { maxAge: 60 },
+    };
+  },
   retry_policy_replace: async () => {
     await admin.put('/admin/v1/retry-policy', policy);
     return {
@@ -498,6 +568,15 @@ const calls: Record<string, () => Promise<Call>> = {
       after: more(2),
     };
   },
+  sign_in_ticket_create: () =>
+    Promise.resolve({
+      method: 'POST',
+      path: '/admin/v1/sign-in-tickets',
+      action: 'sign-in-ticket.made',
+      subject: 'sign-in-ticket',
+      before: null,
+      after: { expiresAt: expect.any(String) },
+    }),
   alert_test: () =>
     Promise.resolve({
       method: 'POST',
@@ -623,6 +702,7 @@ describe('every operation that changes something', () => {
         at: expect.any(String),
         by: 'client',
         client: operator.clientId,
+        via: null,
         address: '127.0.0.1',
         requestId: headers.get('x-request-id'),
         action: call.action,
@@ -661,6 +741,67 @@ describe('every operation that changes something', () => {
       for (const text of [secret, hash[0]!.hex])
         expect([all.includes(text), shown.includes(text)]).toEqual([false, false]);
     }
+  });
+});
+
+describe('of two operators at once', () => {
+  interface Shared {
+    path: string;
+    method?: string;
+    /** Bodies of changes, each another one. */
+    change: (nr: number) => object;
+  }
+
+  const shared: Record<string, () => Promise<Shared>> = {
+    'an application': async () => ({
+      path: `/admin/v1/applications/${await application()}`,
+      change: (nr) => ({ label: `Label ${nr}` }),
+    }),
+    'a channel': async () => ({
+      path: `/admin/v1/channels/${(await channel()).id}`,
+      change: (nr) => ({ maxAgeSeconds: 60 + nr }),
+    }),
+    'the retry policy': () =>
+      Promise.resolve({ path: '/admin/v1/retry-policy', method: 'PUT', change: (nr) => ({ maxRetries: 10 + nr }) }),
+    'the rules of alerts': () =>
+      Promise.resolve({
+        path: '/admin/v1/alert-rules',
+        method: 'PUT',
+        change: (nr) => ({ deadLetters: { count: 10 + nr } }),
+      }),
+  };
+
+  it.each(Object.keys(shared))('one changes %s, and the other is told, with nothing changed', async (name) => {
+    const { path, method = 'PATCH', change } = await shared[name]!();
+    const read = await admin.get(path);
+    const etag = read.headers.get('etag')!;
+    expect(etag).toMatch(/^"[\w-]{22}"$/);
+    expect((await admin.get(path)).headers.get('etag')).toBe(etag);
+    const attempts = await Promise.all(
+      [1, 2, 3].map((nr) => admin.call(method, path, { body: change(nr), headers: { 'if-match': etag } })),
+    );
+    expect(attempts.map(({ status }) => status).toSorted()).toEqual([200, 412, 412]);
+    const won = attempts.find(({ status }) => status === 200)!;
+    const lost = attempts.find(({ status }) => status === 412)!;
+    expect(lost.json.code).toBe('changed-meanwhile');
+    const now = await admin.get(path);
+    expect([now.json, now.headers.get('etag')]).toEqual([won.json, won.headers.get('etag')]);
+    // Whoever has read it again, names any state, or says nothing of what was read, changes it.
+    for (const [nr, ifMatch] of [`"other", ${now.headers.get('etag')}`, '*', undefined].entries()) {
+      const headers: Record<string, string> = ifMatch === undefined ? {} : { 'if-match': ifMatch };
+      expect((await admin.call(method, path, { body: change(nr + 4), headers })).status).toBe(200);
+    }
+  });
+
+  it('one changes an application, and the other neither makes it a new secret nor removes it', async () => {
+    const path = `/admin/v1/applications/${await application()}`;
+    const headers = { 'if-match': (await admin.get(path)).headers.get('etag')! };
+    await admin.patch(path, { label: 'Other' });
+    expect((await admin.post(`${path}/rotate-secret`, undefined, { headers })).status).toBe(412);
+    expect((await admin.delete(path, { headers })).status).toBe(412);
+    const again = { 'if-match': (await admin.get(path)).headers.get('etag')! };
+    expect((await admin.post(`${path}/rotate-secret`, undefined, { headers: again })).status).toBe(200);
+    expect((await admin.delete(path, { headers: again })).status).toBe(204);
   });
 });
 

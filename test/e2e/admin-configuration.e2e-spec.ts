@@ -411,6 +411,153 @@ describe('a configuration file', () => {
     expect((await admin.api.post(`${url}&confirm=1`, others)).json.changes).toEqual([]);
   });
 
+  describe('as a text, over the API', () => {
+    const path = '/admin/v1/configuration/text';
+
+    interface Planned {
+      plan: { changes: Change[] } | null;
+      problems: { line: number; column: number; field: string; said: string }[];
+      notes: { field: string; line: number }[];
+      references: { line: number; field: string; kind: string; name: string; isGiven: boolean }[];
+    }
+    const planText = async (lines: string[], values?: object, query = '') => {
+      const answer = await admin.post(`${path}/plan${query}`, { text: lines.join('\n'), values });
+      expect(answer.status).toBe(200);
+      return { ...(answer.json as unknown as Planned), etag: answer.headers.get('etag')! };
+    };
+    const applyText = (
+      lines: string[],
+      { values, query = '', etag }: { values?: object; query?: string; etag?: string },
+    ) =>
+      admin.post(
+        `${path}/apply${query}`,
+        { text: lines.join('\n'), values },
+        { headers: etag === undefined ? {} : { 'if-match': etag } },
+      );
+
+    it('is exported, and changes nothing as it is, with a reference in the place of each secret', async () => {
+      await subscription();
+      const { text } = (await admin.get(path)).json as unknown as { text: string };
+      expect(text).toBe((await heraut('export')).output);
+      const { plan, problems, notes, references } = await planText(text.split('\n'));
+      expect([plan?.changes, problems, notes]).toEqual([[], [], []]);
+      expect(references.length).toBeGreaterThan(3);
+      expect(new Set(references.map(({ kind, isGiven }) => `${kind} ${isGiven}`))).toEqual(new Set(['env false']));
+    });
+
+    it('is never given what the server has in its variables and files, nor a default in their place', async () => {
+      process.env.OF_THE_SERVER = 'a-secret-of-the-server';
+      secretWatch.know('a-secret-of-the-server');
+      const { id } = await subscription();
+      const lines = [
+        'subscriptions:',
+        `  - id: ${id}`,
+        '    alertEmail: { value_from: { env: OF_THE_SERVER } }',
+        '    callbackUrl: { value_from: { file: secrets/archief, default: "https://elsewhere.example.org" } }',
+        'applications:',
+        `  - clientId: ${randomUUID()}`,
+        '    secret: { value_from: { env: OF_THE_SERVER, default: only-for-development } }',
+      ];
+      const { plan, problems, references } = await planText(lines);
+      delete process.env.OF_THE_SERVER;
+      expect(plan).toBeNull();
+      expect(problems).toEqual([
+        {
+          line: 7,
+          column: 13,
+          field: 'applications.0.secret',
+          said: 'The variable OF_THE_SERVER has no value here, and there is none that could stay.',
+        },
+      ]);
+      expect(references.map(({ line, field, kind, name, isGiven }) => [line, field, kind, name, isGiven])).toEqual([
+        [3, 'subscriptions.0.alertEmail', 'env', 'OF_THE_SERVER', false],
+        [4, 'subscriptions.0.callbackUrl', 'file', 'secrets/archief', false],
+        [7, 'applications.0.secret', 'env', 'OF_THE_SERVER', false],
+      ]);
+      const refused = await applyText(lines, {});
+      expect([refused.status, refused.json.invalidParams]).toEqual([
+        400,
+        [{ name: 'applications.0.secret', code: 'invalid', reason: expect.stringMatching(/^Line 7, column 13: /) }],
+      ]);
+    });
+
+    it('is given what its references lead to with the request', async () => {
+      const clientId = randomUUID();
+      const [secret, label] = [`secret-${randomUUID()}`, `label-${randomUUID()}`];
+      secretWatch.know(secret);
+      const lines = [
+        'applications:',
+        `  - clientId: ${clientId}`,
+        '    secret: { value_from: { env: GIVEN } }',
+        '    label: { value_from: { file: label.txt } }',
+      ];
+      const values = { env: { GIVEN: secret, constructor: 'x' }, file: { 'label.txt': `${label}\n` } };
+      const { plan, references, etag } = await planText(lines, values);
+      expect(references.map(({ isGiven }) => isGiven)).toEqual([true, true]);
+      expect(plan!.changes).toMatchObject([{ section: 'applications', action: 'create', key: clientId }]);
+      const { status, text } = await applyText(lines, { values, etag });
+      expect([status, text.includes(label), text.includes(secret)]).toEqual([200, true, false]);
+      expect((await planText(lines, values)).plan!.changes).toEqual([]);
+      // Without them, what is there stays.
+      expect((await planText(lines)).plan!.changes).toEqual([]);
+    });
+
+    it('is told by line all that is wrong, be it YAML or what it says', async () => {
+      const said = async (...lines: string[]) =>
+        (await planText(lines)).problems.map(({ line, column, field }) => `${line}:${column} ${field}`);
+      expect((await said('channels: [', '  - x'))[0]).toMatch(/^\d:\d $/);
+      expect(await said('channels:', '  - name: x', '    retries: 3', 'retryPolicy: { jitter: 2 }')).toEqual([
+        '3:5 channels.0.retries',
+        '4:24 retryPolicy.jitter',
+      ]);
+      expect(await said('- x')).toEqual(['1:1 ']);
+      for (const bomb of ['['.repeat(50_000), '&a [*a]', `${'['.repeat(60)}${']'.repeat(60)}`])
+        expect((await said(bomb))[0]).toMatch(/^\d+:\d+ $/);
+      expect(await said('['.repeat(50_000))).toHaveLength(50);
+      const { json } = await applyText(['channels: 5'], {});
+      expect(json.invalidParams).toMatchObject([{ name: 'channels', reason: 'Line 1, column 11: Not a list.' }]);
+    });
+
+    it('notes secrets in it, and reads the file of Open Notificaties', async () => {
+      secretWatch.know('plain-secret-of-a-text');
+      const lines = ['applications:', `  - { clientId: ${randomUUID()}, secret: plain-secret-of-a-text }`];
+      const { plan, notes } = await planText(lines);
+      expect([plan!.changes.length, notes]).toMatchObject([1, [{ line: 2, field: 'applications.0.secret' }]]);
+      const open = readFileSync(inProject('test/support/files/open-notificaties.yaml'), 'utf8').split('\n');
+      const { problems, references } = await planText(open);
+      const needed = problems.map(({ field }) => field);
+      const missing = references.filter(({ field }) => needed.includes(field));
+      const env = Object.fromEntries(missing.map(({ name }) => [name, variables[name] || 'a-secret-of-objecten']));
+      expect(missing.map(({ field }) => field).toSorted()).toEqual(needed.toSorted());
+      expect(needed.length).toBeGreaterThan(0);
+      expect((await planText(open, { env })).problems).toEqual([]);
+    });
+
+    it('is applied as it was planned, or not at all', async () => {
+      const { channel } = await subscription();
+      const lines = [`channels: [{ name: ${channel}, maxAgeSeconds: 60, filters: [kind] }]`];
+      const { etag } = await planText(lines);
+      const other = await applyText([`channels: [{ name: ${channel}, filters: [kind] }]`], {});
+      expect(other.status).toBe(200);
+      const refused = await applyText(lines, { etag });
+      expect([refused.status, refused.json.code]).toEqual([412, 'changed-meanwhile']);
+      const again = await planText(lines);
+      expect((await applyText(lines, { etag: again.etag })).status).toBe(200);
+      expect((await applyText(lines, { etag: again.etag })).json.changes).toEqual([]);
+    });
+
+    it('removes what it does not name only with their number', async () => {
+      const { id } = await subscription();
+      const { text } = (await admin.get(path)).json as unknown as { text: string };
+      const { subscriptions } = parse(text) as { subscriptions: { id: string }[] };
+      const lines = [JSON.stringify({ subscriptions: subscriptions.filter((each) => each.id !== id) })];
+      const { plan, etag } = await planText(lines, undefined, '?prune=true');
+      expect(plan!.changes).toMatchObject([{ action: 'remove', key: id }]);
+      expect((await applyText(lines, { etag, query: '?prune=true' })).status).toBe(409);
+      expect((await applyText(lines, { etag, query: '?prune=true&confirm=1' })).status).toBe(200);
+    });
+  });
+
   it('does not prune the application that asks for it', async () => {
     const caller = { clientId: `operator-${randomUUID()}`, secret: `secret-${randomUUID()}` };
     await admin.post('/admin/v1/applications', { ...caller, label: 'Operator', isSuperuser: true });

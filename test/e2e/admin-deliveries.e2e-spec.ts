@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { randomUUID } from 'node:crypto';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { AdminApi, type AdminBody } from '../support/admin-api.js';
+import { superuser } from '../support/api.js';
 import { eventually } from '../support/eventually.js';
 import { answer, hang, protectedReceiver, Receiver } from '../support/receiver.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
@@ -187,6 +188,11 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
     await becomes(notificationId, 'failed');
     const { deliveries } = await list({ state: 'failed', subscription: subscriptionId });
     expect(deliveries).toMatchObject([{ notificationId, subscriptionId, state: 'failed' }]);
+    const group = { subscriptionId, state: 'failed', errorClass: 'status-5xx', count: 1, isAtLeast: false };
+    const newest = { notificationId, lastStatus: 500, lastError: expect.stringMatching(/^HTTP 500/) };
+    const { json: grouped } = await admin.get(`/admin/v1/dead-letters?subscription=${subscriptionId}`);
+    expect(grouped).toMatchObject({ count: 1, isComplete: true, groupsLeftOut: 0, searchedTo: null });
+    expect(grouped.groups).toMatchObject([{ ...group, callbackUrl: receiver.url, subscription: 'active', newest }]);
 
     expect((await admin.post(`${pathOf(notificationId)}/retry`)).status).toBe(202);
     expect(await becomes(notificationId, 'delivered')).toMatchObject({ attemptCount: 2, replayCount: 1 });
@@ -374,6 +380,7 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
       const query = new URLSearchParams(search).toString();
       const { notifications } = (await admin.get(`/admin/v1/notifications?${query}`)).json;
       expect([search, notifications.map(({ id }) => id)]).toEqual([search, [notificationId]]);
+      expect(notifications[0]!.deliveries).toEqual({ delivered: 1 });
       const { deliveries } = await list(search);
       expect([search, deliveries.map((each) => each.notificationId)]).toEqual([search, [notificationId]]);
     }
@@ -413,7 +420,7 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
     await admin.api.delete(`/abonnement/${subscriptionId}`);
     const notificationId = await publish();
     const { json } = await admin.get(`/admin/v1/notifications?channel=${channel}&unmatched=true`);
-    expect(json.notifications.map(({ id }) => id)).toEqual([notificationId]);
+    expect(json.notifications).toMatchObject([{ id: notificationId, deliveries: {} }]);
     const { json: whole } = await admin.get(`/admin/v1/notifications/${notificationId}`);
     expect(whole).toMatchObject({ deliveries: [], story: [{ event: 'accepted' }, { event: 'unmatched' }] });
     expect((await admin.get(`/admin/v1/notifications/${randomUUID()}`)).status).toBe(404);
@@ -434,6 +441,7 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
     ['minAttempts=-1', 'minAttempts', 'invalid'],
     ['lastStatus=99', 'lastStatus', 'min_value'],
     ['errorClass=bad', 'errorClass', 'invalid_choice'],
+    ['replay=7', 'replay', 'invalid'],
     ['mainObject=', 'mainObject', 'blank'],
     ['key=%00', 'key', 'invalid'],
   ])('refuses to list %s', async (query, name, code) => {
@@ -453,6 +461,69 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
     expect((await admin.get(path)).status).toBe(404);
     expect((await admin.post(`${path}/retry`)).status).toBe(404);
     expect((await admin.post(`${path}/cancel`)).status).toBe(404);
+  });
+
+  describe('of what was published by hand', () => {
+    const path = '/admin/v1/notifications';
+    const body = (more: object = {}) => ({ ...notificationOn(channel), ...more });
+
+    it('arrive with the text of the answer, as published by the caller', async () => {
+      const { status, json } = await admin.post(path, body());
+      expect(status).toBe(201);
+      expect(json).toMatchObject({ duplicateOf: null, deliveryCount: 1, isTooOld: false });
+      await becomes(json.id, 'delivered');
+      expect(receiver.notifications.map(({ text }) => text)).toEqual([json.body]);
+      expect(JSON.parse(json.body as string)).toMatchObject({ kanaal: channel, kenmerken: { objectType: 'a' } });
+      expect((await admin.get(`${path}/${json.id}`)).json).toMatchObject({ publisher: superuser.clientId });
+    });
+
+    it('are none where nobody asked for it', async () => {
+      await admin.api.delete(`/abonnement/${subscriptionId}`);
+      expect((await admin.post(path, body())).json).toMatchObject({ deliveryCount: 0, duplicateOf: null });
+    });
+
+    it('are made once under an Idempotency-Key, which is the same one in the Notificaties API', async () => {
+      const headers = { 'idempotency-key': randomUUID() };
+      const sent = body();
+      const first = await admin.post(path, sent, { headers });
+      const again = await admin.post(path, sent, { headers });
+      expect(again.json).toMatchObject({ id: first.json.id, duplicateOf: null, deliveryCount: null });
+      expect([first, again].map((each) => each.headers.get('idempotent-replayed'))).toEqual([null, 'true']);
+      const published = await admin.api.post('/notificaties', sent, { headers });
+      expect(published.headers.get('notification-id')).toBe(first.json.id);
+      const other = await admin.post(path, body({ actie: 'update' }), { headers });
+      expect([other.status, other.json.code]).toEqual([422, 'idempotency-key-reused']);
+    });
+
+    it('wait for their Deliver-After', async () => {
+      const headers = { 'deliver-after': new Date(Date.now() + 3_600_000).toISOString() };
+      const { json } = await admin.post(path, body(), { headers });
+      expect(await becomes(json.id, 'waiting')).toMatchObject({ nextAttemptAt: headers['deliver-after'] });
+    });
+
+    it('follow the rules of the channel', async () => {
+      const { channels } = (await admin.get('/admin/v1/channels')).json;
+      const { id } = (channels as { id: string; name: string }[]).find(({ name }) => name === channel)!;
+      await admin.patch(`/admin/v1/channels/${id}`, {
+        deduplication: { fields: ['actie'], withinSeconds: 3600 },
+        maxAgeSeconds: 3600,
+      });
+      const first = await admin.post(path, body());
+      const duplicate = await admin.post(path, body());
+      expect(duplicate.json).toMatchObject({ id: first.json.id, duplicateOf: first.json.id, deliveryCount: null });
+      const old = await admin.post(path, body({ actie: 'update', aanmaakdatum: '2025-01-01T10:00:00Z' }));
+      expect(old.json).toMatchObject({ deliveryCount: 1, isTooOld: true });
+      await becomes(old.json.id, 'expired');
+    });
+
+    it('are not made of what the Notificaties API refuses, for the same reasons', async () => {
+      const wrong = body({ kanaal: 'nowhere', hoofdObject: 'x', actie: '', kenmerken: { kind: 1 } });
+      const [byHand, published] = [await admin.post(path, wrong), await admin.api.post('/notificaties', wrong)];
+      expect([byHand.status, published.status]).toEqual([400, 400]);
+      expect(byHand.json.invalidParams).toEqual(published.json.invalidParams);
+      const token = await admin.api.tokenWith('notificaties.publiceren');
+      expect((await admin.post(path, body(), { token })).status).toBe(403);
+    });
   });
 
   describe('by selection', () => {
@@ -493,6 +564,8 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
       await done(cancelled.json.id);
       const closed = await admin.post('/admin/v1/deliveries/close', { selection, note: 'they have them' });
       expect(await done(closed.json.id)).toMatchObject({ kind: 'close', done: 0, note: 'they have them' });
+      const { deliveries } = await list({ replay: json.id });
+      expect(deliveries.map((each) => each.notificationId)).toEqual([...missed].reverse());
     });
 
     it('reach a new subscription that asks for what it would have got', async () => {
@@ -521,11 +594,14 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
     });
 
     const id = randomUUID();
+    const aGroup = { subscriptionId: id, state: 'failed', errorClass: 'timeout' };
     it.each<[string, object, string, string]>([
       ['replays', {}, 'selection', 'required'],
       ['replays', { selection: {} }, 'selection.all', 'invalid'],
       ['replays', { selection: { states: ['failed'] } }, 'selection.all', 'invalid'],
       ['replays', { selection: { all: true, subscriptions: [id] } }, 'selection.all', 'invalid'],
+      ['replays', { selection: { notification: id, all: true } }, 'selection.all', 'invalid'],
+      ['replays', { selection: { notification: 'x' } }, 'selection.notification', 'invalid'],
       ['replays', { selection: { subscriptions: [] } }, 'selection.subscriptions', 'empty'],
       ['replays', { selection: { subscriptions: ['x'] } }, 'selection.subscriptions.0', 'invalid'],
       ['replays', { selection: { channels: ['\u0000'] } }, 'selection.channels.0', 'invalid'],
@@ -539,6 +615,21 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
       ['replays', { selection: { all: true, states: ['waiting'] } }, 'selection.states.0', 'invalid_choice'],
       ['replays', { selection: { all: true, states: ['delivered'] } }, 'selection.states.0', 'invalid'],
       ['replays', { selection: { errorClasses: ['bad luck'] } }, 'selection.errorClasses.0', 'invalid_choice'],
+      ['replays', { selection: { deliveries: [] } }, 'selection.deliveries', 'empty'],
+      [
+        'replays',
+        { selection: { groups: [{ subscriptionId: id, state: 'failed' }] } },
+        'selection.groups.0.errorClass',
+        'required',
+      ],
+      [
+        'replays',
+        { selection: { groups: [{ ...aGroup, state: 'waiting' }] } },
+        'selection.groups.0.state',
+        'invalid_choice',
+      ],
+      ['replays', { selection: { groups: [aGroup], everythingFor: id } }, 'selection.groups', 'invalid'],
+      ['deliveries/cancel', { selection: { groups: [aGroup] } }, 'selection.groups', 'invalid'],
       ['replays', { selection: { everythingFor: id } }, 'selection.everythingFor', 'invalid'],
       ['replays', { selection: { everythingFor: id, subscriptions: [id] } }, 'selection.subscriptions', 'invalid'],
       ['replays', { selection: { subscriptions: [id], since: 1 } }, 'selection.since', 'unknown'],

@@ -66,4 +66,44 @@ describe('the documentation of the admin API', () => {
     );
     expect(Object.keys(admin.document.components.schemas).sort()).toEqual([...new Set(named)].sort());
   });
+
+  describe('the console, which is served beside it', () => {
+    const page = (path: string, headers: Record<string, string> = { accept: 'text/html' }) =>
+      fetch(admin.api.origin + path, { headers, redirect: 'manual' });
+
+    it.each(['/console/', '/console/overview', '/console/notifications/1'])(
+      'has its page at %s, under a policy that allows no script in it',
+      async (path) => {
+        const answer = await page(path);
+        expect(answer.status).toBe(200);
+        expect(answer.headers.get('cache-control')).toBe('no-store');
+        const policy = answer.headers.get('content-security-policy') ?? '';
+        const nonce = /'nonce-([^']+)'/.exec(policy)?.[1];
+        expect(policy).toContain("script-src 'self';");
+        const text = await answer.text();
+        expect(text).toContain(`nonce="${nonce}"`);
+        expect(text).not.toMatch(/<script(?![^>]* src=)|__\w+__/);
+      },
+    );
+
+    it('leads from its name without a slash to the page, also behind a prefix', async () => {
+      const answer = await page('/console');
+      expect([answer.status, answer.headers.get('location')]).toEqual([308, 'console/']);
+    });
+
+    it('sends its files compressed, to be kept for a year', async () => {
+      const [, file] = /src="\.\/(assets\/index-[^"]+\.js)"/.exec(await (await page('/console/')).text()) ?? [];
+      const answer = await page(`/console/${file}`, { 'accept-encoding': 'br' });
+      expect(Object.fromEntries(answer.headers)).toMatchObject({
+        'content-encoding': 'br',
+        'cache-control': 'public, max-age=31536000, immutable',
+        vary: expect.stringContaining('Accept-Encoding'),
+      });
+    });
+
+    it('answers no page in place of a file that is not there', async () => {
+      expect((await page('/console/assets/gone.js')).status).toBe(404);
+      expect((await page('/console/gone.js', { accept: 'text/javascript' })).status).toBe(404);
+    });
+  });
 });

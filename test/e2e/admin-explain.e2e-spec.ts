@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { lowestId } from '../../src/explaining/explanation-cursor.js';
 import { ExplanationReader } from '../../src/explaining/explanation-reader.service.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
+import { lowestIdAt } from '../../src/ledger/partitions.js';
 import { AdminApi } from '../support/admin-api.js';
 import { Receiver } from '../support/receiver.js';
 
@@ -306,6 +307,53 @@ describe('a notification that was not sent', () => {
       expect(explained.json.invalidParams).toEqual(published.json.invalidParams);
     }
     expect((await admin.post(`/admin/v1/explain?subscription=${randomUUID()}`, notification(now()))).status).toBe(404);
+  });
+});
+
+describe('what other filters would get', () => {
+  beforeEach(() => onNewChannel());
+
+  const preview = async (...filters: Record<string, string>[]) =>
+    (
+      await admin.post('/admin/v1/subscriptions/preview', {
+        channels: filters.map((each) => ({ channel, filters: each })),
+      })
+    ).json;
+
+  it('is counted over the last hour as notifications are matched, with the newest as a sample', async () => {
+    const old = await publish();
+    await sql('UPDATE notification SET id = $2 WHERE id = $1', [old, lowestIdAt(Date.now() - 3_700_000)]);
+    for (let nr = 0; nr < 12; nr++) await publish({ kenmerken: { kind: nr % 4 === 0 ? 'b' : 'a', region: `r${nr}` } });
+    const all = await preview({});
+    expect(all).toMatchObject({ matched: 12, looked: 12, notRead: 0, isWholeHour: true });
+    expect(all.sample).toHaveLength(10);
+    expect(all.sample).toMatchObject([
+      { channel, characteristics: { kind: 'a', region: 'r11' } },
+      ...Array(9).fill({ channel }),
+    ]);
+    expect(await preview({ kind: 'b' })).toMatchObject({ matched: 3, looked: 12 });
+    expect(await preview({ kind: 'b', region: 'r4' }, { region: 'r1' })).toMatchObject({ matched: 2 });
+    expect(await preview({ Kind: '*' })).toMatchObject({ matched: 12 });
+    expect(await preview({ kind: 'none' })).toMatchObject({ matched: 0, sample: [] });
+    expect(Date.parse(all.to as string) - Date.parse(all.from as string)).toBe(3_600_000);
+  });
+
+  it('counts none whose body is erased, or larger than it reads', async () => {
+    const many = Object.fromEntries(Array.from({ length: 100 }, (_, nr) => [`name${nr}`, 'x'.repeat(900)]));
+    const [erased] = [await publish(), await publish({ kenmerken: { kind: 'a', region: 'north', ...many } })];
+    await sql('UPDATE notification SET body = NULL WHERE id = $1', [erased]);
+    expect(await preview({})).toMatchObject({ matched: 0, looked: 2, notRead: 2 });
+  });
+
+  it('is asked of filters that a subscription could have', async () => {
+    const path = '/admin/v1/subscriptions/preview';
+    const codesOf = async (channels: object[]) =>
+      (await admin.post(path, { channels })).json.invalidParams.map(({ name, code }) => `${name} ${code}`);
+    expect(await codesOf([])).toEqual(['channels empty']);
+    expect(await codesOf([{ channel: 'nowhere' }])).toEqual(['channels.0.channel kanaal_naam']);
+    expect(await codesOf([{ channel, filters: { other: 'x' } }])).toEqual([
+      'channels.0.filters inconsistent-abonnement-filters',
+    ]);
   });
 });
 

@@ -2,10 +2,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { randomUUID } from 'node:crypto';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
-import { AdminApi } from '../support/admin-api.js';
+import { timeOfId } from '../../src/ledger/partitions.js';
+import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
+import { AdminApi, type AdminAnswer } from '../support/admin-api.js';
 import { signToken } from '../support/tokens.js';
 import { eventually } from '../support/eventually.js';
-import { answer, hang, protectedReceiver, Receiver } from '../support/receiver.js';
+import { answer, hang, protectedReceiver, Receiver, reset, type Behaviour } from '../support/receiver.js';
 import { insertDeliveries } from '../support/insert-deliveries.js';
 
 const path = '/admin/v1/subscriptions';
@@ -26,6 +28,9 @@ beforeAll(async () => {
 afterEach(() => receiver.always(protectedReceiver));
 afterAll(() => Promise.all([admin.close(), receiver.stop()]));
 
+const sql = <R>(text: string, values: unknown[] = []): Promise<R[]> =>
+  admin.api.app.get(Postgres).dataSource.query<R[]>(text, values);
+
 interface Subscribed {
   id: string;
   naam: string;
@@ -40,10 +45,10 @@ async function subscribe(more: object = {}, token?: string): Promise<Subscribed>
   return { id: json.url.split('/').at(-1)!, naam };
 }
 
-async function publish({ naam: kanaal }: Subscribed): Promise<string> {
+async function publish({ naam: kanaal }: Pick<Subscribed, 'naam'>, kenmerken = {}): Promise<string> {
   const [hoofdObject, resourceUrl] = ['http://openzaak:8000/zaken/1', 'http://openzaak:8000/statussen/1'];
   const rest = { resource: 'status', actie: 'create', aanmaakdatum: '2025-01-01T10:00:00Z' };
-  const { headers } = await admin.api.post('/notificaties', { kanaal, hoofdObject, resourceUrl, ...rest });
+  const { headers } = await admin.api.post('/notificaties', { kanaal, hoofdObject, resourceUrl, kenmerken, ...rest });
   return headers.get('notification-id')!;
 }
 
@@ -51,6 +56,8 @@ const deliveriesOf = async (id: string) => (await admin.get(`/admin/v1/deliverie
 const becomes = (id: string, state: string) =>
   eventually(async () => (await deliveriesOf(id))[0]?.state === state, `${id} to be ${state}`);
 const receivedOf = (id: string) => receiver.notifications.filter(({ headers }) => headers['webhook-id'] === id);
+
+const codesOf = ({ json }: AdminAnswer): string[] => json.invalidParams.map(({ name, code }) => `${name} ${code}`);
 
 async function newOwner(clientId: string): Promise<string> {
   const scopes = ['notificaties.consumeren'];
@@ -100,7 +107,8 @@ describe('subscriptions, as an operator sees them', () => {
     await admin.api.delete(`/abonnement/${id}`);
     expect((await admin.get(`${path}/${id}`)).status).toBe(404);
     expect((await admin.patch(`${path}/${id}`, { deliveryGuarantee: null })).status).toBe(404);
-    for (const action of actions) expect((await admin.post(`${path}/${id}/${action}`)).status).toBe(404);
+    for (const action of [...actions, 'test']) expect((await admin.post(`${path}/${id}/${action}`)).status).toBe(404);
+    expect((await admin.delete(`${path}/${id}`)).status).toBe(404);
     expect((await admin.get(path)).json.subscriptions.map((subscription) => subscription.id)).not.toContain(id);
   });
 
@@ -116,7 +124,11 @@ describe('subscriptions, as an operator sees them', () => {
   it.each<[object, string]>([
     [{ deliveryGuarantee: 'exactly-once' }, 'deliveryGuarantee invalid_choice'],
     [{ deliveryGuarantee: 1 }, 'deliveryGuarantee invalid_choice'],
-    [{ callbackUrl: 'http://elsewhere/' }, 'callbackUrl unknown'],
+    [{ callbackUrl: 'ftp://elsewhere/' }, 'callbackUrl invalid'],
+    [{ callbackUrl: 'http://user:pass@elsewhere/' }, 'callbackUrl invalid'],
+    [{ ownerClientId: 'other' }, 'ownerClientId unknown'],
+    [{ channels: [{ channel: 'nowhere' }] }, 'channels.0.channel kanaal_naam'],
+    [{ channels: [{ channel: 'nowhere', filters: { a: 1 } }] }, 'channels.0.filters.a invalid'],
     [{ pausedAt: '2026-11-01T10:00:00Z' }, 'pausedAt unknown'],
     [{ timeoutSeconds: 0.05 }, 'timeoutSeconds min_value'],
     [{ timeoutSeconds: 301 }, 'timeoutSeconds max_value'],
@@ -135,6 +147,323 @@ describe('subscriptions, as an operator sees them', () => {
     const { status, json } = await admin.patch(`${path}/${id}`, changes);
     expect(status).toBe(400);
     expect(json.invalidParams.map(({ name, code }) => `${name} ${code}`)).toEqual([refusal]);
+  });
+});
+
+describe('the list of subscriptions', () => {
+  const idsOf = (list: { json: { subscriptions: { id: string }[] } }) => list.json.subscriptions.map(({ id }) => id);
+  const list = (query: Record<string, string>) => admin.get(`${path}?${new URLSearchParams(query).toString()}`);
+
+  it('is filtered by channel, owner, state and a part of what it shows, and says how many fit', async () => {
+    const owner = `owner-${randomUUID()}`;
+    const token = await newOwner(owner);
+    const [one, other] = [await subscribe({}, token), await subscribe({}, token)];
+    await admin.post(`${path}/${other.id}/pause`);
+    expect((await list({ owner })).json).toMatchObject({ count: 2, nextCursor: null });
+    expect(idsOf(await list({ owner }))).toEqual([one.id, other.id]);
+    expect(idsOf(await list({ owner, state: 'paused' }))).toEqual([other.id]);
+    expect(idsOf(await list({ owner, state: 'enabled' }))).toEqual([one.id]);
+    expect(idsOf(await list({ owner, state: 'disabled' }))).toEqual([]);
+    expect(idsOf(await list({ channel: one.naam }))).toEqual([one.id]);
+    expect(idsOf(await list({ owner, text: one.naam.slice(2).toUpperCase() }))).toEqual([one.id]);
+    expect(idsOf(await list({ text: other.id.slice(0, 20) }))).toEqual([other.id]);
+  });
+
+  it('goes on from page to page, also where the last one of a page was deleted meanwhile', async () => {
+    const owner = `owner-${randomUUID()}`;
+    const token = await newOwner(owner);
+    const made = [];
+    for (let nr = 0; nr < 5; nr++) made.push((await subscribe({}, token)).id);
+    const first = await list({ owner, limit: '2' });
+    expect([idsOf(first), first.json.count]).toEqual([made.slice(0, 2), 5]);
+    await admin.delete(`${path}/${made[1]}`);
+    const second = await list({ owner, limit: '2', cursor: first.json.nextCursor! });
+    expect(idsOf(second)).toEqual(made.slice(2, 4));
+    const third = await list({ owner, limit: '2', cursor: second.json.nextCursor! });
+    expect([idsOf(third), third.json.nextCursor]).toEqual([[made[4]], null]);
+  });
+
+  it.each(['limit=0', 'limit=501', 'cursor=AAAA', 'state=gone', 'text='])('refuses ?%s', async (query) => {
+    const { status, json } = await admin.get(`${path}?${query}`);
+    expect([status, json.invalidParams.map(({ name }) => name)]).toEqual([400, [query.split('=')[0]]]);
+  });
+});
+
+describe('how it stands with subscriptions', () => {
+  it('is told of those that are asked for: what is held, waits or failed, and of their endpoint', async () => {
+    const [held, failed] = [await subscribe(), await subscribe({ callbackUrl: `${receiver.url}/failing` })];
+    await admin.post(`${path}/${held.id}/pause`);
+    const [first, last] = [await publish(held), await publish(held)];
+    await becomes(last, 'held');
+    await insertDeliveries(sql, {
+      notifications: 3,
+      subscriptionIds: [failed.id],
+      state: 'failed',
+      columns: { last_status: '503', last_error: "'HTTP 503'", ended_at: 'now()' },
+    });
+    await sql("INSERT INTO endpoint (address, reason, failures, next_probe_at) VALUES ($1, 'HTTP 503', 9, now())", [
+      `${receiver.url}/failing`,
+    ]);
+    const { json } = await admin.get(`${path}/situations?ids=${held.id},${failed.id},${randomUUID()}`);
+    const situations = json.situations as { subscriptionId: string }[];
+    expect(situations).toHaveLength(2);
+    expect(situations.find(({ subscriptionId }) => subscriptionId === held.id)).toEqual({
+      subscriptionId: held.id,
+      held: 2,
+      oldestHeldAt: new Date(timeOfId(first)).toISOString(),
+      waiting: 0,
+      dead: 0,
+      lastFailure: null,
+      endpoint: null,
+    });
+    expect(situations.find(({ subscriptionId }) => subscriptionId === failed.id)).toMatchObject({
+      held: 0,
+      oldestHeldAt: null,
+      waiting: 0,
+      dead: 3,
+      lastFailure: { error: 'HTTP 503', status: 503 },
+      endpoint: { address: `${receiver.url}/failing`, reason: 'HTTP 503' },
+    });
+  });
+
+  it.each(['', 'x', Array.from({ length: 101 }, () => randomUUID()).join()])('is not told of %j', async (ids) => {
+    expect((await admin.get(`${path}/situations?ids=${ids}`)).status).toBe(400);
+  });
+});
+
+describe('a subscription that an operator makes', () => {
+  const wanted = async (more: object = {}) => {
+    const naam = randomUUID();
+    await admin.api.post('/kanaal', { naam, filters: ['kind'] });
+    const authorization = { kind: 'verbatim', auth: 'Bearer secret-of-the-receiver' };
+    return {
+      ownerClientId: 'superuser',
+      callbackUrl: receiver.url,
+      channels: [{ channel: naam, filters: { kind: 'permit' } }],
+      credentials: { authorization, headers: { 'x-key': 'a' } },
+      ratePerSecond: 50,
+      ...more,
+    };
+  };
+
+  it('belongs to the application that it is made for, and gets what its filters say', async () => {
+    const owner = `owner-${randomUUID()}`;
+    const token = await newOwner(owner);
+    const body = await wanted({ ownerClientId: owner });
+    const { status, json, headers } = await admin.post(path, body);
+    expect(status).toBe(201);
+    expect(json).toMatchObject({
+      ownerClientId: owner,
+      channels: body.channels,
+      ratePerSecond: 50,
+      signingSecret: null,
+    });
+    expect(json.credentials).toMatchObject({ kind: 'verbatim', headers: ['x-key'] });
+    expect(headers.get('etag')).toBe((await admin.get(`${path}/${json.id}`)).headers.get('etag'));
+    expect((await admin.api.patch(`/abonnement/${json.id}`, {}, { token })).status).toBe(200);
+    const kenmerken = { kind: 'permit' };
+    const id = await publish({ naam: body.channels[0]!.channel }, kenmerken);
+    await becomes(id, 'delivered');
+    expect(receivedOf(id)[0]?.headers).toMatchObject({ 'x-key': 'a', authorization: 'Bearer secret-of-the-receiver' });
+  });
+
+  it('is proved as an abonnement is, with its codes', async () => {
+    receiver.always(answer(204));
+    expect(codesOf(await admin.post(path, await wanted()))).toEqual(['callbackUrl no-auth-on-callback-url']);
+    receiver.always(answer(401));
+    expect(codesOf(await admin.post(path, await wanted()))).toEqual(['nonFieldErrors invalid-callback-url']);
+  });
+
+  it.each<[object, string[]]>([
+    [{ ownerClientId: 'nobody-at-all' }, ['ownerClientId invalid']],
+    [{ ownerClientId: undefined }, ['ownerClientId required']],
+    [{ callbackUrl: 'nowhere' }, ['callbackUrl invalid']],
+    [{ channels: [{ channel: 'nowhere' }] }, ['channels.0.channel kanaal_naam']],
+    [{ credentials: {} }, ['credentials.authorization required']],
+    [{ credentials: { authorization: { kind: 'verbatim' } } }, ['credentials.authorization.auth required']],
+    [
+      { credentials: { authorization: { kind: 'verbatim', auth: 'x' }, headers: { host: 'x' } } },
+      ['credentials.headers.host reserved-header'],
+    ],
+    [{ timeoutSeconds: 60 }, ['timeoutSeconds exceeds-lease']],
+  ])('is refused with %j, and no callback is called', async (more, codes) => {
+    const body = await wanted(more);
+    const before = receiver.requests.length;
+    const answered = await admin.post(path, body);
+    expect([answered.status, codesOf(answered)]).toEqual([400, codes]);
+    expect(receiver.requests).toHaveLength(before);
+  });
+
+  it('is refused with filters that its channel does not know, or two that mean the same', async () => {
+    const { channels } = await wanted();
+    const { channel } = channels[0]!;
+    const refused = (filters: object) =>
+      wanted({ channels: [{ channel, filters }] }).then((body) => admin.post(path, body));
+    expect(codesOf(await refused({ colour: 'red' }))).toEqual(['channels.0.filters inconsistent-abonnement-filters']);
+    expect(codesOf(await refused({ kind: 'a', Kind: 'b' }))).toEqual(['channels.0.filters.Kind unique']);
+  });
+
+  it('is deleted by an operator as by its subscriber', async () => {
+    const { json } = await admin.post(path, await wanted());
+    expect((await admin.delete(`${path}/${json.id}`)).status).toBe(204);
+    expect((await admin.api.get(`/abonnement/${json.id}`)).status).toBe(404);
+  });
+});
+
+describe('a change of what it gets, or where that goes', () => {
+  it('counts for what is accepted from then on; the callback is called only where it is new', async () => {
+    const { id, naam } = await subscribe();
+    const before = receiver.requests.length;
+    const channels = [
+      { channel: naam, filters: { kind: 'other' } },
+      { channel: naam, filters: { kind: '*' } },
+    ];
+    expect((await admin.patch(`${path}/${id}`, { channels, callbackUrl: receiver.url })).json).toMatchObject({
+      channels,
+    });
+    expect(receiver.requests).toHaveLength(before);
+    const moved = `${receiver.url}/moved`;
+    expect((await admin.patch(`${path}/${id}`, { callbackUrl: moved })).json).toMatchObject({
+      callbackUrl: moved,
+      channels,
+    });
+    expect(receiver.requests.slice(before).map(({ path: at }) => at)).toEqual(['/webhook/moved', '/webhook/moved']);
+    const published = await publish({ naam });
+    await becomes(published, 'delivered');
+    expect(receivedOf(published)[0]?.path).toBe('/webhook/moved');
+  });
+
+  it('is refused where the new callback does not prove itself, and then nothing is changed', async () => {
+    const { id } = await subscribe();
+    receiver.always(answer(401));
+    const answered = await admin.patch(`${path}/${id}`, { callbackUrl: `${receiver.url}/x`, ratePerSecond: 1 });
+    expect([answered.status, codesOf(answered)]).toEqual([400, ['nonFieldErrors invalid-callback-url']]);
+    expect((await admin.get(`${path}/${id}`)).json).toMatchObject({ callbackUrl: receiver.url, ratePerSecond: null });
+  });
+
+  it('enables a disabled subscription where its callback proves itself', async () => {
+    const { id } = await subscribe();
+    await admin.api.app.get(SubscriptionsService).disable(id);
+    expect((await admin.patch(`${path}/${id}`, { channels: [] })).json.disabledAt).not.toBeNull();
+    expect((await admin.patch(`${path}/${id}`, { callbackUrl: receiver.url })).json.disabledAt).toBeNull();
+  });
+});
+
+describe('two operators at once', () => {
+  it('do not overwrite each other: the second is told that something changed, whatever it was', async () => {
+    const { id } = await subscribe();
+    const tagOf = async () => (await admin.get(`${path}/${id}`)).headers.get('etag')!;
+    const first = await tagOf();
+    const changed = await admin.patch(`${path}/${id}`, { ratePerSecond: 5 }, { headers: { 'if-match': first } });
+    expect([changed.status, changed.headers.get('etag')]).toEqual([200, await tagOf()]);
+    const late = { headers: { 'if-match': first } };
+    const before = receiver.requests.length;
+    const auth = { authorization: { kind: 'verbatim', auth: 'Bearer other' } };
+    for (const answered of [
+      await admin.patch(`${path}/${id}`, { ratePerSecond: 6, callbackUrl: `${receiver.url}/new` }, late),
+      await admin.patch(`${path}/${id}/credentials`, auth, late),
+      await admin.post(`${path}/${id}/pause`, undefined, late),
+      await admin.post(`${path}/${id}/resume`, undefined, late),
+      await admin.post(`${path}/${id}/enable`, undefined, late),
+      await admin.delete(`${path}/${id}`, late),
+    ])
+      expect([answered.status, answered.json.code]).toEqual([412, 'changed-meanwhile']);
+    expect(receiver.requests).toHaveLength(before);
+    expect((await admin.get(`${path}/${id}`)).json).toMatchObject({ ratePerSecond: 5, pausedAt: null });
+    const second = await tagOf();
+    await admin.patch(`${path}/${id}/credentials`, auth);
+    expect(await tagOf()).not.toBe(second);
+    expect(
+      (await admin.delete(`${path}/${id}`, { headers: { 'if-match': `${first}, ${await tagOf()}` } })).status,
+    ).toBe(204);
+  });
+
+  it('do not overwrite the retry policy that the other has given it', async () => {
+    const { id } = await subscribe();
+    const policy = `${path}/${id}/retry-policy`;
+    const late = { headers: { 'if-match': (await admin.get(policy)).headers.get('etag')! } };
+    const changed = await admin.put(policy, { maxRetries: 3 }, late);
+    expect([changed.status, changed.headers.get('etag')]).toEqual([200, (await admin.get(policy)).headers.get('etag')]);
+    expect((await admin.put(policy, { maxRetries: 4 }, late)).status).toBe(412);
+    expect((await admin.delete(policy, late)).status).toBe(412);
+    expect((await admin.get(policy)).json).toMatchObject({ overrides: { maxRetries: 3 } });
+    const now = { headers: { 'if-match': changed.headers.get('etag')! } };
+    expect((await admin.delete(policy, now)).status).toBe(204);
+  });
+});
+
+describe('a test of a subscription', () => {
+  it('shows the answer, and leaves nothing in the ledger', async () => {
+    const { id } = await subscribe();
+    await admin.post(`${path}/${id}/signing-keys`, {});
+    const [before] = await sql<{ n: string }>('SELECT count(*) AS n FROM notification');
+    receiver.next(
+      answer(
+        200,
+        { 'content-type': 'text/html', 'set-cookie': 'a=b' },
+        '<h1>Sign in, Bearer secret-of-the-receiver</h1>',
+      ),
+    );
+    const { json } = await admin.post(`${path}/${id}/test`);
+    expect(json).toMatchObject({
+      isSuccess: true,
+      status: 200,
+      body: '<h1>Sign in, [secret]</h1>',
+      error: null,
+      errorClass: null,
+      wasSent: true,
+      isSigned: true,
+      timeoutMs: 500,
+      address: new URL(receiver.url).host,
+    });
+    expect(json.headers).toMatchObject({ 'content-type': 'text/html' });
+    expect(json.headers).not.toHaveProperty('set-cookie');
+    const sent = receiver.requests.at(-1)!;
+    expect(sent.headers).toMatchObject({
+      authorization: 'Bearer secret-of-the-receiver',
+      'webhook-id': json.webhookId,
+      'webhook-signature': expect.stringMatching(/^v1,/),
+    });
+    expect(JSON.parse(sent.text)).toMatchObject({ kanaal: 'test', kenmerken: {} });
+    expect(await sql<{ n: string }>('SELECT count(*) AS n FROM notification')).toEqual([before]);
+  });
+
+  it.each<[string, Behaviour, object]>([
+    [
+      'an error',
+      answer(503, { 'retry-after': '60' }, 'later'),
+      { status: 503, errorClass: 'status-5xx', body: 'later' },
+    ],
+    ['that it is gone', answer(410), { status: 410, errorClass: 'status-4xx' }],
+    ['nothing in time', hang, { status: null, errorClass: 'timeout', error: 'no answer within 0.5 s', wasSent: true }],
+    ['by breaking off', reset, { status: null, errorClass: 'connection', wasSent: true }],
+  ])(
+    'says what came of it where the receiver answers %s, and the subscription stays as it is',
+    async (_, behaviour, result) => {
+      const { id } = await subscribe();
+      receiver.next(behaviour);
+      expect((await admin.post(`${path}/${id}/test`)).json).toMatchObject({ isSuccess: false, ...result });
+      expect((await admin.get(`${path}/${id}`)).json.disabledAt).toBeNull();
+      expect((await admin.get('/admin/v1/endpoints')).json.endpoints).not.toContainEqual(
+        expect.objectContaining({ address: new URL(receiver.url).origin }),
+      );
+    },
+  );
+
+  it('is sent to a receiver that is disabled or paused, too, and one at a time', async () => {
+    const { id } = await subscribe();
+    await admin.api.app.get(SubscriptionsService).disable(id);
+    await admin.post(`${path}/${id}/pause`);
+    let finish: () => void = () => {};
+    const before = receiver.requests.length;
+    receiver.next((_, response) => (finish = () => response.writeHead(204).end()));
+    const first = admin.post(`${path}/${id}/test`);
+    await eventually(() => receiver.requests.length > before);
+    const { status, json } = await admin.post(`${path}/${id}/test`);
+    expect([status, json.code]).toEqual([409, 'test-call-under-way']);
+    finish();
+    expect((await first).json).toMatchObject({ isSuccess: true, status: 204, isSigned: false });
+    expect((await admin.post(`${path}/${id}/test`)).json).toMatchObject({ isSuccess: true });
   });
 });
 
@@ -214,8 +543,6 @@ describe('the settings of a subscription', () => {
 });
 
 describe('a paused subscription', () => {
-  const sql = <R>(text: string, values: unknown[]): Promise<R[]> =>
-    admin.api.app.get(Postgres).dataSource.query(text, values);
   const reported = (id: string) =>
     admin.api.logged.filter(({ subscriptionId }) => subscriptionId === id).map(({ event }) => event);
 

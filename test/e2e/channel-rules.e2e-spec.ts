@@ -124,6 +124,94 @@ describe('the rules of a channel', () => {
   });
 });
 
+describe('a channel that an operator adds', () => {
+  const path = '/admin/v1/channels';
+
+  it('is one that can be published on, with its rules, and as its publisher would have made it', async () => {
+    const name = `  ${randomUUID()} `;
+    const rules = { deduplication: { fields: ['kenmerken.kind'], withinSeconds: 60 }, maxAgeSeconds: 5 };
+    const { status, json, headers } = await admin.post(path, { name, filters: [' kind '], ...rules });
+    expect(status).toBe(201);
+    const naam = name.trim();
+    expect(json).toEqual({
+      id: expect.any(String),
+      name: naam,
+      documentationLink: '',
+      filters: ['kind'],
+      ...rules,
+      bodyRetentionDays: null,
+    });
+    const read = await admin.get(`${path}/${json.id}`);
+    expect([read.json, read.headers.get('etag')]).toEqual([json, headers.get('etag')]);
+    expect((await admin.api.get(`/kanaal?naam=${naam}`)).list).toMatchObject([{ naam, filters: ['kind'] }]);
+    const aanmaakdatum = new Date().toISOString();
+    const kenmerken = { kind: 'x' };
+    expect((await publish({ naam, path }, { aanmaakdatum, kenmerken })).status).toBe(201);
+  });
+
+  it('can be changed as its publisher can change it', async () => {
+    const { path: own, naam } = await newChannel({ maxAgeSeconds: 60 }, ['kind']);
+    const changes = { documentationLink: 'https://docs.example.org/é', filters: ['kind', 'other'] };
+    expect((await admin.patch(own, changes)).json).toMatchObject({ name: naam, maxAgeSeconds: 60, ...changes });
+    expect((await admin.patch(own, { documentationLink: '', filters: [] })).json).toMatchObject({ filters: [] });
+  });
+
+  it('keeps the filters that its deduplication goes by, unless that goes as well', async () => {
+    const { path: own } = await newChannel({ deduplication: { fields: ['kenmerken.Kind'] } }, ['kind', 'other']);
+    const refused = await admin.patch(own, { filters: ['other'] });
+    expect([refused.status, refused.json.invalidParams]).toEqual([400, [expect.objectContaining({ name: 'filters' })]]);
+    expect((await admin.patch(own, { filters: ['other'], deduplication: null })).status).toBe(200);
+    // What a publisher took away does not stand in the way of anything else.
+    const { path: former } = await newChannel({ deduplication: { fields: ['kenmerken.kind'] } }, ['kind']);
+    await admin.api.patch(`/kanaal/${former.split('/').at(-1)}`, { filters: ['other'] });
+    expect((await admin.patch(former, { maxAgeSeconds: 5 })).status).toBe(200);
+  });
+
+  const names: Record<string, string> = { naam: 'name', documentatieLink: 'documentationLink' };
+  const emoji = (count: number) => '\u{1f4ec}'.repeat(count);
+
+  it.each<object>([
+    {},
+    { naam: null },
+    { naam: '' },
+    { naam: ' ' },
+    { naam: emoji(51) },
+    { naam: ['x'] },
+    { naam: 'a\0b' },
+    { naam: 'x', documentatieLink: null },
+    { naam: 'x', documentatieLink: 'docs' },
+    { naam: 'x', documentatieLink: 'ftp://docs.example.org' },
+    { naam: 'x', documentatieLink: 'https://user:password@docs.example.org' },
+    { naam: 'x', documentatieLink: `https://docs.example.org/${'x'.repeat(200)}` },
+    { naam: 'x', filters: null },
+    { naam: 'x', filters: 'kind' },
+    { naam: 'x', filters: ['kind', ''] },
+    { naam: 'x', filters: ['x'.repeat(101)] },
+    { naam: 'x', filters: [null] },
+    { naam: 'x', filters: [[]] },
+  ])('is refused like a kanaal: %j', async (kanaal) => {
+    const own = Object.fromEntries(Object.entries(kanaal).map(([name, value]) => [names[name] ?? name, value]));
+    const [asKanaal, asChannel] = [await admin.api.post('/kanaal', kanaal), await admin.post(path, own)];
+    const refusals = ({ json }: { json: { invalidParams: { name: string; code: string }[] } }) =>
+      json.invalidParams.map(({ name, code }) => `${names[name] ?? name} ${code}`);
+    expect(asChannel.status).toBe(400);
+    expect(refusals(asChannel)).toEqual(refusals(asKanaal as never));
+  });
+
+  it('has 50 characters at most, however many bytes those are, and a name that is free', async () => {
+    const name = emoji(50);
+    expect((await admin.post(path, { name })).status).toBe(201);
+    const { json } = await admin.post(path, { name });
+    expect(json.invalidParams).toMatchObject([{ name: 'name', code: 'unique' }]);
+  });
+
+  it('is refused with a deduplication by what it cannot be filtered on', async () => {
+    const rules = { filters: ['kind'], deduplication: { fields: ['kenmerken.kindd'] } };
+    const { json } = await admin.post(path, { name: randomUUID(), ...rules });
+    expect(json.invalidParams).toMatchObject([{ name: 'deduplication.fields.0', code: 'invalid' }]);
+  });
+});
+
 describe('de-duplication', () => {
   const fields = {
     hoofdObject: { hoofdObject: 'http://openzaak:8000/zaken/2' },

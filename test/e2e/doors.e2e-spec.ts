@@ -220,6 +220,12 @@ describe('with hosts, origins, a limit and a port for operators', () => {
       },
     );
 
+    it('alone has the sessions of the console', async () => {
+      expect([await status(`${admin}/console/session`), await status(`${api.origin}/console/session`)]).toEqual([
+        401, 404,
+      ]);
+    });
+
     it.each(['/api/v1/kanaal', '/api/v1/', '/api/v1/schema', '/api/v1/openapi.json'])(
       'does not serve %s',
       async (path) => {

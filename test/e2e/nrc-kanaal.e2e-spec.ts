@@ -165,6 +165,9 @@ describe('the documentation of a kanaal', () => {
         docs.always(behaviour);
         expect(await attempt(docs.url)).toEqual(['documentatieLink bad-url']);
       }
+      const ofOperator = { name: newName(), documentationLink: docs.url };
+      const { json } = await strict.post(`${strict.origin}/admin/v1/channels`, ofOperator);
+      expect(json.invalidParams).toMatchObject([{ name: 'documentationLink', code: 'bad-url' }]);
       await docs.stop();
       expect(await attempt(docs.url)).toEqual(['documentatieLink bad-url']);
     } finally {

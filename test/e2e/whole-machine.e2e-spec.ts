@@ -91,7 +91,7 @@ describe('an installation with PROCESSES=2', () => {
   );
 
   it('serves metrics, and operators, at ADMIN_PORT alone', async () => {
-    for (const path of ['/metrics', '/docs', '/admin/v1/applications']) {
+    for (const path of ['/metrics', '/docs', '/console/', '/admin/v1/applications']) {
       const { status } = await heraut.api.call('GET', path, { headers: alone });
       expect([path, status]).toEqual([path, 404]);
     }

@@ -35,7 +35,9 @@ interface Shown {
   id: string;
   rule: string;
   subject: string;
+  openedAt: string;
   resolvedAt: string | null;
+  toldAt: string | null;
   what: string;
   runbook: string;
 }
@@ -423,6 +425,21 @@ describe('alerts', () => {
       expect(JSON.parse(webhook.requests[0]!.text)).toMatchObject({ type: 'heraut.alerts.test' });
     });
 
+    it('say whom they are told, and when somebody was', async () => {
+      const { json } = await admin.get('/admin/v1/alert-recipients');
+      const { origin } = new URL(webhook.url);
+      expect(json).toEqual({ webhook: origin, mail: [operator, second], canMail: true });
+      await die([await subscription()]);
+      expect(await rounds.run(0)).toBe(true);
+      const [{ toldAt, openedAt }] = (await list('?state=open')) as [Shown];
+      expect(Date.parse(toldAt!)).toBeGreaterThanOrEqual(Date.parse(openedAt));
+      await admin.put('/admin/v1/alert-rules', { groupSeconds: 3600 });
+      const later = await subscription();
+      await die([later]);
+      expect(await rounds.run(0)).toBe(true);
+      expect(await list(`?rule=dead-letters&subject=subscription/${later}`)).toMatchObject([{ toldAt: null }]);
+    });
+
     it('have rules that are replaced as a whole, and are checked', async () => {
       const { json } = await admin.put('/admin/v1/alert-rules', {
         deadLetters: { count: 7 },
@@ -455,7 +472,18 @@ describe('alerts', () => {
       expect([...(first.json.alerts as Shown[]), ...(rest.json.alerts as Shown[])]).toEqual(all);
       expect(rest.json.nextCursor).toBeNull();
       expect(await list('?rule=ledger-disk')).toEqual([]);
-      for (const query of ['cursor=x', 'cursor=0', 'rule=other', 'state=closed', 'limit=0'])
+      const { subject } = all[1]!;
+      expect(await list(`?rule=dead-letters&subject=${subject}`)).toEqual([all[1]]);
+      expect(await list(`?rule=dead-letters&subject=${subject}&cursor=${all[1]!.id}`)).toEqual([]);
+      for (const query of [
+        `subject=${subject}`,
+        'rule=dead-letters&subject=',
+        'cursor=x',
+        'cursor=0',
+        'rule=other',
+        'state=closed',
+        'limit=0',
+      ])
         expect((await admin.get(`/admin/v1/alerts?${query}`)).status).toBe(400);
     });
   });

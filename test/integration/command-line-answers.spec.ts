@@ -111,6 +111,18 @@ describe('the command line shows', () => {
     expect(await show()).toMatch(/^At this moment: sending since 2026-11-22 10:57:47Z$/m);
   });
 
+  it('the link to the console, alone where it is to be opened by another program', async () => {
+    const url = 'http://127.0.0.1:8000/console/enter?ticket=abc';
+    const expiresAt = new Date(Date.now() + 10.5 * 60_000).toISOString();
+    answers = { '/admin/v1/sign-in-tickets': { status: 201, body: { url, expiresAt } } };
+    expect(await heraut.run('console')).toEqual({
+      exit: 0,
+      out: `${url}\n`,
+      notes: 'It works once, on this machine, for 10 minutes.\n',
+    });
+    expect(await heraut.json('console')).toEqual({ url, expiresAt });
+  });
+
   it('where to look when Heraut itself has trouble', async () => {
     const problem = { code: 'service_unavailable', title: 'Unavailable', detail: 'The database is out of reach.' };
     const parts = { postgres: { status: 'down', error: 'no answer within 2 s' } };

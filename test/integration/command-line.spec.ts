@@ -303,8 +303,8 @@ describe('the command line', () => {
 
     it('that means everything has to be told so', async () => {
       expect(await heraut.run('replay start --yes')).toMatchObject({
-        exit: 1,
-        notes: expect.stringContaining('Nothing narrows the selection'),
+        exit: 2,
+        notes: expect.stringContaining('--all of them'),
       });
     });
   });

@@ -1,8 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
+import {
+  addItems as addActivity,
+  findSeries,
+  findTotals,
+  sweepItems as sweepActivity,
+} from '../../src/activity/activity-rows.js';
 import { countDue, findDead, findOldestDue } from '../../src/alerts/look.js';
 import { readSettings } from '../../src/config/settings.js';
+import { findHeads, walkHeads, walkHeadsOfChannel } from '../../src/dead-letters/find-groups.js';
 import { attemptsOf, byKeys } from '../../src/deliveries/find-deliveries.js';
 import {
   byDelivery,
@@ -14,7 +21,9 @@ import {
 } from '../../src/deliveries/search-statements.js';
 import { MarkFilter } from '../../src/digests/mark-filter.js';
 import { sweep as sweepDigests, takeBack } from '../../src/digests/write-digests.js';
+import { newestNotifications } from '../../src/explaining/filters-preview.js';
 import * as explaining from '../../src/explaining/find-explained.js';
+import { notificationsOfList } from '../../src/notifications/find-notifications.js';
 import { endFetchedItems } from '../../src/ledger/end-fetched.js';
 import * as pulling from '../../src/pulling/find-fetched.js';
 import { preferIndexes, Postgres } from '../../src/infra/postgres/postgres.js';
@@ -53,13 +62,14 @@ import { putBackItems } from '../../src/ledger/put-back.js';
 import { findBodies } from '../../src/ledger/read-bodies.js';
 import { findChannels } from '../../src/ledger/read-channels.js';
 import { readHeldItems } from '../../src/ledger/read-held.js';
+import { situationsItems } from '../../src/ledger/read-situations.js';
 import { releaseItems } from '../../src/ledger/release.js';
 import { retryOne } from '../../src/ledger/retry-now.js';
 import { sendAgainItems, sentAgain } from '../../src/ledger/send-again.js';
 import { results, settleResults } from '../../src/ledger/settle.service.js';
 import { findState } from '../../src/ledger/state-of.js';
 import { findStillQueued } from '../../src/ledger/still-queued.js';
-import { sweep as sweepProcesses } from '../../src/liveness/heartbeat.service.js';
+import { listItems as listProcesses, sweep as sweepProcesses } from '../../src/liveness/heartbeat.service.js';
 import { findAbout } from '../../src/retention/erasure-walk.js';
 import { aboutValues } from '../../src/retention/main-object.js';
 import { findEnded, findOldBodies } from '../../src/retention/old-bodies.js';
@@ -74,6 +84,15 @@ import {
   routes,
   type Route,
 } from '../../src/replays/search.js';
+import {
+  endOfUser,
+  endSession,
+  findSession,
+  findStanding,
+  sweepEnded,
+  sweepTickets,
+  takeTicket,
+} from '../../src/sessions/session-rows.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { delivered } from '../support/ledger.js';
 import { newDelivery } from '../support/new-delivery.js';
@@ -83,6 +102,7 @@ const firstId = '00000000-0000-0000-0000-000000000000';
 const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 /** A subscription that is being ended, and has no delivery that waits. */
 const ending = randomUUID();
+const sometime = '2026-01-01T00:00:00Z';
 const newestId = 'ffffffff-ffff-7fff-bfff-ffffffffffff';
 /** A subscription that keeps order by object: much is held for its order, and nothing else. */
 const ordered = randomUUID();
@@ -157,6 +177,21 @@ describe('with much in every state, the cost of a statement is that of its own w
          after_subscription, before_id, ended_at)
        SELECT gen_random_uuid(), 'replay', '{}', '{}', true, 'done', 0, true, $1, $1, $1, now() FROM generate_series(1, ${rows})`,
       [ending],
+    );
+    await admin.query(
+      `INSERT INTO session (token_hash, user_id, name, role, via, began_at, ends_at, expires_at)
+       SELECT sha256(n::text::bytea)::text, 'oidc:https://provider.example/#' || n, 'somebody', 'viewer', 'oidc', now(), now() + interval '1 hour',
+         now() + interval '1 day' FROM generate_series(1, ${2 * rows}) AS n`,
+    );
+    await admin.query(
+      `INSERT INTO sign_in_ticket SELECT sha256(n::text::bytea)::text, 'heraut', '', now() + interval '1 hour'
+       FROM generate_series(1, ${rows}) AS n`,
+    );
+    // A thousand subscriptions with which much went on, in each minute of an hour.
+    await admin.query(
+      `INSERT INTO activity
+       SELECT 60, 'subscription', 's' || id, now() - nr * interval '1 minute', 0, 0, 1, 0, 0, now()
+       FROM generate_series(1, 1000) AS id, generate_series(1, 60) AS nr`,
     );
     // Each of them is a page, and has no mark.
     await admin.query(
@@ -238,6 +273,14 @@ describe('with much in every state, the cost of a statement is that of its own w
     [sweepReplays, { days: 1, limit: 1000 }],
     [sweepDigests, { until: newestId }],
     [takeBack, { until: newestId }],
+    [findSession, { token_hash: '', now: sometime, ends_at: sometime, renew_before: sometime }],
+    [findStanding, { token_hashes: ['a', 'b'], now: sometime }],
+    [endSession, { token_hash: '' }],
+    [endOfUser, { user_id: 'nobody' }],
+    [sweepEnded, {}],
+    [takeTicket, { token_hash: '', now: sometime }],
+    [sweepTickets, {}],
+    [sweepActivity, { seconds: 60, kept_seconds: 3_600_000, limit: 1000 }],
   ];
 
   it.each(finders().map(([{ name }], nr) => [name, nr] as const))(
@@ -262,6 +305,24 @@ describe('with much in every state, the cost of a statement is that of its own w
       const pages = await pagesOf(statement, values);
       expect([statement.name, pages, pages < mostPages]).toEqual([statement.name, pages, true]);
     }
+  });
+
+  it('what was counted is read and added to by what it is of', async () => {
+    const tallied = Object.fromEntries(
+      ['accepted', 'duplicates', 'delivered', 'failed_attempts', 'gave_up'].map((name) => [`tallied_${name}`, '{1}']),
+    );
+    const of = { seconds: 60, kind: 'subscription', from_ms: Date.now() - dayMs };
+    const statements: [Statement, Values][] = [
+      [addActivity, { ...tallied, tallied_kind: '{subscription}', tallied_id: '{s7}', at_ms: Date.now() }],
+      [findSeries, { ...of, id: 's7' }],
+      [listProcesses, { limit: 10 }],
+    ];
+    for (const [statement, values] of statements) {
+      const pages = await pagesOf(statement, values);
+      expect([statement.name, pages, pages < mostPages]).toEqual([statement.name, pages, true]);
+    }
+    // As many buckets as its ten subscriptions have.
+    expect(await pagesOf(findTotals, { ...of, after: 's7', limit: 10 })).toBeLessThan(mostPages + 10 * 60);
   });
 
   it('each look of the alerts is as large as what it may find, whatever there is', async () => {
@@ -326,6 +387,7 @@ describe('with much in every state, the cost of a statement is that of its own w
   });
 
   const otherStatements = (): [Statement, Values][] => [
+    [notificationsOfList, { ids: [ids.queued, ids.failed, ids.delivered] }],
     [explaining.notification, { id: ids.queued }],
     [explaining.deliveries, { id: ids.queued, after: firstId, limit: 20 }],
     [explaining.deliveryOf, { id: ids.queued, subscription: ordered }],
@@ -343,6 +405,8 @@ describe('with much in every state, the cost of a statement is that of its own w
       },
     ],
     [pulling.arrivals, { after: newestId, subscriptions: [subscription, ordered], limit: 100 }],
+    [newestNotifications, { channels: ['channel'], since: firstId, before: newestId, rows: 50 }],
+    [situationsItems, { subscriptions: [subscription, ordered, ending], since: firstId, most: 10 }],
     [explaining.firstOfContent, { application: '', operation: 'deduplicate', key: 'none' }],
   ];
   it('a search for the deliveries of a selection looks at as many rows as it may, from wherever it goes on', async () => {
@@ -351,7 +415,9 @@ describe('with much in every state, the cost of a statement is that of its own w
     );
     const middle = { notificationId: keys[0]!.id, subscriptionId: subscription };
     const day = dayOfId(middle.notificationId);
+    const deliveries = [{ notificationId: ids.failed, subscriptionId: ordered }];
     const meant: Record<Route, Parameters<typeof bindSearch>[0]> = {
+      deliveries: { kind: 'replay', selection: { deliveries }, states: ['failed'] },
       subscriptions: { kind: 'replay', selection: { subscriptions: [ordered, ending] }, states: ['failed', 'held'] },
       dead: { kind: 'replay', selection: { all: true }, states: ['failed', 'expired'] },
       key: { kind: 'replay', selection: { all: true }, states: ['delivered'] },
@@ -381,6 +447,31 @@ describe('with much in every state, the cost of a statement is that of its own w
       const pages = await pagesOf(statement, values);
       // Each row that is meant brings its notification along.
       expect([statement.name, pages, pages < mostPages + 20 * 5]).toEqual([statement.name, pages, true]);
+    }
+  });
+
+  it('dead letters are grouped by the index that has them by subscription, so many rows of each', async () => {
+    const { rows: dead } = await admin.query<{ subscription_id: string }>(
+      `SELECT DISTINCT subscription_id FROM delivery WHERE state = 'failed' LIMIT 5`,
+    );
+    const day = dayOfId(ids.failed);
+    const given = {
+      subscriptions: dead.map((row) => row.subscription_id),
+      states: dead.map(() => 'failed'),
+      befores: dead.map(() => newestId),
+      from: firstId,
+      replay: null,
+      channel: 'channel',
+    };
+    const statements: [Statement, Values, number][] = [
+      // Each subscription is one look into the index.
+      [findHeads(day), { most: 20 }, mostPages],
+      [walkHeads(day), { ...given, each: 20 }, 5 * 20 + mostPages],
+      [walkHeadsOfChannel(day), { ...given, each: 20 }, 5 * 20 * 4 + mostPages],
+    ];
+    for (const [statement, values, most] of statements) {
+      const pages = await pagesOf(statement, values);
+      expect([statement.name, pages, pages < most]).toEqual([statement.name, pages, true]);
     }
   });
 
@@ -437,7 +528,10 @@ describe('with much in every state, the cost of a statement is that of its own w
       delivery_turn_left: ['find-turns-left'],
       replay_step: ['replay-step-due', 'claim-replay-step'],
       replay_ended: ['sweep-replays'],
+      session_of_user: ['end-sessions-of-user'],
+      session_ends: ['sweep-sessions'],
       replay_everything_for: ['measure-unfinished-replays'],
+      activity_at: ['sweep-activity'],
     };
     for (const [index, names] of Object.entries(byIndex)) {
       await hot.query('BEGIN');

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
+import { Tally } from '../../src/activity/tally.js';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { HoldRule } from '../../src/endpoints/hold-rule.service.js';
 import { OpenEndpoints } from '../../src/endpoints/open-endpoints.service.js';
@@ -83,6 +84,7 @@ describe('publishing', () => {
         heartbeat,
         events,
         noListeners,
+        new Tally(),
         config,
       );
     publishing = publishingWith(test.heartbeat);

@@ -4,7 +4,11 @@ import { randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { makeMonthsAhead } from '../../src/audit/months-kept.js';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
+import { DeadLetterGroups } from '../../src/dead-letters/dead-letter-groups.service.js';
+import { KeptGroups } from '../../src/dead-letters/kept-groups.service.js';
+import { deadLettersToShow } from '../../src/dead-letters/dead-letters-io.js';
 import type { Selection } from '../../src/deliveries/selection.js';
+import type { ErrorClass } from '../../src/deliveries/error-class.js';
 import { HoldRule } from '../../src/endpoints/hold-rule.service.js';
 import { OpenEndpoints } from '../../src/endpoints/open-endpoints.service.js';
 import type { DeliveryState } from '../../src/ledger/delivery.js';
@@ -123,6 +127,13 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
     await insertDeliveries(sql, { notifications: ids, subscriptionIds: [subscriptionId], state, columns: failed });
   }
 
+  const group = (subscriptionId: string, errorClass: ErrorClass) => ({
+    subscriptionId,
+    state: 'failed' as const,
+    errorClass,
+  });
+  const named = (notificationId: string, subscriptionId: string) => ({ notificationId, subscriptionId });
+
   const create = (selection: Selection, more: Partial<Wanted> = {}, by = replays): Promise<Replay> =>
     by.create({
       kind: 'replay',
@@ -217,6 +228,15 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
         [{ errorClasses: ['connection'] }, true, 2],
         [{ errorClasses: ['status-5xx', 'connection'], subscriptions: [other], channels: ['late'] }, true, 2],
         [{ subscriptions: [randomUUID()] }, true, 0],
+        [{ groups: [group(id, 'status-5xx')] }, true, 4],
+        [{ groups: [id, other].map((each) => group(each, 'connection')) }, true, 2],
+        [{ groups: [group(id, 'status-5xx'), group(id, 'connection')], channels: ['late'] }, true, 2],
+        [{ groups: many.map((each) => group(each, 'status-5xx')) }, true, 4],
+        [{ groups: [{ ...group(id, 'status-5xx'), state: 'unknown' }] }, true, 0],
+        [{ deliveries: [id, other].map((each) => named(early[0]!, each)) }, true, 2],
+        [{ deliveries: [early[1]!, late[0]!, late[2]!].map((each) => named(each, id)) }, true, 2],
+        [{ deliveries: [named(early[0]!, id)], channels: ['late'] }, true, 0],
+        [{ deliveries: [named(randomUUID(), id), named(late[2]!, other)], states: ['delivered'] }, false, 1],
       ];
       for (const [selection, onlyMissed, count] of expected) {
         const meant = [selection, onlyMissed, count];
@@ -552,6 +572,36 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
       expect(await run()).toBe(0);
     });
 
+    it('sends one notification alone, whether there was a delivery or not', async () => {
+      const ids = await notifications(3, { channel: 'cases', body: body('https://cases.example/1', 'a') });
+      const [id, other] = [
+        await newSubscription({ channels: [{ channel: 'cases', filters: {} }] }),
+        await newSubscription({ channels: [{ channel: 'cases', filters: {} }] }),
+      ];
+      await dead(ids, other);
+      const notification = ids[1]!;
+      for (const selection of [
+        { notification, everythingFor: id },
+        { notification, subscriptions: [other] },
+      ]) {
+        expect(await replays.dryRun('replay', selection, true)).toMatchObject({ count: 1, notifications: 1 });
+        await create(selection);
+        expect(await run()).toBe(1);
+      }
+      const rows = await sql('SELECT notification_id AS id, subscription_id AS of FROM delivery WHERE state = $1', [
+        'waiting',
+      ]);
+      expect(rows).toHaveLength(2);
+      expect(rows).toEqual(
+        expect.arrayContaining([
+          { id: notification, of: id },
+          { id: notification, of: other },
+        ]),
+      );
+      for (const none of [randomUUID(), '00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff'])
+        expect((await replays.dryRun('replay', { notification: none, subscriptions: [other] }, true)).count).toBe(0);
+    });
+
     it('has what is committed late too, and is not done before nothing can be', async () => {
       const id = await newSubscription({ channels: [{ channel: 'cases', filters: {} }] });
       const early = await notifications(1, { agoMs: hourMs, body: body('https://cases.example/1', 'a') });
@@ -634,6 +684,134 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
     await create({ subscriptions: [id], states: ['cancelled'] });
     expect(await run()).toBe(2);
     expect(await statesOf(id)).toEqual(['waiting', 'waiting', 'delivered']);
+  });
+
+  describe('dead letters in groups', () => {
+    const refused = { last_status: 'NULL', last_error: "'ECONNREFUSED: connect'" };
+    const find = (...args: Parameters<DeadLetterGroups['find']>) => new DeadLetterGroups(test.postgres).find(...args);
+    const counts = ({
+      groups,
+    }: {
+      groups: { subscriptionId: string; state: string; errorClass: string; count: number }[];
+    }) => groups.map(({ subscriptionId, state, errorClass, count }) => [subscriptionId, state, errorClass, count]);
+
+    it('are counted by subscription, state and error class, with the oldest, the newest and what it died of', async () => {
+      const [id, deleted] = [await newSubscription(), randomUUID()];
+      const [tomorrow, today] = [await notifications(2, { agoMs: -24 * hourMs }), await notifications(4)];
+      await dead([...today.slice(0, 3), ...tomorrow], id);
+      await dead([today[3]!], id, refused);
+      await dead([today[0]!], deleted, refused, 'unknown');
+      await dead([today[1]!], deleted, {}, 'expired');
+      await dead([today[2]!], deleted, {}, 'delivered');
+      await dead([today[3]!], deleted, {}, 'cancelled');
+      await sql(
+        `UPDATE delivery SET last_error = 'HTTP 500: the newest', ended_at = '2026-11-22T10:00:00Z' WHERE notification_id = $1`,
+        [tomorrow[1]],
+      );
+      const found = await find({});
+      expect(new Set(counts(found))).toEqual(
+        new Set([
+          [id, 'failed', 'status-5xx', 5],
+          [id, 'failed', 'connection', 1],
+          [deleted, 'unknown', 'connection', 1],
+          [deleted, 'expired', 'expired', 1],
+        ]),
+      );
+      expect(found).toMatchObject({ isComplete: true, searchedTo: undefined });
+      await catalogue.refresh();
+      const [most, ...others] = deadLettersToShow({ ...found, asOf: new Date() }, (each) =>
+        subscriptions.find(each),
+      ).groups;
+      expect(most).toMatchObject({
+        subscription: 'active',
+        callbackUrl: `http://${id}.example/`,
+        owner: 'owner',
+        isAtLeast: false,
+        oldestAcceptedAt: new Date(timeOfId(today[0]!)).toISOString(),
+        newestAcceptedAt: new Date(timeOfId(tomorrow[1]!)).toISOString(),
+        newest: { notificationId: tomorrow[1], lastStatus: 500, lastError: 'HTTP 500: the newest' },
+      });
+      expect(others.filter(({ subscription }) => subscription === 'deleted')).toMatchObject(
+        Array(2).fill({ subscriptionId: deleted, callbackUrl: null, owner: null }),
+      );
+    });
+
+    it('are narrowed by subscription, channel, state, error class, replay and time', async () => {
+      const [id, other] = [await newSubscription(), await newSubscription()];
+      const [early, late] = [
+        await notifications(2, { agoMs: hourMs, channel: 'early' }),
+        await notifications(1, { channel: 'late' }),
+      ];
+      await dead([...early, ...late], id);
+      await dead(early, other, refused);
+      const replay = await create({ subscriptions: [other] }, { kind: 'close', note: 'seen' });
+      await sql('UPDATE delivery SET replay_id = $1 WHERE notification_id = $2', [replay.id, early[0]]);
+      expect(await replays.dryRun('replay', { replay: replay.id, subscriptions: [id] }, true)).toMatchObject({
+        count: 1,
+      });
+      const middle = early[1]!;
+      const sought: [Parameters<typeof find>[0], [string, number][]][] = [
+        [
+          {},
+          [
+            [id, 3],
+            [other, 2],
+          ],
+        ],
+        [{ subscriptionId: id }, [[id, 3]]],
+        [{ subscriptionId: id, state: 'unknown' }, []],
+        [{ state: 'failed', errorClass: 'connection' }, [[other, 2]]],
+        [{ channel: 'late' }, [[id, 1]]],
+        [{ channel: 'early', errorClass: 'status-5xx' }, [[id, 2]]],
+        [{ replayId: replay.id, subscriptionId: id }, [[id, 1]]],
+        [{ from: middle, subscriptionId: id }, [[id, 2]]],
+        [{ before: middle, subscriptionId: other }, [[other, 1]]],
+        [{ from: late[0]!, before: middle }, []],
+      ];
+      for (const [each, expected] of sought)
+        expect([each, (await find(each)).groups.map(({ subscriptionId, count }) => [subscriptionId, count])]).toEqual([
+          each,
+          expected,
+        ]);
+    });
+
+    it('say where there may be more, and count those of which there are few', async () => {
+      const [many, few] = [await newSubscription(), await newSubscription()];
+      const [old, recent] = [await notifications(300), await notifications(20, { agoMs: -24 * hourMs })];
+      await dead(old, many);
+      await dead([old[0]!, recent[0]!], few, refused);
+      const limits = { rows: 150, rowsOfChannel: 150, heads: 100, ms: 60_000 };
+      const { groups, ...rest } = await find({}, limits);
+      expect(rest).toEqual({ isComplete: false, searchedTo: undefined });
+      expect(groups.map(({ subscriptionId, count, isAtLeast }) => [subscriptionId, count, isAtLeast])).toEqual([
+        [many, 148, true],
+        [few, 2, false],
+      ]);
+      expect(await find({ subscriptionId: few, channel: 'cases' }, limits)).toMatchObject({ isComplete: true });
+      // The newest day has one head; there is room for no other.
+      const cut = await find({}, { ...limits, heads: 2 });
+      expect(cut.isComplete).toBe(false);
+      expect(cut.groups.every(({ isAtLeast }) => isAtLeast)).toBe(true);
+      expect(counts(cut)).toContainEqual([few, 'failed', 'connection', expect.any(Number)]);
+      expect(cut.searchedTo).toBeGreaterThan(timeOfId(old[299]!));
+      expect(await find({}, { ...limits, ms: -1 })).toEqual({
+        groups: [],
+        isComplete: false,
+        searchedTo: expect.any(Number),
+      });
+    });
+
+    it('are found once for all who look at the same moment, and again after that', async () => {
+      const id = await newSubscription();
+      await dead(await notifications(1), id);
+      const kept = new KeptGroups(new DeadLetterGroups(test.postgres));
+      const [one, other] = [kept.find({}), kept.find({})];
+      expect(one).toBe(other);
+      expect(kept.find({ subscriptionId: id })).not.toBe(one);
+      await one;
+      await sql(`UPDATE delivery SET state = 'delivered'`);
+      await eventually(async () => (await kept.find({})).groups.length === 0, 'it to be found again');
+    });
   });
 
   it('is forgotten long after its end', async () => {

@@ -1,3 +1,4 @@
+import { Tally } from '../../src/activity/tally.js';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import type { Settings } from '../../src/config/settings.js';
 import { AttemptReporter } from '../../src/delivery/attempt-reporter.service.js';
@@ -97,7 +98,7 @@ export class ModelProcess {
     const handOver = new HandOver(enqueuer, heartbeat, mostInMemory);
     const position = new QueuePosition(queue, postgres, heartbeat, clock);
     const webhooks = new ModelWebhookClient(receiver, number);
-    const reporter = new AttemptReporter(new InProcessAttemptStates(), heartbeat, noListeners, config);
+    const reporter = new AttemptReporter(new InProcessAttemptStates(), heartbeat, noListeners, new Tally(), config);
     const inHand = new DeliveriesInHand(postgres, heartbeat, config);
     this.openEndpoints = new OpenEndpoints(postgres, events);
     const holdRule = new HoldRule(this.openEndpoints);
@@ -146,6 +147,7 @@ export class ModelProcess {
       heartbeat,
       events,
       noListeners,
+      new Tally(),
       config,
     );
     this.releaser = new Releaser(

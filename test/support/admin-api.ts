@@ -29,7 +29,7 @@ export interface AdminBody {
   attempts: { attempt: number; delaySeconds: number; elapsedSeconds: number; elapsed: string; startedAt: string }[];
   live: { startedAt: string | null; nextAttemptAt: string } | null;
   deliveries: { notificationId: string; subscriptionId: string; state: string }[];
-  notifications: { id: string }[];
+  notifications: { id: string; deliveries: Record<string, number> }[];
   publisher: string;
   story: { event: string; by: string | null; status: number | null }[];
   nextCursor: string | null;
@@ -85,9 +85,10 @@ export class AdminApi {
   }
 
   private operationOf(method: string, path: string): Operation | undefined {
-    const template = Object.keys(this.document.paths).find((candidate) =>
-      new RegExp(`^${candidate.replace(/\{\w+\}/g, '[^/]+')}$`).test(path),
-    );
+    const { paths } = this.document;
+    const fits = (candidate: string) => new RegExp(`^${candidate.replace(/\{\w+\}/g, '[^/]+')}$`).test(path);
+    // As the router does it: what is written out comes before a parameter.
+    const template = path in paths ? path : Object.keys(paths).find(fits);
     return template === undefined ? undefined : this.document.paths[template]![method.toLowerCase()];
   }
 

@@ -14,6 +14,8 @@ export const classified: [ErrorClass | null, number | null, string | null, Deliv
   ['status-other', 302, 'HTTP 302', 'failed'],
   ['status-other', 600, 'HTTP 600', 'failed'],
   [null, 204, null, 'queued'],
+  ['other', 204, null, 'failed'],
+  ['other', null, null, 'unknown'],
   ['timeout', null, 'no answer within 10 s', 'unknown'],
   ['timeout', 503, 'no answer within 10 s'],
   ['timeout', null, 'ETIMEDOUT: connect ETIMEDOUT 192.0.2.1:80'],

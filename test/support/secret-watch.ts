@@ -35,8 +35,13 @@ export class SecretWatch {
 
   /** The secrets of the settings of a process. */
   knowSettings(settings: Record<string, string | undefined>): void {
-    const { SUPERUSER_SECRET, SECRET_KEYS, ALERT_WEBHOOK_SECRET, EMAIL_HOST_PASSWORD } = settings;
-    this.know(ALERT_WEBHOOK_SECRET, ALERT_WEBHOOK_SECRET?.replace(/^whsec_/, ''), EMAIL_HOST_PASSWORD);
+    const { SUPERUSER_SECRET, SECRET_KEYS, ALERT_WEBHOOK_SECRET, EMAIL_HOST_PASSWORD, OIDC_CLIENT_SECRET } = settings;
+    this.know(
+      OIDC_CLIENT_SECRET,
+      ALERT_WEBHOOK_SECRET,
+      ALERT_WEBHOOK_SECRET?.replace(/^whsec_/, ''),
+      EMAIL_HOST_PASSWORD,
+    );
     this.know(SUPERUSER_SECRET, ...(SECRET_KEYS ?? '').split(',').map((entry) => entry.split(':')[1]));
   }
 

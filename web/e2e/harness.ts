@@ -84,6 +84,7 @@ export async function lookAt(page: Page, name: string): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme });
     await expect(page.locator('html')).toHaveAttribute('data-mantine-color-scheme', colorScheme);
+    await transitionsEnd(page);
     const { violations } = await new AxeBuilder({ page })
       .withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'])
       .analyze();
@@ -94,13 +95,23 @@ export async function lookAt(page: Page, name: string): Promise<void> {
     await picture(page, `${name}-${colorScheme}`);
   }
   await page.setViewportSize({ width: 375, height: 740 });
-  const overflow = await page.evaluate(
-    () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
-  );
-  expect(overflow, `${name} is wider than a phone`).toBeLessThanOrEqual(0);
+  const overflow = () =>
+    page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  await expect.poll(overflow, `${name} is wider than a phone`).toBeLessThanOrEqual(0);
   await picture(page, `${name}-phone`);
   await page.setViewportSize(size);
   await page.emulateMedia({ colorScheme: 'light' });
+}
+
+/** A colour that is inherited reaches the last element some frames later. */
+async function transitionsEnd(page: Page): Promise<void> {
+  await page.evaluate(async () => {
+    const running = () => document.getAnimations().filter((each) => each instanceof CSSTransition);
+    while (running().length > 0) {
+      await Promise.allSettled(running().map((each) => each.finished));
+      await new Promise((resolve) => requestAnimationFrame(resolve));
+    }
+  });
 }
 
 async function picture(page: Page, name: string): Promise<void> {

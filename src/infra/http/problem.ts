@@ -42,6 +42,16 @@ export class ParseProblem extends ProblemError {
   }
 }
 
+/** In the console: there is no session, or no longer. */
+export class NotSignedInProblem extends ProblemError {
+  constructor() {
+    // RFC 9110 §15.5.2 demands the header; browsers ask nobody for a token because of it.
+    super('NotAuthenticated', 401, 'not-signed-in', 'You are not signed in, or no longer.', {
+      headers: { 'www-authenticate': 'Bearer' },
+    });
+  }
+}
+
 export class PermissionProblem extends ProblemError {
   constructor(code: string, detail: string) {
     super('PermissionDenied', 403, code, detail);

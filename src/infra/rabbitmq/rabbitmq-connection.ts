@@ -1,6 +1,7 @@
 import amqp, { type ChannelModel } from 'amqplib';
 import { Logger } from '@nestjs/common';
 import { answered, cut } from './answered.js';
+import { serverVersionOf } from './server-version.js';
 import { close, stoppingMs } from './close.js';
 
 const firstDelayMs = 100;
@@ -36,6 +37,11 @@ export class RabbitMqConnection {
 
   get isReady(): boolean {
     return this.ready;
+  }
+
+  /** Of the broker; undefined while there is no connection. */
+  get serverVersion(): string | undefined {
+    return this.model && serverVersionOf(this.model);
   }
 
   /** Why it is not ready; undefined when it is. */

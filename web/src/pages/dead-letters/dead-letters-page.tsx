@@ -1,5 +1,147 @@
+import { Alert, Button, Group, Paper, Skeleton, Stack, Text } from '@mantine/core';
+import { IconInfoCircle, IconMailOff, IconRefresh } from '@tabler/icons-react';
+import { useState } from 'react';
+import { useFormat } from '../../i18n/format.ts';
+import { EmptyState } from '../../parts/empty-state.tsx';
 import { PageHeader } from '../../parts/page-header.tsx';
+import { ProblemAlert } from '../../parts/problem-alert.tsx';
+import { allOf, useUrlState } from '../../parts/url-state.ts';
+import { ActDialog, type Act } from '../../selection/act-dialog.tsx';
+import { criteriaOf, idOfGroup, selectionOf } from '../../selection/selection.ts';
+import { useMay } from '../../shell/session.tsx';
+import { ChoiceBar } from './choice-bar.tsx';
+import { useChoice } from './choice.ts';
+import { Filters, noFilters } from './filters.tsx';
+import { ReceiverSection } from './receiver-section.tsx';
+import { receiversOf } from './receivers.ts';
+import { useDeadLettersTexts } from './texts.ts';
+import { useDeadLetters, type DeadLetters, type DeadLetterGroup } from './use-dead-letters.ts';
 
+/** What could not be delivered, by receiver and error, and what can be done about it. */
 export function DeadLettersPage() {
-  return <PageHeader title="Dead letters" />;
+  const t = useDeadLettersTexts();
+  const [state, set] = useUrlState();
+  const criteria = criteriaOf(state);
+  const isNarrowed = Object.keys(noFilters).some((name) => state[name] !== undefined);
+  const found = useDeadLetters(criteria);
+  const choice = useChoice();
+  const may = useMay('operator');
+  const [act, setAct] = useState<Act>();
+  const { data } = found;
+  const open = new Set(allOf(state['open']));
+  const toggle = (group: DeadLetterGroup) => {
+    const id = idOfGroup(group);
+    if (!open.delete(id)) open.add(id);
+    set({ open: [...open] });
+  };
+  const whole = selectionOf({ ...criteria, states: criteria.states.slice(0, 1) });
+  const isEmpty = data?.groups.length === 0;
+  return (
+    <>
+      <PageHeader title={t('title')} description={data && !isEmpty ? <Totals found={data} /> : t('description')}>
+        <Button
+          leftSection={<IconRefresh size={16} aria-hidden />}
+          disabled={!data || isEmpty || !may}
+          onClick={() => setAct({ kind: 'replay', selection: whole })}
+        >
+          {t('sendAll')}
+        </Button>
+        <Button
+          variant="default"
+          leftSection={<IconMailOff size={16} aria-hidden />}
+          disabled={!data || isEmpty || !may}
+          onClick={() => setAct({ kind: 'close', selection: whole })}
+        >
+          {t('closeAll')}
+        </Button>
+      </PageHeader>
+      <Filters criteria={criteria} isNarrowed={isNarrowed} />
+      {found.isError && <ProblemAlert error={found.error} onRetry={() => void found.refetch()} />}
+      {found.isPending && !found.isError && <Loading />}
+      {data && !data.isComplete && <Cut found={data} />}
+      {isEmpty && data.isComplete && (
+        <EmptyState
+          title={isNarrowed ? t('noneFound') : t('none')}
+          action={
+            isNarrowed && (
+              <Button variant="default" onClick={() => set(noFilters)}>
+                {t('clearFilters')}
+              </Button>
+            )
+          }
+        >
+          {isNarrowed ? t('noneFoundText') : t('noneText')}
+        </EmptyState>
+      )}
+      <Stack gap="sm">
+        {receiversOf(data?.groups ?? []).map((receiver) => (
+          <ReceiverSection
+            key={receiver.subscriptionId}
+            receiver={receiver}
+            criteria={criteria}
+            choice={choice}
+            isOpen={(group) => open.has(idOfGroup(group))}
+            onToggle={toggle}
+            onAct={setAct}
+          />
+        ))}
+      </Stack>
+      {data && <LeftOut found={data} />}
+      <ChoiceBar choice={choice} criteria={criteria} groups={data?.groups ?? []} onAct={setAct} />
+      <ActDialog act={act} onClose={() => setAct(undefined)} />
+    </>
+  );
+}
+
+function Totals({ found }: { found: DeadLetters }) {
+  const t = useDeadLettersTexts();
+  const format = useFormat();
+  const { count, isComplete, groups, asOf } = found;
+  const receivers = new Set(groups.map(({ subscriptionId }) => subscriptionId)).size;
+  const number = format.number(count);
+  const shown = isComplete ? number : t('atLeast', { shown: number });
+  return (
+    <span aria-live="polite">
+      {t('count', { count, shown })} {t('ofReceivers', { count: receivers, shown: format.number(receivers) })},{' '}
+      {t('asOf', { at: format.clock(asOf) })}
+    </span>
+  );
+}
+
+function Cut({ found: { searchedTo } }: { found: DeadLetters }) {
+  const t = useDeadLettersTexts();
+  const format = useFormat();
+  return (
+    <Alert color="blue" variant="light" mb="md" icon={<IconInfoCircle aria-hidden />}>
+      {t('cut')} {searchedTo !== null && t('cutTo', { since: format.time(searchedTo) })}
+    </Alert>
+  );
+}
+
+function LeftOut({ found: { groupsLeftOut: count } }: { found: DeadLetters }) {
+  const t = useDeadLettersTexts();
+  const format = useFormat();
+  if (count === 0) return null;
+  return (
+    <Text size="sm" c="dimmed" mt="sm">
+      {t('leftOut', { count, shown: format.number(count) })}
+    </Text>
+  );
+}
+
+function Loading() {
+  return (
+    <Stack gap="sm" aria-hidden>
+      {[0, 1, 2].map((nr) => (
+        <Paper withBorder p="sm" key={nr}>
+          <Group h={26}>
+            <Skeleton height={14} w="40%" />
+          </Group>
+          <Group h={56}>
+            <Skeleton height={14} w="75%" />
+          </Group>
+        </Paper>
+      ))}
+    </Stack>
+  );
 }

@@ -1,5 +1,110 @@
+import { Button, Skeleton, Stack, Text, TextInput, Title } from '@mantine/core';
+import { notifications } from '@mantine/notifications';
+import { IconSearch } from '@tabler/icons-react';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { answerOf, api } from '../../api/client.ts';
+import { isPassing } from '../../api/problem.ts';
+import { useFormat } from '../../i18n/format.ts';
+import { Confirm } from '../../parts/confirm.tsx';
+import { EmptyState } from '../../parts/empty-state.tsx';
 import { PageHeader } from '../../parts/page-header.tsx';
+import { ProblemAlert } from '../../parts/problem-alert.tsx';
+import { oneOf, useUrlState } from '../../parts/url-state.ts';
+import { OpenEndpoints } from './open-endpoints.tsx';
+import { PacedSubscriptions } from './paced-subscriptions.tsx';
+import { useEndpointsTexts } from './texts.ts';
+import type { OpenEndpoint } from './types.ts';
 
+const everyMs = 5_000;
+const endpointsKey = ['endpoints'];
+
+/** Which receivers are in trouble, why, and when they are tried again. */
 export function EndpointsPage() {
-  return <PageHeader title="Endpoints" />;
+  const t = useEndpointsTexts();
+  const [state, set] = useUrlState();
+  const q = oneOf(state['q']) ?? '';
+  const [chosen, setChosen] = useState<OpenEndpoint>();
+  const { data, error, refetch } = useQuery({
+    queryKey: endpointsKey,
+    queryFn: ({ signal }) => answerOf(api.GET('/admin/v1/endpoints', { signal })),
+    refetchInterval: everyMs,
+  });
+  const wanted = q.toLowerCase();
+  const open = data?.endpoints.filter(({ address, reason }) => `${address} ${reason}`.toLowerCase().includes(wanted));
+  return (
+    <>
+      <PageHeader title={t('title')} description={t('description')} />
+      <Stack gap="md">
+        {error && !isPassing(error) && <ProblemAlert error={error} onRetry={() => void refetch()} />}
+        <TextInput
+          type="search"
+          label={t('filter')}
+          description={t('filterHint')}
+          leftSection={<IconSearch size={16} aria-hidden />}
+          value={q}
+          onChange={(event) => set({ q: event.currentTarget.value })}
+          maw={420}
+        />
+        <section>
+          <Title order={2} mb="xs">
+            {t('open')}
+          </Title>
+          {open && data ? (
+            open.length > 0 ? (
+              <OpenEndpoints endpoints={open} onReset={setChosen} />
+            ) : q === '' ? (
+              <EmptyState title={t('openNone')}>{t('openNoneDetail')}</EmptyState>
+            ) : (
+              <EmptyState
+                title={t('noMatch', { q })}
+                action={
+                  <Button variant="default" onClick={() => set({ q: undefined })}>
+                    {t('clear')}
+                  </Button>
+                }
+              />
+            )
+          ) : (
+            <Skeleton height={140} aria-hidden />
+          )}
+        </section>
+        <section>
+          <Title order={2}>{t('paced')}</Title>
+          <Text size="sm" c="dimmed" mb="xs">
+            {data?.paced.length === 0 ? t('pacedNone') : t('pacedDetail')}
+          </Text>
+          {data && data.paced.length > 0 && <PacedSubscriptions paced={data.paced} />}
+        </section>
+      </Stack>
+      <ResetDialog endpoint={chosen} onClose={() => setChosen(undefined)} />
+    </>
+  );
+}
+
+function ResetDialog({ endpoint, onClose }: { endpoint: OpenEndpoint | undefined; onClose: () => void }) {
+  const t = useEndpointsTexts();
+  const format = useFormat();
+  const client = useQueryClient();
+  const reset = useMutation({
+    mutationFn: (address: string) => answerOf(api.POST('/admin/v1/endpoints/reset', { body: { address } })),
+    onSuccess: (_, address) => {
+      notifications.show({ message: t('resetDone', { address }), color: 'green' });
+    },
+    onSettled: () => client.invalidateQueries({ queryKey: endpointsKey }),
+  });
+  if (!endpoint) return null;
+  const { address, subscriptionCount: count } = endpoint;
+  return (
+    <Confirm
+      opened
+      onClose={onClose}
+      title={t('resetTitle', { address, count, shown: format.number(count) })}
+      action={t('resetAction')}
+      isDangerous={false}
+      onConfirm={() => reset.mutateAsync(address)}
+    >
+      {t('resetDetail')}
+    </Confirm>
+  );
 }

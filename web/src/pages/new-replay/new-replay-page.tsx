@@ -1,5 +1,163 @@
+import { Button, Checkbox, Group, Paper, SegmentedControl, SimpleGrid, Stack, Text, Title } from '@mantine/core';
+import { IconCalculator } from '@tabler/icons-react';
+import { useNavigate } from '@tanstack/react-router';
 import { PageHeader } from '../../parts/page-header.tsx';
+import { DeliveryStateBadge } from '../../parts/delivery-state.tsx';
+import { oneOf, useUrlState } from '../../parts/url-state.ts';
+import { ActOnSelection } from '../../selection/act-on-selection.tsx';
+import { ChannelsField, ErrorsField, SubscriptionField, SubscriptionsField } from '../../selection/fields.tsx';
+import { criteriaOf, selectionOf, type Criteria, type Selection } from '../../selection/selection.ts';
+import { useSelectionTexts } from '../../selection/texts.ts';
+import { TimeField } from '../../selection/time-field.tsx';
+import { useNewReplayTexts } from './texts.ts';
 
+/** What a replay may be asked for; `failed` and `expired` where nothing is said. */
+const sendable = ['failed', 'expired', 'unknown', 'cancelled', 'delivered'] as const;
+
+const ways = ['missed', 'everything'] as const;
+
+/** Says which deliveries are meant, has them counted, and sends them again. */
 export function NewReplayPage() {
-  return <PageHeader title="New replay" />;
+  const t = useNewReplayTexts();
+  const navigate = useNavigate();
+  const [state, setState] = useUrlState();
+  // What was counted is not what is meant any more.
+  const set: typeof setState = (changes) => setState({ ...changes, count: undefined });
+  const criteria = criteriaOf(state);
+  const way = ways.find((each) => each === oneOf(state['what'])) ?? 'missed';
+  const problem = problemOf(way, criteria);
+  const selection = problem === undefined ? selectionFor(way, criteria) : undefined;
+  const counted = state['count'] === undefined ? undefined : selection;
+  return (
+    <>
+      <PageHeader title={t('title')} description={t('description')} />
+      <Stack gap="md" maw={860}>
+        <Paper withBorder p="md">
+          <form
+            onSubmit={(event) => {
+              event.preventDefault();
+              if (selection) setState({ count: 'yes' }, true);
+            }}
+          >
+            <Stack gap="md">
+              <SegmentedControl
+                aria-label={t('what')}
+                fullWidth
+                data={ways.map((each) => ({ value: each, label: t(each) }))}
+                value={way}
+                onChange={(what) => set({ what })}
+              />
+              <Text size="sm" c="dimmed">
+                {t(way === 'missed' ? 'missedHint' : 'everythingHint')}
+              </Text>
+              {way === 'missed' ? (
+                <MissedFields criteria={criteria} set={set} />
+              ) : (
+                <SubscriptionField
+                  label={t('forWhom')}
+                  value={criteria.subscriptions[0]}
+                  onChange={(subscription) => set({ subscription })}
+                />
+              )}
+              <Window criteria={criteria} set={set} />
+              <Group gap="sm">
+                <Button
+                  type="submit"
+                  variant={counted ? 'default' : 'filled'}
+                  disabled={!selection}
+                  leftSection={<IconCalculator size={16} aria-hidden />}
+                >
+                  {t('count')}
+                </Button>
+                <Text size="sm" c="dimmed" aria-live="polite">
+                  {t(problem ?? 'countHint')}
+                </Text>
+              </Group>
+            </Stack>
+          </form>
+        </Paper>
+        {counted && (
+          <Paper withBorder p="md" component="section" aria-label={t('result')}>
+            <Title order={2} mb="sm">
+              {t('result')}
+            </Title>
+            <ActOnSelection
+              key={JSON.stringify(counted)}
+              kind="replay"
+              selection={counted}
+              isWithDelivered={counted.states?.includes('delivered')}
+              onDone={({ id }) => void navigate({ to: '/replays/$id', params: { id } })}
+            />
+          </Paper>
+        )}
+      </Stack>
+    </>
+  );
+}
+
+interface FieldsProps {
+  criteria: Criteria;
+  set: ReturnType<typeof useUrlState>[1];
+}
+
+function MissedFields({ criteria, set }: FieldsProps) {
+  const t = useNewReplayTexts();
+  const hints = { unknown: 'unknownHint', cancelled: 'cancelledHint', delivered: 'deliveredHint' } as const;
+  return (
+    <>
+      <SimpleGrid cols={{ base: 1, sm: 2 }}>
+        <SubscriptionsField value={criteria.subscriptions} onChange={(subscription) => set({ subscription })} />
+        <ChannelsField value={criteria.channels} onChange={(channel) => set({ channel })} />
+        <ErrorsField value={criteria.errorClasses} onChange={(errorClass) => set({ errorClass })} />
+      </SimpleGrid>
+      <Checkbox.Group
+        label={t('states')}
+        description={t('statesHint')}
+        value={criteria.states}
+        onChange={(states) => set({ state: states })}
+      >
+        <Stack gap="xs" mt="xs">
+          {sendable.map((each) => (
+            <Checkbox
+              key={each}
+              value={each}
+              label={
+                <Group gap="xs">
+                  <DeliveryStateBadge state={each} />
+                  {each in hints && <Text size="sm">{t(hints[each as keyof typeof hints])}</Text>}
+                </Group>
+              }
+            />
+          ))}
+        </Stack>
+      </Checkbox.Group>
+    </>
+  );
+}
+
+function Window({ criteria, set }: FieldsProps) {
+  const t = useSelectionTexts();
+  return (
+    <SimpleGrid cols={{ base: 1, sm: 2 }}>
+      <TimeField
+        label={t('acceptedFrom')}
+        value={criteria.acceptedFrom}
+        onChange={(acceptedFrom) => set({ acceptedFrom })}
+      />
+      <TimeField label={t('acceptedTo')} value={criteria.acceptedTo} onChange={(acceptedTo) => set({ acceptedTo })} />
+    </SimpleGrid>
+  );
+}
+
+function problemOf(way: (typeof ways)[number], { subscriptions, acceptedFrom, acceptedTo }: Criteria) {
+  if (way === 'everything' && subscriptions.length === 0) return 'needsSubscription';
+  if (acceptedFrom !== undefined && acceptedTo !== undefined && acceptedFrom >= acceptedTo) return 'windowOrder';
+  return undefined;
+}
+
+function selectionFor(way: (typeof ways)[number], criteria: Criteria): Selection {
+  if (way === 'missed')
+    return selectionOf({ ...criteria, states: criteria.states.filter((each) => sendable.some((one) => one === each)) });
+  const { subscriptions, acceptedFrom, acceptedTo } = criteria;
+  return selectionOf({ acceptedFrom, acceptedTo }, { everythingFor: subscriptions[0] });
 }

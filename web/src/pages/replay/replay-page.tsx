@@ -1,5 +1,116 @@
+import { Button, Group, Paper, SimpleGrid, Skeleton, Stack, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useParams } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { answerOf, api } from '../../api/client.ts';
+import { isProblem } from '../../api/problem.ts';
+import { useFormat } from '../../i18n/format.ts';
+import { EmptyState } from '../../parts/empty-state.tsx';
 import { PageHeader } from '../../parts/page-header.tsx';
+import { ProblemAlert } from '../../parts/problem-alert.tsx';
+import { RelativeTime } from '../../parts/relative-time.tsx';
+import { Facts, SelectionSummary } from '../../selection/selection-summary.tsx';
+import type { Replay } from '../../selection/selection.ts';
+import { isUnfinished, useWorkTexts, WorkStateBadge } from '../../selection/work.tsx';
+import { Commands } from './commands.tsx';
+import { Outcome } from './outcome.tsx';
+import { ProgressPanel } from './progress-panel.tsx';
+import { useReplayTexts } from './texts.ts';
 
+const [oftenMs, seldomMs] = [1_000, 15_000];
+
+/** How far one replay is, and what came of it. */
 export function ReplayPage() {
-  return <PageHeader title="Replay" />;
+  const t = useReplayTexts();
+  const kindName = useWorkTexts();
+  const { id } = useParams({ strict: false }) as { id: string };
+  const found = useQuery({
+    queryKey: ['replay', id],
+    queryFn: ({ signal }) => answerOf(api.GET('/admin/v1/replays/{id}', { params: { path: { id } }, signal })),
+    refetchInterval: ({ state: { data, status } }) =>
+      status === 'error' ? false : data && !isUnfinished(data) ? seldomMs : oftenMs,
+  });
+  const work = found.data;
+  if (isProblem(found.error) && found.error.status === 404)
+    return (
+      <>
+        <PageHeader title={t('gone')} />
+        <EmptyState
+          title={t('gone')}
+          action={
+            <Button variant="default" renderRoot={(props) => <Link to="/replays" {...props} />}>
+              {t('toList')}
+            </Button>
+          }
+        >
+          {t('goneText')}
+        </EmptyState>
+      </>
+    );
+  return (
+    <>
+      <PageHeader
+        title={work ? kindName(work.kind) : '…'}
+        description={work ? <Created work={work} /> : <Skeleton height={14} w={260} mt={6} />}
+      >
+        {work && isUnfinished(work) && <Commands work={work} />}
+      </PageHeader>
+      {found.isError && <ProblemAlert error={found.error} onRetry={() => void found.refetch()} />}
+      <Stack gap="md">
+        <ProgressPanel work={work} updatedAt={found.dataUpdatedAt} />
+        {work && (
+          <SimpleGrid cols={{ base: 1, md: 2 }}>
+            <Outcome work={work} />
+            <Details work={work} />
+          </SimpleGrid>
+        )}
+      </Stack>
+    </>
+  );
+}
+
+function Created({ work }: { work: Replay }) {
+  const t = useReplayTexts();
+  const format = useFormat();
+  return (
+    <Group gap="xs">
+      <WorkStateBadge state={work.state} />
+      <span>{t('created', { at: format.time(work.createdAt), by: work.createdBy ?? t('nobody') })}</span>
+    </Group>
+  );
+}
+
+function Details({ work }: { work: Replay }) {
+  const t = useReplayTexts();
+  const format = useFormat();
+  const counted = format.number(work.count);
+  const rows: [string, ReactNode][] = [
+    [t('counted'), work.isCountComplete ? counted : t('leftAtLeast', { count: counted })],
+    ...(work.kind === 'replay'
+      ? [
+          [
+            t('rate'),
+            work.ratePerSecond === null
+              ? t('unlimited')
+              : t('perSecond', { rate: t('atMost', { rate: format.number(work.ratePerSecond) }) }),
+          ] as [string, ReactNode],
+        ]
+      : []),
+    ...(work.startAt ? [[t('start'), format.time(work.startAt)] as [string, ReactNode]] : []),
+    ...(work.stopAt ? [[t('stop'), format.time(work.stopAt)] as [string, ReactNode]] : []),
+    [t('started'), <RelativeTime at={work.startedAt} />],
+    ...(isUnfinished(work) && work.startedAt
+      ? [[t('searched'), `${format.time(work.searchedTo)} (${t('searchedHint')})`] as [string, ReactNode]]
+      : []),
+    ...(work.note === null ? [] : [[t('note'), work.note] as [string, ReactNode]]),
+  ];
+  return (
+    <Paper withBorder p="md">
+      <Stack gap="sm">
+        <Title order={2}>{t('details')}</Title>
+        <SelectionSummary selection={work.selection} />
+        <Facts rows={rows} />
+      </Stack>
+    </Paper>
+  );
 }

@@ -1,5 +1,163 @@
+import { Anchor, Button, Group, Select, Stack, Text } from '@mantine/core';
+import { IconPlus } from '@tabler/icons-react';
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
+import { answerOf, api } from '../../api/client.ts';
+import { EmptyState } from '../../parts/empty-state.tsx';
+import { ListTable, type Column } from '../../parts/list-table.tsx';
 import { PageHeader } from '../../parts/page-header.tsx';
+import { ProblemAlert } from '../../parts/problem-alert.tsx';
+import { RelativeTime } from '../../parts/relative-time.tsx';
+import { oneOf, useUrlState } from '../../parts/url-state.ts';
+import type { Replay } from '../../selection/selection.ts';
+import { useShortSelection } from '../../selection/short-selection.ts';
+import {
+  isUnfinished,
+  nameOfState,
+  useProgressText,
+  useWorkTexts,
+  workKinds,
+  WorkProgress,
+  workStates,
+  WorkStateBadge,
+} from '../../selection/work.tsx';
+import { useMay } from '../../shell/session.tsx';
+import { useReplaysTexts } from './texts.ts';
 
+const perPage = 100;
+/** While one of those shown goes on, and otherwise. */
+const [oftenMs, seldomMs] = [2_000, 15_000];
+
+/** What is done with many deliveries at once, and how far that is. */
 export function ReplaysPage() {
-  return <PageHeader title="Replays" />;
+  const t = useReplaysTexts();
+  const work = useWorkTexts();
+  const shortOf = useShortSelection();
+  const navigate = useNavigate();
+  const may = useMay('operator');
+  const [address, set] = useUrlState();
+  const kind = workKinds.find((each) => each === oneOf(address['kind']));
+  const state = workStates.find((each) => each === oneOf(address['state']));
+  const list = useInfiniteQuery({
+    queryKey: ['replays', kind, state],
+    queryFn: ({ signal, pageParam }) =>
+      answerOf(
+        api.GET('/admin/v1/replays', { params: { query: { kind, state, limit: perPage, cursor: pageParam } }, signal }),
+      ),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
+    refetchInterval: ({ state: { data } }) =>
+      data?.pages.some(({ replays }) => replays.some(isUnfinished)) ? oftenMs : seldomMs,
+  });
+  const rows = list.data?.pages.flatMap(({ replays }) => replays) ?? [];
+  const isNarrowed = kind !== undefined || state !== undefined;
+  const columns: Column<Replay>[] = [
+    {
+      key: 'what',
+      header: t('what'),
+      width: 'minmax(170px, 2fr)',
+      render: (row) => (
+        <div>
+          <Anchor size="sm" renderRoot={(props) => <Link to="/replays/$id" params={{ id: row.id }} {...props} />}>
+            {work(row.kind)}
+          </Anchor>
+          <Text size="xs" c="dimmed" truncate title={shortOf(row.selection)}>
+            {shortOf(row.selection)}
+          </Text>
+        </div>
+      ),
+    },
+    { key: 'state', header: t('state'), width: '116px', render: (row) => <WorkStateBadge state={row.state} /> },
+    {
+      key: 'progress',
+      header: t('progress'),
+      width: 'minmax(130px, 1fr)',
+      isWide: true,
+      render: (row) => <ProgressCell work={row} />,
+    },
+    {
+      key: 'created',
+      header: t('created'),
+      width: '116px',
+      isWide: true,
+      render: (row) => <RelativeTime at={row.createdAt} />,
+    },
+    { key: 'by', header: t('by'), width: 'minmax(80px, 130px)', isWide: true, render: (row) => row.createdBy ?? '–' },
+  ];
+  const { hasNextPage, isFetchingNextPage, fetchNextPage } = list;
+  return (
+    <>
+      <PageHeader title={t('title')} description={t('description')}>
+        <Button
+          leftSection={<IconPlus size={16} aria-hidden />}
+          disabled={!may}
+          renderRoot={(props) => <Link to="/replays/new" {...props} />}
+        >
+          {t('create')}
+        </Button>
+      </PageHeader>
+      <Group gap="sm" mb="md">
+        <Select
+          label={t('kind')}
+          placeholder={t('anyKind')}
+          clearable
+          data={workKinds.map((each) => ({ value: each, label: work(each) }))}
+          value={kind ?? null}
+          onChange={(next) => set({ kind: next ?? undefined })}
+        />
+        <Select
+          label={t('state')}
+          placeholder={t('anyState')}
+          clearable
+          data={workStates.map((each) => ({ value: each, label: work(nameOfState(each)) }))}
+          value={state ?? null}
+          onChange={(next) => set({ state: next ?? undefined })}
+        />
+      </Group>
+      {list.isError && <ProblemAlert error={list.error} onRetry={() => void list.refetch()} />}
+      {list.data && rows.length === 0 ? (
+        <EmptyState
+          title={isNarrowed ? t('noneFound') : t('none')}
+          action={
+            isNarrowed ? (
+              <Button variant="default" onClick={() => set({ kind: undefined, state: undefined })}>
+                {t('clear')}
+              </Button>
+            ) : (
+              <Button variant="default" renderRoot={(props) => <Link to="/dead-letters" {...props} />}>
+                {t('toDeadLetters')}
+              </Button>
+            )
+          }
+        >
+          {isNarrowed ? t('noneFoundText') : t('noneText')}
+        </EmptyState>
+      ) : (
+        (list.data || list.isPending) && (
+          <ListTable
+            label={t('list')}
+            columns={columns}
+            rows={rows}
+            keyOf={({ id }) => id}
+            onOpen={({ id }) => void navigate({ to: '/replays/$id', params: { id } })}
+            onEnd={() => {
+              if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
+            }}
+            isLoading={list.isPending || isFetchingNextPage}
+            rowHeight={56}
+          />
+        )
+      )}
+    </>
+  );
+}
+
+function ProgressCell({ work }: { work: Replay }) {
+  const text = useProgressText(work);
+  return (
+    <Stack gap={4}>
+      <Text size="xs">{text}</Text>
+      <WorkProgress work={work} size="sm" />
+    </Stack>
+  );
 }

@@ -1,0 +1,127 @@
+import type { Postgres, Query } from '../infra/postgres/postgres.js';
+import { rowsOf, statement, valuesOf } from '../infra/postgres/statement.js';
+import type { Counts, Tallied, TallyKind } from './tally.js';
+
+/** Lengths of buckets, and how long those are kept. */
+export const tens = { seconds: 10, keptSeconds: 600 };
+export const minutes = { seconds: 60, keptSeconds: 7200 };
+export const hours = { seconds: 3600, keptSeconds: 8 * 86_400 };
+export const granularities = [tens, minutes, hours] as const;
+
+const tallied = rowsOf<Tallied>('tallied', {
+  kind: ['text', ({ kind }) => kind],
+  id: ['text', ({ id }) => id],
+  accepted: ['float8', ({ counts }) => counts.accepted],
+  duplicates: ['float8', ({ counts }) => counts.duplicates],
+  delivered: ['float8', ({ counts }) => counts.delivered],
+  failed_attempts: ['float8', ({ counts }) => counts.failedAttempts],
+  gave_up: ['float8', ({ counts }) => counts.gaveUp],
+});
+
+const columns = ['accepted', 'duplicates', 'delivered', 'failed_attempts', 'gave_up'];
+
+/** Each is counted in every length of buckets that is read of its kind. In the order of the key: several processes do it at once. */
+export const addItems = statement(
+  'add-activity',
+  `INSERT INTO activity (bucket_seconds, kind, id, at, ${columns.join(', ')}, last_at)
+   SELECT seconds, kind, id, to_timestamp(floor($at_ms::float8 / 1000 / seconds) * seconds), ${columns.join(', ')},
+     to_timestamp($at_ms::float8 / 1000)
+   FROM ${tallied.from} JOIN unnest(ARRAY[${granularities.map(({ seconds }) => seconds).join(', ')}]) AS seconds ON CASE kind
+     WHEN 'all' THEN true WHEN 'took' THEN seconds = ${minutes.seconds} ELSE seconds >= ${minutes.seconds}
+   END
+   ORDER BY seconds, kind COLLATE "C", id COLLATE "C"
+   ON CONFLICT (bucket_seconds, kind, id, at) DO UPDATE SET
+     ${columns.map((column) => `${column} = activity.${column} + EXCLUDED.${column}`).join(', ')},
+     last_at = GREATEST(activity.last_at, EXCLUDED.last_at)`,
+);
+
+/** @param at milliseconds since 1970, by the ledger's clock: when it happened, about */
+export const addActivity = (query: Query, items: readonly Tallied[], at: number): Promise<unknown> =>
+  query(addItems, { ...tallied.bind(items), at_ms: at });
+
+export const findSeries = statement(
+  'activity-series',
+  `SELECT (extract(epoch FROM at) * 1000)::float8 AS at_ms, ${columns.map((column) => `${column}::float8`).join(', ')}
+   FROM activity
+   WHERE bucket_seconds = $seconds AND kind = $kind AND id = $id AND at >= to_timestamp($from_ms::float8 / 1000)`,
+);
+
+interface CountRow {
+  accepted: number;
+  duplicates: number;
+  delivered: number;
+  failed_attempts: number;
+  gave_up: number;
+}
+
+const countsOf = (row: CountRow): Counts => ({
+  accepted: row.accepted,
+  duplicates: row.duplicates,
+  delivered: row.delivered,
+  failedAttempts: row.failed_attempts,
+  gaveUp: row.gave_up,
+});
+
+/** Of what. */
+export interface Subject {
+  kind: TallyKind;
+  id: string;
+}
+
+/** @returns by the beginning of the bucket, in milliseconds since 1970; those in which nothing happened are not there */
+export async function readSeries(
+  postgres: Postgres,
+  { kind, id }: Subject,
+  seconds: number,
+  from: number,
+): Promise<ReadonlyMap<number, Counts>> {
+  const values = valuesOf(findSeries, { seconds, kind, id, from_ms: from });
+  const rows = await postgres.dataSource.query<(CountRow & { at_ms: number })[]>(findSeries.text, values);
+  return new Map(rows.map((row) => [row.at_ms, countsOf(row)]));
+}
+
+/** In the order of the key, so that a page ends where it is full. */
+export const findTotals = statement(
+  'activity-totals',
+  `SELECT id, ${columns.map((column) => `sum(${column})::float8 AS ${column}`).join(', ')}, max(last_at) AS last_at
+   FROM activity
+   WHERE bucket_seconds = $seconds AND kind = $kind AND id > $after AND at >= to_timestamp($from_ms::float8 / 1000)
+   GROUP BY id ORDER BY id LIMIT $limit`,
+);
+
+export interface Total {
+  id: string;
+  counts: Counts;
+  /** When something was last counted, to ten seconds. */
+  lastAt: Date;
+}
+
+/** @param after the id that the page before ended with; empty: the first page */
+export async function readTotals(
+  postgres: Postgres,
+  kind: TallyKind,
+  seconds: number,
+  from: number,
+  after: string,
+  limit: number,
+): Promise<Total[]> {
+  const values = valuesOf(findTotals, { seconds, kind, after, from_ms: from, limit });
+  const rows = await postgres.dataSource.query<(CountRow & { id: string; last_at: Date })[]>(findTotals.text, values);
+  return rows.map((row) => ({ id: row.id, counts: countsOf(row), lastAt: row.last_at }));
+}
+
+export const sweepItems = statement(
+  'sweep-activity',
+  `DELETE FROM activity WHERE ctid = ANY (ARRAY(
+     SELECT ctid FROM activity
+     WHERE bucket_seconds = $seconds AND at < now() - $kept_seconds * interval '1 s' LIMIT $limit
+   ))`,
+);
+
+/** Upkeep: removes what is kept no longer, up to `limit` buckets of each length. @returns how many of the length with most */
+export async function sweepActivity(postgres: Postgres, limit: number): Promise<number> {
+  let most = 0;
+  for (const { seconds, keptSeconds } of granularities)
+    most = Math.max(most, await postgres.affected(sweepItems, { seconds, kept_seconds: keptSeconds, limit }));
+  return most;
+}

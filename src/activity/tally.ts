@@ -1,0 +1,110 @@
+import { Injectable } from '@nestjs/common';
+import { longestStep, stepOf } from './steps.js';
+
+/** How often each happened. */
+export interface Counts {
+  /** Notifications. */
+  accepted: number;
+  /** Notifications that were accepted and are not delivered, because a rule of their channel found them equal to earlier ones. */
+  duplicates: number;
+  /** Deliveries. */
+  delivered: number;
+  /** Calls to receivers after which their delivery was not delivered. */
+  failedAttempts: number;
+  /** Deliveries that became dead letters. */
+  gaveUp: number;
+}
+
+/** `took`: of all, how many were delivered after a time; its id is the number of a step of it (steps.ts). */
+export type TallyKind = 'all' | 'channel' | 'application' | 'subscription' | 'took';
+
+export interface Tallied {
+  kind: TallyKind;
+  /** The name of a channel, the client id of an application, the id of a subscription; empty for `all`. */
+  id: string;
+  counts: Counts;
+}
+
+export const noCounts = (): Counts => ({ accepted: 0, duplicates: 0, delivered: 0, failedAttempts: 0, gaveUp: 0 });
+
+/**
+ * Adds up what this process does, in memory: a notification pays for a few increments. There is an entry for each channel, application
+ * and subscription that something happened to since it was last emptied.
+ */
+@Injectable()
+export class Tally {
+  private all = noCounts();
+  private readonly byKind = {
+    channel: new Map<string, Counts>(),
+    application: new Map<string, Counts>(),
+    subscription: new Map<string, Counts>(),
+  };
+  private readonly took = Array.from({ length: longestStep + 1 }, () => 0);
+
+  /** @param publisher its client id */
+  accepted(channel: string, publisher: string): void {
+    this.all.accepted += 1;
+    this.of('channel', channel).accepted += 1;
+    this.of('application', publisher).accepted += 1;
+  }
+
+  /** @param publisher its client id */
+  duplicate(channel: string, publisher: string): void {
+    this.all.duplicates += 1;
+    this.of('channel', channel).duplicates += 1;
+    this.of('application', publisher).duplicates += 1;
+  }
+
+  /** @param tookMs since its notification was accepted */
+  delivered(subscriptionId: string, tookMs: number): void {
+    this.all.delivered += 1;
+    this.of('subscription', subscriptionId).delivered += 1;
+    this.took[stepOf(tookMs)]! += 1;
+  }
+
+  failedAttempt(subscriptionId: string): void {
+    this.all.failedAttempts += 1;
+    this.of('subscription', subscriptionId).failedAttempts += 1;
+  }
+
+  /** @param subscriptionId null: of several */
+  gaveUp(subscriptionId: string | null, count: number): void {
+    this.all.gaveUp += count;
+    if (subscriptionId !== null) this.of('subscription', subscriptionId).gaveUp += count;
+  }
+
+  /** What was counted, and counts from zero again. */
+  empty(): Tallied[] {
+    const tallied: Tallied[] = [];
+    if (Object.values(this.all).some((count) => count > 0)) tallied.push({ kind: 'all', id: '', counts: this.all });
+    this.all = noCounts();
+    for (const kind of ['channel', 'application', 'subscription'] as const) {
+      for (const [id, counts] of this.byKind[kind]) tallied.push({ kind, id, counts });
+      this.byKind[kind].clear();
+    }
+    this.took.forEach((delivered, step) => {
+      if (delivered > 0) tallied.push({ kind: 'took', id: String(step), counts: { ...noCounts(), delivered } });
+    });
+    this.took.fill(0);
+    return tallied;
+  }
+
+  /** Counts once more what `empty` has given, and could not be written. */
+  putBack(tallied: readonly Tallied[]): void {
+    for (const { kind, id, counts } of tallied) {
+      if (kind === 'took') this.took[Number(id)]! += counts.delivered;
+      else add(kind === 'all' ? this.all : this.of(kind, id), counts);
+    }
+  }
+
+  private of(kind: keyof Tally['byKind'], id: string): Counts {
+    const counts = this.byKind[kind];
+    let found = counts.get(id);
+    if (!found) counts.set(id, (found = noCounts()));
+    return found;
+  }
+}
+
+function add(to: Counts, counts: Counts): void {
+  for (const name of Object.keys(counts) as (keyof Counts)[]) to[name] += counts[name];
+}

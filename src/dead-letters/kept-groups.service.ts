@@ -1,0 +1,49 @@
+import { Injectable } from '@nestjs/common';
+import { DeadLetterGroups, type FoundGroups, type Sought } from './dead-letter-groups.service.js';
+
+/** An answer that took some time to find serves for so many times as long, so that all who look at it take a twentieth of a core. */
+const keptTimes = 20;
+const longestKeptMs = 10_000;
+const mostKept = 100;
+
+export interface GroupsAsOf extends FoundGroups {
+  asOf: Date;
+}
+
+interface Kept {
+  answer: Promise<GroupsAsOf>;
+  /** By the clock of `performance`; infinite while it is being found. */
+  until: number;
+}
+
+/** Groups of dead letters, found once for all who ask for the same at the same time. */
+@Injectable()
+export class KeptGroups {
+  private readonly kept = new Map<string, Kept>();
+
+  constructor(private readonly groups: DeadLetterGroups) {}
+
+  find(sought: Sought): Promise<GroupsAsOf> {
+    const key = JSON.stringify(sought);
+    const known = this.kept.get(key);
+    if (known && performance.now() < known.until) return known.answer;
+    const kept: Kept = { answer: this.findNow(sought), until: Infinity };
+    const start = performance.now();
+    kept.answer.then(
+      () => {
+        const end = performance.now();
+        kept.until = end + Math.min(keptTimes * (end - start), longestKeptMs);
+      },
+      () => this.kept.delete(key),
+    );
+    this.kept.delete(key);
+    if (this.kept.size >= mostKept) this.kept.delete(this.kept.keys().next().value!);
+    this.kept.set(key, kept);
+    return kept.answer;
+  }
+
+  private async findNow(sought: Sought): Promise<GroupsAsOf> {
+    const asOf = new Date();
+    return { ...(await this.groups.find(sought)), asOf };
+  }
+}

@@ -1,0 +1,47 @@
+import { Controller, Get, Query } from '@nestjs/common';
+import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import type { z } from 'zod';
+import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { checkInput } from '../infra/http/check-input.js';
+import { Postgres } from '../infra/postgres/postgres.js';
+import { readSituations } from '../ledger/read-situations.js';
+import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { AdminOperation } from '../openapi/admin-operation.js';
+import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
+import { OpenEndpoints } from './open-endpoints.service.js';
+import { situationsOutput, situationsQuery, situationToShow } from './situations-io.js';
+
+/** How it stands with subscriptions that somebody looks at. */
+@ApiTags('subscriptions')
+@ApiBearerAuth()
+@RequireSuperuser()
+@Controller('admin/v1/subscriptions/situations')
+export class SituationsController {
+  constructor(
+    private readonly subscriptions: SubscriptionsService,
+    private readonly openEndpoints: OpenEndpoints,
+    private readonly heartbeat: Heartbeat,
+    private readonly postgres: Postgres,
+  ) {}
+
+  @Get()
+  @AdminOperation({
+    id: 'subscription_situations',
+    summary: 'How it stands with subscriptions: what is held, waits or failed, and whether their endpoint is parked.',
+    description: 'Those that do not exist are left out.',
+    query: situationsQuery,
+    status: 200,
+    answer: situationsOutput,
+  })
+  async read(@Query() query: Record<string, string>): Promise<z.output<typeof situationsOutput>> {
+    const { ids } = checkInput(situationsQuery, query);
+    const asked = ids.map((id) => this.subscriptions.find(id)).filter((one) => one !== undefined);
+    const callbacks = new Map(asked.map(({ id, callbackUrl }) => [id, callbackUrl]));
+    const [situations] = await Promise.all([
+      readSituations(this.postgres, [...callbacks.keys()], this.heartbeat.ledgerNow()),
+      this.openEndpoints.refresh(),
+    ]);
+    const endpointOf = (id: string) => this.openEndpoints.of(callbacks.get(id)!);
+    return { situations: situations.map((each) => situationToShow(each, endpointOf(each.subscriptionId))) };
+  }
+}

@@ -1,0 +1,49 @@
+import type { Postgres } from '../infra/postgres/postgres.js';
+import { statement } from '../infra/postgres/statement.js';
+import type { Measured } from './measure.js';
+import type { Troubled } from './measure-troubled.js';
+
+/** What a dispatcher measures, and leaves in the ledger for processes that do not measure. */
+export interface Measurements {
+  ledger: Measured & {
+    /** How long ago the oldest delivery that the queue has was handed to it; 0: it has none. */
+    oldestQueuedSeconds: number;
+  };
+  /** The subscriptions in most trouble, that with most first. */
+  subscriptions: Troubled[];
+  size: {
+    /** Of the whole database. */
+    bytes: number;
+  };
+}
+
+export type LastMeasured = {
+  [Name in keyof Measurements]?: {
+    /** By the ledger's clock. */
+    at: Date;
+    found: Measurements[Name];
+  };
+};
+
+const leaveItem = statement(
+  'leave-measurement',
+  `INSERT INTO measurement (name, measured_at, found) VALUES ($name, now(), $found::jsonb)
+   ON CONFLICT (name) DO UPDATE SET measured_at = EXCLUDED.measured_at, found = EXCLUDED.found`,
+);
+
+/** Of several dispatchers, the last one counts. */
+export async function leaveMeasured<Name extends keyof Measurements>(
+  postgres: Postgres,
+  name: Name,
+  found: Measurements[Name],
+): Promise<void> {
+  await postgres.query(leaveItem, { name, found: JSON.stringify(found) });
+}
+
+const readItems = statement('read-measurements', 'SELECT name, measured_at, found FROM measurement');
+
+/** One row for each that was ever made. For people, so it uses TypeORM's pool. */
+export async function readMeasured(postgres: Postgres): Promise<LastMeasured> {
+  const rows = await postgres.dataSource.query<{ name: string; measured_at: Date; found: unknown }[]>(readItems.text);
+  return Object.fromEntries(rows.map(({ name, measured_at: at, found }) => [name, { at, found }]));
+}

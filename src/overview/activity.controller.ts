@@ -1,0 +1,61 @@
+import { Controller, Get, Query } from '@nestjs/common';
+import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import type { z } from 'zod';
+import { readSeries, readTotals } from '../activity/activity-rows.js';
+import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { checkInput } from '../infra/http/check-input.js';
+import { Postgres } from '../infra/postgres/postgres.js';
+import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { AdminOperation } from '../openapi/admin-operation.js';
+import { activityOutput, activityQuery, mostTotals, totalsOutput, totalsQuery, totalsToShow } from './activity-io.js';
+import { bucketsFrom, countedUntil, firstOf, spans } from './spans.js';
+
+@ApiTags('activity')
+@ApiBearerAuth()
+@RequireSuperuser()
+@Controller('admin/v1/activity')
+export class ActivityController {
+  constructor(
+    private readonly postgres: Postgres,
+    private readonly heartbeat: Heartbeat,
+  ) {}
+
+  @Get()
+  @AdminOperation({
+    id: 'activity_read',
+    summary: 'What was accepted and delivered, minute by minute or hour by hour.',
+    description:
+      'Each process counts in memory and adds it up every ten seconds; what a process that is killed counted last is missing. Minutes are kept for two hours, hours for eight days.',
+    query: activityQuery,
+    status: 200,
+    answer: activityOutput,
+  })
+  async read(@Query() query: Record<string, string>): Promise<z.output<typeof activityOutput>> {
+    const { of: kind, id = '', span } = checkInput(activityQuery, query);
+    const now = this.heartbeat.ledgerNow();
+    const from = firstOf(now, spans[span]);
+    const { bucketSeconds } = spans[span];
+    const counted = await readSeries(this.postgres, { kind, id }, bucketSeconds, from);
+    return {
+      bucketSeconds,
+      countedUntil: new Date(countedUntil(now)).toISOString(),
+      buckets: bucketsFrom(from, spans[span], counted),
+    };
+  }
+
+  @Get('totals')
+  @AdminOperation({
+    id: 'activity_totals',
+    summary: 'The same added up over the time, for each channel, subscription or application.',
+    query: totalsQuery,
+    status: 200,
+    answer: totalsOutput,
+  })
+  async totals(@Query() query: Record<string, string>): Promise<z.output<typeof totalsOutput>> {
+    const { of: kind, span, cursor = '' } = checkInput(totalsQuery, query);
+    const from = firstOf(this.heartbeat.ledgerNow(), spans[span]);
+    // One more than is shown tells whether the list goes on.
+    const totals = await readTotals(this.postgres, kind, spans[span].bucketSeconds, from, cursor, mostTotals + 1);
+    return totalsToShow(from, totals);
+  }
+}

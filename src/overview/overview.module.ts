@@ -1,0 +1,19 @@
+import { Module } from '@nestjs/common';
+import { EndpointsModule } from '../endpoints/endpoints.module.js';
+import { QueueModule } from '../queue/queue.module.js';
+import { SubscriptionsModule } from '../subscriptions/subscriptions.module.js';
+import { ActivityController } from './activity.controller.js';
+import { InstallationController } from './installation.controller.js';
+import { OverviewController } from './overview.controller.js';
+import { Overview } from './overview.service.js';
+
+/**
+ * What operators see of the whole installation at a glance. Does not import HealthModule: that one stops before all others, which its
+ * place in app.module.ts makes it do as long as no module depends on it.
+ */
+@Module({
+  imports: [EndpointsModule, SubscriptionsModule, QueueModule],
+  controllers: [OverviewController, ActivityController, InstallationController],
+  providers: [Overview],
+})
+export class OverviewModule {}

@@ -1,0 +1,105 @@
+import { Injectable } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
+import { Config } from '../config/config.module.js';
+import type { Settings } from '../config/settings.js';
+import { IdempotencyKeyReused, isRequestKey, readIdempotencyKey } from '../idempotency/idempotency-key.js';
+import type { JsonObject } from '../infra/http/json-body.pipe.js';
+import { ConflictProblem, ValidationProblem } from '../infra/http/problem.js';
+import type { OnceKey } from '../ledger/once-key.js';
+import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { NotificationReader } from './notification-reader.service.js';
+import type { ParsedNotification } from './parse-notification.js';
+import type { PublicationTrace } from './publication-trace.js';
+import type { Published } from './publication.js';
+import { PublishService } from './publish.service.js';
+import { ReplaceScheduledService } from './replace-scheduled.service.js';
+import { readDeliverAfter } from './request-terms.js';
+import { requestHashOf, termsOf } from './terms.js';
+
+interface PublicationRequest {
+  /** Its body. */
+  raw: JsonObject;
+  /** Its headers say on which terms it is published. */
+  request: FastifyRequest;
+  /** Client id. */
+  publisher: string;
+  trace: PublicationTrace;
+}
+
+/** What became of a request: `body` is the exact text that receivers get. */
+export interface CarriedOut {
+  published: Exclude<Published, { kind: 'mismatch' }> | { kind: 'replaced'; id: string };
+  body: string;
+}
+
+/** Requests to publish: what is asked for by body and headers, checked and carried out, whoever asks and by which API. */
+@Injectable()
+export class PublicationRequests {
+  private readonly settings: Settings;
+
+  constructor(
+    private readonly publishing: PublishService,
+    private readonly replacing: ReplaceScheduledService,
+    private readonly reader: NotificationReader,
+    private readonly heartbeat: Heartbeat,
+    { settings }: Config,
+  ) {
+    this.settings = settings;
+  }
+
+  /**
+   * @throws {ValidationProblem} when body or headers are not valid
+   * @throws {IdempotencyKeyReused}
+   * @throws what `PublishService.publish` throws
+   */
+  async publish({ raw, request, publisher, trace }: PublicationRequest): Promise<CarriedOut> {
+    const key = readIdempotencyKey(request);
+    const notBefore = readDeliverAfter(request.headers['deliver-after'], this.heartbeat.ledgerNow());
+    const notification = await this.reader.read(raw);
+    const requestKey =
+      key === undefined
+        ? null
+        : this.requestKey({ application: publisher, operation: 'publish', key }, notification, notBefore);
+    const terms = termsOf(notification, { request: requestKey, notBefore });
+    const { channel, characteristics, hoofdObject, body } = notification;
+    const publication = { channel: channel.name, characteristics, hoofdObject, body, publisher, terms, trace };
+    const published = await this.publishing.publish(publication);
+    if (published.kind === 'mismatch') throw new IdempotencyKeyReused();
+    return { published, body };
+  }
+
+  /**
+   * Under a key of the publisher's: once, and replaceable as long as it waits for its time.
+   * @throws {ConflictProblem} when it was sent, with other content
+   * @throws what `publish` throws
+   */
+  async publishUnder(key: string, { raw, request, publisher, trace }: PublicationRequest): Promise<CarriedOut> {
+    if (!isRequestKey(key)) {
+      const reason = 'Must be 1 to 255 printable ASCII characters.';
+      throw new ValidationProblem([{ name: 'key', code: 'invalid', reason }]);
+    }
+    const notBefore = readDeliverAfter(request.headers['deliver-after'], this.heartbeat.ledgerNow());
+    const notification = await this.reader.read(raw);
+    const requestKey = this.requestKey({ application: publisher, operation: 'put', key }, notification, notBefore);
+    const isReplaceable = notBefore !== null && notBefore > this.heartbeat.ledgerNow();
+    const terms = { ...termsOf(notification, { request: requestKey, notBefore, isReplaceable }), request: requestKey };
+    const { channel, characteristics, hoofdObject, body } = notification;
+    const publication = { channel: channel.name, characteristics, hoofdObject, body, publisher, terms, trace };
+    const published = await this.publishing.publish(publication);
+    if (published.kind !== 'mismatch') return { published, body };
+    const replaced = await this.replacing.replace(publication);
+    if (replaced.kind === 'replaced') return { published: { kind: 'replaced', id: replaced.notificationId }, body };
+    throw new ConflictProblem('notification-sent', 'The notification of this key was sent, with other content.');
+  }
+
+  private requestKey(
+    key: Pick<OnceKey, 'application' | 'operation' | 'key'>,
+    notification: ParsedNotification,
+    notBefore: number | null,
+  ): OnceKey {
+    const requestHash = requestHashOf(notification, notBefore);
+    // Counted from when it is sent: as long as it waits, its key must be known for repetitions and replacements.
+    const waitsSeconds = Math.max(0, Math.ceil(((notBefore ?? 0) - this.heartbeat.ledgerNow()) / 1000));
+    return { ...key, requestHash, keepSeconds: waitsSeconds + this.settings.IDEMPOTENCY_KEY_TTL_SEC };
+  }
+}

@@ -1,0 +1,137 @@
+import * as client from 'openid-client';
+import { Agent, fetch } from 'undici';
+import type { Settings } from '../config/settings.js';
+import { Outbound } from '../outbound/outbound.service.js';
+import type { Claims } from './read-claims.js';
+import { SignInFailed } from './sign-in-failed.js';
+
+const timeoutSeconds = 10;
+/** Of the two clocks. */
+const differenceSeconds = 30;
+/** Endpoints of a provider move, and a start of Heraut should not be needed for that. */
+const knownMs = 3_600_000;
+
+/** What the browser brings back when the provider has sent it back. */
+export interface BegunSignIn {
+  state: string;
+  nonce: string;
+  verifier: string;
+}
+
+/** The provider of OpenID Connect that the settings name: authorization code with PKCE, state and nonce. */
+export class Provider {
+  private known: { configuration: Promise<client.Configuration>; at: number } | undefined;
+  private readonly agent: Agent;
+
+  constructor(
+    private readonly settings: Settings,
+    private readonly now: () => number,
+  ) {
+    // As with the webhook of alerts: the operator has named it, so it may be on a private network.
+    const outbound = new Outbound({
+      ...settings,
+      CALLBACK_NETWORKS: 'any',
+      CALLBACK_ALLOWED_NETWORKS: [],
+      CALLBACK_SCHEMES: ['http', 'https'],
+      CALLBACK_PORTS: undefined,
+    });
+    this.agent = new Agent({ connect: outbound.connectorFor({}, timeoutSeconds * 1000), keepAliveTimeout: 1000 });
+  }
+
+  close(): Promise<void> {
+    return this.agent.destroy();
+  }
+
+  /**
+   * @param asksAgain the provider is to ask for the password, also where it knows the browser
+   * @throws {SignInFailed}
+   */
+  async begin(redirectUri: string, asksAgain: boolean): Promise<{ url: URL; begun: BegunSignIn }> {
+    const configuration = await this.configuration();
+    const begun = {
+      state: client.randomState(),
+      nonce: client.randomNonce(),
+      verifier: client.randomPKCECodeVerifier(),
+    };
+    const url = client.buildAuthorizationUrl(configuration, {
+      redirect_uri: redirectUri,
+      scope: this.settings.OIDC_SCOPES,
+      state: begun.state,
+      nonce: begun.nonce,
+      code_challenge: await client.calculatePKCECodeChallenge(begun.verifier),
+      code_challenge_method: 'S256',
+      ...(asksAgain ? { prompt: 'login' } : {}),
+    });
+    return { url, begun };
+  }
+
+  /**
+   * What the provider says of the user who came back.
+   * @param callback the address that the browser was led to, with its query
+   * @throws {SignInFailed}
+   */
+  async finish(callback: URL, { state, nonce, verifier }: BegunSignIn): Promise<Claims> {
+    const configuration = await this.configuration();
+    try {
+      const tokens = await client.authorizationCodeGrant(configuration, callback, {
+        expectedState: state,
+        expectedNonce: nonce,
+        pkceCodeVerifier: verifier,
+        idTokenExpected: true,
+      });
+      const claims = tokens.claims()!;
+      if (!configuration.serverMetadata().userinfo_endpoint || this.saysAll(claims)) return claims;
+      // Many providers say there what they leave out of the token. What is signed goes before it.
+      const more = await client.fetchUserInfo(configuration, tokens.access_token, claims.sub);
+      return { ...more, ...claims };
+    } catch (error) {
+      throw new SignInFailed(reasonOf(error), { cause: error });
+    }
+  }
+
+  private saysAll(claims: Claims): boolean {
+    const [role] = this.settings.OIDC_ROLE_CLAIM.split('.');
+    return 'name' in claims && (this.settings.OIDC_ROLE_CLAIM in claims || role! in claims);
+  }
+
+  /** What it says of itself, asked at the first sign-in. One that did not answer is asked again. */
+  private async configuration(): Promise<client.Configuration> {
+    const now = this.now();
+    if (!this.known || now - this.known.at > knownMs) this.known = { configuration: this.discover(), at: now };
+    const { configuration } = this.known;
+    try {
+      return await configuration;
+    } catch (error) {
+      if (this.known.configuration === configuration) this.known = undefined;
+      throw new SignInFailed('provider-unavailable', { cause: error });
+    }
+  }
+
+  private discover(): Promise<client.Configuration> {
+    const { OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET } = this.settings;
+    const issuer = new URL(OIDC_ISSUER!);
+    const call = (url: string, options: object) => fetch(url, { ...options, dispatcher: this.agent });
+    return client.discovery(
+      issuer,
+      OIDC_CLIENT_ID!,
+      { client_secret: OIDC_CLIENT_SECRET!, [client.clockTolerance]: differenceSeconds },
+      undefined,
+      {
+        timeout: timeoutSeconds,
+        // The types of undici are stricter than those of the browser's fetch.
+        [client.customFetch]: call as unknown as client.CustomFetch,
+        // The settings allow http for this machine alone.
+        execute: issuer.protocol === 'http:' ? [client.allowInsecureRequests] : [],
+      },
+    );
+  }
+}
+
+function reasonOf(error: unknown): SignInFailed['reason'] {
+  if (error instanceof client.AuthorizationResponseError) {
+    return ['server_error', 'temporarily_unavailable'].includes(error.error) ? 'provider-unavailable' : 'denied';
+  }
+  // The code was used before, or is too old.
+  if (error instanceof client.ResponseBodyError && error.error === 'invalid_grant') return 'begin-again';
+  return 'provider-unavailable';
+}

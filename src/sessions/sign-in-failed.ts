@@ -1,0 +1,23 @@
+/** Why somebody is not signed in. The page `sign-in` of the console has a text for each. */
+export const signInFailures = [
+  /** The provider does not answer, or not as one. */
+  'provider-unavailable',
+  /** The user, or the provider, has said no. */
+  'denied',
+  /** The way to the provider began in another browser, too long ago, or was gone twice. */
+  'begin-again',
+  'no-role',
+  'ticket-refused',
+  'throttled',
+  /** The ledger is out of reach. */
+  'unavailable',
+] as const;
+
+export class SignInFailed extends Error {
+  constructor(
+    readonly reason: (typeof signInFailures)[number],
+    options?: ErrorOptions,
+  ) {
+    super(`Not signed in: ${reason}`, options);
+  }
+}

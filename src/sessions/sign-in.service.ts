@@ -1,0 +1,188 @@
+import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { AuditLog } from '../audit/audit-log.js';
+import { ApplicationDirectory } from '../auth/application-directory.service.js';
+import type { Application } from '../auth/application.js';
+import { RefusalLimit } from '../auth/refusal-limit.service.js';
+import { Catalogue } from '../catalogue/catalogue.service.js';
+import { Config } from '../config/config.module.js';
+import type { Settings } from '../config/settings.js';
+import { PermissionProblem, ThrottledProblem } from '../infra/http/problem.js';
+import { Postgres } from '../infra/postgres/postgres.js';
+import { valuesOf } from '../infra/postgres/statement.js';
+import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { isFromHere } from './from-here.js';
+import type { BegunSignIn, Provider } from './provider.openid-client.js';
+import { nameIn, roleIn } from './read-claims.js';
+import { insertTicket, takeTicket } from './session-rows.js';
+import { hashOf, isSecretOf, isSignedBy, isToken, newToken, signatureOf } from './session-token.js';
+import { idOfClient, idOfSubject, type Session } from './session.js';
+import { Sessions } from './sessions.service.js';
+import { SignInFailed } from './sign-in-failed.js';
+
+/** From being sent to the provider until coming back. */
+const beganForSeconds = 600;
+const ticketMs = 300_000;
+
+const begunSignIn = z.object({ state: z.string(), nonce: z.string(), verifier: z.string(), to: z.string() });
+
+/** The three ways into the console. */
+@Injectable()
+export class SignIn implements OnModuleDestroy {
+  private readonly logger = new Logger(SignIn.name);
+  private readonly settings: Settings;
+  private provider: Promise<Provider> | undefined;
+
+  constructor(
+    private readonly postgres: Postgres,
+    { settings }: Config,
+    private readonly heartbeat: Heartbeat,
+    private readonly applications: ApplicationDirectory,
+    private readonly catalogue: Catalogue,
+    private readonly limit: RefusalLimit,
+    private readonly sessions: Sessions,
+  ) {
+    this.settings = settings;
+  }
+
+  async onModuleDestroy(): Promise<void> {
+    await (await this.provider)?.close();
+  }
+
+  get hasProvider(): boolean {
+    return this.settings.OIDC_ISSUER !== undefined;
+  }
+
+  /**
+   * Sends the browser to the provider.
+   * @param to the page to come back to
+   * @returns where the provider is
+   * @throws {SignInFailed}
+   */
+  async begin(to: string, asksAgain: boolean, request: FastifyRequest, reply: FastifyReply): Promise<URL> {
+    const provider = await this.loadProvider();
+    const { url, begun } = await provider.begin(this.redirectUri(request), asksAgain);
+    const kept = Buffer.from(JSON.stringify({ ...begun, to })).toString('base64url');
+    this.sessions.cookies.set(request, reply, 'sign_in', kept, beganForSeconds);
+    return url;
+  }
+
+  /**
+   * Signs the user in whom the provider has sent back.
+   * @param query of the address it was sent to
+   * @returns the page to come back to
+   * @throws {SignInFailed}
+   */
+  async finish(query: string, request: FastifyRequest, reply: FastifyReply): Promise<string> {
+    const begun = this.readBegun(request);
+    this.sessions.cookies.remove(request, reply, 'sign_in');
+    const callback = new URL(`${this.redirectUri(request)}?${query}`);
+    // Also where the browser began another sign-in since: only the last one counts.
+    if (!begun || callback.searchParams.get('state') !== begun.state) throw this.refuse(request, 'begin-again');
+    const claims = await (await this.loadProvider()).finish(callback, begun);
+    const { OIDC_ISSUER, OIDC_ROLE_CLAIM, OIDC_ROLES } = this.settings;
+    const [role, name] = [roleIn(claims, OIDC_ROLE_CLAIM, OIDC_ROLES), nameIn(claims)];
+    const id = idOfSubject(OIDC_ISSUER!, String(claims.sub));
+    if (!role) {
+      this.logger.warn({ event: 'sign-in.no-role', user: id, claim: OIDC_ROLE_CLAIM, has: Object.keys(claims) });
+      throw new SignInFailed('no-role');
+    }
+    await this.sessions.begin({ id, name, role, via: 'oidc' }, undefined, request, reply);
+    return begun.to;
+  }
+
+  /**
+   * Signs in with the client id and secret of a superuser, where there is no provider.
+   * @throws {PermissionProblem}
+   * @throws {ThrottledProblem}
+   */
+  async withSecret(clientId: string, secret: string, request: FastifyRequest, reply: FastifyReply): Promise<Session> {
+    if (this.hasProvider) throw new PermissionProblem('sign-in-refused', `Sign in by ${this.settings.OIDC_LABEL}.`);
+    let application = this.applications.find(clientId);
+    if (application) {
+      const waitSeconds = this.limit.waitAsGuesser(request, application);
+      if (waitSeconds !== undefined) throw new ThrottledProblem(waitSeconds);
+    }
+    if (!isRight(application, secret)) {
+      const waitSeconds = this.limit.add(request, application, application !== undefined);
+      if (waitSeconds !== undefined) throw new ThrottledProblem(waitSeconds);
+      // Another process may just have made it, or given it another secret.
+      await this.catalogue.refresh();
+      application = this.applications.find(clientId);
+      if (!isRight(application, secret)) {
+        throw new PermissionProblem('sign-in-refused', 'No superuser has this client id and this secret.');
+      }
+    }
+    const user = { id: idOfClient(clientId), name: clientId, role: 'administrator', via: 'password' } as const;
+    return this.sessions.begin(user, application, request, reply);
+  }
+
+  /** A ticket by which the holder of a superuser's token signs in, once. */
+  async makeTicket({ clientId, key }: Application): Promise<{ ticket: string; expiresAt: Date }> {
+    const ticket = newToken();
+    const expiresAt = new Date(this.heartbeat.ledgerNow() + ticketMs);
+    const values = {
+      token_hash: hashOf(ticket),
+      client_id: clientId,
+      signature: signatureOf(ticket, key!),
+      expires_at: expiresAt.toISOString(),
+    };
+    await this.postgres.dataSource.transaction(async (manager) => {
+      await manager.query(insertTicket.text, valuesOf(insertTicket, values));
+      const after = { expiresAt };
+      await AuditLog.note(manager, { action: 'sign-in-ticket.made', subject: 'sign-in-ticket', before: null, after });
+    });
+    return { ticket, expiresAt };
+  }
+
+  /**
+   * Signs in with a ticket, at the machine itself.
+   * @throws {SignInFailed}
+   */
+  async withTicket(ticket: unknown, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    if (!isToken(ticket) || !isFromHere(request)) throw this.refuse(request, 'ticket-refused');
+    if (this.limit.waitAsStranger(request) !== undefined) throw new SignInFailed('throttled');
+    const now = new Date(this.heartbeat.ledgerNow()).toISOString();
+    const [[taken]] = await this.postgres.dataSource.query<
+      [{ client_id: string; signature: string; is_good: boolean }[], number]
+    >(takeTicket.text, valuesOf(takeTicket, { token_hash: hashOf(ticket), now }));
+    if (!taken?.is_good) throw this.refuse(request, 'ticket-refused');
+    await this.catalogue.refresh();
+    const application = this.applications.find(taken.client_id);
+    if (!application?.isSuperuser || !application.key || !isSignedBy(taken.signature, ticket, application.key)) {
+      throw this.refuse(request, 'ticket-refused');
+    }
+    const { clientId } = application;
+    const user = { id: idOfClient(clientId), name: clientId, role: 'administrator', via: 'ticket' } as const;
+    await this.sessions.begin(user, application, request, reply);
+  }
+
+  private refuse(request: FastifyRequest, reason: SignInFailed['reason']): SignInFailed {
+    return new SignInFailed(this.limit.add(request, undefined, false) === undefined ? reason : 'throttled');
+  }
+
+  private redirectUri(request: FastifyRequest): string {
+    return `${this.sessions.cookies.urlFor(request)}/callback`;
+  }
+
+  private readBegun(request: FastifyRequest): (BegunSignIn & { to: string }) | undefined {
+    const kept = this.sessions.cookies.read(request, 'sign_in') ?? '';
+    try {
+      return begunSignIn.parse(JSON.parse(Buffer.from(kept, 'base64url').toString('utf8')));
+    } catch {
+      return undefined; // none, or not one of ours
+    }
+  }
+
+  /** Loaded for the first user: most processes never need it. */
+  private loadProvider(): Promise<Provider> {
+    this.provider ??= import('./provider.openid-client.js').then(
+      ({ Provider: Loaded }) => new Loaded(this.settings, () => this.heartbeat.ledgerNow()),
+    );
+    return this.provider;
+  }
+}
+
+const isRight = (application: Application | undefined, secret: string): application is Application =>
+  application?.isSuperuser === true && application.key !== undefined && isSecretOf(secret, application.key);

@@ -1,0 +1,128 @@
+import { z } from 'zod';
+import type { Channel } from '../channels/channel.js';
+import { canonicalName } from '../channels/filter-names.js';
+import {
+  credentialChangesInput,
+  readCredentialChanges,
+  type CredentialChanges,
+} from '../credentials/credentials-io.js';
+import { checkInput } from '../infra/http/check-input.js';
+import { ValidationProblem } from '../infra/http/problem.js';
+import { isStorable } from '../infra/postgres/storable-text.js';
+import { hasCredentials, isWebUrl } from '../nrc/fields.js';
+import { maxUrlLength, refusalOfNames } from './read-abonnement.js';
+import type { SubscriptionInput, SubscriptionSettings } from './subscription-changes.js';
+import type { SubscribedChannel } from './subscription.js';
+import { subscriptionSettingsInput } from './subscriptions-io.js';
+
+type FindChannel = (name: string) => Channel | undefined;
+
+const unstorable = 'Contains U+0000 or half a surrogate pair.';
+
+export const inputText = (longest: number) => z.string().trim().min(1).max(longest).refine(isStorable, unstorable);
+
+/** Without credentials in it, as it is stored and shown. */
+export const webUrl = (longest: number) =>
+  z
+    .string()
+    .trim()
+    .max(longest)
+    .refine(isWebUrl, 'Not an absolute http or https URL.')
+    .refine((url) => !isWebUrl(url) || !hasCredentials(url), 'Credentials do not belong in a URL.')
+    .refine(isStorable, unstorable);
+
+export const subscribedChannelInput = z.strictObject({
+  channel: inputText(50).describe('Name of a channel.'),
+  filters: z
+    .record(z.string().max(1000).refine(isStorable, unstorable), inputText(1000))
+    .default({})
+    .describe('Characteristic → the value it must have, or `*` for any. All of them must fit.'),
+});
+
+export const channelsInput = z
+  .array(subscribedChannelInput)
+  .describe('What it gets. Entries are alternatives; the same channel may occur several times.');
+
+const callbackUrl = webUrl(maxUrlLength).describe(
+  'The webhook. It is called at once, as when an abonnement is made: it must answer 401 or 403 to a call without authorization, and 200 to 209 to one with it.',
+);
+
+export const newSubscriptionInput = subscriptionSettingsInput
+  .extend({
+    ownerClientId: inputText(255).describe('Client id of the application that it belongs to.'),
+    callbackUrl,
+    channels: channelsInput.default([]),
+    credentials: credentialChangesInput.describe(
+      '`authorization` must be given, and its `auth` where it is `verbatim`.',
+    ),
+  })
+  .meta({ id: 'NewSubscription' });
+
+export const subscriptionChangesInput = subscriptionSettingsInput
+  .extend({
+    callbackUrl: callbackUrl.describe(
+      'The webhook. It is called at once where it is a new one, or the subscription is disabled, which it ends.',
+    ),
+    channels: channelsInput,
+  })
+  .partial()
+  .meta({ id: 'SubscriptionChanges' });
+
+export const filtersPreviewInput = z
+  .strictObject({ channels: channelsInput.min(1) })
+  .meta({ id: 'FiltersPreviewInput' });
+
+export type NewSubscription = SubscriptionInput &
+  Partial<SubscriptionSettings> & { ownerClientId: string; credentials: CredentialChanges };
+
+/**
+ * The subscription that an operator describes.
+ * @param nowMs milliseconds since 1970
+ * @throws {ValidationProblem}
+ */
+export function readNewSubscription(body: unknown, findChannel: FindChannel, nowMs: number): NewSubscription {
+  const { credentials: given, deliveryGuarantee = null, ...input } = checkInput(newSubscriptionInput, body);
+  const credentials = readCredentials(given, nowMs);
+  if (!credentials.authorization) throw required('credentials.authorization');
+  if (credentials.authorization.kind === 'verbatim' && credentials.auth === undefined)
+    throw required('credentials.authorization.auth');
+  checkChannels(input.channels, findChannel);
+  return { ...input, auth: credentials.auth ?? '', credentials, deliveryGuarantee };
+}
+
+/** @throws {ValidationProblem} for an entry about a channel that there is not, or with filters that do not fit it */
+export function checkChannels(channels: readonly SubscribedChannel[], findChannel: FindChannel): void {
+  const wrong = channels.flatMap((entry, index) => {
+    const refusal = refusalOfNames(entry, findChannel);
+    const same = namesThatMeanTheSame(entry).map((name) => ({
+      name: `channels.${index}.filters.${name}`,
+      code: 'unique',
+      reason: 'Another name here means the same.',
+    }));
+    if (!refusal) return same;
+    return [{ name: `channels.${index}.${refusal.of}`, code: refusal.code, reason: refusal.reason }, ...same];
+  });
+  if (wrong.length > 0) throw new ValidationProblem(wrong.slice(0, mostRefused));
+}
+
+// A body of a megabyte can be wrong in ten thousand places: too many to answer or to log.
+const mostRefused = 50;
+
+function readCredentials(given: unknown, nowMs: number): CredentialChanges {
+  try {
+    return readCredentialChanges(given, nowMs);
+  } catch (error) {
+    if (!(error instanceof ValidationProblem)) throw error;
+    const { invalidParams = [] } = error.extra;
+    throw new ValidationProblem(invalidParams.map((param) => ({ ...param, name: `credentials.${param.name}` })));
+  }
+}
+
+/** Names as another one before them, as they are compared. */
+export function namesThatMeanTheSame({ filters }: SubscribedChannel): string[] {
+  const known = new Set<string>();
+  return Object.keys(filters).filter((name) => known.size === known.add(canonicalName(name)).size);
+}
+
+const required = (name: string) =>
+  new ValidationProblem([{ name, code: 'required', reason: 'This field is required.' }]);

@@ -1,0 +1,90 @@
+import { z } from 'zod';
+import { byCreation, type ListedSubscription } from './subscription-directory.service.js';
+import { inputText as text } from './subscription-input.js';
+
+export const subscriptionStates = ['enabled', 'paused', 'disabled', 'unreadable'] as const;
+export type SubscriptionState = (typeof subscriptionStates)[number];
+
+type Place = Pick<ListedSubscription, 'createdAt' | 'id'>;
+
+export const subscriptionListQuery = z.strictObject({
+  state: z
+    .enum(subscriptionStates)
+    .optional()
+    .describe(
+      '`unreadable`: its secrets cannot be decrypted by the process that answers. One can be paused and disabled.',
+    ),
+  owner: text(255).optional().describe('Client id of the application that it belongs to.'),
+  channel: text(50).optional().describe('Name of a channel that it is about.'),
+  text: text(200).optional().describe('Part of its id, callback URL, owner or a channel, in any case of letters.'),
+  limit: z
+    .string()
+    .regex(/^\d{1,3}$/, 'Must be a whole number from 1 to 500.')
+    .transform(Number)
+    .pipe(z.int().min(1).max(500))
+    .optional()
+    .meta({ type: 'integer', pattern: undefined, minimum: 1, maximum: 500 })
+    .describe('Most subscriptions in one page. Left out: all of them are in one.'),
+  cursor: z
+    .string()
+    .transform((cursor, context) => {
+      const place = fromCursor(cursor);
+      if (!place) context.addIssue({ code: 'custom', message: 'Is not the nextCursor of a page.', input: cursor });
+      return place;
+    })
+    .optional()
+    .describe('The `nextCursor` of the page before.'),
+});
+
+export type SubscriptionListQuery = z.output<typeof subscriptionListQuery>;
+
+export interface SubscriptionPage {
+  subscriptions: ListedSubscription[];
+  /** Of all that fit. */
+  count: number;
+  nextCursor: string | null;
+}
+
+/** @param all the oldest first */
+export function pageOfSubscriptions(
+  all: readonly ListedSubscription[],
+  { limit = Infinity, cursor, ...filter }: SubscriptionListQuery,
+): SubscriptionPage {
+  const fitting = all.filter((subscription) => fits(subscription, filter));
+  const rest = cursor ? fitting.filter((subscription) => byCreation(subscription, cursor) > 0) : fitting;
+  const subscriptions = rest.slice(0, limit);
+  return {
+    subscriptions,
+    count: fitting.length,
+    nextCursor: rest.length > limit ? toCursor(subscriptions.at(-1)!) : null,
+  };
+}
+
+const isIn: Record<SubscriptionState, (subscription: ListedSubscription) => boolean> = {
+  enabled: ({ disabledAt, pausedAt }) => !disabledAt && !pausedAt,
+  paused: ({ pausedAt }) => pausedAt !== null,
+  disabled: ({ disabledAt }) => disabledAt !== null,
+  unreadable: ({ unreadable }) => unreadable !== null,
+};
+
+function fits(
+  subscription: ListedSubscription,
+  { state, owner, channel, text: part }: Omit<SubscriptionListQuery, 'limit' | 'cursor'>,
+): boolean {
+  const { id, ownerClientId, callbackUrl, channels } = subscription;
+  if (state !== undefined && !isIn[state](subscription)) return false;
+  if (owner !== undefined && ownerClientId !== owner) return false;
+  if (channel !== undefined && !channels.some((entry) => entry.channel === channel)) return false;
+  if (part === undefined) return true;
+  const wanted = part.toLowerCase();
+  const texts = [id, callbackUrl, ownerClientId, ...channels.map((entry) => entry.channel)];
+  return texts.some((each) => each.toLowerCase().includes(wanted));
+}
+
+const toCursor = ({ createdAt, id }: Place): string => Buffer.from(`${createdAt} ${id}`).toString('base64url');
+
+function fromCursor(cursor: string): Place | undefined {
+  const [, createdAt, id] =
+    /^(\d{1,12}(?:\.\d{1,9})?) ([0-9a-f-]{36})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
+  return createdAt === undefined || id === undefined ? undefined : { createdAt: Number(createdAt), id };
+}

@@ -1,0 +1,314 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { addActivity } from '../../src/activity/activity-rows.js';
+import { noCounts } from '../../src/activity/tally.js';
+import { TallyWriter } from '../../src/activity/tally-writer.service.js';
+import { Measurements } from '../../src/dispatching/measurements.service.js';
+import { OpenEndpoints } from '../../src/endpoints/open-endpoints.service.js';
+import { Postgres } from '../../src/infra/postgres/postgres.js';
+import { version } from '../../src/infra/version.js';
+import type { OverviewAnswer } from '../../src/overview/overview-io.js';
+import { AdminApi } from '../support/admin-api.js';
+import { superuser } from '../support/api.js';
+import { eventually } from '../support/eventually.js';
+import { answer, Receiver } from '../support/receiver.js';
+
+const path = '/admin/v1/endpoints';
+
+let admin: AdminApi;
+let receiver: Receiver;
+
+beforeAll(async () => {
+  [admin, receiver] = await Promise.all([AdminApi.start({ TEST_CALLBACK_AUTH: 'false' }), Receiver.start()]);
+});
+afterAll(() => Promise.all([admin.close(), receiver.stop()]));
+
+describe('open endpoints, as an operator sees them', () => {
+  let origin: string;
+
+  beforeEach(() => {
+    // A name that is never resolved: nobody calls it here.
+    origin = `https://${randomUUID()}.invalid`;
+  });
+
+  const open = (address: string, reason = 'ECONNREFUSED') => admin.api.app.get(OpenEndpoints).open(address, reason, 5);
+  const listed = async () => (await admin.get(path)).json.endpoints as { address: string; subscriptionCount: number }[];
+  const reset = (body: unknown, request?: object) => admin.post(`${path}/reset`, body, request);
+
+  /** A subscription that was proved when its callback still answered. */
+  const subscribe = (callbackUrl: string) =>
+    admin.api.app.get(Postgres).dataSource.transaction((manager) =>
+      manager.query(
+        `WITH changed AS (UPDATE catalogue SET version = version + 1 RETURNING version)
+         INSERT INTO subscription (id, owner_client_id, callback_url, auth, channels, version)
+         SELECT gen_random_uuid(), 'owner', $1, '', '[]', version FROM changed`,
+        [callbackUrl],
+      ),
+    );
+
+  it('are listed with what is known of them, and with how many subscriptions lead there', async () => {
+    const other = `https://${randomUUID()}.invalid`;
+    for (const url of [`${origin}/1`, `${origin}/2`, `${origin}/2`, `${other}/1`, `${other}/2`]) await subscribe(url);
+    await open(origin, 'ETIMEDOUT');
+    await open(`${other}/1`, 'HTTP 500');
+    const { json } = await admin.get(path);
+    expect(json.endpoints).toEqual([
+      {
+        address: origin,
+        reason: 'ETIMEDOUT',
+        openedAt: expect.any(String),
+        failureCount: 5,
+        probeCount: expect.any(Number),
+        nextProbeAt: expect.any(String),
+        subscriptionCount: 3,
+        subscriptionIds: [expect.any(String), expect.any(String), expect.any(String)],
+      },
+      expect.objectContaining({ address: `${other}/1`, subscriptionCount: 1 }),
+    ]);
+    await reset({ address: origin });
+    await reset({ address: `${other}/1` });
+  });
+
+  it('are closed by a reset, which is reported', async () => {
+    await open(`${origin}/a?b=c%20d`);
+    expect((await reset({ address: `${origin}/a?b=c%20d` })).status).toBe(204);
+    expect(await listed()).toEqual([]);
+    expect(admin.api.logged).toContainEqual(
+      expect.objectContaining({ event: 'endpoint.closed', address: `${origin}/a?b=c%20d`, by: 'operator' }),
+    );
+  });
+
+  it('are told apart from those that only cannot take it as fast as it comes', async () => {
+    for (const url of [`${origin}/slow`, `https://${randomUUID()}.invalid/parked`]) await subscribe(url);
+    const subscriptions = (await admin.get('/admin/v1/subscriptions')).json.subscriptions as {
+      id: string;
+      callbackUrl: string;
+    }[];
+    const [slow, parked] = subscriptions.slice(-2);
+    await open(parked!.callbackUrl);
+    const sql = (text: string, values: unknown[] = []) =>
+      admin.api.app.get(Postgres).dataSource.query<unknown>(text, values);
+    await sql(
+      `INSERT INTO held_subscription (subscription_id, release_window, outstanding, is_backlog, look_at)
+       SELECT unnest($1::uuid[]), 40, 7, true, now() + interval '1 hour'`,
+      [[slow!.id, parked!.id]],
+    );
+    expect((await admin.get(path)).json['paced']).toEqual([
+      {
+        subscriptionId: slow!.id,
+        callbackUrl: slow!.callbackUrl,
+        window: 40,
+        outstanding: 7,
+        heldAt: expect.any(String),
+      },
+    ]);
+    await sql('DELETE FROM held_subscription');
+    await reset({ address: parked!.callbackUrl });
+  });
+
+  it('are known here although another process opened them a moment ago', async () => {
+    await admin.api.app
+      .get(Postgres)
+      .dataSource.query(
+        `INSERT INTO endpoint (address, reason, failures, next_probe_at) VALUES ($1, 'reset', 5, now())`,
+        [origin],
+      );
+    expect((await listed()).map(({ address }) => address)).toEqual([origin]);
+    await reset({ address: origin });
+  });
+
+  it('are not reset where they are not open', async () => {
+    const { status, json } = await reset({ address: origin });
+    expect([status, json.code]).toEqual([404, 'not_found']);
+  });
+
+  it.each<[unknown, string]>([
+    [{}, 'address required'],
+    [{ address: '' }, 'address blank'],
+    [{ address: 1 }, 'address invalid'],
+    [{ address: `https://${'a'.repeat(2048)}/` }, 'address max_length'],
+    [{ address: 'https://a.invalid\0' }, 'address invalid'],
+    [{ address: 'https://a.invalid', force: true }, 'force unknown'],
+  ])('are not reset by %j', async (body, refusal) => {
+    const { status, json } = await reset(body);
+    expect([status, json.invalidParams?.map(({ name, code }) => `${name} ${code}`)]).toEqual([400, [refusal]]);
+  });
+
+  it('are for superusers only', async () => {
+    const token = await admin.api.tokenWith('notificaties.consumeren');
+    expect((await admin.get(path, { token })).status).toBe(403);
+    expect((await reset({ address: origin }, { token })).status).toBe(403);
+  });
+});
+
+describe('the whole installation at a glance', () => {
+  const overview = async () => (await admin.get('/admin/v1/overview')).json as unknown as OverviewAnswer;
+  /** As the dispatcher does it every ten seconds. */
+  const measure = async () => {
+    for (const { run } of admin.api.app.get(Measurements).tasks) await run(new AbortController().signal);
+  };
+  /** The answer is computed at most once in two seconds. */
+  const eventuallyShows = (what: string, is: (answer: OverviewAnswer) => boolean) =>
+    eventually(async () => {
+      const found = await overview();
+      return is(found) ? found : undefined;
+    }, what);
+  const countAgo = (seconds: number, counts: object) => {
+    const postgres = admin.api.app.get(Postgres);
+    const items = [{ kind: 'all', id: '', counts: { ...noCounts(), ...counts } } as const];
+    return addActivity((statement, values) => postgres.query(statement, values), items, Date.now() - seconds * 1000);
+  };
+  const channel = `channel-${randomUUID()}`;
+  let ids: { good: string; gone: string; paused: string };
+
+  const subscribe = async (path: string) => {
+    const { json } = await admin.api.call('POST', `${admin.api.origin}/api/v1/abonnement`, {
+      body: { callbackUrl: `${receiver.url}/${path}`, auth: 'x', kanalen: [{ naam: channel, filters: {} }] },
+    });
+    return json.url.split('/').at(-1)!;
+  };
+
+  beforeAll(async () => {
+    await admin.api.call('POST', `${admin.api.origin}/api/v1/kanaal`, { body: { naam: channel, filters: [] } });
+    ids = { good: await subscribe('good'), gone: await subscribe('gone'), paused: await subscribe('paused') };
+    receiver.always((request, response) => answer(request.path.endsWith('gone') ? 410 : 204)(request, response));
+    await admin.post(`/admin/v1/subscriptions/${ids.paused}/pause`);
+    const url = 'https://cases.example.org/1';
+    const fields = { hoofdObject: url, resource: 'case', resourceUrl: url, actie: 'create', kenmerken: {} };
+    await admin.api.call('POST', `${admin.api.origin}/api/v1/notificaties`, {
+      body: { kanaal: channel, aanmaakdatum: '2026-01-01T12:00:00Z', ...fields },
+    });
+    // Delivered to one, a dead letter of the second, held for the third.
+    await eventually(async () => {
+      const { json } = await admin.get(`/admin/v1/deliveries?channel=${channel}`);
+      const states = json.deliveries.map(({ state }) => state).toSorted();
+      return states.join() === 'delivered,failed,held' ? states : undefined;
+    }, 'the end of the deliveries');
+    await admin.api.app.get(TallyWriter).write();
+    await measure();
+  });
+
+  it('says what is accepted, delivered, waiting and wrong, and how old each number is', async () => {
+    await countAgo(30, { accepted: 60, delivered: 30 });
+    await countAgo(150, { accepted: 1000, failedAttempts: 2 });
+    const shown = await eventuallyShows('the numbers', ({ activity }) => (activity?.lastMinute.accepted ?? 0) >= 60);
+    const { activity, backlog, deadLetters, subscriptions } = shown;
+    expect(shown.health).toEqual({
+      status: 'ready',
+      parts: expect.arrayContaining([{ name: 'postgres', status: 'up', error: null }]),
+    });
+    expect(shown.processes).toEqual([
+      expect.objectContaining({ roles: ['api', 'worker', 'dispatcher'], isAlive: true, isThis: true, version }),
+    ]);
+    expect(activity!.lastMinutes.delivered).toBeGreaterThanOrEqual(31);
+    expect(activity!.lastMinutes.failedAttempts).toBe(3);
+    expect(activity!.lastMinutes.successRate).toBeCloseTo(31 / 34, 1);
+    expect(activity!.lastMinutes.deliveryP95Ms).toBeGreaterThan(0);
+    expect(activity!.lastHour).toHaveLength(61);
+    expect(Math.max(...activity!.lastHour.map(({ accepted }) => accepted))).toBeGreaterThanOrEqual(1000);
+    expect(Date.now() - Date.parse(activity!.countedUntil)).toBeLessThan(60_000);
+    expect(backlog!.held.paused).toEqual({ count: 1, isEstimate: false });
+    expect(backlog!.oldestDueAt).toBeNull();
+    expect(deadLetters).toEqual({
+      measuredAt: backlog!.measuredAt,
+      failed: { count: 1, isEstimate: false },
+      expired: { count: 0, isEstimate: false },
+      unknown: { count: 0, isEstimate: false },
+    });
+    const { origin } = new URL(receiver.url);
+    const since = expect.any(String);
+    expect(subscriptions.disabled).toEqual({ count: 1, latest: [{ id: ids.gone, receiver: origin, since }] });
+    expect(subscriptions.paused).toEqual({ count: 1, latest: [{ id: ids.paused, receiver: origin, since }] });
+    expect(subscriptions.troubled!.most).toEqual(
+      expect.arrayContaining([
+        { id: ids.gone, receiver: origin, unsent: 0, dead: 1 },
+        { id: ids.paused, receiver: origin, unsent: 1, dead: 0 },
+      ]),
+    );
+    expect(shown.replays).toEqual([]);
+    expect(shown.alerts).toMatchObject({ openCount: expect.any(Number), latest: expect.any(Array) });
+  });
+
+  it('names the endpoints that are in trouble longest', async () => {
+    const addresses = Array.from({ length: 6 }, (_, nr) => `https://${nr}-${randomUUID()}.invalid`);
+    for (const address of addresses) await admin.api.app.get(OpenEndpoints).open(address, 'ECONNREFUSED', 5, 60_000);
+    const { endpoints } = await eventuallyShows('six endpoints', ({ endpoints: { openCount } }) => openCount === 6);
+    expect(endpoints.longest.map(({ address }) => address)).toEqual(addresses.slice(0, 5));
+    for (const address of addresses) await admin.api.app.get(OpenEndpoints).close(address, 'operator');
+  });
+
+  it('is answered without a body where the same is known already', async () => {
+    const again = await eventually(async () => {
+      const { headers } = await admin.get('/admin/v1/overview');
+      expect(headers.get('cache-control')).toBe('private, no-cache');
+      const known = { headers: { 'if-none-match': `"other", W/${headers.get('etag')}` } };
+      const found = await admin.get('/admin/v1/overview', known);
+      return found.status === 304 ? found : undefined;
+    }, 'an answer of the same two seconds');
+    expect(again.text).toBe('');
+  });
+
+  it('is shown by channel, application and subscription, in buckets and in all', async () => {
+    const totals = async (of: string) => {
+      const { json } = await admin.get(`/admin/v1/activity/totals?of=${of}&span=1h`);
+      return json['totals'] as { id: string }[];
+    };
+    const counts = noCounts();
+    const lastAt = expect.any(String);
+    expect(await totals('channel')).toContainEqual({ id: channel, ...counts, accepted: 1, lastAt });
+    expect(await totals('application')).toContainEqual({ id: 'superuser', ...counts, accepted: 1, lastAt });
+    const ofSubscriptions = await totals('subscription');
+    expect(ofSubscriptions).toContainEqual({ id: ids.good, ...counts, delivered: 1, lastAt });
+    expect(ofSubscriptions).toContainEqual({ id: ids.gone, ...counts, failedAttempts: 1, gaveUp: 1, lastAt });
+    const { json } = await admin.get(`/admin/v1/activity?of=channel&id=${channel}&span=1h`);
+    const buckets = json['buckets'] as { accepted: number }[];
+    expect([json['bucketSeconds'], buckets.length]).toEqual([60, 60]);
+    expect(buckets.reduce((sum, { accepted }) => sum + accepted, 0)).toBe(1);
+    const week = (await admin.get('/admin/v1/activity?span=7d')).json['buckets'] as { accepted: number }[];
+    expect([week.length, week.at(-1)!.accepted + week.at(-2)!.accepted >= 1]).toEqual([168, true]);
+  });
+
+  it.each([
+    ['?of=channel', 'id invalid'],
+    ['?of=all&id=x', 'id invalid'],
+    ['?of=callback&id=x', 'of invalid_choice'],
+    ['?span=1y', 'span invalid_choice'],
+    ['/totals?of=all', 'of invalid_choice'],
+    ['/totals?of=channel&cursor=!', 'cursor invalid'],
+  ])('is not asked for by %s', async (query, refusal) => {
+    const { status, json } = await admin.get(`/admin/v1/activity${query}`);
+    expect([status, json.invalidParams?.map(({ name, code }) => `${name} ${code}`)]).toEqual([400, [refusal]]);
+  });
+
+  it('runs on processes and servers of these versions, with these settings, and tells no secret', async () => {
+    const { json, text } = await admin.get('/admin/v1/installation');
+    expect(json).toMatchObject({
+      version,
+      processes: [{ node: process.versions.node, host: hostname(), isThis: true, isAlive: true }],
+      servers: {
+        database: {
+          kind: 'postgresql',
+          version: expect.stringMatching(/^1\d\.\d/),
+          isUp: true,
+          bytes: { bytes: expect.any(Number) },
+        },
+        queue: { kind: 'in-memory', version: null, isUp: true },
+        locks: { kind: 'database', version: null, isUp: true },
+      },
+      settings: expect.arrayContaining([
+        { name: 'TEST_CALLBACK_AUTH', value: 'false', default: 'true' },
+        { name: 'SUPERUSER_SECRET', value: null, default: null },
+      ]),
+    });
+    expect(text).not.toContain(superuser.secret);
+  });
+
+  it.each([['overview'], ['installation'], ['activity'], ['activity/totals?of=channel']])(
+    'is for superusers only: %s',
+    async (path) => {
+      const token = await admin.api.tokenWith('notificaties.consumeren');
+      expect((await admin.get(`/admin/v1/${path}`, { token })).status).toBe(403);
+    },
+  );
+});

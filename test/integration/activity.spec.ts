@@ -1,0 +1,135 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import {
+  addActivity,
+  granularities,
+  hours,
+  minutes,
+  readSeries,
+  readTotals,
+  sweepActivity,
+  tens,
+} from '../../src/activity/activity-rows.js';
+import { noCounts, Tally, type Counts } from '../../src/activity/tally.js';
+import { TallyWriter } from '../../src/activity/tally-writer.service.js';
+import { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
+import { TestLedger } from '../support/ledger.js';
+import { stacks, type PreparedStack } from '../support/stacks.js';
+
+describe.each(stacks)('what processes have counted, on the $name stack', (stack) => {
+  let prepared: PreparedStack;
+  let test: TestLedger;
+
+  beforeAll(async () => {
+    prepared = await stack.prepare();
+    test = await TestLedger.open(prepared.settings);
+  });
+  afterAll(async () => {
+    await test.close();
+    await prepared.release();
+  });
+  beforeEach(() => test.sql('DELETE FROM activity'));
+
+  const writerOf = (tally: Tally, events = new OperationalEvents(), postgres = test.postgres) =>
+    new TallyWriter(tally, postgres, test.heartbeat, events);
+  const all = { kind: 'all', id: '' } as const;
+  const longAgo = () => Date.now() - 600_000;
+  const sums = async (subject: Parameters<typeof readSeries>[1], { seconds }: { seconds: number }) =>
+    [...(await readSeries(test.postgres, subject, seconds, longAgo() - 3_600_000)).values()].reduce(
+      (sum, counts) =>
+        Object.fromEntries(Object.entries(sum).map(([name, count]) => [name, count + counts[name as keyof Counts]])),
+      noCounts() as object,
+    );
+
+  it('is added to what others have, in buckets of every length that is read', async () => {
+    const [one, other] = [new Tally(), new Tally()];
+    one.accepted('cases', 'publisher');
+    for (const tally of [one, other]) tally.delivered('s1', 8);
+    other.failedAttempt('s1');
+    await writerOf(one).write();
+    await writerOf(other).write();
+    const delivered = { ...noCounts(), delivered: 2, failedAttempts: 1 };
+    for (const granularity of granularities)
+      expect(await sums(all, granularity)).toEqual({ ...delivered, accepted: 1 });
+    expect(await sums({ kind: 'subscription', id: 's1' }, minutes)).toEqual(delivered);
+    expect(await sums({ kind: 'subscription', id: 's1' }, hours)).toEqual(delivered);
+    expect(await sums({ kind: 'subscription', id: 's1' }, tens)).toEqual(noCounts());
+    expect(await sums({ kind: 'channel', id: 'cases' }, hours)).toEqual({ ...noCounts(), accepted: 1 });
+    expect(await sums({ kind: 'took', id: '13' }, minutes)).toEqual({ ...noCounts(), delivered: 2 });
+  });
+
+  it('is in the bucket of the time at which it happened', async () => {
+    const counts = { ...noCounts(), accepted: 1 };
+    const at = Date.parse('2026-11-22T12:34:56.789Z');
+    await addActivity((statement, values) => test.postgres.query(statement, values), [{ ...all, counts }], at);
+    const times = await test.sql<{ at: Date }>('SELECT at FROM activity ORDER BY bucket_seconds');
+    expect(times.map(({ at: time }) => time.toISOString())).toEqual([
+      '2026-11-22T12:34:50.000Z',
+      '2026-11-22T12:34:00.000Z',
+      '2026-11-22T12:00:00.000Z',
+    ]);
+    const [bucket] = await readSeries(test.postgres, all, minutes.seconds, at - 3_600_000);
+    expect(bucket).toEqual([Date.parse('2026-11-22T12:34:00Z'), counts]);
+  });
+
+  it('is what became a dead letter, too, however it did', async () => {
+    const [tally, events] = [new Tally(), new OperationalEvents()];
+    const writer = writerOf(tally, events);
+    writer.onApplicationBootstrap();
+    const dead = { event: 'delivery.dead', notificationId: null, state: 'failed', reason: null } as const;
+    events.report({ ...dead, subscriptionId: 's1', count: 1000 });
+    await writer.beforeApplicationShutdown(); // what is left is written
+    expect(await sums({ kind: 'subscription', id: 's1' }, minutes)).toEqual({ ...noCounts(), gaveUp: 1000 });
+  });
+
+  it('is kept in memory while it cannot be written, once', async () => {
+    const tally = new Tally();
+    let isAway = true;
+    const unreliable = Object.assign(Object.create(test.postgres) as typeof test.postgres, {
+      transactionAside: (work: Parameters<typeof test.postgres.transactionAside>[0]) =>
+        isAway ? Promise.reject(new Error('away')) : test.postgres.transactionAside(work),
+    });
+    const writer = writerOf(tally, new OperationalEvents(), unreliable);
+    tally.accepted('cases', 'publisher');
+    await writer.write();
+    tally.accepted('cases', 'publisher');
+    isAway = false;
+    await writer.write();
+    await writer.write();
+    expect(await sums(all, minutes)).toEqual({ ...noCounts(), accepted: 2 });
+  });
+
+  it('may be of thousands of subscriptions, which are written some at a time, and totalled page by page', async () => {
+    const tally = new Tally();
+    for (let nr = 0; nr < 2500; nr++) tally.delivered(`s${String(nr).padStart(4, '0')}`, 5);
+    await writerOf(tally).write();
+    const page = (after: string, limit: number) =>
+      readTotals(test.postgres, 'subscription', hours.seconds, longAgo() - 3_600_000, after, limit);
+    const first = await page('', 2000);
+    expect([first.length, first.at(-1)!.id, first[0]!.counts]).toEqual([
+      2000,
+      's1999',
+      { ...noCounts(), delivered: 1 },
+    ]);
+    expect(Math.abs(first[0]!.lastAt.getTime() - Date.now())).toBeLessThan(600_000);
+    expect((await page('s1999', 2000)).length).toBe(500);
+    expect(await sums(all, tens)).toEqual({ ...noCounts(), delivered: 2500 });
+  });
+
+  it('is removed when it is kept no longer, a bounded number at a time', async () => {
+    const aged = (seconds: number, age: number) =>
+      test.sql(
+        `INSERT INTO activity SELECT $1, 'channel', n::text, now() - $2::float8 * interval '1 s', 1, 0, 0, 0, 0, now()
+         FROM generate_series(1, 5) AS n`,
+        [seconds, age],
+      );
+    for (const { seconds, keptSeconds } of granularities) {
+      await aged(seconds, keptSeconds + 60);
+      await aged(seconds, keptSeconds - 60);
+    }
+    expect(await sweepActivity(test.postgres, 3)).toBe(3);
+    expect(await sweepActivity(test.postgres, 3)).toBe(2);
+    expect(await sweepActivity(test.postgres, 3)).toBe(0);
+    const left = await test.sql<{ count: string }>('SELECT count(*) AS count FROM activity');
+    expect(Number(left[0]!.count)).toBe(15);
+  });
+});

@@ -1,0 +1,185 @@
+import type { Installation } from '../../test/support/installation.js';
+import { answer, protectedReceiver, Receiver, type Behaviour } from '../../test/support/receiver.js';
+import { expect, lookAt, test } from './harness.js';
+
+interface Broken {
+  receiver: Receiver;
+  subscriptionId: string;
+  channel: string;
+  /** Of its dead letters. */
+  notificationIds: string[];
+}
+
+/** A subscription with that many dead letters, one attempt each. */
+async function broken(
+  heraut: Installation,
+  count: number,
+  behaviour: Behaviour | 'refuse' = answer(500),
+): Promise<Broken> {
+  const receiver = await Receiver.start();
+  const channel = await heraut.createChannel();
+  const subscriptionId = await heraut.subscribe({ channel, url: receiver.url });
+  const path = `/admin/v1/subscriptions/${subscriptionId}/retry-policy`;
+  await heraut.api.call('PUT', path, { body: { maxRetries: 0 } });
+  if (behaviour === 'refuse') await receiver.stop();
+  else receiver.always(behaviour);
+  const notificationIds: string[] = [];
+  for (let nr = 0; nr < count; nr++) notificationIds.push((await heraut.publish(channel)).id);
+  for (const id of notificationIds) await heraut.becomes('failed', id, subscriptionId);
+  return { receiver, subscriptionId, channel, notificationIds };
+}
+
+const nameOf = ({ receiver }: Broken): string => receiver.url.replace('http://', '');
+
+test('dead letters stand by receiver and error, open to the single ones, and one of them is retried', async ({
+  open,
+  heraut,
+}) => {
+  const [failing, refusing] = [await broken(heraut, 2), await broken(heraut, 1, 'refuse')];
+  failing.receiver.next(answer(404));
+  const gone = await heraut.publish(failing.channel);
+  await heraut.becomes('failed', gone.id, failing.subscriptionId);
+  const page = await open('dead-letters');
+  const section = page.getByRole('region', { name: nameOf(failing) });
+  await expect(section.getByText('answered 5xx')).toBeVisible();
+  await expect(section.getByText('answered 4xx')).toBeVisible();
+  await expect(page.getByRole('region', { name: nameOf(refusing) }).getByText('no connection')).toBeVisible();
+
+  await section.getByRole('button', { name: `Show the dead letters of answered 5xx, ${nameOf(failing)}` }).click();
+  await expect(page).toHaveURL(/open=/);
+  const letters = section.getByRole('table', { name: `${nameOf(failing)}: answered 5xx` });
+  await expect(letters.getByRole('row')).toHaveCount(3);
+  await lookAt(page, 'dead-letters');
+  failing.receiver.always(protectedReceiver);
+  const [first] = failing.notificationIds;
+  await letters.getByRole('button', { name: `Retry ${first}` }).click();
+  await expect(page.getByText('It is tried again')).toBeVisible();
+  await heraut.becomes('delivered', first!, failing.subscriptionId);
+  await expect(letters.getByRole('row')).toHaveCount(2);
+
+  // The address is the state: filters are in it, and it opens for a colleague as it was.
+  await page.getByRole('combobox', { name: 'Error' }).click();
+  await page.getByRole('option', { name: 'no connection' }).click();
+  await expect(page).toHaveURL(/errorClass=connection/);
+  await expect(section).toHaveCount(0);
+  await page.reload();
+  await expect(page.getByRole('region', { name: nameOf(refusing) })).toBeVisible();
+  await page.goto(page.url().replace('errorClass=connection', 'errorClass=tls'));
+  await expect(page.getByRole('heading', { name: 'No dead letter fits' })).toBeVisible();
+  await lookAt(page, 'dead-letters-none');
+  await page.getByRole('button', { name: 'Clear filters' }).first().click();
+  await expect(section).toBeVisible();
+});
+
+test('a group is sent again after a dry run, at a rate, and its page shows how far it is', async ({ open, heraut }) => {
+  const failing = await broken(heraut, 3);
+  failing.receiver.always(protectedReceiver);
+  failing.receiver.next(answer(503));
+  const page = await open(`dead-letters?subscription=${failing.subscriptionId}`);
+  await page
+    .getByRole('region', { name: nameOf(failing) })
+    .getByRole('button', { name: 'Send again' })
+    .click();
+  const dialog = page.getByRole('dialog', { name: 'Send again' });
+  await expect(dialog.getByText('3 deliveries of 3 notifications are meant.')).toBeVisible();
+  await dialog.getByRole('textbox', { name: 'Deliveries a second' }).fill('50');
+  await dialog.getByRole('button', { name: 'When, and a note' }).click();
+  await dialog.getByRole('textbox', { name: 'Note' }).fill('a bad deploy');
+  await lookAt(page, 'send-again');
+  await dialog.getByRole('button', { name: 'Send 3 again' }).click();
+  await expect(page).toHaveURL(/\/replays\/[0-9a-f-]{36}$/);
+  await expect(page.getByText('3 of 3')).toBeVisible();
+  await expect(page.getByText('done', { exact: true })).toBeVisible();
+  await expect(page.getByText('a bad deploy')).toBeVisible();
+  // The one that failed again is counted, and leads to itself.
+  await page.getByRole('link', { name: 'Look at them' }).click();
+  await expect(page).toHaveURL(/dead-letters\?replay=/);
+  await expect(page.getByText('1 dead letter for 1 subscription')).toBeVisible();
+  await page.goBack();
+  await lookAt(page, 'replay');
+});
+
+test('single ones and whole groups are selected and closed with a reason', async ({ open, heraut }) => {
+  const [one, other] = [await broken(heraut, 2), await broken(heraut, 2)];
+  const page = await open('dead-letters');
+  const [ofOne, ofOther] = [one, other].map((each) => page.getByRole('region', { name: nameOf(each) }));
+  await ofOne!.getByRole('button', { name: /^Show the dead letters/ }).click();
+  const [first, second] = one.notificationIds;
+  await ofOne!.getByRole('checkbox', { name: `Select ${first}` }).check();
+  await ofOther!.getByRole('checkbox', { name: `Select all of ${nameOf(other)}` }).check();
+  const bar = page.getByRole('region', { name: 'What to do with the selection' });
+  await expect(bar.getByText('Selected: 1 group with 2 dead letters')).toBeVisible();
+  await expect(bar.getByText('Selected: 1 dead letter', { exact: true })).toBeVisible();
+  await expect(page).toHaveURL(/group=.*delivery=|delivery=.*group=/);
+  await lookAt(page, 'dead-letters-selected');
+
+  await bar.getByRole('button', { name: 'Close', exact: true }).first().click();
+  const dialog = page.getByRole('dialog', { name: 'Close dead letters' });
+  const close = dialog.getByRole('button', { name: 'Close 2', exact: true });
+  await expect(close).toBeDisabled();
+  await dialog.getByRole('textbox', { name: 'Reason' }).fill('sent by hand');
+  await close.click();
+  await expect(page.getByRole('heading', { name: 'Close dead letters' })).toBeVisible();
+  for (const id of other.notificationIds) await heraut.becomes('cancelled', id, other.subscriptionId);
+  await page.goBack();
+  await expect(ofOther!).toHaveCount(0);
+  await page.getByRole('button', { name: 'Close', exact: true }).last().click();
+  await dialog.getByRole('textbox', { name: 'Reason' }).fill('sent by hand');
+  await dialog.getByRole('button', { name: 'Close 1', exact: true }).click();
+  await heraut.becomes('cancelled', first!, one.subscriptionId);
+  expect((await heraut.delivery(second!, one.subscriptionId)).state).toBe('failed');
+});
+
+test('what another operator did in between is explained, and the new count is offered', async ({ open, heraut }) => {
+  const failing = await broken(heraut, 2);
+  failing.receiver.always(protectedReceiver);
+  const page = await open(`dead-letters?channel=${failing.channel}`);
+  await page.getByRole('button', { name: 'Send all again' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Send again' });
+  await expect(dialog.getByText('2 deliveries of 2 notifications are meant.')).toBeVisible();
+  const [first, second] = failing.notificationIds;
+  await heraut.command('retry', first!, failing.subscriptionId);
+  await heraut.becomes('delivered', first!, failing.subscriptionId);
+  await dialog.getByRole('button', { name: 'Send 2 again' }).click();
+  await expect(dialog.getByText('It has changed in the meantime')).toBeVisible();
+  await expect(dialog.getByText('You confirmed 2; now it is 1.')).toBeVisible();
+  await lookAt(page, 'send-again-changed');
+  await dialog.getByRole('button', { name: 'Send 1 again' }).click();
+  await heraut.becomes('delivered', second!, failing.subscriptionId);
+  await expect(page.getByText('1 of 1')).toBeVisible();
+  // Nothing is meant any more, and the console says so.
+  await page.goBack();
+  await expect(page.getByRole('heading', { name: 'No dead letter fits' })).toBeVisible();
+});
+
+test('a list of many stays small in the document, and reaches its end', async ({ open, heraut }) => {
+  const failing = await broken(heraut, 1);
+  const [known] = failing.notificationIds;
+  const { body } = await heraut.api.call(
+    'GET',
+    `/admin/v1/deliveries?subscription=${failing.subscriptionId}&state=failed`,
+  );
+  const [delivery] = (body as { deliveries: object[] }).deliveries;
+  const page = await open('overview');
+  await page.route('**/admin/v1/deliveries?*', async (route) => {
+    const from = Number(new URL(route.request().url()).searchParams.get('cursor') ?? 0);
+    const deliveries = Array.from({ length: 200 }, (_, nr) => ({
+      ...delivery,
+      notificationId: `${known!.slice(0, -6)}${String(from + nr).padStart(6, '0')}`,
+    }));
+    const nextCursor = from + 200 < 1000 ? String(from + 200) : null;
+    await route.fulfill({ json: { deliveries, nextCursor, searchedTo: null } });
+  });
+  await page.goto(page.url().replace('overview', `dead-letters?subscription=${failing.subscriptionId}`));
+  await page.getByRole('button', { name: /^Show the dead letters/ }).click();
+  const list = page.getByRole('table', { name: /answered 5xx$/ });
+  await expect(list.getByRole('row').nth(5)).toBeVisible();
+  const scroller = list.getByRole('rowgroup').nth(1);
+  for (let nr = 0; nr < 6; nr++) {
+    await scroller.evaluate((element) => element.scrollTo(0, element.scrollHeight));
+    await expect.poll(() => list.getByRole('row').count()).toBeLessThan(60);
+  }
+  await expect(list).toHaveAttribute('aria-rowcount', '1001');
+  await scroller.evaluate((element) => element.scrollTo(0, element.scrollHeight));
+  await expect(list.getByRole('link', { name: /000999$/ })).toBeVisible();
+});

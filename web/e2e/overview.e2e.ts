@@ -1,0 +1,156 @@
+import { Receiver } from '../../test/support/receiver.js';
+import { reasonsIn, severityOf, type Overview } from '../src/pages/overview/verdict.js';
+import { expect, lookAt, test } from './harness.js';
+
+const now = '2026-11-22T12:00:00.000Z';
+const counts = { accepted: 0, duplicates: 0, delivered: 0, failedAttempts: 0, gaveUp: 0 };
+const exactly = (count: number) => ({ count, isEstimate: false });
+const none = exactly(0);
+const fine: Overview = {
+  computedAt: now,
+  health: { status: 'ready', parts: [{ name: 'postgres', status: 'up', error: null }] },
+  processes: [],
+  activity: {
+    countedUntil: now,
+    lastMinute: { seconds: 60, ...counts },
+    lastMinutes: { seconds: 300, ...counts, successRate: null, deliveryP50Ms: null, deliveryP95Ms: null },
+    lastHour: [],
+  },
+  backlog: {
+    measuredAt: now,
+    queued: none,
+    sending: none,
+    waiting: none,
+    held: { 'endpoint-busy': none, 'endpoint-parked': none, paused: none, rate: none, order: none },
+    due: none,
+    oldestDueAt: null,
+    oldestQueuedAt: null,
+  },
+  deadLetters: { measuredAt: now, failed: none, expired: none, unknown: none },
+  endpoints: { openCount: 0, longest: [] },
+  subscriptions: {
+    count: 3,
+    disabled: { count: 0, latest: [] },
+    paused: { count: 0, latest: [] },
+    troubled: { measuredAt: now, most: [] },
+  },
+  replays: [],
+  alerts: { openCount: 0, latest: [] },
+};
+
+test('the verdict says what is wrong, of Heraut and of receivers, the worst first', () => {
+  const verdict = (changes: Partial<Overview>) => {
+    const reasons = reasonsIn({ ...fine, ...changes });
+    return [severityOf(reasons), ...reasons.map(({ key, of }) => `${of} ${key}`)];
+  };
+  const dead = { measuredAt: now, failed: exactly(5), expired: none, unknown: none };
+  const since = '2026-11-22T11:00:00.000Z';
+  const one = { count: 1, latest: [{ id: 'a', receiver: 'https://a', since }] };
+  const busy = { ...fine.activity!.lastMinutes, delivered: 90, failedAttempts: 10, successRate: 0.9 };
+  expect(verdict({})).toEqual(['fine']);
+  expect(verdict({ deadLetters: dead })).toEqual(['note', 'receivers deadLetters']);
+  expect(verdict({ subscriptions: { ...fine.subscriptions, disabled: one, paused: one } })).toEqual([
+    'warn',
+    'receivers disabled',
+    'receivers paused',
+  ]);
+  expect(verdict({ activity: { ...fine.activity!, lastMinutes: busy } })).toEqual(['warn', 'receivers failing']);
+  expect(
+    verdict({ activity: { ...fine.activity!, lastMinutes: { ...busy, delivered: 9, failedAttempts: 1 } } }),
+  ).toEqual(['fine']);
+  expect(verdict({ backlog: { ...fine.backlog!, due: exactly(9), oldestDueAt: since } })).toEqual([
+    'bad',
+    'heraut late',
+  ]);
+  expect(verdict({ backlog: { ...fine.backlog!, measuredAt: since } })).toEqual(['warn', 'heraut notMeasured']);
+  expect(verdict({ replays: null, alerts: { openCount: 2, latest: [] } })).toEqual([
+    'warn',
+    'heraut notRead',
+    'heraut alerts',
+  ]);
+  const down = { status: 'unavailable', parts: [{ name: 'postgres', status: 'down', error: 'no answer' }] } as const;
+  expect(
+    verdict({ health: { ...down, parts: [...down.parts] }, processes: null, activity: null, deadLetters: dead }),
+  ).toEqual(['bad', 'heraut part', 'receivers deadLetters']);
+  const open = { address: 'https://a', reason: 'down', openedAt: since, nextProbeAt: now };
+  expect(verdict({ endpoints: { openCount: 1, longest: [open] }, deadLetters: dead })).toEqual([
+    'bad',
+    'receivers endpoints',
+    'receivers deadLetters',
+  ]);
+});
+
+test('the overview shows what goes on and what is wrong, and leads to where it is mended', async ({
+  open,
+  heraut,
+  receiver,
+}) => {
+  const broken = await Receiver.start();
+  const channel = await heraut.createChannel();
+  await heraut.subscribe({ channel, url: receiver.url });
+  await heraut.subscribe({ channel, url: broken.url });
+  await broken.stop(); // nothing listens there any more
+  await heraut.publishMany(channel, 8);
+  const page = await open('overview');
+  const reason = page.getByRole('link', { name: /receivers? do(es)? not work/ });
+  await expect(reason).toBeVisible();
+  // Each process adds what it has counted every ten seconds.
+  await expect(page.getByRole('link', { name: /^Accepted: 0\.\d+ per second/ })).toBeVisible();
+  await expect(page.getByRole('link', { name: /^Delivered: 0\.\d+ per second/ })).toBeVisible();
+  await expect(page.getByText('api', { exact: true })).toBeVisible();
+  await lookAt(page, 'overview');
+  await reason.click();
+  await expect(page).toHaveURL(/\/console\/endpoints$/);
+  const { origin } = new URL(broken.url);
+  const row = page.getByRole('row').filter({ hasText: origin });
+  await expect(row).toContainText('ECONNREFUSED');
+  await lookAt(page, 'endpoints');
+  await page.getByRole('searchbox', { name: 'Find an endpoint' }).fill('no such endpoint');
+  await expect(
+    page.getByRole('heading', { name: 'No endpoint has “no such endpoint” in its address or reason' }),
+  ).toBeVisible();
+  await expect(page).toHaveURL(/q=no\+such\+endpoint/);
+  await page.getByRole('button', { name: 'Show all' }).click();
+  await broken.start(); // and is well again
+  await row.getByRole('button', { name: `Reset ${origin}` }).click();
+  const dialog = page.getByRole('dialog', { name: `Send to ${origin} again now? One subscription leads there.` });
+  await dialog.getByRole('button', { name: 'Reset the endpoint' }).click();
+  await expect(page.getByText(`${origin} gets its deliveries again`)).toBeVisible();
+  await expect(row).toHaveCount(0);
+  await broken.stop();
+});
+
+test('the overview says that Heraut does not answer, and recovers by itself', async ({ open, heraut, context }) => {
+  const page = await open('overview');
+  const verdict = page.getByRole('status').filter({ hasText: /is well|wrong|attention/ });
+  await expect(verdict).toBeVisible();
+  const notice = page.getByText('Heraut does not answer.');
+  await context.setOffline(true);
+  await expect(notice).toBeVisible();
+  await expect(verdict).toBeVisible(); // what was known stays
+  await context.setOffline(false);
+  await expect(notice).toHaveCount(0);
+  await heraut.api.stop();
+  await expect(notice).toBeVisible();
+  await heraut.api.start();
+  await expect(notice).toHaveCount(0);
+  await expect(verdict).toBeVisible();
+});
+
+test('the overview asks nothing while its tab is hidden', async ({ open, page }) => {
+  await page.clock.install();
+  await open('overview');
+  let asked = 0;
+  page.on('request', (request) => (asked += Number(request.url().endsWith('/admin/v1/overview'))));
+  const show = (visibility: 'hidden' | 'visible') =>
+    page.evaluate((value) => {
+      Object.defineProperty(document, 'visibilityState', { value, configurable: true });
+      document.dispatchEvent(new Event('visibilitychange'));
+    }, visibility);
+  await show('hidden');
+  const before = asked;
+  await page.clock.runFor(60_000);
+  expect(asked).toBe(before);
+  await show('visible');
+  await expect.poll(() => asked).toBeGreaterThan(before);
+});

@@ -1,0 +1,89 @@
+import { Receiver } from '../../test/support/receiver.js';
+import { expect, lookAt, test } from './harness.js';
+
+test('a new subscription is sent everything that it would have got, from a form that says what it means', async ({
+  open,
+  heraut,
+}) => {
+  const channel = await heraut.createChannel(['kind']);
+  for (const kind of ['permit', 'permit', 'other']) await heraut.publish(channel, { kenmerken: { kind } });
+  const receiver = await Receiver.start();
+  const kanalen = [{ naam: channel, filters: { kind: 'permit' } }];
+  const subscriptionId = await heraut.subscribe({ channel, url: receiver.url, kanalen });
+  const page = await open('replays/new');
+  await page.getByText('Everything for a subscription').click();
+  await expect(page.getByRole('button', { name: 'Count what this means' })).toBeDisabled();
+  await page.getByRole('combobox', { name: 'For which subscription' }).fill(receiver.url.slice(7));
+  await page.getByRole('option', { name: receiver.url.slice(7) }).click();
+  await page.getByRole('button', { name: 'Count what this means' }).click();
+  await expect(page).toHaveURL(new RegExp(`what=everything&subscription=${subscriptionId}&count=yes`));
+  const result = page.getByRole('region', { name: 'What this means' });
+  await expect(result.getByText('2 deliveries of 2 notifications are meant.')).toBeVisible();
+  await lookAt(page, 'new-replay');
+  await result.getByRole('button', { name: 'Send 2 again' }).click();
+  await expect(page.getByText('2 of 2')).toBeVisible();
+  await expect.poll(() => receiver.notifications.length).toBe(2);
+  await receiver.stop();
+});
+
+test('a selection of everything is confirmed by its count, typed', async ({ open, heraut }) => {
+  const page = await open('replays/new?state=cancelled');
+  await page.getByRole('checkbox', { name: /cancelled/ }).uncheck();
+  await page.getByRole('checkbox', { name: /unknown/ }).check();
+  const channel = await heraut.createChannel();
+  const receiver = await Receiver.start();
+  const subscriptionId = await heraut.subscribe({ channel, url: receiver.url });
+  await heraut.api.call('POST', `/admin/v1/subscriptions/${subscriptionId}/pause`);
+  const { id } = await heraut.publish(channel);
+  await heraut.becomes('held', id, subscriptionId);
+  await heraut.command('cancel', id, subscriptionId);
+  await page.getByRole('checkbox', { name: /unknown/ }).uncheck();
+  await page.getByRole('checkbox', { name: /cancelled/ }).check();
+  await page.getByRole('button', { name: 'Count what this means' }).click();
+  const result = page.getByRole('region', { name: 'What this means' });
+  const send = result.getByRole('button', { name: /^Send \d+ again$/ });
+  await expect(send).toBeDisabled();
+  const count = /\d+/.exec((await send.textContent())!)![0];
+  await result.getByRole('textbox', { name: `Type ${count} to confirm` }).fill(count);
+  await expect(send).toBeEnabled();
+  await receiver.stop();
+});
+
+test('a replay is scheduled, paused, resumed and cancelled, and found again in the list', async ({ open, heraut }) => {
+  const channel = await heraut.createChannel();
+  const receiver = await Receiver.start();
+  const subscriptionId = await heraut.subscribe({ channel, url: receiver.url });
+  const { id } = await heraut.publish(channel);
+  await heraut.becomes('delivered', id, subscriptionId);
+  const page = await open(`replays/new?subscription=${subscriptionId}&state=delivered&count=yes`);
+  await page.getByRole('button', { name: 'When, and a note' }).click();
+  await page.getByLabel('Not before').fill('2099-01-01T12:00');
+  await page.getByRole('button', { name: 'Send 1 again' }).click();
+  await expect(page.getByText('scheduled')).toBeVisible();
+  const url = page.url();
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await expect(page.getByText('paused', { exact: true })).toBeVisible();
+  await lookAt(page, 'replay-paused');
+
+  await page.getByRole('link', { name: 'Replays' }).click();
+  const list = page.getByRole('table', { name: 'Replays, the newest first' });
+  await page.getByRole('combobox', { name: 'State' }).click();
+  await page.getByRole('option', { name: 'paused' }).click();
+  await expect(page).toHaveURL(/state=paused/);
+  await expect(list.getByRole('row')).toHaveCount(2);
+  await lookAt(page, 'replays');
+  await list.getByRole('link', { name: 'Send again' }).click();
+  await expect(page).toHaveURL(url);
+  await page.getByRole('button', { name: 'Resume' }).click();
+  await expect(page.getByText('scheduled', { exact: true })).toBeVisible();
+  await page.getByRole('button', { name: 'Cancel' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Cancel this replay? 1 are left' });
+  await lookAt(page, 'replay-cancel');
+  await dialog.getByRole('button', { name: 'Cancel, leave 1' }).click();
+  await expect(page.getByText('cancelled', { exact: true })).toBeVisible();
+  expect((await heraut.delivery(id, subscriptionId)).state).toBe('delivered');
+
+  await page.goto(url.replace(/.{8}$/, '00000000'));
+  await expect(page.getByRole('heading', { level: 1, name: 'There is no such replay' })).toBeVisible();
+  await receiver.stop();
+});

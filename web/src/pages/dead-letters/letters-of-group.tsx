@@ -1,0 +1,169 @@
+import { Anchor, Button, Checkbox, Text, Tooltip } from '@mantine/core';
+import { notifications } from '@mantine/notifications';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useCallback } from 'react';
+import { answerOf, api } from '../../api/client.ts';
+import { useFormat } from '../../i18n/format.ts';
+import { ListTable, type Column } from '../../parts/list-table.tsx';
+import { ProblemAlert } from '../../parts/problem-alert.tsx';
+import { RelativeTime } from '../../parts/relative-time.tsx';
+import type { Criteria, Group } from '../../selection/selection.ts';
+import { useMay } from '../../shell/session.tsx';
+import { mostChosen, type Choice } from './choice.ts';
+import { useDeadLettersTexts } from './texts.ts';
+import { useLetters, type Delivery } from './use-dead-letters.ts';
+
+interface Props {
+  group: Group;
+  label: string;
+  criteria: Criteria;
+  choice: Choice;
+}
+
+/** The single dead letters of a group. */
+export function LettersOfGroup({ group, label, criteria, choice }: Props) {
+  const t = useDeadLettersTexts();
+  const format = useFormat();
+  const may = useMay('operator');
+  const client = useQueryClient();
+  const letters = useLetters(group, criteria);
+  const retry = useMutation({
+    mutationFn: ({ notificationId, subscriptionId }: Delivery) =>
+      answerOf(
+        api.POST('/admin/v1/deliveries/{notificationId}/{subscriptionId}/retry', {
+          params: { path: { notificationId, subscriptionId } },
+        }),
+      ),
+    onSuccess: () => {
+      notifications.show({
+        color: 'green',
+        title: t('retried'),
+        message: t('retriedText'),
+        closeButtonProps: { 'aria-label': t('closeNotice') },
+      });
+    },
+    // Also where it was refused: it may have arrived by now.
+    onSettled: () => client.invalidateQueries({ queryKey: ['dead-letters'] }),
+  });
+  const { hasNextPage, isFetchingNextPage, fetchNextPage } = letters;
+  const pages = letters.data?.pages ?? [];
+  const rows = pages.flatMap(({ deliveries }) => deliveries);
+  const searchedTo = pages.at(-1)?.searchedTo ?? null;
+  const isFull = choice.deliveries.length >= mostChosen;
+  const isInChosenGroup = choice.hasGroup(group);
+  const goOn = useCallback(() => {
+    if (hasNextPage && !isFetchingNextPage && searchedTo === null) void fetchNextPage();
+  }, [hasNextPage, isFetchingNextPage, fetchNextPage, searchedTo]);
+
+  const columns: Column<Delivery>[] = [
+    {
+      key: 'choice',
+      header: '',
+      width: '28px',
+      render: (row) => (
+        <Tooltip label={t('mostSelected', { most: format.number(mostChosen) })} disabled={!isFull}>
+          <Checkbox
+            size="xs"
+            aria-label={t('selectLetter', { id: row.notificationId })}
+            checked={isInChosenGroup || choice.hasDelivery(row)}
+            disabled={isInChosenGroup || (isFull && !choice.hasDelivery(row))}
+            onChange={(event) => choice.setDelivery(keyOf(row), event.currentTarget.checked)}
+          />
+        </Tooltip>
+      ),
+    },
+    {
+      key: 'notification',
+      header: t('notification'),
+      width: 'minmax(110px, 1fr)',
+      render: (row) => (
+        <Anchor
+          size="sm"
+          ff="monospace"
+          title={row.notificationId}
+          renderRoot={(props) => <Link to="/notifications/$id" params={{ id: row.notificationId }} {...props} />}
+        >
+          {row.notificationId}
+        </Anchor>
+      ),
+    },
+    { key: 'channel', header: t('channel'), width: 'minmax(80px, 140px)', isWide: true, render: (row) => row.channel },
+    {
+      key: 'accepted',
+      header: t('accepted'),
+      width: '110px',
+      isWide: true,
+      render: (row) => <RelativeTime at={row.acceptedAt} />,
+    },
+    { key: 'ended', header: t('ended'), width: '110px', render: (row) => <RelativeTime at={row.endedAt} /> },
+    {
+      key: 'attempts',
+      header: t('attempts'),
+      width: '70px',
+      align: 'right',
+      isWide: true,
+      render: (row) => format.number(row.attemptCount),
+    },
+    {
+      key: 'answer',
+      header: t('answer'),
+      width: 'minmax(120px, 1.2fr)',
+      isWide: true,
+      render: (row) => (
+        <Text span size="sm" title={row.lastError ?? undefined}>
+          {row.lastError ?? row.lastStatus ?? '–'}
+        </Text>
+      ),
+    },
+    {
+      key: 'retry',
+      header: '',
+      width: '124px',
+      align: 'right',
+      render: (row) => (
+        <Button
+          size="compact-xs"
+          variant="default"
+          disabled={!may}
+          loading={retry.isPending && retry.variables.notificationId === row.notificationId}
+          aria-label={t('retryOf', { id: row.notificationId })}
+          onClick={() => retry.mutate(row)}
+        >
+          {t('retry')}
+        </Button>
+      ),
+    },
+  ];
+
+  if (letters.isError && rows.length === 0)
+    return <ProblemAlert error={letters.error} onRetry={() => void letters.refetch()} />;
+  return (
+    <>
+      {retry.isError && <ProblemAlert error={retry.error} />}
+      {!letters.isPending && rows.length === 0 && !hasNextPage ? (
+        <Text size="sm" c="dimmed">
+          {t('goneGroup')}
+        </Text>
+      ) : (
+        <ListTable
+          label={label}
+          columns={columns}
+          rows={rows}
+          keyOf={(row) => row.notificationId}
+          onEnd={goOn}
+          isLoading={letters.isPending || isFetchingNextPage}
+          rowHeight={36}
+          height="324px"
+        />
+      )}
+      {searchedTo !== null && hasNextPage && !isFetchingNextPage && (
+        <Button size="compact-sm" variant="subtle" onClick={() => void fetchNextPage()}>
+          {t('searchFurther', { to: format.time(searchedTo) })}
+        </Button>
+      )}
+    </>
+  );
+}
+
+const keyOf = ({ notificationId, subscriptionId }: Delivery) => ({ notificationId, subscriptionId });

@@ -1,0 +1,50 @@
+import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { answerOf, api } from '../../api/client.ts';
+import { deadStates, type Criteria, type Group } from '../../selection/selection.ts';
+import type { components } from '../../../generated/admin-api.d.ts';
+
+export type DeadLetters = components['schemas']['DeadLetters'];
+export type DeadLetterGroup = components['schemas']['DeadLetterGroup'];
+export type Delivery = components['schemas']['Delivery'];
+
+const everyMs = 10_000;
+const perPage = 200;
+
+type Narrowing = Pick<Criteria, 'acceptedFrom' | 'acceptedTo' | 'replay'> & { channel: string | undefined };
+
+/** The parameters that both lists of the API have. */
+export const narrowingOf = ({ acceptedFrom, acceptedTo, replay, channels }: Criteria): Narrowing => ({
+  acceptedFrom,
+  acceptedTo,
+  replay,
+  channel: channels[0],
+});
+
+export function useDeadLetters(criteria: Criteria) {
+  const query = {
+    ...narrowingOf(criteria),
+    subscription: criteria.subscriptions[0],
+    state: deadStates.find((each) => each === criteria.states[0]),
+    errorClass: criteria.errorClasses[0],
+  };
+  return useQuery({
+    queryKey: ['dead-letters', query],
+    queryFn: ({ signal }) => answerOf(api.GET('/admin/v1/dead-letters', { params: { query }, signal })),
+    refetchInterval: everyMs,
+    placeholderData: keepPreviousData,
+  });
+}
+
+export const lettersKey = ['dead-letters', 'single'];
+
+/** The single dead letters of a group, the newest first. */
+export function useLetters({ subscriptionId, state, errorClass }: Group, criteria: Criteria) {
+  const query = { ...narrowingOf(criteria), subscription: subscriptionId, state, errorClass, limit: perPage };
+  return useInfiniteQuery({
+    queryKey: [...lettersKey, query],
+    queryFn: ({ signal, pageParam }) =>
+      answerOf(api.GET('/admin/v1/deliveries', { params: { query: { ...query, cursor: pageParam } }, signal })),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
+  });
+}

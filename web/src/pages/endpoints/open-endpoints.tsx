@@ -1,0 +1,128 @@
+import { Anchor, Button, Group, Text } from '@mantine/core';
+import { Link } from '@tanstack/react-router';
+import { useFormat } from '../../i18n/format.ts';
+import { CopyButton } from '../../parts/copy-button.tsx';
+import { ListTable, type Column } from '../../parts/list-table.tsx';
+import { RelativeTime } from '../../parts/relative-time.tsx';
+import { useMay } from '../../shell/session.tsx';
+import { useEndpointsTexts } from './texts.ts';
+import type { OpenEndpoint } from './types.ts';
+
+const rowHeight = 64;
+/** Of one endpoint, in its row. */
+const mostLinks = 2;
+
+interface Props {
+  endpoints: readonly OpenEndpoint[];
+  onReset: (endpoint: OpenEndpoint) => void;
+}
+
+export function OpenEndpoints({ endpoints, onReset }: Props) {
+  const t = useEndpointsTexts();
+  const format = useFormat();
+  const mayReset = useMay('operator');
+  const columns: Column<OpenEndpoint>[] = [
+    {
+      key: 'address',
+      header: t('address'),
+      width: 'minmax(104px, 2fr)',
+      render: ({ address, reason }) => (
+        <>
+          <Group gap={4} wrap="nowrap">
+            <Text size="sm" fw={500} truncate title={address}>
+              {address}
+            </Text>
+            <CopyButton value={address} />
+          </Group>
+          <Text size="xs" c="dimmed" truncate title={reason}>
+            {reason}
+          </Text>
+        </>
+      ),
+    },
+    {
+      key: 'since',
+      header: t('since'),
+      width: 'minmax(72px, 1fr)',
+      render: ({ openedAt, failureCount }) => (
+        <>
+          <RelativeTime at={openedAt} />
+          <Text size="xs" c="dimmed" truncate>
+            {t('failures', { shown: format.number(failureCount) })}
+          </Text>
+        </>
+      ),
+    },
+    {
+      key: 'probe',
+      header: t('nextProbe'),
+      width: 'minmax(110px, 1fr)',
+      isWide: true,
+      render: ({ nextProbeAt, probeCount }) => (
+        <>
+          {Date.parse(nextProbeAt) > Date.now() ? <RelativeTime at={nextProbeAt} /> : t('probeWithNext')}
+          <Text size="xs" c="dimmed" truncate>
+            {t('probes', { count: probeCount, shown: format.number(probeCount) })}
+          </Text>
+        </>
+      ),
+    },
+    {
+      key: 'subscriptions',
+      header: t('subscriptions'),
+      width: 'minmax(120px, 1fr)',
+      isWide: true,
+      render: ({ subscriptionIds, subscriptionCount }) => (
+        <>
+          {subscriptionIds.slice(0, mostLinks).map((id) => (
+            <div key={id}>
+              <Anchor
+                size="xs"
+                ff="monospace"
+                aria-label={t('subscriptionOf', { id })}
+                renderRoot={(props) => <Link to={`/subscriptions/${id}`} {...props} />}
+              >
+                {id.slice(0, 8)}…
+              </Anchor>
+            </div>
+          ))}
+          {subscriptionCount > mostLinks && (
+            <Text size="xs" c="dimmed">
+              {t('more', { shown: format.number(subscriptionCount - mostLinks) })}
+            </Text>
+          )}
+        </>
+      ),
+    },
+    ...(mayReset
+      ? [
+          {
+            key: 'reset',
+            header: '',
+            width: '92px',
+            align: 'right' as const,
+            render: (endpoint: OpenEndpoint) => (
+              <Button
+                size="compact-sm"
+                variant="default"
+                aria-label={t('resetOf', { address: endpoint.address })}
+                onClick={() => onReset(endpoint)}
+              >
+                {t('reset')}
+              </Button>
+            ),
+          },
+        ]
+      : []),
+  ];
+  return (
+    <ListTable
+      label={t('open')}
+      columns={columns}
+      rows={endpoints}
+      keyOf={({ address }) => address}
+      rowHeight={rowHeight}
+      height="min(60dvh, 640px)"
+    />
+  );
+}

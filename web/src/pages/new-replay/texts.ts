@@ -1,0 +1,47 @@
+import { defineTexts } from '../../i18n/i18n.ts';
+
+export const useNewReplayTexts = defineTexts(
+  'new-replay',
+  {
+    title: 'New replay',
+    description: 'Say which deliveries, look at what that means, and send them again at a pace of your choice.',
+    what: 'What is sent again',
+    missed: 'What did not arrive',
+    everything: 'Everything for a subscription',
+    missedHint: 'Deliveries that ended without success. Each field narrows it; without any, all are meant.',
+    everythingHint:
+      'All that the subscription would have got with the filters it has now, also what was accepted before it was created. What it got already is not sent again.',
+    forWhom: 'For which subscription',
+    states: 'Ended as',
+    statesHint: 'Without a choice: failed and expired.',
+    unknownHint: 'It is not known whether they arrived',
+    cancelledHint: 'Somebody decided against them',
+    deliveredHint: 'They arrived: this sends them a second time',
+    count: 'Count what this means',
+    countHint: 'Changes nothing yet. It may take a few seconds.',
+    needsSubscription: 'Choose a subscription first.',
+    windowOrder: 'The end is not after the beginning.',
+    result: 'What this means',
+  },
+  {
+    title: 'Opnieuw versturen',
+    description: 'Zeg welke afleveringen, bekijk wat dat betekent, en verstuur ze opnieuw in een tempo naar keuze.',
+    what: 'Wat er opnieuw verstuurd wordt',
+    missed: 'Wat niet is aangekomen',
+    everything: 'Alles voor een abonnement',
+    missedHint: 'Afleveringen die niet gelukt zijn. Elk veld perkt het in; zonder gaat het om alle.',
+    everythingHint:
+      'Alles wat het abonnement met zijn huidige filters gekregen zou hebben, ook van vóór het bestond. Wat het al kreeg wordt niet nog eens verstuurd.',
+    forWhom: 'Voor welk abonnement',
+    states: 'Geëindigd als',
+    statesHint: 'Zonder keuze: mislukt en verlopen.',
+    unknownHint: 'Het is niet bekend of ze zijn aangekomen',
+    cancelledHint: 'Iemand heeft besloten ze niet te versturen',
+    deliveredHint: 'Ze zijn aangekomen: zo worden ze nog eens verstuurd',
+    count: 'Tel wat dit betekent',
+    countHint: 'Verandert nog niets. Het kan een paar seconden duren.',
+    needsSubscription: 'Kies eerst een abonnement.',
+    windowOrder: 'Het einde ligt niet na het begin.',
+    result: 'Wat dit betekent',
+  },
+);

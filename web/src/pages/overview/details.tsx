@@ -1,0 +1,185 @@
+import { Anchor, Badge, Group, Paper, SimpleGrid, Text, Title } from '@mantine/core';
+import { IconCheck, IconX } from '@tabler/icons-react';
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { useFormat } from '../../i18n/format.ts';
+import { RelativeTime } from '../../parts/relative-time.tsx';
+import classes from './overview.module.css';
+import { useOverviewTexts } from './texts.ts';
+import type { Overview } from './verdict.ts';
+
+interface PanelProps {
+  title: string;
+  /** Where all of them are. */
+  to: string;
+  search?: Record<string, string>;
+  /** What is shown where there is none. */
+  none: string;
+  children: ReactNode[];
+}
+
+/** The few that matter most; the page behind it has all. */
+function Panel({ title, to, search, none, children }: PanelProps) {
+  const t = useOverviewTexts();
+  return (
+    <Paper withBorder p="sm" component="section" className={classes.details} aria-label={title}>
+      <Group justify="space-between" mb={4} wrap="nowrap">
+        <Title order={2} size="h3">
+          {title}
+        </Title>
+        <Anchor
+          size="sm"
+          aria-label={`${t('seeAll')}: ${title}`}
+          renderRoot={(props) => <Link to={to} search={search ?? {}} {...props} />}
+        >
+          {t('seeAll')}
+        </Anchor>
+      </Group>
+      {children.length === 0 ? (
+        <Text size="sm" c="dimmed" mih={60}>
+          {none}
+        </Text>
+      ) : (
+        <ul className={classes.list}>{children}</ul>
+      )}
+    </Paper>
+  );
+}
+
+export function Details({ overview }: { overview: Overview }) {
+  const t = useOverviewTexts();
+  const format = useFormat();
+  const { endpoints, subscriptions, alerts, replays, health, processes } = overview;
+  return (
+    <SimpleGrid cols={{ base: 1, md: 2 }}>
+      <Panel title={t('openEndpoints')} to="/endpoints" none={t('noEndpoints')}>
+        {endpoints.longest.map(({ address, reason, openedAt, nextProbeAt }) => (
+          <li key={address} className={classes.line}>
+            <div>
+              <Text size="sm">
+                <Anchor inherit renderRoot={(props) => <Link to="/endpoints" search={{ q: address }} {...props} />}>
+                  {address}
+                </Anchor>
+              </Text>
+              <Text size="xs" c="dimmed">
+                {reason}
+              </Text>
+            </div>
+            <div>
+              <Text size="sm">
+                <RelativeTime at={openedAt} />
+              </Text>
+              <Text size="xs" c="dimmed">
+                {Date.parse(nextProbeAt) > Date.now()
+                  ? t('nextProbe', { at: format.relative(nextProbeAt) })
+                  : t('probeWithNext')}
+              </Text>
+            </div>
+          </li>
+        ))}
+      </Panel>
+      <Panel title={t('troubled')} to="/subscriptions" none={t('noTroubled')}>
+        {(subscriptions.troubled?.most ?? []).map(({ id, receiver, unsent, dead }) => (
+          <li key={id} className={classes.line}>
+            <div>
+              <Anchor size="sm" renderRoot={(props) => <Link to={`/subscriptions/${id}`} {...props} />}>
+                {receiver}
+              </Anchor>
+              <Text size="xs" c="dimmed">
+                {id}
+              </Text>
+            </div>
+            <Text size="sm" component="div">
+              <Anchor
+                inherit
+                c="inherit"
+                className={classes.part}
+                renderRoot={(props) => (
+                  <Link to="/notifications" search={{ subscription: id, state: 'held' }} {...props} />
+                )}
+              >
+                {format.number(unsent)}
+                {unsent >= 1000 ? '+' : ''} {t('unsent')}
+              </Anchor>
+              <br />
+              <Anchor
+                inherit
+                c="inherit"
+                className={classes.part}
+                renderRoot={(props) => <Link to="/dead-letters" search={{ subscription: id }} {...props} />}
+              >
+                {format.number(dead)}
+                {dead >= 1000 ? '+' : ''} {t('dead')}
+              </Anchor>
+            </Text>
+          </li>
+        ))}
+      </Panel>
+      <Panel title={t('openAlerts')} to="/alerts" none={t('noAlerts')}>
+        {(alerts?.latest ?? []).map(({ id, title, what, since }) => (
+          <li key={id} className={classes.line}>
+            <div>
+              <Text size="sm" fw={500}>
+                {title}
+              </Text>
+              <Text size="xs" c="dimmed" lineClamp={2}>
+                {what}
+              </Text>
+            </div>
+            <Text size="sm">
+              <RelativeTime at={since} />
+            </Text>
+          </li>
+        ))}
+      </Panel>
+      <Panel title={t('replays')} to="/replays" none={t('noReplays')}>
+        {(replays ?? []).map(({ kind, state, replays: count, done, left }) => (
+          <li key={`${kind} ${state}`} className={classes.line}>
+            <Text size="sm">
+              {format.number(count)} × {t(`kind-${kind}`)}, {t(`state-${state}`)}
+            </Text>
+            <Text size="sm">{t('replayProgress', { done: format.number(done), left: format.number(left) })}</Text>
+          </li>
+        ))}
+      </Panel>
+      <Panel title={t('parts')} to="/settings" search={{ tab: 'installation' }} none="">
+        {[
+          <li key="parts">
+            <Group gap={6}>
+              {health.parts.map(({ name, status, error }) => (
+                <Badge
+                  key={name}
+                  color={status === 'up' ? 'green' : 'red'}
+                  variant="light"
+                  title={error ?? undefined}
+                  leftSection={status === 'up' ? <IconCheck size={12} aria-hidden /> : <IconX size={12} aria-hidden />}
+                >
+                  {name}: {t(status)}
+                </Badge>
+              ))}
+            </Group>
+          </li>,
+          ...(processes ?? []).map(({ id, roles, host, version, isAlive, heardAt, startedAt }) => (
+            <li key={id} className={classes.line}>
+              <div>
+                <Text size="sm">{roles.join(', ')}</Text>
+                <Text size="xs" c="dimmed">
+                  {host ?? id} {version && `· ${version}`}
+                </Text>
+              </div>
+              <Text size="sm" c={isAlive ? undefined : 'red'}>
+                {isAlive ? (
+                  startedAt && t('processSince', { since: format.relative(startedAt) })
+                ) : (
+                  <>
+                    {t('silentProcess')} <RelativeTime at={heardAt} />
+                  </>
+                )}
+              </Text>
+            </li>
+          )),
+        ]}
+      </Panel>
+    </SimpleGrid>
+  );
+}

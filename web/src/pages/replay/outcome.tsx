@@ -1,0 +1,99 @@
+import { Alert, Anchor, Group, Paper, Stack, Text, Title } from '@mantine/core';
+import { IconInfoCircle } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { answerOf, api } from '../../api/client.ts';
+import { useFormat } from '../../i18n/format.ts';
+import { Facts } from '../../selection/selection-summary.tsx';
+import { deadLettersOf, type Replay } from '../../selection/selection.ts';
+import { useReplayTexts } from './texts.ts';
+
+/** What became of it: what was passed over and why, and what failed again. */
+export function Outcome({ work }: { work: Replay }) {
+  const t = useReplayTexts();
+  const format = useFormat();
+  const reasons = (['changed', 'subscriptionDisabled', 'subscriptionDeleted', 'bodyErased'] as const).filter(
+    (reason) => work.skipped[reason] > 0,
+  );
+  const stopped = work.stoppedBecause;
+  return (
+    <Paper withBorder p="md">
+      <Stack gap="sm">
+        <Title order={2}>{t('counts')}</Title>
+        {stopped !== null && (
+          <Alert color="orange" variant="light" icon={<IconInfoCircle aria-hidden />}>
+            {t(
+              stopped === 'stop-time'
+                ? 'stoppedStopTime'
+                : stopped === 'subscription-deleted'
+                  ? 'stoppedDeleted'
+                  : 'stoppedDisabled',
+            )}
+          </Alert>
+        )}
+        {work.kind === 'replay' && <FailedAgain work={work} />}
+        {reasons.length > 0 && (
+          <div>
+            <Text size="sm" c="dimmed" mb={4}>
+              {t('reasons')}
+            </Text>
+            <Facts rows={reasons.map((reason) => [t(reason), format.number(work.skipped[reason])] as const)} />
+          </div>
+        )}
+        <Stack gap={6}>
+          <Anchor
+            size="sm"
+            renderRoot={(props) => <Link to="/notifications" search={{ replay: work.id }} {...props} />}
+          >
+            {t('deliveries')}
+          </Anchor>
+          {work.kind !== 'cancel' && (
+            <Anchor
+              size="sm"
+              renderRoot={(props) => <Link to="/dead-letters" search={deadLettersOf(work.selection)} {...props} />}
+            >
+              {t('leftLink')}
+            </Anchor>
+          )}
+        </Stack>
+      </Stack>
+    </Paper>
+  );
+}
+
+function FailedAgain({ work }: { work: Replay }) {
+  const t = useReplayTexts();
+  const format = useFormat();
+  const query = { replay: work.id };
+  const { data } = useQuery({
+    queryKey: ['dead-letters', query],
+    queryFn: ({ signal }) => answerOf(api.GET('/admin/v1/dead-letters', { params: { query }, signal })),
+    // What was sent may fail long after the replay is done.
+    refetchInterval: 5_000,
+  });
+  const shown = data ? format.number(data.count) : '…';
+  return (
+    <Facts
+      rows={[
+        [
+          t('failedAgain'),
+          data?.count === 0 && data.isComplete ? (
+            t('failedAgainNone')
+          ) : (
+            <Group gap="xs">
+              <Text span size="sm" fw={600}>
+                {data && !data.isComplete ? t('leftAtLeast', { count: shown }) : shown}
+              </Text>
+              <Anchor
+                size="sm"
+                renderRoot={(props) => <Link to="/dead-letters" search={{ replay: work.id }} {...props} />}
+              >
+                {t('look')}
+              </Anchor>
+            </Group>
+          ),
+        ],
+      ]}
+    />
+  );
+}

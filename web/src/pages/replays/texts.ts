@@ -1,0 +1,47 @@
+import { defineTexts } from '../../i18n/i18n.ts';
+
+export const useReplaysTexts = defineTexts(
+  'replays',
+  {
+    title: 'Replays',
+    description: 'Deliveries that were sent again, cancelled or closed together, and how far that is.',
+    create: 'New replay',
+    list: 'Replays, the newest first',
+    kind: 'Kind',
+    anyKind: 'All kinds',
+    state: 'State',
+    anyState: 'All states',
+    what: 'What',
+    progress: 'Progress',
+    created: 'Created',
+    by: 'By',
+    none: 'Nothing was sent again yet',
+    noneText:
+      'When a receiver has been repaired, send it what it missed: from the dead letters, or by a selection of your own. It goes at the pace you choose, and can be paused.',
+    noneFound: 'No replay fits',
+    noneFoundText: 'None of what there is fits these filters.',
+    clear: 'Clear filters',
+    toDeadLetters: 'To the dead letters',
+  },
+  {
+    title: 'Opnieuw versturen',
+    description: 'Afleveringen die samen opnieuw verstuurd, geannuleerd of afgesloten zijn, en hoe ver dat is.',
+    create: 'Nieuwe opdracht',
+    list: 'Opdrachten, de nieuwste eerst',
+    kind: 'Soort',
+    anyKind: 'Alle soorten',
+    state: 'Status',
+    anyState: 'Alle statussen',
+    what: 'Wat',
+    progress: 'Voortgang',
+    created: 'Gemaakt',
+    by: 'Door',
+    none: 'Er is nog niets opnieuw verstuurd',
+    noneText:
+      'Als een ontvanger hersteld is, stuurt u hem wat hij gemist heeft: vanuit wat onbestelbaar is, of met een eigen selectie. Het gaat in het tempo dat u kiest en kan gepauzeerd worden.',
+    noneFound: 'Niets past bij deze filters',
+    noneFoundText: 'Er is geen opdracht die bij deze filters past.',
+    clear: 'Wis filters',
+    toDeadLetters: 'Naar wat onbestelbaar is',
+  },
+);

@@ -1,0 +1,260 @@
+import {
+  Alert,
+  Anchor,
+  Button,
+  Collapse,
+  Group,
+  NumberInput,
+  SimpleGrid,
+  Skeleton,
+  Stack,
+  Text,
+  Textarea,
+  TextInput,
+} from '@mantine/core';
+import { IconAlertTriangle, IconChevronDown, IconChevronRight, IconInfoCircle } from '@tabler/icons-react';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { answerOf, api } from '../api/client.ts';
+import { isProblem } from '../api/problem.ts';
+import { useFormat } from '../i18n/format.ts';
+import { ProblemAlert } from '../parts/problem-alert.tsx';
+import { useMay } from '../shell/session.tsx';
+import { useActTexts } from './act-texts.ts';
+import { DryRunResult } from './dry-run-result.tsx';
+import type { DryRun, Replay, Selection } from './selection.ts';
+import { TimeField } from './time-field.tsx';
+
+const usualRate = 100;
+
+interface Props {
+  kind: 'replay' | 'close';
+  selection: Selection;
+  /** Also what has been delivered is sent again. */
+  isWithDelivered?: boolean;
+  onDone: (work: Replay) => void;
+  onCancel?: () => void;
+}
+
+/** Says what a selection means, asks for how, and does it once its count is confirmed. */
+export function ActOnSelection({ kind, selection, isWithDelivered = false, onDone, onCancel }: Props) {
+  const t = useActTexts();
+  const may = useMay('operator');
+  const format = useFormat();
+  const client = useQueryClient();
+  const [rate, setRate] = useState<number | string>(usualRate);
+  const [startAt, setStartAt] = useState<string>();
+  const [stopAt, setStopAt] = useState<string>();
+  const [note, setNote] = useState('');
+  const [typed, setTyped] = useState('');
+  const [isMoreShown, setMoreShown] = useState(false);
+  const [confirmedBefore, setConfirmedBefore] = useState<number>();
+  const [isBusy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const dryRun = useQuery({
+    queryKey: ['dry-run', kind, selection, isWithDelivered],
+    queryFn: ({ signal }) =>
+      answerOf(
+        api.POST('/admin/v1/replays/dry-run', { body: { kind, selection, onlyMissed: !isWithDelivered }, signal }),
+      ),
+    // What was counted stands until it is counted again: a number that changes while it is read cannot be confirmed.
+    staleTime: Infinity,
+    gcTime: 0,
+    refetchOnWindowFocus: false,
+    refetchOnReconnect: false,
+  });
+  const counted = dryRun.isFetching ? undefined : dryRun.data;
+
+  const carryOut = async (count: number) => {
+    setBusy(true);
+    setError(undefined);
+    try {
+      const work = await create(count);
+      void client.invalidateQueries();
+      onDone(work);
+    } catch (failure) {
+      if (isProblem(failure, 'selection-not-confirmed')) {
+        setConfirmedBefore(count);
+        setTyped('');
+        await dryRun.refetch();
+      } else setError(failure);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const create = (confirm: number): Promise<Replay> => {
+    const said = note.trim() || undefined;
+    if (kind === 'close')
+      return answerOf(api.POST('/admin/v1/deliveries/close', { body: { selection, confirm, note: note.trim() } }));
+    const body = {
+      selection,
+      onlyMissed: !isWithDelivered,
+      ratePerSecond: Number(rate),
+      startAt,
+      stopAt,
+      confirm,
+      note: said,
+    };
+    return answerOf(api.POST('/admin/v1/replays', { body }));
+  };
+
+  if (dryRun.isError && !counted) return <ProblemAlert error={dryRun.error} onRetry={() => void dryRun.refetch()} />;
+  const isTypedRight = !counted?.needsConfirm || typed.replaceAll(/\D/g, '') === String(counted.count);
+  const isReady =
+    counted !== undefined &&
+    counted.count > 0 &&
+    isTypedRight &&
+    (kind === 'close' ? note.trim() !== '' : Number(rate) >= 0.1);
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (isReady && may) void carryOut(counted.count);
+      }}
+    >
+      <Stack gap="md">
+        {confirmedBefore !== undefined && counted && (
+          <Alert color="orange" icon={<IconAlertTriangle aria-hidden />} title={t('changed')} role="alert">
+            {t('changedDetail', { before: format.number(confirmedBefore), now: format.number(counted.count) })}
+          </Alert>
+        )}
+        <div aria-live="polite">{counted ? <DryRunResult dryRun={counted} /> : <Counting />}</div>
+        {counted && (
+          <Group gap="xs">
+            <Text size="xs" c="dimmed">
+              {t('asOf', { at: format.clock(counted.asOf) })}
+            </Text>
+            <Anchor component="button" type="button" size="xs" onClick={() => void dryRun.refetch()}>
+              {t('again')}
+            </Anchor>
+          </Group>
+        )}
+        {kind === 'replay' ? (
+          <>
+            {selection.groups?.some(({ state }) => state === 'unknown') || selection.states?.includes('unknown') ? (
+              <Alert color="orange" variant="light" icon={<IconAlertTriangle aria-hidden />}>
+                {t('unknownHint')}
+              </Alert>
+            ) : null}
+            <NumberInput
+              label={t('rate')}
+              description={t('rateHint')}
+              value={rate}
+              onChange={setRate}
+              min={0.1}
+              max={10_000}
+              clampBehavior="blur"
+              allowNegative={false}
+              maw={420}
+            />
+            <Takes dryRun={counted} rate={Number(rate)} />
+            <Button
+              variant="subtle"
+              size="compact-sm"
+              w="fit-content"
+              aria-expanded={isMoreShown}
+              leftSection={
+                isMoreShown ? <IconChevronDown size={16} aria-hidden /> : <IconChevronRight size={16} aria-hidden />
+              }
+              onClick={() => setMoreShown(!isMoreShown)}
+            >
+              {t('more')}
+            </Button>
+            <Collapse expanded={isMoreShown}>
+              <Stack gap="sm">
+                <SimpleGrid cols={{ base: 1, xs: 2 }}>
+                  <TimeField label={t('startAt')} description={t('timeHint')} value={startAt} onChange={setStartAt} />
+                  <TimeField label={t('stopAt')} description={t('stopHint')} value={stopAt} onChange={setStopAt} />
+                </SimpleGrid>
+                <NoteField label={t('note')} description={t('noteHint')} value={note} onChange={setNote} />
+              </Stack>
+            </Collapse>
+          </>
+        ) : (
+          <NoteField label={t('reason')} description={t('reasonHint')} value={note} onChange={setNote} isRequired />
+        )}
+        {counted?.needsConfirm && counted.count > 0 && (
+          <TextInput
+            label={t('type', { count: format.number(counted.count) })}
+            value={typed}
+            onChange={(event) => setTyped(event.currentTarget.value)}
+            inputMode="numeric"
+            autoComplete="off"
+            maw={320}
+          />
+        )}
+        <Text size="sm" c="dimmed">
+          {kind === 'replay' ? t('sendHint') : t('closeHint')}
+        </Text>
+        {error !== undefined && <ProblemAlert error={error} />}
+        {!may && (
+          <Alert color="gray" icon={<IconInfoCircle aria-hidden />}>
+            {t('mayNot')}
+          </Alert>
+        )}
+        <Group justify={onCancel ? 'flex-end' : 'flex-start'}>
+          {onCancel && (
+            <Button variant="default" onClick={onCancel} disabled={isBusy}>
+              {t('cancel')}
+            </Button>
+          )}
+          <Button
+            type="submit"
+            loading={isBusy}
+            disabled={!isReady || !may}
+            color={kind === 'close' ? 'red' : undefined}
+          >
+            {t(kind === 'close' ? 'close' : 'send', {
+              count: counted?.count ?? 0,
+              shown: counted ? format.number(counted.count) : '…',
+            })}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}
+
+interface NoteProps {
+  label: string;
+  description: string;
+  value: string;
+  onChange: (value: string) => void;
+  isRequired?: boolean;
+}
+
+const NoteField = ({ label, description, value, onChange, isRequired = false }: NoteProps) => (
+  <Textarea
+    label={label}
+    description={description}
+    value={value}
+    onChange={(event) => onChange(event.currentTarget.value)}
+    required={isRequired}
+    maxLength={1000}
+    autosize
+    minRows={2}
+    maxRows={6}
+  />
+);
+
+function Takes({ dryRun, rate }: { dryRun: DryRun | undefined; rate: number }) {
+  const t = useActTexts();
+  const format = useFormat();
+  const isKnown = dryRun && dryRun.count > 0 && rate >= 0.1;
+  return (
+    <Text size="sm" c="dimmed" mih={22}>
+      {isKnown ? t('takes', { time: format.duration(Math.max(1, Math.round(dryRun.count / rate)) * 1000) }) : ''}
+    </Text>
+  );
+}
+
+function Counting() {
+  const t = useActTexts();
+  return (
+    <Stack gap={6} role="status">
+      <Text size="sm">{t('counting')}</Text>
+      <Skeleton height={14} w="70%" />
+      <Skeleton height={14} w="45%" />
+    </Stack>
+  );
+}

@@ -1,0 +1,160 @@
+import { MultiSelect, Select } from '@mantine/core';
+import { useMemo } from 'react';
+import { useDeliveryStateTexts, type DeliveryState } from '../parts/delivery-state.tsx';
+import { errorClasses, useErrorClassTexts, type ErrorClass } from '../parts/error-class.ts';
+import { useChannels, useSubscriptions } from './catalogue.ts';
+import { useSelectionTexts } from './texts.ts';
+
+/** More are not shown at once; typing narrows them. */
+const mostShown = 50;
+
+interface One<T extends string = string> {
+  value: T | undefined;
+  onChange: (value: T | undefined) => void;
+}
+interface Several<T extends string = string> {
+  value: T[];
+  onChange: (value: T[]) => void;
+}
+
+/** Those that are chosen are there also where the catalogue has them no more. */
+function withChosen(options: { value: string; label: string }[], chosen: readonly string[]) {
+  const known = new Set(options.map(({ value }) => value));
+  return [...chosen.filter((id) => !known.has(id)).map((id) => ({ value: id, label: id })), ...options];
+}
+
+function useSubscriptionOptions(chosen: readonly string[]) {
+  const { data } = useSubscriptions();
+  return useMemo(() => {
+    const all = data?.subscriptions ?? [];
+    const options = all.map(({ id, callbackUrl }) => ({ value: id, label: callbackUrl.replace(/^https?:\/\//, '') }));
+    const count = new Map<string, number>();
+    for (const { label } of options) count.set(label, (count.get(label) ?? 0) + 1);
+    // Two subscriptions may have one receiver.
+    const distinct = options.map(({ value, label }) => ({
+      value,
+      label: count.get(label) === 1 ? label : `${label} · ${value.slice(0, 8)}`,
+    }));
+    return withChosen(distinct, chosen);
+  }, [data, chosen.join()]);
+}
+
+function useChannelOptions(chosen: readonly string[]) {
+  const { data } = useChannels();
+  return useMemo(
+    () =>
+      withChosen(
+        (data?.channels ?? []).map(({ name }) => ({ value: name, label: name })),
+        chosen,
+      ),
+    [data, chosen.join()],
+  );
+}
+
+const searching = { searchable: true, limit: mostShown, clearable: true } as const;
+
+export function SubscriptionField({ value, onChange, label }: One & { label?: string }) {
+  const t = useSelectionTexts();
+  const data = useSubscriptionOptions(value === undefined ? [] : [value]);
+  return (
+    <Select
+      {...searching}
+      label={label ?? t('subscription')}
+      placeholder={label === undefined ? t('anySubscription') : undefined}
+      nothingFoundMessage={t('nothingFound')}
+      data={data}
+      value={value ?? null}
+      onChange={(next) => onChange(next ?? undefined)}
+    />
+  );
+}
+
+export function SubscriptionsField({ value, onChange }: Several) {
+  const t = useSelectionTexts();
+  return (
+    <MultiSelect
+      {...searching}
+      label={t('subscriptions')}
+      placeholder={value.length === 0 ? t('anySubscription') : undefined}
+      nothingFoundMessage={t('nothingFound')}
+      data={useSubscriptionOptions(value)}
+      value={value}
+      onChange={onChange}
+    />
+  );
+}
+
+export function ChannelField({ value, onChange }: One) {
+  const t = useSelectionTexts();
+  return (
+    <Select
+      {...searching}
+      label={t('channel')}
+      placeholder={t('anyChannel')}
+      nothingFoundMessage={t('nothingFound')}
+      data={useChannelOptions(value === undefined ? [] : [value])}
+      value={value ?? null}
+      onChange={(next) => onChange(next ?? undefined)}
+    />
+  );
+}
+
+export function ChannelsField({ value, onChange }: Several) {
+  const t = useSelectionTexts();
+  return (
+    <MultiSelect
+      {...searching}
+      label={t('channels')}
+      placeholder={value.length === 0 ? t('anyChannel') : undefined}
+      nothingFoundMessage={t('nothingFound')}
+      data={useChannelOptions(value)}
+      value={value}
+      onChange={onChange}
+    />
+  );
+}
+
+export function ErrorField({ value, onChange }: One<ErrorClass>) {
+  const t = useSelectionTexts();
+  const nameOf = useErrorClassTexts();
+  return (
+    <Select
+      clearable
+      label={t('error')}
+      placeholder={t('anyError')}
+      data={errorClasses.map((each) => ({ value: each, label: nameOf(each) }))}
+      value={value ?? null}
+      onChange={(next) => onChange((next ?? undefined) as ErrorClass | undefined)}
+    />
+  );
+}
+
+export function ErrorsField({ value, onChange }: Several<ErrorClass>) {
+  const t = useSelectionTexts();
+  const nameOf = useErrorClassTexts();
+  return (
+    <MultiSelect
+      clearable
+      label={t('errors')}
+      placeholder={value.length === 0 ? t('anyError') : undefined}
+      data={errorClasses.map((each) => ({ value: each, label: nameOf(each) }))}
+      value={value}
+      onChange={(next) => onChange(next as ErrorClass[])}
+    />
+  );
+}
+
+export function StateField({ value, onChange, states }: One<DeliveryState> & { states: readonly DeliveryState[] }) {
+  const t = useSelectionTexts();
+  const nameOf = useDeliveryStateTexts();
+  return (
+    <Select
+      clearable
+      label={t('state')}
+      placeholder={t('anyState')}
+      data={states.map((each) => ({ value: each, label: nameOf(each) }))}
+      value={value ?? null}
+      onChange={(next) => onChange((next ?? undefined) as DeliveryState | undefined)}
+    />
+  );
+}

@@ -1,0 +1,99 @@
+import type { components } from '../../generated/admin-api.d.ts';
+import { deliveryStates, type DeliveryState } from '../parts/delivery-state.tsx';
+import { errorClasses, type ErrorClass } from '../parts/error-class.ts';
+import { allOf, oneOf, type UrlState } from '../parts/url-state.ts';
+
+type Schemas = components['schemas'];
+/** Which deliveries are meant, as the admin API takes it. */
+export type Selection = Schemas['Selection'];
+export type Replay = Schemas['Replay'];
+export type DryRun = Schemas['ReplayDryRun'];
+export type WorkKind = Replay['kind'];
+export type Group = NonNullable<Selection['groups']>[number];
+export type DeliveryKey = NonNullable<Selection['deliveries']>[number];
+
+export const deadStates = ['failed', 'expired', 'unknown'] as const;
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+export const idOfGroup = ({ subscriptionId, state, errorClass }: Group): string =>
+  [subscriptionId, state, errorClass].join('~');
+
+/** @returns undefined for what is no id of a group: an address may be mistyped */
+export function groupOf(id: string): Group | undefined {
+  const [subscriptionId = '', state, errorClass] = id.split('~');
+  const isGroup =
+    uuid.test(subscriptionId) &&
+    deadStates.some((each) => each === state) &&
+    errorClasses.some((each) => each === errorClass);
+  return isGroup ? { subscriptionId, state: state as Group['state'], errorClass: errorClass as ErrorClass } : undefined;
+}
+
+export const idOfDelivery = ({ notificationId, subscriptionId }: DeliveryKey): string =>
+  `${notificationId}~${subscriptionId}`;
+
+export function deliveryOf(id: string): DeliveryKey | undefined {
+  const [notificationId = '', subscriptionId = ''] = id.split('~');
+  return uuid.test(notificationId) && uuid.test(subscriptionId) ? { notificationId, subscriptionId } : undefined;
+}
+
+/** Those fields of a selection that stand in the address of a page, under the names of lists of the API. */
+export interface Criteria {
+  subscriptions: string[];
+  channels: string[];
+  states: DeliveryState[];
+  errorClasses: ErrorClass[];
+  acceptedFrom?: string;
+  acceptedTo?: string;
+  replay?: string;
+}
+
+export const criteriaOf = (state: UrlState): Criteria => ({
+  subscriptions: allOf(state['subscription']).filter((id) => uuid.test(id)),
+  channels: allOf(state['channel']),
+  states: allOf(state['state']).filter((each): each is DeliveryState => deliveryStates.some((one) => one === each)),
+  errorClasses: allOf(state['errorClass']).filter((each): each is ErrorClass =>
+    errorClasses.some((one) => one === each),
+  ),
+  acceptedFrom: timeOf(state['acceptedFrom']),
+  acceptedTo: timeOf(state['acceptedTo']),
+  replay: allOf(state['replay']).find((id) => uuid.test(id)),
+});
+
+function timeOf(value: UrlState[string]): string | undefined {
+  const time = new Date(oneOf(value) ?? Number.NaN);
+  return Number.isNaN(time.getTime()) ? undefined : time.toISOString();
+}
+
+/** Only with the fields that narrow it; the API wants to hear it where none does. */
+export function selectionOf(criteria: Partial<Criteria>, more: Partial<Selection> = {}): Selection {
+  const narrowing: Selection = withoutEmpty({
+    subscriptions: criteria.subscriptions,
+    channels: criteria.channels,
+    errorClasses: criteria.errorClasses,
+    acceptedFrom: criteria.acceptedFrom,
+    acceptedTo: criteria.acceptedTo,
+    replay: criteria.replay,
+    ...more,
+  });
+  const states = withoutEmpty({ states: criteria.states });
+  return Object.keys(narrowing).length === 0 ? { all: true, ...states } : { ...narrowing, ...states };
+}
+
+function withoutEmpty<T extends object>(given: T): Partial<T> {
+  const entries = Object.entries(given) as [string, unknown][];
+  return Object.fromEntries(
+    entries.filter(([, value]) => value !== undefined && !(Array.isArray(value) && value.length === 0)),
+  ) as Partial<T>;
+}
+
+/** Where the dead letters that a selection means are shown; what it cannot say there is left out. */
+export const deadLettersOf = ({ subscriptions, channels, errorClasses: classes, groups, ...rest }: Selection) => ({
+  subscription: subscriptions?.length === 1 ? subscriptions[0] : undefined,
+  channel: channels?.length === 1 ? channels[0] : undefined,
+  errorClass: classes?.length === 1 ? classes[0] : undefined,
+  acceptedFrom: rest.acceptedFrom,
+  acceptedTo: rest.acceptedTo,
+  replay: rest.replay,
+  group: groups?.map(idOfGroup),
+});
