@@ -3,6 +3,7 @@ import { CommandFailure, exits } from './exits.js';
 import { id, repeated, repeatedId, timeInPast } from './options.js';
 
 export interface SelectionOptions {
+  notification?: string;
   subscription?: string[];
   channel?: string[];
   since?: string;
@@ -16,6 +17,7 @@ export interface SelectionOptions {
 /** Which deliveries an operator means, where several are worked on at once. */
 export const addSelectionOptions = (command: Command): Command =>
   command
+    .option('--notification <id>', 'Of this notification.', id)
     .option('--subscription <id>', 'Of this subscription; may be repeated.', repeatedId)
     .option('--channel <name>', 'Of this channel; may be repeated.', repeated)
     .option('--since <time>', 'Of notifications accepted not before then: 10m, 2h, 3d ago, or a time.', timeInPast)
@@ -32,8 +34,9 @@ export const addEverythingFor = (command: Command): Command =>
  * @throws {CommandFailure} when nothing was given
  */
 export function selectionOf(options: SelectionOptions): Record<string, unknown> {
-  const { subscription, channel, since, until, state, errorClass, everythingFor, all } = options;
+  const { notification, subscription, channel, since, until, state, errorClass, everythingFor, all } = options;
   const selection = {
+    notification,
     subscriptions: subscription,
     channels: channel,
     acceptedFrom: since,

@@ -14,6 +14,7 @@ const time = () =>
 
 /** Each field narrows it further. */
 const narrowing = [
+  'notification',
   'subscriptions',
   'channels',
   'acceptedFrom',
@@ -28,6 +29,7 @@ const narrowing = [
 /** Which deliveries an operator means: everywhere where several are worked on at once. */
 export const selectionInput = z
   .strictObject({
+    notification: uuid().optional().describe('Of this notification.'),
     subscriptions: z.array(uuid()).min(1).max(1000).optional().describe('Of these subscriptions.'),
     channels: z
       .array(z.string().min(1).max(50).refine(isStorable, 'Contains U+0000 or half a surrogate pair.'))
@@ -93,6 +95,7 @@ export type Selection = z.output<typeof selectionInput>;
 /** The same as an answer shows it. */
 export const selectionOutput = z
   .strictObject({
+    notification: z.uuid(),
     subscriptions: z.array(z.uuid()),
     channels: z.array(z.string()),
     acceptedFrom: z.iso.datetime(),

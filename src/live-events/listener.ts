@@ -55,9 +55,12 @@ export class Listener {
     this.send(`event: ${event.event}\ndata: ${JSON.stringify(event)}\n\n`);
   }
 
-  /** A comment, by which both sides find out that the other is gone. */
+  /**
+   * A comment, by which both sides find out that the other is gone; with the number up to which it has been told, so that who comes back
+   * goes on from there although nothing fitted meanwhile.
+   */
   alive(): void {
-    if (!this.isBlocked) this.write(': alive\n\n');
+    if (!this.isBlocked) this.write(`: alive\nid: ${this.last}\n\n`);
   }
 
   /** A reader that does not read never comes to the end: its connection is broken off soon, so that it does not keep its place. */

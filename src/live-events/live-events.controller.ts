@@ -48,7 +48,7 @@ export class LiveEventsController {
   @AdminOperation({
     id: 'event_stream',
     summary: 'What happens, as it happens, in all processes: a stream of server-sent events.',
-    description: `Each event has an id, its kind, and a JSON object as data. They are kept for five minutes: a listener that lost its connection goes on with \`Last-Event-ID\`, and is told by \`events.missed\` where it missed some. The stream ends after an hour at most, when the process stops, and with the session of the user that it is for. Each process has room for ${mostListeners} listeners. It is a view, not a log: under load events are left out, which is told too.`,
+    description: `Each event has an id, its kind, and a JSON object as data. They are kept for five minutes: a listener that lost its connection goes on with \`Last-Event-ID\` (an id comes at the start, and every 15 seconds, also without an event), and is told by \`events.missed\` where it missed some. The stream ends after an hour at most, when the process stops, and with the session of the user that it is for. Each process has room for ${mostListeners} listeners. It is a view, not a log: under load events are left out, which is told too.`,
     query: eventsQuery,
     headers: eventsHeaders,
     status: 200,

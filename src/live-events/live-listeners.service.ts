@@ -78,6 +78,7 @@ export class LiveListeners implements OnModuleDestroy {
     });
     if (isAhead) listener.tell(notKept);
     else if (isResumed) await this.tellGap(listener);
+    listener.alive();
     await this.catchUp(listener, output);
   }
 

@@ -2,18 +2,28 @@ import { statement } from '../infra/postgres/statement.js';
 
 /* Statements that read notifications for people. */
 
+/** Of the deliveries of each notification in a list, as many are looked at. */
+export const mostListed = 50;
+
 /** What a list shows of each. Newest first; one whose day was dropped is missing. */
 export const notificationsOfList = statement(
   'read-notifications',
   `SELECT n.id, n.channel, n.publisher, n.request_key, n.not_before, n.accepted_at, n.content ->> 'hoofdObject' AS main_object,
      n.content ->> 'resource' AS resource, n.content ->> 'resourceUrl' AS resource_url, n.content ->> 'actie' AS action,
-     n.content -> 'kenmerken' AS characteristics
+     n.content -> 'kenmerken' AS characteristics, d.deliveries
    FROM unnest($ids::uuid[]) AS k (id)
    CROSS JOIN LATERAL (
      SELECT id, channel, publisher, request_key, not_before, accepted_at,
        CASE WHEN octet_length(body) <= 65536 THEN body::json END AS content
      FROM notification WHERE id = k.id LIMIT 1
    ) n
+   CROSS JOIN LATERAL (
+     SELECT coalesce(json_object_agg(state, count), '{}') AS deliveries FROM (
+       SELECT state, count(*)::int AS count FROM (
+         SELECT state FROM delivery WHERE notification_id = k.id LIMIT ${mostListed}
+       ) AS first_ones GROUP BY state
+     ) AS of_state
+   ) d
    ORDER BY n.id DESC`,
 );
 

@@ -2,6 +2,8 @@ import { z } from 'zod';
 import { toCursor as toDeliveryCursor } from '../deliveries/delivery-cursor.js';
 import { attemptOutput, attemptToShow, deliveryOutput, deliveryToShow } from '../deliveries/delivery-output.js';
 import { pageEnd } from '../deliveries/search-query.js';
+import { deliveryStates } from '../ledger/delivery.js';
+import { mostListed } from './find-notifications.js';
 import { toCursor } from './notification-cursor.js';
 import type {
   KnownNotification,
@@ -37,6 +39,9 @@ const listedOutput = z
     resourceUrl: z.string().nullable(),
     action: z.string().nullable().describe('`actie`.'),
     characteristics: z.record(z.string(), z.string()).nullable().describe('`kenmerken`.'),
+    deliveries: z
+      .partialRecord(z.enum(deliveryStates), z.int())
+      .describe(`How many of its deliveries are in each state; of more than ${mostListed}, only as many are counted.`),
   })
   .meta({ id: 'Notification' });
 
@@ -126,6 +131,7 @@ const listedToShow = (notification: ListedNotification): z.output<typeof listedO
   resourceUrl: notification.resourceUrl,
   action: notification.action,
   characteristics: notification.characteristics,
+  deliveries: notification.deliveries,
 });
 
 export const notificationToShow = (whole: WholeNotification): z.output<typeof notificationOutput> => ({

@@ -5,7 +5,7 @@ import { LedgerSearch, type SearchBounds } from '../deliveries/search.service.js
 import { originOf } from '../endpoints/origin.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { valuesOf, type Statement, type Values } from '../infra/postgres/statement.js';
-import type { DeliveryKey } from '../ledger/delivery.js';
+import type { DeliveryKey, DeliveryState } from '../ledger/delivery.js';
 import * as statements from './find-notifications.js';
 import { storyOf, type Deed, type StoryEvent, type StoryOfDelivery, type WorkOnMany } from './story.js';
 
@@ -26,6 +26,8 @@ export interface ListedNotification extends KnownNotification {
   resourceUrl: string | null;
   action: string | null;
   characteristics: Record<string, string> | null;
+  /** How many of its first `mostListed` deliveries are in each state. */
+  deliveries: Partial<Record<DeliveryState, number>>;
 }
 
 export interface NotificationPage {
@@ -98,6 +100,7 @@ export class NotificationReader {
       resourceUrl: row.resource_url,
       action: row.action,
       characteristics: row.characteristics,
+      deliveries: row.deliveries,
     }));
     return { notifications, next: next?.notificationId, searchedTo };
   }
@@ -189,6 +192,7 @@ interface ContentRow {
   resource_url: string | null;
   action: string | null;
   characteristics: Record<string, string> | null;
+  deliveries: Partial<Record<DeliveryState, number>>;
 }
 
 interface DeedRow {

@@ -46,7 +46,7 @@ const activityOutput = z.strictObject({
     .describe('About five minutes.'),
   lastHour: z
     .array(z.strictObject({ at: time(), ...countsShape }))
-    .describe('Minute by minute, the oldest first; the last one that is over is the last.'),
+    .describe('Sixty minutes, the oldest first, and the one that is not over yet.'),
 });
 
 const backlogOutput = z

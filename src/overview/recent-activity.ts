@@ -9,7 +9,7 @@ const all = { kind: 'all', id: '' } as const;
 const lastMinute = { bucketSeconds: tens.seconds, buckets: 6 };
 /** Whole minutes, and the one that is not over. */
 const lastMinutes = { bucketSeconds: minutes.seconds, buckets: 5 };
-const lastHour = { bucketSeconds: minutes.seconds, buckets: 60 };
+const lastHour = { bucketSeconds: minutes.seconds, buckets: 61 };
 /** More than there are steps of time. */
 const mostSteps = 200;
 
@@ -21,7 +21,7 @@ export async function readRecentActivity(
   const until = countedUntil(now);
   const thisMinute = beginOf(until, minutes.seconds);
   const minuteAgo = until - 60_000;
-  const hourAgo = thisMinute - lastHour.buckets * 60_000;
+  const hourAgo = thisMinute - (lastHour.buckets - 1) * 60_000;
   const minutesAgo = thisMinute - (lastMinutes.buckets - 1) * 60_000;
   const [byTens, byMinutes, took] = await Promise.all([
     readSeries(postgres, all, tens.seconds, minuteAgo),

@@ -73,5 +73,6 @@ export function meantBy(kind: ReplayKind, selection: Selection, onlyMissed: bool
   return { kind, selection, states: meant };
 }
 
-/** Sorts before every subscription. */
+/** Sort before every subscription, and after. */
 export const beforeAll = '00000000-0000-0000-0000-000000000000';
+export const afterAll = 'ffffffff-ffff-ffff-ffff-ffffffffffff';

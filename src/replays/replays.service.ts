@@ -8,11 +8,19 @@ import { ConflictProblem, NotFoundProblem, ValidationProblem } from '../infra/ht
 import { isUniqueViolation } from '../infra/postgres/postgres-errors.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import type { Statement, Values } from '../infra/postgres/statement.js';
-import { lowestIdAt, timeOfId } from '../ledger/partitions.js';
+import { idAfter, idBefore, lowestIdAt, timeOfId } from '../ledger/partitions.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
 import { MeantCounter, type Range } from './count-meant.service.js';
-import { beforeAll, meantBy, unfinishedStates, type Replay, type ReplayKind, type ReplayState } from './replay.js';
+import {
+  afterAll,
+  beforeAll,
+  meantBy,
+  unfinishedStates,
+  type Replay,
+  type ReplayKind,
+  type ReplayState,
+} from './replay.js';
 import {
   endReplay,
   findReplay,
@@ -193,17 +201,28 @@ const subjectOf = ({ id }: Replay): string => `replay/${id}`;
 
 const notFound = () => new NotFoundProblem('There is no such replay, or it ended long ago.');
 
-/** What is accepted from now on is not meant. */
-function rangeOf({ acceptedFrom, acceptedTo, deliveries }: Selection, nowMs: number): Range {
-  const from = acceptedFrom === undefined ? 0 : Date.parse(acceptedFrom);
-  const to = acceptedTo === undefined ? Infinity : Date.parse(acceptedTo);
+/** Later than every id. */
+const latestMs = Date.UTC(10_000, 0, 1);
+
+/** What is accepted from now on is not meant. One that is named was accepted, whatever its id says of the time. */
+function rangeOf({ notification, acceptedFrom, acceptedTo, deliveries }: Selection, nowMs: number): Range {
   // No other days are looked into than those of the ones that are named.
   const times = deliveries?.map(({ notificationId }) => timeOfId(notificationId));
+  const from = Math.max(acceptedFrom === undefined ? 0 : Date.parse(acceptedFrom), times ? Math.min(...times) : 0);
+  const to = Math.min(
+    acceptedTo === undefined ? latestMs : Date.parse(acceptedTo),
+    times ? Math.max(...times) + 1 : latestMs,
+  );
+  if (notification === undefined)
+    return {
+      after: { notificationId: lowestIdAt(from), subscriptionId: beforeAll },
+      before: lowestIdAt(Math.min(to, nowMs + 1)),
+    };
+  const [first, end] = [lowestIdAt(from), lowestIdAt(to)];
+  const [justBefore, justAfter] = [idBefore(notification), idAfter(notification)];
+  const isWithin = justBefore >= first && justAfter <= end;
   return {
-    after: {
-      notificationId: lowestIdAt(times ? Math.max(from, Math.min(...times)) : from),
-      subscriptionId: beforeAll,
-    },
-    before: lowestIdAt(Math.min(to, nowMs + 1, times ? Math.max(...times) + 1 : Infinity)),
+    after: { notificationId: isWithin ? justBefore : end, subscriptionId: afterAll },
+    before: isWithin ? justAfter : end,
   };
 }

@@ -380,6 +380,7 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
       const query = new URLSearchParams(search).toString();
       const { notifications } = (await admin.get(`/admin/v1/notifications?${query}`)).json;
       expect([search, notifications.map(({ id }) => id)]).toEqual([search, [notificationId]]);
+      expect(notifications[0]!.deliveries).toEqual({ delivered: 1 });
       const { deliveries } = await list(search);
       expect([search, deliveries.map((each) => each.notificationId)]).toEqual([search, [notificationId]]);
     }
@@ -419,7 +420,7 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
     await admin.api.delete(`/abonnement/${subscriptionId}`);
     const notificationId = await publish();
     const { json } = await admin.get(`/admin/v1/notifications?channel=${channel}&unmatched=true`);
-    expect(json.notifications.map(({ id }) => id)).toEqual([notificationId]);
+    expect(json.notifications).toMatchObject([{ id: notificationId, deliveries: {} }]);
     const { json: whole } = await admin.get(`/admin/v1/notifications/${notificationId}`);
     expect(whole).toMatchObject({ deliveries: [], story: [{ event: 'accepted' }, { event: 'unmatched' }] });
     expect((await admin.get(`/admin/v1/notifications/${randomUUID()}`)).status).toBe(404);
@@ -599,6 +600,8 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
       ['replays', { selection: {} }, 'selection.all', 'invalid'],
       ['replays', { selection: { states: ['failed'] } }, 'selection.all', 'invalid'],
       ['replays', { selection: { all: true, subscriptions: [id] } }, 'selection.all', 'invalid'],
+      ['replays', { selection: { notification: id, all: true } }, 'selection.all', 'invalid'],
+      ['replays', { selection: { notification: 'x' } }, 'selection.notification', 'invalid'],
       ['replays', { selection: { subscriptions: [] } }, 'selection.subscriptions', 'empty'],
       ['replays', { selection: { subscriptions: ['x'] } }, 'selection.subscriptions.0', 'invalid'],
       ['replays', { selection: { channels: ['\u0000'] } }, 'selection.channels.0', 'invalid'],

@@ -205,7 +205,7 @@ describe('the whole installation at a glance', () => {
     expect(activity!.lastMinutes.failedAttempts).toBe(3);
     expect(activity!.lastMinutes.successRate).toBeCloseTo(31 / 34, 1);
     expect(activity!.lastMinutes.deliveryP95Ms).toBeGreaterThan(0);
-    expect(activity!.lastHour).toHaveLength(60);
+    expect(activity!.lastHour).toHaveLength(61);
     expect(Math.max(...activity!.lastHour.map(({ accepted }) => accepted))).toBeGreaterThanOrEqual(1000);
     expect(Date.now() - Date.parse(activity!.countedUntil)).toBeLessThan(60_000);
     expect(backlog!.held.paused).toEqual({ count: 1, isEstimate: false });

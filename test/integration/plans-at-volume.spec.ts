@@ -23,6 +23,7 @@ import { MarkFilter } from '../../src/digests/mark-filter.js';
 import { sweep as sweepDigests, takeBack } from '../../src/digests/write-digests.js';
 import { newestNotifications } from '../../src/explaining/filters-preview.js';
 import * as explaining from '../../src/explaining/find-explained.js';
+import { notificationsOfList } from '../../src/notifications/find-notifications.js';
 import { endFetchedItems } from '../../src/ledger/end-fetched.js';
 import * as pulling from '../../src/pulling/find-fetched.js';
 import { preferIndexes, Postgres } from '../../src/infra/postgres/postgres.js';
@@ -386,6 +387,7 @@ describe('with much in every state, the cost of a statement is that of its own w
   });
 
   const otherStatements = (): [Statement, Values][] => [
+    [notificationsOfList, { ids: [ids.queued, ids.failed, ids.delivered] }],
     [explaining.notification, { id: ids.queued }],
     [explaining.deliveries, { id: ids.queued, after: firstId, limit: 20 }],
     [explaining.deliveryOf, { id: ids.queued, subscription: ordered }],

@@ -572,6 +572,36 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
       expect(await run()).toBe(0);
     });
 
+    it('sends one notification alone, whether there was a delivery or not', async () => {
+      const ids = await notifications(3, { channel: 'cases', body: body('https://cases.example/1', 'a') });
+      const [id, other] = [
+        await newSubscription({ channels: [{ channel: 'cases', filters: {} }] }),
+        await newSubscription({ channels: [{ channel: 'cases', filters: {} }] }),
+      ];
+      await dead(ids, other);
+      const notification = ids[1]!;
+      for (const selection of [
+        { notification, everythingFor: id },
+        { notification, subscriptions: [other] },
+      ]) {
+        expect(await replays.dryRun('replay', selection, true)).toMatchObject({ count: 1, notifications: 1 });
+        await create(selection);
+        expect(await run()).toBe(1);
+      }
+      const rows = await sql('SELECT notification_id AS id, subscription_id AS of FROM delivery WHERE state = $1', [
+        'waiting',
+      ]);
+      expect(rows).toHaveLength(2);
+      expect(rows).toEqual(
+        expect.arrayContaining([
+          { id: notification, of: id },
+          { id: notification, of: other },
+        ]),
+      );
+      for (const none of [randomUUID(), '00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff'])
+        expect((await replays.dryRun('replay', { notification: none, subscriptions: [other] }, true)).count).toBe(0);
+    });
+
     it('has what is committed late too, and is not done before nothing can be', async () => {
       const id = await newSubscription({ channels: [{ channel: 'cases', filters: {} }] });
       const early = await notifications(1, { agoMs: hourMs, body: body('https://cases.example/1', 'a') });

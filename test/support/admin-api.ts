@@ -29,7 +29,7 @@ export interface AdminBody {
   attempts: { attempt: number; delaySeconds: number; elapsedSeconds: number; elapsed: string; startedAt: string }[];
   live: { startedAt: string | null; nextAttemptAt: string } | null;
   deliveries: { notificationId: string; subscriptionId: string; state: string }[];
-  notifications: { id: string }[];
+  notifications: { id: string; deliveries: Record<string, number> }[];
   publisher: string;
   story: { event: string; by: string | null; status: number | null }[];
   nextCursor: string | null;

@@ -1,5 +1,5 @@
 import { Receiver } from '../../test/support/receiver.js';
-import { reasonsIn, severityOf, type Overview } from '../src/pages/overview/verdict.ts';
+import { reasonsIn, severityOf, type Overview } from '../src/pages/overview/verdict.js';
 import { expect, lookAt, test } from './harness.js';
 
 const now = '2026-11-22T12:00:00.000Z';
@@ -86,10 +86,10 @@ test('the overview shows what goes on and what is wrong, and leads to where it i
   receiver,
 }) => {
   const broken = await Receiver.start();
-  await broken.stop(); // nothing listens there any more
   const channel = await heraut.createChannel();
   await heraut.subscribe({ channel, url: receiver.url });
   await heraut.subscribe({ channel, url: broken.url });
+  await broken.stop(); // nothing listens there any more
   await heraut.publishMany(channel, 8);
   const page = await open('overview');
   const reason = page.getByRole('link', { name: /receivers? do(es)? not work/ });
@@ -111,11 +111,11 @@ test('the overview shows what goes on and what is wrong, and leads to where it i
   ).toBeVisible();
   await expect(page).toHaveURL(/q=no\+such\+endpoint/);
   await page.getByRole('button', { name: 'Show all' }).click();
-  await broken.start(); // and is well again
   await row.getByRole('button', { name: `Reset ${origin}` }).click();
   const dialog = page.getByRole('dialog', { name: `Send to ${origin} again now? One subscription leads there.` });
   await dialog.getByRole('button', { name: 'Reset the endpoint' }).click();
   await expect(page.getByText(`${origin} gets its deliveries again`)).toBeVisible();
+  await broken.start(); // and is well again
   await expect(row).toHaveCount(0);
   await broken.stop();
 });

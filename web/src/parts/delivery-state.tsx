@@ -10,6 +10,7 @@ import {
   IconSend,
   IconStack2,
 } from '@tabler/icons-react';
+import { useFormat } from '../i18n/format.ts';
 import { defineTexts } from '../i18n/i18n.ts';
 
 export const useDeliveryStateTexts = defineTexts(
@@ -53,13 +54,20 @@ const looks = {
 export type DeliveryState = keyof typeof looks;
 export const deliveryStates = Object.keys(looks) as DeliveryState[];
 
+interface Props {
+  state: DeliveryState;
+  /** So many are in it. */
+  count?: number | undefined;
+}
+
 /** A state is a word and a sign, not only a colour. */
-export function DeliveryStateBadge({ state }: { state: DeliveryState }) {
+export function DeliveryStateBadge({ state, count }: Props) {
   const t = useDeliveryStateTexts();
+  const format = useFormat();
   const [color, Icon] = looks[state];
   return (
     <Badge color={color} variant="light" leftSection={<Icon size={12} aria-hidden />}>
-      {t(state)}
+      {count === undefined ? t(state) : `${format.number(count)} ${t(state)}`}
     </Badge>
   );
 }

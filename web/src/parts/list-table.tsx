@@ -1,6 +1,6 @@
-import { Box, Skeleton, Text, VisuallyHidden } from '@mantine/core';
+import { Box, Skeleton } from '@mantine/core';
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { useEffect, useRef, type KeyboardEvent, type ReactNode } from 'react';
+import { useEffect, useLayoutEffect, useRef, type KeyboardEvent, type ReactNode } from 'react';
 import classes from './list-table.module.css';
 
 export interface Column<Row> {
@@ -30,6 +30,9 @@ interface Props<Row> {
   /** Of the list, a CSS length. */
   height?: string;
   isMarked?: (row: Row) => boolean;
+  /** Like a log: the end stays in view as rows come. `onFollow` tells whether it is in view, so that reading back is left alone. */
+  isFollowing?: boolean;
+  onFollow?: (isFollowing: boolean) => void;
 }
 
 /** A table of any length: only the rows in view are in the document. */
@@ -44,6 +47,8 @@ export function ListTable<Row>({
   rowHeight = 44,
   height = 'calc(100dvh - 260px)',
   isMarked,
+  isFollowing = false,
+  onFollow,
 }: Props<Row>) {
   const scroller = useRef<HTMLDivElement>(null);
   const virtual = useVirtualizer({
@@ -58,6 +63,14 @@ export function ListTable<Row>({
   useEffect(() => {
     if (last >= rows.length - 20) onEnd?.();
   }, [last, rows.length, onEnd]);
+
+  useLayoutEffect(() => {
+    if (isFollowing && scroller.current) scroller.current.scrollTop = scroller.current.scrollHeight;
+  }, [isFollowing, rows]);
+  const tellWhere = () => {
+    const { scrollHeight, scrollTop, clientHeight } = scroller.current!;
+    onFollow?.(scrollHeight - scrollTop - clientHeight < rowHeight);
+  };
 
   /** Arrows go from row to row, as in any list. */
   const move = (event: KeyboardEvent<HTMLDivElement>) => {
@@ -91,6 +104,7 @@ export function ListTable<Row>({
     <Box
       role="table"
       aria-label={label}
+      aria-busy={isLoading}
       aria-rowcount={rows.length + 1}
       className={classes.table}
       style={{ '--wide-columns': wide, '--narrow-columns': narrow }}
@@ -108,6 +122,8 @@ export function ListTable<Row>({
         style={{ maxHeight: height }}
         tabIndex={onOpen && rows.length > 0 ? -1 : 0}
         onKeyDown={move}
+        onScroll={onFollow && tellWhere}
+        data-scroll-restoration-id={label}
       >
         <div role="presentation" style={{ height: virtual.getTotalSize(), position: 'relative' }}>
           {items.map(({ index, start, key }) => {
@@ -142,9 +158,6 @@ export function ListTable<Row>({
           ))}
         </div>
       )}
-      <VisuallyHidden>
-        <Text role="status">{isLoading ? '…' : ''}</Text>
-      </VisuallyHidden>
     </Box>
   );
 }

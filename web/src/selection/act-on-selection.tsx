@@ -145,7 +145,7 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
               max={10_000}
               clampBehavior="blur"
               allowNegative={false}
-              maw={320}
+              maw={420}
             />
             <Takes dryRun={counted} rate={Number(rate)} />
             <Button
@@ -243,7 +243,7 @@ function Takes({ dryRun, rate }: { dryRun: DryRun | undefined; rate: number }) {
   const isKnown = dryRun && dryRun.count > 0 && rate >= 0.1;
   return (
     <Text size="sm" c="dimmed" mih={22}>
-      {isKnown ? t('takes', { time: format.duration((dryRun.count / rate) * 1000) }) : ''}
+      {isKnown ? t('takes', { time: format.duration(Math.max(1, Math.round(dryRun.count / rate)) * 1000) }) : ''}
     </Text>
   );
 }

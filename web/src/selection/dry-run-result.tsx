@@ -57,7 +57,7 @@ export function DryRunResult({ dryRun }: { dryRun: DryRun }) {
           <Text size="sm" c="dimmed">
             {t('sample')} · {t('sampleHint')}
           </Text>
-          <Stack gap={2}>
+          <Stack gap={6} mt={4}>
             {sample.slice(0, 5).map(({ notificationId, subscriptionId }) => (
               <Anchor
                 key={`${notificationId} ${subscriptionId}`}

@@ -32,7 +32,7 @@ export function SelectionSummary({ selection }: { selection: Selection }) {
     const more = groups.length - mostNamed;
     rows.push([
       t('groups'),
-      <Stack gap={2}>
+      <Stack gap={6}>
         {shown}
         {more > 0 && `+ ${t('groupCount', { count: more, shown: format.number(more) })}`}
       </Stack>,
@@ -61,7 +61,7 @@ export function SelectionSummary({ selection }: { selection: Selection }) {
 
 function Names({ ids }: { ids: readonly string[] }) {
   return (
-    <Stack gap={2}>
+    <Stack gap={6}>
       {ids.slice(0, mostNamed).map((id) => (
         <SubscriptionName key={id} id={id} />
       ))}

@@ -131,7 +131,7 @@ function GroupRow({ group, receiver, criteria, choice, isOpen, onToggle, onAct }
           </div>
         </Text>
         <Count value={group.count} isAtLeast={group.isAtLeast} />
-        <Group gap={6} wrap="nowrap" className={classes.buttons}>
+        <div className={classes.buttons}>
           <Button
             size="compact-sm"
             variant="subtle"
@@ -158,7 +158,7 @@ function GroupRow({ group, receiver, criteria, choice, isOpen, onToggle, onAct }
           >
             {t('close')}
           </Button>
-        </Group>
+        </div>
       </div>
       {isOpen && (
         <div className={classes.letters}>

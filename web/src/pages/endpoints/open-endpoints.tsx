@@ -25,7 +25,7 @@ export function OpenEndpoints({ endpoints, onReset }: Props) {
     {
       key: 'address',
       header: t('address'),
-      width: 'minmax(140px, 2fr)',
+      width: 'minmax(104px, 2fr)',
       render: ({ address, reason }) => (
         <>
           <Group gap={4} wrap="nowrap">
@@ -43,7 +43,7 @@ export function OpenEndpoints({ endpoints, onReset }: Props) {
     {
       key: 'since',
       header: t('since'),
-      width: 'minmax(96px, 1fr)',
+      width: 'minmax(72px, 1fr)',
       render: ({ openedAt, failureCount }) => (
         <>
           <RelativeTime at={openedAt} />
@@ -60,7 +60,7 @@ export function OpenEndpoints({ endpoints, onReset }: Props) {
       isWide: true,
       render: ({ nextProbeAt, probeCount }) => (
         <>
-          {Date.parse(nextProbeAt) > Date.now() ? <RelativeTime at={nextProbeAt} /> : t('probeNow')}
+          {Date.parse(nextProbeAt) > Date.now() ? <RelativeTime at={nextProbeAt} /> : t('probeWithNext')}
           <Text size="xs" c="dimmed" truncate>
             {t('probes', { count: probeCount, shown: format.number(probeCount) })}
           </Text>
@@ -99,7 +99,7 @@ export function OpenEndpoints({ endpoints, onReset }: Props) {
           {
             key: 'reset',
             header: '',
-            width: '110px',
+            width: '92px',
             align: 'right' as const,
             render: (endpoint: OpenEndpoint) => (
               <Button

@@ -13,7 +13,7 @@ export function PacedSubscriptions({ paced }: { paced: readonly PacedSubscriptio
     {
       key: 'callback',
       header: t('callback'),
-      width: 'minmax(160px, 2fr)',
+      width: 'minmax(120px, 2fr)',
       render: ({ subscriptionId, callbackUrl }) => (
         <Anchor inherit renderRoot={(props) => <Link to={`/subscriptions/${subscriptionId}`} {...props} />}>
           {callbackUrl}
@@ -23,7 +23,7 @@ export function PacedSubscriptions({ paced }: { paced: readonly PacedSubscriptio
     {
       key: 'pace',
       header: t('pace'),
-      width: 'minmax(120px, 1fr)',
+      width: 'minmax(100px, 1fr)',
       render: ({ window, outstanding }) =>
         t('paceOf', { outstanding: format.number(outstanding), window: format.number(window) }),
     },

@@ -39,7 +39,7 @@ export const useEndpointsTexts = defineTexts(
     pace: 'Pace',
     paceOf: '{{outstanding}} of {{window}} under way',
     heldAt: 'Last held',
-    probeNow: 'being tried now',
+    probeWithNext: 'with its next delivery',
   },
   {
     title: 'Ontvangers',
@@ -78,6 +78,6 @@ export const useEndpointsTexts = defineTexts(
     pace: 'Tempo',
     paceOf: '{{outstanding}} van {{window}} onderweg',
     heldAt: 'Laatst vastgehouden',
-    probeNow: 'wordt nu geprobeerd',
+    probeWithNext: 'bij de volgende aflevering',
   },
 );

@@ -1,5 +1,130 @@
+import { Anchor, Button, Group, Text } from '@mantine/core';
+import { IconArrowUp } from '@tabler/icons-react';
+import { Link, useNavigate } from '@tanstack/react-router';
+import { useMemo } from 'react';
+import { useFormat } from '../../i18n/format.ts';
+import { EmptyState } from '../../parts/empty-state.tsx';
+import { ListTable } from '../../parts/list-table.tsx';
 import { PageHeader } from '../../parts/page-header.tsx';
+import { ProblemAlert } from '../../parts/problem-alert.tsx';
+import { useUrlState } from '../../parts/url-state.ts';
+import { columnsFor } from './columns.tsx';
+import { filtersOf, queryOf } from './criteria.ts';
+import { FilterBar } from './filter-bar.tsx';
+import { useFoundNotifications, useNewer } from './found-notifications.ts';
+import { useSearchTexts } from './search-texts.ts';
 
 export function NotificationsPage() {
-  return <PageHeader title="Notifications" />;
+  const t = useSearchTexts();
+  const format = useFormat();
+  const navigate = useNavigate();
+  const [state, set] = useUrlState();
+  const query = queryOf(state);
+  const { rows, found, searchedTo, onEnd, restart } = useFoundNotifications(query);
+  const newer = useNewer(query, found.data, found.dataUpdatedAt);
+  const columns = useMemo(() => columnsFor(t), [t]);
+  const isFiltered = filtersOf(state).length > 0;
+  const isEmpty = found.isSuccess && rows.length === 0;
+  const isDone = found.isSuccess && !found.hasNextPage;
+  const searchOn = (
+    <Button
+      size="compact-sm"
+      variant="default"
+      loading={found.isFetchingNextPage}
+      onClick={() => void found.fetchNextPage()}
+    >
+      {t('goOn')}
+    </Button>
+  );
+
+  return (
+    <>
+      <PageHeader title={t('title')} description={t('description')}>
+        <div role="status">
+          {newer.count > 0 && (
+            <Button
+              size="compact-md"
+              variant="light"
+              leftSection={<IconArrowUp size={14} aria-hidden />}
+              onClick={() => void restart()}
+            >
+              {newer.isMore ? t('newerMany', { count: newer.count }) : t('newer', { count: newer.count })} · {t('show')}
+            </Button>
+          )}
+        </div>
+      </PageHeader>
+      <FilterBar />
+      {!isFiltered && (
+        <Group
+          gap="md"
+          mb="xs"
+          component="ul"
+          aria-label={t('quick')}
+          style={{ listStyle: 'none', padding: 0, margin: 0 }}
+        >
+          {(
+            [
+              ['quickFailed', { state: 'failed' }],
+              ['quickWaiting', { state: 'waiting' }],
+              ['quickUnmatched', { unmatched: 'true' }],
+            ] as const
+          ).map(([text, search]) => (
+            <li key={text}>
+              <Anchor size="sm" renderRoot={(props) => <Link to="." search={search} {...props} />}>
+                {t(text)}
+              </Anchor>
+            </li>
+          ))}
+          <li>
+            <Anchor
+              size="sm"
+              component="button"
+              onClick={() => set({ acceptedFrom: new Date(Date.now() - 3_600_000).toISOString() }, true)}
+            >
+              {t('quickHour')}
+            </Anchor>
+          </li>
+        </Group>
+      )}
+      {found.error && !found.isFetching && <ProblemAlert error={found.error} onRetry={() => void found.refetch()} />}
+      {isEmpty && (
+        <EmptyState
+          title={
+            searchedTo ? t('notFoundYet', { time: format.time(searchedTo) }) : isFiltered ? t('notFound') : t('none')
+          }
+          action={
+            searchedTo ? (
+              searchOn
+            ) : isFiltered ? undefined : (
+              <Button renderRoot={(props) => <Link to="/publish" {...props} />}>{t('publish')}</Button>
+            )
+          }
+        >
+          {isFiltered ? t('notFoundDetail') : t('noneDetail')}
+        </EmptyState>
+      )}
+      {!isEmpty && (!found.error || rows.length > 0 || found.isFetching) && (
+        <ListTable
+          label={t('list')}
+          columns={columns}
+          rows={rows}
+          keyOf={({ id }) => id}
+          onOpen={({ id }) => void navigate({ to: '/notifications/$id', params: { id } })}
+          onEnd={onEnd}
+          isLoading={found.isFetching}
+          height="calc(100dvh - 300px)"
+        />
+      )}
+      {rows.length > 0 && (
+        <Group gap="sm" mt="xs">
+          <Text size="sm" c="dimmed">
+            {searchedTo
+              ? t('searchedTo', { time: format.time(searchedTo), shown: format.number(rows.length) })
+              : t(isDone ? 'foundAll' : 'found', { shown: format.number(rows.length) })}
+          </Text>
+          {searchedTo && searchOn}
+        </Group>
+      )}
+    </>
+  );
 }

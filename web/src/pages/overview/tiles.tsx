@@ -67,7 +67,7 @@ function Part({
       inherit
       c="inherit"
       title={hint}
-      style={{ whiteSpace: 'nowrap' }}
+      className={classes.part}
       renderRoot={(props) => <Link to={to} search={search ?? {}} {...props} />}
     >
       <Text span inherit fw={600} style={{ fontVariantNumeric: 'tabular-nums' }}>
@@ -87,15 +87,18 @@ export function Throughput({ overview: { activity } }: { overview: Overview }) {
   const minute = activity?.lastMinute;
   const recent = activity?.lastMinutes;
   const hour = activity?.lastHour ?? [];
-  const perSecond = (count: number | undefined) =>
-    minute && count !== undefined ? format.short(count / minute.seconds) : '–';
+  // Two decimals say enough, and what is not nothing must not look like it.
+  const rate = (value: number) =>
+    value >= 10 ? format.short(value) : format.number(value > 0 ? Math.max(0.01, Math.round(value * 100) / 100) : 0);
+  const perSecond = (count: number | undefined) => (minute && count !== undefined ? rate(count / minute.seconds) : '–');
   const sum = (name: 'accepted' | 'delivered' | 'failedAttempts') =>
     hour.reduce((total, bucket) => total + bucket[name], 0);
   const spark = (
     name: 'accepted' | 'delivered' | 'failedAttempts',
     key: 'sparkAccepted' | 'sparkDelivered' | 'sparkFailed',
   ) => {
-    const values = hour.map((bucket) => bucket[name]);
+    // The last minute is not over: it would always look like a fall.
+    const values = hour.slice(0, -1).map((bucket) => bucket[name]);
     return <Sparkline values={values} label={t(key, { most: format.number(Math.max(0, ...values)) })} height={32} />;
   };
   const half = recent?.deliveryP50Ms ?? null;
@@ -220,7 +223,7 @@ export function Waiting({ overview }: { overview: Overview }) {
                   value={counted(each)}
                   hint={hint(each)}
                   label={t(state as keyof typeof dead)}
-                  to="/notifications"
+                  to="/dead-letters"
                   search={{ state }}
                 />
               ))}

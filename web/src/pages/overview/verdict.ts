@@ -91,8 +91,7 @@ function ofHeraut({ computedAt, health, processes, activity, backlog, replays, a
   const isPostgresDown = health.parts.some(({ name, status }) => name === 'postgres' && status === 'down');
   const isAnyNotRead = [processes, activity, replays, alerts].some((part) => part === null);
   if (isAnyNotRead && !isPostgresDown) add({ key: 'notRead', severity: 'warn', count: 1, ...installation });
-  if (alerts && alerts.openCount > 0)
-    add({ key: 'alerts', severity: 'warn', count: alerts.openCount, to: '/alerts', search: { state: 'open' } });
+  if (alerts && alerts.openCount > 0) add({ key: 'alerts', severity: 'warn', count: alerts.openCount, to: '/alerts' });
   return reasons;
 }
 
@@ -107,8 +106,7 @@ function ofReceivers({ activity, endpoints, subscriptions, deadLetters }: Overvi
       since: endpoints.longest[0]!.openedAt,
       to: '/endpoints',
     });
-  const gaveUp = (activity?.lastHour ?? []).reduce((sum, bucket) => sum + bucket.gaveUp, 0);
-  const recent = Math.max(gaveUp, activity?.lastMinutes.gaveUp ?? 0);
+  const recent = (activity?.lastHour ?? []).reduce((sum, bucket) => sum + bucket.gaveUp, 0);
   if (recent > 0) add({ key: 'gaveUp', severity: 'bad', count: recent, to: '/dead-letters' });
   const { delivered = 0, failedAttempts = 0, successRate = null } = activity?.lastMinutes ?? {};
   if (successRate !== null && successRate < lowestSuccess && delivered + failedAttempts >= fewestCalls)

@@ -40,7 +40,7 @@ export function Outcome({ work }: { work: Replay }) {
             <Facts rows={reasons.map((reason) => [t(reason), format.number(work.skipped[reason])] as const)} />
           </div>
         )}
-        <Stack gap={4}>
+        <Stack gap={6}>
           <Anchor
             size="sm"
             renderRoot={(props) => <Link to="/notifications" search={{ replay: work.id }} {...props} />}

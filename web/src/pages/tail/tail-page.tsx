@@ -1,5 +1,206 @@
+import { Alert, Badge, Box, Button, Select, SimpleGrid, Text, VisuallyHidden } from '@mantine/core';
+import { IconArrowDown, IconPlayerPause, IconPlayerPlay, IconPlugConnectedX } from '@tabler/icons-react';
+import { useNavigate } from '@tanstack/react-router';
+import { useEffect, useMemo, useRef, useState } from 'react';
+import { useFormat } from '../../i18n/format.ts';
+import { deliveryStates, useDeliveryStateTexts } from '../../parts/delivery-state.tsx';
+import { EmptyState } from '../../parts/empty-state.tsx';
+import { ListTable } from '../../parts/list-table.tsx';
 import { PageHeader } from '../../parts/page-header.tsx';
+import { ProblemAlert } from '../../parts/problem-alert.tsx';
+import { oneOf, useUrlState } from '../../parts/url-state.ts';
+import { useChannels, useSubscriptions } from '../notifications/suggestions.ts';
+import { filterNames, mostKept, type EventFilter } from './tail-buffer.ts';
+import { addressOf, columnsFor, eventKinds } from './tail-columns.tsx';
+import { useTailTexts } from './tail-texts.ts';
+import { useTail } from './use-tail.ts';
+
+/** A screen reader is told how many came, that often at most; each event would drown everything else. */
+const tellEveryMs = 15_000;
 
 export function TailPage() {
-  return <PageHeader title="Tail" />;
+  const t = useTailTexts();
+  const stateText = useDeliveryStateTexts();
+  const format = useFormat();
+  const navigate = useNavigate();
+  const [state, set] = useUrlState();
+  const filter: EventFilter = Object.fromEntries(
+    filterNames.flatMap((name) => {
+      const value = oneOf(state[name]);
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+  const { tail, connection, act, again } = useTail(filter);
+  const [isFollowing, setFollowing] = useState(true);
+  const { data: channels } = useChannels();
+  const { data: subscriptions } = useSubscriptions();
+  const columns = useMemo(() => {
+    const names = new Map(subscriptions?.map(({ id, callbackUrl }) => [id, callbackUrl]));
+    return columnsFor({ t, format, nameOf: (id) => names.get(id) ?? id });
+  }, [t, format, subscriptions]);
+  const isFiltered = Object.keys(filter).length > 0;
+  const waiting = tail.waiting.length;
+
+  const choices = [
+    {
+      name: 'event',
+      label: t('event'),
+      none: t('allEvents'),
+      data: eventKinds.map((value) => ({ value, label: t(value) })),
+    },
+    { name: 'channel', label: t('channel'), none: t('allChannels'), data: (channels ?? []).map(({ name }) => name) },
+    {
+      name: 'subscription',
+      label: t('subscription'),
+      none: t('allSubscriptions'),
+      data: (subscriptions ?? []).map(({ id, callbackUrl, ownerClientId }) => ({
+        value: id,
+        label: `${callbackUrl} (${ownerClientId})`,
+      })),
+    },
+    {
+      name: 'state',
+      label: t('state'),
+      none: t('allStates'),
+      data: deliveryStates.map((value) => ({ value, label: stateText(value) })),
+    },
+  ] as const;
+
+  return (
+    <>
+      <PageHeader title={t('title')} description={t('description')}>
+        <Badge
+          role="status"
+          variant="light"
+          size="lg"
+          color={tail.isPaused ? 'yellow' : connection.kind === 'live' ? 'green' : 'gray'}
+        >
+          {tail.isPaused
+            ? t('paused')
+            : connection.kind === 'live'
+              ? t('live')
+              : connection.kind === 'connecting'
+                ? t('connecting')
+                : '…'}
+        </Badge>
+        <Button
+          size="compact-md"
+          w={190}
+          variant={tail.isPaused ? 'filled' : 'default'}
+          leftSection={
+            tail.isPaused ? <IconPlayerPlay size={16} aria-hidden /> : <IconPlayerPause size={16} aria-hidden />
+          }
+          onClick={() => act({ do: tail.isPaused ? 'resume' : 'pause' })}
+        >
+          {!tail.isPaused
+            ? t('pause')
+            : waiting > 0
+              ? t('resumeWaiting', { waiting: format.number(waiting + tail.lost) })
+              : t('resume')}
+        </Button>
+        <Button
+          size="compact-md"
+          variant="default"
+          disabled={tail.rows.length + waiting === 0}
+          onClick={() => act({ do: 'clear' })}
+        >
+          {t('clear')}
+        </Button>
+      </PageHeader>
+      <SimpleGrid cols={{ base: 2, md: 4 }} spacing="xs" mb="sm">
+        {choices.map(({ name, label, none, data }) => (
+          <Select
+            key={name}
+            size="sm"
+            aria-label={label}
+            placeholder={none}
+            data={data}
+            value={filter[name] ?? null}
+            onChange={(value) => set({ [name]: value ?? undefined }, true)}
+            searchable
+            clearable
+            limit={100}
+            clearButtonProps={{ 'aria-label': t('reset', { name: label }) }}
+          />
+        ))}
+      </SimpleGrid>
+      <div role="status">
+        {connection.kind === 'lost' && (
+          <Alert color="orange" variant="light" mb="sm" p="xs" icon={<IconPlugConnectedX aria-hidden />}>
+            {t('lost', { since: format.clock(connection.since) })}
+          </Alert>
+        )}
+      </div>
+      {connection.kind === 'refused' && connection.error.status !== 401 && (
+        <ProblemAlert error={connection.error} onRetry={again} />
+      )}
+      {tail.rows.length === 0 && connection.kind !== 'refused' && (
+        <EmptyState title={isFiltered ? t('noneFiltered') : t('none')}>{t('noneDetail')}</EmptyState>
+      )}
+      {tail.rows.length > 0 && (
+        <Box pos="relative">
+          <ListTable
+            label={t('list')}
+            columns={columns}
+            rows={tail.rows}
+            keyOf={({ nr }) => String(nr)}
+            rowHeight={36}
+            height="calc(100dvh - 270px)"
+            onOpen={(row) => {
+              const address = addressOf(row);
+              if (address) void navigate(address);
+            }}
+            isFollowing={isFollowing && !tail.isPaused}
+            onFollow={setFollowing}
+          />
+          {!isFollowing && (
+            <Button
+              pos="absolute"
+              bottom={12}
+              left="50%"
+              style={{ transform: 'translateX(-50%)' }}
+              size="compact-md"
+              leftSection={<IconArrowDown size={14} aria-hidden />}
+              onClick={() => setFollowing(true)}
+            >
+              {t('toEnd')}
+            </Button>
+          )}
+        </Box>
+      )}
+      {tail.rows.length >= mostKept && (
+        <Text size="xs" c="dimmed" mt={4}>
+          {t('kept', { count: format.number(mostKept) })}
+        </Text>
+      )}
+      {tail.lost > 0 && (
+        <Text size="xs" c="dimmed" mt={4}>
+          {t('pausedLost', { count: format.number(tail.lost) })}
+        </Text>
+      )}
+      <News count={tail.count} />
+    </>
+  );
+}
+
+/** Tells a screen reader that something came, and no more. */
+function News({ count }: { count: number }) {
+  const t = useTailTexts();
+  const [told, setTold] = useState('');
+  const latest = useRef(count);
+  latest.current = count;
+  useEffect(() => {
+    let before = latest.current;
+    const timer = setInterval(() => {
+      const come = latest.current - before;
+      before = latest.current;
+      setTold(come > 0 ? t('news', { count: come }) : '');
+    }, tellEveryMs);
+    return () => clearInterval(timer);
+  }, [t]);
+  return (
+    <VisuallyHidden>
+      <span role="status">{told}</span>
+    </VisuallyHidden>
+  );
 }

@@ -1,0 +1,147 @@
+import type { Page } from '@playwright/test';
+import { answer } from '../../test/support/receiver.js';
+import { expect, lookAt, test } from './harness.js';
+
+const list = (page: Page) => page.getByRole('table', { name: 'Notifications found' });
+
+test('notifications are sought by chips that stand in the address, and new ones are announced', async ({
+  open,
+  heraut,
+  receiver,
+}) => {
+  const channel = await heraut.createChannel(['kind']);
+  await heraut.subscribe({ channel, url: receiver.url });
+  await heraut.publish(channel, { resource: 'permit', kenmerken: { kind: 'a' } });
+  await heraut.publish(channel, { resource: 'letter', kenmerken: { kind: 'b' } });
+  const page = await open('notifications');
+  const filter = page.getByRole('textbox', { name: 'Filter', exact: true });
+  await filter.fill('Chan');
+  await page.getByRole('option', { name: 'Channel', exact: true }).click();
+  await page.getByRole('textbox', { name: /Value for “Channel”/ }).fill(channel.slice(0, 20));
+  await page.getByRole('option', { name: channel }).click();
+  await expect(page.getByRole('listbox')).toBeHidden();
+  await expect(page).toHaveURL(new RegExp(`channel=${channel}`));
+  await expect(list(page).getByRole('link', { name: 'create permit' })).toBeVisible();
+  await expect(list(page).getByText('delivered')).toHaveCount(2);
+  await lookAt(page, 'notifications');
+
+  await filter.fill('kind:b');
+  await page.keyboard.press('Enter');
+  await expect(page).toHaveURL(/characteristic=kind%3Ab/);
+  await expect(list(page).getByRole('link', { name: 'create letter' })).toBeVisible();
+  await expect(list(page).getByRole('link')).toHaveCount(1);
+
+  await heraut.publish(channel, { resource: 'newest', kenmerken: { kind: 'b' } });
+  await page.getByRole('button', { name: /1 new notification/ }).click();
+  await expect(list(page).getByRole('link').first()).toHaveText('create newest');
+
+  await page.getByRole('button', { name: /Remove filter Characteristic/ }).click();
+  await expect(list(page).getByRole('link')).toHaveCount(3);
+  await page.goBack();
+  await expect(list(page).getByRole('link')).toHaveCount(2);
+
+  await filter.fill('state:failed');
+  await page.keyboard.press('Enter');
+  await expect(page.getByRole('heading', { name: 'Nothing fits these filters' })).toBeVisible();
+  await filter.fill('lastStatus:x');
+  await page.goto(`${page.url()}&lastStatus=x`);
+  await expect(page.getByRole('alert')).toContainText('lastStatus');
+});
+
+test('a list of 100,000 rows has few in the document, and a bounded search goes on when asked', async ({
+  open,
+  page,
+}) => {
+  const rows = (from: number, count: number) =>
+    Array.from({ length: count }, (_, index) => ({
+      id: `01890a5d-ac96-774b-bcce-${String(from + index).padStart(12, '0')}`,
+      channel: 'cases',
+      publisher: 'cases',
+      key: null,
+      acceptedAt: '2026-01-01T00:00:00.000Z',
+      notBefore: null,
+      mainObject: `https://cases.example.org/${from + index}`,
+      resource: String(from + index),
+      resourceUrl: '',
+      action: 'create',
+      characteristics: {},
+      deliveries: { delivered: 1 },
+    }));
+  await page.route('**/admin/v1/notifications?*', (route) => {
+    const query = new URL(route.request().url()).searchParams;
+    if (query.has('acceptedFrom'))
+      return route.fulfill({ json: { notifications: [], nextCursor: null, searchedTo: null } });
+    const cursor = query.get('cursor');
+    if (cursor === 'last')
+      return route.fulfill({ json: { notifications: rows(99_999, 1), nextCursor: null, searchedTo: null } });
+    const from = Number(cursor ?? 0);
+    const isLast = from === 75_000;
+    const count = isLast ? 24_999 : 25_000;
+    return route.fulfill({
+      json: {
+        notifications: rows(from, count),
+        nextCursor: isLast ? 'last' : String(from + count),
+        searchedTo: isLast ? '2025-12-01T00:00:00.000Z' : null,
+      },
+    });
+  });
+  await open('notifications');
+  await list(page).getByRole('row').nth(1).focus();
+  for (const end of [24_999, 49_999, 74_999, 99_998]) {
+    await expect(
+      page.getByText(
+        new RegExp(`^${(end + 1).toLocaleString('en')} shown|${(end + 1).toLocaleString('en')} found so far`),
+      ),
+    ).toBeVisible();
+    await page.keyboard.press('End');
+    await expect(list(page).getByRole('link', { name: `create ${end}`, exact: true })).toBeVisible();
+    expect(await list(page).getByRole('row').count()).toBeLessThan(80);
+    await expect(page.locator(`[data-index="${end}"]`)).toBeFocused();
+  }
+  await expect(page.getByText(/Searched back to .*Dec 1, 2025/)).toBeVisible();
+  await page.getByRole('button', { name: 'Search further back' }).click();
+  await expect(page.getByText('100,000 in all')).toBeVisible();
+});
+
+test('the tail shows what happens, waits while it is paused, and leads to the notification', async ({
+  open,
+  heraut,
+  receiver,
+}) => {
+  const channel = await heraut.createChannel();
+  await heraut.subscribe({ channel, url: receiver.url });
+  const page = await open(`tail?channel=${channel}`);
+  const events = page.getByRole('table', { name: 'Events' });
+  await expect(page.getByText('Live', { exact: true })).toBeVisible();
+  await expect(page.getByRole('heading', { name: 'Nothing that fits has happened' })).toBeVisible();
+  // The process that delivers learns with its next heartbeat that somebody listens.
+  await expect(async () => {
+    await heraut.publish(channel);
+    await expect(events.getByText('HTTP 204').first()).toBeVisible({ timeout: 1000 });
+  }).toPass();
+  await page.getByRole('button', { name: 'Clear', exact: true }).click();
+  receiver.next(answer(500));
+  const first = await heraut.publish(channel);
+  await expect(events.getByText('HTTP 500')).toBeVisible();
+  await expect(events.getByText('accepted', { exact: true })).toBeVisible();
+  await lookAt(page, 'tail');
+
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await heraut.publish(channel);
+  await page.getByRole('button', { name: 'Go on (2 wait)' }).click();
+  await expect(events.getByText('delivered')).toBeVisible();
+
+  await events.getByRole('link', { name: 'accepted' }).first().click();
+  await expect(page).toHaveURL(new RegExp(`notifications/${first.id}`));
+  await heraut.publish(channel);
+  await page.goBack();
+  await expect(events.getByText('accepted', { exact: true })).toHaveCount(3);
+
+  await page.getByRole('combobox', { name: 'Event', exact: true }).click();
+  await page.getByRole('option', { name: 'attempt', exact: true }).click();
+  await expect(page).toHaveURL(/event=delivery\.attempted/);
+  await expect(events.getByText('accepted', { exact: true })).toHaveCount(0);
+  await expect(events.getByText('HTTP 500')).toBeVisible();
+  await page.getByRole('button', { name: 'Clear', exact: true }).click();
+  await expect(page.getByRole('heading', { name: 'Nothing that fits has happened' })).toBeVisible();
+});

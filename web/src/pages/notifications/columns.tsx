@@ -1,0 +1,91 @@
+import { Anchor, Group, Text } from '@mantine/core';
+import { Link } from '@tanstack/react-router';
+import { DeliveryStateBadge } from '../../parts/delivery-state.tsx';
+import type { Column } from '../../parts/list-table.tsx';
+import { RelativeTime } from '../../parts/relative-time.tsx';
+import type { ListedNotification } from './found-notifications.ts';
+import type { SearchTexts } from './search-texts.ts';
+
+/** The worst first: that is what somebody looks for. */
+const inOrder = [
+  'failed',
+  'unknown',
+  'expired',
+  'held',
+  'waiting',
+  'sending',
+  'queued',
+  'cancelled',
+  'delivered',
+] as const;
+const mostBadges = 2;
+
+function States({ deliveries, t }: { deliveries: ListedNotification['deliveries']; t: ReturnType<SearchTexts> }) {
+  const states = inOrder.filter((state) => deliveries[state] !== undefined);
+  if (states.length === 0)
+    return (
+      <Text span size="sm" c="dimmed">
+        {t('nobody')}
+      </Text>
+    );
+  return (
+    <Group gap={4} wrap="nowrap">
+      {states.slice(0, mostBadges).map((state) => (
+        <DeliveryStateBadge
+          key={state}
+          state={state}
+          count={states.length === 1 && deliveries[state] === 1 ? undefined : deliveries[state]}
+        />
+      ))}
+      {states.length > mostBadges && <Text size="xs">+{states.length - mostBadges}</Text>}
+    </Group>
+  );
+}
+
+/** What is listed of each. Its publisher wrote most of it: in whatever direction, and at whatever length. */
+export const columnsFor = (t: ReturnType<SearchTexts>): Column<ListedNotification>[] => [
+  {
+    key: 'what',
+    header: t('what'),
+    width: 'minmax(120px, 1.3fr)',
+    render: ({ id, action, resource }) => (
+      <Anchor renderRoot={(props) => <Link to="/notifications/$id" params={{ id }} {...props} />} size="sm">
+        <bdi>{action === null && resource === null ? t('noText') : `${action ?? ''} ${resource ?? ''}`}</bdi>
+      </Anchor>
+    ),
+  },
+  {
+    key: 'channel',
+    header: t('channel'),
+    width: 'minmax(90px, 1fr)',
+    isWide: true,
+    render: ({ channel }) => <bdi>{channel}</bdi>,
+  },
+  {
+    key: 'object',
+    header: t('object'),
+    width: 'minmax(140px, 2.2fr)',
+    isWide: true,
+    render: ({ mainObject }) => <bdi title={mainObject ?? undefined}>{mainObject ?? '–'}</bdi>,
+  },
+  {
+    key: 'deliveries',
+    header: t('deliveries'),
+    width: 'minmax(112px, 210px)',
+    render: ({ deliveries }) => <States deliveries={deliveries} t={t} />,
+  },
+  {
+    key: 'publisher',
+    header: t('publisher'),
+    width: 'minmax(90px, 0.8fr)',
+    isWide: true,
+    render: ({ publisher }) => <bdi>{publisher}</bdi>,
+  },
+  {
+    key: 'accepted',
+    header: t('accepted'),
+    width: '108px',
+    align: 'right',
+    render: ({ acceptedAt }) => <RelativeTime at={acceptedAt} />,
+  },
+];

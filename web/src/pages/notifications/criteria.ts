@@ -1,0 +1,116 @@
+import { allOf, oneOf, type UrlState } from '../../parts/url-state.ts';
+
+/** What notifications can be sought by: the parameters of the API by their own names, so that an address can be read. */
+export const criteria = [
+  'state',
+  'channel',
+  'subscription',
+  'mainObject',
+  'characteristic',
+  'action',
+  'errorClass',
+  'lastStatus',
+  'minAttempts',
+  'acceptedFrom',
+  'acceptedTo',
+  'publisher',
+  'owner',
+  'resourceUrl',
+  'key',
+  'notification',
+  'unmatched',
+] as const;
+export type Criterion = (typeof criteria)[number];
+
+export const errorClasses = [
+  'timeout',
+  'connection',
+  'tls',
+  'refused-address',
+  'status-4xx',
+  'status-5xx',
+  'status-other',
+  'expired',
+  'credentials',
+  'other',
+] as const;
+
+/** One that may be given several times has a list in the address. */
+const isRepeated = (criterion: Criterion) => criterion === 'characteristic';
+
+export interface Filter {
+  criterion: Criterion;
+  value: string;
+}
+
+export const filtersOf = (state: UrlState): Filter[] =>
+  criteria.flatMap((criterion) => allOf(state[criterion]).map((value) => ({ criterion, value })));
+
+/** The change of the address that adds a filter; another of its kind is replaced, where there can be one only. */
+export const adding = (state: UrlState, { criterion, value }: Filter): UrlState => ({
+  [criterion]: isRepeated(criterion) ? [...new Set([...allOf(state[criterion]), value])] : value,
+});
+
+export const removing = (state: UrlState, { criterion, value }: Filter): UrlState => ({
+  [criterion]: allOf(state[criterion]).filter((each) => each !== value),
+});
+
+/** As the API takes it; what it does not take is refused by it, and shown. */
+export function queryOf(state: UrlState): Record<string, string | string[]> {
+  return Object.fromEntries(
+    criteria.flatMap((criterion): [string, string | string[]][] => {
+      if (isRepeated(criterion)) {
+        const values = allOf(state[criterion]);
+        return values.length > 0 ? [[criterion, values]] : [];
+      }
+      const value = oneOf(state[criterion]);
+      return value === undefined ? [] : [[criterion, value]];
+    }),
+  );
+}
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const number = /^\d{1,9}$/;
+
+export type Wrong = 'badTime' | 'badNumber' | 'badCharacteristic' | 'badId';
+
+/** What was typed, as the address has it, or what is wrong with it. */
+export function readValue(criterion: Criterion, typed: string): { value: string } | { wrong: Wrong } {
+  const value = typed.trim();
+  switch (criterion) {
+    case 'acceptedFrom':
+    case 'acceptedTo': {
+      const time = new Date(value);
+      return Number.isNaN(time.getTime()) ? { wrong: 'badTime' } : { value: time.toISOString() };
+    }
+    case 'minAttempts':
+    case 'lastStatus':
+      return number.test(value) ? { value } : { wrong: 'badNumber' };
+    case 'characteristic':
+      return /^[^:]+:/.test(value) ? { value } : { wrong: 'badCharacteristic' };
+    case 'notification':
+    case 'subscription':
+      return uuid.test(value) ? { value: value.toLowerCase() } : { wrong: 'badId' };
+    default:
+      return { value };
+  }
+}
+
+/** What a text may mean that was typed or pasted without saying by what to seek; the likeliest first. */
+export function guessesFor(typed: string): Criterion[] {
+  const text = typed.trim();
+  if (text === '') return [];
+  if (uuid.test(text)) return ['notification', 'subscription', 'key'];
+  if (/^https?:\/\//.test(text)) return ['mainObject', 'resourceUrl'];
+  if (/^[^:\s]+:./.test(text)) return ['characteristic'];
+  return ['channel', 'key', 'publisher', 'action'];
+}
+
+/** "channel:cases" names the criterion itself. */
+export function readTyped(typed: string): Filter | undefined {
+  const parts = /^(\w+):(.+)$/.exec(typed.trim());
+  const criterion = criteria.find((each) => each === parts?.[1]);
+  if (!parts || !criterion) return undefined;
+  const read = readValue(criterion, parts[2]!);
+  return 'value' in read ? { criterion, value: read.value } : undefined;
+}

@@ -1,0 +1,129 @@
+import { useQuery } from '@tanstack/react-query';
+import { answerOf, api } from '../../api/client.ts';
+import { deliveryStates, useDeliveryStateTexts } from '../../parts/delivery-state.tsx';
+import { errorClasses, type Criterion, type Filter } from './criteria.ts';
+import { useSearchTexts } from './search-texts.ts';
+import { useFormat } from '../../i18n/format.ts';
+
+/** A catalogue changes seldom; and a suggestion that is missing can be typed. */
+const staleTime = 60_000;
+
+export const useChannels = (enabled = true) =>
+  useQuery({
+    queryKey: ['channels'],
+    queryFn: ({ signal }) => answerOf(api.GET('/admin/v1/channels', { signal })),
+    select: ({ channels }) => channels,
+    enabled,
+    staleTime,
+  });
+
+export const useSubscriptions = (enabled = true) =>
+  useQuery({
+    queryKey: ['subscriptions'],
+    queryFn: ({ signal }) => answerOf(api.GET('/admin/v1/subscriptions', { signal })),
+    select: ({ subscriptions }) => subscriptions,
+    enabled,
+    staleTime,
+  });
+
+const useApplications = (enabled: boolean) =>
+  useQuery({
+    queryKey: ['applications'],
+    queryFn: ({ signal }) => answerOf(api.GET('/admin/v1/applications', { signal })),
+    select: ({ applications }) => applications,
+    enabled,
+    staleTime,
+  });
+
+export interface Suggestion {
+  value: string;
+  label: string;
+  detail?: string;
+  /** More has to be typed behind it. */
+  isBeginning?: boolean;
+}
+
+const actions = ['create', 'update', 'partial_update', 'destroy'];
+const statuses = ['400', '401', '403', '404', '410', '429', '500', '502', '503', '504'];
+const agos = [
+  ['minutes15', 15 * 60_000],
+  ['hour', 3_600_000],
+  ['day', 86_400_000],
+  ['week', 604_800_000],
+] as const;
+/** More of them help nobody; typing narrows them. */
+const mostShown = 50;
+
+/** Values for one criterion that fit what has been typed so far. */
+export function useSuggestions(criterion: Criterion | undefined, typed: string): Suggestion[] {
+  const t = useSearchTexts();
+  const stateText = useDeliveryStateTexts();
+  const channels = useChannels(criterion === 'channel' || criterion === 'characteristic').data ?? [];
+  const subscriptions = useSubscriptions(criterion === 'subscription').data ?? [];
+  const applications = useApplications(criterion === 'publisher' || criterion === 'owner').data ?? [];
+  const all = (): Suggestion[] => {
+    switch (criterion) {
+      case 'channel':
+        return channels.map(({ name }) => ({ value: name, label: name }));
+      case 'characteristic':
+        return [...new Set(channels.flatMap(({ filters }) => filters))].map((name) => ({
+          value: `${name}:`,
+          label: `${name}:`,
+          isBeginning: true,
+        }));
+      case 'subscription':
+        return subscriptions.map(({ id, callbackUrl, ownerClientId }) => ({
+          value: id,
+          label: callbackUrl,
+          detail: ownerClientId,
+        }));
+      case 'publisher':
+      case 'owner':
+        return applications.map(({ clientId, label }) => ({ value: clientId, label: clientId, detail: label }));
+      case 'state':
+        return deliveryStates.map((value) => ({ value, label: stateText(value) }));
+      case 'errorClass':
+        return errorClasses.map((value) => ({ value, label: t(value), detail: value }));
+      case 'action':
+        return actions.map((value) => ({ value, label: value }));
+      case 'lastStatus':
+        return statuses.map((value) => ({ value, label: value }));
+      case 'acceptedFrom':
+      case 'acceptedTo':
+        return agos.map(([name, ms]) => ({ value: `ago:${ms}`, label: t(name) }));
+      default:
+        return [];
+    }
+  };
+  const sought = typed.trim().toLowerCase();
+  return all()
+    .filter(({ value, label, detail = '' }) => `${value} ${label} ${detail}`.toLowerCase().includes(sought))
+    .slice(0, mostShown);
+}
+
+/** A time that was chosen as so long ago is kept as the time that it is: the address means the same tomorrow. */
+export const timeAgo = (value: string): string => new Date(Date.now() - Number(value.slice(4))).toISOString();
+
+/** A filter in the words of the user. */
+export function useFilterText(): (filter: Filter) => { name: string; value: string } {
+  const t = useSearchTexts();
+  const stateText = useDeliveryStateTexts();
+  const format = useFormat();
+  const { data: subscriptions } = useSubscriptions();
+  return ({ criterion, value }) => {
+    const name = t(criterion).replace(/ \(.*\)$|,.*$/, '');
+    const isIn = (known: readonly string[]) => known.includes(value);
+    if (criterion === 'unmatched') return { name, value: '' };
+    if (criterion === 'state' && isIn(deliveryStates))
+      return { name, value: stateText(value as (typeof deliveryStates)[number]) };
+    if (criterion === 'errorClass' && isIn(errorClasses))
+      return { name, value: t(value as (typeof errorClasses)[number]) };
+    if (criterion === 'acceptedFrom' || criterion === 'acceptedTo') {
+      const isTime = !Number.isNaN(new Date(value).getTime());
+      return { name, value: isTime ? format.time(value) : value };
+    }
+    if (criterion === 'subscription')
+      return { name, value: subscriptions?.find(({ id }) => id === value)?.callbackUrl ?? value };
+    return { name, value };
+  };
+}

@@ -1,0 +1,127 @@
+import { apiRoot } from '../../api/client.ts';
+import { ApiProblem, readProblem } from '../../api/problem.ts';
+
+/** An event as it came; those of the stream itself have no id. */
+export interface LiveEvent {
+  id?: string;
+  at?: string;
+  event: string;
+  [field: string]: unknown;
+}
+
+export type Connection =
+  | { kind: 'connecting' }
+  | { kind: 'live' }
+  /** It is made again by itself. */
+  | { kind: 'lost'; since: number }
+  /** It is not: the API refuses it. */
+  | { kind: 'refused'; error: ApiProblem };
+
+interface Following {
+  query: Record<string, string>;
+  /** Id of the last event that was got before: what came after it is told. */
+  after: string | undefined;
+  onEvents: (events: LiveEvent[], last: string | undefined) => void;
+  onConnection: (connection: Connection) => void;
+  signal: AbortSignal;
+}
+
+const firstWaitMs = 500;
+const longestWaitMs = 8_000;
+/** The server says something every 15 seconds; who is silent for longer is gone, although the connection does not know yet. */
+const longestSilenceMs = 40_000;
+
+/**
+ * Follows the live events until `signal`. A connection that is lost is made again, and goes on behind the last id: an `EventSource`
+ * would give up for good at the first 503 of a proxy, and could not begin at an id.
+ */
+export async function follow({ query, after, onEvents, onConnection, signal }: Following): Promise<void> {
+  let last = after;
+  let failures = 0;
+  let lostAt: number | undefined;
+  onConnection({ kind: 'connecting' });
+  while (!signal.aborted) {
+    try {
+      for await (const { events, id } of connection(query, last, signal)) {
+        last = id ?? last;
+        [failures, lostAt] = [0, undefined];
+        onConnection({ kind: 'live' });
+        onEvents(events, last);
+      }
+    } catch (error) {
+      if (signal.aborted) return;
+      if (error instanceof ApiProblem && error.status < 500 && error.status !== 429)
+        return onConnection({ kind: 'refused', error });
+    }
+    if (signal.aborted) return;
+    lostAt ??= Date.now();
+    onConnection({ kind: 'lost', since: lostAt });
+    await pause(Math.min(firstWaitMs * 2 ** failures, longestWaitMs), signal);
+    failures += 1;
+  }
+}
+
+/** What one connection tells, piece by piece; ends or throws when it is lost. */
+async function* connection(
+  query: Record<string, string>,
+  last: string | undefined,
+  signal: AbortSignal,
+): AsyncGenerator<{ events: LiveEvent[]; id: string | undefined }> {
+  const silence = new AbortController();
+  let timer = setTimeout(() => silence.abort(), longestSilenceMs);
+  try {
+    const url = new URL(`admin/v1/events?${new URLSearchParams(query).toString()}`, apiRoot);
+    const response = await fetch(url, {
+      credentials: 'same-origin',
+      cache: 'no-store',
+      headers: { accept: 'text/event-stream', 'X-Heraut-Console': '1', ...(last && { 'last-event-id': last }) },
+      signal: AbortSignal.any([signal, silence.signal]),
+    });
+    if (!response.ok || !response.body) throw readProblem(response, await response.json().catch(() => undefined));
+    const parser = new EventParser();
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      clearTimeout(timer);
+      timer = setTimeout(() => silence.abort(), longestSilenceMs);
+      yield { events: parser.push(value), id: parser.lastId };
+    }
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Reads server-sent events, however they are cut into pieces. */
+export class EventParser {
+  private rest = '';
+  private data: string[] = [];
+  private id: string | undefined;
+  /** Of the last event that was complete, or of a position without one. */
+  lastId: string | undefined;
+
+  push(piece: string): LiveEvent[] {
+    const lines = (this.rest + piece).split('\n');
+    this.rest = lines.pop()!;
+    return lines.flatMap((line) => this.line(line.replace(/\r$/, '')));
+  }
+
+  private line(line: string): LiveEvent[] {
+    if (line.startsWith('id:')) this.id = line.slice(3).trim();
+    else if (line.startsWith('data:')) this.data.push(line.slice(5).replace(/^ /, ''));
+    if (line !== '') return [];
+    const data = this.data.join('\n');
+    this.lastId = this.id ?? this.lastId;
+    [this.data, this.id] = [[], undefined];
+    return data === '' ? [] : [JSON.parse(data) as LiveEvent];
+  }
+}
+
+const pause = (ms: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });

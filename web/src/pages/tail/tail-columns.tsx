@@ -1,0 +1,170 @@
+import { Anchor, Badge, Group, Text } from '@mantine/core';
+import { Link } from '@tanstack/react-router';
+import type { Format } from '../../i18n/format.ts';
+import { deliveryStates, DeliveryStateBadge, type DeliveryState } from '../../parts/delivery-state.tsx';
+import type { Column } from '../../parts/list-table.tsx';
+import type { TailRow } from './tail-buffer.ts';
+import type { TailText } from './tail-texts.ts';
+
+export const eventKinds = [
+  'notification.accepted',
+  'notification.duplicate',
+  'notification.expired',
+  'delivery.attempted',
+  'delivery.dead',
+  'endpoint.opened',
+  'endpoint.closed',
+  'subscription.disabled',
+  'subscription.enabled',
+  'subscription.paused',
+  'subscription.resumed',
+] as const;
+
+const shownKinds = [...eventKinds, 'events.missed'] as const;
+const colors: Partial<Record<string, string>> = {
+  'notification.accepted': 'heraut',
+  'notification.expired': 'grape',
+  'delivery.dead': 'red',
+  'endpoint.opened': 'orange',
+  'endpoint.closed': 'green',
+  'subscription.disabled': 'red',
+  'events.missed': 'yellow',
+};
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+const numberOf = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined);
+const stateOf = (row: TailRow): DeliveryState | undefined => deliveryStates.find((state) => state === row['state']);
+
+/** Where a row leads: a link of the router, or nowhere. */
+export function addressOf(row: TailRow): { to: string; params?: { id: string } } | undefined {
+  const notification = textOf(row['notificationId']);
+  if (notification) return { to: '/notifications/$id', params: { id: notification } };
+  const subscription = textOf(row['subscriptionId']);
+  if (subscription) return { to: '/subscriptions/$id', params: { id: subscription } };
+  return row['address'] === undefined ? undefined : { to: '/endpoints' };
+}
+
+interface Needed {
+  t: TailText;
+  format: Format;
+  /** The callback URL of a subscription. */
+  nameOf: (subscriptionId: string) => string;
+}
+
+function aboutOf(row: TailRow, { nameOf }: Needed): string {
+  const subscription = textOf(row['subscriptionId']);
+  return (
+    textOf(row['address']) ??
+    [textOf(row['channel']), subscription && nameOf(subscription)].filter((part) => part !== undefined).join(' → ')
+  );
+}
+
+function outcomeOf(row: TailRow, { t, format }: Needed): string {
+  const [reason, count, status] = [textOf(row['reason']), numberOf(row['count']), numberOf(row['status'])];
+  const parts: (string | undefined)[] = (() => {
+    switch (row.event) {
+      case 'delivery.attempted': {
+        const isPlain = reason === undefined || reason === `HTTP ${status}`;
+        return [
+          t('attempt', { number: numberOf(row['attempt']) ?? '?' }),
+          status === undefined ? t('noAnswer') : `HTTP ${status}`,
+          format.duration(numberOf(row['durationMs']) ?? 0),
+          isPlain ? undefined : reason,
+        ];
+      }
+      case 'delivery.dead':
+        return [count !== undefined && count > 1 ? t('several', { count }) : undefined, reason];
+      case 'endpoint.opened':
+        return [t('failures', { count: numberOf(row['failures']) ?? 0, reason })];
+      case 'endpoint.closed':
+        return [t('after', { duration: format.duration(numberOf(row['openMs']) ?? 0) })];
+      case 'events.missed':
+        return [
+          count === undefined ? t('missedUnknown') : t('missedSome', { count }),
+          reason && ['too-fast', 'slow-reader', 'not-kept', 'not-recorded'].includes(reason)
+            ? t(reason as 'too-fast')
+            : undefined,
+        ];
+      default: {
+        const deliveries = numberOf(row['deliveries']);
+        const publisher = textOf(row['publisher']);
+        return [
+          deliveries === undefined
+            ? undefined
+            : deliveries === 0
+              ? t('forNobody')
+              : t('forSubscriptions', { count: deliveries }),
+          publisher && t('by', { publisher }),
+        ];
+      }
+    }
+  })();
+  return parts.filter((part) => part !== undefined && part !== '').join(' · ');
+}
+
+export function columnsFor(needed: Needed): Column<TailRow>[] {
+  const { t, format } = needed;
+  return [
+    {
+      key: 'time',
+      header: t('time'),
+      width: '76px',
+      render: ({ at }) =>
+        at === undefined ? (
+          ''
+        ) : (
+          <time dateTime={at} title={format.time(at)}>
+            {format.clock(at)}
+          </time>
+        ),
+    },
+    {
+      key: 'event',
+      header: t('event'),
+      width: 'minmax(104px, 190px)',
+      render: (row) => {
+        const kind = shownKinds.find((each) => each === row.event);
+        const address = addressOf(row);
+        const badge = (
+          <Badge variant="light" color={colors[row.event] ?? 'gray'} style={address && { cursor: 'pointer' }}>
+            {kind ? t(kind) : row.event}
+          </Badge>
+        );
+        return address ? (
+          <Anchor renderRoot={(props) => <Link {...address} {...props} />} underline="never">
+            {badge}
+          </Anchor>
+        ) : (
+          badge
+        );
+      },
+    },
+    {
+      key: 'about',
+      header: t('about'),
+      width: 'minmax(120px, 1.4fr)',
+      isWide: true,
+      render: (row) => {
+        const about = aboutOf(row, needed);
+        return <bdi title={about}>{about}</bdi>;
+      },
+    },
+    {
+      key: 'outcome',
+      header: t('outcome'),
+      width: 'minmax(130px, 2fr)',
+      render: (row) => {
+        const state = stateOf(row);
+        const outcome = outcomeOf(row, needed);
+        return (
+          <Group gap={6} wrap="nowrap">
+            {state && <DeliveryStateBadge state={state} />}
+            <Text span size="sm" truncate title={outcome}>
+              {outcome}
+            </Text>
+          </Group>
+        );
+      },
+    },
+  ];
+}
