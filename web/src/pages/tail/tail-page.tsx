@@ -1,4 +1,4 @@
-import { Alert, Badge, Box, Button, Group, Select, SimpleGrid, Text, VisuallyHidden } from '@mantine/core';
+import { Alert, Badge, Box, Button, Select, SimpleGrid, Text, VisuallyHidden } from '@mantine/core';
 import { IconArrowDown, IconPlayerPause, IconPlayerPlay, IconPlugConnectedX } from '@tabler/icons-react';
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useMemo, useRef, useState } from 'react';
