@@ -111,11 +111,11 @@ test('the overview shows what goes on and what is wrong, and leads to where it i
   ).toBeVisible();
   await expect(page).toHaveURL(/q=no\+such\+endpoint/);
   await page.getByRole('button', { name: 'Show all' }).click();
-  await broken.start(); // and is well again
   await row.getByRole('button', { name: `Reset ${origin}` }).click();
   const dialog = page.getByRole('dialog', { name: `Send to ${origin} again now? One subscription leads there.` });
   await dialog.getByRole('button', { name: 'Reset the endpoint' }).click();
   await expect(page.getByText(`${origin} gets its deliveries again`)).toBeVisible();
+  await broken.start(); // and is well again
   await expect(row).toHaveCount(0);
   await broken.stop();
 });

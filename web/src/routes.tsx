@@ -34,7 +34,7 @@ const home = createRoute({
 
 /** Each page comes with its own code when it is first opened. */
 const pages = [
-  page('/overview', () => import('./pages/overview/overview-page.tsx'), 'OverviewPage'),
+  page('/overview', () => import('./pages/welcome/overview-or-welcome.tsx'), 'OverviewOrWelcome'),
   page('/welcome', () => import('./pages/welcome/welcome-page.tsx'), 'WelcomePage'),
   page('/endpoints', () => import('./pages/endpoints/endpoints-page.tsx'), 'EndpointsPage'),
   page('/notifications', () => import('./pages/notifications/notifications-page.tsx'), 'NotificationsPage'),

@@ -3,6 +3,7 @@ import { useDisclosure } from '@mantine/hooks';
 import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
 import { Suspense, useEffect, useRef } from 'react';
 import { consoleRoot } from '../api/client.ts';
+import { Keyboard } from '../keyboard/keyboard.tsx';
 import { ProblemAlert } from '../parts/problem-alert.tsx';
 import { ConnectionNotice } from './connection-notice.tsx';
 import { Navigation } from './navigation.tsx';
@@ -60,7 +61,10 @@ export function Shell() {
               </Group>
             </UnstyledButton>
           </Group>
-          <UserMenu />
+          <Group gap="xs" wrap="nowrap">
+            {session && <Keyboard />}
+            <UserMenu />
+          </Group>
         </Group>
       </AppShell.Header>
       <AppShell.Navbar p="xs" style={{ overflowY: 'auto' }}>

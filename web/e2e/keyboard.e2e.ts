@@ -1,0 +1,125 @@
+import type { Page } from '@playwright/test';
+import { randomUUID } from 'node:crypto';
+import { expect, lookAt, test } from './harness.js';
+
+const palette = (page: Page) => page.getByRole('dialog', { name: 'Go to' });
+const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name });
+
+test('the palette leads to pages, channels and subscriptions by their names, and to what has an id', async ({
+  open,
+  heraut,
+  receiver,
+}) => {
+  const channel = await heraut.createChannel(['kind']);
+  const subscription = await heraut.subscribe({ channel, url: `${receiver.url}?palette=${channel}` });
+  const { id } = await heraut.publish(channel);
+  const page = await open('overview');
+  await page.getByRole('button', { name: /Go to/ }).click();
+  await expect(palette(page).getByRole('combobox')).toBeFocused();
+  await lookAt(page, 'palette');
+  await page.keyboard.press('Escape');
+  await expect(palette(page)).toBeHidden();
+
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('dead let');
+  await expect(palette(page).getByRole('option', { selected: true })).toHaveText(/^Dead letters/);
+  await page.keyboard.press('Enter');
+  await expect(page).toHaveURL(/\/dead-letters$/);
+  await expect(palette(page)).toBeHidden();
+
+  await page.keyboard.press('/');
+  await page.keyboard.type(channel);
+  await expect(palette(page).getByRole('group', { name: 'Subscriptions' }).getByRole('option')).toHaveCount(1);
+  await lookAt(page, 'palette-found');
+  await page.keyboard.press('ArrowDown');
+  await expect(palette(page).getByRole('option', { selected: true })).toHaveText(new RegExp(`palette=${channel}`));
+  await page.keyboard.press('Enter');
+  await expect(page).toHaveURL(new RegExp(`/subscriptions/${subscription}$`));
+
+  // Enter is pressed before the answer is there.
+  await page.keyboard.press('Control+k');
+  await expect(palette(page).getByRole('combobox')).toBeFocused();
+  await page.keyboard.insertText(` urn:uuid:${id.toUpperCase()} `);
+  await page.keyboard.press('Enter');
+  await expect(page).toHaveURL(new RegExp(`/notifications/${id}$`));
+
+  await page.keyboard.press('Control+k');
+  await expect(palette(page).getByRole('combobox')).toBeFocused();
+  await page.keyboard.insertText(subscription);
+  await expect(palette(page).getByRole('option')).toHaveText(new RegExp(`palette=${channel}`));
+  await palette(page).getByRole('combobox').fill(randomUUID());
+  await expect(palette(page).getByRole('listbox')).toContainText('Nothing has this id');
+  await page.keyboard.press('Enter');
+  await expect(palette(page)).toBeVisible();
+  await palette(page).getByRole('combobox').fill('no page of this name');
+  await expect(palette(page).getByRole('listbox')).toContainText('Nothing has these words in its name.');
+});
+
+test('keys lead to pages, never while somebody types or a dialog is open, and can be switched off', async ({
+  open,
+}) => {
+  const page = await open('overview');
+  await page.keyboard.press('g');
+  await page.keyboard.press('s');
+  await expect(page).toHaveURL(/\/subscriptions/);
+  await page.keyboard.press('g');
+  await page.keyboard.press('x');
+  await page.keyboard.press('n');
+  await expect(page).toHaveURL(/\/subscriptions/);
+
+  await page.keyboard.press('?');
+  const sheet = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
+  await expect(sheet).toBeVisible();
+  await lookAt(page, 'shortcuts');
+  await page.keyboard.press('g');
+  await page.keyboard.press('o');
+  await page.keyboard.press('Control+k');
+  await expect(page).toHaveURL(/\/subscriptions/);
+  await expect(palette(page)).toBeHidden();
+  await page.keyboard.press('Escape');
+  await expect(sheet).toBeHidden();
+
+  await page.keyboard.press('/');
+  await page.keyboard.type('gn?/ j');
+  await expect(palette(page).getByRole('combobox')).toHaveValue('gn?/ j');
+  await page.keyboard.press('Escape');
+  await expect(page).toHaveURL(/\/subscriptions/);
+
+  await page.keyboard.press('?');
+  await sheet.getByRole('switch', { name: 'Keys of one letter' }).press('Space');
+  await page.keyboard.press('Escape');
+  await expect(sheet).toBeHidden();
+  await page.keyboard.press('?');
+  await page.keyboard.press('g');
+  await page.keyboard.press('o');
+  await page.keyboard.press('Control+k');
+  await expect(palette(page)).toBeVisible();
+  await expect(sheet).toBeHidden();
+  await expect(page).toHaveURL(/\/subscriptions/);
+});
+
+test('a notification is published by the keyboard alone', async ({ open, heraut, receiver }) => {
+  const channel = await heraut.createChannel(['kind']);
+  await heraut.subscribe({ channel, url: receiver.url });
+  const page = await open('overview');
+  await page.keyboard.press('g');
+  await page.keyboard.press('p');
+  await expect(heading(page, 'Publish a notification')).toBeVisible();
+  const into = async (role: 'combobox' | 'textbox', name: string, text: string) => {
+    const field = page.getByRole(role, { name, exact: true });
+    for (let tabs = 0; !(await field.evaluate((element) => element === document.activeElement)); tabs++) {
+      expect(tabs, `${name} can be reached`).toBeLessThan(40);
+      await page.keyboard.press('Tab');
+    }
+    await page.keyboard.type(text);
+  };
+  await into('combobox', 'Channel kanaal', channel);
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Enter');
+  await into('textbox', 'Resource resource', 'case');
+  await into('textbox', 'Main object hoofdObject', 'https://cases.example.org/1');
+  await into('textbox', 'URL of the resource resourceUrl', 'https://cases.example.org/1');
+  await into('textbox', 'kind', 'permit');
+  await page.keyboard.press('Enter');
+  await expect(page.getByText('Delivered to 1 of 1')).toBeVisible();
+});

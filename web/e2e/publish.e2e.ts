@@ -1,0 +1,159 @@
+import type { Page } from '@playwright/test';
+import { execFileSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { curlOf } from '../src/pages/publish/curl.js';
+import { expect, lookAt, test } from './harness.js';
+
+const url = 'https://cases.example.org/cases/1';
+
+async function fill(page: Page, fields: Record<string, string>): Promise<void> {
+  for (const [name, value] of Object.entries(fields)) await page.getByRole('textbox', { name }).fill(value);
+}
+
+test('a form made from the channel publishes as a publisher does, and shows who would get it and what became of it', async ({
+  open,
+  heraut,
+  receiver,
+}) => {
+  const channel = await heraut.createChannel(['kind', 'region']);
+  const entry = (kind: string) => ({ channel, url: receiver.url, kanalen: [{ naam: channel, filters: { kind } }] });
+  const [fits] = [await heraut.subscribe(entry('permit')), await heraut.subscribe(entry('other'))];
+  const page = await open('publish');
+  await page.getByRole('combobox', { name: 'Channel' }).fill(channel);
+  await page.getByRole('option', { name: channel }).click();
+  await expect(page).toHaveURL(new RegExp(`channel=${channel}`));
+  await expect(page.getByText('Fill in what is missing')).toBeVisible();
+  await fill(page, { 'Main object': url, 'URL of the resource': `${url}/status`, kind: 'permit' });
+  await page.getByRole('textbox', { name: 'Resource resource', exact: true }).fill('status');
+  await expect(page.getByText('1 of 2 subscriptions on this channel')).toBeVisible();
+  await lookAt(page, 'publish-form');
+
+  await page.getByRole('button', { name: 'Publish', exact: true }).click();
+  await expect(page.getByRole('heading', { name: 'Published' })).toBeFocused();
+  await expect(page.getByText('Delivered to 1 of 1; none is under way any more')).toBeVisible();
+  await lookAt(page, 'publish-published');
+  const id = new URL(page.url()).searchParams.get('published')!;
+  await heraut.becomes('delivered', id, fits);
+  const received = receiver.notifications.filter(({ headers }) => headers['webhook-id'] === id);
+  expect(received).toHaveLength(1);
+  expect(JSON.parse(received[0]!.text)).toMatchObject({
+    kanaal: channel,
+    actie: 'create',
+    hoofdObject: url,
+    resource: 'status',
+    resourceUrl: `${url}/status`,
+    kenmerken: { kind: 'permit' },
+  });
+  await page.reload();
+  await expect(page.getByText('Delivered to 1 of 1')).toBeVisible();
+  await expect(page.getByRole('textbox', { name: 'Main object' })).toHaveValue(url);
+  await expect(page.getByRole('link', { name: 'Everything about this notification' })).toHaveAttribute(
+    'href',
+    new RegExp(`/notifications/${id}$`),
+  );
+});
+
+test('what the API refuses is said at its field, in the words of the viewer, and nothing that was typed is lost', async ({
+  open,
+  heraut,
+}) => {
+  const channel = await heraut.createChannel(['kind', 'region']);
+  const page = await open(`publish?channel=${channel}`);
+  await fill(page, { 'Main object': 'no url' });
+  await page.getByRole('button', { name: 'Publish', exact: true }).click();
+  await expect(page.getByText('It was not published: 3 fields are not right.')).toBeVisible();
+  const resource = page.getByRole('textbox', { name: 'Resource resource', exact: true });
+  await expect(resource).toBeFocused();
+  await expect(resource).toHaveAccessibleDescription(/This is needed\./);
+  const mainObject = page.getByRole('textbox', { name: 'Main object' });
+  await expect(mainObject).toHaveAccessibleDescription(/This is no http or https URL\./);
+  await expect(mainObject).toHaveValue('no url');
+  await lookAt(page, 'publish-refused');
+
+  await fill(page, { 'Main object': url, 'URL of the resource': url });
+  await resource.fill('status');
+  await page.getByRole('button', { name: 'Add a characteristic' }).click();
+  await expect(page.getByRole('textbox', { name: 'Name of characteristic 1' })).toBeFocused();
+  await page.keyboard.type('colour');
+  await page.getByRole('textbox', { name: 'Value of characteristic 1' }).fill('red');
+  await page.getByRole('button', { name: 'Publish', exact: true }).click();
+  await expect(page.getByRole('alert').getByText('These names do not fit the channel')).toBeVisible();
+  await fill(page, { kind: 'a', region: 'north' });
+  await page.getByRole('button', { name: 'When, and other terms' }).click();
+  await fill(page, { 'Idempotency key': 'ключ' });
+  await page.getByRole('button', { name: 'Publish', exact: true }).click();
+  await expect(page.getByRole('textbox', { name: 'Idempotency key' })).toHaveAccessibleDescription(/printable ASCII/);
+  await fill(page, { 'Idempotency key': randomUUID() });
+  await page.getByRole('button', { name: 'Publish', exact: true }).click();
+  await expect(page.getByText('Nobody asked for it')).toBeVisible();
+  await lookAt(page, 'publish-nobody');
+});
+
+test('a publication that is not answered is tried again as the same one', async ({ open, heraut }) => {
+  const channel = await heraut.createChannel();
+  const page = await open(`publish?channel=${channel}`);
+  await fill(page, { 'Main object': url, 'URL of the resource': url });
+  await page.getByRole('textbox', { name: 'Resource resource', exact: true }).fill('status');
+  const keys: (string | undefined)[] = [];
+  await page.route('**/admin/v1/notifications', async (route) => {
+    keys.push(route.request().headers()['idempotency-key']);
+    // It arrives, and the answer to the first one is lost on its way back.
+    const response = await route.fetch();
+    if (keys.length === 1) await route.abort();
+    else await route.fulfill({ response });
+  });
+  await page.getByRole('button', { name: 'Publish', exact: true }).click();
+  await expect(page.getByText('Heraut does not answer', { exact: true })).toBeVisible();
+  await page.getByRole('button', { name: 'Publish', exact: true }).click();
+  await expect(page.getByRole('heading', { name: 'Published before under this key' })).toBeVisible();
+  expect(keys).toEqual([keys[0], keys[0]]);
+  const { body } = await heraut.api.call('GET', `/admin/v1/notifications?channel=${channel}`);
+  expect((body as { notifications: unknown[] }).notifications).toHaveLength(1);
+});
+
+test('a notification can be published once more, and a duplicate says of what', async ({ open, heraut }) => {
+  const channel = await heraut.createChannel(['objectKind']);
+  const { body } = await heraut.api.call('GET', '/admin/v1/channels');
+  const { id: channelId } = (body as { channels: { id: string; name: string }[] }).channels.find(
+    ({ name }) => name === channel,
+  )!;
+  const deduplication = { fields: ['hoofdObject'], withinSeconds: 60 };
+  await heraut.api.call('PATCH', `/admin/v1/channels/${channelId}`, { body: { deduplication } });
+  const nasty = `<script>alert(1)</script> ‮'"\``;
+  const { id } = await heraut.publish(channel, { kenmerken: { object_kind: nasty } });
+  const page = await open(`publish?like=${id}`);
+  await expect(page.getByRole('textbox', { name: 'objectKind' })).toHaveValue(nasty);
+  await expect(page).toHaveURL(new RegExp(`\\?channel=${channel}$`));
+  await expect(page.getByText('It would not be sent: the channel takes it for a duplicate of')).toBeVisible();
+  await page.getByRole('button', { name: 'Publish', exact: true }).click();
+  await expect(page.getByRole('heading', { name: 'Not sent: a duplicate' })).toBeVisible();
+  await expect(page.getByRole('link', { name: id })).toBeVisible();
+});
+
+test('the same as curl is one command of a shell, whatever was typed', () => {
+  const nasty = `it's $(touch x) "\`\\ \n@file`;
+  const command = curlOf({
+    url: `https://heraut.example/admin/v1/notifications?a='b'`,
+    headers: { 'Idempotency-Key': nasty },
+    body: { kenmerken: { [nasty]: nasty } },
+  });
+  const words = execFileSync('sh', ['-c', `curl() { printf '%s\\0' "$@"; }\n${command}`], {
+    encoding: 'utf8',
+    env: { TOKEN: 'a b' },
+  });
+  expect(words.split('\0')).toEqual([
+    '-sS',
+    '-X',
+    'POST',
+    `https://heraut.example/admin/v1/notifications?a='b'`,
+    '-H',
+    'Authorization: Bearer a b',
+    '-H',
+    'Content-Type: application/json',
+    '-H',
+    `Idempotency-Key: ${nasty}`,
+    '--data-raw',
+    JSON.stringify({ kenmerken: { [nasty]: nasty } }),
+    '',
+  ]);
+});

@@ -1,0 +1,56 @@
+import type { Page } from '@playwright/test';
+import { Installation } from '../../test/support/installation.js';
+import { superuser } from '../../test/support/spawn-heraut.js';
+import { embedded } from '../../test/support/stacks.js';
+import { signToken } from '../../test/support/tokens.js';
+import { expect, lookAt, test } from './harness.js';
+
+async function signIn(page: Page): Promise<void> {
+  await page.setExtraHTTPHeaders({ authorization: `Bearer ${signToken(superuser)}` });
+  const user = { name: superuser.clientId, role: 'administrator', via: 'ticket' };
+  await page.route('**/console/session', (route) =>
+    route.fulfill({ json: { user, expiresAt: '2100-01-01T00:00:00Z', version: '0' } }),
+  );
+}
+
+// As `npm start` runs it: nothing is in it, and a callback must prove itself.
+test('from an empty installation to a delivered notification, step by step, some of them with curl', async ({
+  page,
+  receiver,
+}) => {
+  const prepared = await embedded.prepare();
+  const heraut = await Installation.start(prepared, { TEST_CALLBACK_AUTH: 'true' });
+  try {
+    await signIn(page);
+    await page.goto(`${heraut.api.url}/console/`);
+    await expect(page.getByRole('heading', { level: 1, name: 'First steps' })).toBeVisible();
+    await expect(page.getByRole('status').getByText('0 of 4 done')).toBeVisible();
+    await lookAt(page, 'welcome-empty');
+
+    await page.getByRole('textbox', { name: 'Filter' }).fill('kind');
+    await page.getByRole('button', { name: 'Make the channel' }).click();
+    await expect(page.getByText('There is the channel demo')).toBeVisible();
+
+    const callback = page.getByRole('textbox', { name: 'Address of the receiver' });
+    await expect(callback).toHaveValue('http://127.0.0.1:8001/webhook');
+    await callback.fill('http://127.0.0.1:9/nothing-listens-here');
+    await page.getByRole('button', { name: 'Subscribe' }).click();
+    await expect(page.getByText('npm run receiver starts the small one')).toBeVisible();
+    await expect(callback).toHaveValue('http://127.0.0.1:9/nothing-listens-here');
+    await lookAt(page, 'welcome-refused');
+    await callback.fill(receiver.url);
+    await page.getByRole('button', { name: 'Subscribe' }).click();
+    await expect(page.getByRole('status').getByText('2 of 4 done')).toBeVisible();
+
+    await page.getByRole('button', { name: 'Publish an example' }).click();
+    await expect(page.getByRole('status').getByText('A notification was delivered')).toBeVisible();
+    await lookAt(page, 'welcome-done');
+    await page.getByRole('link', { name: 'Open the notification' }).click();
+    await expect(page).toHaveURL(/\/notifications\/[0-9a-f-]{36}$/);
+    await page.getByRole('link', { name: 'Overview' }).click();
+    await expect(page.getByRole('heading', { level: 1, name: 'Overview' })).toBeVisible();
+  } finally {
+    await heraut.end();
+    await prepared.release();
+  }
+});

@@ -1,0 +1,163 @@
+import { useMantineColorScheme } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { answerOf, api } from '../api/client.ts';
+import { isProblem } from '../api/problem.ts';
+import { changeLanguage, currentLanguage, defineTexts } from '../i18n/i18n.ts';
+import { useShellTexts } from '../shell/texts.ts';
+import type { Item } from './find-items.ts';
+import { goKeys } from './keys.ts';
+
+const useTexts = defineTexts(
+  'palette-items',
+  {
+    welcome: 'First steps',
+    newReplay: 'New replay',
+    help: 'Keyboard shortcuts',
+    light: 'Light appearance',
+    dark: 'Dark appearance',
+    paused: 'paused',
+    disabled: 'disabled',
+    notification: 'Notification {{id}}',
+    replay: 'Replay {{id}}',
+    onChannel: 'on {{channel}}',
+  },
+  {
+    welcome: 'Eerste stappen',
+    newReplay: 'Nieuwe herverzending',
+    help: 'Sneltoetsen',
+    light: 'Lichte weergave',
+    dark: 'Donkere weergave',
+    paused: 'gepauzeerd',
+    disabled: 'uitgeschakeld',
+    notification: 'Notificatie {{id}}',
+    replay: 'Herverzending {{id}}',
+    onChannel: 'op {{channel}}',
+  },
+);
+
+const fresh = { staleTime: 60_000 };
+
+/** Everything that the palette knows without being asked for an id. */
+export function useItems(onHelp: () => void): { items: Item[]; isLoading: boolean; error: unknown } {
+  const t = useTexts();
+  const page = useShellTexts();
+  const navigate = useNavigate();
+  const { setColorScheme } = useMantineColorScheme();
+  const channels = useQuery({
+    queryKey: ['palette', 'channels'],
+    queryFn: ({ signal }) => answerOf(api.GET('/admin/v1/channels', { signal })),
+    ...fresh,
+  });
+  const subscriptions = useQuery({
+    queryKey: ['palette', 'subscriptions'],
+    queryFn: ({ signal }) => answerOf(api.GET('/admin/v1/subscriptions', { signal })),
+    ...fresh,
+  });
+  const pages = Object.entries(goKeys).map(([key, name]): Item => ({
+    id: `page ${name}`,
+    group: 'pages',
+    label: page(name),
+    hint: `g ${key}`,
+    words: name,
+    run: () => void navigate({ to: `/${name}` }),
+  }));
+  const action = (id: string, label: string, run: () => void): Item => ({
+    id,
+    group: 'actions',
+    label,
+    words: id,
+    run,
+  });
+  const actions = [
+    action('first steps welcome', t('welcome'), () => void navigate({ to: '/welcome' })),
+    action('new replay', t('newReplay'), () => void navigate({ to: '/replays/new' })),
+    action('keyboard shortcuts help', t('help'), onHelp),
+    action('light theme', t('light'), () => setColorScheme('light')),
+    action('dark theme', t('dark'), () => setColorScheme('dark')),
+    action(
+      'language taal english nederlands',
+      page('language'),
+      () => void changeLanguage(currentLanguage() === 'en' ? 'nl' : 'en'),
+    ),
+  ];
+  const ofChannels = (channels.data?.channels ?? []).map((channel): Item => ({
+    id: `channel ${channel.id}`,
+    group: 'channels',
+    label: channel.name,
+    hint: channel.filters.join(', '),
+    words: channel.id,
+    run: () => void navigate({ to: '/channels/$id', params: { id: channel.id } }),
+  }));
+  const ofSubscriptions = (subscriptions.data?.subscriptions ?? []).map((subscription): Item => ({
+    id: `subscription ${subscription.id}`,
+    group: 'subscriptions',
+    label: subscription.callbackUrl,
+    hint: [
+      subscription.ownerClientId,
+      ...(subscription.disabledAt ? [t('disabled')] : []),
+      ...(subscription.pausedAt ? [t('paused')] : []),
+    ].join(' · '),
+    words: `${subscription.id} ${subscription.channels.map(({ channel }) => channel).join(' ')}`,
+    run: () => void navigate({ to: '/subscriptions/$id', params: { id: subscription.id } }),
+  }));
+  return {
+    items: [...pages, ...actions, ...ofChannels, ...ofSubscriptions],
+    isLoading: channels.isPending || subscriptions.isPending,
+    error: channels.error ?? subscriptions.error,
+  };
+}
+
+/** What has this id and is in no list: a notification or a replay. */
+export function useFound(id: string | undefined) {
+  const t = useTexts();
+  const navigate = useNavigate();
+  return useQuery({
+    queryKey: ['palette', 'id', id],
+    enabled: id !== undefined,
+    staleTime: 10_000,
+    queryFn: async ({ signal }) => {
+      const found = await Promise.all([notification(id!, signal), replay(id!, signal)]);
+      return found.filter((one) => one !== undefined);
+    },
+    select: (found) =>
+      found.map(({ kind, id: of, hint }): Item => ({
+        id: `found ${kind} ${of}`,
+        group: 'found',
+        label: t(kind, { id: of }),
+        hint: kind === 'notification' ? t('onChannel', { channel: hint }) : hint,
+        run: () => void navigate({ to: `/${kind}s/$id`, params: { id: of } }),
+      })),
+  });
+}
+
+interface Found {
+  kind: 'notification' | 'replay';
+  id: string;
+  hint: string;
+}
+
+async function unlessAbsent(find: Promise<Found>): Promise<Found | undefined> {
+  try {
+    return await find;
+  } catch (error) {
+    if (isProblem(error) && error.status === 404) return undefined;
+    throw error;
+  }
+}
+
+const notification = (id: string, signal: AbortSignal) =>
+  unlessAbsent(
+    answerOf(api.GET('/admin/v1/notifications/{id}', { params: { path: { id }, query: { limit: 1 } }, signal })).then(
+      ({ channel }): Found => ({ kind: 'notification', id, hint: channel }),
+    ),
+  );
+
+const replay = (id: string, signal: AbortSignal) =>
+  unlessAbsent(
+    answerOf(api.GET('/admin/v1/replays/{id}', { params: { path: { id } }, signal })).then(({ state }): Found => ({
+      kind: 'replay',
+      id,
+      hint: state,
+    })),
+  );

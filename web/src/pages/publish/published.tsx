@@ -1,0 +1,157 @@
+import { Anchor, Button, CloseButton, Group, Paper, Progress, Skeleton, Stack, Text, Title } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useEffect, useRef } from 'react';
+import { answerOf, api } from '../../api/client.ts';
+import { isProblem } from '../../api/problem.ts';
+import { useFormat } from '../../i18n/format.ts';
+import { CopyButton } from '../../parts/copy-button.tsx';
+import { DeliveryStateBadge, type DeliveryState } from '../../parts/delivery-state.tsx';
+import { ProblemAlert } from '../../parts/problem-alert.tsx';
+import { RelativeTime } from '../../parts/relative-time.tsx';
+import { usePublishTexts } from './texts.ts';
+
+const ended = new Set<DeliveryState>(['delivered', 'failed', 'expired', 'cancelled', 'unknown']);
+/** While something is on its way, and while all that is left waits for a later time. */
+const [soonMs, laterMs] = [700, 5_000];
+
+/** What the API answered; only the id of it is in the address. */
+export interface PublicationAnswer {
+  id: string;
+  duplicateOf: string | null;
+  deliveryCount: number | null;
+  isTooOld: boolean;
+}
+
+interface Props {
+  id: string;
+  answer?: PublicationAnswer | undefined;
+  onClose: () => void;
+}
+
+/** What became of it: its deliveries, until all have ended. */
+export function Published({ id, answer, onClose }: Props) {
+  const t = usePublishTexts();
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    if (answer) heading.current?.focus();
+  }, [answer]);
+  const title =
+    answer?.duplicateOf != null
+      ? t('duplicateTitle')
+      : answer?.isTooOld
+        ? t('tooOldTitle')
+        : answer && answer.deliveryCount === null
+          ? t('replayed')
+          : t('published');
+  return (
+    <Paper withBorder p="md" component="section" aria-label={title}>
+      <Group justify="space-between" wrap="nowrap" align="flex-start">
+        <Title order={2} ref={heading} tabIndex={-1} style={{ outline: 'none' }}>
+          {title}
+        </Title>
+        <CloseButton aria-label={t('again')} onClick={onClose} />
+      </Group>
+      <Stack gap="sm">
+        {answer?.duplicateOf != null && <Text size="sm">{t('duplicateDetail')}</Text>}
+        {answer?.isTooOld && <Text size="sm">{t('tooOldDetail')}</Text>}
+        <Group gap={4} wrap="nowrap">
+          <Text size="xs" ff="monospace" style={{ overflowWrap: 'anywhere' }}>
+            {id}
+          </Text>
+          <CopyButton value={id} />
+        </Group>
+        {answer?.duplicateOf == null && <DeliveriesOf id={id} />}
+        <Group>
+          <Button
+            size="xs"
+            variant="light"
+            renderRoot={(props) => <Link to="/notifications/$id" params={{ id }} {...props} />}
+          >
+            {t('toNotification')}
+          </Button>
+        </Group>
+      </Stack>
+    </Paper>
+  );
+}
+
+export function DeliveriesOf({ id }: { id: string }) {
+  const t = usePublishTexts();
+  const format = useFormat();
+  const { data, error } = useQuery({
+    queryKey: ['publish', 'deliveries', id],
+    queryFn: () => answerOf(api.GET('/admin/v1/notifications/{id}', { params: { path: { id } } })),
+    refetchInterval: ({ state: { data: known } }) => {
+      const open = known?.deliveries.filter(({ state }) => !ended.has(state)) ?? [];
+      if (known && open.length === 0) return false;
+      return known && open.every(({ state }) => state === 'waiting' || state === 'held') ? laterMs : soonMs;
+    },
+  });
+  if (isProblem(error) && error.status === 404) return <Text size="sm">{t('notYet')}</Text>;
+  if (error && !data) return <ProblemAlert error={error} />;
+  if (!data) return <Skeleton height={60} aria-label={t('loading')} />;
+  const { deliveries, deliveryCount } = data;
+  if (deliveries.length === 0)
+    return (
+      <div role="status">
+        <Text size="sm" fw={600}>
+          {t('nobody')}
+        </Text>
+        <Text size="sm" c="dimmed">
+          {t('nobodyDetail')}
+        </Text>
+      </div>
+    );
+  const delivered = deliveries.filter(({ state }) => state === 'delivered').length;
+  const isOver = deliveries.every(({ state }) => ended.has(state));
+  return (
+    <Stack gap="xs">
+      <div role="status">
+        <Text size="sm" fw={600}>
+          {t(isOver ? 'progressEnded' : 'progress', {
+            delivered: format.number(delivered),
+            count: format.number(deliveries.length),
+          })}
+        </Text>
+      </div>
+      <Progress
+        value={(delivered / deliveries.length) * 100}
+        color={isOver && delivered < deliveries.length ? 'red' : 'green'}
+        aria-label={t('progress', { delivered, count: deliveries.length })}
+        size="sm"
+      />
+      {deliveries.map((delivery) => (
+        <Group key={delivery.subscriptionId} justify="space-between" wrap="nowrap" align="flex-start" gap="xs">
+          <div style={{ minWidth: 0 }}>
+            <Anchor
+              size="sm"
+              style={{ overflowWrap: 'anywhere' }}
+              renderRoot={(props) => (
+                <Link to="/subscriptions/$id" params={{ id: delivery.subscriptionId }} {...props} />
+              )}
+            >
+              {delivery.callbackUrl ?? delivery.subscriptionId}
+            </Anchor>
+            <Text size="xs" c="dimmed" component="div" style={{ overflowWrap: 'anywhere' }}>
+              {t('attempts', { count: delivery.attemptCount })}
+              {delivery.state !== 'delivered' && delivery.lastError !== null && ` · ${delivery.lastError}`}
+              {delivery.nextAttemptAt !== null && (
+                <>
+                  {' · '}
+                  {t('next')} <RelativeTime at={delivery.nextAttemptAt} />
+                </>
+              )}
+            </Text>
+          </div>
+          <DeliveryStateBadge state={delivery.state} />
+        </Group>
+      ))}
+      {(!deliveryCount.isExact || deliveryCount.count > deliveries.length) && (
+        <Text size="xs" c="dimmed">
+          {t('progressMore')}
+        </Text>
+      )}
+    </Stack>
+  );
+}

@@ -1,0 +1,124 @@
+import { Alert, Button, Group, Select, Stack, Text, TextInput } from '@mantine/core';
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import { answerOf, api } from '../../api/client.ts';
+import { isProblem } from '../../api/problem.ts';
+import { ProblemAlert } from '../../parts/problem-alert.tsx';
+import { useMay, useSession } from '../../shell/session.tsx';
+import { Why } from './step.tsx';
+import { useWelcomeTexts } from './texts.ts';
+import { useLookAgain } from './use-progress.ts';
+
+/** Where `npm start` lets its receiver listen. */
+const demoReceiver = 'http://127.0.0.1:8001/webhook';
+const isOwnMachine = (): boolean => ['127.0.0.1', 'localhost', '[::1]'].includes(window.location.hostname);
+
+export function SubscriptionStep({ channels }: { channels: readonly { name: string }[] }) {
+  const t = useWelcomeTexts();
+  const may = useMay('administrator');
+  const owner = useOwner();
+  const lookAgain = useLookAgain();
+  const [channel, setChannel] = useState(channels[0]!.name);
+  const [callbackUrl, setCallbackUrl] = useState(isOwnMachine() ? demoReceiver : '');
+  const [auth, setAuth] = useState(() => `Bearer ${crypto.randomUUID()}`);
+  const subscribe = useMutation({
+    mutationFn: () => {
+      const credentials = { authorization: { kind: 'verbatim' as const, auth } };
+      const body = { ownerClientId: owner!, callbackUrl, channels: [{ channel }], credentials };
+      return answerOf(api.POST('/admin/v1/subscriptions', { body }));
+    },
+    onSuccess: lookAgain,
+  });
+  const { error } = subscribe;
+  const wrong = isProblem(error) ? error.problem.invalidParams : [];
+  const errorOf = (field: RegExp) => wrong.find(({ name }) => field.test(name))?.reason;
+  const isDemo = callbackUrl === demoReceiver;
+  const isUnanswered = wrong.some(({ code }) => /callback-url$/.test(code));
+  if (owner === null)
+    return (
+      <Stack gap="sm" align="flex-start">
+        <Why>{t('subscriptionWhy')}</Why>
+        <Text size="sm">{t('noOwner')}</Text>
+        <Button renderRoot={(props) => <Link to="/applications" {...props} />}>{t('makeApplication')}</Button>
+      </Stack>
+    );
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        subscribe.mutate();
+      }}
+    >
+      <Why>{t('subscriptionWhy')}</Why>
+      {!may && <Alert color="gray">{t('needsAdministrator')}</Alert>}
+      <Group align="flex-start" mt="sm" gap="sm">
+        {channels.length > 1 && (
+          <Select
+            label={t('onChannel')}
+            data={channels.map(({ name }) => name)}
+            value={channel}
+            onChange={(chosen) => setChannel(chosen ?? channel)}
+            limit={100}
+            searchable
+            style={{ flex: '1 1 160px' }}
+          />
+        )}
+        <TextInput
+          label={t('callbackUrl')}
+          description={isDemo ? t('demo') : undefined}
+          inputWrapperOrder={['label', 'input', 'description', 'error']}
+          value={callbackUrl}
+          onChange={(event) => setCallbackUrl(event.currentTarget.value)}
+          error={errorOf(/^callbackUrl/)}
+          placeholder="https://"
+          inputMode="url"
+          autoComplete="off"
+          withAsterisk
+          style={{ flex: '2 1 260px' }}
+        />
+        <TextInput
+          label={t('auth')}
+          description={t('authDetail')}
+          inputWrapperOrder={['label', 'input', 'description', 'error']}
+          value={auth}
+          onChange={(event) => setAuth(event.currentTarget.value)}
+          error={errorOf(/^credentials/)}
+          autoComplete="off"
+          spellCheck={false}
+          withAsterisk
+          style={{ flex: '2 1 260px' }}
+        />
+      </Group>
+      {error !== null && (errorOf(/^(callbackUrl|credentials)/) === undefined || isUnanswered) && (
+        <Stack gap="xs" mt="sm">
+          <ProblemAlert error={error} />
+          {isUnanswered && <Text size="sm">{t('demoAbsent')}</Text>}
+        </Stack>
+      )}
+      <Group mt="sm">
+        <Button type="submit" loading={subscribe.isPending || owner === undefined} disabled={!may}>
+          {t('subscribe')}
+        </Button>
+        {owner !== undefined && (
+          <Text size="xs" c="dimmed">
+            {t('owner', { owner })}
+          </Text>
+        )}
+      </Group>
+    </form>
+  );
+}
+
+/** The application that a first subscription belongs to: that of the viewer, or else the first there is. undefined: not known yet. */
+function useOwner(): string | null | undefined {
+  const { data: session } = useSession();
+  const isApplication = session != null && session.user.via !== 'oidc';
+  const { data } = useQuery({
+    queryKey: ['welcome', 'applications'],
+    enabled: session != null && !isApplication,
+    queryFn: async () => (await answerOf(api.GET('/admin/v1/applications'))).applications,
+  });
+  if (isApplication) return session.user.name;
+  return data && (data[0]?.clientId ?? null);
+}
