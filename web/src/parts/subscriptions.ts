@@ -1,10 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
 import { answerOf, api } from '../api/client.ts';
 
-/** Every subscription, for what is said of the subscriptions of something else. */
-export const useSubscriptions = () =>
+/** The subscriptions of something else: how many, and the first of them. */
+export const useSubscriptionsOf = (of: { channel: string } | { owner: string }, limit: number) =>
   useQuery({
-    queryKey: ['subscriptions', 'all'],
-    queryFn: async ({ signal }) => (await answerOf(api.GET('/admin/v1/subscriptions', { signal }))).subscriptions,
-    staleTime: 30_000,
+    queryKey: ['subscriptions', of, limit],
+    queryFn: ({ signal }) =>
+      answerOf(api.GET('/admin/v1/subscriptions', { params: { query: { ...of, limit } }, signal })),
   });

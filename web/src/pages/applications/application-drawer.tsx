@@ -8,7 +8,7 @@ import { Confirm } from '../../parts/confirm.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
 import { SaveBar } from '../../parts/save-bar.tsx';
-import { useSubscriptions } from '../../parts/subscriptions.ts';
+import { useSubscriptionsOf } from '../../parts/subscriptions.ts';
 import { useSaving } from '../../parts/use-saving.ts';
 import { ApplicationFields } from './application-fields.tsx';
 import {
@@ -58,7 +58,6 @@ function Details({ id, mayChange, onClose, onSecret }: Props & { id: string }) {
     alsoChanges: [applicationsKey],
   });
   const application = draft?.values;
-  const consequences = useConsequences(application?.clientId);
   if (!draft || !application) {
     if (isProblem(readError, 'not_found')) return <Text size="sm">{t('gone')}</Text>;
     return readError ? <ProblemAlert error={readError} onRetry={retry} /> : <Skeleton height={420} />;
@@ -108,7 +107,7 @@ function Details({ id, mayChange, onClose, onSecret }: Props & { id: string }) {
       >
         <Stack gap="xs">
           <Text size="sm">{t('rotateDetail')}</Text>
-          <Text size="sm">{consequences.lately}</Text>
+          <Lately clientId={clientId} />
         </Stack>
       </Confirm>
       <Confirm
@@ -125,22 +124,24 @@ function Details({ id, mayChange, onClose, onSecret }: Props & { id: string }) {
       >
         <Stack gap="xs">
           <Text size="sm">{t('removeDetail')}</Text>
-          <Text size="sm">{consequences.lately}</Text>
-          <Text size="sm">{consequences.owned}</Text>
+          <Lately clientId={clientId} />
+          <Owned clientId={clientId} />
         </Stack>
       </Confirm>
     </Stack>
   );
 }
 
-/** What stops working without it, in words. */
-function useConsequences(clientId: string | undefined): { lately: string; owned: string } {
+/** How much stops with its secret. */
+function Lately({ clientId }: { clientId: string }) {
   const t = useApplicationTexts();
-  const accepted = useTotals('application').of(clientId ?? '')?.accepted;
-  const { data } = useSubscriptions();
-  const count = data?.filter(({ ownerClientId }) => ownerClientId === clientId).length;
-  return {
-    lately: accepted === undefined ? t('latelyUnknown') : t('lately', { count: accepted }),
-    owned: count === undefined ? '' : count === 0 ? t('ownedNone') : t('owned', { count }),
-  };
+  const accepted = useTotals('application').of(clientId)?.accepted;
+  return <Text size="sm">{accepted === undefined ? t('latelyUnknown') : t('lately', { count: accepted })}</Text>;
+}
+
+function Owned({ clientId }: { clientId: string }) {
+  const t = useApplicationTexts();
+  const count = useSubscriptionsOf({ owner: clientId }, 1).data?.count;
+  if (count === undefined) return <Skeleton height={20} />;
+  return <Text size="sm">{count === 0 ? t('ownedNone') : t('owned', { count })}</Text>;
 }

@@ -47,7 +47,7 @@ export function EntryDrawer({ place, listed, onClose }: Props) {
 
 function EntryDetails({ entry }: { entry: Entry }) {
   const t = useAuditTexts();
-  const { at, action, subject, client, address, requestId, before, after } = entry;
+  const { at, action, subject, client, via, address, requestId, before, after } = entry;
   const fields = comparedFields(entry, t('secretChanged'));
   return (
     <Stack gap="sm">
@@ -69,6 +69,7 @@ function EntryDetails({ entry }: { entry: Entry }) {
       </Text>
       <Text size="sm" component="div" c="dimmed">
         {client ?? t('system')} · <RelativeTime at={at} />
+        {via !== null && ` · ${t('via', { via })}`}
         {address !== null && ` · ${t('address')} ${address}`}
       </Text>
       {requestId !== null && (

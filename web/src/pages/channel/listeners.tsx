@@ -1,7 +1,7 @@
 import { Anchor, Badge, Group, Paper, Skeleton, Stack, Text, Title } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
-import { useSubscriptions } from '../../parts/subscriptions.ts';
+import { useSubscriptionsOf } from '../../parts/subscriptions.ts';
 import { useChannelTexts } from '../channels/texts.ts';
 
 /** More are counted, and listed on their own page. */
@@ -10,9 +10,8 @@ const most = 20;
 /** The subscriptions that get what is published on a channel, with what they want of it. */
 export function Listeners({ name }: { name: string }) {
   const t = useChannelTexts();
-  const { data, error, refetch } = useSubscriptions();
-  const listening = data?.filter(({ channels }) => channels.some(({ channel }) => channel === name));
-  const count = listening?.length ?? 0;
+  const { data, error, refetch } = useSubscriptionsOf({ channel: name }, most);
+  const count = data?.count ?? 0;
   return (
     <Paper withBorder p="md">
       <Group justify="space-between" mb="sm">
@@ -31,7 +30,7 @@ export function Listeners({ name }: { name: string }) {
         </Text>
       )}
       <Stack gap="xs">
-        {listening?.slice(0, most).map(({ id, callbackUrl, ownerClientId, channels, pausedAt, disabledAt }) => (
+        {data?.subscriptions.map(({ id, callbackUrl, ownerClientId, channels, pausedAt, disabledAt }) => (
           <div key={id} style={{ minWidth: 0 }}>
             <Group gap="xs" wrap="nowrap">
               <Anchor component={Link} to="/subscriptions/$id" params={{ id } as never} size="sm" truncate>

@@ -5,6 +5,7 @@ import { spans, useActivity, type Span } from '../../parts/activity.ts';
 import { Sparkline } from '../../parts/sparkline.tsx';
 import { oneOf, useUrlState } from '../../parts/url-state.ts';
 import { useChannelTexts } from '../channels/texts.ts';
+import classes from './volume.module.css';
 
 /** What was published on a channel, and how much of it was the same again. */
 export function Volume({ name }: { name: string }) {
@@ -57,7 +58,7 @@ export function Volume({ name }: { name: string }) {
       {isPending ? (
         <Skeleton height={64} />
       ) : (
-        <div style={{ height: 64, overflow: 'hidden' }}>
+        <div className={classes.line}>
           <Sparkline
             values={buckets.map((bucket) => bucket.accepted)}
             label={t('volumeLabel', accepted)}

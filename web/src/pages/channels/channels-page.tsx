@@ -54,7 +54,7 @@ export function ChannelsPage() {
     {
       key: 'filters',
       header: t('filters'),
-      width: 'minmax(120px, 1.4fr)',
+      width: 'minmax(120px, 1.2fr)',
       isWide: true,
       render: ({ filters }) =>
         filters.length === 0 ? (
@@ -68,7 +68,7 @@ export function ChannelsPage() {
     {
       key: 'rules',
       header: t('rules'),
-      width: 'minmax(120px, 1.4fr)',
+      width: 'minmax(140px, 2fr)',
       isWide: true,
       render: (channel) => rulesOf(channel) || t('noRules'),
     },
