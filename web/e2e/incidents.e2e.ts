@@ -102,3 +102,26 @@ test('what failed with 500 after a deploy is sent again once that was rolled bac
   expect((await heraut.delivery(refused!, one.subscriptionId)).state).toBe('failed');
   await one.receiver.stop();
 });
+
+test('a filter that kept notifications away is corrected, and what it missed is sent', async ({ open, heraut }) => {
+  const channel = await heraut.createChannel(['kind']);
+  const receiver = await Receiver.start();
+  const kanalen = [{ naam: channel, filters: { kind: 'permitt' } }];
+  const subscriptionId = await heraut.subscribe({ channel, url: receiver.url, kanalen });
+  for (const kind of ['permit', 'other', 'permit']) await heraut.publish(channel, { kenmerken: { kind } });
+  const page = await open('overview');
+  const { click, clicks } = operatorOf(page);
+  await click(page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Subscriptions' }));
+  await page.getByRole('searchbox').fill(subscriptionId);
+  await click(page.getByRole('table', { name: 'Subscriptions' }).getByRole('link', { name: receiver.url }));
+  await click(page.getByRole('tab', { name: 'Filters' }));
+  await page.getByRole('textbox', { name: 'kind: Value' }).fill('permit');
+  await expect(page.getByText('Would have matched 2 of 3 notifications')).toBeVisible();
+  await click(page.getByRole('button', { name: 'Save', exact: true }));
+  await click(page.getByRole('link', { name: 'Send what it missed' }));
+  await click(page.getByRole('button', { name: 'Send 2 again' }));
+  expect(clicks()).toBeLessThanOrEqual(mostClicks);
+  await expect(page.getByText('2 of 2')).toBeVisible();
+  await expect.poll(() => receiver.notifications.length).toBe(2);
+  await receiver.stop();
+});

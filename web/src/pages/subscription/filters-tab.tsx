@@ -1,4 +1,5 @@
 import { Grid, Stack } from '@mantine/core';
+import { SendMissedLink } from '../../selection/send-missed-link.tsx';
 import { useMay } from '../../shell/session.tsx';
 import type { SubscriptionWithHeld } from '../../subscriptions/data.ts';
 import { DraftBar } from '../../subscriptions/draft-bar.tsx';
@@ -29,7 +30,11 @@ export function FiltersTab({ subscription, tag }: { subscription: SubscriptionWi
         </Stack>
       </Grid.Col>
       <Grid.Col span={{ base: 12, lg: 5 }}>
-        <FiltersPreview drafts={draft.value} />
+        <Stack gap="md" align="flex-start">
+          <FiltersPreview drafts={draft.value} />
+          {/* With the filters as they are saved. */}
+          {!draft.isDirty && <SendMissedLink subscriptionId={subscription.id} />}
+        </Stack>
       </Grid.Col>
     </Grid>
   );
