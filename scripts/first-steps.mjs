@@ -1,4 +1,4 @@
-// The commands to paste after `npm start`: they make a notification reach the demo receiver.
+// What to do after `npm start`: a link to the console, and the commands that make a notification reach the demo receiver.
 import { join } from 'node:path';
 import { projectDirectory } from './ready-to-run.mjs';
 import { makeToken } from './token.mjs';
@@ -71,11 +71,45 @@ export async function firstSteps({ url, adminUrl, clientId, secret, isSecretConf
   const tokenCommand = `TOKEN=$(node '${tokenProgram}')`;
   return [
     ...(found.length > 0 ? [`Found from before: ${found.join(' and ')}.`] : []),
-    `To see a notification arrive, paste ${hint}:`,
+    `To see a notification arrive without the console, paste ${hint}:`,
     ...(isSecretConfigured
       ? ['', '# a superuser’s token, made from the secret; it goes into a variable, not to the screen', tokenCommand]
       : []),
     ...left.flatMap(({ text, command }, index) => ['', `# ${index + 1}. ${text}`, command]),
+  ].join('\n');
+}
+
+/**
+ * The way into the console: on the embedded default one click, as its secret is known to nobody yet.
+ * @param {object} server
+ * @param {string} server.adminUrl
+ * @param {string} server.clientId of the superuser
+ * @param {string} server.secret
+ * @param {boolean} server.isSecretConfigured then no link that signs in is printed: what is printed may be kept as a log
+ * @param {NodeJS.ProcessEnv} server.env that it was started with
+ * @returns {Promise<string>}
+ */
+export async function wayIntoConsole({ adminUrl, clientId, secret, isSecretConfigured, env }) {
+  const command = [
+    ...(adminUrl === 'http://127.0.0.1:8000' ? [] : [`HERAUT_URL=${adminUrl}`]),
+    ...(env.DATA_DIR && !isSecretConfigured ? [`DATA_DIR='${env.DATA_DIR.replaceAll("'", `'\\''`)}'`] : []),
+    'npx heraut console',
+  ].join(' ');
+  if (isSecretConfigured)
+    return `The console: ${adminUrl}/console/\nTo be signed in by a link, in a terminal that has SUPERUSER_SECRET: ${command}`;
+  const response = await fetch(`${adminUrl}/admin/v1/sign-in-tickets`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${makeToken(clientId, secret)}` },
+  });
+  /** @type {{ url: string, expiresAt: string }} */
+  const { url, expiresAt } = await jsonOf(response);
+  const minutes = Math.max(1, Math.floor((Date.parse(expiresAt) - Date.now()) / 60_000));
+  return [
+    `Open the console: this link signs you in, once, within ${minutes} minutes.`,
+    '',
+    `  ${url}`,
+    '',
+    `For a new one, in this directory: ${command}`,
   ].join('\n');
 }
 

@@ -1,11 +1,11 @@
 // `npm start`: installs and builds where needed, then runs Heraut. On the embedded default it also starts a receiver and
-// prints the commands for a first delivery. package.json starts it with `exec`: npm passes a signal on to the shell it
+// prints a link to the console, and the commands for a first delivery. package.json starts it with `exec`: npm passes a signal on to the shell it
 // started, and a shell in between would end without passing it on.
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { firstSteps } from './first-steps.mjs';
+import { firstSteps, wayIntoConsole } from './first-steps.mjs';
 import { accepts, freePort } from './private-servers/private-server.mjs';
 import { buildWhenNeeded, installWhenNeeded, projectDirectory, requireNode } from './ready-to-run.mjs';
 import { startReceiver } from './receiver.mjs';
@@ -65,13 +65,18 @@ async function run() {
   while (!hasEnded && !(await isReady(url))) await sleep(100);
   if (hasEnded) return;
   show(`Heraut listens on ${url}\nAPI documentation: ${adminUrl}/docs and ${url}/api/v1/schema/`);
-  if (!receiver) return;
+  if (!receiver) {
+    show(`The console: ${adminUrl}/console/`);
+    return;
+  }
   show(`A small receiver listens on ${receiver.url}; what it gets is shown here.`);
   const clientId = SUPERUSER_CLIENT_ID || 'heraut';
   // The embedded database makes a secret at its first start when none is configured.
   const secret = SUPERUSER_SECRET || readFileSync(join(DATA_DIR || './data', 'superuser-secret'), 'utf8').trim();
   const isSecretConfigured = Boolean(SUPERUSER_SECRET);
-  show(await firstSteps({ url, adminUrl, clientId, secret, isSecretConfigured, receiverUrl: receiver.url }));
+  const commands = await firstSteps({ url, adminUrl, clientId, secret, isSecretConfigured, receiverUrl: receiver.url });
+  // Last, where it is seen.
+  show(`${commands}\n\n${await wayIntoConsole({ adminUrl, clientId, secret, isSecretConfigured, env: process.env })}`);
 }
 
 /**

@@ -94,6 +94,9 @@ describe('npm start', () => {
       'abonnement',
       'notificaties',
     ]);
+    const [link = ''] = /http:\S+\/console\/enter\?ticket=\S+/.exec(first.text) ?? [];
+    expect([await enter(link), await enter(link)]).toEqual(['./', './sign-in?error=ticket-refused']);
+    expect(first.text).toMatch(/HERAUT_URL=http:\S+ DATA_DIR=\S+ npx heraut console$/m);
     for (const command of commands) expect(await paste(command)).toBe(201);
     await eventually(() => /received +webhook-id: \S+ +webhook-attempt: 1\n +\{"kanaal":"demo"/.test(first.text), 'it');
 
@@ -125,7 +128,8 @@ describe('npm start', () => {
     const one = start({ settings });
     const commands = await one.commands();
     expect(one.text).not.toContain(settings.SUPERUSER_SECRET);
-    expect(one.text).not.toMatch(/\beyJ/); // how every JSON Web Token begins
+    expect(one.text).not.toMatch(/\beyJ|ticket=/); // how every JSON Web Token begins, and what a link that signs in has
+    expect(one.text).toMatch(/^The console: http:\S+\/console\/\n.*npx heraut console$/m);
     const [makeToken = ''] = one.text.split('\n').filter((line) => line.startsWith('TOKEN='));
     for (const command of commands) expect(await paste(`${makeToken}\n${command}`, settings)).toBe(201);
     await eventually(() => one.text.includes('received '), 'the delivery');
@@ -159,6 +163,11 @@ describe('npm start', () => {
     await eventually(async () => !one.isAnyLeft && !(await accepts(port)), 'the end of all of it');
   }
 });
+
+/** Opens a link as a browser does. @returns where it leads, from there */
+async function enter(link: string): Promise<string | null> {
+  return (await fetch(link, { redirect: 'manual' })).headers.get('location');
+}
 
 /** Sends the request that curl would send for this line of a shell. @returns the status of the answer */
 async function paste(line: string, environment: Record<string, string> = {}): Promise<number> {

@@ -13,7 +13,7 @@ const print = (line: string) => process.stdout.write(`${line}\n`);
 const usable = (page: Page) => expect(page.locator('main').getByRole('heading', { level: 1 })).toBeVisible();
 
 test('first load', async ({ open, browser }) => {
-  const first = await open('overview');
+  const first = await open('overview?welcome=no');
   const state = await first.context().storageState();
   const headers = await first.evaluate(() => document.cookie);
   print(`cookies that scripts can read: ${headers.length}`);
@@ -42,7 +42,7 @@ test('first load', async ({ open, browser }) => {
 });
 
 test('page changes', async ({ open }) => {
-  const page = await open('overview');
+  const page = await open('overview?welcome=no');
   const links = page.getByRole('navigation', { name: 'Pages' }).getByRole('link');
   const names = await links.allTextContents();
   // Once each, so that their code is there, as it is for somebody who works with it.
@@ -72,14 +72,14 @@ test('page changes', async ({ open }) => {
 });
 
 test('the overview in ten browsers', async ({ open, browser, heraut }) => {
-  const first = await open('overview');
+  const first = await open('overview?welcome=no');
   const state = await first.context().storageState();
   const pid = heraut.api.pid!;
   const seconds = 60;
   await first.goto('about:blank');
   const idle = await cpuOf(pid, seconds);
   const pages = await Promise.all(Array.from({ length: 10 }, () => fresh(browser, state)));
-  await Promise.all(pages.map((page) => page.goto(`${heraut.api.url}/console/overview`)));
+  await Promise.all(pages.map((page) => page.goto(`${heraut.api.url}/console/overview?welcome=no`)));
   await Promise.all(pages.map(usable));
   const watched = await cpuOf(pid, seconds);
   print(

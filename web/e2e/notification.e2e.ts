@@ -8,13 +8,13 @@ test('a notification is followed, retried, cancelled and sent again where it sta
 }) => {
   const channel = await heraut.createChannel(['kind']);
   await heraut.subscribe({ channel, url: receiver.url });
-  receiver.next(answer(503, { 'retry-after': '3600', server: 'nginx' }, '{"detail":"down for maintenance"}'));
+  receiver.next(answer(503, { server: 'nginx' }, '{"detail":"down for maintenance"}'));
   const { id } = await heraut.publish(channel, { resource: 'permit', kenmerken: { kind: 'a' } });
   const page = await open(`notifications/${id}`);
   await expect(page.getByRole('heading', { level: 1, name: 'create permit' })).toBeVisible();
   const attempt = page.getByRole('region', { name: 'Attempt 1' });
   await expect(attempt).toContainText('HTTP 503');
-  await expect(attempt.getByText('down for maintenance')).toBeVisible();
+  await expect(attempt.getByLabel('Body of the answer')).toBeVisible();
   await expect(attempt.getByText('nginx')).toBeVisible();
   await attempt.getByText('Request headers').click();
   await expect(attempt.getByText('They are not kept')).toBeVisible();
@@ -110,7 +110,7 @@ test('what a publisher or a receiver writes is shown and never executed, a megab
   await page.getByRole('textbox', { name: 'Search in 10,000 characteristics' }).fill('name9999');
   await expect(page.getByRole('cell', { name: 'name9999' })).toBeVisible();
   await page.getByRole('tab', { name: 'Body' }).click();
-  await expect(page.getByLabel('Body', { exact: true }).last()).toContainText(script.slice(0, 30));
+  await expect(page.getByLabel('Body', { exact: true }).last()).toContainText('<script>document.title');
   await expect(page.getByText(/The first 100 kB of/)).toBeVisible();
   await lookAt(page, 'notification-hostile');
   await page.getByRole('button', { name: 'Show all of it' }).click();

@@ -27,7 +27,7 @@ test('from an empty installation to a delivered notification, step by step, some
     await expect(page.getByRole('status').getByText('0 of 4 done')).toBeVisible();
     await lookAt(page, 'welcome-empty');
 
-    await page.getByRole('textbox', { name: 'Filter' }).fill('kind');
+    await page.getByRole('combobox', { name: 'Names to filter on' }).fill('kind');
     await page.getByRole('button', { name: 'Make the channel' }).click();
     await expect(page.getByText('There is the channel demo')).toBeVisible();
 

@@ -16,6 +16,9 @@ export interface Item {
 /** Of one group; who wants another types more of its name. */
 const mostOfGroup: Record<ItemGroup, number> = { found: 8, pages: 20, actions: 20, channels: 6, subscriptions: 6 };
 
+/** These are what the server has found for what was typed. */
+const foundByServer: ReadonlySet<ItemGroup> = new Set(['found', 'subscriptions']);
+
 const plain = (text: string): string =>
   text
     .normalize('NFD')
@@ -32,7 +35,7 @@ export function findItems(items: readonly Item[], typed: string): Item[] {
     if (words.length === 0) return item.group === 'pages' || item.group === 'actions' ? [{ item, rank: 1 }] : [];
     const label = plain(item.label);
     const all = `${label} ${plain(item.hint ?? '')} ${plain(item.words ?? '')}`;
-    if (item.group !== 'found' && !words.every((word) => all.includes(word))) return [];
+    if (!foundByServer.has(item.group) && !words.every((word) => all.includes(word))) return [];
     return [{ item, rank: label.startsWith(words[0]!) ? 0 : 1 }];
   });
   return itemGroups.flatMap((group) =>

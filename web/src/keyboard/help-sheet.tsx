@@ -21,7 +21,7 @@ const useTexts = defineTexts(
     open: 'Open the row',
     goTo: 'Go to',
     or: 'or',
-    then: 'then',
+    andThen: 'then',
     singleKeys: 'Keys of one letter',
     singleKeysDetail: 'Switch them off if you hit them by accident or speak to your computer. Ctrl+K goes on working.',
     notWhileTyping: 'None of them does anything while you type.',
@@ -40,7 +40,7 @@ const useTexts = defineTexts(
     open: 'Open de rij',
     goTo: 'Ga naar',
     or: 'of',
-    then: 'dan',
+    andThen: 'dan',
     singleKeys: 'Toetsen van één letter',
     singleKeysDetail: 'Zet ze uit als u ze per ongeluk raakt of tegen uw computer praat. Ctrl+K blijft werken.',
     notWhileTyping: 'Geen ervan doet iets terwijl u typt.',
@@ -88,7 +88,7 @@ export default function HelpSheet({ onClose }: { onClose: () => void }) {
           <Section title={t('goTo')}>
             {Object.entries(goKeys).map(([key, name]) => (
               <Shortcut key={key} does={page(name)}>
-                <Keys keys={['g', key]} between={` ${t('then')} `} />
+                <Keys keys={['g', key]} between={` ${t('andThen')} `} />
               </Shortcut>
             ))}
           </Section>

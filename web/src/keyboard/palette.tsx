@@ -56,7 +56,7 @@ export default function Palette({ early, onClose, onHelp }: Props) {
   /** Enter was pressed before it was known what has the id. */
   const [isWanted, setWanted] = useState(false);
   const id = idIn(typed);
-  const { items, isLoading, error } = useItems(onHelp);
+  const { items, isLoading, error } = useItems(typed, onHelp);
   const found = useFound(id);
   const shown = findItems([...items, ...(found.data ?? [])], typed);
   const chosen = shown[Math.min(at, shown.length - 1)];

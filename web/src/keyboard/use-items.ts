@@ -1,4 +1,5 @@
 import { useMantineColorScheme } from '@mantine/core';
+import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { answerOf, api } from '../api/client.ts';
@@ -38,8 +39,14 @@ const useTexts = defineTexts(
 
 const fresh = { staleTime: 60_000 };
 
-/** Everything that the palette knows without being asked for an id. */
-export function useItems(onHelp: () => void): { items: Item[]; isLoading: boolean; error: unknown } {
+/** So long after the last letter the subscriptions are asked for: there may be more than a browser should hold. */
+const settleMs = 150;
+const mostSubscriptions = 20;
+/** Of what the server takes. */
+const longestText = 200;
+
+/** Everything that has a name; of subscriptions those in which the server finds what was typed. */
+export function useItems(typed: string, onHelp: () => void): { items: Item[]; isLoading: boolean; error: unknown } {
   const t = useTexts();
   const page = useShellTexts();
   const navigate = useNavigate();
@@ -49,9 +56,13 @@ export function useItems(onHelp: () => void): { items: Item[]; isLoading: boolea
     queryFn: ({ signal }) => answerOf(api.GET('/admin/v1/channels', { signal })),
     ...fresh,
   });
+  const wanted = typed.trim().slice(0, longestText);
+  const [text] = useDebouncedValue(wanted, settleMs);
   const subscriptions = useQuery({
-    queryKey: ['palette', 'subscriptions'],
-    queryFn: ({ signal }) => answerOf(api.GET('/admin/v1/subscriptions', { signal })),
+    queryKey: ['palette', 'subscriptions', text],
+    enabled: text !== '',
+    queryFn: ({ signal }) =>
+      answerOf(api.GET('/admin/v1/subscriptions', { params: { query: { text, limit: mostSubscriptions } }, signal })),
     ...fresh,
   });
   const pages = Object.entries(goKeys).map(([key, name]): Item => ({
@@ -98,12 +109,11 @@ export function useItems(onHelp: () => void): { items: Item[]; isLoading: boolea
       ...(subscription.disabledAt ? [t('disabled')] : []),
       ...(subscription.pausedAt ? [t('paused')] : []),
     ].join(' · '),
-    words: `${subscription.id} ${subscription.channels.map(({ channel }) => channel).join(' ')}`,
     run: () => void navigate({ to: '/subscriptions/$id', params: { id: subscription.id } }),
   }));
   return {
     items: [...pages, ...actions, ...ofChannels, ...ofSubscriptions],
-    isLoading: channels.isPending || subscriptions.isPending,
+    isLoading: channels.isPending || text !== wanted || (text !== '' && subscriptions.isPending),
     error: channels.error ?? subscriptions.error,
   };
 }

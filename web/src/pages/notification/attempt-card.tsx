@@ -47,7 +47,8 @@ export function AttemptCard({ attempt, notificationId, ownHeaders, isSigned }: P
           <RelativeTime at={startedAt} />
         </Text>
       </Group>
-      {error !== null && error !== `HTTP ${status}` && (
+      {/* What follows the status in it is the body, which is below. */}
+      {error !== null && !error.startsWith(`HTTP ${status}`) && (
         <Text size="sm" mb={6} style={{ overflowWrap: 'anywhere' }}>
           <bdi>{error}</bdi>
         </Text>

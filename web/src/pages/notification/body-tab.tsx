@@ -52,19 +52,14 @@ export function BodyTab({ id, body }: { id: string; body: string | null }) {
             ]}
           />
           <Button
-            size="compact-sm"
+            size="xs"
             variant="default"
             leftSection={clipboard.copied ? <IconCheck size={14} aria-hidden /> : <IconCopy size={14} aria-hidden />}
             onClick={() => clipboard.copy(body)}
           >
             {t('copyBody')}
           </Button>
-          <Button
-            size="compact-sm"
-            variant="default"
-            leftSection={<IconDownload size={14} aria-hidden />}
-            onClick={download}
-          >
+          <Button size="xs" variant="default" leftSection={<IconDownload size={14} aria-hidden />} onClick={download}>
             {t('download')}
           </Button>
         </Group>
@@ -81,7 +76,7 @@ export function BodyTab({ id, body }: { id: string; body: string | null }) {
       {isCut && (
         <Group gap="xs" mt="xs">
           <Text size="sm">{t('part', { shown: format.bytes(mostShown), all: format.bytes(bytes) })}</Text>
-          <Button size="compact-sm" variant="default" onClick={() => setWhole(true)}>
+          <Button size="xs" variant="default" onClick={() => setWhole(true)}>
             {t('showAll')}
           </Button>
         </Group>

@@ -198,13 +198,13 @@ function Actions({ id, delivery, name }: { id: string; delivery: ShownDelivery; 
     <div className={classes.actions}>
       <Group gap="xs" wrap="nowrap">
         {canRetry && (
-          <Button size="compact-sm" variant="default" loading={isBusy} onClick={() => void retryAtOnce()}>
+          <Button size="xs" variant="default" loading={isBusy} onClick={() => void retryAtOnce()}>
             {t('tryNow')}
           </Button>
         )}
         {canSendAgain && (
           <Button
-            size="compact-sm"
+            size="xs"
             variant="default"
             loading={isBusy}
             onClick={() => {
@@ -217,7 +217,7 @@ function Actions({ id, delivery, name }: { id: string; delivery: ShownDelivery; 
           </Button>
         )}
         {!isEnded(state) && (
-          <Button size="compact-sm" variant="subtle" color="red" onClick={() => setAsks('cancel')}>
+          <Button size="xs" variant="subtle" color="red" onClick={() => setAsks('cancel')}>
             {t('cancel')}
           </Button>
         )}

@@ -110,7 +110,7 @@ function Judgement({ id, explanation }: { id: string; explanation: Explanation }
           </Badge>
           {delivery && <DeliveryStateBadge state={delivery.state} />}
           {may && !delivery && (
-            <Button size="compact-sm" variant="default" onClick={() => setAsks(true)}>
+            <Button size="xs" variant="default" onClick={() => setAsks(true)}>
               {t('sendTo')}
             </Button>
           )}

@@ -36,7 +36,7 @@ export function ReplayDialog({ id, subscriptionId, name, isDelivered = false, on
     staleTime: 0,
   });
   const replay = useQuery({
-    queryKey: ['replay', replayId],
+    queryKey: ['sent-by-replay', replayId],
     queryFn: ({ signal }) =>
       answerOf(api.GET('/admin/v1/replays/{id}', { params: { path: { id: replayId! } }, signal })),
     enabled: replayId !== undefined,

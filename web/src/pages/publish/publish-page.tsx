@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useEffect, useRef, useState, type FormEvent } from 'react';
 import { answerOf, api } from '../../api/client.ts';
-import { isProblem } from '../../api/problem.ts';
+import { isProblem, type ApiProblem } from '../../api/problem.ts';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
@@ -22,7 +22,7 @@ import {
 } from './draft.ts';
 import { DraftForm } from './draft-form.tsx';
 import { ForecastView } from './forecast.tsx';
-import { Published } from './published.tsx';
+import { Published, type PublicationAnswer } from './published.tsx';
 import { RequestView } from './request-view.tsx';
 import { usePublishTexts } from './texts.ts';
 import { useDraft } from './use-draft.ts';
@@ -68,7 +68,8 @@ function PublishForm({ channels, now }: Props) {
   const may = useMay('operator');
   const form = useRef<HTMLFormElement>(null);
   const publishing = usePublish();
-  const [errors, setErrors] = useState<ReturnType<typeof placeRefusals>>();
+  const [errors, setErrors] = useState<Refusals>();
+  const [answer, setAnswer] = useState<PublicationAnswer>();
   const [openedAt] = useState(now);
 
   const inUrl = oneOf(url['channel']);
@@ -76,6 +77,7 @@ function PublishForm({ channels, now }: Props) {
   const filterNames = channels.find(({ name }) => name === draft.channel)?.filters ?? [];
   const change = (changes: Partial<Draft>) => {
     setErrors(undefined);
+    publishing.reset();
     store({ ...draft, ...changes });
     if (changes.channel !== undefined) setUrl({ channel: changes.channel });
   };
@@ -92,24 +94,24 @@ function PublishForm({ channels, now }: Props) {
   // The moment of a request that is only shown stands still.
   const shown = notificatieOf(draft, filterNames, openedAt);
 
+  const refuse = (refusals: Refusals) => {
+    setErrors(refusals);
+    requestAnimationFrame(() => form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
+  };
   const submit = async (event: FormEvent) => {
     event.preventDefault();
     setErrors(undefined);
+    if (!isSendable(draft.key)) {
+      refuse({ at: { key: { name: 'Idempotency-Key', code: 'not-ascii', reason: t('keyNotAscii') } }, elsewhere: [] });
+      return;
+    }
     const request = { body: { ...shown, aanmaakdatum: createdAt() }, headers };
     try {
-      const { id } = await publishing.mutateAsync({ draft: JSON.stringify(draft), request });
-      setUrl({ published: id, channel: draft.channel }, true);
+      const published = await publishing.mutateAsync({ draft: JSON.stringify(draft), request });
+      setAnswer(published);
+      setUrl({ published: published.id, channel: draft.channel }, true);
     } catch (error) {
-      if (!isProblem(error)) return;
-      const isOfKey = error.code.startsWith('idempotency-key-');
-      const { code, detail } = error.problem;
-      const refusals: ReturnType<typeof placeRefusals> = isOfKey
-        ? { at: { key: { name: 'Idempotency-Key', code, reason: detail } }, elsewhere: [] }
-        : placeRefusals(error.problem.invalidParams, draft);
-      setErrors(refusals);
-      requestAnimationFrame(() =>
-        form.current?.querySelector<HTMLElement>('[aria-invalid="true"], [data-error] input')?.focus(),
-      );
+      if (isProblem(error)) refuse(refusalsOf(error, draft));
     }
   };
 
@@ -135,7 +137,7 @@ function PublishForm({ channels, now }: Props) {
                   {t('notAllowed')}
                 </Alert>
               )}
-              {error !== null && placed > 0 && (
+              {placed > 0 && (
                 <Text size="sm" c="var(--mantine-color-error)" role="alert">
                   {placed === 1 ? t('refusedOne') : t('refused', { count: placed })}
                 </Text>
@@ -168,7 +170,7 @@ function PublishForm({ channels, now }: Props) {
             <Published
               key={published}
               id={published}
-              answer={publishing.data?.id === published ? publishing.data : undefined}
+              answer={answer?.id === published ? answer : undefined}
               onClose={() => setUrl({ published: undefined })}
             />
           )}
@@ -184,6 +186,16 @@ function PublishForm({ channels, now }: Props) {
     </Grid>
   );
 }
+
+type Refusals = ReturnType<typeof placeRefusals>;
+
+function refusalsOf({ code, problem }: ApiProblem, draft: Draft): Refusals {
+  if (!code.startsWith('idempotency-key-')) return placeRefusals(problem.invalidParams, draft);
+  return { at: { key: { name: 'Idempotency-Key', code, reason: problem.detail } }, elsewhere: [] };
+}
+
+/** A browser sends no header with other characters. */
+const isSendable = (header: string): boolean => /^[\x20-\x7e]*$/.test(header);
 
 /** Asked about again when it changes: the moment counts only where it was chosen. */
 function withoutTime({ aanmaakdatum, ...rest }: Notificatie, { createdAt }: Draft): Omit<Notificatie, 'aanmaakdatum'> {
@@ -205,7 +217,7 @@ function useLike(
     queryFn: ({ signal }) =>
       answerOf(api.GET('/admin/v1/notifications/{id}', { params: { path: { id: id! } }, signal })),
   });
-  const body = id === undefined || data?.body == null ? undefined : (JSON.parse(data.body) as Notificatie);
+  const body = id === undefined || typeof data?.body !== 'string' ? undefined : (JSON.parse(data.body) as Notificatie);
   const isTooLarge = Object.keys(body?.kenmerken ?? {}).length > mostCharacteristics;
   useEffect(() => {
     if (body && !isTooLarge) fill(draftLike(body, channels.find(({ name }) => name === body.kanaal)?.filters ?? []));

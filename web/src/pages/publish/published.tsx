@@ -36,14 +36,14 @@ export function Published({ id, answer, onClose }: Props) {
   useEffect(() => {
     if (answer) heading.current?.focus();
   }, [answer]);
-  const title =
-    answer?.duplicateOf != null
-      ? t('duplicateTitle')
-      : answer?.isTooOld
-        ? t('tooOldTitle')
-        : answer && answer.deliveryCount === null
-          ? t('replayed')
-          : t('published');
+  const isDuplicate = typeof answer?.duplicateOf === 'string';
+  const title = isDuplicate
+    ? t('duplicateTitle')
+    : answer?.isTooOld
+      ? t('tooOldTitle')
+      : answer && answer.deliveryCount === null
+        ? t('replayed')
+        : t('published');
   return (
     <Paper withBorder p="md" component="section" aria-label={title}>
       <Group justify="space-between" wrap="nowrap" align="flex-start">
@@ -53,7 +53,7 @@ export function Published({ id, answer, onClose }: Props) {
         <CloseButton aria-label={t('again')} onClick={onClose} />
       </Group>
       <Stack gap="sm">
-        {answer?.duplicateOf != null && <Text size="sm">{t('duplicateDetail')}</Text>}
+        {isDuplicate && <Text size="sm">{t('duplicateDetail')}</Text>}
         {answer?.isTooOld && <Text size="sm">{t('tooOldDetail')}</Text>}
         <Group gap={4} wrap="nowrap">
           <Text size="xs" ff="monospace" style={{ overflowWrap: 'anywhere' }}>
@@ -61,7 +61,7 @@ export function Published({ id, answer, onClose }: Props) {
           </Text>
           <CopyButton value={id} />
         </Group>
-        {answer?.duplicateOf == null && <DeliveriesOf id={id} />}
+        {!isDuplicate && <DeliveriesOf id={id} />}
         <Group>
           <Button
             size="xs"
@@ -109,7 +109,7 @@ export function DeliveriesOf({ id }: { id: string }) {
     <Stack gap="xs">
       <div role="status">
         <Text size="sm" fw={600}>
-          {t(isOver ? 'progressEnded' : 'progress', {
+          {t(isOver && delivered < deliveries.length ? 'progressEnded' : 'progress', {
             delivered: format.number(delivered),
             count: format.number(deliveries.length),
           })}

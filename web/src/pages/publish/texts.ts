@@ -36,6 +36,7 @@ export const usePublishTexts = defineTexts(
     key: 'Idempotency key',
     keyDetail:
       'Under one key it is published once. Empty: the page takes care that a second try publishes nothing twice',
+    keyNotAscii: 'Only letters, digits and signs of ASCII can be sent.',
     source: 'Source',
     publish: 'Publish',
     clear: 'Clear the form',
@@ -121,6 +122,7 @@ export const usePublishTexts = defineTexts(
     key: 'Idempotency-sleutel',
     keyDetail:
       'Onder één sleutel wordt er eenmaal gepubliceerd. Leeg: de pagina zorgt dat een tweede poging niets dubbel publiceert',
+    keyNotAscii: 'Alleen letters, cijfers en tekens van ASCII kunnen worden verstuurd.',
     source: 'Bron',
     publish: 'Publiceren',
     clear: 'Formulier leegmaken',

@@ -25,7 +25,7 @@ export function SubscriptionStep({ channels }: { channels: readonly { name: stri
   const subscribe = useMutation({
     mutationFn: () => {
       const credentials = { authorization: { kind: 'verbatim' as const, auth } };
-      const body = { ownerClientId: owner!, callbackUrl, channels: [{ channel }], credentials };
+      const body = { ownerClientId: owner!, callbackUrl, channels: [{ channel, filters: {} }], credentials };
       return answerOf(api.POST('/admin/v1/subscriptions', { body }));
     },
     onSuccess: lookAgain,
@@ -34,7 +34,7 @@ export function SubscriptionStep({ channels }: { channels: readonly { name: stri
   const wrong = isProblem(error) ? error.problem.invalidParams : [];
   const errorOf = (field: RegExp) => wrong.find(({ name }) => field.test(name))?.reason;
   const isDemo = callbackUrl === demoReceiver;
-  const isUnanswered = wrong.some(({ code }) => /callback-url$/.test(code));
+  const isUnanswered = wrong.some(({ code }) => code.endsWith('callback-url'));
   if (owner === null)
     return (
       <Stack gap="sm" align="flex-start">
@@ -113,12 +113,13 @@ export function SubscriptionStep({ channels }: { channels: readonly { name: stri
 /** The application that a first subscription belongs to: that of the viewer, or else the first there is. undefined: not known yet. */
 function useOwner(): string | null | undefined {
   const { data: session } = useSession();
-  const isApplication = session != null && session.user.via !== 'oidc';
+  const via = session?.user.via;
+  const isApplication = via !== undefined && via !== 'oidc';
   const { data } = useQuery({
     queryKey: ['welcome', 'applications'],
-    enabled: session != null && !isApplication,
+    enabled: via === 'oidc',
     queryFn: async () => (await answerOf(api.GET('/admin/v1/applications'))).applications,
   });
-  if (isApplication) return session.user.name;
+  if (isApplication) return session!.user.name;
   return data && (data[0]?.clientId ?? null);
 }
