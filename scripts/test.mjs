@@ -2,7 +2,7 @@
 // and arrows, builds, starts private servers, runs the tests, and ends with `tests: N passed, N failed`.
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { buildWhenNeeded, installWhenNeeded, projectDirectory, requireNode } from './ready-to-run.mjs';
 import { findOrInstallChromium } from './private-servers/programs.mjs';
 import { makeScratchDirectory } from './scratch-directory.mjs';
@@ -103,6 +103,7 @@ async function runJest(paths, environment, resultFile) {
   passed += result.numPassedTests;
   // A file that cannot be run has no tests of its own to count.
   failed += result.numFailedTests + result.numRuntimeErrorTestSuites;
+  for (const line of slowest(result)) log(line);
   if (status !== 0 && failed === 0) failed = 1;
 }
 
@@ -143,14 +144,25 @@ function readConsoleResult(file) {
 }
 
 /**
+ * Where the time goes; several files run at once.
+ * @param {ReturnType<typeof readResult>} result
+ */
+function slowest({ testResults }) {
+  const seconds = testResults.map((file) => ({ ...file, took: (file.endTime - file.startTime) / 1000 }));
+  const lines = seconds.toSorted((one, other) => other.took - one.took).slice(0, 10);
+  return lines.map(({ name, took }) => `${took.toFixed(0).padStart(4)} s  ${relative(projectDirectory, name)}`);
+}
+
+/**
  * @param {string} file
- * @returns {{ numPassedTests: number, numFailedTests: number, numRuntimeErrorTestSuites: number }}
+ * @returns {{ numPassedTests: number, numFailedTests: number, numRuntimeErrorTestSuites: number,
+ *   testResults: { name: string, startTime: number, endTime: number }[] }}
  */
 function readResult(file) {
   try {
     return JSON.parse(readFileSync(file, 'utf8'));
   } catch {
-    return { numPassedTests: 0, numFailedTests: 0, numRuntimeErrorTestSuites: 1 }; // Jest ended before it wrote one
+    return { numPassedTests: 0, numFailedTests: 0, numRuntimeErrorTestSuites: 1, testResults: [] }; // Jest ended before it wrote one
   }
 }
 

@@ -31,6 +31,7 @@ import type { SecretCipher } from './secrets/secret-cipher.service.js';
 import { SecretsModule } from './secrets/secrets.module.js';
 import { QueueModule } from './queue/queue.module.js';
 import { ReplayRunner } from './replays/replay-runner.service.js';
+import { SessionsModule } from './sessions/sessions.module.js';
 import { startTracing } from './telemetry/start-tracing.js';
 import { TelemetryModule } from './telemetry/telemetry.module.js';
 import type { Tracer } from './telemetry/tracing.js';
@@ -56,6 +57,8 @@ class DispatchOnceModule {
         RedisModule,
         AuditModule,
         CatalogueModule,
+        // Guards of the controllers in the modules below ask for it.
+        SessionsModule,
         QueueModule,
         ...(settings.AMQP_URL ? [] : [DeliveryModule]),
         DispatchingModule.with(false),

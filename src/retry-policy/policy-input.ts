@@ -32,6 +32,8 @@ export const generalPolicyInput = z
 
 /** Replaces the override of one subscription: a field left out follows the general policy. */
 export const policyOverrideInput = z.strictObject(limits).partial().meta({ id: 'RetryPolicyOverride' });
+/** The same as parameters, which have no name of their own in the document. */
+export const policyOverrideQuery = z.strictObject(limits).partial();
 export type RetryPolicyOverride = Partial<RetryPolicy>;
 
 /** The same fields as text. A value that is not a number stays text, so that the limits above refuse it. */

@@ -8,7 +8,13 @@ import { AdminOperation } from '../openapi/admin-operation.js';
 import { NotFoundProblem } from '../infra/http/problem.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
-import { fieldsFromQuery, generalPolicyInput, policyOverrideInput, type RetryPolicyOverride } from './policy-input.js';
+import {
+  fieldsFromQuery,
+  generalPolicyInput,
+  policyOverrideInput,
+  policyOverrideQuery,
+  type RetryPolicyOverride,
+} from './policy-input.js';
 import {
   generalPolicyOutput,
   preview,
@@ -66,12 +72,12 @@ export class RetryPolicyController {
     id: 'retry_policy_preview',
     summary: 'Each attempt of a delivery that never succeeds, with its delay and the time since the first.',
     description: 'Fields in the query are tried out over the saved policy; nothing is saved.',
-    query: policyOverrideInput,
+    query: policyOverrideQuery,
     status: 200,
     answer: previewOutput,
   })
   async preview(@Query() query: Record<string, unknown>): Promise<ReturnType<typeof preview>> {
-    const tried = checkInput(policyOverrideInput, fieldsFromQuery(query));
+    const tried = checkInput(policyOverrideQuery, fieldsFromQuery(query));
     await this.catalogue.refresh();
     return preview({ ...this.policies.general, ...tried });
   }

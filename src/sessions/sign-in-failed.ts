@@ -14,6 +14,9 @@ export const signInFailures = [
 ] as const;
 
 export class SignInFailed extends Error {
+  /** The page that the user wanted, relative to the console; undefined: not known. */
+  to: string | undefined;
+
   constructor(
     readonly reason: (typeof signInFailures)[number],
     options?: ErrorOptions,

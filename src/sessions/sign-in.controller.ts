@@ -52,7 +52,8 @@ export class SignInController {
       const reason = reasonOf(error);
       if (reason === undefined) throw error;
       this.logger.warn({ event: 'sign-in.failed', reason, error: (error as Error).cause ?? undefined });
-      const query = new URLSearchParams({ error: reason, ...(to === './' ? {} : { to: to.slice(2) }) });
+      const back = (error instanceof SignInFailed ? error.to : undefined) ?? to;
+      const query = new URLSearchParams({ error: reason, ...(back === './' ? {} : { to: back.slice(2) }) });
       await reply.redirect(`./sign-in?${query.toString()}`, 303);
     }
   }

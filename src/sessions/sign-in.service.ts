@@ -77,6 +77,21 @@ export class SignIn implements OnModuleDestroy {
   async finish(query: string, request: FastifyRequest, reply: FastifyReply): Promise<string> {
     const begun = this.readBegun(request);
     this.sessions.cookies.remove(request, reply, 'sign_in');
+    try {
+      await this.signInWith(begun, query, request, reply);
+      return begun!.to;
+    } catch (error) {
+      if (error instanceof SignInFailed) error.to = begun?.to;
+      throw error;
+    }
+  }
+
+  private async signInWith(
+    begun: BegunSignIn | undefined,
+    query: string,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<void> {
     const callback = new URL(`${this.redirectUri(request)}?${query}`);
     // Also where the browser began another sign-in since: only the last one counts.
     if (!begun || callback.searchParams.get('state') !== begun.state) throw this.refuse(request, 'begin-again');
@@ -89,7 +104,6 @@ export class SignIn implements OnModuleDestroy {
       throw new SignInFailed('no-role');
     }
     await this.sessions.begin({ id, name, role, via: 'oidc' }, undefined, request, reply);
-    return begun.to;
   }
 
   /**

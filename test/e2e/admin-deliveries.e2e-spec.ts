@@ -33,7 +33,7 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
     // An empty value counts as not set: the embedded stack has no database server.
     admin = await AdminApi.start({
       DATABASE_URL: '',
-      DISPATCH_INTERVAL_MS: '20',
+      DISPATCH_INTERVAL_MS: '100',
       DATABASE_TIMEOUT: '5', // a replay of everything for a subscription waits for its horizon
       ...prepared.settings,
     });

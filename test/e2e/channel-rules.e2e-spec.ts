@@ -9,7 +9,7 @@ let admin: AdminApi;
 let receiver: Receiver;
 
 beforeAll(async () => {
-  [admin, receiver] = await Promise.all([AdminApi.start({ DISPATCH_INTERVAL_MS: '20' }), Receiver.start()]);
+  [admin, receiver] = await Promise.all([AdminApi.start({ DISPATCH_INTERVAL_MS: '100' }), Receiver.start()]);
 });
 
 afterAll(() => Promise.all([admin.close(), receiver.stop()]));

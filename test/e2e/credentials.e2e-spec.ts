@@ -20,7 +20,7 @@ beforeAll(async () => {
   [admin, receiver] = await Promise.all([
     AdminApi.start({
       SECRET_KEYS: `${keyId}:${Buffer.alloc(32, 7).toString('base64')}`,
-      DISPATCH_INTERVAL_MS: '20',
+      DISPATCH_INTERVAL_MS: '100',
     }),
     Receiver.start(),
     endpoint.start(),

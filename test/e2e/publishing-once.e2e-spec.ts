@@ -18,7 +18,7 @@ let kanaal: string;
 
 beforeAll(async () => {
   [database, receiver] = await Promise.all([createDatabase(), Receiver.start()]);
-  const settings = { DATABASE_URL: database.url, DATABASE_POOL_SIZE: '4', DISPATCH_INTERVAL_MS: '20' };
+  const settings = { DATABASE_URL: database.url, DATABASE_POOL_SIZE: '4', DISPATCH_INTERVAL_MS: '100' };
   api = await Api.start(settings);
   otherApi = await Api.start(settings);
   kanaal = randomUUID();

@@ -25,7 +25,7 @@ describe('the command line', () => {
   let subscriptionId: string;
 
   beforeAll(async () => {
-    api = await Api.start({ TEST_CALLBACK_AUTH: 'false', DISPATCH_INTERVAL_MS: '20' });
+    api = await Api.start({ TEST_CALLBACK_AUTH: 'false', DISPATCH_INTERVAL_MS: '100' });
     receiver = await Receiver.start();
     heraut = new CommandLine({
       HERAUT_URL: api.origin,

@@ -205,7 +205,9 @@ describe('where a provider of OpenID Connect is configured', () => {
 
     it.each([[[]], [['something else']]])('who has no role: %j', async (roles) => {
       provider.person = somebody(...roles);
-      await expectFailure(new Browser(), `${origin}/console/begin`, 'no-role');
+      const wanted = `${origin}/console/begin?to=alerts`;
+      await expectFailure(new Browser(), wanted, 'no-role');
+      expect((await new Browser().get(wanted)).url.searchParams.get('to')).toBe('alerts');
       const { claim, has } = admin.api.logged.findLast(({ event }) => event === 'sign-in.no-role')!;
       expect([claim, has]).toEqual(['roles', expect.arrayContaining(['sub', 'name', 'roles'])]);
     });

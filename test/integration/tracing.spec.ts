@@ -28,7 +28,7 @@ describe('a trace', () => {
     [collector, receiver] = await Promise.all([OtlpCollector.start(), Receiver.start()]);
     api = await Api.start({
       OTEL_EXPORTER_OTLP_ENDPOINT: `${collector.url}/`,
-      DISPATCH_INTERVAL_MS: '20',
+      DISPATCH_INTERVAL_MS: '100',
       TEST_CALLBACK_AUTH: 'false',
     });
     tracing = api.app.get(Tracing);

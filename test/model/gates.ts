@@ -21,6 +21,7 @@ export class Gates {
   private waiting: Gate[] = [];
   private underWay = 0;
   private changes = 0;
+  private whenIdle: (() => void)[] = [];
   /** Steps let through so far. */
   worked = 0;
 
@@ -51,6 +52,7 @@ export class Gates {
     } finally {
       this.underWay--;
       this.changes++;
+      if (this.underWay === 0) for (const tell of this.whenIdle.splice(0)) tell();
     }
   }
 
@@ -81,6 +83,8 @@ export class Gates {
   /** Resolves when every process waits at a gate, for time to pass, or for another process. */
   async quiet(): Promise<void> {
     for (let rounds = 0; rounds < 4;) {
+      // A database needs a millisecond, in which the event loop would turn a hundred times.
+      if (this.underWay > 0) await new Promise<void>((resolve) => this.whenIdle.push(resolve));
       const before = this.changes;
       await new Promise((resolve) => setImmediate(resolve));
       rounds = this.underWay > 0 || this.changes !== before ? 0 : rounds + 1;

@@ -73,6 +73,7 @@ export class IdentityProvider {
       ],
       jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }), alg: 'ES256', use: 'sig' }] },
       cookies: { keys: ['of the provider'] },
+      ttl: { AccessToken: 600, AuthorizationCode: 60, Grant: 600, IdToken: 600, Interaction: 600, Session: 600 },
       claims: { openid: ['sub'], profile: ['name', 'preferred_username', 'roles'], email: ['email'] },
       features: { devInteractions: { enabled: false } },
       interactions: { url: (_: unknown, { uid }: { uid: string }) => `/interaction/${uid}` },

@@ -4,7 +4,7 @@ import { HerautProcess, type Answer } from './spawn-heraut.js';
 import type { PreparedStack } from './stacks.js';
 
 /** Sped up, so that tests do not wait. */
-const quick = { DISPATCH_INTERVAL_MS: '20', TEST_CALLBACK_AUTH: 'false' };
+const quick = { DISPATCH_INTERVAL_MS: '100', TEST_CALLBACK_AUTH: 'false' };
 
 /** The fields of a delivery that tests read. */
 export interface DeliveryBody {

@@ -5,7 +5,6 @@ import { Installation } from '../../test/support/installation.js';
 import { Receiver } from '../../test/support/receiver.js';
 import { superuser } from '../../test/support/spawn-heraut.js';
 import { embedded, real } from '../../test/support/stacks.js';
-import { signToken } from '../../test/support/tokens.js';
 
 export { expect } from '@playwright/test';
 
@@ -42,16 +41,7 @@ export const test = base.extend<Fixtures, WorkerFixtures>({
   ],
   open: async ({ page, heraut }, use) => {
     const troubles = watch(page, heraut.api.url);
-    await page.setExtraHTTPHeaders({ authorization: `Bearer ${signToken(superuser)}` });
-    await page.route('**/console/session', (route) =>
-      route.fulfill({
-        json: {
-          user: { name: 'test', role: 'administrator', via: 'token' },
-          expiresAt: '2100-01-01T00:00:00Z',
-          version: '0',
-        },
-      }),
-    );
+    await signIn(page, heraut.api.url);
     await use(async (path) => {
       await page.goto(`${heraut.api.url}/console/${path}`);
       await expect(page.getByRole('heading', { level: 1 })).toBeVisible();
@@ -60,6 +50,15 @@ export const test = base.extend<Fixtures, WorkerFixtures>({
     expect(troubles).toEqual([]);
   },
 });
+
+/** With the superuser's secret, as where no provider is configured. The page has the cookie from then on. */
+export async function signIn(page: Page, url: string): Promise<void> {
+  const answer = await page.request.post(`${url}/console/session`, {
+    data: superuser,
+    headers: { 'X-Heraut-Console': '1' },
+  });
+  expect(answer.status()).toBe(200);
+}
 
 /** A violation of the policy, an exception, and a request that leaves for elsewhere fail the test. */
 function watch(page: Page, url: string): string[] {

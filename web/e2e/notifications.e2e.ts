@@ -145,3 +145,33 @@ test('the tail shows what happens, waits while it is paused, and leads to the no
   await page.getByRole('button', { name: 'Clear', exact: true }).click();
   await expect(page.getByRole('heading', { name: 'Nothing that fits has happened' })).toBeVisible();
 });
+
+test('the tail mends a dropped connection by itself, misses nothing, and outlives a restart of the api', async ({
+  open,
+  heraut,
+}) => {
+  const channel = await heraut.createChannel();
+  const page = await open(`tail?channel=${channel}&event=notification.accepted`);
+  const events = page.getByRole('table', { name: 'Events' }).getByRole('link', { name: 'accepted' });
+  const told: string[] = [];
+  page.on('request', (request) => {
+    if (request.url().includes('/admin/v1/events')) told.push(request.headers()['last-event-id'] ?? '');
+  });
+  await expect(page.getByText('Live', { exact: true })).toBeVisible();
+  await heraut.publish(channel);
+  await expect(events).toHaveCount(1);
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await heraut.publish(channel);
+  await expect(page.getByRole('button', { name: 'Go on (1 wait)' })).toBeVisible();
+  await heraut.api.kill9();
+  await expect(page.getByText(/Connection lost at/)).toBeVisible();
+  await heraut.api.start('live');
+  // Before the page is back: it is told what came meanwhile.
+  await heraut.publish(channel);
+  await expect(page.getByText(/Connection lost at/)).toBeHidden();
+  await page.getByRole('button', { name: 'Go on (2 wait)' }).click();
+  await expect(events).toHaveCount(3);
+  await expect(page.getByText('events missed')).toHaveCount(0);
+  expect(told.length).toBeGreaterThan(0);
+  expect(told.every((id) => /^\d+$/.test(id))).toBe(true);
+});

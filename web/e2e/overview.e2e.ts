@@ -111,11 +111,11 @@ test('the overview shows what goes on and what is wrong, and leads to where it i
   ).toBeVisible();
   await expect(page).toHaveURL(/q=no\+such\+endpoint/);
   await page.getByRole('button', { name: 'Show all' }).click();
-  await broken.start(); // and is well again
   await row.getByRole('button', { name: `Reset ${origin}` }).click();
   const dialog = page.getByRole('dialog', { name: `Send to ${origin} again now? One subscription leads there.` });
   await dialog.getByRole('button', { name: 'Reset the endpoint' }).click();
   await expect(page.getByText(`${origin} gets its deliveries again`)).toBeVisible();
+  await broken.start(); // and is well again
   await expect(row).toHaveCount(0);
   await broken.stop();
 });
@@ -153,4 +153,13 @@ test('the overview asks nothing while its tab is hidden', async ({ open, page })
   expect(asked).toBe(before);
   await show('visible');
   await expect.poll(() => asked).toBeGreaterThan(before);
+});
+
+test('the settings show what the installation runs on, and no secret', async ({ open }) => {
+  const page = await open('settings?tab=installation');
+  for (const server of ['PostgreSQL', 'RabbitMQ', 'Redis'])
+    await expect(page.getByRole('row').filter({ hasText: server }).filter({ hasText: 'works' })).toBeVisible();
+  await expect(page.getByRole('row').filter({ hasText: 'worker, dispatcher' })).toContainText('alive');
+  await expect(page.getByRole('row').filter({ hasText: 'SUPERUSER_SECRET' })).toContainText('set, not shown');
+  await lookAt(page, 'installation');
 });

@@ -24,7 +24,7 @@ test('an address that is no page says so and leads back', async ({ open }) => {
 
 test('the console speaks Dutch to those who want it, and remembers', async ({ open }) => {
   const page = await open('overview');
-  await page.getByRole('button', { name: 'test, administrator' }).click();
+  await page.getByRole('button', { name: 'test-superuser, administrator' }).click();
   await page.getByRole('menuitem', { name: 'Nederlands' }).click();
   await expect(
     page.getByRole('navigation', { name: "Pagina's" }).getByRole('link', { name: 'Onbestelbaar' }),

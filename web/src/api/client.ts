@@ -1,5 +1,6 @@
 import createClient, { type FetchResponse } from 'openapi-fetch';
 import type { paths } from '../../generated/admin-api.d.ts';
+import { isActive } from './activity.ts';
 import { ApiProblem, readProblem, Unreachable } from './problem.ts';
 
 /** Where the console is served, with the slash at its end: the page's <base> is right behind any prefix. */
@@ -11,8 +12,6 @@ export const apiRoot = new URL('..', consoleRoot);
 export const api = createClient<paths>({
   baseUrl: apiRoot.href.replace(/\/$/, ''),
   credentials: 'same-origin',
-  // No form or link of another site can send this: with the session's cookie it is what makes a change ours.
-  headers: { 'X-Heraut-Console': '1' },
   fetch: reach,
 });
 
@@ -48,7 +47,6 @@ export async function callConsole(method: string, path: string, body?: object): 
       method,
       credentials: 'same-origin',
       headers: {
-        'X-Heraut-Console': '1',
         Accept: 'application/json',
         ...(body && { 'Content-Type': 'application/json' }),
       },
@@ -62,6 +60,9 @@ export async function callConsole(method: string, path: string, body?: object): 
 }
 
 async function reach(request: Request): Promise<Response> {
+  // No form or link of another site can send this: with the session's cookie it is what makes a change ours. With 0 it is no use of the
+  // session, which must end although a page is open and asks for news.
+  request.headers.set('X-Heraut-Console', request.method !== 'GET' || isActive() ? '1' : '0');
   try {
     return await fetch(request);
   } catch (error) {

@@ -1,10 +1,13 @@
-import { QueryClient } from '@tanstack/react-query';
+import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query';
 import { isPassing } from './problem.ts';
+import { noteRefusal } from './session.ts';
 
 /** Longest wait between two tries while Heraut does not answer. */
 const longestWaitMs = 10_000;
 
-export const queries = new QueryClient({
+export const queries: QueryClient = new QueryClient({
+  queryCache: new QueryCache({ onError: (error) => noteRefusal(queries, error) }),
+  mutationCache: new MutationCache({ onError: (error) => noteRefusal(queries, error) }),
   defaultOptions: {
     queries: {
       // What passes is tried again for as long as the page is open; what the API refuses stays refused.

@@ -1,39 +1,39 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { callConsole } from '../api/client.ts';
-import { isProblem } from '../api/problem.ts';
+import { useQuery } from '@tanstack/react-query';
+import {
+  isOverKey,
+  readSession,
+  sessionKey,
+  userRoles,
+  waysInKey,
+  type Session,
+  type UserRole,
+  type WaysIn,
+} from '../api/session.ts';
 
-export const userRoles = ['viewer', 'operator', 'administrator'] as const;
-export type UserRole = (typeof userRoles)[number];
+export type { Session, UserRole, WaysIn } from '../api/session.ts';
+export { userRoles } from '../api/session.ts';
 
-export interface Session {
-  user: { name: string; role: UserRole; via: string };
-  expiresAt: string;
-  version: string;
-}
+const lookEveryMs = 60_000;
 
-const sessionKey = ['session'];
-
-/** The session of this browser; null: nobody is signed in. */
-export function useSession() {
+/**
+ * The session of this browser; null: nobody is signed in.
+ * @param everyMs how often it is looked at
+ */
+export function useSession(everyMs = lookEveryMs) {
   return useQuery<Session | null>({
     queryKey: sessionKey,
-    queryFn: async () => {
-      try {
-        return (await callConsole('GET', 'session')) as Session;
-      } catch (error) {
-        if (isProblem(error) && error.status === 401) return null;
-        throw error;
-      }
-    },
-    staleTime: 60_000,
-    refetchOnWindowFocus: true,
+    queryFn: ({ client }) => readSession(client),
+    staleTime: 30_000,
+    refetchInterval: everyMs,
+    refetchOnWindowFocus: 'always',
   });
 }
 
-export function useForgetSession(): () => void {
-  const client = useQueryClient();
-  return () => client.setQueryData(sessionKey, null);
-}
+/** Whether the session has ended while this page was open. */
+export const useIsOver = (): boolean => useQuery<boolean>({ queryKey: isOverKey, enabled: false }).data ?? false;
+
+/** How to sign in; undefined: not known yet. */
+export const useWaysIn = (): WaysIn | undefined => useQuery<WaysIn>({ queryKey: waysInKey, enabled: false }).data;
 
 /** Whether the user may do what needs that role. The API decides; this only spares a click that it would refuse. */
 export function useMay(role: UserRole): boolean {

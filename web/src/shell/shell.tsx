@@ -1,30 +1,35 @@
 import { AppShell, Burger, Group, Text, UnstyledButton } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
-import { Suspense, useEffect, useRef } from 'react';
+import { lazy, Suspense, useEffect, useRef } from 'react';
 import { consoleRoot } from '../api/client.ts';
 import { Keyboard } from '../keyboard/keyboard.tsx';
 import { ProblemAlert } from '../parts/problem-alert.tsx';
 import { ConnectionNotice } from './connection-notice.tsx';
 import { Navigation } from './navigation.tsx';
-import { useSession } from './session.tsx';
+import { useIsOver, useSession } from './session.tsx';
 import { useShellTexts } from './texts.ts';
 import { UserMenu } from './user-menu.tsx';
 import classes from './shell.module.css';
+
+const SignInAgain = lazy(() => import('./sign-in-again.tsx').then((part) => ({ default: part.SignInAgain })));
 
 /** What stands around every page of somebody who is signed in. */
 export function Shell() {
   const t = useShellTexts();
   const [isOpen, { toggle, close }] = useDisclosure(false);
   const { data: session, error } = useSession();
+  const isOver = useIsOver();
   const navigate = useNavigate();
   const location = useRouterState({ select: ({ location: { pathname, href } }) => ({ pathname, href }) });
   const main = useRef<HTMLElement>(null);
   const shown = useRef(location.pathname);
 
   useEffect(() => {
-    if (session === null) void navigate({ to: '/sign-in', search: { to: location.href }, replace: true });
-  }, [session, navigate, location.href]);
+    // The address changes before this page is gone.
+    if (session !== null || pathIn(location.pathname).startsWith('sign-in')) return;
+    void navigate({ to: '/sign-in', search: { to: pathIn(location.href) }, replace: true });
+  }, [session, navigate, location.href, location.pathname]);
 
   useEffect(() => {
     if (shown.current === location.pathname) return;
@@ -78,7 +83,15 @@ export function Shell() {
             <Outlet />
           </Suspense>
         )}
+        {session && isOver && (
+          <Suspense>
+            <SignInAgain />
+          </Suspense>
+        )}
       </AppShell.Main>
     </AppShell>
   );
 }
+
+/** Relative to the console. */
+const pathIn = (href: string): string => href.replace(consoleRoot.pathname, '').replace(/^\/+/, '');

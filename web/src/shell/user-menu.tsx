@@ -7,67 +7,101 @@ import {
   type MantineColorScheme,
 } from '@mantine/core';
 import { IconLanguage, IconLogout, IconUserCircle } from '@tabler/icons-react';
-import { useNavigate } from '@tanstack/react-router';
-import { callConsole } from '../api/client.ts';
+import { notifications } from '@mantine/notifications';
+import { lazy, Suspense, useState } from 'react';
+import { callConsole, consoleRoot } from '../api/client.ts';
+import { ApiProblem, isProblem } from '../api/problem.ts';
 import { changeLanguage, currentLanguage } from '../i18n/i18n.ts';
-import { useForgetSession, useSession } from './session.tsx';
+import { useSession } from './session.tsx';
+import { useSignInTexts } from './sign-in-texts.ts';
 import { useShellTexts } from './texts.ts';
+
+// Dialogs are not in the first load.
+const EndAllSessions = lazy(() => import('./end-all-sessions.tsx').then((part) => ({ default: part.EndAllSessions })));
 
 export function UserMenu() {
   const t = useShellTexts();
   const { data: session } = useSession();
   const { colorScheme, setColorScheme } = useMantineColorScheme();
-  const navigate = useNavigate();
-  const forget = useForgetSession();
-  const end = async (request: () => Promise<unknown>) => {
-    await request();
-    forget();
-    void navigate({ to: '/sign-in' });
+  const signIn = useSignInTexts();
+  const [asks, setAsks] = useState(false);
+  const end = async (path: string, method: 'POST' | 'DELETE', body?: object) => {
+    try {
+      await callConsole(method, path, body);
+    } catch (error) {
+      // Signed out already, which is what was asked for.
+      if (!isProblem(error) || error.status !== 401) throw error;
+    }
+    // A new page: nothing that one user has seen is left for the next. The provider is to ask for the password.
+    location.assign(new URL('sign-in?again=1', consoleRoot));
   };
+  const tryToEnd = (...request: Parameters<typeof end>) =>
+    void end(...request).catch((error: unknown) => {
+      notifications.show({
+        color: 'red',
+        title: signIn('notSignedOut'),
+        message: error instanceof ApiProblem ? error.problem.detail : t('unreachableNow'),
+        closeButtonProps: { 'aria-label': t('closeNotice') },
+      });
+    });
   const name = session ? t('user', { name: session.user.name, role: t(session.user.role) }) : '';
   return (
-    <Menu position="bottom-end" width={260}>
-      <Menu.Target>
-        <ActionIcon variant="subtle" color="gray" size="lg" aria-label={name || t('appearance')}>
-          <IconUserCircle size={22} aria-hidden />
-        </ActionIcon>
-      </Menu.Target>
-      <Menu.Dropdown>
-        {session && <Menu.Label>{name}</Menu.Label>}
-        <Menu.Item
-          lang={currentLanguage() === 'en' ? 'nl' : 'en'}
-          leftSection={<IconLanguage size={16} aria-hidden />}
-          onClick={() => void changeLanguage(currentLanguage() === 'en' ? 'nl' : 'en')}
-        >
-          {t('language')}
-        </Menu.Item>
-        <Menu.Divider />
-        <Text size="xs" c="dimmed" px="sm" pb={4}>
-          {t('appearance')}
-        </Text>
-        <SegmentedControl
-          fullWidth
-          size="xs"
-          aria-label={t('appearance')}
-          value={colorScheme}
-          onChange={(value) => setColorScheme(value as MantineColorScheme)}
-          data={(['light', 'dark', 'auto'] as const).map((value) => ({ value, label: t(value) }))}
-        />
-        {session && (
-          <>
-            <Menu.Divider mt="xs" />
-            <Menu.Item
-              leftSection={<IconLogout size={16} aria-hidden />}
-              onClick={() => void end(() => callConsole('DELETE', 'session'))}
-            >
-              {t('signOut')}
-            </Menu.Item>
-            <Menu.Item onClick={() => void end(() => callConsole('POST', 'session/end-all'))}>
-              {t('signOutEverywhere')}
-            </Menu.Item>
-          </>
-        )}
-      </Menu.Dropdown>
-    </Menu>
+    <>
+      <Menu position="bottom-end" width={260}>
+        <Menu.Target>
+          <ActionIcon variant="subtle" color="gray" size="lg" aria-label={name || t('appearance')}>
+            <IconUserCircle size={22} aria-hidden />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          {session && <Menu.Label>{name}</Menu.Label>}
+          <Menu.Item
+            lang={currentLanguage() === 'en' ? 'nl' : 'en'}
+            leftSection={<IconLanguage size={16} aria-hidden />}
+            onClick={() => void changeLanguage(currentLanguage() === 'en' ? 'nl' : 'en')}
+          >
+            {t('language')}
+          </Menu.Item>
+          <Menu.Divider />
+          <Text size="xs" c="dimmed" px="sm" pb={4}>
+            {t('appearance')}
+          </Text>
+          <SegmentedControl
+            fullWidth
+            size="xs"
+            aria-label={t('appearance')}
+            value={colorScheme}
+            onChange={(value) => setColorScheme(value as MantineColorScheme)}
+            data={(['light', 'dark', 'auto'] as const).map((value) => ({ value, label: t(value) }))}
+          />
+          {session && (
+            <>
+              <Menu.Divider mt="xs" />
+              <Menu.Item
+                leftSection={<IconLogout size={16} aria-hidden />}
+                onClick={() => tryToEnd('session', 'DELETE')}
+              >
+                {t('signOut')}
+              </Menu.Item>
+              <Menu.Item onClick={() => tryToEnd('session/end-all', 'POST')}>{t('signOutEverywhere')}</Menu.Item>
+              {session.user.role === 'administrator' && (
+                <Menu.Item color="red" onClick={() => setAsks(true)}>
+                  {signIn('everybody')}
+                </Menu.Item>
+              )}
+            </>
+          )}
+        </Menu.Dropdown>
+      </Menu>
+      {asks && (
+        <Suspense>
+          <EndAllSessions
+            opened
+            onClose={() => setAsks(false)}
+            onConfirm={() => end('session/end-all', 'POST', { of: 'everybody' })}
+          />
+        </Suspense>
+      )}
+    </>
   );
 }

@@ -1,5 +1,183 @@
+import { Anchor, Badge, Button, Group, Text, TextInput } from '@mantine/core';
+import { IconPlus, IconSearch } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import { useFormat } from '../../i18n/format.ts';
+import { useTotals } from '../../parts/activity.ts';
+import { EmptyState } from '../../parts/empty-state.tsx';
+import { ListTable, type Column } from '../../parts/list-table.tsx';
 import { PageHeader } from '../../parts/page-header.tsx';
+import { ProblemAlert } from '../../parts/problem-alert.tsx';
+import { RelativeTime } from '../../parts/relative-time.tsx';
+import { oneOf, useUrlState } from '../../parts/url-state.ts';
+import { useMay } from '../../shell/session.tsx';
+import { ApplicationDrawer } from './application-drawer.tsx';
+import { applicationsKey, readApplications, type Application } from './applications.ts';
+import { NewApplication } from './new-application.tsx';
+import { SecretDialog, type ShownSecret } from './secret-dialog.tsx';
+import { useApplicationTexts } from './texts.ts';
 
 export function ApplicationsPage() {
-  return <PageHeader title="Applications" />;
+  const t = useApplicationTexts();
+  const format = useFormat();
+  const [state, set] = useUrlState();
+  const [secret, showSecret] = useState<ShownSecret>();
+  const mayChange = useMay('administrator');
+  const query = useQuery({ queryKey: applicationsKey, queryFn: ({ signal }) => readApplications(signal) });
+  const totals = useTotals('application');
+  const sought = (oneOf(state['q']) ?? '').toLowerCase();
+  const rows = (query.data ?? []).filter(({ clientId, label }) =>
+    [clientId, label].some((text) => text.toLowerCase().includes(sought)),
+  );
+  const open = ({ id }: Application) => set({ application: id }, true);
+
+  const columns: Column<Application>[] = [
+    {
+      key: 'clientId',
+      header: t('clientId'),
+      width: 'minmax(150px, 1.3fr)',
+      render: ({ id, clientId }) => (
+        <Anchor component={Link} to="." search={{ ...state, application: id } as never} size="sm" fw={500}>
+          {clientId}
+        </Anchor>
+      ),
+    },
+    { key: 'label', header: t('label'), width: 'minmax(120px, 1.3fr)', isWide: true, render: ({ label }) => label },
+    {
+      key: 'may',
+      header: t('may'),
+      width: 'minmax(150px, 1fr)',
+      render: ({ scopes, isSuperuser }) => (
+        <Group gap={4} wrap="nowrap">
+          {isSuperuser ? (
+            <Badge color="grape" variant="light">
+              {t('everything')}
+            </Badge>
+          ) : (
+            <>
+              {scopes.includes('notificaties.publiceren') && <Badge variant="light">{t('publish')}</Badge>}
+              {scopes.includes('notificaties.consumeren') && (
+                <Badge variant="light" color="blue">
+                  {t('consume')}
+                </Badge>
+              )}
+              {scopes.length === 0 && (
+                <Text span size="sm" c="dimmed">
+                  {t('nothing')}
+                </Text>
+              )}
+            </>
+          )}
+        </Group>
+      ),
+    },
+    {
+      key: 'accepted',
+      header: t('accepted'),
+      width: '130px',
+      align: 'right',
+      isWide: true,
+      render: ({ clientId }) => {
+        const total = totals.of(clientId);
+        return (
+          <Anchor
+            component={Link}
+            to="/notifications"
+            search={{ publisher: clientId, acceptedFrom: totals.since } as never}
+            size="sm"
+          >
+            {total === undefined ? '–' : format.number(total.accepted)}
+          </Anchor>
+        );
+      },
+    },
+    {
+      key: 'last',
+      header: t('last'),
+      width: '150px',
+      isWide: true,
+      render: ({ clientId }) => {
+        const total = totals.of(clientId);
+        return total && total.lastAt === undefined ? (
+          <Text span size="sm" c="dimmed">
+            {t('notLately')}
+          </Text>
+        ) : (
+          <RelativeTime at={total?.lastAt} />
+        );
+      },
+    },
+    {
+      key: 'created',
+      header: t('created'),
+      width: '130px',
+      isWide: true,
+      render: ({ createdAt }) => <RelativeTime at={createdAt} />,
+    },
+  ];
+
+  return (
+    <>
+      <PageHeader title={t('title')} description={t('description')}>
+        {mayChange && (
+          <Button leftSection={<IconPlus size={16} aria-hidden />} onClick={() => set({ new: '1' }, true)}>
+            {t('add')}
+          </Button>
+        )}
+      </PageHeader>
+      {query.error && <ProblemAlert error={query.error} onRetry={() => void query.refetch()} />}
+      {query.data?.length === 0 ? (
+        <EmptyState title={t('none')}>{t('noneDetail')}</EmptyState>
+      ) : (
+        <>
+          <TextInput
+            mb="sm"
+            aria-label={t('search')}
+            placeholder={t('search')}
+            leftSection={<IconSearch size={16} aria-hidden />}
+            value={oneOf(state['q']) ?? ''}
+            onChange={(event) => set({ q: event.currentTarget.value })}
+            w={{ base: '100%', xs: 280 }}
+          />
+          {query.data && rows.length === 0 ? (
+            <EmptyState
+              title={t('notFound')}
+              action={
+                <Button variant="default" onClick={() => set({ q: undefined })}>
+                  {t('clear')}
+                </Button>
+              }
+            />
+          ) : (
+            <ListTable
+              label={t('title')}
+              columns={columns}
+              rows={rows}
+              keyOf={({ id }) => id}
+              onOpen={open}
+              isLoading={query.isPending}
+              isMarked={({ id }) => id === state['application']}
+            />
+          )}
+        </>
+      )}
+      <NewApplication
+        key={String(state['new'])}
+        opened={mayChange && state['new'] !== undefined}
+        onClose={() => set({ new: undefined })}
+        onCreated={(shown) => {
+          set({ new: undefined });
+          showSecret(shown);
+        }}
+      />
+      <ApplicationDrawer
+        id={oneOf(state['application'])}
+        mayChange={mayChange}
+        onClose={() => set({ application: undefined })}
+        onSecret={showSecret}
+      />
+      <SecretDialog shown={secret} onClose={() => showSecret(undefined)} />
+    </>
+  );
 }

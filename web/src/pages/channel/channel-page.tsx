@@ -1,5 +1,122 @@
+import { Anchor, Button, Grid, Group, Paper, Skeleton, Stack, Title } from '@mantine/core';
+import { IconArrowLeft, IconBroadcast, IconExternalLink, IconHistory, IconListSearch } from '@tabler/icons-react';
+import { Link, useParams } from '@tanstack/react-router';
+import { CopyButton } from '../../parts/copy-button.tsx';
 import { PageHeader } from '../../parts/page-header.tsx';
+import { ProblemAlert } from '../../parts/problem-alert.tsx';
+import { SaveBar } from '../../parts/save-bar.tsx';
+import { useSaving } from '../../parts/use-saving.ts';
+import { useMay } from '../../shell/session.tsx';
+import { ChannelFields, valuesOf } from '../channels/channel-fields.tsx';
+import { channelKey, channelsKey, readChannel, writeChannel, type Channel } from '../channels/channels.ts';
+import { useChannelTexts } from '../channels/texts.ts';
+import { Listeners } from './listeners.tsx';
+import { Volume } from './volume.tsx';
 
 export function ChannelPage() {
-  return <PageHeader title="Channel" />;
+  const { id } = useParams({ strict: false }) as { id: string };
+  const t = useChannelTexts();
+  const mayChange = useMay('administrator');
+  const { draft, readError, retry, bar } = useSaving<Channel>({
+    key: channelKey(id),
+    read: (signal) => readChannel(id, signal),
+    write: (channel, tag) => writeChannel(id, valuesOf(channel), tag),
+    alsoChanges: [channelsKey],
+  });
+  const channel = draft?.values;
+  const link = channel?.documentationLink ?? '';
+  return (
+    <>
+      <Anchor
+        component={Link}
+        to="/channels"
+        size="sm"
+        style={{ display: 'inline-flex', alignItems: 'center', minHeight: 28 }}
+      >
+        <Group gap={4} component="span">
+          <IconArrowLeft size={14} aria-hidden /> {t('back')}
+        </Group>
+      </Anchor>
+      <PageHeader
+        title={channel?.name ?? t('loading')}
+        description={
+          <Group gap={4}>
+            <span>{id}</span>
+            <CopyButton value={id} />
+          </Group>
+        }
+      >
+        {channel && (
+          <>
+            {/^https?:/.test(link) && (
+              <Button
+                component="a"
+                href={link}
+                target="_blank"
+                rel="noopener noreferrer"
+                variant="default"
+                leftSection={<IconExternalLink size={16} aria-hidden />}
+              >
+                {t('link')}
+              </Button>
+            )}
+            <Button
+              renderRoot={(props) => (
+                <Link to="/notifications" search={{ channel: channel.name } as never} {...props} />
+              )}
+              variant="default"
+              leftSection={<IconListSearch size={16} aria-hidden />}
+            >
+              {t('notifications')}
+            </Button>
+            <Button
+              renderRoot={(props) => <Link to="/audit" search={{ subject: `channel/${id}` } as never} {...props} />}
+              variant="default"
+              leftSection={<IconHistory size={16} aria-hidden />}
+            >
+              {t('changes')}
+            </Button>
+            <Button
+              renderRoot={(props) => <Link to="/publish" search={{ channel: channel.name } as never} {...props} />}
+              leftSection={<IconBroadcast size={16} aria-hidden />}
+            >
+              {t('publish')}
+            </Button>
+          </>
+        )}
+      </PageHeader>
+      {readError !== null && !channel ? (
+        <ProblemAlert error={readError} onRetry={retry} />
+      ) : (
+        <Grid gap="md">
+          <Grid.Col span={{ base: 12, lg: 6 }}>
+            <Stack gap="md">
+              {channel ? <Volume name={channel.name} /> : <Skeleton height={190} />}
+              {channel ? <Listeners name={channel.name} /> : <Skeleton height={190} />}
+            </Stack>
+          </Grid.Col>
+          <Grid.Col span={{ base: 12, lg: 6 }}>
+            <Paper withBorder p="md">
+              <Title order={2} mb="sm">
+                {t('about')}
+              </Title>
+              {draft ? (
+                <Stack gap="md">
+                  <ChannelFields
+                    values={draft.values}
+                    onChange={draft.change}
+                    error={bar.error}
+                    isReadOnly={!mayChange}
+                  />
+                  {mayChange && <SaveBar draft={draft} {...bar} />}
+                </Stack>
+              ) : (
+                <Skeleton height={560} />
+              )}
+            </Paper>
+          </Grid.Col>
+        </Grid>
+      )}
+    </>
+  );
 }

@@ -1,5 +1,160 @@
+import { Anchor, Button, Group, Text, TextInput } from '@mantine/core';
+import { IconPlus, IconSearch } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
+import { useFormat } from '../../i18n/format.ts';
+import { useTotals } from '../../parts/activity.ts';
+import { EmptyState } from '../../parts/empty-state.tsx';
+import { ListTable, type Column } from '../../parts/list-table.tsx';
 import { PageHeader } from '../../parts/page-header.tsx';
+import { ProblemAlert } from '../../parts/problem-alert.tsx';
+import { RelativeTime } from '../../parts/relative-time.tsx';
+import { oneOf, useUrlState } from '../../parts/url-state.ts';
+import { useMay } from '../../shell/session.tsx';
+import { channelsKey, readChannels, type Channel } from './channels.ts';
+import { NewChannel } from './new-channel.tsx';
+import { useChannelTexts } from './texts.ts';
 
 export function ChannelsPage() {
-  return <PageHeader title="Channels" />;
+  const t = useChannelTexts();
+  const format = useFormat();
+  const [state, set] = useUrlState();
+  const navigate = useNavigate();
+  const mayAdd = useMay('administrator');
+  const query = useQuery({ queryKey: channelsKey, queryFn: ({ signal }) => readChannels(signal) });
+  const totals = useTotals('channel');
+  const sought = oneOf(state['q']) ?? '';
+  const all = query.data ?? [];
+  const rows = all.filter(({ name }) => name.toLowerCase().includes(sought.toLowerCase()));
+
+  const count = (channel: Channel, of: 'accepted' | 'duplicates') => {
+    const value = totals.of(channel.name)?.[of];
+    return value === undefined ? '–' : format.number(value);
+  };
+  const rulesOf = ({ deduplication, maxAgeSeconds, bodyRetentionDays }: Channel) =>
+    [
+      deduplication && t('duplicateRule', { time: format.duration(deduplication.withinSeconds * 1000) }),
+      maxAgeSeconds !== null && t('ageRule', { time: format.duration(maxAgeSeconds * 1000) }),
+      bodyRetentionDays !== null && t('bodyRule', { count: bodyRetentionDays }),
+    ]
+      .filter(Boolean)
+      .join(' · ');
+
+  const columns: Column<Channel>[] = [
+    {
+      key: 'name',
+      header: t('name'),
+      width: 'minmax(140px, 1.4fr)',
+      render: ({ id, name }) => (
+        <Anchor component={Link} to="/channels/$id" params={{ id } as never} size="sm" fw={500}>
+          {name}
+        </Anchor>
+      ),
+    },
+    {
+      key: 'filters',
+      header: t('filters'),
+      width: 'minmax(120px, 1.2fr)',
+      isWide: true,
+      render: ({ filters }) =>
+        filters.length === 0 ? (
+          <Text span size="sm" c="dimmed" fs="italic">
+            {t('anyFilter')}
+          </Text>
+        ) : (
+          filters.join(', ')
+        ),
+    },
+    {
+      key: 'rules',
+      header: t('rules'),
+      width: 'minmax(140px, 2fr)',
+      isWide: true,
+      render: (channel) => rulesOf(channel) || t('noRules'),
+    },
+    {
+      key: 'accepted',
+      header: t('accepted'),
+      width: '116px',
+      align: 'right',
+      render: (channel) => (
+        <Anchor
+          component={Link}
+          to="/notifications"
+          search={{ channel: channel.name, acceptedFrom: totals.since } as never}
+          size="sm"
+        >
+          {count(channel, 'accepted')}
+        </Anchor>
+      ),
+    },
+    {
+      key: 'duplicates',
+      header: t('duplicates'),
+      width: '116px',
+      align: 'right',
+      isWide: true,
+      render: (channel) => count(channel, 'duplicates'),
+    },
+    {
+      key: 'last',
+      header: t('last'),
+      width: '130px',
+      isWide: true,
+      render: ({ name }) => <RelativeTime at={totals.of(name)?.lastAt} />,
+    },
+  ];
+
+  return (
+    <>
+      <PageHeader title={t('title')} description={t('description')}>
+        {mayAdd && (
+          <Button leftSection={<IconPlus size={16} aria-hidden />} onClick={() => set({ new: '1' }, true)}>
+            {t('add')}
+          </Button>
+        )}
+      </PageHeader>
+      {query.error && <ProblemAlert error={query.error} onRetry={() => void query.refetch()} />}
+      {query.data?.length === 0 ? (
+        <EmptyState title={t('none')}>{t('noneDetail')}</EmptyState>
+      ) : (
+        <>
+          <Group mb="sm">
+            <TextInput
+              aria-label={t('search')}
+              placeholder={t('search')}
+              leftSection={<IconSearch size={16} aria-hidden />}
+              value={sought}
+              onChange={(event) => set({ q: event.currentTarget.value })}
+              w={{ base: '100%', xs: 280 }}
+            />
+          </Group>
+          {query.data && rows.length === 0 ? (
+            <EmptyState
+              title={t('notFound')}
+              action={
+                <Button variant="default" onClick={() => set({ q: undefined })}>
+                  {t('clear')}
+                </Button>
+              }
+            />
+          ) : (
+            <ListTable
+              label={t('title')}
+              columns={columns}
+              rows={rows}
+              keyOf={({ id }) => id}
+              onOpen={({ id }) => void navigate({ to: '/channels/$id', params: { id } })}
+              isLoading={query.isPending}
+            />
+          )}
+        </>
+      )}
+      <NewChannel
+        key={String(state['new'])}
+        opened={mayAdd && oneOf(state['new']) !== undefined}
+        onClose={() => set({ new: undefined })}
+      />
+    </>
+  );
 }

@@ -95,7 +95,7 @@ function GroupRow({ group, receiver, criteria, choice, isOpen, onToggle, onAct }
   const { lastError, lastStatus } = group.newest;
   const Chevron = isOpen ? IconChevronDown : IconChevronRight;
   return (
-    <div className={classes.group}>
+    <div className={classes.group} role="group" aria-label={error}>
       <div className={classes.row}>
         <Checkbox
           size="sm"

@@ -4,7 +4,7 @@ import { IconSearch } from '@tabler/icons-react';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { answerOf, api } from '../../api/client.ts';
-import { isPassing } from '../../api/problem.ts';
+import { isPassing, isProblem } from '../../api/problem.ts';
 import { useFormat } from '../../i18n/format.ts';
 import { Confirm } from '../../parts/confirm.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
@@ -87,7 +87,14 @@ function ResetDialog({ endpoint, onClose }: { endpoint: OpenEndpoint | undefined
   const format = useFormat();
   const client = useQueryClient();
   const reset = useMutation({
-    mutationFn: (address: string) => answerOf(api.POST('/admin/v1/endpoints/reset', { body: { address } })),
+    mutationFn: async (address: string) => {
+      try {
+        await answerOf(api.POST('/admin/v1/endpoints/reset', { body: { address } }));
+      } catch (error) {
+        // A probe, or somebody else, was faster: it is as wanted.
+        if (!isProblem(error) || error.status !== 404) throw error;
+      }
+    },
     onSuccess: (_, address) => {
       notifications.show({ message: t('resetDone', { address }), color: 'green' });
     },

@@ -1,4 +1,5 @@
 import { Button, Checkbox, Group, Paper, SegmentedControl, SimpleGrid, Stack, Text, Title } from '@mantine/core';
+import { useMediaQuery } from '@mantine/hooks';
 import { IconCalculator } from '@tabler/icons-react';
 import { useNavigate } from '@tanstack/react-router';
 import { PageHeader } from '../../parts/page-header.tsx';
@@ -23,6 +24,7 @@ export function NewReplayPage() {
   const [state, setState] = useUrlState();
   // What was counted is not what is meant any more.
   const set: typeof setState = (changes) => setState({ ...changes, count: undefined });
+  const isNarrow = useMediaQuery('(max-width: 36em)');
   const criteria = criteriaOf(state);
   const way = ways.find((each) => each === oneOf(state['what'])) ?? 'missed';
   const problem = problemOf(way, criteria);
@@ -43,6 +45,7 @@ export function NewReplayPage() {
               <SegmentedControl
                 aria-label={t('what')}
                 fullWidth
+                orientation={isNarrow ? 'vertical' : 'horizontal'}
                 data={ways.map((each) => ({ value: each, label: t(each) }))}
                 value={way}
                 onChange={(what) => set({ what })}

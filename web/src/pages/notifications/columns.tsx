@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { DeliveryStateBadge } from '../../parts/delivery-state.tsx';
 import type { Column } from '../../parts/list-table.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
+import classes from './filter-bar.module.css';
 import type { ListedNotification } from './found-notifications.ts';
 import type { SearchTexts } from './search-texts.ts';
 
@@ -48,10 +49,15 @@ export const columnsFor = (t: ReturnType<SearchTexts>): Column<ListedNotificatio
     key: 'what',
     header: t('what'),
     width: 'minmax(120px, 1.3fr)',
-    render: ({ id, action, resource }) => (
-      <Anchor renderRoot={(props) => <Link to="/notifications/$id" params={{ id }} {...props} />} size="sm">
-        <bdi>{action === null && resource === null ? t('noText') : `${action ?? ''} ${resource ?? ''}`}</bdi>
-      </Anchor>
+    render: ({ id, action, resource, acceptedAt }) => (
+      <>
+        <Anchor renderRoot={(props) => <Link to="/notifications/$id" params={{ id }} {...props} />} size="sm">
+          <bdi>{action === null && resource === null ? t('noText') : `${action ?? ''} ${resource ?? ''}`}</bdi>
+        </Anchor>
+        <Text size="xs" c="dimmed" className={classes.narrow}>
+          <RelativeTime at={acceptedAt} />
+        </Text>
+      </>
     ),
   },
   {
@@ -71,7 +77,7 @@ export const columnsFor = (t: ReturnType<SearchTexts>): Column<ListedNotificatio
   {
     key: 'deliveries',
     header: t('deliveries'),
-    width: 'minmax(112px, 210px)',
+    width: 'minmax(128px, 210px)',
     render: ({ deliveries }) => <States deliveries={deliveries} t={t} />,
   },
   {
@@ -84,8 +90,9 @@ export const columnsFor = (t: ReturnType<SearchTexts>): Column<ListedNotificatio
   {
     key: 'accepted',
     header: t('accepted'),
-    width: '108px',
+    width: '132px',
     align: 'right',
+    isWide: true,
     render: ({ acceptedAt }) => <RelativeTime at={acceptedAt} />,
   },
 ];

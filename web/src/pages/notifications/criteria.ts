@@ -22,19 +22,6 @@ export const criteria = [
 ] as const;
 export type Criterion = (typeof criteria)[number];
 
-export const errorClasses = [
-  'timeout',
-  'connection',
-  'tls',
-  'refused-address',
-  'status-4xx',
-  'status-5xx',
-  'status-other',
-  'expired',
-  'credentials',
-  'other',
-] as const;
-
 /** One that may be given several times has a list in the address. */
 const isRepeated = (criterion: Criterion) => criterion === 'characteristic';
 

@@ -1,5 +1,6 @@
 import { Button, CloseButton, Combobox, Group, Text, TextInput, UnstyledButton, useCombobox } from '@mantine/core';
 import { IconFilter } from '@tabler/icons-react';
+import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { useUrlState, type UrlState } from '../../parts/url-state.ts';
 import {
@@ -24,7 +25,13 @@ const isTime = (criterion: Criterion | undefined) => criterion === 'acceptedFrom
 export function FilterBar() {
   const t = useSearchTexts();
   const textOf = useFilterText();
-  const [state, set] = useUrlState();
+  const [state, setState] = useUrlState();
+  const client = useQueryClient();
+  const set: typeof setState = (changes, isStep) => {
+    // Another search is asked anew; what was found before would be of then.
+    client.removeQueries({ queryKey: ['notifications', 'found'], type: 'inactive' });
+    setState(changes, isStep);
+  };
   const filters = filtersOf(state);
   const [criterion, setCriterion] = useState<Criterion>();
   const [replaced, setReplaced] = useState<Filter>();

@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { answerOf, api } from '../../api/client.ts';
 import { deliveryStates, useDeliveryStateTexts } from '../../parts/delivery-state.tsx';
-import { errorClasses, type Criterion, type Filter } from './criteria.ts';
+import { errorClasses, useErrorClassTexts, type ErrorClass } from '../../parts/error-class.ts';
+import type { Criterion, Filter } from './criteria.ts';
 import { useSearchTexts } from './search-texts.ts';
 import { useFormat } from '../../i18n/format.ts';
 
@@ -10,7 +11,7 @@ const staleTime = 60_000;
 
 export const useChannels = (enabled = true) =>
   useQuery({
-    queryKey: ['channels'],
+    queryKey: ['suggested', 'channels'],
     queryFn: ({ signal }) => answerOf(api.GET('/admin/v1/channels', { signal })),
     select: ({ channels }) => channels,
     enabled,
@@ -19,7 +20,7 @@ export const useChannels = (enabled = true) =>
 
 export const useSubscriptions = (enabled = true) =>
   useQuery({
-    queryKey: ['subscriptions'],
+    queryKey: ['suggested', 'subscriptions'],
     queryFn: ({ signal }) => answerOf(api.GET('/admin/v1/subscriptions', { signal })),
     select: ({ subscriptions }) => subscriptions,
     enabled,
@@ -28,7 +29,7 @@ export const useSubscriptions = (enabled = true) =>
 
 const useApplications = (enabled: boolean) =>
   useQuery({
-    queryKey: ['applications'],
+    queryKey: ['suggested', 'applications'],
     queryFn: ({ signal }) => answerOf(api.GET('/admin/v1/applications', { signal })),
     select: ({ applications }) => applications,
     enabled,
@@ -58,6 +59,7 @@ const mostShown = 50;
 export function useSuggestions(criterion: Criterion | undefined, typed: string): Suggestion[] {
   const t = useSearchTexts();
   const stateText = useDeliveryStateTexts();
+  const errorText = useErrorClassTexts();
   const channels = useChannels(criterion === 'channel' || criterion === 'characteristic').data ?? [];
   const subscriptions = useSubscriptions(criterion === 'subscription').data ?? [];
   const applications = useApplications(criterion === 'publisher' || criterion === 'owner').data ?? [];
@@ -83,7 +85,7 @@ export function useSuggestions(criterion: Criterion | undefined, typed: string):
       case 'state':
         return deliveryStates.map((value) => ({ value, label: stateText(value) }));
       case 'errorClass':
-        return errorClasses.map((value) => ({ value, label: t(value), detail: value }));
+        return errorClasses.map((value) => ({ value, label: errorText(value), detail: value }));
       case 'action':
         return actions.map((value) => ({ value, label: value }));
       case 'lastStatus':
@@ -108,6 +110,7 @@ export const timeAgo = (value: string): string => new Date(Date.now() - Number(v
 export function useFilterText(): (filter: Filter) => { name: string; value: string } {
   const t = useSearchTexts();
   const stateText = useDeliveryStateTexts();
+  const errorText = useErrorClassTexts();
   const format = useFormat();
   const { data: subscriptions } = useSubscriptions();
   return ({ criterion, value }) => {
@@ -116,8 +119,7 @@ export function useFilterText(): (filter: Filter) => { name: string; value: stri
     if (criterion === 'unmatched') return { name, value: '' };
     if (criterion === 'state' && isIn(deliveryStates))
       return { name, value: stateText(value as (typeof deliveryStates)[number]) };
-    if (criterion === 'errorClass' && isIn(errorClasses))
-      return { name, value: t(value as (typeof errorClasses)[number]) };
+    if (criterion === 'errorClass' && isIn(errorClasses)) return { name, value: errorText(value as ErrorClass) };
     if (criterion === 'acceptedFrom' || criterion === 'acceptedTo') {
       const isTime = !Number.isNaN(new Date(value).getTime());
       return { name, value: isTime ? format.time(value) : value };

@@ -5,7 +5,7 @@ import type { ReactNode } from 'react';
 import { useFormat } from '../../i18n/format.ts';
 import { RelativeTime } from '../../parts/relative-time.tsx';
 import classes from './overview.module.css';
-import { useOverviewTexts } from './texts.ts';
+import { useOverviewTexts, usePartName } from './texts.ts';
 import type { Overview } from './verdict.ts';
 
 interface PanelProps {
@@ -29,6 +29,7 @@ function Panel({ title, to, search, none, children }: PanelProps) {
         </Title>
         <Anchor
           size="sm"
+          style={{ whiteSpace: 'nowrap' }}
           aria-label={`${t('seeAll')}: ${title}`}
           renderRoot={(props) => <Link to={to} search={search ?? {}} {...props} />}
         >
@@ -49,7 +50,7 @@ function Panel({ title, to, search, none, children }: PanelProps) {
 export function Details({ overview }: { overview: Overview }) {
   const t = useOverviewTexts();
   const format = useFormat();
-  const { endpoints, subscriptions, alerts, replays, health, processes } = overview;
+  const { endpoints, subscriptions, alerts, replays } = overview;
   return (
     <SimpleGrid cols={{ base: 1, md: 2 }}>
       <Panel title={t('openEndpoints')} to="/endpoints" none={t('noEndpoints')}>
@@ -142,44 +143,53 @@ export function Details({ overview }: { overview: Overview }) {
           </li>
         ))}
       </Panel>
-      <Panel title={t('parts')} to="/settings" search={{ tab: 'installation' }} none="">
-        {[
-          <li key="parts">
-            <Group gap={6}>
-              {health.parts.map(({ name, status, error }) => (
-                <Badge
-                  key={name}
-                  color={status === 'up' ? 'green' : 'red'}
-                  variant="light"
-                  title={error ?? undefined}
-                  leftSection={status === 'up' ? <IconCheck size={12} aria-hidden /> : <IconX size={12} aria-hidden />}
-                >
-                  {name}: {t(status)}
-                </Badge>
-              ))}
-            </Group>
-          </li>,
-          ...(processes ?? []).map(({ id, roles, host, version, isAlive, heardAt, startedAt }) => (
-            <li key={id} className={classes.line}>
-              <div>
-                <Text size="sm">{roles.join(', ')}</Text>
-                <Text size="xs" c="dimmed">
-                  {host ?? id} {version && `· ${version}`}
-                </Text>
-              </div>
-              <Text size="sm" c={isAlive ? undefined : 'red'}>
-                {isAlive ? (
-                  startedAt && t('processSince', { since: format.relative(startedAt) })
-                ) : (
-                  <>
-                    {t('silentProcess')} <RelativeTime at={heardAt} />
-                  </>
-                )}
-              </Text>
-            </li>
-          )),
-        ]}
-      </Panel>
     </SimpleGrid>
+  );
+}
+
+/** Each part of Heraut as the process that answers finds it, and every process. */
+export function Parts({ overview: { health, processes } }: { overview: Overview }) {
+  const t = useOverviewTexts();
+  const format = useFormat();
+  const partName = usePartName();
+  return (
+    <Panel title={t('parts')} to="/settings" search={{ tab: 'installation' }} none="">
+      {[
+        <li key="parts">
+          <Group gap={6}>
+            {health.parts.map(({ name, status, error }) => (
+              <Badge
+                key={name}
+                color={status === 'up' ? 'green' : 'red'}
+                variant="light"
+                title={error ?? undefined}
+                leftSection={status === 'up' ? <IconCheck size={12} aria-hidden /> : <IconX size={12} aria-hidden />}
+              >
+                {partName(name)}: {t(status)}
+              </Badge>
+            ))}
+          </Group>
+        </li>,
+        ...(processes ?? []).map(({ id, roles, host, version, isAlive, heardAt, startedAt }) => (
+          <li key={id} className={classes.line}>
+            <div>
+              <Text size="sm">{roles.join(', ')}</Text>
+              <Text size="xs" c="dimmed">
+                {host ?? id} {version && `· ${version}`}
+              </Text>
+            </div>
+            <Text size="sm" c={isAlive ? undefined : 'red'}>
+              {isAlive ? (
+                startedAt && t('processSince', { since: format.relative(startedAt) })
+              ) : (
+                <>
+                  {t('silentProcess')} <RelativeTime at={heardAt} />
+                </>
+              )}
+            </Text>
+          </li>
+        )),
+      ]}
+    </Panel>
   );
 }

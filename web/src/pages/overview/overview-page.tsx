@@ -6,7 +6,7 @@ import { answerOf, api } from '../../api/client.ts';
 import { isPassing } from '../../api/problem.ts';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
-import { Details } from './details.tsx';
+import { Details, Parts } from './details.tsx';
 import classes from './overview.module.css';
 import { useOverviewTexts } from './texts.ts';
 import { Throughput, Waiting } from './tiles.tsx';
@@ -60,6 +60,7 @@ function Shown({ overview }: { overview: Overview }) {
         <Waiting overview={overview} />
       </Row>
       <Details overview={overview} />
+      <Parts overview={overview} />
     </Stack>
   );
 }

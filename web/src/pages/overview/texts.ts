@@ -39,14 +39,14 @@ export const useOverviewTexts = defineTexts(
     paused_other: '{{shown}} subscriptions are paused: their deliveries are held',
     alerts_one: 'An alert is open',
     alerts_other: '{{shown}} alerts are open',
-    'part-postgres': 'The database',
-    'part-migrations': 'The tables of the database',
+    'part-postgres': 'Database',
+    'part-migrations': 'Tables',
     'part-rabbitmq': 'RabbitMQ',
     'part-redis': 'Redis',
-    'part-alerts': 'Telling operators',
+    'part-alerts': 'Alerts',
     'part-worker': 'Workers',
     'part-dispatcher': 'Dispatchers',
-    'part-process': 'The process that answers',
+    'part-process': 'This process',
     throughput: 'What goes on',
     waiting: 'What waits',
     accepted: 'Accepted',
@@ -152,14 +152,14 @@ export const useOverviewTexts = defineTexts(
     paused_other: '{{shown}} abonnementen zijn gepauzeerd: hun afleveringen worden vastgehouden',
     alerts_one: 'Er staat een waarschuwing open',
     alerts_other: 'Er staan {{shown}} waarschuwingen open',
-    'part-postgres': 'De database',
-    'part-migrations': 'De tabellen van de database',
+    'part-postgres': 'Database',
+    'part-migrations': 'Tabellen',
     'part-rabbitmq': 'RabbitMQ',
     'part-redis': 'Redis',
-    'part-alerts': 'Beheerders waarschuwen',
+    'part-alerts': 'Waarschuwingen',
     'part-worker': 'Workers',
     'part-dispatcher': 'Dispatchers',
-    'part-process': 'Het proces dat antwoordt',
+    'part-process': 'Dit proces',
     throughput: 'Wat er gebeurt',
     waiting: 'Wat er wacht',
     accepted: 'Aangenomen',
@@ -229,3 +229,20 @@ export const useOverviewTexts = defineTexts(
     toFirstSteps: 'Zet de eerste stappen',
   },
 );
+
+const partNames = {
+  postgres: 'part-postgres',
+  migrations: 'part-migrations',
+  rabbitmq: 'part-rabbitmq',
+  redis: 'part-redis',
+  alerts: 'part-alerts',
+  worker: 'part-worker',
+  dispatcher: 'part-dispatcher',
+  process: 'part-process',
+} as const;
+
+/** What people call a part of `/health/ready`. */
+export function usePartName(): (name: string) => string {
+  const t = useOverviewTexts();
+  return (name) => (name in partNames ? t(partNames[name as keyof typeof partNames]) : name);
+}

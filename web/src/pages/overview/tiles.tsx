@@ -87,8 +87,10 @@ export function Throughput({ overview: { activity } }: { overview: Overview }) {
   const minute = activity?.lastMinute;
   const recent = activity?.lastMinutes;
   const hour = activity?.lastHour ?? [];
-  const perSecond = (count: number | undefined) =>
-    minute && count !== undefined ? format.short(count / minute.seconds) : '–';
+  // Two decimals say enough, and what is not nothing must not look like it.
+  const rate = (value: number) =>
+    value >= 10 ? format.short(value) : format.number(value > 0 ? Math.max(0.01, Math.round(value * 100) / 100) : 0);
+  const perSecond = (count: number | undefined) => (minute && count !== undefined ? rate(count / minute.seconds) : '–');
   const sum = (name: 'accepted' | 'delivered' | 'failedAttempts') =>
     hour.reduce((total, bucket) => total + bucket[name], 0);
   const spark = (

@@ -3,7 +3,7 @@ import { IconAlertTriangle, IconCircleCheck, IconExclamationCircle, IconInfoCirc
 import { Link } from '@tanstack/react-router';
 import { useFormat } from '../../i18n/format.ts';
 import classes from './overview.module.css';
-import { useOverviewTexts } from './texts.ts';
+import { useOverviewTexts, usePartName } from './texts.ts';
 import { reasonsIn, severityOf, type Overview, type Reason } from './verdict.ts';
 
 const looks = {
@@ -60,15 +60,15 @@ export function Verdict({ overview }: { overview: Overview }) {
 function ReasonLink({ reason }: { reason: Reason }) {
   const t = useOverviewTexts();
   const format = useFormat();
+  const partName = usePartName();
   const { key, count, severity, since, share, part, to, search } = reason;
   const Icon = looks[severity][1];
-  const name = part && (part.name in partNames ? t(partNames[part.name as keyof typeof partNames]) : part.name);
   const text = t(key, {
     count,
     shown: format.number(count),
     since: since === undefined ? '' : format.relative(since),
     share: share === undefined ? '' : format.percent(Math.round(share * 100) / 100),
-    name,
+    name: part && partName(part.name),
     error: part && (part.error ?? t('partDown')),
   });
   return (
@@ -84,14 +84,3 @@ function ReasonLink({ reason }: { reason: Reason }) {
     </Group>
   );
 }
-
-const partNames = {
-  postgres: 'part-postgres',
-  migrations: 'part-migrations',
-  rabbitmq: 'part-rabbitmq',
-  redis: 'part-redis',
-  alerts: 'part-alerts',
-  worker: 'part-worker',
-  dispatcher: 'part-dispatcher',
-  process: 'part-process',
-} as const;

@@ -1,5 +1,115 @@
+import { Badge, Code, Group, Skeleton, Stack, Tabs, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link, useParams } from '@tanstack/react-router';
+import { Button } from '@mantine/core';
+import { isProblem } from '../../api/problem.ts';
+import { CopyButton } from '../../parts/copy-button.tsx';
+import { EmptyState } from '../../parts/empty-state.tsx';
 import { PageHeader } from '../../parts/page-header.tsx';
+import { ProblemAlert } from '../../parts/problem-alert.tsx';
+import { oneOf, useUrlState } from '../../parts/url-state.ts';
+import { situationQuery, subscriptionQuery } from '../../subscriptions/data.ts';
+import { SubscriptionState } from '../../subscriptions/subscription-state.tsx';
+import { Actions } from './actions.tsx';
+import { CredentialsTab } from './credentials-tab.tsx';
+import { DeliveryTab } from './delivery-tab.tsx';
+import { FiltersTab } from './filters-tab.tsx';
+import { OverviewTab } from './overview-tab.tsx';
+import { RetriesTab } from './retries-tab.tsx';
+import { SigningTab } from './signing-tab.tsx';
+import { useSubscriptionTexts } from './texts.ts';
+
+const tabs = ['overview', 'filters', 'delivery', 'retries', 'credentials', 'signing'] as const;
 
 export function SubscriptionPage() {
-  return <PageHeader title="Subscription" />;
+  const { id }: { id: string } = useParams({ strict: false });
+  // Another subscription is another page: nothing that was typed for the one before may stay.
+  return <SubscriptionWithId key={id} id={id} />;
+}
+
+function SubscriptionWithId({ id }: { id: string }) {
+  const t = useSubscriptionTexts();
+  const [state, set] = useUrlState();
+  const tab = tabs.find((each) => each === oneOf(state['tab'])) ?? 'overview';
+  const { data, error, refetch } = useQuery(subscriptionQuery(id));
+  const { data: situation } = useQuery(situationQuery(id));
+  if (isProblem(error) && error.status === 404)
+    return (
+      <>
+        <PageHeader title={t('title')} />
+        <EmptyState
+          title={t('gone')}
+          action={<Button renderRoot={(props) => <Link to="/subscriptions" {...props} />}>{t('toList')}</Button>}
+        >
+          {t('goneHelp')}
+        </EmptyState>
+      </>
+    );
+  if (!data)
+    return (
+      <>
+        <PageHeader title={t('title')} />
+        {error ? (
+          <ProblemAlert error={error} onRetry={() => void refetch()} />
+        ) : (
+          <Stack>
+            <Skeleton height={36} />
+            <Skeleton height={280} />
+          </Stack>
+        )}
+      </>
+    );
+  const { data: subscription, tag } = data;
+  return (
+    <>
+      <PageHeader
+        title={subscription.callbackUrl}
+        description={
+          <Group gap="xs" mt={6}>
+            <SubscriptionState subscription={subscription} situation={situation} />
+            <Badge variant="default">{t('of', { owner: subscription.ownerClientId })}</Badge>
+            <Group gap={2} wrap="nowrap">
+              <Code>{id}</Code>
+              <CopyButton value={id} label={t('copyId')} />
+            </Group>
+          </Group>
+        }
+      >
+        <Actions subscription={subscription} tag={tag} situation={situation} />
+      </PageHeader>
+      {error && <ProblemAlert error={error} onRetry={() => void refetch()} />}
+      <Tabs
+        value={tab}
+        onChange={(value) => set({ tab: value === 'overview' ? undefined : (value ?? undefined) }, true)}
+        keepMounted={false}
+      >
+        <Tabs.List mb="md" aria-label={t('parts')} style={{ flexWrap: 'wrap' }}>
+          {tabs.map((each) => (
+            <Tabs.Tab key={each} value={each}>
+              {t(each)}
+            </Tabs.Tab>
+          ))}
+        </Tabs.List>
+        <Tabs.Panel value="overview">
+          <OverviewTab subscription={subscription} situation={situation} />
+        </Tabs.Panel>
+        <Tabs.Panel value="filters">
+          <FiltersTab subscription={subscription} tag={tag} />
+        </Tabs.Panel>
+        <Tabs.Panel value="delivery">
+          <DeliveryTab subscription={subscription} tag={tag} />
+        </Tabs.Panel>
+        <Tabs.Panel value="retries">
+          <RetriesTab subscriptionId={id} />
+        </Tabs.Panel>
+        <Tabs.Panel value="credentials">
+          <CredentialsTab subscription={subscription} />
+        </Tabs.Panel>
+        <Tabs.Panel value="signing">
+          <SigningTab subscriptionId={id} />
+        </Tabs.Panel>
+      </Tabs>
+      <Text size="xs" c="dimmed" mt="lg" role="status" />
+    </>
+  );
 }

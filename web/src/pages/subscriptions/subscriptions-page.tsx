@@ -1,5 +1,338 @@
+import { Anchor, Button, Group, Select, Stack, Text, TextInput, Tooltip } from '@mantine/core';
+import { useDebouncedCallback } from '@mantine/hooks';
+import { IconPlus, IconSearch } from '@tabler/icons-react';
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
+import { useEffect, useState, type ReactNode } from 'react';
+import { answerOf, api } from '../../api/client.ts';
+import { useFormat } from '../../i18n/format.ts';
+import { EmptyState } from '../../parts/empty-state.tsx';
+import { ListTable, type Column } from '../../parts/list-table.tsx';
 import { PageHeader } from '../../parts/page-header.tsx';
+import { ProblemAlert } from '../../parts/problem-alert.tsx';
+import { RelativeTime } from '../../parts/relative-time.tsx';
+import { oneOf, useUrlState } from '../../parts/url-state.ts';
+import { useMay } from '../../shell/session.tsx';
+import {
+  applicationsQuery,
+  channelsQuery,
+  refreshMs,
+  situationQuery,
+  totalsQuery,
+  type Situation,
+  type Subscription,
+} from '../../subscriptions/data.ts';
+import { NewSubscription, type Created } from '../../subscriptions/new-subscription.tsx';
+import { SecretOnce } from '../../subscriptions/secret-once.tsx';
+import { SubscriptionState, useSubscriptionStateTexts } from '../../subscriptions/subscription-state.tsx';
+import { useSubscriptionsTexts } from './texts.ts';
+
+const states = ['enabled', 'paused', 'disabled', 'unreadable'] as const;
+const pageLength = 100;
 
 export function SubscriptionsPage() {
-  return <PageHeader title="Subscriptions" />;
+  const t = useSubscriptionsTexts();
+  const format = useFormat();
+  const navigate = useNavigate();
+  const mayCreate = useMay('administrator');
+  const [state, set] = useUrlState();
+  const [created, setCreated] = useState<Created>();
+  const filter = {
+    state: states.find((each) => each === state['state']),
+    owner: oneOf(state['owner']),
+    channel: oneOf(state['channel']),
+    text: oneOf(state['text']),
+  };
+  const isFiltered = Object.values(filter).some((each) => each !== undefined);
+  const list = useInfiniteQuery({
+    queryKey: ['subscriptions', filter],
+    queryFn: ({ pageParam, signal }) =>
+      answerOf(
+        api.GET('/admin/v1/subscriptions', {
+          params: { query: { ...filter, limit: pageLength, ...(pageParam && { cursor: pageParam }) } },
+          signal,
+        }),
+      ),
+    initialPageParam: '',
+    getNextPageParam: (last) => last.nextCursor,
+    // Every page that was read is read again: those who scrolled far are looking at something, not for what is new.
+    refetchInterval: ({ state: { data } }) => ((data?.pages.length ?? 0) > 3 ? 60_000 : refreshMs * 3),
+  });
+  const rows = list.data?.pages.flatMap(({ subscriptions }) => subscriptions) ?? [];
+  const count = list.data?.pages[0]?.count;
+  const open = (id: string) => void navigate({ to: `/subscriptions/${id}` });
+  const isNewOpen = state['new'] !== undefined && mayCreate;
+  const startNew = mayCreate && (
+    <Button leftSection={<IconPlus size={16} aria-hidden />} onClick={() => set({ new: '1' }, true)}>
+      {t('new')}
+    </Button>
+  );
+  return (
+    <>
+      <PageHeader title={t('title')} description={t('description')}>
+        {startNew}
+      </PageHeader>
+      <Stack gap="sm">
+        <Filters />
+        <Text size="sm" c="dimmed" role="status" style={{ minHeight: 20 }}>
+          {count === undefined ? '' : t('count', { count, formatted: format.number(count) })}
+        </Text>
+        {list.error && <ProblemAlert error={list.error} onRetry={() => void list.refetch()} />}
+        {list.isSuccess && rows.length === 0 ? (
+          isFiltered ? (
+            <EmptyState
+              title={t('noneFits')}
+              action={
+                <Button
+                  variant="default"
+                  onClick={() => set({ state: undefined, owner: undefined, channel: undefined, text: undefined })}
+                >
+                  {t('clear')}
+                </Button>
+              }
+            >
+              {t('noneFitsHelp')}
+            </EmptyState>
+          ) : (
+            <EmptyState title={t('none')} action={startNew}>
+              {t('noneHelp')}
+            </EmptyState>
+          )
+        ) : (
+          !list.isError && (
+            <ListTable
+              label={t('title')}
+              columns={columnsIn(t)}
+              rows={rows}
+              keyOf={({ id }) => id}
+              rowHeight={58}
+              onOpen={({ id }) => open(id)}
+              onEnd={() => {
+                if (list.hasNextPage && !list.isFetching) void list.fetchNextPage();
+              }}
+              isLoading={list.isPending || list.isFetchingNextPage}
+              height="calc(100dvh - 310px)"
+            />
+          )
+        )}
+      </Stack>
+      {mayCreate && (
+        <NewSubscription
+          opened={isNewOpen}
+          onClose={() => set({ new: undefined })}
+          onCreated={(made) => (made.signingSecret === null ? open(made.id) : setCreated(made))}
+        />
+      )}
+      <SecretOnce secret={created?.signingSecret ?? null} onClose={() => created && open(created.id)} />
+    </>
+  );
+}
+
+function Filters() {
+  const t = useSubscriptionsTexts();
+  const stateText = useSubscriptionStateTexts();
+  const [state, set] = useUrlState();
+  const { data: channels = [] } = useQuery(channelsQuery);
+  const { data: applications = [] } = useQuery(applicationsQuery);
+  const text = oneOf(state['text']) ?? '';
+  const [typed, setTyped] = useState(text);
+  const search = useDebouncedCallback((value: string) => set({ text: value }), 250);
+  useEffect(() => setTyped(text), [text]);
+  const choose = (name: 'owner' | 'channel', names: string[]) => {
+    const chosen = oneOf(state[name]);
+    return (
+      <Select
+        aria-label={t(name)}
+        placeholder={t(name)}
+        data={[...new Set([...names, ...(chosen === undefined ? [] : [chosen])])].sort()}
+        value={chosen ?? null}
+        searchable
+        clearable
+        clearButtonProps={{ 'aria-label': t('clearOne', { name: t(name) }) }}
+        limit={100}
+        nothingFoundMessage={t('noSuch')}
+        onChange={(value) => set({ [name]: value ?? undefined })}
+        w={{ base: '100%', xs: 200 }}
+      />
+    );
+  };
+  return (
+    <Group gap="xs" role="search" aria-label={t('filters')}>
+      <TextInput
+        aria-label={t('text')}
+        placeholder={t('text')}
+        type="search"
+        leftSection={<IconSearch size={16} aria-hidden />}
+        value={typed}
+        onChange={(event) => {
+          setTyped(event.currentTarget.value);
+          search(event.currentTarget.value.trim());
+        }}
+        w={{ base: '100%', xs: 260 }}
+      />
+      <Select
+        aria-label={t('state')}
+        placeholder={t('state')}
+        data={states.map((value) => ({ value, label: stateText(value) }))}
+        value={oneOf(state['state']) ?? null}
+        clearable
+        clearButtonProps={{ 'aria-label': t('clearOne', { name: t('state') }) }}
+        onChange={(value) => set({ state: value ?? undefined })}
+        w={{ base: '100%', xs: 160 }}
+      />
+      {choose(
+        'channel',
+        channels.map(({ name }) => name),
+      )}
+      {choose(
+        'owner',
+        applications.map(({ clientId }) => clientId),
+      )}
+    </Group>
+  );
+}
+
+type Texts = ReturnType<typeof useSubscriptionsTexts>;
+
+const columnsIn = (t: Texts): Column<Subscription>[] => [
+  {
+    key: 'callback',
+    header: t('callback'),
+    width: 'minmax(180px, 2.2fr)',
+    render: (subscription) => <Callback subscription={subscription} />,
+  },
+  {
+    key: 'state',
+    header: t('state'),
+    width: 'minmax(104px, 0.8fr)',
+    render: (subscription) => (
+      <WithSituation id={subscription.id}>
+        {(situation) => <SubscriptionState subscription={subscription} situation={situation} />}
+      </WithSituation>
+    ),
+  },
+  {
+    key: 'channels',
+    header: t('channels'),
+    width: 'minmax(100px, 1.1fr)',
+    isWide: true,
+    render: ({ channels }) => {
+      const names = [...new Set(channels.map(({ channel }) => channel))];
+      return names.length === 0 ? '–' : <span title={names.join(', ')}>{names.join(', ')}</span>;
+    },
+  },
+  { key: 'pace', header: t('pace'), width: '92px', isWide: true, align: 'right', render: (each) => <Pace {...each} /> },
+  {
+    key: 'held',
+    header: t('held'),
+    width: '100px',
+    isWide: true,
+    align: 'right',
+    render: ({ id }) => <WithSituation id={id}>{(situation) => <Held situation={situation} />}</WithSituation>,
+  },
+  {
+    key: 'success',
+    header: t('success'),
+    width: '84px',
+    isWide: true,
+    align: 'right',
+    render: ({ id }) => <Success id={id} />,
+  },
+  {
+    key: 'failure',
+    header: t('failure'),
+    width: 'minmax(110px, 1.2fr)',
+    isWide: true,
+    render: ({ id }) => <WithSituation id={id}>{(situation) => <LastFailure situation={situation} />}</WithSituation>,
+  },
+];
+
+/** Only rows on the screen ask; all that do are asked for together. */
+function WithSituation({ id, children }: { id: string; children: (found: Situation | null | undefined) => ReactNode }) {
+  const { data } = useQuery(situationQuery(id));
+  return children(data);
+}
+
+function Callback({ subscription: { id, callbackUrl, ownerClientId } }: { subscription: Subscription }) {
+  return (
+    <>
+      <Anchor
+        size="sm"
+        fw={500}
+        truncate
+        display="block"
+        title={callbackUrl}
+        renderRoot={(props) => <Link to={`/subscriptions/${id}`} {...props} />}
+      >
+        {callbackUrl.replace(/^https:\/\//, '')}
+      </Anchor>
+      <Text size="xs" c="dimmed" truncate>
+        {ownerClientId}
+      </Text>
+    </>
+  );
+}
+
+function Pace({ ratePerSecond, maxConcurrency }: Subscription) {
+  const t = useSubscriptionsTexts();
+  const format = useFormat();
+  if (ratePerSecond === null && maxConcurrency === null) return '–';
+  return (
+    <Stack gap={0}>
+      {ratePerSecond !== null && <span>{t('rate', { rate: format.number(ratePerSecond) })}</span>}
+      {maxConcurrency !== null && (
+        <Tooltip label={t('windowHelp')}>
+          <Text span size="xs" c="dimmed">
+            {t('window', { count: maxConcurrency })}
+          </Text>
+        </Tooltip>
+      )}
+    </Stack>
+  );
+}
+
+/** More are not counted. */
+const mostCounted = 1000;
+
+function Held({ situation }: { situation: Situation | null | undefined }) {
+  const format = useFormat();
+  if (!situation || situation.held === 0) return '–';
+  return (
+    <Stack gap={0}>
+      <span>{situation.held >= mostCounted ? `≥ ${format.number(mostCounted)}` : format.number(situation.held)}</span>
+      <RelativeTime at={situation.oldestHeldAt} fz="xs" c="dimmed" />
+    </Stack>
+  );
+}
+
+function Success({ id }: { id: string }) {
+  const t = useSubscriptionsTexts();
+  const format = useFormat();
+  const { data } = useQuery(totalsQuery);
+  const totals = data?.get(id);
+  const ended = totals ? totals.delivered + totals.gaveUp : 0;
+  if (!totals || ended === 0) return '–';
+  return (
+    <span
+      title={t('successHelp', { delivered: format.number(totals.delivered), gaveUp: format.number(totals.gaveUp) })}
+    >
+      {format.percent(totals.delivered / ended)}
+    </span>
+  );
+}
+
+function LastFailure({ situation }: { situation: Situation | null | undefined }) {
+  const failure = situation?.lastFailure;
+  if (!failure) return '–';
+  const error = failure.error ?? (failure.status === null ? '–' : `HTTP ${failure.status}`);
+  return (
+    <>
+      <Text size="sm" truncate title={error}>
+        <Anchor inherit renderRoot={(props) => <Link to={`/notifications/${failure.notificationId}`} {...props} />}>
+          {error}
+        </Anchor>
+      </Text>
+      <RelativeTime at={failure.acceptedAt} fz="xs" c="dimmed" />
+    </>
+  );
 }

@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router';
 import type { Format } from '../../i18n/format.ts';
 import { deliveryStates, DeliveryStateBadge, type DeliveryState } from '../../parts/delivery-state.tsx';
 import type { Column } from '../../parts/list-table.tsx';
+import classes from '../notifications/filter-bar.module.css';
 import type { TailRow } from './tail-buffer.ts';
 import type { TailText } from './tail-texts.ts';
 
@@ -104,19 +105,19 @@ function outcomeOf(row: TailRow, { t, format }: Needed): string {
 
 export function columnsFor(needed: Needed): Column<TailRow>[] {
   const { t, format } = needed;
+  const time = ({ at }: TailRow) =>
+    at !== undefined && (
+      <time dateTime={at} title={format.time(at)}>
+        {format.clock(at)}
+      </time>
+    );
   return [
     {
       key: 'time',
       header: t('time'),
-      width: '76px',
-      render: ({ at }) =>
-        at === undefined ? (
-          ''
-        ) : (
-          <time dateTime={at} title={format.time(at)}>
-            {format.clock(at)}
-          </time>
-        ),
+      width: '92px',
+      isWide: true,
+      render: time,
     },
     {
       key: 'event',
@@ -130,12 +131,24 @@ export function columnsFor(needed: Needed): Column<TailRow>[] {
             {kind ? t(kind) : row.event}
           </Badge>
         );
-        return address ? (
-          <Anchor renderRoot={(props) => <Link {...address} {...props} />} underline="never">
-            {badge}
-          </Anchor>
-        ) : (
-          badge
+        return (
+          <>
+            {address ? (
+              <Anchor
+                renderRoot={(props) => <Link {...address} {...props} />}
+                underline="never"
+                display="block"
+                lh={1.4}
+              >
+                {badge}
+              </Anchor>
+            ) : (
+              badge
+            )}
+            <Text size="xs" c="dimmed" className={classes.narrow}>
+              {time(row)}
+            </Text>
+          </>
         );
       },
     },
@@ -158,7 +171,11 @@ export function columnsFor(needed: Needed): Column<TailRow>[] {
         const outcome = outcomeOf(row, needed);
         return (
           <Group gap={6} wrap="nowrap">
-            {state && <DeliveryStateBadge state={state} />}
+            {state && (
+              <span style={{ flexShrink: 0 }}>
+                <DeliveryStateBadge state={state} />
+              </span>
+            )}
             <Text span size="sm" truncate title={outcome}>
               {outcome}
             </Text>

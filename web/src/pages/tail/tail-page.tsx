@@ -1,4 +1,4 @@
-import { Alert, Badge, Box, Button, Group, Select, SimpleGrid, Text, VisuallyHidden } from '@mantine/core';
+import { Alert, Badge, Box, Button, Select, SimpleGrid, Text, VisuallyHidden } from '@mantine/core';
 import { IconArrowDown, IconPlayerPause, IconPlayerPlay, IconPlugConnectedX } from '@tabler/icons-react';
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useMemo, useRef, useState } from 'react';
@@ -84,8 +84,8 @@ export function TailPage() {
                 : '…'}
         </Badge>
         <Button
-          size="compact-md"
-          w={190}
+          size="xs"
+          w={168}
           variant={tail.isPaused ? 'filled' : 'default'}
           leftSection={
             tail.isPaused ? <IconPlayerPlay size={16} aria-hidden /> : <IconPlayerPause size={16} aria-hidden />
@@ -99,7 +99,7 @@ export function TailPage() {
               : t('resume')}
         </Button>
         <Button
-          size="compact-md"
+          size="xs"
           variant="default"
           disabled={tail.rows.length + waiting === 0}
           onClick={() => act({ do: 'clear' })}
@@ -144,7 +144,7 @@ export function TailPage() {
             columns={columns}
             rows={tail.rows}
             keyOf={({ nr }) => String(nr)}
-            rowHeight={36}
+            rowHeight={44}
             height="calc(100dvh - 270px)"
             onOpen={(row) => {
               const address = addressOf(row);
@@ -159,7 +159,7 @@ export function TailPage() {
               bottom={12}
               left="50%"
               style={{ transform: 'translateX(-50%)' }}
-              size="compact-md"
+              size="xs"
               leftSection={<IconArrowDown size={14} aria-hidden />}
               onClick={() => setFollowing(true)}
             >

@@ -1,0 +1,305 @@
+import { randomUUID } from 'node:crypto';
+import type { AlertPage } from '../src/pages/alerts/alerts.ts';
+import { expect, lookAt, test } from './harness.js';
+
+const newName = (kind: string) => `${kind}-${randomUUID().slice(0, 8)}`;
+
+test('a channel is added, and changed by two operators at once', async ({ open, heraut, receiver }) => {
+  const name = newName('zaken');
+  const page = await open('channels');
+  await page.getByRole('button', { name: 'Add channel' }).click();
+  const form = page.getByRole('dialog', { name: 'Add channel' });
+  await form.getByLabel('Name').fill(name);
+  await form.getByLabel('Filters').fill('zaaktype');
+  await form.getByLabel('Filters').press('Enter');
+  await lookAt(page, 'channel-new');
+  await form.getByLabel('Documentation').fill('not a link');
+  // The API says what is wrong with it, and what was typed stays.
+  await form.locator('form').evaluate((element: HTMLFormElement) => (element.noValidate = true));
+  await form.getByRole('button', { name: 'Add channel' }).click();
+  await expect(form.getByText('Not an absolute http or https URL.').first()).toBeVisible();
+  await expect(form.getByLabel('Name')).toHaveValue(name);
+  await form.getByLabel('Documentation').fill('https://docs.example.org/zaken');
+  await form.getByRole('button', { name: 'Add channel' }).click();
+  await expect(page.getByRole('heading', { level: 1, name })).toBeVisible();
+
+  await heraut.subscribe({ channel: name, url: receiver.url, kanalen: [{ naam: name, filters: { zaaktype: 'x' } }] });
+  await heraut.publish(name, { kenmerken: { zaaktype: 'x' } });
+  await page.reload();
+  await expect(page.getByText('zaaktype = x')).toBeVisible();
+  const id = page.url().split('/').at(-1)!;
+
+  await page.getByLabel('Days that texts are kept').fill('30');
+  const path = `/admin/v1/channels/${id}`;
+  expect((await heraut.api.call('PATCH', path, { body: { maxAgeSeconds: 3600 } })).status).toBe(200);
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  const notice = page.getByRole('alert').filter({ hasText: 'Somebody else changed this meanwhile' });
+  await expect(notice).toBeVisible();
+  await expect(page.getByLabel('Days that texts are kept')).toHaveValue('30');
+  await lookAt(page, 'channel-changed-meanwhile');
+  await notice.getByRole('button', { name: 'Show their version' }).click();
+  await expect(page.getByLabel('Greatest age', { exact: true })).toHaveValue('1');
+  await expect(page.getByLabel('Days that texts are kept')).toHaveValue('');
+  await page.getByLabel('Days that texts are kept').fill('20');
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await expect(page.getByRole('button', { name: 'Discard changes' })).toHaveCount(0);
+  expect((await heraut.api.call('GET', path)).body).toMatchObject({ maxAgeSeconds: 3600, bodyRetentionDays: 20 });
+
+  await page.getByRole('link', { name: 'All channels' }).click();
+  await page.getByLabel('Search by name').fill(name.slice(-8));
+  await expect(page).toHaveURL(new RegExp(`q=${name.slice(-8)}`));
+  await expect(page.getByRole('row').filter({ hasText: name })).toContainText('at most 60 min old · texts 20 days');
+  await lookAt(page, 'channels');
+  await page.getByLabel('Search by name').fill('nothing is called so');
+  await page.getByRole('button', { name: 'Clear the search' }).click();
+  await expect(page.getByRole('row').filter({ hasText: name })).toBeVisible();
+});
+
+test('an application is added, changed, given a new secret, and removed by its name', async ({ open, heraut }) => {
+  const clientId = newName('case-system');
+  const page = await open('applications');
+  await page.getByRole('button', { name: 'Add application' }).click();
+  const form = page.getByRole('dialog', { name: 'Add application' });
+  await form.getByLabel('Client id').fill(clientId);
+  await form.getByRole('textbox', { name: 'Label', exact: true }).fill('Case system');
+  await form.getByRole('checkbox', { name: 'publish' }).check();
+  await form.getByRole('button', { name: 'Add application' }).click();
+  const shown = page.getByRole('dialog', { name: `The secret of ${clientId}` });
+  await expect(shown.locator('pre')).toHaveText(/^[\w-]{43}$/);
+  const first = await shown.locator('pre').textContent();
+  await shown.getByRole('button', { name: 'I have copied it' }).click();
+  await expect(shown).toHaveCount(0);
+
+  await page.getByRole('link', { name: clientId }).click();
+  const drawer = page.getByRole('dialog', { name: 'Applications' });
+  await drawer.getByRole('textbox', { name: 'Label', exact: true }).fill('The case system');
+  await drawer.getByRole('button', { name: 'Save', exact: true }).click();
+  await expect(drawer.getByRole('button', { name: 'Discard changes' })).toHaveCount(0);
+  await lookAt(page, 'application');
+  await drawer.getByRole('button', { name: 'New secret' }).click();
+  const asked = page.getByRole('dialog', { name: `Make a new secret for ${clientId}?` });
+  await expect(asked).toContainText('stops working at once');
+  await asked.getByRole('button', { name: 'New secret' }).click();
+  await expect(shown.locator('pre')).not.toHaveText(first!);
+  await shown.getByRole('button', { name: 'I have copied it' }).click();
+
+  await drawer.getByRole('button', { name: 'Remove' }).click();
+  const removal = page.getByRole('dialog', { name: `Remove ${clientId}?` });
+  await expect(removal).toContainText('Its tokens are refused at once');
+  await expect(removal).toContainText('It has no subscriptions.');
+  await expect(removal.getByRole('button', { name: 'Remove' })).toBeDisabled();
+  await removal.getByLabel(`Type ${clientId} to confirm`).fill(clientId);
+  await removal.getByRole('button', { name: 'Remove' }).click();
+  await expect(page.getByRole('link', { name: clientId })).toHaveCount(0);
+  const { body } = await heraut.api.call('GET', '/admin/v1/applications');
+  expect(JSON.stringify(body)).not.toContain(clientId);
+  await lookAt(page, 'applications');
+});
+
+test('the rules of alerts are changed, and a test is sent', async ({ open, heraut }) => {
+  const page = await open('alerts?tab=rules');
+  await expect(page.getByText('Nobody is told.')).toBeVisible();
+  const rule = page.getByRole('region', { name: 'Dead letters' });
+  await rule.getByLabel('At least').fill('5');
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await expect(page.getByRole('button', { name: 'Discard changes' })).toHaveCount(0);
+  expect((await heraut.api.call('GET', '/admin/v1/alert-rules')).body).toMatchObject({ deadLetters: { count: 5 } });
+  await lookAt(page, 'alerts-rules');
+  await rule.getByLabel('At least').fill('0');
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await expect(page.getByRole('alert').filter({ hasText: 'deadLetters.count' })).toBeVisible();
+  await page.getByRole('button', { name: 'Discard changes' }).click();
+  await page.getByRole('button', { name: 'Restore the defaults' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Restore the defaults' }).click();
+  await expect(rule.getByLabel('At least')).toHaveValue('1');
+
+  await page.getByRole('button', { name: 'Send a test' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Send a test' }).click();
+  const result = page.getByRole('dialog', { name: 'The test' });
+  await expect(result).toContainText('There is nobody to send it to.');
+  await result.getByRole('button', { name: 'Close' }).click();
+  await expect(result).toHaveCount(0);
+});
+
+const subject = `subscription/${randomUUID()}`;
+const alertOf = (id: string, resolvedAt: string | null): AlertPage['alerts'][number] => ({
+  id,
+  rule: 'subscription-disabled',
+  subject,
+  since: '2026-11-20T10:00:00.000Z',
+  openedAt: '2026-11-20T10:00:10.000Z',
+  resolvedAt,
+  toldAt: '2026-11-20T10:00:15.000Z',
+  title: 'A subscription is disabled',
+  what: 'The receiver https://receiver.example.org answered 410 Gone. Nothing is sent to it.',
+  toDo: 'Ask its owner.',
+  runbook: 'docs/operations.md#alert-subscription-disabled',
+  details: {},
+});
+
+// Rules are looked at every 15 seconds: the test does not wait for that.
+test('alerts that are open say what to do, and lead to earlier ones of the same', async ({ open, page }) => {
+  const asked: URL[] = [];
+  await page.route('**/admin/v1/alerts?*', (route) => {
+    const url = new URL(route.request().url());
+    asked.push(url);
+    const isOpen = url.searchParams.get('state') === 'open';
+    const alerts = isOpen ? [alertOf('7', null)] : [alertOf('3', '2026-11-20T12:00:00.000Z')];
+    return route.fulfill({ json: { alerts, nextCursor: null } satisfies AlertPage });
+  });
+  await open('alerts');
+  await expect(page.getByRole('heading', { name: 'A subscription is disabled' })).toBeVisible();
+  await expect(page.getByRole('link', { name: subject })).toHaveAttribute('href', new RegExp(`/${subject.slice(13)}$`));
+  await lookAt(page, 'alerts-open');
+  await page.getByRole('link', { name: 'Earlier ones of the same' }).click();
+  await expect(page.getByRole('button', { name: `Only ${subject}` })).toBeVisible();
+  await expect(page.getByRole('row').filter({ hasText: '2 h' })).toHaveCount(1);
+  expect(Object.fromEntries(asked.at(-1)!.searchParams)).toEqual({
+    state: 'resolved',
+    rule: 'subscription-disabled',
+    subject,
+  });
+  await lookAt(page, 'alerts-past');
+  await page.getByRole('row').getByRole('link', { name: 'A subscription is disabled' }).click();
+  await expect(page.getByRole('dialog', { name: 'Alert' })).toContainText('Ask its owner.');
+});
+
+test('the audit log is filtered, and shows before and after side by side', async ({ open, heraut }) => {
+  const name = await heraut.createChannel(['zaaktype', 'besluittype']);
+  const { body } = await heraut.api.call('GET', '/admin/v1/channels');
+  const { id } = (body as { channels: { id: string; name: string }[] }).channels.find((each) => each.name === name)!;
+  await heraut.api.call('PATCH', `/admin/v1/channels/${id}`, {
+    body: { filters: ['zaaktype', 'bronorganisatie'], maxAgeSeconds: 60 },
+  });
+  const page = await open('audit');
+  await expect(page.getByRole('row').filter({ hasText: name }).first()).toBeVisible();
+  await lookAt(page, 'audit');
+  await page.getByPlaceholder('channel/…, retry-policy').fill(`channel/${id}`);
+  await expect(page).toHaveURL(new RegExp(`subject=channel%2F${id}`));
+  await expect(page.getByRole('row').filter({ hasText: 'channel.' })).toHaveCount(2);
+  await page.getByPlaceholder('Any action').fill('channel.changed');
+  await page.keyboard.press('Escape');
+  await expect(page.getByRole('row').filter({ hasText: 'channel.' })).toHaveCount(1);
+  await page.getByRole('link', { name: 'channel.changed' }).click();
+  const entry = page.getByRole('dialog', { name: 'Change' });
+  const filters = entry.getByRole('row').filter({ hasText: 'filters' });
+  await expect(filters.getByRole('cell').first()).toContainText('−  "besluittype"');
+  await expect(filters.getByRole('cell').last()).toContainText('+  "bronorganisatie"');
+  await expect(entry.getByRole('row').filter({ hasText: 'maxAge' })).toContainText('60');
+  await lookAt(page, 'audit-entry');
+  // The address leads to the entry, whatever is listed.
+  const place = new URL(page.url()).searchParams.get('entry')!;
+  await page.goto(`${heraut.api.url}/console/audit?client=nobody&entry=${encodeURIComponent(place)}`);
+  await expect(entry.getByText('bronorganisatie')).toBeVisible();
+  await entry.getByRole('button', { name: 'Close' }).click();
+  await expect(page.getByText('No change fits these filters')).toBeVisible();
+  await page.getByRole('button', { name: 'Clear the filters' }).click();
+  await expect(page.getByRole('row').filter({ hasText: 'channel.changed' }).first()).toBeVisible();
+});
+
+test('texts are erased by their main object, once they are counted', async ({ open, heraut }) => {
+  const channel = await heraut.createChannel();
+  const hoofdObject = `https://example.org/${randomUUID()}`;
+  await heraut.publish(channel, { hoofdObject });
+  await heraut.publish(channel, { hoofdObject });
+  const page = await open('settings?tab=retention');
+  await page.getByRole('textbox', { name: 'Main object', exact: true }).fill(hoofdObject);
+  await page.getByRole('button', { name: 'Count them' }).click();
+  await page.getByRole('button', { name: 'Erase 2' }).click();
+  const asked = page.getByRole('dialog', { name: 'Erase the texts of 2 notifications?' });
+  await asked.getByLabel('Type 2 to confirm').fill('2');
+  await asked.getByRole('button', { name: 'Erase 2' }).click();
+  await expect(page.getByText('done', { exact: true }).first()).toBeVisible();
+  await lookAt(page, 'settings-retention');
+});
+
+test('a configuration is loaded, mended by line, compared, and applied as it was seen', async ({ open, heraut }) => {
+  const name = await heraut.createChannel();
+  const clientId = newName('archive');
+  const page = await open('settings?tab=configuration');
+  await page.getByRole('button', { name: 'Load what is there' }).click();
+  const text = page.getByLabel('Configuration in YAML');
+  await expect(text).toHaveValue(new RegExp(`name: ${name}`));
+  await page.getByRole('button', { name: 'Show what would change' }).click();
+  await expect(page.getByText('Nothing would change.')).toBeVisible();
+
+  await text.fill(
+    [
+      'channels:',
+      `  - name: ${name}`,
+      '    filters: [zaaktype]',
+      '    retries: 3',
+      'applications:',
+      `  - clientId: ${clientId}`,
+      '    secret: { value_from: { env: ARCHIVE_SECRET } }',
+    ].join('\n'),
+  );
+  await expect(page.getByText('The text was changed since.')).toBeVisible();
+  await page.getByRole('button', { name: 'Show what would change' }).click();
+  await expect(page.getByRole('alert')).toContainText('2 things are wrong');
+  await expect(page.getByRole('alert')).toContainText('The variable ARCHIVE_SECRET has no value here');
+  await lookAt(page, 'settings-configuration-wrong');
+  await page.getByRole('button', { name: 'Line 4, column 5' }).click();
+  await expect(text).toBeFocused();
+  await page.keyboard.press('Delete');
+  await text.fill((await text.inputValue()).replace(/\n {4}\n/, '\n'));
+  await page.getByLabel('Variable ARCHIVE_SECRET').fill('a-secret-of-the-archive');
+  await page.getByRole('button', { name: 'Show what would change' }).click();
+  const change = page.getByRole('region', { name: `change channels ${name}` });
+  await expect(change).toContainText('"zaaktype"');
+  await expect(page.getByRole('region', { name: `create applications ${clientId}` })).toContainText('a secret is set');
+  await lookAt(page, 'settings-configuration-plan');
+
+  const { body } = await heraut.api.call('GET', '/admin/v1/channels');
+  const { id } = (body as { channels: { id: string; name: string }[] }).channels.find((each) => each.name === name)!;
+  await heraut.api.call('PATCH', `/admin/v1/channels/${id}`, { body: { filters: ['other'] } });
+  await page.getByRole('button', { name: 'Apply' }).click();
+  const asked = page.getByRole('dialog', { name: 'Apply 2 changes?' });
+  await asked.getByRole('button', { name: 'Apply' }).click();
+  await expect(asked).toContainText('so nothing was done');
+  await asked.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('button', { name: 'Show what would change' }).click();
+  await expect(change).toContainText('"other"');
+  await page.getByRole('button', { name: 'Apply' }).click();
+  await asked.getByRole('button', { name: 'Apply' }).click();
+  await expect(page.getByText('Done: it is as the text says.')).toBeVisible();
+  expect((await heraut.api.call('GET', `/admin/v1/channels/${id}`)).body).toMatchObject({ filters: ['zaaktype'] });
+});
+
+test('what a pruned configuration removes is named, and its number asked for', async ({ open, heraut }) => {
+  const clientId = newName('leaves');
+  await heraut.api.call('POST', '/admin/v1/applications', { body: { clientId, label: 'Leaves' } });
+  const { body } = await heraut.api.call('GET', '/admin/v1/applications');
+  const { applications } = body as { applications: { clientId: string }[] };
+  const kept = applications.filter((each) => each.clientId !== clientId);
+  const page = await open('settings?tab=configuration');
+  const text = page.getByLabel('Configuration in YAML');
+  await text.fill(JSON.stringify({ applications: kept.map((each) => ({ clientId: each.clientId })) }));
+  await page.getByLabel('Remove applications and subscriptions that it does not name').check();
+  await page.getByRole('button', { name: 'Show what would change' }).click();
+  await expect(page.getByText('1 to remove')).toBeVisible();
+  await page.getByRole('button', { name: 'Apply' }).click();
+  const asked = page.getByRole('dialog', { name: 'Apply 1 change?' });
+  await expect(asked).toContainText(`applications ${clientId} (Leaves)`);
+  await asked.getByLabel('Type 1 to confirm').fill('1');
+  await asked.getByRole('button', { name: 'Apply' }).click();
+  await expect(page.getByText('Done: it is as the text says.')).toBeVisible();
+  const after = await heraut.api.call('GET', '/admin/v1/applications');
+  expect(JSON.stringify(after.body)).not.toContain(clientId);
+});
+
+test('the general retry policy is changed', async ({ open, heraut }) => {
+  const page = await open('settings');
+  await expect(page.getByRole('tab', { name: 'Retry policy' })).toHaveAttribute('aria-selected', 'true');
+  const retries = page.getByRole('main').getByRole('textbox').first();
+  await expect(retries).toHaveValue('7');
+  await retries.fill('3');
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await expect(page.getByRole('button', { name: 'Discard changes' })).toHaveCount(0);
+  expect((await heraut.api.call('GET', '/admin/v1/retry-policy')).body).toMatchObject({ maxRetries: 3 });
+  await lookAt(page, 'settings-retry-policy');
+  await heraut.api.call('PUT', '/admin/v1/retry-policy', { body: {} });
+  await page.getByRole('tab', { name: 'Installation' }).click();
+  await expect(page).toHaveURL(/tab=installation/);
+  await expect(page.getByRole('tabpanel').getByRole('heading').first()).toBeVisible();
+});

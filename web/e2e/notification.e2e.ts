@@ -1,0 +1,123 @@
+import { answer } from '../../test/support/receiver.js';
+import { expect, lookAt, test } from './harness.js';
+
+test('a notification is followed, retried, cancelled and sent again where it stands', async ({
+  open,
+  heraut,
+  receiver,
+}) => {
+  const channel = await heraut.createChannel(['kind']);
+  await heraut.subscribe({ channel, url: receiver.url });
+  receiver.next(answer(503, { server: 'nginx' }, '{"detail":"down for maintenance"}'));
+  const { id } = await heraut.publish(channel, { resource: 'permit', kenmerken: { kind: 'a' } });
+  const page = await open(`notifications/${id}`);
+  await expect(page.getByRole('heading', { level: 1, name: 'create permit' })).toBeVisible();
+  const attempt = page.getByRole('region', { name: 'Attempt 1' });
+  await expect(attempt).toContainText('HTTP 503');
+  await expect(attempt.getByLabel('Body of the answer')).toBeVisible();
+  await expect(attempt.getByText('nginx')).toBeVisible();
+  await attempt.getByText('Request headers').click();
+  await expect(attempt.getByText('They are not kept')).toBeVisible();
+  await lookAt(page, 'notification');
+
+  await page.getByRole('button', { name: 'Try now' }).click();
+  await expect(page.getByRole('region', { name: 'Attempt 2' })).toContainText('HTTP 204');
+  await expect(page.getByRole('button', { name: 'Try now' })).toBeHidden();
+
+  const got = () => receiver.notifications.filter(({ headers }) => headers['webhook-id'] === id).length;
+  const before = got();
+  await page.getByRole('button', { name: 'Send again' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('textbox').fill('lost at their side');
+  await dialog.getByRole('button', { name: 'Send it' }).click();
+  await expect(dialog.getByText('1 of 1 sent')).toBeVisible();
+  await page.keyboard.press('Escape');
+  await expect(page.getByRole('region', { name: 'Attempt 3' })).toContainText('HTTP 204');
+  expect(got()).toBe(before + 1);
+
+  await page.getByRole('tab', { name: 'Story' }).click();
+  await expect(page.getByText('Attempt 1 answered with HTTP 503')).toBeVisible();
+  await expect(page.getByText('Delivered', { exact: true })).toBeVisible();
+  await lookAt(page, 'notification-story');
+  await page.getByRole('tab', { name: 'Body' }).click();
+  await expect(page).toHaveURL(/tab=body/);
+  await expect(page.getByText('"hoofdObject"')).toBeVisible();
+  await lookAt(page, 'notification-body');
+
+  receiver.next(answer(500));
+  const second = await heraut.publish(channel);
+  await page.goto(page.url().replace(id, second.id).replace('tab=body', ''));
+  await page.getByRole('button', { name: 'Cancel', exact: true }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel this delivery' }).click();
+  await expect(page.getByRole('list', { name: 'Deliveries' }).getByText('cancelled')).toBeVisible();
+});
+
+test('it says which name of which group kept it away, and sends it once the filter is mended', async ({
+  open,
+  heraut,
+  receiver,
+}) => {
+  const channel = await heraut.createChannel(['kind']);
+  const kanalen = (kind: string) => [{ naam: channel, filters: { kind } }];
+  const wrong = await heraut.subscribe({ channel, url: `${receiver.url}/wrong`, kanalen: kanalen('permits') });
+  const { id } = await heraut.publish(channel, { kenmerken: { kind: 'permit' } });
+  const page = await open(`notifications/${id}`);
+  await page.getByRole('button', { name: 'Why not?' }).click();
+  const judgement = page.getByRole('region', { name: `${receiver.url}/wrong` });
+  await expect(judgement.getByRole('row', { name: 'kind permits permit different' })).toBeVisible();
+  await lookAt(page, 'notification-explain');
+  await judgement.getByRole('button', { name: 'Send it to this one' }).click();
+  await expect(page.getByRole('dialog').getByText('Correct its filters first')).toBeVisible();
+  await page.keyboard.press('Escape');
+
+  const body = { kanalen: kanalen('permit') };
+  expect((await heraut.api.call('PATCH', `/api/v1/abonnement/${wrong}`, { body })).status).toBe(200);
+  await judgement.getByRole('button', { name: 'Send it to this one' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Send it' }).click();
+  await expect(page.getByRole('dialog').getByText('1 of 1 sent')).toBeVisible();
+  await page.keyboard.press('Escape');
+  await expect(judgement.getByText('delivered', { exact: true })).toBeVisible();
+
+  await page.getByRole('combobox', { name: 'Ask about one subscription' }).fill(`${receiver.url}/wrong`);
+  await page.getByRole('option').first().click();
+  await expect(page).toHaveURL(new RegExp(`subscription=${wrong}`));
+  await page.goto(page.url().replace(id, '00000000-0000-7000-8000-000000000000'));
+  await expect(page.getByRole('heading', { name: 'There is no such notification' })).toBeVisible();
+});
+
+test('what a publisher or a receiver writes is shown and never executed, a megabyte of it too', async ({
+  open,
+  heraut,
+  receiver,
+}) => {
+  const script = '<script>document.title = "executed"</script><img src=x onerror="document.title=`executed`">';
+  const rightToLeft = 'مرحبا بالعالم';
+  const channel = await heraut.createChannel();
+  await heraut.subscribe({ channel, url: receiver.url });
+  receiver.next(answer(400, { 'x-note': 'a' }, script));
+  const kenmerken = Object.fromEntries(
+    Array.from({ length: 10_000 }, (_, index) => [
+      `name${index}`,
+      index === 0 ? script : `${rightToLeft} ${'x'.repeat(40)}`,
+    ]),
+  );
+  const fields = { resource: script.slice(0, 100), actie: rightToLeft, kenmerken };
+  const { id } = await heraut.publish(channel, fields);
+  const page = await open(`notifications/${id}`);
+  await expect(page.getByRole('heading', { level: 1 })).toContainText(`${rightToLeft} <script>`);
+  await expect(page.getByRole('region', { name: 'Attempt 1' }).locator('pre')).toContainText(script);
+  await page.getByRole('button', { name: 'Show all 10,000' }).click();
+  await page.getByRole('textbox', { name: 'Search in 10,000 characteristics' }).fill('name9999');
+  await expect(page.getByRole('cell', { name: 'name9999' })).toBeVisible();
+  await page.getByRole('tab', { name: 'Body' }).click();
+  await expect(page.getByLabel('Body', { exact: true }).last()).toContainText('<script>document.title');
+  await expect(page.getByText(/The first 100 kB of/)).toBeVisible();
+  await lookAt(page, 'notification-hostile');
+  await page.getByRole('button', { name: 'Show all of it' }).click();
+  await expect(page.locator('pre')).toContainText('name9999');
+  await page.getByText('As sent').click();
+  await expect(page).toHaveURL(/as=sent/);
+  await page.getByRole('tab', { name: 'Story' }).click();
+  await expect(page.getByText('Attempt 1 answered with HTTP 400')).toBeVisible();
+  expect(await page.title()).not.toBe('executed');
+});

@@ -1,0 +1,303 @@
+import type { Page } from '@playwright/test';
+import { randomUUID } from 'node:crypto';
+import type { Installation } from '../../test/support/installation.js';
+import { answer, protectedReceiver } from '../../test/support/receiver.js';
+import { expect, lookAt, test } from './harness.js';
+
+const admin = (heraut: Installation, method: string, path: string, body?: object) =>
+  heraut.api.call(method, `/admin/v1/${path}`, { body });
+
+interface Made {
+  id: string;
+  channel: string;
+  url: string;
+}
+
+/** A callback of its own, by which it is found among those of other tests. */
+async function subscribe(heraut: Installation, receiverUrl: string): Promise<Made> {
+  const channel = await heraut.createChannel(['kind', 'region']);
+  const url = `${receiverUrl}/${randomUUID()}`;
+  return { id: await heraut.subscribe({ channel, url }), channel, url };
+}
+
+const tab = (page: Page, name: string) => page.getByRole('tab', { name, exact: true }).click();
+const notice = (page: Page, text: string) => page.getByRole('alert').filter({ hasText: text });
+const figure = (page: Page, name: string) => page.getByRole('link', { name: new RegExp(`^${name}: `) });
+
+test('subscriptions are listed with how they stand, and found by what is known of them', async ({
+  open,
+  heraut,
+  receiver,
+}) => {
+  const [one, other] = [await subscribe(heraut, receiver.url), await subscribe(heraut, receiver.url)];
+  await admin(heraut, 'POST', `subscriptions/${other.id}/pause`);
+  await admin(heraut, 'PATCH', `subscriptions/${other.id}`, { ratePerSecond: 50, maxConcurrency: 4 });
+  await heraut.publish(other.channel);
+  const page = await open('subscriptions');
+  const table = page.getByRole('table', { name: 'Subscriptions' });
+  await page.getByRole('searchbox').fill(other.url.slice(-20).toUpperCase());
+  const row = table.getByRole('row').filter({ hasText: other.url });
+  await expect(page.getByText('1 subscription', { exact: true })).toBeVisible();
+  await expect(row).toContainText('paused');
+  await expect(row).toContainText('50/s');
+  await expect(row).toContainText('4 at once');
+  await expect(row.getByRole('cell').nth(4)).toContainText('1');
+  await lookAt(page, 'subscriptions');
+  await expect(page).toHaveURL(/\?text=/);
+  await page.getByRole('searchbox').fill(one.channel);
+  await expect(table.getByRole('row').filter({ hasText: one.url })).toContainText('enabled');
+  await page.getByRole('combobox', { name: 'State' }).click();
+  await page.getByRole('option', { name: 'paused' }).click();
+  await page.getByRole('button', { name: 'Clear the filters' }).click();
+  await expect(table.getByRole('row').nth(2)).toBeVisible();
+  await page.getByRole('searchbox').fill(one.id);
+  await expect(page.getByText('1 subscription', { exact: true })).toBeVisible();
+  await table.getByRole('link', { name: one.url }).click();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText(one.url);
+  await page.goBack();
+  await expect(page.getByRole('searchbox')).toHaveValue(one.id);
+});
+
+test('a subscription is made for an application; what was typed stays when its callback is refused', async ({
+  open,
+  heraut,
+  receiver,
+}) => {
+  const channel = await heraut.createChannel(['kind']);
+  await heraut.publish(channel, { kenmerken: { kind: 'permit' } });
+  await heraut.publish(channel, { kenmerken: { kind: 'other' } });
+  const page = await open('subscriptions');
+  await page.getByRole('button', { name: 'New subscription' }).first().click();
+  const form = page.getByRole('dialog', { name: 'New subscription' });
+  await form.getByLabel('Application').fill('test-superuser');
+  const url = `${receiver.url}/${randomUUID()}`;
+  await form.getByLabel('Callback URL').fill(url);
+  await form.getByRole('combobox', { name: 'Channel' }).fill(channel);
+  await page.getByRole('option', { name: channel }).click();
+  await form.getByRole('button', { name: 'Add a filter' }).click();
+  await form.getByRole('textbox', { name: 'kind: Value' }).fill('permit');
+  await expect(form.getByText('Would have matched 1 of 2 notifications')).toBeVisible();
+  await form.getByLabel(/^Authorization header/).fill('Bearer of-the-receiver');
+  await lookAt(page, 'new-subscription');
+  receiver.next(answer(500));
+  await form.getByRole('button', { name: 'Create' }).click();
+  await expect(form.getByRole('alert')).toContainText('answers 500');
+  await expect(form.getByLabel('Callback URL')).toHaveValue(url);
+  await form.getByRole('button', { name: 'Create' }).click();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText(url);
+  await expect(page.getByText('kind: permit')).toBeVisible();
+});
+
+test('a subscription is paused and resumed, what it holds is dropped, and it is deleted', async ({
+  open,
+  heraut,
+  receiver,
+}) => {
+  const { id, url, channel } = await subscribe(heraut, receiver.url);
+  const page = await open(`subscriptions/${id}`);
+  await expect(page.getByText('Nothing holds it up')).toBeVisible();
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await notice(page, 'Paused:').getByRole('button', { name: 'Undo' }).click();
+  await expect(page.getByRole('button', { name: 'Pause' })).toBeVisible();
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await expect(page.getByText('An operator paused it')).toBeVisible();
+  await heraut.publish(channel);
+  await heraut.publish(channel);
+  await expect(figure(page, 'Held')).toHaveText('2');
+  await expect(page.getByText('The subscription is paused.')).toBeVisible();
+  await lookAt(page, 'subscription');
+  await page.getByRole('button', { name: 'More actions' }).click();
+  await page.getByRole('menuitem', { name: 'Drop what is held' }).click();
+  const drop = page.getByRole('dialog', { name: 'Drop 2 held deliveries?' });
+  await lookAt(page, 'subscription-drop');
+  await drop.getByRole('button', { name: 'Drop 2' }).click();
+  await expect(figure(page, 'Held')).toHaveText('0');
+  await page.getByRole('button', { name: 'Resume' }).click();
+  await expect(page.getByText('Nothing holds it up')).toBeVisible();
+  await page.getByRole('button', { name: 'More actions' }).click();
+  await page.getByRole('menuitem', { name: 'Delete' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  await expect(page).toHaveURL(/\/console\/subscriptions$/);
+  await page.goto(`${heraut.api.url}/console/subscriptions/${id}`);
+  await expect(page.getByRole('heading', { name: 'There is no such subscription' })).toBeVisible();
+  expect(url).toBeTruthy();
+});
+
+test('a test notification shows what the receiver answers now', async ({ open, heraut, receiver }) => {
+  const { id } = await subscribe(heraut, receiver.url);
+  const page = await open(`subscriptions/${id}`);
+  await page.getByRole('button', { name: 'Send a test' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Send a test notification' });
+  const evil = '<script>document.title = "executed"</script>';
+  receiver.next(answer(500, { server: 'of-a-test' }, `Out of order ${evil}`));
+  await dialog.getByRole('button', { name: 'Send', exact: true }).click();
+  await expect(dialog.getByText('The receiver answered 500')).toBeVisible();
+  await expect(dialog.getByText('server: of-a-test')).toBeVisible();
+  await expect(dialog.getByText(`Out of order ${evil}`)).toBeVisible();
+  await lookAt(page, 'subscription-test');
+  await dialog.getByRole('button', { name: 'Send again' }).click();
+  await expect(dialog.getByText('The receiver accepted it: 204')).toBeVisible();
+  await expect(page).toHaveTitle(/Heraut$/);
+});
+
+test('filters are edited with what they would have matched; nothing typed is lost, and nobody overwritten', async ({
+  open,
+  heraut,
+  receiver,
+}) => {
+  const { id, channel } = await subscribe(heraut, receiver.url);
+  for (const kind of ['a', 'b', 'b']) await heraut.publish(channel, { kenmerken: { kind, region: 'north' } });
+  const page = await open(`subscriptions/${id}?tab=filters`);
+  await expect(page.getByText('Would have matched 3 of 3 notifications')).toBeVisible();
+  await page.getByRole('button', { name: 'Add a filter' }).click();
+  await page.getByRole('textbox', { name: 'kind: Value' }).fill('b');
+  await expect(page.getByText('Would have matched 2 of 3 notifications')).toBeVisible();
+  await expect(page.getByRole('table', { name: 'The newest of them' }).getByRole('row')).toHaveCount(3);
+  await lookAt(page, 'subscription-filters');
+  // Leaving asks first.
+  await tab(page, 'Overview');
+  await page.getByRole('dialog', { name: 'Leave without saving?' }).getByRole('button', { name: 'Stay' }).click();
+  await expect(page.getByRole('textbox', { name: 'kind: Value' })).toHaveValue('b');
+  // What somebody else changed beside it does not matter; what they changed of it does.
+  await admin(heraut, 'PATCH', `subscriptions/${id}`, { ratePerSecond: 1000 });
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await expect(notice(page, 'The filters are saved')).toBeVisible();
+  await page.getByRole('textbox', { name: 'kind: Value' }).fill('mine');
+  await admin(heraut, 'PATCH', `subscriptions/${id}`, { channels: [{ channel, filters: { region: 'theirs' } }] });
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await expect(page.getByText('Somebody else changed this meanwhile')).toBeVisible();
+  await expect(page.getByRole('textbox', { name: 'kind: Value' })).toHaveValue('mine');
+  await lookAt(page, 'subscription-changed-meanwhile');
+  await page.getByRole('button', { name: 'Load their version' }).click();
+  await expect(page.getByRole('textbox', { name: 'region: Value' })).toHaveValue('theirs');
+  await page.getByRole('textbox', { name: 'region: Value' }).fill('mine');
+  await admin(heraut, 'PATCH', `subscriptions/${id}`, { channels: [{ channel, filters: { region: 'again' } }] });
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await page.getByRole('button', { name: 'Save mine over it' }).click();
+  await expect(notice(page, 'The filters are saved')).toBeVisible();
+  const { body } = await admin(heraut, 'GET', `subscriptions/${id}`);
+  expect(body).toMatchObject({ ratePerSecond: 1000, channels: [{ channel, filters: { region: 'mine' } }] });
+});
+
+test('how it is sent is changed; a callback that does not prove itself is not taken', async ({
+  open,
+  heraut,
+  receiver,
+}) => {
+  const { id, url } = await subscribe(heraut, receiver.url);
+  const page = await open(`subscriptions/${id}?tab=delivery`);
+  await page.getByLabel('Calls a second').fill('25');
+  await page.getByLabel('Callback URL').fill(`${url}/moved`);
+  await lookAt(page, 'subscription-delivery');
+  receiver.always(answer(403));
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await expect(page.getByRole('alert')).toContainText('answers 403');
+  await expect(page.getByLabel('Calls a second')).toHaveValue('25');
+  receiver.always(protectedReceiver);
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText(`${url}/moved`);
+  const { body } = await admin(heraut, 'GET', `subscriptions/${id}`);
+  expect(body).toMatchObject({ ratePerSecond: 25, callbackUrl: `${url}/moved` });
+});
+
+test('the schedule of retries follows what is typed, and a field that is emptied follows the general policy', async ({
+  open,
+  heraut,
+  receiver,
+}) => {
+  const { id } = await subscribe(heraut, receiver.url);
+  const page = await open(`subscriptions/${id}?tab=retries`);
+  await expect(page.getByText('8 attempts over 23 h 55 m 25 s', { exact: true })).toBeVisible();
+  await page.getByLabel('Attempts after the first').fill('3');
+  await page.getByLabel('Random part').fill('0.5');
+  await expect(page.getByText('4 attempts over 8 m 45 s', { exact: true })).toBeVisible();
+  await expect(page.getByRole('img', { name: '4 attempts over 8 m 45 s' })).toBeVisible();
+  await expect(page.getByRole('table', { name: 'The schedule' }).getByRole('row')).toHaveCount(5);
+  await lookAt(page, 'subscription-retries');
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await expect(notice(page, 'Saved.')).toBeVisible();
+  const policy = async () => (await admin(heraut, 'GET', `subscriptions/${id}/retry-policy`)).body;
+  expect(await policy()).toMatchObject({ overrides: { maxRetries: 3, jitter: 0.5 } });
+  await page.getByLabel('Random part').fill('');
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await expect.poll(policy).toMatchObject({ overrides: { maxRetries: 3 } });
+  await page.getByRole('button', { name: 'Follow the general policy in everything' }).click();
+  const ask = page.getByRole('dialog', { name: 'Follow the general policy?' });
+  await ask.getByRole('button', { name: 'Follow the general policy in everything' }).click();
+  await expect(page.getByText('8 attempts over 23 h 55 m 25 s', { exact: true })).toBeVisible();
+});
+
+test('credentials are replaced and removed, and never shown', async ({ open, heraut, receiver }) => {
+  const { id } = await subscribe(heraut, receiver.url);
+  const page = await open(`subscriptions/${id}?tab=credentials`);
+  const part = (name: string) => page.getByRole('group', { name });
+  await part('Headers of its own').getByText('Replace').click();
+  await page.getByRole('textbox', { name: 'Name of header 1' }).fill('x-api-key');
+  await page.getByLabel('Value of header 1').fill('secret-of-a-header');
+  await part('Authorization').getByText('Replace').click();
+  await page.getByLabel(/^Authorization header/).fill('Bearer new');
+  await lookAt(page, 'subscription-credentials');
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await expect(page.getByText('Now: x-api-key.')).toBeVisible();
+  await expect(page.getByLabel(/^Authorization header/)).toBeHidden();
+  expect(await page.content()).not.toContain('secret-of-a-header');
+  await admin(heraut, 'POST', `subscriptions/${id}/test`);
+  expect(receiver.requests.at(-1)?.headers).toMatchObject({
+    authorization: 'Bearer new',
+    'x-api-key': 'secret-of-a-header',
+  });
+  await part('Headers of its own').getByText('Remove').click();
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await expect(page.getByText('Now: none.')).toBeVisible();
+});
+
+test('signing keys are made, rotated and ended; a secret is shown once', async ({ open, heraut, receiver }) => {
+  const { id } = await subscribe(heraut, receiver.url);
+  const page = await open(`subscriptions/${id}?tab=signing`);
+  await page.getByRole('button', { name: 'Make a key' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Make', exact: true }).click();
+  const shown = page.getByRole('dialog', { name: 'Copy this secret now' });
+  await expect(shown.getByText(/^whsec_/)).toBeVisible();
+  const secret = (await shown.getByText(/^whsec_/).textContent())!;
+  await lookAt(page, 'subscription-secret');
+  await shown.getByRole('button', { name: 'I have it' }).click();
+  const keys = page.getByRole('table', { name: 'Signing keys' }).getByRole('row');
+  await expect(keys).toHaveCount(2);
+  expect(await page.content()).not.toContain(secret);
+  await lookAt(page, 'subscription-signing');
+  await page.getByRole('button', { name: 'Rotate' }).click();
+  await page
+    .getByRole('dialog', { name: 'Rotate this key?' })
+    .getByRole('button', { name: 'Rotate', exact: true })
+    .click();
+  await shown.getByRole('button', { name: 'I have it' }).click();
+  await expect(keys).toHaveCount(3);
+  await expect(keys.nth(2)).toContainText(/in \d+ (hours|day)|tomorrow/);
+  for (const left of [2, 1]) {
+    await page.getByRole('button', { name: 'End' }).last().click();
+    await page.getByRole('dialog').getByRole('button', { name: 'End', exact: true }).click();
+    if (left > 1) await expect(keys).toHaveCount(left);
+  }
+  await expect(page.getByRole('heading', { name: 'Deliveries are not signed' })).toBeVisible();
+});
+
+test('a parked endpoint and a disabled subscription are set going again', async ({ open, heraut, receiver }) => {
+  const { id, channel } = await subscribe(heraut, receiver.url);
+  receiver.always(answer(503));
+  for (let nr = 0; nr < 12; nr++) await heraut.publish(channel);
+  const page = await open(`subscriptions/${id}`);
+  await expect(page.getByText(/The circuit breaker of .* is open since/)).toBeVisible();
+  await expect(page.getByRole('heading', { name: 'Last failure' }).locator('..')).toContainText('HTTP 503');
+  await lookAt(page, 'subscription-parked');
+  await page.getByRole('button', { name: 'More actions' }).click();
+  await page.getByRole('menuitem', { name: 'Reset the circuit breaker' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Reset', exact: true }).click();
+  await expect(notice(page, 'The circuit breaker is closed')).toBeVisible();
+  receiver.always(protectedReceiver);
+  await expect(page.getByText('Nothing holds it up')).toBeVisible();
+  receiver.next(answer(410));
+  await heraut.publish(channel);
+  await expect(page.getByText('answered 410 Gone')).toBeVisible();
+  await page.getByRole('button', { name: 'Enable' }).click();
+  await expect(page.getByText('Nothing holds it up')).toBeVisible();
+});

@@ -1,0 +1,64 @@
+import { Anchor, Badge, Group, Stack, Text, Title } from '@mantine/core';
+import { IconAlertTriangle, IconCheck } from '@tabler/icons-react';
+import { Link } from '@tanstack/react-router';
+import { RelativeTime } from '../../parts/relative-time.tsx';
+import { SubjectLink } from '../../parts/subject-link.tsx';
+import type { Alert } from './alerts.ts';
+import { useAlertTexts } from './texts.ts';
+
+/** All that is known of an alert, and what to do about it. */
+export function AlertDescription({ alert }: { alert: Alert }) {
+  const t = useAlertTexts();
+  const { rule, subject, what, toDo, since, resolvedAt, toldAt, runbook } = alert;
+  const isOpen = resolvedAt === null;
+  return (
+    <Stack gap={6}>
+      <Group gap="xs">
+        <Badge
+          color={isOpen ? 'red' : 'gray'}
+          variant="light"
+          leftSection={isOpen ? <IconAlertTriangle size={12} aria-hidden /> : <IconCheck size={12} aria-hidden />}
+        >
+          {isOpen ? t('open') : t('past')}
+        </Badge>
+        <Title order={2} size="h3">
+          {t(rule)}
+        </Title>
+      </Group>
+      <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+        {what}
+      </Text>
+      <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+        {toDo}
+      </Text>
+      <Group gap="md">
+        <Text size="sm" component="div" style={{ overflowWrap: 'anywhere' }}>
+          {t('subject')} <SubjectLink subject={subject} />
+        </Text>
+        <Text size="sm" c="dimmed" component="div">
+          {t('since')} <RelativeTime at={since} />
+        </Text>
+        {!isOpen && (
+          <Text size="sm" c="dimmed" component="div">
+            {t('ended')} <RelativeTime at={resolvedAt} />
+          </Text>
+        )}
+        <Text size="sm" c="dimmed" component="div">
+          {toldAt === null ? (
+            t('toldNobody')
+          ) : (
+            <>
+              {t('toldAt')} <RelativeTime at={toldAt} />
+            </>
+          )}
+        </Text>
+        <Anchor component={Link} to="/alerts" search={{ tab: 'past', rule, subject } as never} size="sm">
+          {t('earlier')}
+        </Anchor>
+      </Group>
+      <Text size="xs" c="dimmed">
+        {t('runbook', { place: runbook })}
+      </Text>
+    </Stack>
+  );
+}

@@ -1,0 +1,42 @@
+import type { components } from '../../../generated/admin-api.d.ts';
+import { answerAndTagOf, answerOf, api } from '../../api/client.ts';
+
+export type AlertPage = components['schemas']['AlertPage'];
+export type Alert = AlertPage['alerts'][number];
+export type RuleName = Alert['rule'];
+export type AlertRules = components['schemas']['AlertRules'];
+
+export const ruleNames: readonly RuleName[] = [
+  'dead-letters',
+  'oldest-due',
+  'endpoint-open',
+  'backlog-growing',
+  'role-missing',
+  'ledger-disk',
+  'subscription-disabled',
+];
+
+export const rulesKey = ['alert-rules'] as const;
+
+export interface AlertFilter {
+  rule?: RuleName | undefined;
+  /** Only together with a rule. */
+  subject?: string | undefined;
+}
+
+export const readAlerts = (
+  state: 'open' | 'resolved',
+  { rule, subject }: AlertFilter,
+  cursor: string | undefined,
+  signal?: AbortSignal,
+): Promise<AlertPage> => {
+  const query = { state, ...(rule && { rule }), ...(subject && { subject }), ...(cursor && { cursor }) };
+  return answerOf(api.GET('/admin/v1/alerts', { params: { query }, signal }));
+};
+
+export const readRules = (signal?: AbortSignal) => answerAndTagOf(api.GET('/admin/v1/alert-rules', { signal }));
+
+export const writeRules = (body: components['schemas']['AlertRulesInput'], tag: string | undefined) =>
+  answerAndTagOf(
+    api.PUT('/admin/v1/alert-rules', { params: { header: tag === undefined ? {} : { 'If-Match': tag } }, body }),
+  );

@@ -1,0 +1,123 @@
+import { Anchor, Button, Drawer, Group, Select } from '@mantine/core';
+import { IconX } from '@tabler/icons-react';
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useFormat } from '../../i18n/format.ts';
+import { EmptyState } from '../../parts/empty-state.tsx';
+import { ListTable, type Column } from '../../parts/list-table.tsx';
+import { ProblemAlert } from '../../parts/problem-alert.tsx';
+import { RelativeTime } from '../../parts/relative-time.tsx';
+import { SubjectLink } from '../../parts/subject-link.tsx';
+import { oneOf, useUrlState } from '../../parts/url-state.ts';
+import { AlertDescription } from './alert-description.tsx';
+import { readAlerts, ruleNames, type Alert } from './alerts.ts';
+import { useAlertTexts } from './texts.ts';
+
+/** What was wrong, newest first. */
+export function PastAlerts() {
+  const t = useAlertTexts();
+  const format = useFormat();
+  const [state, set] = useUrlState();
+  const rule = ruleNames.find((name) => name === oneOf(state['rule']));
+  const subject = rule && oneOf(state['subject']);
+  const query = useInfiniteQuery({
+    queryKey: ['alerts', 'resolved', rule, subject],
+    queryFn: ({ pageParam, signal }) => readAlerts('resolved', { rule, subject }, pageParam, signal),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
+  });
+  const rows = query.data?.pages.flatMap(({ alerts }) => alerts) ?? [];
+  const opened = rows.find(({ id }) => id === oneOf(state['alert']));
+
+  const columns: Column<Alert>[] = [
+    {
+      key: 'rule',
+      header: t('rule'),
+      width: 'minmax(120px, 1.4fr)',
+      render: ({ id, rule: name }) => (
+        <Anchor component={Link} to="." search={{ ...state, alert: id } as never} size="sm" fw={500}>
+          {t(name)}
+        </Anchor>
+      ),
+    },
+    {
+      key: 'subject',
+      header: t('subject'),
+      width: 'minmax(150px, 1.2fr)',
+      isWide: true,
+      render: (alert) => <SubjectLink subject={alert.subject} />,
+    },
+    { key: 'what', header: t('what'), width: 'minmax(160px, 1.6fr)', isWide: true, render: ({ what }) => what },
+    { key: 'since', header: t('since'), width: '130px', render: ({ since }) => <RelativeTime at={since} /> },
+    {
+      key: 'lasted',
+      header: t('lasted'),
+      width: '90px',
+      align: 'right',
+      render: ({ since, resolvedAt }) =>
+        format.duration(Math.max(0, Date.parse(resolvedAt ?? since) - Date.parse(since))),
+    },
+    {
+      key: 'told',
+      header: t('told'),
+      width: '130px',
+      isWide: true,
+      render: ({ toldAt }) => <RelativeTime at={toldAt} />,
+    },
+  ];
+
+  return (
+    <>
+      <Group mb="sm" gap="sm">
+        <Select
+          aria-label={t('rule')}
+          placeholder={t('allRules')}
+          data={ruleNames.map((name) => ({ value: name, label: t(name) }))}
+          value={rule ?? null}
+          onChange={(next) => set({ rule: next ?? undefined, subject: undefined })}
+          clearable
+          clearButtonProps={{ 'aria-label': t('allRules') }}
+          w={{ base: '100%', xs: 260 }}
+        />
+        {subject !== undefined && (
+          <Button
+            variant="default"
+            rightSection={<IconX size={14} aria-hidden />}
+            onClick={() => set({ subject: undefined })}
+            aria-label={`${t('onlySubject', { subject })}. ${t('allSubjects')}`}
+            maw="100%"
+          >
+            {t('onlySubject', { subject })}
+          </Button>
+        )}
+      </Group>
+      {query.error && <ProblemAlert error={query.error} onRetry={() => void query.refetch()} />}
+      {query.data && rows.length === 0 ? (
+        <EmptyState title={rule === undefined ? t('nothingPast') : t('nothingPastFiltered')} />
+      ) : (
+        <ListTable
+          label={t('past')}
+          columns={columns}
+          rows={rows}
+          keyOf={({ id }) => id}
+          onOpen={({ id }) => set({ alert: id }, true)}
+          onEnd={() => {
+            if (query.hasNextPage && !query.isFetchingNextPage) void query.fetchNextPage();
+          }}
+          isLoading={query.isPending || query.isFetchingNextPage}
+          isMarked={({ id }) => id === opened?.id}
+        />
+      )}
+      <Drawer
+        opened={opened !== undefined}
+        onClose={() => set({ alert: undefined })}
+        position="right"
+        size="md"
+        title={t('details')}
+        closeButtonProps={{ 'aria-label': t('close') }}
+      >
+        {opened && <AlertDescription alert={opened} />}
+      </Drawer>
+    </>
+  );
+}

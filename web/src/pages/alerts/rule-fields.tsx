@@ -1,0 +1,188 @@
+import { Checkbox, Group, NumberInput, Paper, Stack, Switch, Text, Title } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { DurationInput } from '../../parts/duration-input.tsx';
+import { errorOf } from '../../parts/field-errors.ts';
+import type { AlertRules, RuleName } from './alerts.ts';
+import { useAlertTexts } from './texts.ts';
+
+interface Props {
+  rules: AlertRules;
+  onChange: (changes: Partial<AlertRules>) => void;
+  /** Of the last attempt to save. */
+  error: unknown;
+  isReadOnly: boolean;
+}
+
+type Role = AlertRules['roleMissing']['roles'][number];
+const roles: readonly Role[] = ['api', 'worker', 'dispatcher'];
+const gigabyte = 1_000_000_000;
+
+/** Each rule in a frame of its own. */
+export function RuleFields({ rules, onChange, error, isReadOnly }: Props) {
+  const t = useAlertTexts();
+  const { deadLetters, oldestDue, endpointOpen, backlogGrowing, roleMissing, ledgerDisk, subscriptionDisabled } = rules;
+  const disabled = isReadOnly;
+  return (
+    <>
+      <Rule
+        name="dead-letters"
+        hint={t('deadLettersHint')}
+        isEnabled={deadLetters.isEnabled}
+        onEnable={(isEnabled) => onChange({ deadLetters: { ...deadLetters, isEnabled } })}
+        disabled={disabled}
+      >
+        <NumberInput
+          label={t('count')}
+          value={deadLetters.count}
+          onChange={(count) => onChange({ deadLetters: { ...deadLetters, count: Number(count) } })}
+          error={errorOf(error, 'deadLetters')}
+          w={120}
+          hideControls
+          disabled={disabled}
+        />
+      </Rule>
+      <Rule
+        name="oldest-due"
+        hint={t('oldestDueHint')}
+        isEnabled={oldestDue.isEnabled}
+        onEnable={(isEnabled) => onChange({ oldestDue: { ...oldestDue, isEnabled } })}
+        disabled={disabled}
+      >
+        <DurationInput
+          label={t('late')}
+          value={oldestDue.afterSeconds}
+          onChange={(afterSeconds) => onChange({ oldestDue: { ...oldestDue, afterSeconds: afterSeconds ?? 0 } })}
+          error={errorOf(error, 'oldestDue')}
+          disabled={disabled}
+        />
+      </Rule>
+      <Rule
+        name="endpoint-open"
+        hint={t('endpointOpenHint')}
+        isEnabled={endpointOpen.isEnabled}
+        onEnable={(isEnabled) => onChange({ endpointOpen: { ...endpointOpen, isEnabled } })}
+        disabled={disabled}
+      >
+        <DurationInput
+          label={t('late')}
+          value={endpointOpen.afterSeconds}
+          onChange={(afterSeconds) => onChange({ endpointOpen: { ...endpointOpen, afterSeconds: afterSeconds ?? 0 } })}
+          error={errorOf(error, 'endpointOpen')}
+          disabled={disabled}
+        />
+      </Rule>
+      <Rule
+        name="backlog-growing"
+        hint={t('backlogHint')}
+        isEnabled={backlogGrowing.isEnabled}
+        onEnable={(isEnabled) => onChange({ backlogGrowing: { ...backlogGrowing, isEnabled } })}
+        disabled={disabled}
+      >
+        <Group align="flex-start">
+          <NumberInput
+            label={t('count')}
+            value={backlogGrowing.count}
+            onChange={(count) => onChange({ backlogGrowing: { ...backlogGrowing, count: Number(count) } })}
+            error={errorOf(error, 'backlogGrowing')}
+            w={120}
+            hideControls
+            thousandSeparator=" "
+            disabled={disabled}
+          />
+          <DurationInput
+            label={t('late')}
+            value={backlogGrowing.forSeconds}
+            onChange={(seconds) => onChange({ backlogGrowing: { ...backlogGrowing, forSeconds: seconds ?? 0 } })}
+            disabled={disabled}
+          />
+        </Group>
+      </Rule>
+      <Rule
+        name="role-missing"
+        hint={t('roleMissingHint')}
+        isEnabled={roleMissing.isEnabled}
+        onEnable={(isEnabled) => onChange({ roleMissing: { ...roleMissing, isEnabled } })}
+        disabled={disabled}
+      >
+        <Stack gap="sm">
+          <Checkbox.Group
+            label={t('roles')}
+            value={roleMissing.roles}
+            onChange={(chosen) => onChange({ roleMissing: { ...roleMissing, roles: chosen as Role[] } })}
+          >
+            <Group mt={4}>
+              {roles.map((role) => (
+                <Checkbox key={role} value={role} label={role} disabled={disabled} />
+              ))}
+            </Group>
+          </Checkbox.Group>
+          <DurationInput
+            label={t('late')}
+            value={roleMissing.afterSeconds}
+            onChange={(afterSeconds) => onChange({ roleMissing: { ...roleMissing, afterSeconds: afterSeconds ?? 0 } })}
+            error={errorOf(error, 'roleMissing')}
+            disabled={disabled}
+          />
+        </Stack>
+      </Rule>
+      <Rule
+        name="ledger-disk"
+        hint={t('ledgerDiskHint')}
+        isEnabled={ledgerDisk.isEnabled}
+        onEnable={(isEnabled) => onChange({ ledgerDisk: { ...ledgerDisk, isEnabled } })}
+        disabled={disabled}
+      >
+        <NumberInput
+          label={t('gigabytes')}
+          value={Math.round((ledgerDisk.maxBytes / gigabyte) * 1000) / 1000}
+          onChange={(size) =>
+            onChange({ ledgerDisk: { ...ledgerDisk, maxBytes: Math.round(Number(size) * gigabyte) } })
+          }
+          error={errorOf(error, 'ledgerDisk')}
+          w={120}
+          hideControls
+          disabled={disabled}
+        />
+      </Rule>
+      <Rule
+        name="subscription-disabled"
+        hint={t('disabledHint')}
+        isEnabled={subscriptionDisabled.isEnabled}
+        onEnable={(isEnabled) => onChange({ subscriptionDisabled: { isEnabled } })}
+        disabled={disabled}
+      />
+    </>
+  );
+}
+
+interface RuleProps {
+  name: RuleName;
+  hint: string;
+  isEnabled: boolean;
+  onEnable: (isEnabled: boolean) => void;
+  disabled: boolean;
+  children?: ReactNode;
+}
+
+function Rule({ name, hint, isEnabled, onEnable, disabled, children }: RuleProps) {
+  const t = useAlertTexts();
+  return (
+    <Paper withBorder p="md" component="section" aria-label={t(name)}>
+      <Group justify="space-between" wrap="nowrap" align="flex-start">
+        <Title order={2} size="h3">
+          {t(name)}
+        </Title>
+        <Switch
+          aria-label={`${t(name)}: ${t('enabled')}`}
+          checked={isEnabled}
+          onChange={(event) => onEnable(event.currentTarget.checked)}
+          disabled={disabled}
+        />
+      </Group>
+      <Text size="sm" c="dimmed" mb="sm">
+        {hint}
+      </Text>
+      {isEnabled && children}
+    </Paper>
+  );
+}

@@ -1,0 +1,92 @@
+import { Button, Group, NumberInput, Paper, SimpleGrid, Skeleton, Stack, Switch, Text, Title } from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Confirm } from '../../parts/confirm.tsx';
+import { DurationInput } from '../../parts/duration-input.tsx';
+import { errorOf } from '../../parts/field-errors.ts';
+import { ProblemAlert } from '../../parts/problem-alert.tsx';
+import { SaveBar } from '../../parts/save-bar.tsx';
+import { useSaving } from '../../parts/use-saving.ts';
+import { useMay } from '../../shell/session.tsx';
+import { readRules, rulesKey, writeRules, type AlertRules } from './alerts.ts';
+import { Recipients } from './recipients.tsx';
+import { RuleFields } from './rule-fields.tsx';
+import { useAlertTexts } from './texts.ts';
+
+/** When somebody is told, and who. */
+export function AlertRulesEditor() {
+  const t = useAlertTexts();
+  const client = useQueryClient();
+  const mayChange = useMay('administrator');
+  const [isAsking, ask] = useState(false);
+  const { draft, readError, retry, bar } = useSaving<AlertRules>({
+    key: rulesKey,
+    read: readRules,
+    write: writeRules,
+    alsoChanges: [['alerts']],
+  });
+  if (!draft)
+    return readError ? <ProblemAlert error={readError} onRetry={retry} /> : <Skeleton height={520} radius="md" />;
+  const { values, change } = draft;
+  return (
+    <Stack gap="md">
+      <Recipients tellsOwners={values.tellsOwners} />
+      <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
+        <RuleFields rules={values} onChange={change} error={bar.error} isReadOnly={!mayChange} />
+      </SimpleGrid>
+      <Paper withBorder p="md">
+        <Title order={2} size="h3" mb="sm">
+          {t('general')}
+        </Title>
+        <SimpleGrid cols={{ base: 1, sm: 2 }}>
+          <NumberInput
+            label={t('repeat')}
+            description={t('repeatHint')}
+            value={values.repeatAfterHours ?? ''}
+            onChange={(hours) => change({ repeatAfterHours: hours === '' ? null : Number(hours) })}
+            error={errorOf(bar.error, 'repeatAfterHours')}
+            suffix={` ${t('hours')}`}
+            hideControls
+            readOnly={!mayChange}
+          />
+          <DurationInput
+            label={t('group')}
+            description={t('groupHint')}
+            value={values.groupSeconds}
+            onChange={(seconds) => change({ groupSeconds: seconds ?? 0 })}
+            error={errorOf(bar.error, 'groupSeconds')}
+            disabled={!mayChange}
+          />
+        </SimpleGrid>
+        <Switch
+          mt="md"
+          label={t('tellsOwners')}
+          checked={values.tellsOwners}
+          onChange={(event) => change({ tellsOwners: event.currentTarget.checked })}
+          disabled={!mayChange}
+        />
+      </Paper>
+      {mayChange && (
+        <Group justify="space-between" align="flex-end">
+          <SaveBar draft={draft} {...bar} />
+          <Button variant="subtle" onClick={() => ask(true)}>
+            {t('defaults')}
+          </Button>
+        </Group>
+      )}
+      <Confirm
+        opened={isAsking}
+        onClose={() => ask(false)}
+        title={t('defaultsTitle')}
+        action={t('defaults')}
+        onConfirm={async () => {
+          const saved = await writeRules({}, draft.tag);
+          draft.discard();
+          client.setQueryData(rulesKey, saved);
+        }}
+      >
+        <Text size="sm">{t('defaultsDetail')}</Text>
+      </Confirm>
+    </Stack>
+  );
+}

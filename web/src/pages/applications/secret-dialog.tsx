@@ -1,0 +1,40 @@
+import { Button, Code, Group, Modal, Stack, Text } from '@mantine/core';
+import { CopyButton } from '../../parts/copy-button.tsx';
+import { useApplicationTexts } from './texts.ts';
+
+export interface ShownSecret {
+  clientId: string;
+  secret: string;
+}
+
+/** Shows a secret this once. A click beside it does not close it. */
+export function SecretDialog({ shown, onClose }: { shown: ShownSecret | undefined; onClose: () => void }) {
+  const t = useApplicationTexts();
+  return (
+    <Modal
+      opened={shown !== undefined}
+      onClose={onClose}
+      title={t('newSecret', { name: shown?.clientId })}
+      closeOnClickOutside={false}
+      withCloseButton={false}
+      centered
+    >
+      {shown && (
+        <Stack gap="md">
+          <Text size="sm">{t('shownOnce')}</Text>
+          <Group gap="xs" wrap="nowrap">
+            <Code block style={{ flex: 1, overflowWrap: 'anywhere', whiteSpace: 'pre-wrap' }}>
+              {shown.secret}
+            </Code>
+            <CopyButton value={shown.secret} label={t('copySecret')} />
+          </Group>
+          <Group justify="flex-end">
+            <Button onClick={onClose} data-autofocus>
+              {t('done')}
+            </Button>
+          </Group>
+        </Stack>
+      )}
+    </Modal>
+  );
+}

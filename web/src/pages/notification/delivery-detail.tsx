@@ -1,0 +1,89 @@
+import { Alert, Anchor, Button, Skeleton } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import { answerOf, api } from '../../api/client.ts';
+import { useFormat } from '../../i18n/format.ts';
+import { ProblemAlert } from '../../parts/problem-alert.tsx';
+import { AttemptCard } from './attempt-card.tsx';
+import { useNotificationTexts } from './notification-texts.ts';
+import { isEnded, lookAgainMs, type ShownDelivery } from './whole-notification.ts';
+
+interface Props {
+  notificationId: string;
+  subscriptionId: string;
+  state: ShownDelivery['state'];
+}
+
+const mostAtOnce = 5;
+
+/** Every attempt of one delivery, the latest first, and what it does at this moment. */
+export function DeliveryDetail({ notificationId, subscriptionId, state }: Props) {
+  const t = useNotificationTexts();
+  const format = useFormat();
+  const [isWhole, setWhole] = useState(false);
+  const path = { notificationId, subscriptionId };
+  const delivery = useQuery({
+    queryKey: ['notification', notificationId, 'delivery', subscriptionId],
+    queryFn: ({ signal }) =>
+      answerOf(api.GET('/admin/v1/deliveries/{notificationId}/{subscriptionId}', { params: { path }, signal })),
+    refetchInterval: ({ state: { data } }) => (data && !isEnded(state) ? lookAgainMs([data]) : false),
+  });
+  // Its headers are those of the subscription as it is now; one that is deleted has none.
+  const subscription = useQuery({
+    queryKey: ['subscription', subscriptionId, 'headers'],
+    queryFn: async ({ signal }) => {
+      const { data, response } = await api.GET('/admin/v1/subscriptions/{subscriptionId}', {
+        params: { path: { subscriptionId } },
+        signal,
+      });
+      return response.ok && data ? data.credentials : null;
+    },
+    staleTime: 60_000,
+  });
+  const keys = useQuery({
+    queryKey: ['subscription', subscriptionId, 'is-signed'],
+    queryFn: async ({ signal }) => {
+      const { data } = await api.GET('/admin/v1/subscriptions/{subscriptionId}/signing-keys', {
+        params: { path: { subscriptionId } },
+        signal,
+      });
+      return (data?.signingKeys.length ?? 0) > 0;
+    },
+    staleTime: 60_000,
+  });
+  if (delivery.error) return <ProblemAlert error={delivery.error} onRetry={() => void delivery.refetch()} />;
+  if (!delivery.data) return <Skeleton height={96} />;
+  const { attempts, live, replayId } = delivery.data;
+  const latest = attempts.toReversed();
+  const hidden = isWhole ? 0 : Math.max(0, latest.length - mostAtOnce);
+  return (
+    <>
+      {live?.status === 'sending' && live.startedAt !== null && (
+        <Alert variant="light" p="xs" mb="sm">
+          {t('openNow', { since: format.clock(live.startedAt) })}
+        </Alert>
+      )}
+      {replayId !== null && (
+        <Anchor size="sm" renderRoot={(props) => <Link to="/replays/$id" params={{ id: replayId }} {...props} />}>
+          {t('replayOf')}
+        </Anchor>
+      )}
+      {latest.length === 0 && t('noAttempts')}
+      {latest.slice(0, latest.length - hidden).map((attempt) => (
+        <AttemptCard
+          key={attempt.number}
+          attempt={attempt}
+          notificationId={notificationId}
+          ownHeaders={subscription.data?.headers ?? []}
+          isSigned={keys.data ?? false}
+        />
+      ))}
+      {hidden > 0 && (
+        <Button mt="sm" size="compact-sm" variant="default" onClick={() => setWhole(true)}>
+          {t('olderAttempts', { count: hidden })}
+        </Button>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,178 @@
+import { Anchor, Badge, Button, Group, Paper, Select, Skeleton, Stack, Table, Text } from '@mantine/core';
+import { useInfiniteQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { components } from '../../../generated/admin-api.d.ts';
+import { answerOf, api } from '../../api/client.ts';
+import { DeliveryStateBadge } from '../../parts/delivery-state.tsx';
+import { EmptyState } from '../../parts/empty-state.tsx';
+import { ProblemAlert } from '../../parts/problem-alert.tsx';
+import { oneOf, useUrlState } from '../../parts/url-state.ts';
+import { useMay } from '../../shell/session.tsx';
+import { useSubscriptions } from '../notifications/suggestions.ts';
+import { useNotificationTexts } from './notification-texts.ts';
+import classes from './notification.module.css';
+import { ReplayDialog } from './replay-dialog.tsx';
+
+type Explanation = components['schemas']['Explanation'];
+
+/** Why each subscription gets it, or not: all of them page by page, or one that is sought by its name. */
+export function ExplainTab({ id }: { id: string }) {
+  const t = useNotificationTexts();
+  const [state, set] = useUrlState();
+  const subscription = oneOf(state['subscription']);
+  const { data: subscriptions } = useSubscriptions();
+  const found = useInfiniteQuery({
+    queryKey: ['notification', id, 'explanations', subscription],
+    queryFn: ({ pageParam, signal }) =>
+      answerOf(
+        api.GET('/admin/v1/notifications/{notificationId}/explanations', {
+          params: {
+            path: { notificationId: id },
+            query: subscription === undefined ? { cursor: pageParam, limit: 20 } : { subscription },
+          },
+          signal,
+        }),
+      ),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
+  });
+  const explanations = found.data?.pages.flatMap((page) => page.explanations) ?? [];
+  return (
+    <>
+      <Select
+        mb="sm"
+        maw={520}
+        label={t('ask')}
+        placeholder={t('askPlaceholder')}
+        data={(subscriptions ?? []).map((each) => ({
+          value: each.id,
+          label: `${each.callbackUrl} (${each.ownerClientId}) ${each.id}`,
+        }))}
+        value={subscription ?? null}
+        onChange={(value) => set({ subscription: value ?? undefined }, true)}
+        searchable
+        clearable
+        limit={50}
+        clearButtonProps={{ 'aria-label': t('askClear') }}
+      />
+      {found.error && <ProblemAlert error={found.error} onRetry={() => void found.refetch()} />}
+      {found.isLoading && <Skeleton height={120} />}
+      {found.isSuccess && explanations.length === 0 && !found.hasNextPage && (
+        <EmptyState
+          title={t('noneAbout')}
+          action={
+            <Button variant="default" renderRoot={(props) => <Link to="/subscriptions" {...props} />}>
+              {t('toSubscriptions')}
+            </Button>
+          }
+        >
+          {t('noneAboutDetail')}
+        </EmptyState>
+      )}
+      <Stack gap="sm">
+        {explanations.map((explanation) => (
+          <Judgement key={explanation.subscriptionId} id={id} explanation={explanation} />
+        ))}
+      </Stack>
+      {found.hasNextPage && (
+        <Button mt="sm" variant="default" loading={found.isFetchingNextPage} onClick={() => void found.fetchNextPage()}>
+          {t('more')}
+        </Button>
+      )}
+    </>
+  );
+}
+
+function Judgement({ id, explanation }: { id: string; explanation: Explanation }) {
+  const t = useNotificationTexts();
+  const may = useMay('operator');
+  const [asks, setAsks] = useState(false);
+  const { subscriptionId, callbackUrl, ownerClientId, verdict, entries, entryCount, delivery } = explanation;
+  const isIn = verdict === 'matched';
+  return (
+    <Paper withBorder p="sm" component="section" aria-label={callbackUrl}>
+      <Group justify="space-between" gap="xs" mb={6}>
+        <div className={classes.long}>
+          <Anchor
+            size="sm"
+            renderRoot={(props) => <Link to="/subscriptions/$id" params={{ id: subscriptionId }} {...props} />}
+          >
+            <bdi>{callbackUrl}</bdi>
+          </Anchor>
+          <Text size="xs" c="dimmed">
+            <bdi>{ownerClientId}</bdi>
+          </Text>
+        </div>
+        <Group gap="xs">
+          <Badge variant="light" color={isIn ? 'green' : 'orange'}>
+            {verdict === 'unknown' ? t('unsure') : t(verdict)}
+          </Badge>
+          {delivery && <DeliveryStateBadge state={delivery.state} />}
+          {may && !delivery && (
+            <Button size="xs" variant="default" onClick={() => setAsks(true)}>
+              {t('sendTo')}
+            </Button>
+          )}
+        </Group>
+      </Group>
+      <Text size="sm" style={{ overflowWrap: 'anywhere' }} lang="en">
+        <bdi>{explanation.text}</bdi>
+      </Text>
+      {entries.map(({ number, isMet, filters }) => (
+        <div key={number}>
+          <Text size="sm" fw={600} mt="xs">
+            {t('entry', { number })}: {isMet ? t('met') : t('notMet')}
+          </Text>
+          {filters.length === 0 ? (
+            <Text size="sm">{t('noFilters')}</Text>
+          ) : (
+            <Table.ScrollContainer minWidth={420} scrollAreaProps={{ viewportProps: { tabIndex: 0 } }}>
+              <Table fz="sm" verticalSpacing={2}>
+                <Table.Thead>
+                  <Table.Tr>
+                    <Table.Th>{t('name')}</Table.Th>
+                    <Table.Th>{t('wanted')}</Table.Th>
+                    <Table.Th>{t('actual')}</Table.Th>
+                    <Table.Th>{t('verdict')}</Table.Th>
+                  </Table.Tr>
+                </Table.Thead>
+                <Table.Tbody>
+                  {filters.map(({ name, wanted, actual, result }) => (
+                    <Table.Tr key={name}>
+                      <Table.Td>
+                        <bdi>{name}</bdi>
+                      </Table.Td>
+                      <Table.Td>
+                        <bdi>{wanted}</bdi>
+                      </Table.Td>
+                      <Table.Td>
+                        <bdi>{actual ?? t('absent')}</bdi>
+                      </Table.Td>
+                      <Table.Td className={result === 'different' ? classes.differs : undefined}>
+                        {t(result === 'absent' ? 'isAbsent' : result)}
+                      </Table.Td>
+                    </Table.Tr>
+                  ))}
+                </Table.Tbody>
+              </Table>
+            </Table.ScrollContainer>
+          )}
+        </div>
+      ))}
+      {entryCount > entries.length && (
+        <Text size="sm" c="dimmed">
+          {t('moreEntries', { count: entryCount - entries.length })}
+        </Text>
+      )}
+      {explanation.catalogue === 'as-far-as-known' && (
+        <Text size="xs" c="dimmed" mt={4}>
+          {t('asKnown', { reason: explanation.catalogueReason })}
+        </Text>
+      )}
+      {asks && (
+        <ReplayDialog id={id} subscriptionId={subscriptionId} name={callbackUrl} onClose={() => setAsks(false)} />
+      )}
+    </Paper>
+  );
+}

@@ -1,0 +1,114 @@
+import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useEffect } from 'react';
+import type { components } from '../../../generated/admin-api.d.ts';
+import { answerOf, api } from '../../api/client.ts';
+
+export type WholeNotification = components['schemas']['WholeNotification'];
+export type ShownDelivery = components['schemas']['DeliveryOfNotification'];
+export type StoryEvent = components['schemas']['StoryEvent'];
+export type Attempt = ShownDelivery['attempts'][number];
+type State = ShownDelivery['state'];
+
+/** So many deliveries are looked at for changes; a notification with more is brought up to date by what is done to it. */
+const mostWatched = 500;
+
+export const isEnded = (state: State): boolean =>
+  ['delivered', 'failed', 'expired', 'cancelled', 'unknown'].includes(state);
+export const isInFlight = (state: State): boolean => state === 'queued' || state === 'sending';
+
+/** How soon something may have changed. */
+export function lookAgainMs(deliveries: readonly { state: State; nextAttemptAt: string | null }[]): number {
+  const isSoon = ({ state, nextAttemptAt }: (typeof deliveries)[number]) =>
+    isInFlight(state) || (nextAttemptAt !== null && Date.parse(nextAttemptAt) - Date.now() < 5_000);
+  if (deliveries.some(isSoon)) return 1_000;
+  return deliveries.every(({ state }) => isEnded(state)) ? 10_000 : 4_000;
+}
+
+/** One notification with its deliveries, page after page. */
+export const useWhole = (id: string) =>
+  useInfiniteQuery({
+    queryKey: ['notification', id, 'whole'],
+    queryFn: ({ pageParam, signal }) =>
+      answerOf(
+        api.GET('/admin/v1/notifications/{id}', { params: { path: { id }, query: { cursor: pageParam } }, signal }),
+      ),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ nextCursor }: WholeNotification) => nextCursor ?? undefined,
+  });
+
+/**
+ * Looks whether its deliveries have changed, and only then reads all of it again: its body may be a megabyte, and most of its life
+ * nothing happens to it.
+ */
+export function useChanges(id: string, shown: readonly ShownDelivery[] | undefined): void {
+  const client = useQueryClient();
+  const { data } = useQuery({
+    queryKey: ['notification', id, 'states'],
+    queryFn: ({ signal }) =>
+      answerOf(
+        api.GET('/admin/v1/deliveries', { params: { query: { notification: id, limit: mostWatched } }, signal }),
+      ),
+    select: ({ deliveries }) => deliveries,
+    enabled: shown !== undefined,
+    refetchInterval: ({ state }) => lookAgainMs(state.data?.deliveries ?? []),
+  });
+  useEffect(() => {
+    if (!data || !shown) return;
+    const now = new Map(data.map((each) => [each.subscriptionId, each]));
+    const isOther = shown.some((each) => {
+      const known = now.get(each.subscriptionId);
+      return known !== undefined && fingerprint(known) !== fingerprint(each);
+    });
+    // One that a replay added.
+    const isMore = data.length < mostWatched && shown.length < Math.min(data.length, 50);
+    if (isOther || isMore) void client.invalidateQueries({ queryKey: ['notification', id], predicate: isNoWatch });
+  }, [data]);
+}
+
+const isNoWatch = ({ queryKey }: { queryKey: readonly unknown[] }): boolean => queryKey[2] !== 'states';
+
+const fingerprint = (
+  delivery: Pick<ShownDelivery, 'state' | 'generation' | 'attemptCount' | 'nextAttemptAt'>,
+): string => [delivery.state, delivery.generation, delivery.attemptCount, delivery.nextAttemptAt].join(' ');
+
+/** After something was done to it: whatever is shown of it is read anew. */
+export function useRefresh(id: string): () => Promise<void> {
+  const client = useQueryClient();
+  return () => client.invalidateQueries({ queryKey: ['notification', id] });
+}
+
+export interface Content {
+  mainObject?: string;
+  resource?: string;
+  resourceUrl?: string;
+  action?: string;
+  created?: string;
+  characteristics: [name: string, value: string][];
+}
+
+/** What a publisher wrote, as far as it has the form of the standard. */
+export function contentOf(body: string | null): Content {
+  const known = parsed(body);
+  const text = (name: string) => (typeof known[name] === 'string' ? known[name] : undefined);
+  const { kenmerken } = known;
+  return {
+    mainObject: text('hoofdObject'),
+    resource: text('resource'),
+    resourceUrl: text('resourceUrl'),
+    action: text('actie'),
+    created: text('aanmaakdatum'),
+    characteristics:
+      typeof kenmerken === 'object' && kenmerken !== null
+        ? Object.entries(kenmerken).map(([name, value]) => [name, String(value)])
+        : [],
+  };
+}
+
+function parsed(body: string | null): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(body ?? '{}');
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,39 @@
+import { Alert, Anchor, Code, Stack, Text } from '@mantine/core';
+import { IconAlertTriangle, IconInfoCircle } from '@tabler/icons-react';
+import type { components } from '../../../../generated/admin-api.d.ts';
+import { useConfigurationTexts } from './texts.ts';
+
+export type Remark = components['schemas']['PlannedConfigurationText']['problems'][number];
+
+interface Props {
+  title: string;
+  remarks: readonly Remark[];
+  isProblem: boolean;
+  onGoTo: (line: number, column: number) => void;
+}
+
+/** What is said of places in the text; each leads there. */
+export function Remarks({ title, remarks, isProblem, onGoTo }: Props) {
+  const t = useConfigurationTexts();
+  if (remarks.length === 0) return null;
+  return (
+    <Alert
+      color={isProblem ? 'red' : 'blue'}
+      variant="light"
+      title={title}
+      icon={isProblem ? <IconAlertTriangle aria-hidden /> : <IconInfoCircle aria-hidden />}
+      role={isProblem ? 'alert' : undefined}
+    >
+      <Stack gap={4}>
+        {remarks.map(({ line, column, field, said }, index) => (
+          <Text key={index} size="sm" style={{ overflowWrap: 'anywhere' }}>
+            <Anchor component="button" type="button" inherit onClick={() => onGoTo(line, column)}>
+              {t('lineOf', { line, column })}
+            </Anchor>{' '}
+            {field !== '' && <Code>{field}</Code>} {said}
+          </Text>
+        ))}
+      </Stack>
+    </Alert>
+  );
+}

@@ -1,0 +1,5 @@
+import { Installation } from '../installation.tsx';
+
+export default function InstallationTab() {
+  return <Installation />;
+}

@@ -1,0 +1,106 @@
+import { Anchor, Badge, Button, Group, Paper, Skeleton, Stack, Text, Title } from '@mantine/core';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import type { components } from '../../../../generated/admin-api.d.ts';
+import { answerOf, api } from '../../../api/client.ts';
+import { useFormat } from '../../../i18n/format.ts';
+import { Confirm } from '../../../parts/confirm.tsx';
+import { ProblemAlert } from '../../../parts/problem-alert.tsx';
+import { RelativeTime } from '../../../parts/relative-time.tsx';
+import { useMay } from '../../../shell/session.tsx';
+import { NewErasure } from './new-erasure.tsx';
+import { useRetentionTexts } from './texts.ts';
+
+type Erasure = components['schemas']['Erasure'];
+
+export const erasuresKey = ['erasures'] as const;
+const finished = new Set(['done', 'abandoned', 'counted']);
+const colors = { counting: 'blue', counted: 'yellow', erasing: 'blue', ending: 'blue', done: 'green' } as const;
+
+/** What was erased by hand, and what waits to be confirmed. */
+export function Erasures() {
+  const t = useRetentionTexts();
+  const mayErase = useMay('administrator');
+  const { data, error, refetch } = useQuery({
+    queryKey: erasuresKey,
+    queryFn: ({ signal }) => answerOf(api.GET('/admin/v1/erasures', { signal })),
+    refetchInterval: ({ state }) =>
+      state.data?.erasures.some((erasure) => !finished.has(erasure.state)) ? 1_000 : false,
+  });
+  return (
+    <Paper withBorder p="md">
+      <Title order={2} mb="xs">
+        {t('erasures')}
+      </Title>
+      <Text size="sm" c="dimmed" mb="sm">
+        {t('erasuresHint')}
+      </Text>
+      {mayErase && <NewErasure />}
+      {error && <ProblemAlert error={error} onRetry={() => void refetch()} />}
+      {!data && !error && <Skeleton height={80} />}
+      {data?.erasures.length === 0 && (
+        <Text size="sm" c="dimmed">
+          {t('noErasures')}
+        </Text>
+      )}
+      <Stack gap="sm">
+        {data?.erasures.map((erasure) => (
+          <ErasureRow key={erasure.id} erasure={erasure} mayErase={mayErase} />
+        ))}
+      </Stack>
+    </Paper>
+  );
+}
+
+function ErasureRow({ erasure, mayErase }: { erasure: Erasure; mayErase: boolean }) {
+  const t = useRetentionTexts();
+  const format = useFormat();
+  const client = useQueryClient();
+  const [isAsking, ask] = useState(false);
+  const { id, state, notification, mainObjectHash, found, erased, cancelled, requestedAt, searchedTo } = erasure;
+  return (
+    <Group justify="space-between" align="flex-start" wrap="nowrap">
+      <div style={{ minWidth: 0 }}>
+        <Group gap="xs">
+          <Badge variant="light" color={colors[state as keyof typeof colors] ?? 'gray'}>
+            {t(state)}
+          </Badge>
+          <Text size="sm" component="div" style={{ overflowWrap: 'anywhere' }}>
+            {notification === null ? (
+              <span title={mainObjectHash ?? ''}>{t('aboutMainObject')}</span>
+            ) : (
+              <Anchor component={Link} to="/notifications/$id" params={{ id: notification } as never} size="sm">
+                {notification}
+              </Anchor>
+            )}
+          </Text>
+        </Group>
+        <Text size="xs" c="dimmed" component="div">
+          {t('requested')} <RelativeTime at={requestedAt} /> · {t('found')} {format.number(found)} · {t('erased')}{' '}
+          {format.number(erased)} · {t('cancelled')} {format.number(cancelled)}
+          {searchedTo !== null && ` · ${t('searchedTo', { time: format.time(searchedTo) })}`}
+        </Text>
+      </div>
+      {mayErase && state === 'counted' && (
+        <Button size="xs" color="red" variant="light" onClick={() => ask(true)}>
+          {t('eraseAction', { count: found })}
+        </Button>
+      )}
+      <Confirm
+        opened={isAsking}
+        onClose={() => ask(false)}
+        title={t('eraseTitle', { count: found })}
+        action={t('eraseAction', { count: found })}
+        word={String(found)}
+        onConfirm={async () => {
+          const params = { path: { erasureId: id } };
+          await answerOf(api.POST('/admin/v1/erasures/{erasureId}/confirm', { params, body: { confirm: found } }));
+          await client.invalidateQueries({ queryKey: erasuresKey });
+        }}
+      >
+        {t('eraseDetail')}
+      </Confirm>
+    </Group>
+  );
+}

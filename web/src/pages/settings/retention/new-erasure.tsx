@@ -1,0 +1,73 @@
+import { Button, Group, Radio, Stack, TextInput } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { answerOf, api } from '../../../api/client.ts';
+import { Confirm } from '../../../parts/confirm.tsx';
+import { errorOf } from '../../../parts/field-errors.ts';
+import { ProblemAlert } from '../../../parts/problem-alert.tsx';
+import { useRetentionTexts } from './texts.ts';
+
+/** About a main object they are counted first, and erased when that is confirmed; one notification is confirmed here. */
+export function NewErasure() {
+  const t = useRetentionTexts();
+  const client = useQueryClient();
+  const [by, setBy] = useState<'mainObject' | 'notification'>('mainObject');
+  const [sought, setSought] = useState('');
+  const [isAsking, ask] = useState(false);
+  const request = useMutation({
+    mutationFn: () => answerOf(api.POST('/admin/v1/erasures', { body: { [by]: sought.trim() } })),
+    onSuccess: () => {
+      setSought('');
+      return client.invalidateQueries({ queryKey: ['erasures'] });
+    },
+  });
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (by === 'notification') ask(true);
+        else request.mutate();
+      }}
+    >
+      <Stack gap="sm" mb="md">
+        <Radio.Group
+          label={t('by')}
+          value={by}
+          onChange={(value) => {
+            request.reset();
+            setBy(value as typeof by);
+          }}
+        >
+          <Group gap="md" mt={4}>
+            <Radio value="mainObject" label={t('mainObject')} />
+            <Radio value="notification" label={t('notification')} />
+          </Group>
+        </Radio.Group>
+        <TextInput
+          label={t(`${by}Label`)}
+          description={t(`${by}Hint`)}
+          value={sought}
+          onChange={(event) => setSought(event.currentTarget.value)}
+          error={errorOf(request.error, by)}
+          required
+          autoComplete="off"
+        />
+        {request.error && !isAsking && <ProblemAlert error={request.error} />}
+        <Group>
+          <Button type="submit" variant="default" loading={request.isPending} disabled={sought.trim() === ''}>
+            {by === 'mainObject' ? t('count') : t('erase')}
+          </Button>
+        </Group>
+      </Stack>
+      <Confirm
+        opened={isAsking}
+        onClose={() => ask(false)}
+        title={t('eraseOneTitle')}
+        action={t('erase')}
+        onConfirm={() => request.mutateAsync()}
+      >
+        {t('eraseOneDetail')}
+      </Confirm>
+    </form>
+  );
+}

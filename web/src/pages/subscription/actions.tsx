@@ -1,0 +1,241 @@
+import { ActionIcon, Button, Menu } from '@mantine/core';
+import { notifications } from '@mantine/notifications';
+import { IconDots, IconPlayerPause, IconPlayerPlay, IconPlug, IconSend, IconTrash, IconX } from '@tabler/icons-react';
+import { useQueryClient } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
+import { answerOf, api } from '../../api/client.ts';
+import { isProblem } from '../../api/problem.ts';
+import { useFormat } from '../../i18n/format.ts';
+import { Confirm } from '../../parts/confirm.tsx';
+import { useMay } from '../../shell/session.tsx';
+import { subscriptionQuery, type Situation, type SubscriptionWithHeld } from '../../subscriptions/data.ts';
+import { ProblemAlert } from '../../parts/problem-alert.tsx';
+import { TestCall } from './test-call.tsx';
+import { useSubscriptionTexts } from './texts.ts';
+
+interface Props {
+  subscription: SubscriptionWithHeld;
+  tag: string | undefined;
+  situation: Situation | null | undefined;
+}
+
+type Asked = 'drop' | 'delete' | 'reset' | 'test';
+type Verb = 'pause' | 'resume' | 'enable';
+
+/** More are not counted. */
+const mostHeld = 10_000;
+const mostWaiting = 1_000;
+
+export function Actions({ subscription, tag, situation }: Props) {
+  const { id, pausedAt, disabledAt, held } = subscription;
+  const t = useSubscriptionTexts();
+  const format = useFormat();
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const mayOperate = useMay('operator');
+  const mayDelete = useMay('administrator');
+  const [asked, setAsked] = useState<Asked>();
+  const [busy, setBusy] = useState<Verb>();
+  const path = { params: { path: { subscriptionId: id } } };
+
+  const refresh = () =>
+    Promise.all([
+      queries.invalidateQueries({ queryKey: ['subscription', id] }),
+      queries.invalidateQueries({ queryKey: ['situation', id] }),
+      queries.invalidateQueries({ queryKey: ['subscriptions'] }),
+    ]);
+  const tell = (message: string, undo?: () => void) => {
+    const notice = notifications.show({
+      color: 'green',
+      withBorder: true,
+      closeButtonProps: { 'aria-label': t('close') },
+      message: undo ? (
+        <>
+          {message}{' '}
+          <Button
+            size="compact-xs"
+            variant="default"
+            onClick={() => {
+              notifications.hide(notice);
+              undo();
+            }}
+          >
+            {t('undo')}
+          </Button>
+        </>
+      ) : (
+        message
+      ),
+    });
+  };
+  const failed = (error: unknown) =>
+    notifications.show({
+      color: 'red',
+      autoClose: false,
+      withBorder: true,
+      closeButtonProps: { 'aria-label': t('close') },
+      message: <ProblemAlert error={error} />,
+    });
+
+  /** Shown at once, and taken back where the API refuses it. */
+  const change = async (verb: Verb, done: string, undo?: () => void) => {
+    const { queryKey } = subscriptionQuery(id);
+    const before = queries.getQueryData(queryKey);
+    setBusy(verb);
+    await queries.cancelQueries({ queryKey });
+    if (before && verb !== 'enable')
+      queries.setQueryData(queryKey, {
+        ...before,
+        data: { ...before.data, pausedAt: verb === 'pause' ? new Date().toISOString() : null },
+      });
+    try {
+      if (verb === 'pause') await answerOf(api.POST('/admin/v1/subscriptions/{subscriptionId}/pause', path));
+      else if (verb === 'resume') await answerOf(api.POST('/admin/v1/subscriptions/{subscriptionId}/resume', path));
+      else await answerOf(api.POST('/admin/v1/subscriptions/{subscriptionId}/enable', path));
+      tell(done, undo);
+    } catch (error) {
+      queries.setQueryData(queryKey, before);
+      failed(error);
+    } finally {
+      setBusy(undefined);
+      await refresh();
+    }
+  };
+  const pause = () => change('pause', t('paused'), () => void resume());
+  const resume = (): Promise<void> => change('resume', t('resumed'), () => void pause());
+
+  const counted = (count: number, most: number) =>
+    count >= most ? t('atLeast', { count: format.number(most) }) : format.number(count);
+  const heldShown = { count: held.count, formatted: counted(held.count, mostHeld) };
+  const unsent = held.count + (situation?.waiting ?? 0);
+  const unsentShown = {
+    count: unsent,
+    formatted:
+      held.count >= mostHeld || (situation?.waiting ?? 0) >= mostWaiting
+        ? t('atLeast', { count: format.number(unsent) })
+        : format.number(unsent),
+  };
+  const endpoint = situation?.endpoint;
+  return (
+    <>
+      {mayOperate && (
+        <>
+          {disabledAt !== null && (
+            <Button
+              leftSection={<IconPlug size={16} aria-hidden />}
+              loading={busy === 'enable'}
+              onClick={() => void change('enable', t('enabled'))}
+            >
+              {t('enable')}
+            </Button>
+          )}
+          {pausedAt === null ? (
+            <Button
+              variant="default"
+              leftSection={<IconPlayerPause size={16} aria-hidden />}
+              loading={busy === 'pause'}
+              onClick={() => void pause()}
+            >
+              {t('pause')}
+            </Button>
+          ) : (
+            <Button
+              leftSection={<IconPlayerPlay size={16} aria-hidden />}
+              loading={busy === 'resume'}
+              disabled={held.isDropping}
+              onClick={() => void resume()}
+            >
+              {t('resume')}
+            </Button>
+          )}
+          <Button variant="default" leftSection={<IconSend size={16} aria-hidden />} onClick={() => setAsked('test')}>
+            {t('test')}
+          </Button>
+          {(endpoint || pausedAt !== null || mayDelete) && (
+            <Menu position="bottom-end">
+              <Menu.Target>
+                <ActionIcon variant="default" size={36} aria-label={t('more')}>
+                  <IconDots size={18} aria-hidden />
+                </ActionIcon>
+              </Menu.Target>
+              <Menu.Dropdown>
+                {endpoint && (
+                  <Menu.Item leftSection={<IconPlug size={16} aria-hidden />} onClick={() => setAsked('reset')}>
+                    {t('reset')}
+                  </Menu.Item>
+                )}
+                {pausedAt !== null && (
+                  <Menu.Item
+                    leftSection={<IconX size={16} aria-hidden />}
+                    disabled={held.count === 0 || held.isDropping}
+                    onClick={() => setAsked('drop')}
+                  >
+                    {t('drop')}
+                  </Menu.Item>
+                )}
+                {mayDelete && (
+                  <Menu.Item leftSection={<IconTrash size={16} aria-hidden />} onClick={() => setAsked('delete')}>
+                    {t('delete')}
+                  </Menu.Item>
+                )}
+              </Menu.Dropdown>
+            </Menu>
+          )}
+        </>
+      )}
+      <TestCall subscriptionId={id} opened={asked === 'test'} onClose={() => setAsked(undefined)} />
+      <Confirm
+        opened={asked === 'drop'}
+        onClose={() => setAsked(undefined)}
+        title={t('dropTitle', heldShown)}
+        action={t('dropAction', heldShown)}
+        onConfirm={async () => {
+          await answerOf(api.POST('/admin/v1/subscriptions/{subscriptionId}/drop-held', path));
+          tell(t('dropped'));
+          await refresh();
+        }}
+      >
+        {t('dropHelp')}
+      </Confirm>
+      <Confirm
+        opened={asked === 'reset'}
+        onClose={() => setAsked(undefined)}
+        title={t('resetTitle', heldShown)}
+        action={t('resetAction')}
+        isDangerous={false}
+        onConfirm={async () => {
+          try {
+            if (endpoint)
+              await answerOf(api.POST('/admin/v1/endpoints/reset', { body: { address: endpoint.address } }));
+          } catch (error) {
+            // It is closed: a probe was quicker.
+            if (!isProblem(error, 'not_found')) throw error;
+          }
+          tell(t('wasReset'));
+          await refresh();
+        }}
+      >
+        {t('resetHelp', { address: endpoint?.address ?? '' })}
+      </Confirm>
+      <Confirm
+        opened={asked === 'delete'}
+        onClose={() => setAsked(undefined)}
+        title={t('deleteTitle')}
+        action={t('deleteAction')}
+        onConfirm={async () => {
+          await answerOf(
+            api.DELETE('/admin/v1/subscriptions/{subscriptionId}', {
+              params: { ...path.params, header: { 'If-Match': tag } },
+            }),
+          );
+          tell(t('deleted'));
+          void queries.invalidateQueries({ queryKey: ['subscriptions'] });
+          await navigate({ to: '/subscriptions' });
+        }}
+      >
+        {t('deleteHelp', unsentShown)}
+      </Confirm>
+    </>
+  );
+}

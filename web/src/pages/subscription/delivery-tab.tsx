@@ -1,0 +1,114 @@
+import { NumberInput, Select, SimpleGrid, Stack, TextInput } from '@mantine/core';
+import { ApiProblem } from '../../api/problem.ts';
+import { useMay } from '../../shell/session.tsx';
+import type { SubscriptionChanges, SubscriptionWithHeld } from '../../subscriptions/data.ts';
+import { DraftBar } from '../../subscriptions/draft-bar.tsx';
+import { useSubscriptionTexts } from './texts.ts';
+import { useSubscriptionDraft, useTold } from './use-save.ts';
+
+const fieldsOf = (subscription: SubscriptionWithHeld) => ({
+  callbackUrl: subscription.callbackUrl,
+  timeoutSeconds: subscription.timeoutSeconds,
+  maxConcurrency: subscription.maxConcurrency,
+  ratePerSecond: subscription.ratePerSecond,
+  ordering: subscription.ordering,
+  deliveryGuarantee: subscription.deliveryGuarantee,
+  alertEmail: subscription.alertEmail,
+});
+
+type Fields = ReturnType<typeof fieldsOf>;
+
+/** Only what was changed: a callback that is sent along is called where the subscription is disabled. */
+function changedFields(value: Fields, before: SubscriptionWithHeld): SubscriptionChanges {
+  const from = fieldsOf(before);
+  return Object.fromEntries(
+    Object.entries(value).filter(([name, each]) => each !== from[name as keyof Fields]),
+  ) as SubscriptionChanges;
+}
+
+export function DeliveryTab({ subscription, tag }: { subscription: SubscriptionWithHeld; tag: string | undefined }) {
+  const t = useSubscriptionTexts();
+  const told = useTold();
+  const isReadOnly = !useMay('administrator');
+  const draft = useSubscriptionDraft({ subscription, tag, fields: fieldsOf, changes: changedFields });
+  const { value } = draft;
+  const put = (changed: Partial<Fields>) => draft.change({ ...value, ...changed });
+  const refused = (name: string) =>
+    draft.error instanceof ApiProblem
+      ? draft.error.problem.invalidParams.find((param) => param.name === name)?.reason
+      : undefined;
+  const number = (
+    name: 'timeoutSeconds' | 'maxConcurrency' | 'ratePerSecond',
+    help: string,
+    max: number,
+    isWhole = false,
+  ) => (
+    <NumberInput
+      label={t(name)}
+      description={help}
+      value={value[name] ?? ''}
+      placeholder="–"
+      min={isWhole ? 1 : 0}
+      max={max}
+      allowDecimal={!isWhole}
+      allowNegative={false}
+      readOnly={isReadOnly}
+      error={refused(name)}
+      onChange={(given) => put({ [name]: typeof given === 'number' ? given : null })}
+    />
+  );
+  const { effectiveGuarantee, deliveryGuarantee } = subscription;
+  return (
+    <Stack gap="md" maw={860}>
+      <TextInput
+        label={t('callbackUrl')}
+        description={t('callbackUrlHelp')}
+        type="url"
+        value={value.callbackUrl}
+        readOnly={isReadOnly}
+        error={refused('callbackUrl')}
+        onChange={(event) => put({ callbackUrl: event.currentTarget.value })}
+      />
+      <SimpleGrid cols={{ base: 1, sm: 3 }}>
+        {number('ratePerSecond', t('ratePerSecondHelp'), 100_000)}
+        {number('maxConcurrency', t('maxConcurrencyHelp'), 10_000, true)}
+        {number('timeoutSeconds', t('timeoutHelp'), 300)}
+      </SimpleGrid>
+      <Select
+        label={t('ordering')}
+        data={(['none', 'per-object'] as const).map((each) => ({ value: each, label: t(each) }))}
+        value={value.ordering}
+        allowDeselect={false}
+        readOnly={isReadOnly}
+        onChange={(ordering) => put({ ordering: ordering === 'per-object' ? 'per-object' : 'none' })}
+      />
+      <Select
+        label={t('deliveryGuarantee')}
+        data={[
+          {
+            value: '',
+            label:
+              deliveryGuarantee === null
+                ? t('asOwner', { guarantee: t(effectiveGuarantee) })
+                : t('asOwner', { guarantee: '–' }),
+          },
+          ...(['at-least-once', 'at-most-once'] as const).map((each) => ({ value: each, label: t(each) })),
+        ]}
+        value={value.deliveryGuarantee ?? ''}
+        allowDeselect={false}
+        readOnly={isReadOnly}
+        onChange={(each) => put({ deliveryGuarantee: each === '' ? null : (each as Fields['deliveryGuarantee']) })}
+      />
+      <TextInput
+        label={t('alertEmail')}
+        description={t('alertEmailHelp')}
+        type="email"
+        value={value.alertEmail ?? ''}
+        readOnly={isReadOnly}
+        error={refused('alertEmail')}
+        onChange={(event) => put({ alertEmail: event.currentTarget.value === '' ? null : event.currentTarget.value })}
+      />
+      {!isReadOnly && <DraftBar draft={draft} onSaved={() => told(t('saved'))} />}
+    </Stack>
+  );
+}

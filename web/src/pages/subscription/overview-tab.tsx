@@ -1,0 +1,302 @@
+import { Alert, Anchor, Badge, Group, Paper, SimpleGrid, Stack, Table, Text, Title } from '@mantine/core';
+import { IconCheck, IconInfoCircle } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
+import { useFormat } from '../../i18n/format.ts';
+import { channelsQuery, totalsQuery, type Situation, type SubscriptionWithHeld } from '../../subscriptions/data.ts';
+import { useSubscriptionTexts } from './texts.ts';
+
+interface Props {
+  subscription: SubscriptionWithHeld;
+  situation: Situation | null | undefined;
+}
+
+const mostHeld = 10_000;
+const mostCounted = 1_000;
+
+export function OverviewTab({ subscription, situation }: Props) {
+  const t = useSubscriptionTexts();
+  return (
+    <Stack gap="md">
+      <WhatKeepsIt subscription={subscription} situation={situation} />
+      <Figures subscription={subscription} situation={situation} />
+      <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
+        <WhyHeld subscription={subscription} />
+        <Paper withBorder p="md">
+          <Title order={3} mb="xs">
+            {t('lastFailure')}
+          </Title>
+          <LastFailure situation={situation} />
+        </Paper>
+        <Gets subscription={subscription} />
+        <Sent subscription={subscription} />
+      </SimpleGrid>
+      <Group gap="lg">
+        <To to="/notifications" search={{ subscription: subscription.id }}>
+          {t('notifications')}
+        </To>
+        <To to="/dead-letters" search={{ subscription: subscription.id }}>
+          {t('deadLetters')}
+        </To>
+        <To to="/audit" search={{ subject: `subscription/${subscription.id}` }}>
+          {t('audit')}
+        </To>
+      </Group>
+    </Stack>
+  );
+}
+
+function To({ to, search, children }: { to: string; search: Record<string, string>; children: ReactNode }) {
+  return (
+    <Anchor size="sm" renderRoot={(props) => <Link to={to} search={search} {...props} />}>
+      {children}
+    </Anchor>
+  );
+}
+
+function WhatKeepsIt({ subscription: { pausedAt, disabledAt, credentials, held }, situation }: Props) {
+  const t = useSubscriptionTexts();
+  const format = useFormat();
+  const endpoint = situation?.endpoint;
+  const reasons = [
+    disabledAt !== null && t('isDisabled', { since: format.relative(disabledAt) }),
+    pausedAt !== null && t('isPaused', { since: format.relative(pausedAt) }),
+    credentials.unreadable !== null && t('isUnreadable', { reason: credentials.unreadable }),
+    endpoint &&
+      t('isParked', {
+        address: endpoint.address,
+        since: format.time(endpoint.openedAt),
+        reason: endpoint.reason,
+        next: format.relative(endpoint.nextProbeAt),
+      }),
+    held.isDropping && t('isDropping'),
+  ].filter((each) => typeof each === 'string');
+  if (reasons.length === 0)
+    return (
+      <Alert variant="light" color="green" icon={<IconCheck aria-hidden />}>
+        <Text size="sm">{t('runs')}</Text>
+      </Alert>
+    );
+  return (
+    <Alert variant="light" color="orange" icon={<IconInfoCircle aria-hidden />} title={t('atEnd')}>
+      <Stack gap={4}>
+        {reasons.map((reason) => (
+          <Text key={reason} size="sm" style={{ overflowWrap: 'anywhere' }}>
+            {reason}
+          </Text>
+        ))}
+      </Stack>
+    </Alert>
+  );
+}
+
+function Figures({ subscription: { id, held }, situation }: Props) {
+  const t = useSubscriptionTexts();
+  const format = useFormat();
+  const { data: all } = useQuery(totalsQuery);
+  const counted = (count: number | undefined, most: number) =>
+    count === undefined ? '–' : count >= most ? `≥ ${format.number(most)}` : format.number(count);
+  const totals = all?.get(id);
+  const ended = totals ? totals.delivered + totals.gaveUp : 0;
+  return (
+    <SimpleGrid cols={{ base: 2, md: 4 }} spacing="md">
+      <Figure
+        name={t('held')}
+        value={counted(held.count, mostHeld)}
+        to="/notifications"
+        search={{ subscription: id, state: 'held' }}
+      >
+        {held.oldestAt !== null && t('heldHelp', { at: format.relative(held.oldestAt) })}
+      </Figure>
+      <Figure
+        name={t('waiting')}
+        value={counted(situation?.waiting, mostCounted)}
+        to="/notifications"
+        search={{ subscription: id, state: 'waiting' }}
+      >
+        {t('waitingHelp')}
+      </Figure>
+      <Figure
+        name={t('dead')}
+        value={counted(situation?.dead, mostCounted)}
+        to="/dead-letters"
+        search={{ subscription: id }}
+      >
+        {t('deadHelp')}
+      </Figure>
+      <Figure
+        name={t('success')}
+        value={totals && ended > 0 ? format.percent(totals.delivered / ended) : '–'}
+        to="/notifications"
+        search={{ subscription: id }}
+      >
+        {totals
+          ? t('successHelp', {
+              delivered: format.number(totals.delivered),
+              gaveUp: format.number(totals.gaveUp),
+              failed: format.number(totals.failedAttempts),
+            })
+          : all && t('successNone')}
+      </Figure>
+    </SimpleGrid>
+  );
+}
+
+interface FigureProps {
+  name: string;
+  value: string;
+  to: string;
+  search: Record<string, string>;
+  children: ReactNode;
+}
+
+/** A number that leads to what it counts. */
+function Figure({ name, value, to, search, children }: FigureProps) {
+  return (
+    <Paper withBorder p="md">
+      <Text size="sm" c="dimmed">
+        {name}
+      </Text>
+      <Anchor
+        fz={24}
+        fw={600}
+        lh={1.4}
+        style={{ fontVariantNumeric: 'tabular-nums' }}
+        aria-label={`${name}: ${value}`}
+        renderRoot={(props) => <Link to={to} search={search} {...props} />}
+      >
+        {value}
+      </Anchor>
+      <Text size="xs" c="dimmed" mih={18}>
+        {children}
+      </Text>
+    </Paper>
+  );
+}
+
+function WhyHeld({ subscription: { held } }: Pick<Props, 'subscription'>) {
+  const t = useSubscriptionTexts();
+  const format = useFormat();
+  const reasons = Object.entries(held.byReason);
+  if (reasons.length === 0) return null;
+  return (
+    <Paper withBorder p="md">
+      <Title order={3} mb="xs">
+        {t('heldWhy')}
+      </Title>
+      <Table fz="sm" aria-label={t('heldWhy')}>
+        <Table.Tbody>
+          {reasons.map(([reason, count]) => (
+            <Table.Tr key={reason}>
+              <Table.Td w={90} style={{ fontVariantNumeric: 'tabular-nums' }}>
+                {format.number(count)}
+              </Table.Td>
+              <Table.Td>{t(reason === 'paused' ? 'pausedWhy' : (reason as 'rate'))}</Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Paper>
+  );
+}
+
+function LastFailure({ situation }: Pick<Props, 'situation'>) {
+  const t = useSubscriptionTexts();
+  const format = useFormat();
+  const failure = situation?.lastFailure;
+  if (!failure)
+    return (
+      <Text size="sm" c="dimmed">
+        {situation ? t('noFailure') : '–'}
+      </Text>
+    );
+  return (
+    <>
+      <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+        {failure.error ?? `HTTP ${failure.status}`}
+      </Text>
+      <Anchor size="sm" renderRoot={(props) => <Link to={`/notifications/${failure.notificationId}`} {...props} />}>
+        {t('failureOf', { at: format.relative(failure.acceptedAt) })}
+      </Anchor>
+    </>
+  );
+}
+
+function Gets({ subscription: { channels } }: Pick<Props, 'subscription'>) {
+  const t = useSubscriptionTexts();
+  const { data: known = [] } = useQuery(channelsQuery);
+  const to = (name: string) => {
+    const id = known.find((channel) => channel.name === name)?.id;
+    return id === undefined ? '/channels' : `/channels/${id}`;
+  };
+  return (
+    <Paper withBorder p="md">
+      <Title order={3} mb="xs">
+        {t('gets')}
+      </Title>
+      {channels.length === 0 && (
+        <Text size="sm" c="dimmed">
+          {t('nothing')}
+        </Text>
+      )}
+      <Stack gap={6}>
+        {channels.map(({ channel, filters }, index) => (
+          <Group key={index} gap={6}>
+            <Anchor
+              size="sm"
+              style={{ overflowWrap: 'anywhere' }}
+              renderRoot={(props) => <Link to={to(channel)} {...props} />}
+            >
+              {channel}
+            </Anchor>
+            {Object.keys(filters).length === 0 && (
+              <Text size="sm" c="dimmed">
+                {t('everything')}
+              </Text>
+            )}
+            {Object.entries(filters).map(([name, value]) => (
+              <Badge key={name} variant="default" fw={400} maw="100%">
+                {name}: {value}
+              </Badge>
+            ))}
+          </Group>
+        ))}
+      </Stack>
+    </Paper>
+  );
+}
+
+function Sent({ subscription }: Pick<Props, 'subscription'>) {
+  const t = useSubscriptionTexts();
+  const format = useFormat();
+  const { ratePerSecond, maxConcurrency, timeoutSeconds, ordering, effectiveGuarantee, alertEmail } = subscription;
+  const number = (value: number | null) => (value === null ? '–' : format.number(value));
+  const rows = [
+    [t('ratePerSecond'), number(ratePerSecond)],
+    [t('maxConcurrency'), number(maxConcurrency)],
+    [t('timeoutSeconds'), number(timeoutSeconds)],
+    [t('ordering'), t(ordering)],
+    [t('deliveryGuarantee'), t(effectiveGuarantee)],
+    [t('alertEmail'), alertEmail ?? '–'],
+  ] as const;
+  return (
+    <Paper withBorder p="md">
+      <Title order={3} mb="xs">
+        {t('sent')}
+      </Title>
+      <Table fz="sm" aria-label={t('sent')}>
+        <Table.Tbody>
+          {rows.map(([name, value]) => (
+            <Table.Tr key={name}>
+              <Table.Th scope="row" fw={400} c="dimmed">
+                {name}
+              </Table.Th>
+              <Table.Td style={{ overflowWrap: 'anywhere' }}>{value}</Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Paper>
+  );
+}

@@ -1,0 +1,52 @@
+import { useQuery } from '@tanstack/react-query';
+import type { components } from '../../generated/admin-api.d.ts';
+import { answerOf, api } from '../api/client.ts';
+
+export type Total = Omit<components['schemas']['ActivityTotals']['totals'][number], 'lastAt'> & { lastAt?: string };
+export type Span = '1h' | '24h' | '7d';
+export const spans: readonly Span[] = ['1h', '24h', '7d'];
+
+/** Counts are added up every ten seconds; nothing changes more often. */
+const refetchInterval = 10_000;
+/** A thousand in each. */
+const mostPages = 20;
+
+const nothing = { accepted: 0, duplicates: 0, delivered: 0, failedAttempts: 0, gaveUp: 0 };
+
+interface Totals {
+  /** undefined: it is not known. */
+  of: (id: string) => Total | undefined;
+  /** What has happened from then on is counted. */
+  since: string | undefined;
+}
+
+/** What happened with each channel, or for each application, in the last 24 hours. */
+export function useTotals(kind: 'channel' | 'application'): Totals {
+  const { data } = useQuery({
+    queryKey: ['activity-totals', kind],
+    queryFn: async ({ signal }) => {
+      const totals = new Map<string, Total>();
+      let since: string | undefined;
+      let cursor: string | null | undefined;
+      for (let page = 0; page < mostPages && cursor !== null; page++) {
+        const query = { of: kind, span: '24h' as const, ...(cursor && { cursor }) };
+        const answer = await answerOf(api.GET('/admin/v1/activity/totals', { params: { query }, signal }));
+        for (const total of answer.totals) totals.set(total.id, total);
+        since ??= answer.since;
+        cursor = answer.nextCursor;
+      }
+      return { totals, since };
+    },
+    refetchInterval,
+  });
+  return { of: (id) => data && (data.totals.get(id) ?? { id, ...nothing }), since: data?.since };
+}
+
+/** Minute by minute, or hour by hour. */
+export const useActivity = (kind: 'channel' | 'application', id: string, span: Span) =>
+  useQuery({
+    queryKey: ['activity', kind, id, span],
+    queryFn: ({ signal }) =>
+      answerOf(api.GET('/admin/v1/activity', { params: { query: { of: kind, id, span } }, signal })),
+    refetchInterval,
+  });

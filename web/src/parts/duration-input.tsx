@@ -1,0 +1,64 @@
+import { Group, Input, NativeSelect, NumberInput } from '@mantine/core';
+import { useId, useState } from 'react';
+import { defineTexts } from '../i18n/i18n.ts';
+
+const useTexts = defineTexts(
+  'duration',
+  { unit: 'Unit', seconds: 'seconds', minutes: 'minutes', hours: 'hours', days: 'days' },
+  { unit: 'Eenheid', seconds: 'seconden', minutes: 'minuten', hours: 'uur', days: 'dagen' },
+);
+
+const units = { seconds: 1, minutes: 60, hours: 3_600, days: 86_400 } as const;
+type Unit = keyof typeof units;
+const names = Object.keys(units) as Unit[];
+
+/** The largest unit that leaves a whole number. */
+const unitOf = (seconds: number): Unit => names.findLast((name) => seconds % units[name] === 0) ?? 'seconds';
+
+interface Props {
+  label: string;
+  description?: string;
+  /** Seconds; null: none. */
+  value: number | null;
+  onChange: (seconds: number | null) => void;
+  error?: string | undefined;
+  placeholder?: string;
+  disabled?: boolean;
+}
+
+/** A length of time, in the unit that people say it in. */
+export function DurationInput({ label, description, value, onChange, error, placeholder, disabled }: Props) {
+  const t = useTexts();
+  const id = useId();
+  const [chosen, setUnit] = useState<Unit>();
+  const unit = chosen ?? (value === null ? 'hours' : unitOf(value));
+  return (
+    <Input.Wrapper label={label} description={description} error={error} labelProps={{ htmlFor: id }}>
+      <Group gap="xs" wrap="nowrap" mt={description === undefined ? 0 : 5} maw={260}>
+        <NumberInput
+          id={id}
+          value={value === null ? '' : value / units[unit]}
+          onChange={(typed) => onChange(typed === '' ? null : Math.round(Number(typed) * units[unit]))}
+          min={0}
+          hideControls
+          style={{ flex: '1 1 80px', minWidth: 0 }}
+          error={error !== undefined}
+          {...(placeholder !== undefined && { placeholder })}
+          {...(disabled && { disabled })}
+        />
+        <NativeSelect
+          style={{ flex: '1 1 110px', minWidth: 0 }}
+          aria-label={`${label}: ${t('unit')}`}
+          value={unit}
+          data={names.map((name) => ({ value: name, label: t(name) }))}
+          onChange={(event) => {
+            const next = event.currentTarget.value as Unit;
+            setUnit(next);
+            if (value !== null) onChange(Math.round((value / units[unit]) * units[next]));
+          }}
+          {...(disabled && { disabled })}
+        />
+      </Group>
+    </Input.Wrapper>
+  );
+}

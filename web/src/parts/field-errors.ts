@@ -1,0 +1,8 @@
+import { isProblem } from '../api/problem.ts';
+
+/** What the API says of one field of a form, and of what is inside it. */
+export function errorOf(error: unknown, field: string): string | undefined {
+  if (!isProblem(error, 'invalid')) return undefined;
+  const found = error.problem.invalidParams.filter(({ name }) => name === field || name.startsWith(`${field}.`));
+  return found.length === 0 ? undefined : found.map(({ reason }) => reason).join(' ');
+}

@@ -1,0 +1,27 @@
+import { Button } from '@mantine/core';
+import { IconRefresh } from '@tabler/icons-react';
+import { Link } from '@tanstack/react-router';
+import { useMay } from '../shell/session.tsx';
+import { useSelectionTexts } from './texts.ts';
+
+/** For a subscription whose filters were wrong: leads to what it would have got with those that it has now, counted already. */
+export function SendMissedLink({ subscriptionId }: { subscriptionId: string }) {
+  const t = useSelectionTexts();
+  const may = useMay('operator');
+  return (
+    <Button
+      variant="light"
+      disabled={!may}
+      leftSection={<IconRefresh size={16} aria-hidden />}
+      renderRoot={(props) => (
+        <Link
+          to="/replays/new"
+          search={{ what: 'everything', subscription: subscriptionId, count: 'yes' }}
+          {...props}
+        />
+      )}
+    >
+      {t('sendMissed')}
+    </Button>
+  );
+}

@@ -1,0 +1,31 @@
+import { Modal, Stack, Text } from '@mantine/core';
+import { useSession, useWaysIn } from './session.tsx';
+import { SignInForm } from './sign-in-form.tsx';
+import { useSignInTexts } from './sign-in-texts.ts';
+
+/** Whoever signs in in another tab need not come back and press something here. */
+const lookEveryMs = 2000;
+
+/** Over the page whose session has ended: the page stays as it is, and goes on when the user is signed in again. */
+export function SignInAgain() {
+  const t = useSignInTexts();
+  useSession(lookEveryMs);
+  const waysIn = useWaysIn();
+  return (
+    <Modal
+      opened
+      onClose={() => {}}
+      withCloseButton={false}
+      closeOnEscape={false}
+      closeOnClickOutside={false}
+      title={t('overTitle')}
+      size="sm"
+      centered
+    >
+      <Stack gap="md">
+        <Text size="sm">{t('overDetail')}</Text>
+        {waysIn && <SignInForm waysIn={waysIn} to="sign-in?done=1" inNewTab />}
+      </Stack>
+    </Modal>
+  );
+}

@@ -1,0 +1,104 @@
+import { Alert, Button, Group, Modal, Stack, Text } from '@mantine/core';
+import { IconUsers } from '@tabler/icons-react';
+import { defineTexts } from '../i18n/i18n.ts';
+import { ProblemAlert } from '../parts/problem-alert.tsx';
+import { isChangedMeanwhile } from './data.ts';
+import { useLeaveGuard, type Draft } from './use-draft.ts';
+
+const useTexts = defineTexts(
+  'draft',
+  {
+    save: 'Save',
+    discard: 'Discard changes',
+    unsaved: 'Not saved yet',
+    changed: 'Somebody else changed this meanwhile',
+    changedDetail: 'What you typed is kept. Load their version, or save yours over it.',
+    loadTheirs: 'Load their version',
+    saveMine: 'Save mine over it',
+    leave: 'Leave without saving?',
+    leaveDetail: 'What you changed here is not saved.',
+    stay: 'Stay',
+    leaveAnyway: 'Leave',
+    close: 'Close',
+  },
+  {
+    save: 'Opslaan',
+    discard: 'Wijzigingen verwerpen',
+    unsaved: 'Nog niet opgeslagen',
+    changed: 'Iemand anders heeft dit intussen gewijzigd',
+    changedDetail: 'Wat u typte is bewaard. Laad de andere versie, of sla de uwe eroverheen op.',
+    loadTheirs: 'Laad de andere versie',
+    saveMine: 'Mijn versie opslaan',
+    leave: 'Verlaten zonder op te slaan?',
+    leaveDetail: 'Wat u hier wijzigde is niet opgeslagen.',
+    stay: 'Blijven',
+    leaveAnyway: 'Verlaten',
+    close: 'Sluiten',
+  },
+);
+
+interface Props<T> {
+  draft: Draft<T>;
+  /** Something typed cannot be saved as it is. */
+  isInvalid?: boolean;
+  onSaved?: () => void;
+}
+
+/** The end of every form of this page: saves, discards, and says what came between. */
+export function DraftBar<T>({ draft, isInvalid = false, onSaved }: Props<T>) {
+  const t = useTexts();
+  const { isDirty, isSaving, error, theirs } = draft;
+  const guard = useLeaveGuard(isDirty);
+  const save = async () => {
+    if (await draft.save()) onSaved?.();
+  };
+  return (
+    <Stack gap="sm">
+      {theirs !== undefined && isChangedMeanwhile(error) ? (
+        <Alert color="orange" variant="light" role="alert" icon={<IconUsers aria-hidden />} title={t('changed')}>
+          <Text size="sm">{t('changedDetail')}</Text>
+          <Group mt="xs" gap="xs">
+            <Button size="xs" variant="default" onClick={draft.reset}>
+              {t('loadTheirs')}
+            </Button>
+            <Button size="xs" variant="default" loading={isSaving} onClick={() => void save()}>
+              {t('saveMine')}
+            </Button>
+          </Group>
+        </Alert>
+      ) : (
+        error !== undefined && <ProblemAlert error={error} onRetry={() => void save()} />
+      )}
+      <Group gap="sm">
+        <Button onClick={() => void save()} loading={isSaving} disabled={!isDirty || isInvalid || theirs !== undefined}>
+          {t('save')}
+        </Button>
+        <Button variant="subtle" onClick={draft.reset} disabled={!isDirty || isSaving}>
+          {t('discard')}
+        </Button>
+        <Text size="sm" c="dimmed" role="status">
+          {isDirty ? t('unsaved') : ''}
+        </Text>
+      </Group>
+      <Modal
+        opened={guard.status === 'blocked'}
+        onClose={() => guard.reset?.()}
+        title={t('leave')}
+        closeButtonProps={{ 'aria-label': t('close') }}
+        centered
+      >
+        <Stack gap="sm">
+          <Text size="sm">{t('leaveDetail')}</Text>
+          <Group justify="flex-end">
+            <Button variant="default" onClick={() => guard.reset?.()} data-autofocus>
+              {t('stay')}
+            </Button>
+            <Button color="red" onClick={() => guard.proceed?.()}>
+              {t('leaveAnyway')}
+            </Button>
+          </Group>
+        </Stack>
+      </Modal>
+    </Stack>
+  );
+}

@@ -1,0 +1,211 @@
+import {
+  ActionIcon,
+  Autocomplete,
+  Button,
+  Fieldset,
+  Group,
+  Select,
+  Stack,
+  Text,
+  TextInput,
+  Tooltip,
+} from '@mantine/core';
+import { IconPlus, IconTrash } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
+import { defineTexts } from '../i18n/i18n.ts';
+import { channelsQuery, type Channel } from './data.ts';
+import { nextKey, type EntryDraft } from './filter-drafts.ts';
+
+const useTexts = defineTexts(
+  'filters-editor',
+  {
+    entry: 'Entry {{number}}',
+    channel: 'Channel',
+    channelPlaceholder: 'Choose a channel',
+    noChannels: 'No such channel',
+    everything: 'Everything of this channel.',
+    name: 'Characteristic',
+    value: 'Value, or * for any',
+    equals: 'is',
+    addFilter: 'Add a filter',
+    removeFilter: 'Remove the filter on {{name}}',
+    addEntry: 'Add another entry',
+    removeEntry: 'Remove entry {{number}}',
+    alternatives: 'Entries are alternatives: a notification that meets any of them is delivered, once.',
+    and: 'All filters of an entry have to fit. A characteristic that a notification does not have keeps it away from nobody.',
+    none: 'No entry: it gets nothing.',
+  },
+  {
+    entry: 'Regel {{number}}',
+    channel: 'Kanaal',
+    channelPlaceholder: 'Kies een kanaal',
+    noChannels: 'Zo’n kanaal is er niet',
+    everything: 'Alles van dit kanaal.',
+    name: 'Kenmerk',
+    value: 'Waarde, of * voor elke',
+    equals: 'is',
+    addFilter: 'Filter toevoegen',
+    removeFilter: 'Verwijder het filter op {{name}}',
+    addEntry: 'Nog een regel toevoegen',
+    removeEntry: 'Verwijder regel {{number}}',
+    alternatives: 'Regels zijn alternatieven: een notificatie die aan een ervan voldoet, wordt afgeleverd, één keer.',
+    and: 'Alle filters van een regel moeten passen. Een kenmerk dat een notificatie niet heeft, houdt haar bij niemand weg.',
+    none: 'Geen regel: het krijgt niets.',
+  },
+);
+
+interface Props {
+  value: readonly EntryDraft[];
+  onChange: (value: EntryDraft[]) => void;
+  isReadOnly?: boolean;
+}
+
+/** What a subscription gets: channels, and the values that characteristics must have. */
+export function FiltersEditor({ value, onChange, isReadOnly = false }: Props) {
+  const t = useTexts();
+  const { data: channels = [] } = useQuery(channelsQuery);
+  const put = (index: number, entry: EntryDraft) => onChange(value.map((each, at) => (at === index ? entry : each)));
+  return (
+    <Stack gap="md">
+      <Text size="sm" c="dimmed">
+        {value.length === 0 ? t('none') : `${t('alternatives')} ${t('and')}`}
+      </Text>
+      {value.map((entry, index) => (
+        <Entry
+          key={entry.key}
+          number={index + 1}
+          entry={entry}
+          channels={channels}
+          isReadOnly={isReadOnly}
+          onChange={(changed) => put(index, changed)}
+          onRemove={() => onChange(value.filter((_, at) => at !== index))}
+        />
+      ))}
+      {!isReadOnly && (
+        <Group>
+          <Button
+            variant="default"
+            size="sm"
+            leftSection={<IconPlus size={16} aria-hidden />}
+            onClick={() => onChange([...value, { key: nextKey(), channel: '', filters: [] }])}
+          >
+            {t('addEntry')}
+          </Button>
+        </Group>
+      )}
+    </Stack>
+  );
+}
+
+interface EntryProps {
+  number: number;
+  entry: EntryDraft;
+  channels: readonly Channel[];
+  isReadOnly: boolean;
+  onChange: (entry: EntryDraft) => void;
+  onRemove: () => void;
+}
+
+function Entry({ number, entry, channels, isReadOnly, onChange, onRemove }: EntryProps) {
+  const t = useTexts();
+  const known = channels.find(({ name }) => name === entry.channel)?.filters ?? [];
+  // One that is there already is shown, also where this page has not loaded the channels yet.
+  const names = [...new Set([...channels.map(({ name }) => name), ...(entry.channel ? [entry.channel] : [])])];
+  const put = (index: number, changed: { name?: string; value?: string }) =>
+    onChange({
+      ...entry,
+      filters: entry.filters.map((each, at) => (at === index ? { ...each, ...changed } : each)),
+    });
+  return (
+    <Fieldset legend={t('entry', { number })}>
+      <Stack gap="xs">
+        <Group align="flex-end" wrap="nowrap">
+          <Select
+            label={t('channel')}
+            placeholder={t('channelPlaceholder')}
+            data={names}
+            value={entry.channel || null}
+            searchable
+            limit={100}
+            nothingFoundMessage={t('noChannels')}
+            allowDeselect={false}
+            readOnly={isReadOnly}
+            onChange={(channel) => onChange({ ...entry, channel: channel ?? '' })}
+            style={{ flex: 1, minWidth: 0 }}
+          />
+          {!isReadOnly && (
+            <Tooltip label={t('removeEntry', { number })}>
+              <ActionIcon
+                variant="subtle"
+                color="gray"
+                size={36}
+                aria-label={t('removeEntry', { number })}
+                onClick={onRemove}
+              >
+                <IconTrash size={18} aria-hidden />
+              </ActionIcon>
+            </Tooltip>
+          )}
+        </Group>
+        {entry.filters.length === 0 && entry.channel !== '' && (
+          <Text size="sm" c="dimmed">
+            {t('everything')}
+          </Text>
+        )}
+        {entry.filters.map((filter, index) => (
+          <Group key={filter.key} gap="xs" wrap="nowrap" align="center">
+            <Autocomplete
+              aria-label={t('name')}
+              placeholder={t('name')}
+              data={known}
+              value={filter.name}
+              readOnly={isReadOnly}
+              onChange={(name) => put(index, { name })}
+              style={{ flex: 1, minWidth: 0 }}
+            />
+            <Text size="sm" c="dimmed">
+              {t('equals')}
+            </Text>
+            <TextInput
+              aria-label={filter.name === '' ? t('value') : `${filter.name}: ${t('value')}`}
+              placeholder={t('value')}
+              value={filter.value}
+              readOnly={isReadOnly}
+              onChange={(event) => put(index, { value: event.currentTarget.value })}
+              style={{ flex: 1, minWidth: 0 }}
+            />
+            {!isReadOnly && (
+              <ActionIcon
+                variant="subtle"
+                color="gray"
+                size="lg"
+                aria-label={t('removeFilter', { name: filter.name || String(index + 1) })}
+                onClick={() => onChange({ ...entry, filters: entry.filters.filter((_, at) => at !== index) })}
+              >
+                <IconTrash size={16} aria-hidden />
+              </ActionIcon>
+            )}
+          </Group>
+        ))}
+        {!isReadOnly && entry.channel !== '' && (
+          <Group>
+            <Button
+              variant="subtle"
+              size="compact-sm"
+              leftSection={<IconPlus size={14} aria-hidden />}
+              onClick={() => {
+                const free = known.find((name) => !entry.filters.some((each) => each.name === name)) ?? '';
+                onChange({
+                  ...entry,
+                  filters: [...entry.filters, { key: nextKey(), name: free, value: '' }],
+                });
+              }}
+            >
+              {t('addFilter')}
+            </Button>
+          </Group>
+        )}
+      </Stack>
+    </Fieldset>
+  );
+}

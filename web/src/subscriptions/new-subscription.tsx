@@ -1,0 +1,151 @@
+import { Autocomplete, Button, Divider, Drawer, Group, Stack, Text, TextInput, Title } from '@mantine/core';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState, type FormEvent } from 'react';
+import { answerOf, api } from '../api/client.ts';
+import { ApiProblem } from '../api/problem.ts';
+import { defineTexts } from '../i18n/i18n.ts';
+import { ProblemAlert } from '../parts/problem-alert.tsx';
+import { emptyAuthorization, isAuthorizationComplete, toAuthorization } from './credential-drafts.ts';
+import { AuthorizationFields } from './credentials-fields.tsx';
+import { applicationsQuery } from './data.ts';
+import { isComplete, nextKey, toChannels, type EntryDraft } from './filter-drafts.ts';
+import { FiltersEditor } from './filters-editor.tsx';
+import { FiltersPreview } from './filters-preview.tsx';
+
+const useTexts = defineTexts(
+  'new-subscription',
+  {
+    title: 'New subscription',
+    intro:
+      'The callback is called twice at once, with a test: without authorization, which it must refuse, and with it, which it must accept.',
+    owner: 'Application',
+    ownerHelp: 'Client id of the application that it belongs to.',
+    callbackUrl: 'Callback URL',
+    what: 'What it gets',
+    how: 'How the receiver knows that a call is ours',
+    create: 'Create',
+    cancel: 'Cancel',
+    close: 'Close',
+    later: 'Pace, retries and signing keys are set on its page.',
+  },
+  {
+    title: 'Nieuw abonnement',
+    intro:
+      'De callback wordt meteen twee keer aangeroepen met een test: zonder autorisatie, wat hij moet weigeren, en ermee, wat hij moet aannemen.',
+    owner: 'Applicatie',
+    ownerHelp: 'Client-id van de applicatie waar het van is.',
+    callbackUrl: 'Callback-URL',
+    what: 'Wat het krijgt',
+    how: 'Waaraan de ontvanger herkent dat een aanroep van ons is',
+    create: 'Aanmaken',
+    cancel: 'Annuleren',
+    close: 'Sluiten',
+    later: 'Tempo, nieuwe pogingen en sleutels stelt u in op de pagina van het abonnement.',
+  },
+);
+
+export interface Created {
+  id: string;
+  /** Where its deliveries are signed: shown this once. */
+  signingSecret: string | null;
+}
+
+interface Props {
+  opened: boolean;
+  onClose: () => void;
+  onCreated: (created: Created) => void;
+}
+
+/** What was typed stays when it is closed and opened again, and through every error. */
+export function NewSubscription({ opened, onClose, onCreated }: Props) {
+  const t = useTexts();
+  const queries = useQueryClient();
+  const { data: applications = [] } = useQuery({ ...applicationsQuery, enabled: opened });
+  const [owner, setOwner] = useState('');
+  const [callbackUrl, setCallbackUrl] = useState('');
+  const [entries, setEntries] = useState<EntryDraft[]>(() => [{ key: nextKey(), channel: '', filters: [] }]);
+  const [authorization, setAuthorization] = useState(emptyAuthorization);
+  const create = useMutation({
+    mutationFn: () =>
+      answerOf(
+        api.POST('/admin/v1/subscriptions', {
+          body: {
+            ownerClientId: owner,
+            callbackUrl,
+            channels: toChannels(entries),
+            credentials: { authorization: toAuthorization(authorization) },
+          },
+        }),
+      ),
+    onSuccess: ({ id, signingSecret }) => {
+      void queries.invalidateQueries({ queryKey: ['subscriptions'] });
+      onCreated({ id, signingSecret });
+    },
+  });
+  const refused = (name: string) =>
+    create.error instanceof ApiProblem
+      ? create.error.problem.invalidParams.find((param) => param.name === name)?.reason
+      : undefined;
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    create.mutate();
+  };
+  const isReady = owner !== '' && callbackUrl !== '' && isComplete(entries) && isAuthorizationComplete(authorization);
+  return (
+    <Drawer
+      opened={opened}
+      onClose={onClose}
+      position="right"
+      size="xl"
+      title={t('title')}
+      closeButtonProps={{ 'aria-label': t('close') }}
+    >
+      <form onSubmit={submit}>
+        <Stack gap="md">
+          <Text size="sm" c="dimmed">
+            {t('intro')}
+          </Text>
+          <Autocomplete
+            label={t('owner')}
+            description={t('ownerHelp')}
+            data={applications.map(({ clientId }) => clientId)}
+            limit={50}
+            value={owner}
+            onChange={setOwner}
+            error={refused('ownerClientId')}
+            required
+            data-autofocus
+          />
+          <TextInput
+            label={t('callbackUrl')}
+            type="url"
+            placeholder="https://receiver.example/webhook"
+            value={callbackUrl}
+            onChange={(event) => setCallbackUrl(event.currentTarget.value)}
+            error={refused('callbackUrl')}
+            required
+          />
+          <Divider />
+          <Title order={3}>{t('what')}</Title>
+          <FiltersEditor value={entries} onChange={setEntries} />
+          {opened && <FiltersPreview drafts={entries} />}
+          <Divider />
+          <Title order={3}>{t('how')}</Title>
+          <AuthorizationFields value={authorization} onChange={setAuthorization} />
+          <Text size="sm" c="dimmed">
+            {t('later')}
+          </Text>
+          {create.error && <ProblemAlert error={create.error} />}
+          <Group justify="flex-end">
+            <Button variant="default" onClick={onClose}>
+              {t('cancel')}
+            </Button>
+            <Button type="submit" loading={create.isPending} disabled={!isReady}>
+              {t('create')}
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Drawer>
+  );
+}

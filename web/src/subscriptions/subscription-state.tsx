@@ -1,0 +1,60 @@
+import { Badge, Group } from '@mantine/core';
+import { IconCheck, IconKeyOff, IconPlayerPause, IconPlugConnectedX, IconPlugX } from '@tabler/icons-react';
+import { defineTexts } from '../i18n/i18n.ts';
+import type { Situation, Subscription } from './data.ts';
+
+export const useSubscriptionStateTexts = defineTexts(
+  'subscription-state',
+  { enabled: 'enabled', paused: 'paused', disabled: 'disabled', unreadable: 'unreadable', parked: 'parked' },
+  {
+    enabled: 'actief',
+    paused: 'gepauzeerd',
+    disabled: 'uitgeschakeld',
+    unreadable: 'onleesbaar',
+    parked: 'geparkeerd',
+  },
+);
+
+const looks = {
+  enabled: ['green', IconCheck],
+  paused: ['orange', IconPlayerPause],
+  disabled: ['red', IconPlugX],
+  unreadable: ['red', IconKeyOff],
+  parked: ['orange', IconPlugConnectedX],
+} as const;
+
+type State = keyof typeof looks;
+
+/** All that keeps deliveries from going out, or that nothing does. */
+export function statesOf(
+  { pausedAt, disabledAt, credentials }: Subscription,
+  situation: Situation | null | undefined,
+): State[] {
+  const states: State[] = [];
+  if (disabledAt) states.push('disabled');
+  if (pausedAt) states.push('paused');
+  if (credentials.unreadable !== null) states.push('unreadable');
+  if (situation?.endpoint) states.push('parked');
+  return states.length === 0 ? ['enabled'] : states;
+}
+
+interface Props {
+  subscription: Subscription;
+  situation: Situation | null | undefined;
+}
+
+export function SubscriptionState({ subscription, situation }: Props) {
+  const t = useSubscriptionStateTexts();
+  return (
+    <Group gap={4} wrap="nowrap">
+      {statesOf(subscription, situation).map((state) => {
+        const [color, Icon] = looks[state];
+        return (
+          <Badge key={state} color={color} variant="light" leftSection={<Icon size={12} aria-hidden />}>
+            {t(state)}
+          </Badge>
+        );
+      })}
+    </Group>
+  );
+}
