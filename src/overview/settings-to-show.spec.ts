@@ -34,6 +34,10 @@ describe('the settings that an operator sees', () => {
       ALERT_WEBHOOK_SECRET: `whsec_${Buffer.from(secret.repeat(2)).toString('base64')}`,
       OTEL_EXPORTER_OTLP_ENDPOINT: `https://collector.example/${secret}`,
       SUPERUSER_SECRET: secret,
+      CONSOLE_URL: 'https://heraut.example/console',
+      OIDC_ISSUER: 'https://id.example',
+      OIDC_CLIENT_ID: 'heraut',
+      OIDC_CLIENT_SECRET: secret,
       SECRET_KEYS: `a:${'A'.repeat(43)}`,
       EMAIL_HOST: 'mail.example',
       EMAIL_HOST_USER: 'heraut',
@@ -49,6 +53,8 @@ describe('the settings that an operator sees', () => {
       ALERT_WEBHOOK_URL: 'https://hooks.example',
       SUPERUSER_SECRET: null,
       SECRET_KEYS: null,
+      OIDC_ISSUER: 'https://id.example',
+      OIDC_CLIENT_SECRET: null,
       EMAIL_HOST_PASSWORD: null,
     });
   });

@@ -287,3 +287,19 @@ test('what a pruned configuration removes is named, and its number asked for', a
   const after = await heraut.api.call('GET', '/admin/v1/applications');
   expect(JSON.stringify(after.body)).not.toContain(clientId);
 });
+
+test('the general retry policy is changed', async ({ open, heraut }) => {
+  const page = await open('settings');
+  await expect(page.getByRole('tab', { name: 'Retry policy' })).toHaveAttribute('aria-selected', 'true');
+  const retries = page.getByRole('main').getByRole('textbox').first();
+  await expect(retries).toHaveValue('7');
+  await retries.fill('3');
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await expect(page.getByRole('button', { name: 'Discard changes' })).toHaveCount(0);
+  expect((await heraut.api.call('GET', '/admin/v1/retry-policy')).body).toMatchObject({ maxRetries: 3 });
+  await lookAt(page, 'settings-retry-policy');
+  await heraut.api.call('PUT', '/admin/v1/retry-policy', { body: {} });
+  await page.getByRole('tab', { name: 'Installation' }).click();
+  await expect(page).toHaveURL(/tab=installation/);
+  await expect(page.getByRole('tabpanel').getByRole('heading').first()).toBeVisible();
+});

@@ -154,3 +154,12 @@ test('the overview asks nothing while its tab is hidden', async ({ open, page })
   await show('visible');
   await expect.poll(() => asked).toBeGreaterThan(before);
 });
+
+test('the settings show what the installation runs on, and no secret', async ({ open }) => {
+  const page = await open('settings?tab=installation');
+  for (const server of ['PostgreSQL', 'RabbitMQ', 'Redis'])
+    await expect(page.getByRole('row').filter({ hasText: server }).filter({ hasText: 'works' })).toBeVisible();
+  await expect(page.getByRole('row').filter({ hasText: 'worker, dispatcher' })).toContainText('alive');
+  await expect(page.getByRole('row').filter({ hasText: 'SUPERUSER_SECRET' })).toContainText('set, not shown');
+  await lookAt(page, 'installation');
+});

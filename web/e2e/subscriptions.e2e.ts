@@ -51,6 +51,7 @@ test('subscriptions are listed with how they stand, and found by what is known o
   await page.getByRole('button', { name: 'Clear the filters' }).click();
   await expect(table.getByRole('row').nth(2)).toBeVisible();
   await page.getByRole('searchbox').fill(one.id);
+  await expect(page.getByText('1 subscription', { exact: true })).toBeVisible();
   await table.getByRole('link', { name: one.url }).click();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText(one.url);
   await page.goBack();

@@ -1,5 +1,6 @@
 import type { Page } from '@playwright/test';
 import { Installation } from '../../test/support/installation.js';
+import { answer } from '../../test/support/receiver.js';
 import { superuser } from '../../test/support/spawn-heraut.js';
 import { embedded } from '../../test/support/stacks.js';
 import { signToken } from '../../test/support/tokens.js';
@@ -14,7 +15,7 @@ async function signIn(page: Page): Promise<void> {
 }
 
 // As `npm start` runs it: nothing is in it, and a callback must prove itself.
-test('from an empty installation to a delivered notification, step by step, some of them with curl', async ({
+test('from an empty installation to a delivered notification, step by step, one of them with curl', async ({
   page,
   receiver,
 }) => {
@@ -42,7 +43,12 @@ test('from an empty installation to a delivered notification, step by step, some
     await page.getByRole('button', { name: 'Subscribe' }).click();
     await expect(page.getByRole('status').getByText('2 of 4 done')).toBeVisible();
 
+    receiver.next(answer(500));
     await page.getByRole('button', { name: 'Publish an example' }).click();
+    await expect(page.getByRole('status').getByText('3 of 4 done')).toBeVisible();
+    await expect(page.getByText(/one attempt · .*500/)).toBeVisible();
+    // With curl, while the page looks on.
+    await heraut.publish('demo');
     await expect(page.getByRole('status').getByText('A notification was delivered')).toBeVisible();
     await lookAt(page, 'welcome-done');
     await page.getByRole('link', { name: 'Open the notification' }).click();

@@ -30,6 +30,8 @@ interface Props<T> {
   /** Of the last attempt to save. */
   error: unknown;
   isSaving: boolean;
+  /** What was typed cannot be saved as it is; beside it stands why. */
+  isInvalid?: boolean;
   onSave: () => void;
   /** Saves over what somebody else has made of it: with the tag that it has now. */
   onSaveOver: () => void;
@@ -38,7 +40,7 @@ interface Props<T> {
 }
 
 /** Stands at the end of what is edited: saves, and says who was faster. */
-export function SaveBar<T>({ draft, error, isSaving, onSave, onSaveOver, onDiscard }: Props<T>) {
+export function SaveBar<T>({ draft, error, isSaving, isInvalid = false, onSave, onSaveOver, onDiscard }: Props<T>) {
   const t = useTexts();
   const isChanged = isProblem(error, 'changed-meanwhile') || draft.isOutdated;
   return (
@@ -50,7 +52,7 @@ export function SaveBar<T>({ draft, error, isSaving, onSave, onSaveOver, onDisca
             <Button size="xs" variant="default" onClick={onDiscard}>
               {t('theirs')}
             </Button>
-            <Button size="xs" variant="default" onClick={onSaveOver} loading={isSaving}>
+            <Button size="xs" variant="default" onClick={onSaveOver} loading={isSaving} disabled={isInvalid}>
               {t('mine')}
             </Button>
           </Group>
@@ -58,7 +60,7 @@ export function SaveBar<T>({ draft, error, isSaving, onSave, onSaveOver, onDisca
       )}
       {!isChanged && error !== null && error !== undefined && <ProblemAlert error={error} />}
       <Group gap="xs">
-        <Button onClick={onSave} loading={isSaving} disabled={!draft.isDirty || isChanged}>
+        <Button onClick={onSave} loading={isSaving} disabled={!draft.isDirty || isChanged || isInvalid}>
           {t('save')}
         </Button>
         {draft.isDirty && (

@@ -70,7 +70,7 @@ export function DraftBar<T>({ draft, isInvalid = false, onSaved }: Props<T>) {
         error !== undefined && <ProblemAlert error={error} onRetry={() => void save()} />
       )}
       <Group gap="sm">
-        <Button onClick={() => void save()} loading={isSaving} disabled={!isDirty || isInvalid}>
+        <Button onClick={() => void save()} loading={isSaving} disabled={!isDirty || isInvalid || theirs !== undefined}>
           {t('save')}
         </Button>
         <Button variant="subtle" onClick={draft.reset} disabled={!isDirty || isSaving}>

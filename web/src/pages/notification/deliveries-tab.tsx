@@ -169,14 +169,16 @@ function Actions({ id, delivery, name }: { id: string; delivery: ShownDelivery; 
   const [error, setError] = useState<unknown>();
   const { subscriptionId, state } = delivery;
   const path = { notificationId: id, subscriptionId };
+  const tell = (message: string) =>
+    notifications.show({ message, closeButtonProps: { 'aria-label': t('closeNotice') } });
   const retry = async () => {
     await answerOf(api.POST('/admin/v1/deliveries/{notificationId}/{subscriptionId}/retry', { params: { path } }));
-    notifications.show({ message: t('retried') });
+    tell(t('retried'));
     await refresh();
   };
   const cancel = async () => {
     await answerOf(api.POST('/admin/v1/deliveries/{notificationId}/{subscriptionId}/cancel', { params: { path } }));
-    notifications.show({ message: t('cancelled') });
+    tell(t('cancelled'));
     await refresh();
   };
   const retryAtOnce = async () => {

@@ -65,7 +65,7 @@ export function ReplayDialog({ id, subscriptionId, name, isDelivered = false, on
       opened
       onClose={onClose}
       title={isDelivered ? t('againTitle') : t('replayTitle')}
-      closeButtonProps={{ 'aria-label': t('cancel') }}
+      closeButtonProps={{ 'aria-label': t('close') }}
       centered
     >
       <form

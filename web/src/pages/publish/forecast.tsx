@@ -114,6 +114,7 @@ function Forecast({ run: { matchedCount, subscribedCount, duplicateOf, isTooOld,
           <Anchor
             size="sm"
             ff="monospace"
+            underline="always"
             renderRoot={(props) => <Link to="/notifications/$id" params={{ id: duplicateOf }} {...props} />}
           >
             {duplicateOf}

@@ -6,6 +6,7 @@ import { useSettingsTexts } from './texts.ts';
 
 /** Each comes with its own code when it is first opened. */
 const tabs = {
+  'retry-policy': lazy(() => import('./retry-policy-tab.tsx')),
   retention: lazy(() => import('./retention/retention-tab.tsx')),
   configuration: lazy(() => import('./configuration/configuration-tab.tsx')),
   installation: lazy(() => import('./installation-tab.tsx')),
@@ -15,7 +16,7 @@ const names = Object.keys(tabs) as (keyof typeof tabs)[];
 export function SettingsPage() {
   const t = useSettingsTexts();
   const [state, set] = useUrlState();
-  const tab = names.find((name) => name === oneOf(state['tab'])) ?? 'retention';
+  const tab = names.find((name) => name === oneOf(state['tab'])) ?? 'retry-policy';
   const Shown = tabs[tab];
   return (
     <>

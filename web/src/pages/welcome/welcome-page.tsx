@@ -69,6 +69,7 @@ export function WelcomePage() {
                   : t('subscriptionDone')}{' '}
                 <Anchor
                   size="sm"
+                  underline="always"
                   renderRoot={(props) => <Link to="/subscriptions/$id" params={{ id: subscription.id }} {...props} />}
                 >
                   {subscription.callbackUrl}
@@ -87,6 +88,7 @@ export function WelcomePage() {
                 <Anchor
                   size="sm"
                   ff="monospace"
+                  underline="always"
                   renderRoot={(props) => <Link to="/notifications/$id" params={{ id: notification.id }} {...props} />}
                 >
                   {notification.id}
