@@ -1,4 +1,4 @@
-import type { Page } from '@playwright/test';
+import type { Locator, Page } from '@playwright/test';
 import type { Installation } from '../../test/support/installation.js';
 import { answer, protectedReceiver, Receiver, type Behaviour } from '../../test/support/receiver.js';
 import { expect, test } from './harness.js';
@@ -10,10 +10,7 @@ import { expect, test } from './harness.js';
 const mostClicks = 6;
 
 /** Clicks for the operator, and counts. */
-function operatorOf(page: Page): {
-  click: (locator: ReturnType<Page['locator']>) => Promise<void>;
-  clicks: () => number;
-} {
+function operatorOf(): { click: (locator: Locator) => Promise<void>; clicks: () => number } {
   let clicks = 0;
   return {
     click: async (locator) => {
@@ -54,7 +51,7 @@ const nameOf = ({ receiver }: Affected): string => receiver.url.replace('http://
 const toDeadLetters = (page: Page) => page.getByRole('main').getByRole('link', { name: /^Dead letters: / });
 
 async function sendAgain(page: Page, one: Affected): Promise<number> {
-  const { click, clicks } = operatorOf(page);
+  const { click, clicks } = operatorOf();
   await click(toDeadLetters(page));
   const section = page.getByRole('region', { name: nameOf(one) });
   await click(section.getByRole('button', { name: 'Send again' }));
@@ -89,7 +86,7 @@ test('what failed with 500 after a deploy is sent again once that was rolled bac
   const [refused, ...failed] = one.missed;
   const page = await open('overview');
   one.receiver.always(protectedReceiver);
-  const { click, clicks } = operatorOf(page);
+  const { click, clicks } = operatorOf();
   await click(toDeadLetters(page));
   const section = page.getByRole('region', { name: nameOf(one) });
   await expect(section.getByText('HTTP 500: NullPointerException')).toBeVisible();
@@ -110,7 +107,7 @@ test('a filter that kept notifications away is corrected, and what it missed is 
   const subscriptionId = await heraut.subscribe({ channel, url: receiver.url, kanalen });
   for (const kind of ['permit', 'other', 'permit']) await heraut.publish(channel, { kenmerken: { kind } });
   const page = await open('overview');
-  const { click, clicks } = operatorOf(page);
+  const { click, clicks } = operatorOf();
   await click(page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Subscriptions' }));
   await page.getByRole('searchbox').fill(subscriptionId);
   await click(page.getByRole('table', { name: 'Subscriptions' }).getByRole('link', { name: receiver.url }));

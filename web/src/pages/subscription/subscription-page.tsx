@@ -1,7 +1,6 @@
-import { Badge, Code, Group, Skeleton, Stack, Tabs, Text } from '@mantine/core';
+import { Badge, Button, Code, Group, Skeleton, Stack, Tabs } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
-import { Button } from '@mantine/core';
 import { isProblem } from '../../api/problem.ts';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
@@ -109,7 +108,6 @@ function SubscriptionWithId({ id }: { id: string }) {
           <SigningTab subscriptionId={id} />
         </Tabs.Panel>
       </Tabs>
-      <Text size="xs" c="dimmed" mt="lg" role="status" />
     </>
   );
 }
