@@ -1,18 +1,7 @@
-import type { Page } from '@playwright/test';
 import { Installation } from '../../test/support/installation.js';
 import { answer } from '../../test/support/receiver.js';
-import { superuser } from '../../test/support/spawn-heraut.js';
 import { embedded } from '../../test/support/stacks.js';
-import { signToken } from '../../test/support/tokens.js';
-import { expect, lookAt, test } from './harness.js';
-
-async function signIn(page: Page): Promise<void> {
-  await page.setExtraHTTPHeaders({ authorization: `Bearer ${signToken(superuser)}` });
-  const user = { name: superuser.clientId, role: 'administrator', via: 'ticket' };
-  await page.route('**/console/session', (route) =>
-    route.fulfill({ json: { user, expiresAt: '2100-01-01T00:00:00Z', version: '0' } }),
-  );
-}
+import { expect, lookAt, signIn, test } from './harness.js';
 
 // As `npm start` runs it: nothing is in it, and a callback must prove itself.
 test('from an empty installation to a delivered notification, step by step, one of them with curl', async ({
@@ -22,7 +11,7 @@ test('from an empty installation to a delivered notification, step by step, one 
   const prepared = await embedded.prepare();
   const heraut = await Installation.start(prepared, { TEST_CALLBACK_AUTH: 'true' });
   try {
-    await signIn(page);
+    await signIn(page, heraut.api.url);
     await page.goto(`${heraut.api.url}/console/`);
     await expect(page.getByRole('heading', { level: 1, name: 'First steps' })).toBeVisible();
     await expect(page.getByRole('status').getByText('0 of 4 done')).toBeVisible();
@@ -53,7 +42,7 @@ test('from an empty installation to a delivered notification, step by step, one 
     await lookAt(page, 'welcome-done');
     await page.getByRole('link', { name: 'Open the notification' }).click();
     await expect(page).toHaveURL(/\/notifications\/[0-9a-f-]{36}$/);
-    await page.getByRole('link', { name: 'Overview' }).click();
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Overview' }).click();
     await expect(page.getByRole('heading', { level: 1, name: 'Overview' })).toBeVisible();
   } finally {
     await heraut.end();

@@ -90,11 +90,11 @@ export function SubscriptionStep({ channels }: { channels: readonly { name: stri
           style={{ flex: '2 1 260px' }}
         />
       </Group>
-      {error !== null && (errorOf(/^(callbackUrl|credentials)/) === undefined || isUnanswered) && (
-        <Stack gap="xs" mt="sm">
-          <ProblemAlert error={error} />
-          {isUnanswered && <Text size="sm">{t('demoAbsent')}</Text>}
-        </Stack>
+      {error !== null && errorOf(/^(callbackUrl|credentials)/) === undefined && <ProblemAlert error={error} />}
+      {isUnanswered && (
+        <Text size="sm" mt="sm">
+          {t('demoAbsent')}
+        </Text>
       )}
       <Group mt="sm">
         <Button type="submit" loading={subscribe.isPending || owner === undefined} disabled={!may}>

@@ -52,6 +52,7 @@ export function WelcomePage() {
                 {channels.length > 1 ? t('channelsDone', { count: format.number(channels.length) }) : t('channelDone')}{' '}
                 <Anchor
                   size="sm"
+                  underline="always"
                   renderRoot={(props) => <Link to="/channels/$id" params={{ id: channel.id }} {...props} />}
                 >
                   {channel.name}
