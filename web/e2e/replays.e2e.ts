@@ -63,7 +63,6 @@ test('a replay is scheduled, paused, resumed and cancelled, and found again in t
   const url = page.url();
   await page.getByRole('button', { name: 'Pause' }).click();
   await expect(page.getByText('paused', { exact: true })).toBeVisible();
-  await lookAt(page, 'replay-paused');
 
   await page.getByRole('link', { name: 'Replays' }).click();
   const list = page.getByRole('table', { name: 'Replays, the newest first' });
@@ -78,7 +77,6 @@ test('a replay is scheduled, paused, resumed and cancelled, and found again in t
   await expect(page.getByText('scheduled', { exact: true })).toBeVisible();
   await page.getByRole('button', { name: 'Cancel' }).click();
   const dialog = page.getByRole('dialog', { name: 'Cancel this replay? 1 are left' });
-  await lookAt(page, 'replay-cancel');
   await dialog.getByRole('button', { name: 'Cancel, leave 1' }).click();
   await expect(page.getByText('cancelled', { exact: true })).toBeVisible();
   expect((await heraut.delivery(id, subscriptionId)).state).toBe('delivered');

@@ -11,6 +11,7 @@ export function SendMissedLink({ subscriptionId }: { subscriptionId: string }) {
   return (
     <Button
       variant="light"
+      w="fit-content"
       disabled={!may}
       leftSection={<IconRefresh size={16} aria-hidden />}
       renderRoot={(props) => (

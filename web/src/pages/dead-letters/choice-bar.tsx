@@ -5,6 +5,7 @@ import { deadStates, selectionOf, type Criteria } from '../../selection/selectio
 import { useMay } from '../../shell/session.tsx';
 import type { Choice } from './choice.ts';
 import classes from './dead-letters.module.css';
+import { keyOfGroup } from './receivers.ts';
 import { useDeadLettersTexts } from './texts.ts';
 import type { DeadLetterGroup } from './use-dead-letters.ts';
 
@@ -24,11 +25,12 @@ export function ChoiceBar({ choice, criteria, groups, onAct }: Props) {
   const { channels, acceptedFrom, acceptedTo, replay } = criteria;
   const chosen = groups.filter((group) => choice.hasGroup(group));
   const parts = [];
-  if (choice.groups.length > 0) {
+  // Those of which nothing is left are no longer meant.
+  if (chosen.length > 0) {
     const letters = chosen.reduce((sum, { count }) => sum + count, 0);
     const number = format.number(letters);
     const shown = chosen.some(({ isAtLeast }) => isAtLeast) ? t('atLeast', { shown: number }) : number;
-    const count = choice.groups.length;
+    const count = chosen.length;
     parts.push({
       key: 'groups',
       what: t('groups', {
@@ -36,7 +38,7 @@ export function ChoiceBar({ choice, criteria, groups, onAct }: Props) {
         shown: format.number(count),
         letters: t('letters', { count: letters, shown }),
       }),
-      selection: selectionOf({ channels, acceptedFrom, acceptedTo, replay }, { groups: choice.groups }),
+      selection: selectionOf({ channels, acceptedFrom, acceptedTo, replay }, { groups: chosen.map(keyOfGroup) }),
     });
   }
   if (choice.deliveries.length > 0) {

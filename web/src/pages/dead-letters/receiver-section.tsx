@@ -135,6 +135,7 @@ function GroupRow({ group, receiver, criteria, choice, isOpen, onToggle, onAct }
           <Button
             size="compact-sm"
             variant="subtle"
+            className={classes.toggle}
             leftSection={<Chevron size={14} aria-hidden />}
             aria-expanded={isOpen}
             aria-label={t('showGroup', { error, receiver })}

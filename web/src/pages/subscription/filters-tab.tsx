@@ -30,7 +30,7 @@ export function FiltersTab({ subscription, tag }: { subscription: SubscriptionWi
         </Stack>
       </Grid.Col>
       <Grid.Col span={{ base: 12, lg: 5 }}>
-        <Stack gap="md" align="flex-start">
+        <Stack gap="md">
           <FiltersPreview drafts={draft.value} />
           {/* With the filters as they are saved. */}
           {!draft.isDirty && <SendMissedLink subscriptionId={subscription.id} />}
