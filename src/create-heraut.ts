@@ -54,7 +54,7 @@ export async function createHeraut(
     publishDirectly(app);
     if (isApi) {
       serveDescriptions(app);
-      await serveConsole(app);
+      serveConsole(app);
     }
     serveFrontPage(app, linksOf(settings));
     return app;

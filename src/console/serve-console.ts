@@ -12,20 +12,21 @@ import { pageFor, pagePolicy } from './page.js';
 const builtConsole = join(dirname(createRequire(import.meta.url).resolve('#package.json')), 'web/dist');
 
 /** `GET /console/…`: the page of the console at every address it makes, and its files. */
-export async function serveConsole(app: NestFastifyApplication, directory = builtConsole): Promise<void> {
+export function serveConsole(app: NestFastifyApplication, directory = builtConsole): void {
   const server = app.getHttpAdapter().getInstance();
   // Relative for the same reason as the base of the page.
   server.get('/console', (_request, reply) => reply.redirect('console/', 308));
-  if (existsSync(join(directory, 'index.html'))) await serveFiles(server, directory);
+  if (existsSync(join(directory, 'index.html'))) serveFiles(server, directory);
   else
     server.get('/console/*', () => {
       throw new UnavailableProblem('The console is not built: run `npm run build` and start again.', 60);
     });
 }
 
-async function serveFiles(server: FastifyInstance, directory: string): Promise<void> {
+function serveFiles(server: FastifyInstance, directory: string): void {
   const template = readFileSync(join(directory, 'index.html'), 'utf8');
-  await server.register(fastifyStatic, {
+  // Not awaited: that would begin the start of the server, which Nest has not given its handlers yet.
+  void server.register(fastifyStatic, {
     root: join(directory, 'assets'),
     prefix: '/console/assets/',
     decorateReply: false,

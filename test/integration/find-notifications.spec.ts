@@ -329,6 +329,7 @@ describe('finding notifications and deliveries', () => {
         resourceUrl: 'https://example.org/"quoted"/403',
         action: 'create',
         characteristics: { objectType: 'type-4', zone: 'hoofdObject' },
+        deliveries: { delivered: 1 },
       },
     ]);
   });
