@@ -13,6 +13,7 @@ import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { oneOf, useUrlState } from '../../parts/url-state.ts';
 import { OpenEndpoints } from './open-endpoints.tsx';
 import { PacedSubscriptions } from './paced-subscriptions.tsx';
+import { useShellTexts } from '../../shell/texts.ts';
 import { useEndpointsTexts } from './texts.ts';
 import type { OpenEndpoint } from './types.ts';
 
@@ -84,6 +85,7 @@ export function EndpointsPage() {
 
 function ResetDialog({ endpoint, onClose }: { endpoint: OpenEndpoint | undefined; onClose: () => void }) {
   const t = useEndpointsTexts();
+  const shell = useShellTexts();
   const format = useFormat();
   const client = useQueryClient();
   const reset = useMutation({
@@ -96,7 +98,11 @@ function ResetDialog({ endpoint, onClose }: { endpoint: OpenEndpoint | undefined
       }
     },
     onSuccess: (_, address) => {
-      notifications.show({ message: t('resetDone', { address }), color: 'green' });
+      notifications.show({
+        message: t('resetDone', { address }),
+        color: 'green',
+        closeButtonProps: { 'aria-label': shell('closeNotice') },
+      });
     },
     onSettled: () => client.invalidateQueries({ queryKey: endpointsKey }),
   });
