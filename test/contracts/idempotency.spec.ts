@@ -142,7 +142,7 @@ describe.each(storeAdapters)('an idempotent handler with its state in $name', (a
     const extend = jest.spyOn(store, 'extend');
     const idempotent = make({ lockTtlMs: 1500 });
     const first = idempotent.do(id, request);
-    await eventually(() => extend.mock.calls.length === 2); // after 2100 ms, when the lock would have ended
+    await eventually(() => extend.mock.calls.length >= 2); // after 2100 ms, when the lock would have ended
     expect(await make().do(id, request)).toEqual({ kind: 'in-flight' });
     await handler.finish('done');
     expect(await first).toEqual({ kind: 'executed', outcome: 'done' });
@@ -197,7 +197,7 @@ describe.each(storeAdapters)('an idempotent handler with its state in $name', (a
   it('goes on when a lock cannot be extended once', async () => {
     const extend = jest.spyOn(store, 'extend').mockRejectedValueOnce(new Error('store down'));
     const first = make({ lockTtlMs: 300 }).do(id, request);
-    await eventually(() => extend.mock.calls.length === 1);
+    await eventually(() => extend.mock.calls.length >= 1);
     await handler.finish('done');
     expect(await first).toMatchObject({ outcome: 'done' });
     expect(warnings()).toContain('idempotency.extend-failed');

@@ -65,7 +65,6 @@ async function fill(heraut: Installation) {
       idOf(await call('POST', '/api/v1/kanaal', { naam, documentatieLink: 'https://example.org/' + naam, filters })),
     );
   const [well, failing, down] = await Promise.all([Receiver.start(), Receiver.start(), Receiver.start()]);
-  failing.always(answer(500, {}, 'after a deploy'));
   const subscribe = async (receiver: Receiver, path: string, naam: string, filters = {}) =>
     idOf(
       await call('POST', '/api/v1/abonnement', {
@@ -79,6 +78,7 @@ async function fill(heraut: Installation) {
   const billing = await subscribe(failing, '/billing', 'zaken');
   await subscribe(down, '/register', 'besluiten');
   const paused = await subscribe(well, '/reports', 'zaken');
+  failing.always(answer(500, {}, 'after a deploy'));
   await down.stop();
   await call('POST', `/admin/v1/subscriptions/${paused}/pause`);
   await call('PUT', `/admin/v1/subscriptions/${billing}/retry-policy`, {
