@@ -107,6 +107,13 @@ async function fill(heraut: Installation) {
       (await heraut.delivery(ids[37]!, billing)).state !== 'queued',
     'the dead letters',
   );
+  // Counted and measured every ten seconds.
+  await eventually(async () => {
+    const overview = (await heraut.api.call('GET', '/admin/v1/overview')).body as {
+      deadLetters: { failed: { count: number } } | null;
+    };
+    return (overview.deadLetters?.failed.count ?? 0) > 0;
+  }, 'the dead letters to be measured');
   const selection = { subscriptions: [billing], states: ['failed'] };
   const dryRun = await call('POST', '/admin/v1/replays/dry-run', { selection });
   const made = await call('POST', '/admin/v1/replays', {
