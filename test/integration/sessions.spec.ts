@@ -600,7 +600,9 @@ describe('where no provider is configured', () => {
     };
     const value = await ticket();
     await refused(value, elsewhere());
-    await admin.api.app.get(Postgres).dataSource.query(`UPDATE sign_in_ticket SET expires_at = now() - interval '1 minute'`);
+    await admin.api.app
+      .get(Postgres)
+      .dataSource.query(`UPDATE sign_in_ticket SET expires_at = now() - interval '1 minute'`);
     await refused(value);
     await refused('nonsense');
   });
