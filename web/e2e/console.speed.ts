@@ -75,7 +75,7 @@ test('the overview in ten browsers', async ({ open, browser, heraut }) => {
   const first = await open('overview?welcome=no');
   const state = await first.context().storageState();
   const pid = heraut.api.pid!;
-  const seconds = 60;
+  const seconds = 30;
   await first.goto('about:blank');
   const idle = await cpuOf(pid, seconds);
   const pages = await Promise.all(Array.from({ length: 10 }, () => fresh(browser, state)));
