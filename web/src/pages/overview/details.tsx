@@ -178,7 +178,7 @@ export function Parts({ overview: { health, processes } }: { overview: Overview 
                 {host ?? id} {version && `· ${version}`}
               </Text>
             </div>
-            <Text size="sm" c={isAlive ? undefined : 'red'}>
+            <Text size="sm" c={isAlive ? undefined : 'var(--mantine-color-error)'}>
               {isAlive ? (
                 startedAt && t('processSince', { since: format.relative(startedAt) })
               ) : (
