@@ -32,3 +32,16 @@ test('the console speaks Dutch to those who want it, and remembers', async ({ op
   await page.reload();
   await expect(page.locator('html')).toHaveAttribute('lang', 'nl');
 });
+
+test('the first load is less than 250 KB of script', async ({ open, page }) => {
+  const sizes = new Map<string, number>();
+  page.on('response', (response) => {
+    if (response.request().resourceType() === 'script')
+      sizes.set(response.url(), Number(response.headers()['content-length']));
+  });
+  await open('overview?welcome=no');
+  await page.waitForLoadState('networkidle');
+  expect(sizes.size).toBeGreaterThan(2);
+  // As they are sent: compressed. NaN, where one is not, is no number below it.
+  expect([...sizes.values()].reduce((sum, size) => sum + size, 0)).toBeLessThan(250_000);
+});
