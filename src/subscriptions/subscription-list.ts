@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { pageQuery } from '../infra/http/page-query.js';
 import { byCreation, type ListedSubscription } from './subscription-directory.service.js';
 import { inputText as text } from './subscription-input.js';
 
@@ -17,23 +18,7 @@ export const subscriptionListQuery = z.strictObject({
   owner: text(255).optional().describe('Client id of the application that it belongs to.'),
   channel: text(50).optional().describe('Name of a channel that it is about.'),
   text: text(200).optional().describe('Part of its id, callback URL, owner or a channel, in any case of letters.'),
-  limit: z
-    .string()
-    .regex(/^\d{1,3}$/, 'Must be a whole number from 1 to 500.')
-    .transform(Number)
-    .pipe(z.int().min(1).max(500))
-    .optional()
-    .meta({ type: 'integer', pattern: undefined, minimum: 1, maximum: 500 })
-    .describe('Most subscriptions in one page. Left out: all of them are in one.'),
-  cursor: z
-    .string()
-    .transform((cursor, context) => {
-      const place = fromCursor(cursor);
-      if (!place) context.addIssue({ code: 'custom', message: 'Is not the nextCursor of a page.', input: cursor });
-      return place;
-    })
-    .optional()
-    .describe('The `nextCursor` of the page before.'),
+  ...pageQuery('subscriptions', fromCursor, 'Left out: all of them are in one.'),
 });
 
 export type SubscriptionListQuery = z.output<typeof subscriptionListQuery>;
