@@ -1,4 +1,4 @@
-// What to do after `npm start`: a link to the console, and the commands that make a notification reach the demo receiver.
+// The next steps after `npm start`: a link to the console, and the commands that make a notification reach the demo receiver.
 import { join } from 'node:path';
 import { projectDirectory } from './ready-to-run.mjs';
 import { makeToken } from './token.mjs';

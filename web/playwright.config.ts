@@ -1,10 +1,10 @@
 import { defineConfig } from '@playwright/test';
 
-/** The tests of the console in a real browser. `npm test` runs them after Jest; by hand: see web/README.md. */
+/** The tests of the console in a real browser. `npm test` runs them beside Jest; by hand: see web/README.md. */
 export default defineConfig({
   testDir: 'e2e',
   outputDir: 'test-results',
-  fullyParallel: false,
+  fullyParallel: true,
   workers: 2,
   // Waits end when what they wait for is there; this ends a test that hangs.
   timeout: 120_000,
@@ -16,16 +16,19 @@ export default defineConfig({
     launchOptions: {
       executablePath: process.env['TEST_CHROMIUM'] ?? '/usr/bin/chromium',
       // As root there is no sandbox, and /dev/shm of a container is small.
-      args: ['--no-sandbox', '--disable-dev-shm-usage'],
+      // Where a graphics card is missing, a program that plays one draws each frame; without either, pages are drawn the plain way.
+      args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'],
     },
+    // One for all tests of a worker, emptied in between: it keeps the files of the console, and what V8 has compiled of them.
+    reuseContext: true,
     contextOptions: { reducedMotion: 'reduce' },
     viewport: { width: 1280, height: 800 },
     trace: 'off',
   },
   projects: [
-    { name: 'real', testMatch: /.*\.e2e\.ts/, metadata: { stack: 'real' } },
-    // What differs with the database in the process: live views, one connection.
-    { name: 'embedded', testMatch: /.*\.both\.e2e\.ts/, metadata: { stack: 'embedded' } },
+    // The one process with its database: from nothing to a delivery, and the way of an operator through the pages.
+    { name: 'embedded', testMatch: /.*\.embedded\.e2e\.ts/, metadata: { stack: 'embedded' } },
+    { name: 'real', testMatch: /.*(?<!\.embedded)\.e2e\.ts/, metadata: { stack: 'real' } },
     { name: 'screenshots', testMatch: /.*\.screenshots\.ts/, metadata: { stack: 'real' } },
     // Figures for docs/console.md, of the embedded default.
     { name: 'speed', testMatch: /.*\.speed\.ts/, metadata: { stack: 'embedded' }, timeout: 600_000 },

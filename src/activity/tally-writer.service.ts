@@ -48,7 +48,7 @@ export class TallyWriter implements OnApplicationBootstrap, BeforeApplicationShu
     await this.write();
   }
 
-  /** What happened until now, in the bucket of the middle of the time since the last one. Does not throw: it is tried again. */
+  /** Writes the counts until now, in the bucket of the middle of the time since the last one. Does not throw: it is tried again. */
   async write(): Promise<void> {
     const now = this.heartbeat.ledgerNow();
     const at = ((this.writtenAt ?? now) + now) / 2;

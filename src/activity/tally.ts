@@ -73,7 +73,7 @@ export class Tally {
     if (subscriptionId !== null) this.of('subscription', subscriptionId).gaveUp += count;
   }
 
-  /** What was counted, and counts from zero again. */
+  /** The counts until now; it counts from zero again. */
   empty(): Tallied[] {
     const tallied: Tallied[] = [];
     if (Object.values(this.all).some((count) => count > 0)) tallied.push({ kind: 'all', id: '', counts: this.all });

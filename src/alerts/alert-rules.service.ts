@@ -13,7 +13,7 @@ export class AlertRulesStore {
   }
 
   /**
-   * What is left out gets its default.
+   * Fields that are left out get their default.
    * @param mustFit throws where they may not replace the rules that there are
    */
   replace(given: AlertRulesInput, mustFit: (before: AlertRules) => void = () => undefined): Promise<AlertRules> {

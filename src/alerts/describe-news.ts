@@ -36,8 +36,9 @@ const forOperators: { [Rule in RuleName]: Describe<Rule> } = {
       `${deliveries(count)} for subscription ${subscriptionId} of ${owner}, receiver ${receiver}, ended without success. ` +
       `Newest: notification ${newestNotificationId}.${because(reason)}`,
     toDo:
-      `Look at them: GET /admin/v1/deliveries?state=failed&subscription=${subscriptionId}, likewise expired and unknown. ` +
-      'When the receiver works again, retry them, or cancel what nobody needs any more.',
+      `Look at them: heraut deliveries list --state failed --subscription ${subscriptionId}, likewise expired and unknown. ` +
+      `When the receiver works again: heraut replay start --state failed --subscription ${subscriptionId}. ` +
+      'What nobody needs any more: heraut deliveries close-all.',
   }),
   'oldest-due': ({ notificationId, subscriptionId, state }) => ({
     what:
@@ -48,7 +49,7 @@ const forOperators: { [Rule in RuleName]: Describe<Rule> } = {
   'endpoint-open': ({ receiver, reason, failures }) => ({
     what: `Calls to ${receiver} fail, ${failures} one after the other, so its deliveries are held.${because(reason)}`,
     toDo:
-      'Look at GET /admin/v1/endpoints, and tell the owner of the receiver. Nothing is lost while it is held; ' +
+      'Look at heraut endpoints list, and tell the owner of the receiver. Nothing is lost while it is held; ' +
       'what is held goes out when a probe succeeds.',
   }),
   'backlog-growing': ({ count, isMore }) => ({
@@ -65,7 +66,9 @@ const forOperators: { [Rule in RuleName]: Describe<Rule> } = {
   }),
   'subscription-disabled': ({ subscriptionId, owner, receiver }) => ({
     what: `The receiver ${receiver} of subscription ${subscriptionId}, of ${owner}, answered 410 Gone. Nothing is sent to it.`,
-    toDo: `Ask its owner. To send again: POST /admin/v1/subscriptions/${subscriptionId}/enable.`,
+    toDo:
+      `Ask its owner. To send again: heraut subscriptions enable ${subscriptionId}; ` +
+      `what it missed meanwhile: heraut replay start --everything-for ${subscriptionId}.`,
   }),
 };
 

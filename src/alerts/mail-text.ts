@@ -26,13 +26,13 @@ export function mailText({ kind, audience, news, more }: NoteContent): MailText 
 
 const test: MailText = {
   subject: '[Heraut] Test of alerts',
-  text: 'Somebody asked for this note with POST /admin/v1/alerts/test. Nothing has happened: alerts can reach you.\n',
+  text: 'Somebody asked for this note, with heraut alerts test or POST /admin/v1/alerts/test. Nothing has happened: alerts can reach you.\n',
 };
 
 const endings: Record<Audience, string> = {
   operator:
     'Of each subject you are told at most once in 24 hours, and when it is over. ' +
-    'All alerts: GET /admin/v1/alerts. Rules: GET /admin/v1/alert-rules.',
+    'All alerts: heraut alerts list. Rules: heraut alerts rules.',
   owner:
     'You get this because your address was left with the subscription, or with its application. ' +
     'Of each subject you are told at most once in 24 hours, and when it is over.',

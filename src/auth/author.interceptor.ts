@@ -5,7 +5,8 @@ import { from, lastValueFrom, type Observable } from 'rxjs';
 import { actingFor, type Author } from '../audit/author.js';
 import { callerOf, userOf } from './authorization.guard.js';
 
-const readingMethods = new Set(['GET', 'HEAD']);
+/** They change nothing. */
+export const readingMethods: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 /** Visible ASCII, as proxies and tracing systems write it. */
 const requestIdPattern = /^[!-~]{1,128}$/;
 /** An IP address with a port and more; behind a proxy it may be any text. */

@@ -148,7 +148,7 @@ const refusedFor = ({ code, application, waitSeconds = 1 }: Refusal): Refused =>
     ? { problem: new ThrottledProblem(waitSeconds), application }
     : { problem: new PermissionProblem(code, explanations[code]), application };
 
-/** What an operation knows of its caller. The client id is none that a publisher or subscriber has by accident. */
+/** The caller as operations know it. The client id is none that a publisher or subscriber has by accident. */
 const standInFor = ({ id, name }: SessionUser): Application => ({
   id,
   clientId: `user:${name}`,

@@ -3,7 +3,7 @@ import { METHOD_METADATA } from '@nestjs/common/constants.js';
 import { Reflector } from '@nestjs/core';
 import { ApiExtension } from '@nestjs/swagger';
 
-/** What the user of a session may do, each with everything of the one before: look; mend deliveries and subscriptions; change everything. */
+/** The rights of a user of a session, each with everything of the one before: look; mend deliveries and subscriptions; change everything. */
 export const userRoles = ['viewer', 'operator', 'administrator'] as const;
 
 export type UserRole = (typeof userRoles)[number];

@@ -31,7 +31,9 @@ export function addDoctorCommand(program: Command, session: Session): void {
 /** The running Heraut, as a caller sees it. */
 async function examineServer(session: Session): Promise<Finding[]> {
   try {
-    return [await readHealth(session), await tryToken(session)];
+    const { status, headers, body } = await session.client.look<Health>('/health/ready');
+    const health = judgeHealth(session.url, status, headers.get('date'), body);
+    return [health, ...compareSettings(session, body), await tryToken(session)];
   } catch (error) {
     if (!(error instanceof CommandFailure)) throw error;
     return [
@@ -41,11 +43,9 @@ async function examineServer(session: Session): Promise<Finding[]> {
   }
 }
 
-/** @throws {CommandFailure} when it cannot be reached */
-async function readHealth({ client, url }: Session): Promise<Finding> {
+function judgeHealth(url: string, status: number, date: string | null, body: Health): Finding {
   const name = 'health';
-  const { status, headers, body } = await client.look<Health>('/health/ready');
-  const apart = (Date.parse(headers.get('date') ?? '') - Date.now()) / 1000;
+  const apart = (Date.parse(date ?? '') - Date.now()) / 1000;
   const found = `${url} is ${body.status}`;
   const down = body.down.map((part) => `${part}: ${body.parts[part]?.error ?? 'down'}`).join('; ');
   if (status !== 200) return { name, verdict: 'failed', found, advice: down };
@@ -57,6 +57,22 @@ async function readHealth({ client, url }: Session): Promise<Finding> {
     found: `${found}; its clock is ${Math.round(apart)} s from this machine’s`,
     advice: 'Run NTP on both: tokens that are made here may be refused there.',
   };
+}
+
+const settingOf = { rabbitmq: 'AMQP_URL', redis: 'REDIS_URL' } as const;
+
+/** In a shell without the settings of a process all looks well, because other servers are looked at: those of the embedded default. */
+function compareSettings({ url, environment }: Session, { parts }: Health): Finding[] {
+  const unset = (['rabbitmq', 'redis'] as const).filter((part) => parts[part] && !environment[settingOf[part]]);
+  if (unset.length === 0) return [];
+  return [
+    {
+      name: 'same-servers',
+      verdict: 'failed',
+      found: `${url} uses servers that the settings here do not name: ${unset.map((part) => settingOf[part]).join(', ')} not set`,
+      advice: 'Run this with the settings of one of its processes. What is said of servers above is not about its own.',
+    },
+  ];
 }
 
 async function tryToken({ client }: Session): Promise<Finding> {

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { CommandFailure, exits } from './exits.js';
 import { followReplay } from './follow-replay.js';
 import { moment, table } from './layout.js';
 import { id, positiveNumber, timeAhead, wholeNumber } from './options.js';
@@ -128,6 +129,8 @@ export function addEndingCommands(deliveries: Command, session: Session): void {
       .option('--yes', 'Does not ask.')
       .action(async (options: StartOptions) => {
         const { note, dryRun = false, detach = false, yes = false } = options;
+        if (kind === 'close' && !dryRun && note === undefined)
+          throw new CommandFailure(exits.wrongUse, 'Say why they are closed: --note "sent by hand".');
         const started = await startReplay(session, {
           kind,
           selection: selectionOf(options),

@@ -131,6 +131,6 @@ const refused = (remarks: readonly Remark[]): ValidationProblem =>
     })),
   );
 
-/** What is removed comes in any order. */
+/** Removals come in any order. */
 const inOrder = ({ changes }: Plan): object =>
   changes.toSorted((one, other) => (`${one.section} ${one.key}` < `${other.section} ${other.key}` ? -1 : 1));

@@ -70,6 +70,23 @@ describe('a configuration file', () => {
     expect(read(lines).problems).toEqual([expect.stringContaining('f.yaml:1:1')]);
   });
 
+  it('has no more anchors and aliases than can be looked through', () => {
+    const named = (anchor: string) => Array.from({ length: 6000 }, (_, nr) => `&a${nr} 1, *${anchor}${nr}`).join(', ');
+    // Whether there is such an anchor or not.
+    for (const anchor of ['a', 'b'])
+      expect(read([`a: [${named(anchor)}]`]).problems).toEqual([
+        expect.stringMatching(/1:1 It is nested .*, or too large/),
+      ]);
+  });
+
+  it('has no key twice, wherever that is, and tells a limited number of them', () => {
+    expect(read(['a: [{ b: { c: 1, d: 1, c: 2 } }]', 'e: 1', 'e: 2']).problems).toEqual([
+      'f.yaml:3:1 Map keys must be unique',
+      'f.yaml:1:24 Map keys must be unique',
+    ]);
+    expect(read([`a: { ${'b: 1, '.repeat(1000)} }`]).problems).toHaveLength(50);
+  });
+
   it('takes values from variables and files, and the default where one is unset or empty', () => {
     const lines = [
       'retryPolicy:',

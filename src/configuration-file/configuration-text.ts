@@ -6,7 +6,7 @@ import { isOpenNotificaties } from './open-notificaties-schema.js';
 import { labelOf, plainSecrets, resolveReferences, type FoundReference, type Sources } from './resolve-references.js';
 import { YamlText, type Place } from './yaml-text.js';
 
-/** What is to be said of a place in a text. */
+/** Something to be said of a place in a text. */
 export interface Remark extends Place {
   /** Path of the field, as the text calls it; empty: the text as a whole. */
   field: string;

@@ -10,7 +10,9 @@ import {
   stringify,
   visit,
   type Node,
+  type Pair,
   type YAMLError,
+  type YAMLMap,
 } from 'yaml';
 
 /** Counts from 1. */
@@ -19,8 +21,12 @@ export interface Place {
   column: number;
 }
 
+type Trouble = Place & { reason: string };
+
 /** Texts beyond this are no configuration, and an alias may stand for at most as much again. */
 const mostAliases = 100;
+/** Anchors and aliases. For each alias the parser looks through all of them. */
+const mostNamed = 10_000;
 
 /** A configuration has no more than eight levels; what reads it calls itself for each. */
 const deepest = 50;
@@ -36,9 +42,11 @@ export const toYaml = (value: unknown): string => stringify(value, { lineWidth: 
 export class YamlText {
   /** As JSON would have it; undefined where the text cannot be read. */
   readonly value: unknown;
-  readonly troubles: readonly (Place & { reason: string })[];
+  readonly troubles: readonly Trouble[];
   private readonly document: Document;
   private readonly lines = new LineCounter();
+  /** Of each map that was looked into, by the texts of its keys. */
+  private readonly pairs = new WeakMap<YAMLMap, ReadonlyMap<string, Pair>>();
 
   constructor(text: string) {
     const tooLarge = {
@@ -46,8 +54,12 @@ export class YamlText {
       column: 1,
       reason: 'It is nested too deeply, or too large with what its aliases stand for.',
     };
+    let repeated: Trouble[];
     try {
-      this.document = parseDocument(text, { lineCounter: this.lines, prettyErrors: false, merge: true });
+      // Unique keys it would compare each with each: minutes for a megabyte of them, in which this process does nothing else.
+      const options = { lineCounter: this.lines, prettyErrors: false, merge: true, uniqueKeys: false };
+      this.document = parseDocument(text, options);
+      repeated = this.repeatedKeys();
     } catch (error) {
       if (!(error instanceof RangeError)) throw error; // the stack of the parser
       this.document = new Document();
@@ -55,8 +67,9 @@ export class YamlText {
       return;
     }
     const { errors, warnings } = this.document;
-    const told = [...errors, ...warnings].slice(0, mostTroubles);
-    const troubles = told.map((error) => ({ ...this.at(error.pos[0]), reason: reasonOf(error) }));
+    const told = [...errors, ...warnings].map((error) => ({ ...this.at(error.pos[0]), reason: reasonOf(error) }));
+    const troubles = [...told, ...repeated];
+    if (troubles.length === 0 && this.hasTooManyNames()) troubles.push(tooLarge);
     if (troubles.length === 0) {
       try {
         this.value = this.document.toJS({ maxAliasCount: mostAliases });
@@ -67,7 +80,7 @@ export class YamlText {
         troubles.push(...(unresolved.length > 0 ? unresolved : [first]));
       }
     }
-    this.troubles = troubles;
+    this.troubles = troubles.slice(0, mostTroubles);
   }
 
   /**
@@ -87,12 +100,40 @@ export class YamlText {
     return isExact && isScalar(value) ? value.source : undefined;
   }
 
-  private unresolvedAliases(): (Place & { reason: string })[] {
-    const found: (Place & { reason: string })[] = [];
+  private repeatedKeys(): Trouble[] {
+    const found: Trouble[] = [];
     visit(this.document, {
-      Alias: (_key, alias) => {
+      Map: (_key, { items }) => {
+        const known = new Set<unknown>();
+        for (const { key } of items) {
+          if (!isScalar(key)) continue;
+          if (known.has(key.value)) found.push({ ...this.at(key.range?.[0] ?? 0), reason: 'Map keys must be unique' });
+          known.add(key.value);
+        }
+      },
+    });
+    return found;
+  }
+
+  private hasTooManyNames(): boolean {
+    let left = mostNamed;
+    visit(this.document, {
+      Node: (_key, node) => {
+        if ((isAlias(node) || node.anchor !== undefined) && --left < 0) return visit.BREAK;
+        return undefined;
+      },
+    });
+    return left < 0;
+  }
+
+  private unresolvedAliases(): Trouble[] {
+    const found: Trouble[] = [];
+    const known = new Set<string>();
+    visit(this.document, {
+      Node: (_key, node) => {
         const reason = 'There is no anchor before this alias. A text that begins with * needs quotes.';
-        if (!alias.resolve(this.document)) found.push({ ...this.at(alias.range?.[0] ?? 0), reason });
+        if (!isAlias(node)) known.add(node.anchor ?? '');
+        else if (!known.has(node.source)) found.push({ ...this.at(node.range?.[0] ?? 0), reason });
       },
     });
     return found;
@@ -123,13 +164,24 @@ export class YamlText {
       return value === undefined ? undefined : { value, length: index.length };
     }
     if (!isMap(inside)) return undefined;
-    let best: { key: unknown; value: unknown; length: number } | undefined;
-    for (const { key, value } of inside.items.filter(isPair)) {
-      const text = String(isScalar(key) ? key.value : key);
-      const fits = rest === text || rest.startsWith(`${text}.`);
-      if (fits && text.length >= (best?.length ?? 0)) best = { key, value, length: text.length };
+    const pairs = this.pairsOf(inside);
+    // Keys may have dots of their own: the longest one that fits.
+    for (let { length } = rest; length > 0; length = rest.lastIndexOf('.', length - 1)) {
+      const pair = pairs.get(rest.slice(0, length));
+      if (pair) return { key: pair.key, value: pair.value, length };
     }
-    return best ?? this.stepIntoMerged(inside, rest);
+    return this.stepIntoMerged(inside, rest);
+  }
+
+  private pairsOf(map: YAMLMap): ReadonlyMap<string, Pair> {
+    let pairs = this.pairs.get(map);
+    if (!pairs) {
+      pairs = new Map(
+        map.items.filter(isPair).map((pair) => [String(isScalar(pair.key) ? pair.key.value : pair.key), pair]),
+      );
+      this.pairs.set(map, pairs);
+    }
+    return pairs;
   }
 
   private stepIntoMerged(map: unknown, rest: string): { key?: unknown; value: unknown; length: number } | undefined {

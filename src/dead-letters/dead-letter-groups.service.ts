@@ -7,7 +7,7 @@ import { deadStates, type DeadState } from '../ledger/delivery.js';
 import { dayOfId, timeOfId } from '../ledger/partitions.js';
 import { findHeads, walkHeads, walkHeadsOfChannel, type HeadRow, type WalkedRow } from './find-groups.js';
 
-/** What narrows the groups. */
+/** Narrows the groups. */
 export interface Sought {
   subscriptionId?: string;
   channel?: string;
@@ -68,12 +68,12 @@ const highestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 const lowestId = '00000000-0000-0000-0000-000000000000';
 const dayMs = 86_400_000;
 
-/** What one subscription has of a day in one state. */
+/** The dead letters of one subscription, of a day and in one state. */
 interface Head {
   day: number;
   subscriptionId: string;
   state: DeadState;
-  /** What is older than this was not looked at yet; undefined: there is nothing. */
+  /** Older ones than this were not looked at yet; undefined: there are none. */
   before: string | undefined;
 }
 
@@ -123,19 +123,22 @@ export class DeadLetterGroups {
       return { heads, searchedTo: undefined };
     }
     const heads: Head[] = [];
+    let left = most;
     let reached: number | undefined;
     await this.inShortTransactions(days, async (query, day) => {
       if (isLate()) return false;
-      const rows = await query<HeadRow>(findHeads(day), { most: most - heads.length });
+      const rows = await query<HeadRow>(findHeads(day), { most: left });
       for (const row of rows)
         if (isSought(row.state)) heads.push({ day, subscriptionId: row.subscription_id, state: row.state, before });
-      if (heads.length >= most) return false;
+      left -= rows.length;
+      if (left === 0) return false;
       reached = day;
       return true;
     });
     if (reached === days.at(-1)) return { heads, searchedTo: undefined };
     // A day of which not all subscriptions are known was not searched.
-    return { heads, searchedTo: reached === undefined ? timeOfId(before) : reached * dayMs };
+    const searchedTo = reached === undefined ? Math.min(timeOfId(before), (days[0]! + 1) * dayMs) : reached * dayMs;
+    return { heads, searchedTo };
   }
 
   /** @returns how many rows it looked at */

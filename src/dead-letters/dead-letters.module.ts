@@ -4,7 +4,7 @@ import { DeadLetterGroups } from './dead-letter-groups.service.js';
 import { DeadLettersController } from './dead-letters.controller.js';
 import { KeptGroups } from './kept-groups.service.js';
 
-/** What operators have to look at: deliveries that ended without success, by what they died of. */
+/** For operators: deliveries that ended without success, by what they died of. */
 @Module({
   imports: [SubscriptionsModule],
   controllers: [DeadLettersController],

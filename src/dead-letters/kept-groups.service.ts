@@ -24,11 +24,13 @@ export class KeptGroups {
   constructor(private readonly groups: DeadLetterGroups) {}
 
   find(sought: Sought): Promise<GroupsAsOf> {
+    const start = performance.now();
+    // An answer may have thousands of groups, and whoever asks for the last day asks for another time each time.
+    for (const [key, { until }] of this.kept) if (until <= start) this.kept.delete(key);
     const key = JSON.stringify(sought);
     const known = this.kept.get(key);
-    if (known && performance.now() < known.until) return known.answer;
+    if (known) return known.answer;
     const kept: Kept = { answer: this.findNow(sought), until: Infinity };
-    const start = performance.now();
     kept.answer.then(
       () => {
         const end = performance.now();
@@ -36,7 +38,6 @@ export class KeptGroups {
       },
       () => this.kept.delete(key),
     );
-    this.kept.delete(key);
     if (this.kept.size >= mostKept) this.kept.delete(this.kept.keys().next().value!);
     this.kept.set(key, kept);
     return kept.answer;

@@ -36,7 +36,7 @@ interface AboutDelivery {
   minAttempts?: number;
   lastStatus?: number;
   errorClass?: ErrorClass;
-  /** What last sent it again, cancelled or closed it with others. */
+  /** The replay that last sent it again, cancelled or closed it with others. */
   replayId?: string;
 }
 

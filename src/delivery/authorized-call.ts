@@ -67,7 +67,7 @@ const late: Unavailable = {
   againInMs: 1000,
 };
 
-/** What is there at once costs no timer. */
+/** One that is there at once costs no timer. */
 async function within(ms: number, authorization: ReturnType<Authorizations['of']>): Promise<string | Unavailable> {
   if (!(authorization instanceof Promise)) return authorization;
   let timer: NodeJS.Timeout | undefined;

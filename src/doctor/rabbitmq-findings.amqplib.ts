@@ -19,7 +19,8 @@ export async function examineRabbitMq(settings: Settings): Promise<Finding[]> {
       clientProperties: { connection_name: 'heraut doctor' },
     });
     model.on('error', () => {}); // calls fail with it
-    return [server(model), await examineAlarms(model), await queues(model, settings)];
+    const declared = await queues(model, settings); // first: with an alarm RabbitMQ reads nothing more of a connection that has published
+    return [server(model), await examineAlarms(model), declared];
   } catch (error) {
     const advice = /ACCESS.REFUSED|403/.test((error as Error).message)
       ? 'The user, the password or the virtual host in AMQP_URL is wrong.'

@@ -19,7 +19,7 @@ const rowsTogether = 250;
 const mostRows = 50_000;
 const mostMs = 1000;
 
-/** What other filters would get. */
+/** Tells which notifications other filters would get. */
 @ApiTags('subscriptions')
 @ApiBearerAuth()
 @RequireSuperuser()

@@ -3,7 +3,7 @@ import { statement } from '../infra/postgres/statement.js';
 import type { Measured } from './measure.js';
 import type { Troubled } from './measure-troubled.js';
 
-/** What a dispatcher measures, and leaves in the ledger for processes that do not measure. */
+/** Measured by a dispatcher, and left in the ledger for processes that do not measure. */
 export interface Measurements {
   ledger: Measured & {
     /** How long ago the oldest delivery that the queue has was handed to it; 0: it has none. */

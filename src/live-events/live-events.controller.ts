@@ -73,6 +73,8 @@ export class LiveEventsController {
       'x-accel-buffering': 'no',
     });
     if (request.method === 'HEAD') return void raw.end();
+    // It left meanwhile: nothing would tell of that again, and its place would stay taken.
+    if (raw.destroyed) return;
     raw.on('error', () => {}); // the connection is gone; `close` follows
     raw.once(
       'close',

@@ -63,8 +63,6 @@ export class LiveListeners implements OnModuleDestroy {
 
   /** Tells `output` the events that fit, until it is closed. @param lastEventId the last one that the listener has got before */
   async join(output: Writable, filter: EventFilter, now: bigint, lastEventId: bigint | undefined): Promise<void> {
-    // It left meanwhile: nothing would tell of that again, and its place would stay taken.
-    if (output.destroyed) return;
     const isResumed = lastEventId !== undefined;
     // Of another database, or of this one before it was restored. To wait for that number would keep all listeners waiting.
     const isAhead = isResumed && lastEventId > now;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Total } from '../activity/activity-rows.js';
+import { isStorable } from '../infra/postgres/storable-text.js';
 import { spanNames } from './spans.js';
 
 const subjects = ['channel', 'subscription', 'application'] as const;
@@ -23,6 +24,7 @@ export const activityQuery = z
       .string()
       .min(1)
       .max(255)
+      .refine(isStorable, 'Contains U+0000 or half a surrogate pair.')
       .optional()
       .describe('The name of a channel, the id of a subscription, the client id of an application; not with `all`.'),
     span,
@@ -52,7 +54,7 @@ export const totalsQuery = z.strictObject({
     .max(1024)
     .transform((text, context) => {
       const id = Buffer.from(text, 'base64url').toString();
-      if (id !== '' && toCursor(id) === text && !id.includes('\0')) return id;
+      if (id !== '' && toCursor(id) === text && isStorable(id)) return id;
       context.addIssue({ code: 'custom', message: 'Is not the nextCursor of a page.', input: text });
       return z.NEVER;
     })

@@ -12,11 +12,9 @@ import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { DeliveryQueue } from '../queue/delivery-queue.js';
 import { installationOutput } from './installation-io.js';
-import { processToShow } from './process-output.js';
+import { mostProcesses, processToShow } from './process-output.js';
 import { databaseOf, locksOf, queueOf } from './servers.js';
 import { settingsToShow } from './settings-to-show.js';
-
-const mostProcesses = 300;
 
 @ApiTags('overview')
 @ApiBearerAuth()

@@ -2,6 +2,7 @@ import { Controller, Get, Headers, Res } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { namesTag } from '../infra/http/if-match.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { Overview } from './overview.service.js';
 import { overviewHeaders, overviewOutput, type OverviewAnswer } from './overview-io.js';
@@ -31,7 +32,7 @@ export class OverviewController {
     const { answer, tag } = await this.overview.get();
     // A browser keeps it, and asks each time whether it still holds.
     void reply.header('etag', tag).header('cache-control', 'private, no-cache');
-    if (known?.split(',').some((each) => each.trim().replace(/^W\//, '') === tag)) {
+    if (known !== undefined && namesTag(known, tag)) {
       void reply.status(304);
       return undefined;
     }

@@ -8,7 +8,7 @@ import { OverviewController } from './overview.controller.js';
 import { Overview } from './overview.service.js';
 
 /**
- * What operators see of the whole installation at a glance. Does not import HealthModule: that one stops before all others, which its
+ * The whole installation at a glance, for operators. Does not import HealthModule: that one stops before all others, which its
  * place in app.module.ts makes it do as long as no module depends on it.
  */
 @Module({

@@ -14,14 +14,13 @@ import { SubscriptionDirectory } from '../subscriptions/subscription-directory.s
 import type { Subscription } from '../subscriptions/subscription.js';
 import { ComputedSeldom } from './computed-seldom.js';
 import type { OverviewAnswer } from './overview-io.js';
-import { processToShow } from './process-output.js';
+import { mostProcesses, processToShow } from './process-output.js';
 import { readRecentActivity } from './recent-activity.js';
 
 /** A browser asks every few seconds, and there may be many. */
 const computedEveryMs = 2000;
 /** Of each list: the answer is a glance. Each has a page of its own. */
 const mostOfEach = 5;
-const mostProcesses = 300;
 
 /** The answer, and the tag of its numbers. */
 export interface TaggedOverview {

@@ -2,6 +2,9 @@ import { z } from 'zod';
 import { roles } from '../config/settings.js';
 import type { ListedProcess } from '../liveness/heartbeat.service.js';
 
+/** Shown of them: those that were heard of last. */
+export const mostProcesses = 300;
+
 export const processOutput = z
   .strictObject({
     id: z.string(),

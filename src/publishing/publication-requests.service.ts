@@ -26,7 +26,7 @@ interface PublicationRequest {
   trace: PublicationTrace;
 }
 
-/** What became of a request: `body` is the exact text that receivers get. */
+/** The outcome of a request: `body` is the exact text that receivers get. */
 export interface CarriedOut {
   published: Exclude<Published, { kind: 'mismatch' }> | { kind: 'replaced'; id: string };
   body: string;

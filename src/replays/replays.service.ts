@@ -204,7 +204,7 @@ const notFound = () => new NotFoundProblem('There is no such replay, or it ended
 /** Later than every id. */
 const latestMs = Date.UTC(10_000, 0, 1);
 
-/** What is accepted from now on is not meant. One that is named was accepted, whatever its id says of the time. */
+/** Notifications that are accepted from now on are not meant. One that is named was accepted, whatever its id says of the time. */
 function rangeOf({ notification, acceptedFrom, acceptedTo, deliveries }: Selection, nowMs: number): Range {
   // No other days are looked into than those of the ones that are named.
   const times = deliveries?.map(({ notificationId }) => timeOfId(notificationId));
@@ -219,10 +219,10 @@ function rangeOf({ notification, acceptedFrom, acceptedTo, deliveries }: Selecti
       before: lowestIdAt(Math.min(to, nowMs + 1)),
     };
   const [first, end] = [lowestIdAt(from), lowestIdAt(to)];
-  const [justBefore, justAfter] = [idBefore(notification), idAfter(notification)];
-  const isWithin = justBefore >= first && justAfter <= end;
+  // The lowest id of a time is none of a notification.
+  const isWithin = notification > first && notification < end;
   return {
-    after: { notificationId: isWithin ? justBefore : end, subscriptionId: afterAll },
-    before: isWithin ? justAfter : end,
+    after: { notificationId: isWithin ? idBefore(notification) : end, subscriptionId: afterAll },
+    before: isWithin ? idAfter(notification) : end,
   };
 }

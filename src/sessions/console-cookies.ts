@@ -1,12 +1,17 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { WayIn } from '../auth/user-sessions.js';
 import type { Settings } from '../config/settings.js';
 import { originOf } from '../infra/http/origin.js';
+import { isFromHere } from './from-here.js';
 
-/** `session`: the token. `sign_in`: what a browser that was sent to the provider has to show when it comes back. */
-type Kind = 'session' | 'sign_in';
+/**
+ * `session`: the token. `session_here`: that of a browser on this machine which passes by CONSOLE_URL, and would neither keep nor send a cookie
+ * for that address. `sign_in`: what a browser that was sent to the provider has to show when it comes back.
+ */
+type Kind = 'session' | 'session_here' | 'sign_in';
 
 /** The provider leads back from its own site, and a browser sends a strict cookie only where the way began on ours. */
-const sameSite: Record<Kind, string> = { session: 'Strict', sign_in: 'Lax' };
+const sameSite: Record<Kind, string> = { session: 'Strict', session_here: 'Strict', sign_in: 'Lax' };
 
 /** Where browsers reach the console, and the cookies that they get for it. */
 export class ConsoleCookies {
@@ -32,6 +37,24 @@ export class ConsoleCookies {
     return URL.canParse(origin) && new URL(origin).host === request.host;
   }
 
+  /** The token of the session of a browser; undefined: it has none. */
+  readToken(request: FastifyRequest): string | undefined {
+    return this.read(request, 'session') ?? (isFromHere(request) ? this.read(request, 'session_here') : undefined);
+  }
+
+  /** @param via how its user has signed in */
+  setToken(request: FastifyRequest, reply: FastifyReply, token: string, via: WayIn): void {
+    const [kind, other] =
+      this.url && via === 'ticket' ? (['session_here', 'session'] as const) : (['session', 'session_here'] as const);
+    if (this.read(request, other) !== undefined) this.remove(request, reply, other);
+    this.set(request, reply, kind, token);
+  }
+
+  removeToken(request: FastifyRequest, reply: FastifyReply): void {
+    for (const kind of ['session', 'session_here'] as const)
+      if (this.read(request, kind) !== undefined) this.remove(request, reply, kind);
+  }
+
   read(request: FastifyRequest, kind: Kind): string | undefined {
     const name = this.nameOf(request, kind);
     for (const pair of request.headers.cookie?.split(';') ?? []) {
@@ -45,10 +68,10 @@ export class ConsoleCookies {
   set(request: FastifyRequest, reply: FastifyReply, kind: Kind, value: string, seconds?: number): void {
     const parts = [
       `${this.nameOf(request, kind)}=${value}`,
-      `Path=${this.path}`,
+      `Path=${this.pathFor(kind)}`,
       'HttpOnly',
       `SameSite=${sameSite[kind]}`,
-      ...(this.isSecure(request) ? ['Secure'] : []),
+      ...(this.isSecure(request, kind) ? ['Secure'] : []),
       ...(seconds === undefined ? [] : [`Max-Age=${seconds}`]),
     ];
     void reply.header('set-cookie', parts.join('; '));
@@ -60,11 +83,15 @@ export class ConsoleCookies {
 
   /** The prefixes keep other hosts of the same domain from planting a cookie of theirs (RFC 6265bis §4.1.3). */
   private nameOf(request: FastifyRequest, kind: Kind): string {
-    if (!this.isSecure(request)) return `heraut_${kind}`;
-    return `${this.path === '/' ? '__Host-' : '__Secure-'}heraut_${kind}`;
+    if (!this.isSecure(request, kind)) return `heraut_${kind}`;
+    return `${this.pathFor(kind) === '/' ? '__Host-' : '__Secure-'}heraut_${kind}`;
   }
 
-  private isSecure(request: FastifyRequest): boolean {
-    return this.url ? this.url.protocol === 'https:' : request.protocol === 'https';
+  private pathFor(kind: Kind): string {
+    return kind === 'session_here' ? '/' : this.path;
+  }
+
+  private isSecure(request: FastifyRequest, kind: Kind): boolean {
+    return this.url && kind !== 'session_here' ? this.url.protocol === 'https:' : request.protocol === 'https';
   }
 }

@@ -9,11 +9,11 @@ const most = 10_000;
 interface Known {
   session: Session;
   lookedAt: number;
-  /** Whose secret the user signed in with, as it was when the signature was checked. */
+  /** The application with whose secret the user signed in, as it was when the signature was checked. */
   application: Application | undefined;
 }
 
-/** What this process has seen of sessions, by the hashes of their tokens. */
+/** Sessions that this process has seen, by the hashes of their tokens. */
 export class KnownSessions {
   private readonly standing = new LRUCache<string, Known>({ max: most });
   /** No token is ever given twice, so one that has no session never gets one. */

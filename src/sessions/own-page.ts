@@ -1,8 +1,7 @@
 import type { FastifyRequest } from 'fastify';
+import { readingMethods } from '../auth/author.interceptor.js';
 import { PermissionProblem } from '../infra/http/problem.js';
 import type { ConsoleCookies } from './console-cookies.js';
-
-const readingMethods = new Set(['GET', 'HEAD']);
 
 /** `1`: the user did something. `0`: the page asks by itself, which does not keep a session from ending. */
 export const consoleHeader = 'x-heraut-console';

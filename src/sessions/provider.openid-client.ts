@@ -11,7 +11,7 @@ const differenceSeconds = 30;
 /** Endpoints of a provider move, and a start of Heraut should not be needed for that. */
 const knownMs = 3_600_000;
 
-/** What the browser brings back when the provider has sent it back. */
+/** The browser brings these back when the provider has sent it back. */
 export interface BegunSignIn {
   state: string;
   nonce: string;
@@ -66,7 +66,7 @@ export class Provider {
   }
 
   /**
-   * What the provider says of the user who came back.
+   * The provider's claims about the user who came back.
    * @param callback the address that the browser was led to, with its query
    * @throws {SignInFailed}
    */
@@ -81,7 +81,7 @@ export class Provider {
       });
       const claims = tokens.claims()!;
       if (!configuration.serverMetadata().userinfo_endpoint || this.saysAll(claims)) return claims;
-      // Many providers say there what they leave out of the token. What is signed goes before it.
+      // Many providers say there what they leave out of the token. The signed claims go before these.
       const more = await client.fetchUserInfo(configuration, tokens.access_token, claims.sub);
       return { ...more, ...claims };
     } catch (error) {
@@ -94,7 +94,7 @@ export class Provider {
     return 'name' in claims && (this.settings.OIDC_ROLE_CLAIM in claims || role! in claims);
   }
 
-  /** What it says of itself, asked at the first sign-in. One that did not answer is asked again. */
+  /** Its description of itself, asked for at the first sign-in. One that did not answer is asked again. */
   private async configuration(): Promise<client.Configuration> {
     const now = this.now();
     if (!this.known || now - this.known.at > knownMs) this.known = { configuration: this.discover(), at: now };

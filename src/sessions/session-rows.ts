@@ -49,7 +49,8 @@ export const findSession = statement(
 /** Of these, those that have not ended. */
 export const findStanding = statement(
   'find-standing-sessions',
-  `SELECT token_hash FROM session WHERE token_hash = ANY ($token_hashes::text[]) AND ends_at > $now::timestamptz`,
+  `SELECT token_hash, user_id, name, role, via, signature, ends_at, expires_at FROM session
+   WHERE token_hash = ANY ($token_hashes::text[]) AND ends_at > $now::timestamptz`,
 );
 
 export const endSession = statement('end-session', 'DELETE FROM session WHERE token_hash = $token_hash');
@@ -75,7 +76,7 @@ export const insertTicket = statement(
    VALUES ($token_hash, $client_id, $signature, $expires_at::timestamptz)`,
 );
 
-/** Whoever deletes it is the one who uses it. */
+/** The one that deletes it is the one that uses it. */
 export const takeTicket = statement(
   'take-sign-in-ticket',
   'DELETE FROM sign_in_ticket WHERE token_hash = $token_hash RETURNING client_id, signature, expires_at > $now::timestamptz AS is_good',

@@ -2,16 +2,22 @@ import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { valuesOf } from '../infra/postgres/statement.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
-import { findStanding } from './session-rows.js';
+import { findStanding, sessionOf, type SessionRow } from './session-rows.js';
+import type { Session } from './session.js';
 
 const lookEveryMs = 5000;
+
+interface Watched {
+  isGood: (session: Session) => boolean;
+  listeners: Set<() => void>;
+}
 
 /** Tells of the ends of sessions, by whichever process they were ended: one look for all that are watched, none where none is. */
 @Injectable()
 export class SessionWatch implements OnModuleDestroy {
   private readonly logger = new Logger(SessionWatch.name);
   /** By the hash of the token. */
-  private readonly watched = new Map<string, Set<() => void>>();
+  private readonly watched = new Map<string, Watched>();
   private timer: NodeJS.Timeout | undefined;
 
   constructor(
@@ -23,22 +29,25 @@ export class SessionWatch implements OnModuleDestroy {
     clearInterval(this.timer);
   }
 
-  /** @returns to be called when nobody needs to know any more */
-  add(hash: string, ended: () => void): () => void {
-    const listeners = this.watched.get(hash) ?? new Set();
-    listeners.add(ended);
-    this.watched.set(hash, listeners);
+  /**
+   * @param isGood whether what the user of a session that has not ended signed in with still counts
+   * @returns to be called when nobody needs to know any more
+   */
+  add(hash: string, isGood: (session: Session) => boolean, ended: () => void): () => void {
+    const watched = this.watched.get(hash) ?? { isGood, listeners: new Set() };
+    watched.listeners.add(ended);
+    this.watched.set(hash, watched);
     this.timer ??= setInterval(() => void this.look(), lookEveryMs).unref();
     return () => {
-      listeners.delete(ended);
-      if (listeners.size === 0 && this.watched.get(hash) === listeners) this.remove(hash);
+      watched.listeners.delete(ended);
+      if (watched.listeners.size === 0 && this.watched.get(hash) === watched) this.remove(hash);
     };
   }
 
   end(hash: string): void {
-    const listeners = this.watched.get(hash);
+    const watched = this.watched.get(hash);
     this.remove(hash);
-    listeners?.forEach((ended) => ended());
+    watched?.listeners.forEach((ended) => ended());
   }
 
   async look(): Promise<void> {
@@ -46,12 +55,15 @@ export class SessionWatch implements OnModuleDestroy {
     if (hashes.length === 0) return;
     try {
       const now = new Date(this.heartbeat.ledgerNow()).toISOString();
-      const rows = await this.postgres.dataSource.query<{ token_hash: string }[]>(
+      const rows = await this.postgres.dataSource.query<(SessionRow & { token_hash: string })[]>(
         findStanding.text,
         valuesOf(findStanding, { token_hashes: hashes, now }),
       );
-      const standing = new Set(rows.map((row) => row.token_hash));
-      for (const hash of hashes) if (!standing.has(hash)) this.end(hash);
+      const standing = new Map(rows.map((row) => [row.token_hash, sessionOf(row)]));
+      for (const hash of hashes) {
+        const session = standing.get(hash);
+        if (!session || this.watched.get(hash)?.isGood(session) === false) this.end(hash);
+      }
     } catch (error) {
       this.logger.warn({ event: 'sessions.not-read', error });
     }

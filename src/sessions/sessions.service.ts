@@ -62,7 +62,7 @@ export class Sessions extends UserSessions {
 
   concerns(request: FastifyRequest): boolean {
     if (request.headers.authorization !== undefined) return false;
-    return isOfConsole(request) || this.cookies.read(request, 'session') !== undefined;
+    return isOfConsole(request) || this.cookies.readToken(request) !== undefined;
   }
 
   async userOf(request: FastifyRequest): Promise<Session> {
@@ -76,16 +76,18 @@ export class Sessions extends UserSessions {
    * @throws {ThrottledProblem} where it is not known here, and too many of this address were refused in this minute
    */
   async find(request: FastifyRequest): Promise<Session> {
-    const token = this.cookies.read(request, 'session');
+    const token = this.cookies.readToken(request);
     if (!isToken(token)) throw new NotSignedInProblem();
     const hash = hashOf(token);
     if (this.known.isOver(hash)) throw new NotSignedInProblem();
     const known = this.known.fresh(hash);
-    if (known && this.isAsChecked(known.session, known.application)) return known.session;
+    const isUsed = isUse(request);
+    const isToBeNoted = isUsed && known !== undefined && this.isUseDue(known.session);
+    if (known && !isToBeNoted && this.isAsChecked(known.session, known.application)) return known.session;
     const wasKnown = this.known.has(hash);
     const waitSeconds = wasKnown ? undefined : this.limit.waitAsStranger(request);
     if (waitSeconds !== undefined) throw new ThrottledProblem(waitSeconds);
-    const session = await this.look(hash, isUse(request));
+    const session = await this.look(hash, isUsed);
     if (session && (await this.check(session, token, hash))) return session;
     if (!session) this.known.end(hash);
     // One that has just ended is no guess.
@@ -103,7 +105,7 @@ export class Sessions extends UserSessions {
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<Session> {
-    const [token, before, now] = [newToken(), this.cookies.read(request, 'session'), this.heartbeat.ledgerNow()];
+    const [token, before, now] = [newToken(), this.cookies.readToken(request), this.heartbeat.ledgerNow()];
     const expiresAt = now + this.longestMs;
     const signature = application?.key ? signatureOf(token, application.key) : null;
     const session: Session = { ...user, signature, expiresAt, endsAt: Math.min(now + this.idleMs, expiresAt) };
@@ -124,18 +126,18 @@ export class Sessions extends UserSessions {
     });
     if (isToken(before)) this.forget(hashOf(before));
     this.known.keep(values.token_hash, session, application);
-    this.cookies.set(request, reply, 'session', token);
+    this.cookies.setToken(request, reply, token, user.via);
     return session;
   }
 
   /** Ends the session of the browser that sent the request. */
   async end(session: Session, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    const hash = hashOf(this.cookies.read(request, 'session')!);
+    const hash = hashOf(this.cookies.readToken(request)!);
     await this.change(request, session, 'session.ended', { role: session.role }, null, (manager) =>
       run(manager, endSession, { token_hash: hash }),
     );
     this.forget(hash);
-    this.cookies.remove(request, reply, 'session');
+    this.cookies.removeToken(request, reply);
   }
 
   /** Ends every session of the user, or of everybody. */
@@ -147,12 +149,13 @@ export class Sessions extends UserSessions {
     });
     this.known.endAll(ofEverybody ? undefined : session.id);
     await this.watching.look();
-    this.cookies.remove(request, reply, 'session');
+    this.cookies.removeToken(request, reply);
   }
 
   watch(request: FastifyRequest, ended: () => void): () => void {
-    const token = request.headers.authorization === undefined ? this.cookies.read(request, 'session') : undefined;
-    return isToken(token) ? this.watching.add(hashOf(token), ended) : () => {};
+    const token = request.headers.authorization === undefined ? this.cookies.readToken(request) : undefined;
+    if (!isToken(token)) return () => {};
+    return this.watching.add(hashOf(token), (session) => this.isGood(session, token), ended);
   }
 
   private forget(hash: string): void {
@@ -160,24 +163,33 @@ export class Sessions extends UserSessions {
     this.watching.end(hash);
   }
 
-  /** One look at a time for one token: a page asks for many things at once. */
+  /** One look at a time for one token, and one that notes a use: a page asks for many things at once, some of them by itself. */
   private look(hash: string, isUsed: boolean): Promise<Session | undefined> {
-    let look = this.looks.get(hash);
+    const key = `${isUsed ? 'used' : 'seen'} ${hash}`;
+    let look = this.looks.get(key);
     if (!look) {
-      look = this.read(hash, isUsed).finally(() => this.looks.delete(hash));
-      this.looks.set(hash, look);
+      look = this.read(hash, isUsed).finally(() => this.looks.delete(key));
+      this.looks.set(key, look);
     }
     return look;
   }
 
+  /** Whether a use at this moment is to be written. */
+  private isUseDue({ endsAt, expiresAt }: Session): boolean {
+    return endsAt < Math.min(expiresAt, this.renewBefore(this.heartbeat.ledgerNow()));
+  }
+
+  private renewBefore(now: number): number {
+    return now + this.idleMs - Math.min(longestBetweenWritesMs, this.idleMs / 10);
+  }
+
   private async read(hash: string, isUsed: boolean): Promise<Session | undefined> {
     const now = this.heartbeat.ledgerNow();
-    const betweenWrites = Math.min(longestBetweenWritesMs, this.idleMs / 10);
     const values = {
       token_hash: hash,
       now: asTime(now),
       ends_at: asTime(now + this.idleMs),
-      renew_before: asTime(isUsed ? now + this.idleMs - betweenWrites : 0),
+      renew_before: asTime(isUsed ? this.renewBefore(now) : 0),
     };
     // Beside the connections that accept and deliver.
     const [row] = await this.postgres.dataSource.query<SessionRow[]>(findSession.text, valuesOf(findSession, values));
@@ -193,12 +205,15 @@ export class Sessions extends UserSessions {
   }
 
   private keepIfGood(session: Session, token: string, hash: string): boolean {
-    const application = this.applicationOf(session);
-    const isGood = session.signature
-      ? application?.key !== undefined && isSignedBy(session.signature, token, application.key)
-      : this.issuer !== undefined && session.id.startsWith(`oidc:${this.issuer}#`);
-    if (isGood) this.known.keep(hash, session, application);
+    const isGood = this.isGood(session, token);
+    if (isGood) this.known.keep(hash, session, this.applicationOf(session));
     return isGood;
+  }
+
+  private isGood(session: Session, token: string): boolean {
+    if (!session.signature) return this.issuer !== undefined && session.id.startsWith(`oidc:${this.issuer}#`);
+    const key = this.applicationOf(session)?.key;
+    return key !== undefined && isSignedBy(session.signature, token, key);
   }
 
   /** Changed applications are other objects. */
@@ -206,7 +221,7 @@ export class Sessions extends UserSessions {
     return this.applicationOf(session) === application;
   }
 
-  /** Whose secret the user has shown, if it still counts: passwords do not where there is a provider. */
+  /** The application whose secret the user has shown, if it still counts: passwords do not where there is a provider. */
   private applicationOf({ id, via }: Session): Application | undefined {
     if (via === 'oidc' || (via === 'password' && this.issuer !== undefined)) return undefined;
     const application = this.applications.find(id.slice(idOfClient('').length));

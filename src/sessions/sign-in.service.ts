@@ -20,12 +20,19 @@ import { hashOf, isSecretOf, isSignedBy, isToken, newToken, signatureOf } from '
 import { idOfClient, idOfSubject, type Session } from './session.js';
 import { Sessions } from './sessions.service.js';
 import { SignInFailed } from './sign-in-failed.js';
+import { pathBackTo } from './way-back.js';
 
 /** From being sent to the provider until coming back. */
 const beganForSeconds = 600;
 const ticketMs = 300_000;
 
-const begunSignIn = z.object({ state: z.string(), nonce: z.string(), verifier: z.string(), to: z.string() });
+/** The browser has kept it, so `to` may be anything again. */
+const begunSignIn = z.object({
+  state: z.string(),
+  nonce: z.string(),
+  verifier: z.string(),
+  to: z.string().transform(pathBackTo),
+});
 
 /** The three ways into the console. */
 @Injectable()

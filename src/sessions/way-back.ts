@@ -1,6 +1,7 @@
 const base = 'http://console/console/';
 /** Routes of the server itself: to be led back to one of them would begin anew. */
 const notPages = /^(begin|callback|enter|session)(?![\w-])/;
+/** As the browser writes it. It must fit into a cookie of 4 KB. */
 const longest = 2000;
 
 /**
@@ -8,9 +9,9 @@ const longest = 2000;
  * @param asked by whoever made the link, so it may be anything; undefined and what leads out of the console: its first page
  */
 export function pathBackTo(asked: string | undefined): string {
-  if (asked === undefined || asked.length > longest || !URL.canParse(`./${asked}`, base)) return './';
+  if (asked === undefined || !URL.canParse(`./${asked}`, base)) return './';
   const { href } = new URL(`./${asked}`, base);
   if (!href.startsWith(base)) return './';
   const path = href.slice(base.length);
-  return notPages.test(path) ? './' : `./${path}`;
+  return path.length > longest || notPages.test(path) ? './' : `./${path}`;
 }

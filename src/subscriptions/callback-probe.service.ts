@@ -139,7 +139,7 @@ export class CallbackProbe implements OnModuleDestroy {
   }
 }
 
-/** What the callback is shown once the changes are made. */
+/** The authorization that the callback is shown once the changes are made. */
 const shownTo = (auth: string, changes: CredentialChanges | undefined, before: Credentials) => ({
   auth: changes?.auth ?? auth,
   credentials: changes ? changedCredentials(before, changes) : before,

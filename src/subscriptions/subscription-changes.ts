@@ -43,14 +43,14 @@ const isRunning = ({ pausedAt }: Marks): boolean => pausedAt === null;
 
 /**
  * All that can be done to subscriptions, within one change of the catalogue that may be about several of them. Each is noted in the
- * audit log. Whatever changes one throws a `ChangedMeanwhileProblem` when it is not in the state of `ifMatch`.
+ * audit log. Each method that changes one throws a `ChangedMeanwhileProblem` when its version is none of `ifMatch`.
  */
 export class SubscriptionChanges {
   constructor(
     private readonly manager: EntityManager,
     private readonly version: number,
     private readonly cipher: SecretCipher,
-    /** Of the subscription that is changed; undefined: in whatever state it is. */
+    /** Of the subscription that is changed; undefined: whatever its version is. */
     private readonly ifMatch?: string,
   ) {}
 
@@ -189,7 +189,7 @@ export class SubscriptionChanges {
   ): Promise<ChangedSubscription | undefined> {
     const before = await this.manager.findOneBy(SubscriptionEntity, { id, deletedAt: IsNull() });
     if (!before) return undefined;
-    requireMatch(this.ifMatch, stateOf(before));
+    requireMatch(this.ifMatch, versionOf(before));
     if (!isToChange(before)) return undefined;
     const changed = typeof changes === 'function' ? changes(before) : changes;
     await this.manager.update(SubscriptionEntity, { id }, { ...changed, version: this.version });
@@ -202,7 +202,7 @@ export class SubscriptionChanges {
 }
 
 /** By which it is known whether a subscription was changed, its secrets included. */
-export const stateOf = ({ id, version }: Pick<SubscriptionEntity, 'id' | 'version'>) => ({
+export const versionOf = ({ id, version }: Pick<SubscriptionEntity, 'id' | 'version'>) => ({
   id,
   version: Number(version),
 });

@@ -1,6 +1,6 @@
 import type { Subscription } from './subscription.js';
 
-/** What an operator has to know of a subscription before deliveries are sent to it again. */
+/** An operator has to know these of a subscription before deliveries are sent to it again. */
 export const subscriptionStates = ['active', 'paused', 'disabled', 'deleted'] as const;
 export type SubscriptionState = (typeof subscriptionStates)[number];
 

@@ -18,7 +18,7 @@ import { AdminOperation } from '../openapi/admin-operation.js';
 import { checkTimeout } from './call-timeout.js';
 import { CallbackProbe } from './callback-probe.service.js';
 import { guaranteeOf } from './delivery-guarantee.js';
-import { stateOf } from './subscription-changes.js';
+import { versionOf } from './subscription-changes.js';
 import type { ListedSubscription } from './subscription-directory.service.js';
 import {
   checkChannels,
@@ -129,7 +129,7 @@ export class SubscriptionsController {
     id: 'subscription_change',
     summary: 'Changes what it gets, where that goes, and how it is sent: how often, how fast, in what order.',
     description:
-      'A field left out stays as it is. What it gets counts for notifications accepted from now on, everything else for every delivery that is sent from now on. A disabled subscription stays so without a `callbackUrl`, a paused one in any case.',
+      'A field left out stays as it is. Channels count for notifications accepted from now on, everything else for every delivery that is sent from now on. A disabled subscription stays so without a `callbackUrl`, a paused one in any case.',
     ...conditional,
     body: subscriptionChangesInput,
     status: 200,
@@ -147,7 +147,7 @@ export class SubscriptionsController {
     const subscription = await this.subscriptions.get(subscriptionId);
     if (changes.channels) checkChannels(changes.channels, this.findChannel);
     // Also here, so that no callback is called for a change that is refused.
-    requireMatch(ifMatch, stateOf(subscription));
+    requireMatch(ifMatch, versionOf(subscription));
     if (Object.keys(changes).length === 0) return this.tagged(subscription, reply);
     const { callbackUrl } = changes;
     if (callbackUrl !== undefined) await this.probe.proveChange(subscription, { callbackUrl });
@@ -158,8 +158,7 @@ export class SubscriptionsController {
   @AdminOperation({
     id: 'subscription_delete',
     summary: 'Deletes a subscription. Deliveries that have not ended are cancelled.',
-    description:
-      'Its secrets are not kept. What was delivered, and its dead letters, can be found as long as any others.',
+    description: 'Its secrets are not kept. Its deliveries, dead letters too, can be found as long as any others.',
     honoursIfMatch: true,
     status: 204,
     problems: unknownSubscription,
@@ -275,7 +274,7 @@ export class SubscriptionsController {
   private readonly findChannel = (name: string) => this.channels.find(name);
 
   private tagged(subscription: ListedSubscription, reply: FastifyReply): Shown {
-    void reply.header('etag', entityTagOf(stateOf(subscription)));
+    void reply.header('etag', entityTagOf(versionOf(subscription)));
     return this.show(subscription);
   }
 

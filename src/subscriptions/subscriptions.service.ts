@@ -23,9 +23,9 @@ import { SubscriptionDirectory, type ListedSubscription } from './subscription-d
 import { SubscriptionEntity } from './subscription.entity.js';
 import { authPlace } from './subscription.js';
 
-/** What a change depends on. */
+/** The condition of a change. */
 interface Condition {
-  /** The state that the subscription has to be in (`stateOf`); undefined: any. */
+  /** Tags of the version that the subscription has to be in (`versionOf`); undefined: any. */
   ifMatch?: string | undefined;
 }
 

@@ -8,7 +8,7 @@ export const testCallOutput = z
     status: z.int().nullable().describe('null: there was no answer.'),
     headers: z
       .record(z.string(), z.string())
-      .describe('Of the answer, those that tell who answered, and why. What the call showed of secrets is taken out.'),
+      .describe('Of the answer, those that tell who answered, and why. Secrets that the call showed are taken out.'),
     body: z.string().describe('The first 4 KB, as far as they came within a second after the head.'),
     error: z.string().nullable().describe('Why there was no answer. null: there was one.'),
     // Null is one of the values, and not only `nullable`: OpenAPI 3.0 wants both where there is an `enum`.

@@ -64,8 +64,8 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
     return json.url.split('/').at(-1)!;
   }
 
-  async function publish(): Promise<string> {
-    const { status, headers } = await admin.api.post('/notificaties', notificationOn(channel));
+  async function publish(fields: object = {}): Promise<string> {
+    const { status, headers } = await admin.api.post('/notificaties', { ...notificationOn(channel), ...fields });
     expect(status).toBe(201);
     return headers.get('notification-id')!;
   }
@@ -242,9 +242,11 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
   });
 
   it('erases everything about a main object once its count is confirmed', async () => {
-    const ids = [await publish(), await publish()];
+    // Of its own: an erasure waits a minute for what may still be in the queue, as other tests leave it.
+    const mainObject = `https://api.example.org/resources/${randomUUID()}`;
+    const ids = [await publish({ hoofdObject: mainObject }), await publish({ hoofdObject: mainObject })];
     for (const id of ids) await becomes(id, 'delivered');
-    const { json } = await admin.post('/admin/v1/erasures', { mainObject: 'https://api.example.org/resources/1' });
+    const { json } = await admin.post('/admin/v1/erasures', { mainObject });
     const path = `/admin/v1/erasures/${json.id}`;
     const becomesErasure = (state: string) =>
       eventually(async () => {
@@ -252,7 +254,7 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
         return erasure.state === state ? erasure : undefined;
       }, `the erasure to be ${state}`);
     const { found } = await becomesErasure('counted');
-    expect(found).toBeGreaterThanOrEqual(2);
+    expect(found).toBe(2);
     expect((await admin.post(`${path}/confirm`, { confirm: 1 })).json.code).toBe('confirm-mismatch');
     expect((await admin.post(`${path}/confirm`, { confirm: found })).status).toBe(202);
     expect(await becomesErasure('done')).toMatchObject({ found, erased: found, searchedTo: null });

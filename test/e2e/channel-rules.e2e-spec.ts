@@ -161,7 +161,7 @@ describe('a channel that an operator adds', () => {
     const refused = await admin.patch(own, { filters: ['other'] });
     expect([refused.status, refused.json.invalidParams]).toEqual([400, [expect.objectContaining({ name: 'filters' })]]);
     expect((await admin.patch(own, { filters: ['other'], deduplication: null })).status).toBe(200);
-    // What a publisher took away does not stand in the way of anything else.
+    // A name that a publisher took away does not stand in the way of anything else.
     const { path: former } = await newChannel({ deduplication: { fields: ['kenmerken.kind'] } }, ['kind']);
     await admin.api.patch(`/kanaal/${former.split('/').at(-1)}`, { filters: ['other'] });
     expect((await admin.patch(former, { maxAgeSeconds: 5 })).status).toBe(200);

@@ -141,4 +141,19 @@ describe('the command line shows', () => {
     expect(adviceOn('health')).toBe('postgres: no answer within 2 s');
     expect(adviceOn('admin-api')).toContain('what is down');
   });
+
+  it('that doctor has looked at other servers than those of the Heraut that it asks', async () => {
+    const up = { status: 'up' };
+    const withParts = (parts: object) =>
+      (answers = { '/health/ready': { body: { status: 'ready', parts, down: [] } }, other: { body: {} } });
+    withParts({ postgres: up, rabbitmq: up, redis: up });
+    expect(await heraut.run('doctor')).toMatchObject({
+      exit: 1,
+      out: expect.stringMatching(
+        /FAILED +same-servers .*: AMQP_URL, REDIS_URL not set\n +→ Run this with the settings/,
+      ),
+    });
+    withParts({ postgres: up });
+    expect((await heraut.run('doctor')).out).not.toContain('same-servers');
+  });
 });

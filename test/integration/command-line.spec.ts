@@ -247,6 +247,10 @@ describe('the command line', () => {
         1,
       );
       expect((await heraut.run(`deliveries close-all --subscription ${id} --dry-run`)).out).toContain('0 deliveries');
+      expect(await heraut.run(`deliveries close-all --subscription ${id} --yes`)).toMatchObject({
+        exit: 2,
+        notes: expect.stringContaining('--note'),
+      });
     });
 
     it('is paused by Ctrl-C, says how to go on, and goes on', async () => {
@@ -339,7 +343,7 @@ describe('the command line', () => {
         api.post(`${api.origin}/admin/v1/subscriptions/${subscriptionId}/${verb}`, undefined);
       let isOver = false;
       const before = heraut.run('tail --count 1 --event subscription.resumed').finally(() => (isOver = true));
-      // What happened before it listens is not told.
+      // Events from before it listens are not told.
       await eventually(async () => {
         await change('pause');
         await change('resume');
@@ -431,6 +435,27 @@ describe('the command line', () => {
         'admin-api': 'skipped',
       });
       expect(await verdicts({ SUPERUSER_SECRET: 'not the secret of it' })).toMatchObject({ 'admin-api': 'failed' });
+    });
+
+    it('tells an alarm of RabbitMQ from a server that is out of reach', async () => {
+      const proxy = await TcpProxy.start(environment.AMQP_URL!);
+      // As a server with an alarm does, it reads nothing any more of a connection that has published, and says so.
+      const message = Buffer.from('heraut doctor\xce', 'latin1');
+      const blocked = Buffer.from('\x01\0\0\0\0\0\x0b\0\x0a\0\x3c\x06memory\xce', 'latin1');
+      proxy.onClientData = (bytes) => {
+        if (!bytes.includes(message)) return;
+        proxy.holdUp();
+        proxy.say(blocked);
+      };
+      try {
+        expect(await verdicts({ AMQP_URL: proxy.url })).toMatchObject({
+          rabbitmq: 'ok',
+          'rabbitmq-alarms': 'failed',
+          'rabbitmq-queues': 'warning',
+        });
+      } finally {
+        await proxy.cut();
+      }
     });
 
     it('looks at what it can where the settings are wrong', async () => {

@@ -19,7 +19,7 @@ import { putBackItems } from '../../src/ledger/put-back.js';
 import { readHeldItems } from '../../src/ledger/read-held.js';
 import { settleResults } from '../../src/ledger/settle.service.js';
 import { findStillQueued } from '../../src/ledger/still-queued.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
+import { createEmptyDatabase, type TestDatabase } from '../support/database.js';
 
 interface PlanNode {
   'Node Type': string;
@@ -56,7 +56,7 @@ describe('a statement about deliveries', () => {
   let wholeIndexes: Map<string, string>;
 
   beforeAll(async () => {
-    database = await createDatabase();
+    database = await createEmptyDatabase();
     const postgres = await Postgres.open(readSettings({ DATABASE_URL: database.url }), []);
     await postgres.migrate();
     await postgres.close();

@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { systemClock } from '../../src/infra/clock.js';
 import type { EventFilter } from '../../src/live-events/event-filter.js';
@@ -179,10 +178,6 @@ describe.each(stacks)('live events on the $name stack', (stack) => {
     await expect(listeners.prepare()).rejects.toThrow(`${mostListeners} listen already.`);
     ears[0]!.output.destroy();
     await eventually(async () => (await listeners.prepare()) >= 0n, 'room for another one');
-    const gone = new PassThrough().destroy();
-    await once(gone, 'close');
-    await listeners.join(gone, {}, await listeners.prepare(), undefined);
-    await listeners.prepare(); // it did not take the place
     listeners.onModuleDestroy();
     expect(ears.slice(1).every(({ output }) => output.writableEnded)).toBe(true);
     await expect(listeners.prepare()).rejects.toThrow('This process is stopping.');

@@ -93,7 +93,7 @@ import {
   sweepTickets,
   takeTicket,
 } from '../../src/sessions/session-rows.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
+import { createEmptyDatabase, type TestDatabase } from '../support/database.js';
 import { delivered } from '../support/ledger.js';
 import { newDelivery } from '../support/new-delivery.js';
 
@@ -127,7 +127,7 @@ describe('with much in every state, the cost of a statement is that of its own w
   const ids = {} as Record<DeliveryState, string>;
 
   beforeAll(async () => {
-    database = await createDatabase();
+    database = await createEmptyDatabase();
     const postgres = await Postgres.open(readSettings({ DATABASE_URL: database.url }), []);
     await postgres.migrate();
     await postgres.close();

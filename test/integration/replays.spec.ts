@@ -14,7 +14,7 @@ import { OpenEndpoints } from '../../src/endpoints/open-endpoints.service.js';
 import type { DeliveryState } from '../../src/ledger/delivery.js';
 import { noteEnding } from '../../src/ledger/end-of-subscription.js';
 import { handOutDue } from '../../src/ledger/hand-out-due.js';
-import { timeOfId } from '../../src/ledger/partitions.js';
+import { lowestIdAt, timeOfId } from '../../src/ledger/partitions.js';
 import { MeantCounter } from '../../src/replays/count-meant.service.js';
 import { meantBy, type Replay } from '../../src/replays/replay.js';
 import { postponeReplay } from '../../src/replays/replay-rows.js';
@@ -598,8 +598,15 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
           { id: notification, of: other },
         ]),
       );
-      for (const none of [randomUUID(), '00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff'])
-        expect((await replays.dryRun('replay', { notification: none, subscriptions: [other] }, true)).count).toBe(0);
+      for (const none of [
+        randomUUID(),
+        '00000000-0000-0000-0000-000000000000',
+        'ffffffff-ffff-ffff-ffff-ffffffffffff',
+      ]) {
+        const selection = { notification: none, subscriptions: [other] };
+        expect((await replays.dryRun('replay', selection, true)).count).toBe(0);
+        expect((await create(selection)).counted).toBe(0);
+      }
     });
 
     it('has what is committed late too, and is not done before nothing can be', async () => {
@@ -794,6 +801,13 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
       expect(cut.groups.every(({ isAtLeast }) => isAtLeast)).toBe(true);
       expect(counts(cut)).toContainEqual([few, 'failed', 'connection', expect.any(Number)]);
       expect(cut.searchedTo).toBeGreaterThan(timeOfId(old[299]!));
+      // Those that have some in another state only take room as well.
+      expect(await find({ state: 'unknown' }, { ...limits, heads: 2 })).toMatchObject({
+        groups: [],
+        isComplete: false,
+      });
+      const { searchedTo } = await find({}, { ...limits, heads: 1 });
+      expect(new Date(searchedTo!).toISOString()).toMatch(/^20/);
       expect(await find({}, { ...limits, ms: -1 })).toEqual({
         groups: [],
         isComplete: false,
@@ -811,6 +825,13 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
       await one;
       await sql(`UPDATE delivery SET state = 'delivered'`);
       await eventually(async () => (await kept.find({})).groups.length === 0, 'it to be found again');
+      // Nothing is kept of what nobody is given any more.
+      const sizes = () => (Reflect.get(kept, 'kept') as Map<string, unknown>).size;
+      for (let minute = 0; minute < 5; minute++) await kept.find({ from: lowestIdAt(minute * 60_000) });
+      await eventually(async () => {
+        await kept.find({});
+        return sizes() === 1;
+      }, 'the others to be forgotten');
     });
   });
 

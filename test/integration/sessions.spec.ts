@@ -1,9 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { Agent, get, type Server } from 'node:http';
+import type { Socket } from 'node:net';
 import { ApplicationsService } from '../../src/auth/applications.service.js';
 import { leastUserRole, userRoles, type UserRole } from '../../src/auth/user-roles.js';
 import { readSettings } from '../../src/config/settings.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
+import { LiveListeners } from '../../src/live-events/live-listeners.service.js';
 import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
 import { ConsoleCookies } from '../../src/sessions/console-cookies.js';
 import { Provider } from '../../src/sessions/provider.openid-client.js';
@@ -58,6 +62,15 @@ const somebody = (...roles: string[]): Person => {
 const elsewhere = () => ({
   'x-forwarded-for': `10.${[1, 2, 3].map(() => Math.floor(Math.random() * 256)).join('.')}`,
 });
+
+/** @returns whether the stream of events has ended */
+async function listensWith(browser: Browser, origin: string): Promise<() => boolean> {
+  const response = await browser.fetch('GET', new URL(`${origin}/admin/v1/events`));
+  expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/event-stream']);
+  let hasEnded = false;
+  void response.text().then(() => (hasEnded = true));
+  return () => hasEnded;
+}
 
 describe('where a provider of OpenID Connect is configured', () => {
   let provider: IdentityProvider;
@@ -152,6 +165,7 @@ describe('where a provider of OpenID Connect is configured', () => {
     ['../admin/v1/audit', '/console/'],
     ['begin?to=x', '/console/'],
     ['x'.repeat(3000), '/console/'],
+    ['é'.repeat(500), '/console/'],
   ])('nobody is led out of the console: to=%s', async (to, path) => {
     provider.person = somebody('viewer');
     const { url } = await new Browser().get(`${origin}/console/begin?to=${encodeURIComponent(to)}`);
@@ -170,6 +184,18 @@ describe('where a provider of OpenID Connect is configured', () => {
     expect(sent).toEqual(['__Secure-heraut_session=x; Path=/ops; HttpOnly; SameSite=Strict; Secure']);
     expect(cookies.urlFor(request)).toBe('https://x.example/ops/console');
     expect(cookies.isOwnOrigin(request, 'https://x.example')).toBe(true);
+
+    // A browser on the machine itself, which uses a ticket, passes by that proxy: it would never send a cookie for /ops.
+    const cookie = (text: string, remoteAddress = '127.0.0.1') =>
+      ({ headers: { cookie: text }, protocol: 'http', host: '127.0.0.1', raw: { socket: { remoteAddress } } }) as never;
+    cookies.setToken(cookie('__Secure-heraut_session=before'), reply, 'y', 'ticket');
+    const here = 'heraut_session_here=y';
+    expect(sent.slice(1)).toEqual([
+      '__Secure-heraut_session=; Path=/ops; HttpOnly; SameSite=Strict; Secure; Max-Age=0',
+      `${here}; Path=/; HttpOnly; SameSite=Strict`,
+    ]);
+    expect([cookies.readToken(cookie(here)), cookies.readToken(cookie(here, '10.0.0.1'))]).toEqual(['y', undefined]);
+    expect(cookies.readToken(cookie(`${here}; __Secure-heraut_session=x`))).toBe('x');
 
     const { headers } = await admin.api.get(`${origin}/console/begin`, {
       token: null,
@@ -234,6 +260,16 @@ describe('where a provider of OpenID Connect is configured', () => {
       const thief = new Browser();
       thief.setCookie(host, 'heraut_sign_in', kept);
       await expectFailure(thief, third, 'begin-again');
+    });
+
+    it('and led out of the console, by what stands in its cookie', async () => {
+      const browser = new Browser();
+      const callback = await callbackFor(browser);
+      const { value } = browser.cookie(host, 'heraut_sign_in')!;
+      const begun = JSON.parse(Buffer.from(value, 'base64url').toString()) as object;
+      const other = Buffer.from(JSON.stringify({ ...begun, to: 'http://127.0.0.1:9/' })).toString('base64url');
+      browser.setCookie(host, 'heraut_sign_in', other);
+      expect((await browser.get(callback)).url.origin).toBe(origin);
     });
 
     it('while the provider does not answer, and is again when it does', async () => {
@@ -372,6 +408,14 @@ describe('where a provider of OpenID Connect is configured', () => {
       expect(await isOver(browser)).toBe(true);
     });
 
+    it('is used also where a page has just asked for news by itself', async () => {
+      later = hourMs / 2;
+      expect(await isOver(browser)).toBe(false);
+      expect((await lists(browser)).status).toBe(200);
+      later = 1.25 * hourMs;
+      expect(await isOver(browser)).toBe(false);
+    });
+
     it('goes on while it is used, for twelve hours and no longer', async () => {
       for (let half = 1; half < 24; half++) {
         later = (half * hourMs) / 2;
@@ -433,14 +477,37 @@ describe('where a provider of OpenID Connect is configured', () => {
       expect([await isOver(browser), await isOver(thief)]).toEqual([false, true]);
     });
 
+    it('is not watched for a listener who left before the answer began', async () => {
+      const [listeners, server] = [admin.api.app.get(LiveListeners), admin.api.app.getHttpServer() as Server];
+      const prepare = listeners.prepare.bind(listeners);
+      const hasLeft = new Promise((resolve) =>
+        server.once('connection', (socket: Socket) => socket.once('close', resolve)),
+      );
+      const leaving = new AbortController();
+      const prepared = new Promise<void>((resolve) => {
+        listeners.prepare = async () => {
+          leaving.abort();
+          await hasLeft;
+          const now = await prepare();
+          setImmediate(resolve);
+          return now;
+        };
+      });
+      try {
+        const headers = { cookie: `${cookieName}=${browser.cookie(host, cookieName)!.value}` };
+        const agent = new Agent();
+        const call = get(`${origin}/admin/v1/events`, { headers, agent, signal: leaving.signal });
+        await expect(once(call, 'response')).rejects.toThrow('aborted');
+        await prepared;
+      } finally {
+        listeners.prepare = prepare;
+      }
+      const kept = [Reflect.get(admin.api.app.get(SessionWatch), 'watched'), Reflect.get(listeners, 'joining')];
+      expect((kept as { size: number }[]).map(({ size }) => size)).toEqual([0, 0]);
+    });
+
     it('takes its stream of events along when it ends, here or in another process', async () => {
-      const listen = async (of: Browser) => {
-        const response = await of.fetch('GET', new URL(`${origin}/admin/v1/events`));
-        expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/event-stream']);
-        let hasEnded = false;
-        void response.text().then(() => (hasEnded = true));
-        return () => hasEnded;
-      };
+      const listen = (of: Browser) => listensWith(of, origin);
       const [other, second] = [await signIn(somebody('viewer')), await signIn(person)];
       const ended = [await listen(browser), await listen(second), await listen(other)];
       await browser.change('DELETE', `${origin}/console/session`);
@@ -567,7 +634,12 @@ describe('where no provider is configured', () => {
     const browser = new Browser(elsewhere());
     await signIn(browser, clientId, secret);
     expect(await isIn(browser)).toBe(true);
+    const [hasEnded, watch] = [await listensWith(browser, origin), admin.api.app.get(SessionWatch)];
+    await watch.look();
+    expect(hasEnded()).toBe(false);
     await admin.api.app.get(ApplicationsService).update(id, changes);
+    await watch.look();
+    await eventually(hasEnded, 'its stream of events to end');
     expect(await isIn(browser)).toBe(false);
   });
 

@@ -37,7 +37,7 @@ test('a channel is added, and changed by two operators at once', async ({ open, 
   await expect(notice).toBeVisible();
   await expect(page.getByLabel('Days that texts are kept')).toHaveValue('30');
   await lookAt(page, 'channel-changed-meanwhile');
-  await notice.getByRole('button', { name: 'Show their version' }).click();
+  await notice.getByRole('button', { name: 'Load their version' }).click();
   await expect(page.getByLabel('Greatest age', { exact: true })).toHaveValue('1');
   await expect(page.getByLabel('Days that texts are kept')).toHaveValue('');
   await page.getByLabel('Days that texts are kept').fill('20');
@@ -49,7 +49,6 @@ test('a channel is added, and changed by two operators at once', async ({ open, 
   await page.getByLabel('Search by name').fill(name.slice(-8));
   await expect(page).toHaveURL(new RegExp(`q=${name.slice(-8)}`));
   await expect(page.getByRole('row').filter({ hasText: name })).toContainText('at most 60 min old · texts 20 days');
-  await lookAt(page, 'channels');
   await page.getByLabel('Search by name').fill('nothing is called so');
   await page.getByRole('button', { name: 'Clear the search' }).click();
   await expect(page.getByRole('row').filter({ hasText: name })).toBeVisible();
@@ -93,7 +92,6 @@ test('an application is added, changed, given a new secret, and removed by its n
   await expect(page.getByRole('link', { name: clientId })).toHaveCount(0);
   const { body } = await heraut.api.call('GET', '/admin/v1/applications');
   expect(JSON.stringify(body)).not.toContain(clientId);
-  await lookAt(page, 'applications');
 });
 
 test('the rules of alerts are changed, and a test is sent', async ({ open, heraut }) => {
@@ -104,7 +102,6 @@ test('the rules of alerts are changed, and a test is sent', async ({ open, herau
   await page.getByRole('button', { name: 'Save', exact: true }).click();
   await expect(page.getByRole('button', { name: 'Discard changes' })).toHaveCount(0);
   expect((await heraut.api.call('GET', '/admin/v1/alert-rules')).body).toMatchObject({ deadLetters: { count: 5 } });
-  await lookAt(page, 'alerts-rules');
   await rule.getByLabel('At least').fill('0');
   await page.getByRole('button', { name: 'Save', exact: true }).click();
   await expect(page.getByRole('alert').filter({ hasText: 'deadLetters.count' })).toBeVisible();
@@ -173,7 +170,6 @@ test('the audit log is filtered, and shows before and after side by side', async
   });
   const page = await open('audit');
   await expect(page.getByRole('row').filter({ hasText: name }).first()).toBeVisible();
-  await lookAt(page, 'audit');
   await page.getByPlaceholder('channel/…, retry-policy').fill(`channel/${id}`);
   await expect(page).toHaveURL(new RegExp(`subject=channel%2F${id}`));
   await expect(page.getByRole('row').filter({ hasText: 'channel.' })).toHaveCount(2);
@@ -297,7 +293,6 @@ test('the general retry policy is changed', async ({ open, heraut }) => {
   await page.getByRole('button', { name: 'Save', exact: true }).click();
   await expect(page.getByRole('button', { name: 'Discard changes' })).toHaveCount(0);
   expect((await heraut.api.call('GET', '/admin/v1/retry-policy')).body).toMatchObject({ maxRetries: 3 });
-  await lookAt(page, 'settings-retry-policy');
   await heraut.api.call('PUT', '/admin/v1/retry-policy', { body: {} });
   await page.getByRole('tab', { name: 'Installation' }).click();
   await expect(page).toHaveURL(/tab=installation/);

@@ -1,33 +1,55 @@
 import { AxeBuilder } from '@axe-core/playwright';
-import { expect, test as base, type Page } from '@playwright/test';
+import { expect, test as base, type BrowserContext, type Page } from '@playwright/test';
 import { mkdirSync } from 'node:fs';
+import type { IdentityProvider } from '../../test/support/identity-provider.js';
 import { Installation } from '../../test/support/installation.js';
 import { Receiver } from '../../test/support/receiver.js';
 import { superuser } from '../../test/support/spawn-heraut.js';
-import { embedded, real } from '../../test/support/stacks.js';
+import { embedded, real, type PreparedStack } from '../../test/support/stacks.js';
+import { makeBadDay, type BadDay } from './bad-day.js';
 
 export { expect } from '@playwright/test';
 
 interface Fixtures {
-  /** Opens a page of the console, signed in as an administrator. */
-  open: (path: string) => Promise<Page>;
+  /** Opens a page of the console, signed in as an administrator; at another address than the one of `heraut` where that is given. */
+  open: (path: string, url?: string) => Promise<Page>;
+}
+
+export interface WithProvider {
+  provider: IdentityProvider;
+  /** Addresses of its console. */
+  at: (path: string) => string;
 }
 
 interface WorkerFixtures {
+  /** Of the program: what differs from the usual of tests. */
+  settings: Record<string, string>;
+  stack: PreparedStack;
   /** The built program, one for all tests of a worker: tests make their own channels and subscriptions. */
   heraut: Installation;
   /** Receives what Heraut delivers. */
   receiver: Receiver;
+  /** One more process of `heraut`, where users sign in at a provider. */
+  withProvider: WithProvider;
+  /** Something on every page. */
+  badDay: BadDay;
 }
 
 export const test = base.extend<Fixtures, WorkerFixtures>({
-  heraut: [
+  settings: [{}, { scope: 'worker', option: true }],
+  stack: [
     async ({}, use, { project }) => {
-      const prepared = await (project.metadata['stack'] === 'embedded' ? embedded : real).prepare();
-      const heraut = await Installation.start(prepared);
+      const stack = await (project.metadata['stack'] === 'embedded' ? embedded : real).prepare();
+      await use(stack);
+      await stack.release();
+    },
+    { scope: 'worker' },
+  ],
+  heraut: [
+    async ({ stack, settings }, use) => {
+      const heraut = await Installation.start(stack, settings);
       await use(heraut);
       await heraut.end();
-      await prepared.release();
     },
     { scope: 'worker' },
   ],
@@ -39,11 +61,34 @@ export const test = base.extend<Fixtures, WorkerFixtures>({
     },
     { scope: 'worker' },
   ],
+  withProvider: [
+    async ({ stack }, use) => {
+      // Not for the workers that need none: it is large.
+      const { IdentityProvider } = await import('../../test/support/identity-provider.js');
+      const provider = await IdentityProvider.start(() => [at('callback')]);
+      const heraut = await Installation.startWith(stack, ['api'], { ...provider.settings, OIDC_LABEL: 'Stad' });
+      const at = (path: string) => `${heraut.api.url}/console/${path}`;
+      await use({ provider, at });
+      await heraut.end();
+      await provider.stop();
+    },
+    { scope: 'worker' },
+  ],
+  badDay: [
+    async ({ heraut }, use) => {
+      const badDay = await makeBadDay(heraut, 10);
+      await use(badDay);
+      await badDay.end();
+    },
+    { scope: 'worker' },
+  ],
   open: async ({ page, heraut }, use) => {
-    const troubles = watch(page, heraut.api.url);
+    const urls = new Set([heraut.api.url]);
+    const troubles = watch(page, urls);
     await signIn(page, heraut.api.url);
-    await use(async (path) => {
-      await page.goto(`${heraut.api.url}/console/${path}`);
+    await use(async (path, url = heraut.api.url) => {
+      urls.add(url);
+      await page.goto(`${url}/console/${path}`);
       await expect(page.getByRole('heading', { level: 1 })).toBeVisible();
       return page;
     });
@@ -60,8 +105,21 @@ export async function signIn(page: Page, url: string): Promise<void> {
   expect(answer.status()).toBe(200);
 }
 
+/** As a user with these roles. */
+export async function signInAtProvider(
+  context: BrowserContext,
+  { provider, at }: WithProvider,
+  roles: string[],
+): Promise<Page> {
+  provider.person = { sub: roles.join('-'), name: 'Jan de Vries', email: 'jan@example.org', roles };
+  const page = await context.newPage();
+  await page.goto(at('begin'));
+  await expect(page.getByRole('button', { name: /^Jan de Vries \(jan@example\.org\), / })).toBeVisible();
+  return page;
+}
+
 /** A violation of the policy, an exception, and a request that leaves for elsewhere fail the test. */
-function watch(page: Page, url: string): string[] {
+function watch(page: Page, urls: Set<string>): string[] {
   const troubles: string[] = [];
   page.on('console', (message) => {
     if (message.type() === 'error' && /Content Security Policy|Warning:|not wrapped/.test(message.text()))
@@ -69,7 +127,8 @@ function watch(page: Page, url: string): string[] {
   });
   page.on('pageerror', (error) => troubles.push(String(error)));
   page.on('request', (request) => {
-    if (!request.url().startsWith(url) && !request.url().startsWith('data:')) troubles.push(request.url());
+    const { protocol, origin } = new URL(request.url());
+    if (protocol !== 'data:' && !urls.has(origin)) troubles.push(request.url());
   });
   return troubles;
 }
@@ -84,9 +143,7 @@ export async function lookAt(page: Page, name: string): Promise<void> {
     await page.emulateMedia({ colorScheme });
     await expect(page.locator('html')).toHaveAttribute('data-mantine-color-scheme', colorScheme);
     await transitionsEnd(page);
-    const { violations } = await new AxeBuilder({ page })
-      .withTags(['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'])
-      .analyze();
+    const { violations } = await (await axeIn(page)).analyze();
     const findings = violations.flatMap(({ id, nodes }) =>
       nodes.map(({ target, failureSummary }) => [id, target, failureSummary]),
     );
@@ -100,6 +157,19 @@ export async function lookAt(page: Page, name: string): Promise<void> {
   await picture(page, `${name}-phone`);
   await page.setViewportSize(size);
   await page.emulateMedia({ colorScheme: 'light' });
+}
+
+/**
+ * In the page itself, which has no frames: otherwise each analysis opens another page, to put the parts together. Its script is half
+ * a megabyte; a page that has it is not given it again.
+ */
+async function axeIn(page: Page): Promise<AxeBuilder> {
+  const hasIt = await page.evaluate(() => 'axe' in window);
+  return new AxeBuilder({ page, ...(hasIt && { axeSource: ';' }) }).setLegacyMode().options({
+    runOnly: { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] },
+    // Of what is right only how much it is.
+    resultTypes: ['violations'],
+  });
 }
 
 /** A colour that is inherited reaches the last element some frames later. */

@@ -1,31 +1,6 @@
-import type { BrowserContext, Page } from '@playwright/test';
-import { IdentityProvider } from '../../test/support/identity-provider.js';
-import { Installation } from '../../test/support/installation.js';
+import type { Page } from '@playwright/test';
 import { superuser } from '../../test/support/spawn-heraut.js';
-import { real } from '../../test/support/stacks.js';
-import { expect, lookAt, test as base } from './harness.js';
-
-interface WithProvider {
-  heraut: Installation;
-  provider: IdentityProvider;
-  /** Addresses of its console. */
-  at: (path: string) => string;
-}
-
-const test = base.extend<object, { withProvider: WithProvider }>({
-  withProvider: [
-    async ({}, use) => {
-      const provider = await IdentityProvider.start(() => [at('callback')]);
-      const prepared = await real.prepare();
-      const heraut = await Installation.startWith(prepared, ['api'], { ...provider.settings, OIDC_LABEL: 'Stad' });
-      const at = (path: string) => `${heraut.api.url}/console/${path}`;
-      await use({ heraut, provider, at });
-      await heraut.end();
-      await Promise.all([prepared.release(), provider.stop()]);
-    },
-    { scope: 'worker' },
-  ],
-});
+import { expect, lookAt, signInAtProvider, test } from './harness.js';
 
 const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name });
 const userMenu = (page: Page, name: RegExp | string) => page.getByRole('button', { name });
@@ -56,14 +31,6 @@ async function typeIn(page: Page) {
 
 /** From another tab of the browser. */
 const comeBackTo = (page: Page) => page.evaluate(() => void dispatchEvent(new Event('visibilitychange')));
-
-async function signInAtProvider(context: BrowserContext, { provider, at }: WithProvider, roles: string[]) {
-  provider.person = { sub: roles.join('-'), name: 'Jan de Vries', email: 'jan@example.org', roles };
-  const page = await context.newPage();
-  await page.goto(at('begin'));
-  await expect(userMenu(page, /^Jan de Vries \(jan@example\.org\), /)).toBeVisible();
-  return page;
-}
 
 test('who follows a link is led to the provider and back to that page, and gets what the role allows', async ({
   page,

@@ -42,7 +42,6 @@ test('subscriptions are listed with how they stand, and found by what is known o
   await expect(row).toContainText('50/s');
   await expect(row).toContainText('4 at once');
   await expect(row.getByRole('cell').nth(4)).toContainText('1');
-  await lookAt(page, 'subscriptions');
   await expect(page).toHaveURL(/\?text=/);
   await page.getByRole('searchbox').fill(one.channel);
   await expect(table.getByRole('row').filter({ hasText: one.url })).toContainText('enabled');
@@ -105,7 +104,6 @@ test('a subscription is paused and resumed, what it holds is dropped, and it is 
   await heraut.publish(channel);
   await expect(figure(page, 'Held')).toHaveText('2');
   await expect(page.getByText('The subscription is paused.')).toBeVisible();
-  await lookAt(page, 'subscription');
   await page.getByRole('button', { name: 'More actions' }).click();
   await page.getByRole('menuitem', { name: 'Drop what is held' }).click();
   const drop = page.getByRole('dialog', { name: 'Drop 2 held deliveries?' });
@@ -174,9 +172,9 @@ test('filters are edited with what they would have matched; nothing typed is los
   await admin(heraut, 'PATCH', `subscriptions/${id}`, { channels: [{ channel, filters: { region: 'again' } }] });
   await page.getByRole('button', { name: 'Save', exact: true }).click();
   await page.getByRole('button', { name: 'Save mine over it' }).click();
-  await expect(notice(page, 'The filters are saved')).toBeVisible();
-  const { body } = await admin(heraut, 'GET', `subscriptions/${id}`);
-  expect(body).toMatchObject({ ratePerSecond: 1000, channels: [{ channel, filters: { region: 'mine' } }] });
+  // The notice of the first time may still be there.
+  const saved = async () => (await admin(heraut, 'GET', `subscriptions/${id}`)).body;
+  await expect.poll(saved).toMatchObject({ ratePerSecond: 1000, channels: [{ channel, filters: { region: 'mine' } }] });
 });
 
 test('how it is sent is changed; a callback that does not prove itself is not taken', async ({
@@ -186,18 +184,18 @@ test('how it is sent is changed; a callback that does not prove itself is not ta
 }) => {
   const { id, url } = await subscribe(heraut, receiver.url);
   const page = await open(`subscriptions/${id}?tab=delivery`);
-  await page.getByLabel('Calls a second').fill('25');
+  // As it is typed: on the way there is a "0.", which is no number yet.
+  await page.getByLabel('Calls a second').pressSequentially('0.5');
   await page.getByLabel('Callback URL').fill(`${url}/moved`);
-  await lookAt(page, 'subscription-delivery');
   receiver.always(answer(403));
   await page.getByRole('button', { name: 'Save', exact: true }).click();
   await expect(page.getByRole('alert')).toContainText('answers 403');
-  await expect(page.getByLabel('Calls a second')).toHaveValue('25');
+  await expect(page.getByLabel('Calls a second')).toHaveValue('0.5');
   receiver.always(protectedReceiver);
   await page.getByRole('button', { name: 'Try again' }).click();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText(`${url}/moved`);
   const { body } = await admin(heraut, 'GET', `subscriptions/${id}`);
-  expect(body).toMatchObject({ ratePerSecond: 25, callbackUrl: `${url}/moved` });
+  expect(body).toMatchObject({ ratePerSecond: 0.5, callbackUrl: `${url}/moved` });
 });
 
 test('the schedule of retries follows what is typed, and a field that is emptied follows the general policy', async ({
@@ -213,7 +211,6 @@ test('the schedule of retries follows what is typed, and a field that is emptied
   await expect(page.getByText('4 attempts over 8 m 45 s', { exact: true })).toBeVisible();
   await expect(page.getByRole('img', { name: '4 attempts over 8 m 45 s' })).toBeVisible();
   await expect(page.getByRole('table', { name: 'The schedule' }).getByRole('row')).toHaveCount(5);
-  await lookAt(page, 'subscription-retries');
   await page.getByRole('button', { name: 'Save', exact: true }).click();
   await expect(notice(page, 'Saved.')).toBeVisible();
   const policy = async () => (await admin(heraut, 'GET', `subscriptions/${id}/retry-policy`)).body;

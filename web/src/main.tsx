@@ -10,6 +10,7 @@ import { queries } from './api/queries.ts';
 import './global.css';
 import './i18n/i18n.ts';
 import { router } from './routes.tsx';
+import './shell/clipboard.ts';
 import { colorSchemes, cssVariables, theme } from './shell/theme.ts';
 
 /** Style elements that components write need the nonce of the page's policy. */
@@ -27,7 +28,7 @@ createRoot(document.getElementById('root')!).render(
       getStyleNonce={() => nonce}
     >
       <QueryClientProvider client={queries}>
-        <Notifications position="top-right" />
+        <Notifications position="bottom-right" />
         <RouterProvider router={router} />
       </QueryClientProvider>
     </MantineProvider>

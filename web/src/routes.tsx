@@ -7,6 +7,7 @@ import {
   type ErrorComponentProps,
 } from '@tanstack/react-router';
 import { consoleRoot } from './api/client.ts';
+import { loadPart } from './api/load-part.ts';
 import { ProblemAlert } from './parts/problem-alert.tsx';
 import { parseSearch, stringifySearch } from './parts/url-state.ts';
 import { NotFound } from './shell/not-found.tsx';
@@ -19,7 +20,7 @@ const root = createRootRoute({ notFoundComponent: NotFound, errorComponent: Brok
 const signIn = createRoute({
   getParentRoute: () => root,
   path: '/sign-in',
-  component: lazyRouteComponent(() => import('./pages/sign-in/sign-in-page.tsx'), 'SignInPage'),
+  component: lazyRouteComponent(() => loadPart(() => import('./pages/sign-in/sign-in-page.tsx')), 'SignInPage'),
 });
 
 const shell = createRoute({ getParentRoute: () => root, id: 'shell', component: Shell });
@@ -63,7 +64,9 @@ function page<P extends string, M extends Record<K, () => React.ReactNode>, K ex
   return createRoute({
     getParentRoute: () => shell,
     path,
-    component: lazyRouteComponent(load as () => Promise<Record<string, () => React.ReactNode>>, name),
+    // Another channel is another page: nothing that was typed for the one before may stay.
+    remountDeps: ({ params }) => params,
+    component: lazyRouteComponent(() => loadPart(load as () => Promise<Record<string, () => React.ReactNode>>), name),
     errorComponent: Broken,
   });
 }

@@ -22,6 +22,12 @@ describe('CORS', () => {
     expect(cors.preflightHeadersOf(preflight('https://evil.example'), 'GET')).toEqual({});
   });
 
+  it('lets a page read the tag of a resource, and change it under that', () => {
+    const cors = new Cors([origin]);
+    expect(cors.headersOf({ origin }).at(-1)).toMatch(/\betag\b/);
+    expect(cors.preflightHeadersOf(preflight(origin), 'PATCH')['access-control-allow-headers']).toMatch(/\bif-match\b/);
+  });
+
   it('takes OPTIONS without a method that is asked for as no preflight', () => {
     expect(new Cors([origin]).preflightHeadersOf({ origin }, 'GET')).toEqual({});
   });

@@ -13,6 +13,19 @@ export const entityTagOf = (representation: object): string =>
  */
 export function requireMatch(ifMatch: string | undefined, current: object): void {
   if (ifMatch === undefined || ifMatch.trim() === '*') return;
-  const tags = ifMatch.split(',').map((tag) => tag.trim());
-  if (!tags.includes(entityTagOf(current))) throw new ChangedMeanwhileProblem();
+  if (!namesTag(ifMatch, entityTagOf(current))) throw new ChangedMeanwhileProblem();
 }
+
+/** Whether a header with entity tags, as clients send them, names this one. */
+export const namesTag = (header: string, tag: string): boolean =>
+  header.split(',').some((each) => asAnswered(each) === tag);
+
+/**
+ * A proxy that compresses an answer makes its tag weak (nginx), or writes behind it how (Apache: `-gzip`). The client sends it back as it got
+ * it, and it is the tag of the same representation.
+ */
+const asAnswered = (tag: string): string =>
+  tag
+    .trim()
+    .replace(/^W\//, '')
+    .replace(/-(gzip|br|zstd)"$/, '"');

@@ -23,16 +23,14 @@ export const api = createClient<paths>({
 export async function answerOf<T extends Record<string | number, unknown>, O, M extends `${string}/${string}`>(
   call: Promise<FetchResponse<T, O, M>>,
 ): Promise<NonNullable<FetchResponse<T, O, M>['data']>> {
-  const { data, error, response } = await call;
-  if (!response.ok) throw readProblem(response, error);
-  return data as NonNullable<FetchResponse<T, O, M>['data']>;
+  return (await answerAndTagOf(call)).data;
 }
 
 /** The answer and its `ETag`, for a change that must not overwrite another operator's (`If-Match`). */
 export async function answerAndTagOf<T extends Record<string | number, unknown>, O, M extends `${string}/${string}`>(
   call: Promise<FetchResponse<T, O, M>>,
 ): Promise<{ data: NonNullable<FetchResponse<T, O, M>['data']>; tag: string | undefined }> {
-  const { data, error, response } = await call;
+  const { data, error, response } = await unlessCut(call);
   if (!response.ok) throw readProblem(response, error);
   return {
     data: data as NonNullable<FetchResponse<T, O, M>['data']>,
@@ -53,21 +51,30 @@ export async function callConsole(method: string, path: string, body?: object): 
       ...(body && { body: JSON.stringify(body) }),
     }),
   );
-  const text = await response.text();
+  const text = await unlessCut(response.text());
   const answer: unknown = text === '' ? undefined : parseOrText(text);
   if (!response.ok) throw new ApiProblem(readProblem(response, answer).problem, answer);
   return answer;
 }
 
+/** Nothing that is only read takes longer: who does not answer by then is gone, although the connection does not know yet. */
+const longestReadMs = 45_000;
+
 async function reach(request: Request): Promise<Response> {
   // No form or link of another site can send this: with the session's cookie it is what makes a change ours. With 0 it is no use of the
   // session, which must end although a page is open and asks for news.
   request.headers.set('X-Heraut-Console', request.method !== 'GET' || isActive() ? '1' : '0');
+  if (request.method !== 'GET') return unlessCut(fetch(request));
+  return unlessCut(fetch(request, { signal: AbortSignal.any([request.signal, AbortSignal.timeout(longestReadMs)]) }));
+}
+
+/** A connection may also be lost, or take too long, in the middle of an answer. */
+async function unlessCut<T>(answer: Promise<T>): Promise<T> {
   try {
-    return await fetch(request);
+    return await answer;
   } catch (error) {
-    if (error instanceof DOMException && error.name === 'AbortError') throw error;
-    throw new Unreachable(error);
+    const isGone = error instanceof TypeError || (error instanceof DOMException && error.name === 'TimeoutError');
+    throw isGone ? new Unreachable(error) : error;
   }
 }
 

@@ -49,6 +49,9 @@ export const isProblem = (error: unknown, code?: string): error is ApiProblem =>
 export const isPassing = (error: unknown): boolean =>
   error instanceof Unreachable || (error instanceof ApiProblem && [429, 502, 503, 504].includes(error.status));
 
+/** Whether Heraut itself is at fault: the same request may succeed later. */
+export const isFault = (error: unknown): boolean => error instanceof ApiProblem && error.status >= 500;
+
 export function readProblem(response: Response, body: unknown): ApiProblem {
   const given = (typeof body === 'object' && body !== null ? body : {}) as Partial<Problem>;
   const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN);

@@ -15,7 +15,7 @@ export interface Format {
   /** Only hour, minute and second. */
   clock(at: string | number | Date): string;
   /** "3 minutes ago", "in 2 hours". */
-  relative(at: string | number | Date, now?: number): string;
+  relative(at: string | number | Date, asOf?: number): string;
   bytes(value: number): string;
 }
 
@@ -36,22 +36,25 @@ export function formatFor(language: string): Format {
   const percent = new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 2 });
   const time = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'medium' });
   const clock = new Intl.DateTimeFormat(language, { timeStyle: 'medium' });
-  const relative = new Intl.RelativeTimeFormat(language, { numeric: 'auto' });
+  // In numbers: "yesterday" would be said of what is 47 hours old, and may be two dates ago.
+  const relative = new Intl.RelativeTimeFormat(language, { numeric: 'always' });
+  const now = new Intl.RelativeTimeFormat(language, { numeric: 'auto' }).format(0, 'second');
   const unit = (value: number, name: string, digits = 0) =>
     new Intl.NumberFormat(language, {
       style: 'unit',
       unit: name,
-      unitDisplay: 'short',
+      // Short, it is "215 byte".
+      unitDisplay: name === 'byte' ? 'long' : 'short',
       maximumFractionDigits: digits,
     }).format(value);
   const format: Format = {
     number: (value) => number.format(value),
     short: (value) => short.format(value),
-    // Rounding must not make a hundred of what is less.
-    percent: (share) => percent.format(share < 1 ? Math.min(share, 0.9999) : share),
+    // Rounding must make neither a hundred of what is less, nor nothing of what is more.
+    percent: (share) => percent.format(share <= 0 || share >= 1 ? share : Math.min(Math.max(share, 0.0001), 0.9999)),
     duration: (milliseconds) => {
       const seconds = milliseconds / 1000;
-      if (milliseconds < 1000) return unit(Math.round(milliseconds), 'millisecond');
+      if (Math.round(milliseconds) < 1000) return unit(Math.round(milliseconds), 'millisecond');
       if (seconds < 120) return unit(seconds, 'second', seconds < 10 ? 1 : 0);
       if (seconds < 7_200) return unit(seconds / 60, 'minute');
       if (seconds < 172_800) return unit(seconds / 3_600, 'hour', seconds < 36_000 ? 1 : 0);
@@ -59,8 +62,9 @@ export function formatFor(language: string): Format {
     },
     time: (at) => time.format(new Date(at)),
     clock: (at) => clock.format(new Date(at)),
-    relative: (at, now = Date.now()) => {
-      const seconds = Math.round((new Date(at).getTime() - now) / 1000);
+    relative: (at, asOf = Date.now()) => {
+      const seconds = Math.round((new Date(at).getTime() - asOf) / 1000);
+      if (seconds === 0) return now;
       const [name, size] = units.find(([, each]) => Math.abs(seconds) >= each) ?? ['second', 1];
       return relative.format(Math.trunc(seconds / size), name);
     },
@@ -74,7 +78,11 @@ export function formatFor(language: string): Format {
   return format;
 }
 
+/** English of the region that the browser is set to: 22 Nov 2026 and 16:04, or Nov 22, 2026 and 4:04 PM. */
+const regionOf = (language: string): string =>
+  navigator.languages.find((each) => each.split('-')[0] === language) ?? language;
+
 export function useFormat(): Format {
   const { i18n } = useTranslation();
-  return formatFor(i18n.language);
+  return formatFor(regionOf(i18n.language));
 }

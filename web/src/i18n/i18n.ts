@@ -1,5 +1,7 @@
 import i18next from 'i18next';
+import { useMemo } from 'react';
 import { initReactI18next, useTranslation } from 'react-i18next';
+import { formatFor } from './format.ts';
 
 export const languages = ['en', 'nl'] as const;
 export type Language = (typeof languages)[number];
@@ -46,6 +48,14 @@ export async function changeLanguage(language: Language): Promise<void> {
 type PluralOf<K> = K extends `${infer Base}_${'zero' | 'one' | 'other'}` ? Base : K;
 export type Translate<K extends string> = (key: PluralOf<K>, values?: Record<string, unknown>) => string;
 
+const asWritten = (values: Record<string, unknown>, language: string): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [
+      name,
+      typeof value === 'number' ? formatFor(language).number(value) : value,
+    ]),
+  );
+
 /**
  * The texts of one page or part, in both languages: the compiler insists that both have the same keys. They come with the code that
  * shows them, so that the first load has no others. A key with `_one` and `_other` is asked for without, with `{ count }`.
@@ -59,7 +69,14 @@ export function defineTexts<K extends string>(
   i18next.addResourceBundle('en', namespace, en);
   i18next.addResourceBundle('nl', namespace, nl);
   return function useTexts() {
-    const { t } = useTranslation(namespace);
-    return t as unknown as Translate<K>;
+    const {
+      t,
+      i18n: { language },
+    } = useTranslation(namespace);
+    return useMemo((): Translate<K> => {
+      const translate = t as unknown as (key: string, values?: Record<string, unknown>) => string;
+      // A number chooses the plural as it is, and is shown as the language writes it.
+      return (key, values) => translate(key, values && { ...values, replace: asWritten(values, language) });
+    }, [t, language]);
   };
 }

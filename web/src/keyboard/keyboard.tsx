@@ -2,12 +2,14 @@ import { Button, Group, Kbd, Text } from '@mantine/core';
 import { IconSearch } from '@tabler/icons-react';
 import { useNavigate } from '@tanstack/react-router';
 import { lazy, Suspense, useCallback, useEffect, useRef, useState } from 'react';
+import { loadPart } from '../api/load-part.ts';
+import { Contained } from '../parts/contained.tsx';
 import { useShellTexts } from '../shell/texts.ts';
 import { isTextField, readKey, type KeyCommand } from './keys.ts';
 import { useSingleKeys } from './single-keys.ts';
 
-const Palette = lazy(() => import('./palette.tsx'));
-const HelpSheet = lazy(() => import('./help-sheet.tsx'));
+const Palette = lazy(() => loadPart(() => import('./palette.tsx')));
+const HelpSheet = lazy(() => loadPart(() => import('./help-sheet.tsx')));
 
 /** So long after `g` the next key may say where to go. */
 const goWithinMs = 1_500;
@@ -81,10 +83,12 @@ export function Keyboard() {
           </Kbd>
         </Group>
       </Button>
-      <Suspense>
-        {open === 'palette' && <Palette early={readEarly} onClose={close} onHelp={() => show('help')} />}
-        {open === 'help' && <HelpSheet onClose={close} />}
-      </Suspense>
+      <Contained key={open}>
+        <Suspense>
+          {open === 'palette' && <Palette early={readEarly} onClose={close} onHelp={() => show('help')} />}
+          {open === 'help' && <HelpSheet onClose={close} />}
+        </Suspense>
+      </Contained>
     </>
   );
 }

@@ -5,6 +5,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { answerOf, api } from '../api/client.ts';
 import { isProblem } from '../api/problem.ts';
 import { changeLanguage, currentLanguage, defineTexts } from '../i18n/i18n.ts';
+import { channelsQuery } from '../parts/catalogue.ts';
 import { useShellTexts } from '../shell/texts.ts';
 import type { Item } from './find-items.ts';
 import { goKeys } from './keys.ts';
@@ -51,11 +52,7 @@ export function useItems(typed: string, onHelp: () => void): { items: Item[]; is
   const page = useShellTexts();
   const navigate = useNavigate();
   const { setColorScheme } = useMantineColorScheme();
-  const channels = useQuery({
-    queryKey: ['palette', 'channels'],
-    queryFn: ({ signal }) => answerOf(api.GET('/admin/v1/channels', { signal })),
-    ...fresh,
-  });
+  const channels = useQuery(channelsQuery);
   const wanted = typed.trim().slice(0, longestText);
   const [text] = useDebouncedValue(wanted, settleMs);
   const subscriptions = useQuery({
@@ -92,7 +89,7 @@ export function useItems(typed: string, onHelp: () => void): { items: Item[]; is
       () => void changeLanguage(currentLanguage() === 'en' ? 'nl' : 'en'),
     ),
   ];
-  const ofChannels = (channels.data?.channels ?? []).map((channel): Item => ({
+  const ofChannels = (channels.data ?? []).map((channel): Item => ({
     id: `channel ${channel.id}`,
     group: 'channels',
     label: channel.name,

@@ -95,7 +95,8 @@ export function Installation() {
     queryFn: ({ signal }) => answerOf(api.GET('/admin/v1/installation', { signal })),
     refetchInterval: everyMs,
   });
-  if (error && !isPassing(error)) return <ProblemAlert error={error} onRetry={() => void refetch()} />;
+  const problem = error && !isPassing(error) && <ProblemAlert error={error} onRetry={() => void refetch()} />;
+  if (!data && problem) return problem;
   if (!data)
     return (
       <Stack aria-hidden>
@@ -107,6 +108,7 @@ export function Installation() {
   const { servers, processes, settings, version } = data;
   return (
     <Stack gap="lg">
+      {problem}
       <Section title={t('servers')}>
         <Wide label={t('servers')}>
           <Table.Tbody>

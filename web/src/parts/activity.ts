@@ -8,7 +8,9 @@ export const spans: readonly Span[] = ['1h', '24h', '7d'];
 
 /** Counts are added up every ten seconds; nothing changes more often. */
 const refetchInterval = 10_000;
-/** A thousand in each. */
+/** Of totals of many. */
+const seldomMs = 60_000;
+const pageLength = 1_000;
 const mostPages = 20;
 
 const nothing = { accepted: 0, duplicates: 0, delivered: 0, failedAttempts: 0, gaveUp: 0 };
@@ -20,8 +22,8 @@ interface Totals {
   since: string | undefined;
 }
 
-/** What happened with each channel, or for each application, in the last 24 hours. */
-export function useTotals(kind: 'channel' | 'application'): Totals {
+/** What happened with each channel, or for each application or subscription, in the last 24 hours. */
+export function useTotals(kind: 'channel' | 'application' | 'subscription'): Totals {
   const { data } = useQuery({
     queryKey: ['activity-totals', kind],
     queryFn: async ({ signal }) => {
@@ -35,11 +37,12 @@ export function useTotals(kind: 'channel' | 'application'): Totals {
         since ??= answer.since;
         cursor = answer.nextCursor;
       }
-      return { totals, since };
+      return { totals, since, isWhole: cursor === null };
     },
-    refetchInterval,
+    refetchInterval: ({ state: { data } }) => ((data?.totals.size ?? 0) > pageLength ? seldomMs : refetchInterval),
+    staleTime: refetchInterval,
   });
-  return { of: (id) => data && (data.totals.get(id) ?? { id, ...nothing }), since: data?.since };
+  return { of: (id) => data?.totals.get(id) ?? (data?.isWhole ? { id, ...nothing } : undefined), since: data?.since };
 }
 
 /** Minute by minute, or hour by hour. */

@@ -35,6 +35,10 @@ export function Confirm({ opened, onClose, title, children, action, word, isDang
     setError(undefined);
     onClose();
   };
+  // It cannot be called back any more, and what became of it has to be seen.
+  const leave = () => {
+    if (!isBusy) close();
+  };
   const confirm = async () => {
     setBusy(true);
     setError(undefined);
@@ -48,7 +52,7 @@ export function Confirm({ opened, onClose, title, children, action, word, isDang
     }
   };
   return (
-    <Modal opened={opened} onClose={close} title={title} closeButtonProps={{ 'aria-label': t('close') }} centered>
+    <Modal opened={opened} onClose={leave} title={title} closeButtonProps={{ 'aria-label': t('close') }} centered>
       <form
         onSubmit={(event) => {
           event.preventDefault();
@@ -68,7 +72,7 @@ export function Confirm({ opened, onClose, title, children, action, word, isDang
           )}
           {error !== undefined && <ProblemAlert error={error} />}
           <Group justify="flex-end">
-            <Button variant="default" onClick={close} disabled={isBusy}>
+            <Button variant="default" onClick={leave} disabled={isBusy}>
               {t('cancel')}
             </Button>
             <Button

@@ -10,10 +10,14 @@ import {
   IconSend,
   IconStack2,
 } from '@tabler/icons-react';
+import type { components } from '../../generated/admin-api.d.ts';
 import { useFormat } from '../i18n/format.ts';
 import { defineTexts } from '../i18n/i18n.ts';
 
-export const useDeliveryStateTexts = defineTexts(
+/** As the API has them: one that is new there does not compile here without its texts and its sign. */
+export type DeliveryState = components['schemas']['Delivery']['state'];
+
+export const useDeliveryStateTexts = defineTexts<DeliveryState>(
   'delivery-state',
   {
     waiting: 'waiting',
@@ -49,9 +53,8 @@ const looks = {
   expired: ['grape', IconHourglass],
   cancelled: ['gray', IconBan],
   unknown: ['grape', IconHelp],
-} as const;
+} as const satisfies Record<DeliveryState, readonly [color: string, sign: typeof IconClock]>;
 
-export type DeliveryState = keyof typeof looks;
 export const deliveryStates = Object.keys(looks) as DeliveryState[];
 
 interface Props {

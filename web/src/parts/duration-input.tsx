@@ -1,6 +1,7 @@
-import { Group, Input, NativeSelect, NumberInput } from '@mantine/core';
+import { Group, Input, NativeSelect } from '@mantine/core';
 import { useId, useState } from 'react';
 import { defineTexts } from '../i18n/i18n.ts';
+import { NumberField } from './number-field.tsx';
 
 const useTexts = defineTexts(
   'duration',
@@ -35,10 +36,14 @@ export function DurationInput({ label, description, value, onChange, error, plac
   return (
     <Input.Wrapper label={label} description={description} error={error} labelProps={{ htmlFor: id }}>
       <Group gap="xs" wrap="nowrap" mt={description === undefined ? 0 : 5} maw={260}>
-        <NumberInput
+        <NumberField
           id={id}
-          value={value === null ? '' : value / units[unit]}
-          onChange={(typed) => onChange(typed === '' ? null : Math.round(Number(typed) * units[unit]))}
+          value={value === null ? null : value / units[unit]}
+          onChange={(typed) => {
+            // The unit is that in which it is typed: not another one as soon as that would be shorter.
+            setUnit(unit);
+            onChange(typed === null ? null : Math.round(typed * units[unit]));
+          }}
           min={0}
           hideControls
           style={{ flex: '1 1 80px', minWidth: 0 }}

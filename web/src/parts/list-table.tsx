@@ -64,8 +64,17 @@ export function ListTable<Row>({
     if (last >= rows.length - 20) onEnd?.();
   }, [last, rows.length, onEnd]);
 
+  const drawn = useRef(rows);
   useLayoutEffect(() => {
-    if (isFollowing && scroller.current) scroller.current.scrollTop = scroller.current.scrollHeight;
+    const [before, first] = [drawn.current, rows[0]];
+    drawn.current = rows;
+    if (!scroller.current || !onFollow) return;
+    if (isFollowing) scroller.current.scrollTop = scroller.current.scrollHeight;
+    else if (first && before[0] && keyOf(before[0]) !== keyOf(first)) {
+      // The oldest were let go of: what is being read stays where it is.
+      const gone = before.findIndex((row) => keyOf(row) === keyOf(first));
+      if (gone > 0) scroller.current.scrollTop -= gone * rowHeight;
+    }
   }, [isFollowing, rows]);
   const tellWhere = () => {
     const { scrollHeight, scrollTop, clientHeight } = scroller.current!;
@@ -74,6 +83,8 @@ export function ListTable<Row>({
 
   /** Arrows go from row to row, as in any list. */
   const move = (event: KeyboardEvent<HTMLDivElement>) => {
+    // Ctrl+K is another key than k.
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
     const at = Number((event.target as HTMLElement).closest<HTMLElement>('[data-index]')?.dataset['index']);
     if (Number.isNaN(at)) return;
     if (event.key === 'Enter' && event.target === event.currentTarget.querySelector(`[data-index="${at}"]`))

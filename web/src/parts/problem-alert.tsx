@@ -1,14 +1,21 @@
 import { Alert, Button, Code, Group, Text } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
 import { ApiProblem, Unreachable } from '../api/problem.ts';
+import { OtherVersion } from '../api/load-part.ts';
 import { defineTexts } from '../i18n/i18n.ts';
 
 const useTexts = defineTexts(
   'problem',
   {
     unreachable: 'Heraut does not answer',
-    unreachableDetail: 'It is down or starting, or the network is. This page goes on by itself when it answers again.',
+    unreachableDetail:
+      'It is down or starting, or the network is. What is shown comes up to date by itself when it answers again; what you asked for has to be asked for again.',
     roleTooLow: 'Your role does not allow this',
+    otherVersion: 'Another version of Heraut was installed',
+    otherVersionDetail:
+      'This part of the console is not there any more as it was. Copy what you typed, then load the page again.',
+    reload: 'Load the page again',
+    invalid: 'This was not accepted',
     unexpected: 'Something went wrong in this page',
     again: 'Try again',
     log: 'The log has it under {{instance}}.',
@@ -17,8 +24,13 @@ const useTexts = defineTexts(
   {
     unreachable: 'Heraut antwoordt niet',
     unreachableDetail:
-      'Het staat uit of start op, of het netwerk hapert. Deze pagina gaat vanzelf verder zodra het weer antwoordt.',
+      'Het staat uit of start op, of het netwerk hapert. Wat u ziet wordt vanzelf bijgewerkt zodra het weer antwoordt; wat u vroeg moet u opnieuw vragen.',
     roleTooLow: 'Uw rol staat dit niet toe',
+    otherVersion: 'Er is een andere versie van Heraut geïnstalleerd',
+    otherVersionDetail:
+      'Dit deel van de console is er niet meer zoals het was. Kopieer wat u typte en laad de pagina opnieuw.',
+    reload: 'Laad de pagina opnieuw',
+    invalid: 'Dit is niet aangenomen',
     unexpected: 'Er ging iets mis op deze pagina',
     again: 'Probeer opnieuw',
     log: 'Het logboek heeft het onder {{instance}}.',
@@ -36,18 +48,23 @@ interface Props {
 export function ProblemAlert({ error, onRetry }: Props) {
   const t = useTexts();
   const problem = error instanceof ApiProblem ? error.problem : undefined;
-  const title =
-    problem?.code === 'role-too-low'
-      ? t('roleTooLow')
-      : (problem?.title ?? (error instanceof Unreachable ? t('unreachable') : t('unexpected')));
-  const detail =
-    problem?.detail ??
-    (error instanceof Unreachable ? t('unreachableDetail') : error instanceof Error ? error.message : '');
+  // The fields say it; the sentence of the API is for programs that read its fields.
+  const isOfFields = problem?.code === 'invalid' && problem.invalidParams.length > 0;
+  const [title, detail] = (() => {
+    if (isOfFields) return [t('invalid'), ''];
+    if (problem) return [problem.code === 'role-too-low' ? t('roleTooLow') : problem.title, problem.detail];
+    if (error instanceof Unreachable) return [t('unreachable'), t('unreachableDetail')];
+    if (error instanceof OtherVersion) return [t('otherVersion'), t('otherVersionDetail')];
+    return [t('unexpected'), error instanceof Error ? error.message : ''];
+  })();
+  const isOtherVersion = error instanceof OtherVersion;
   return (
     <Alert color="red" variant="light" title={title} icon={<IconAlertTriangle aria-hidden />} role="alert">
-      <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-        {detail}
-      </Text>
+      {detail && (
+        <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+          {detail}
+        </Text>
+      )}
       {problem?.invalidParams.map(({ name, reason, code }) => (
         <Text size="sm" key={`${name} ${code}`} style={{ overflowWrap: 'anywhere' }}>
           <Code>{name}</Code> {reason}
@@ -58,10 +75,10 @@ export function ProblemAlert({ error, onRetry }: Props) {
           {t('code')}: <Code>{problem.code}</Code> {problem.instance && t('log', { instance: problem.instance })}
         </Text>
       )}
-      {onRetry && (
+      {(onRetry || isOtherVersion) && (
         <Group mt="xs">
-          <Button size="xs" variant="default" onClick={onRetry}>
-            {t('again')}
+          <Button size="xs" variant="default" onClick={isOtherVersion ? () => location.reload() : onRetry}>
+            {t(isOtherVersion ? 'reload' : 'again')}
           </Button>
         </Group>
       )}

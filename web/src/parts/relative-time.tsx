@@ -1,5 +1,5 @@
 import { Text, type TextProps } from '@mantine/core';
-import { useEffect, useState } from 'react';
+import { useEffect, useReducer } from 'react';
 import { useFormat } from '../i18n/format.ts';
 
 /** One clock for all times on a page: a hundred timers would each draw it anew. */
@@ -7,9 +7,8 @@ const listeners = new Set<() => void>();
 let ticking: ReturnType<typeof setInterval> | undefined;
 
 function useNow(): number {
-  const [now, setNow] = useState(Date.now);
+  const [, tick] = useReducer((count: number) => count + 1, 0);
   useEffect(() => {
-    const tick = () => setNow(Date.now());
     listeners.add(tick);
     ticking ??= setInterval(() => listeners.forEach((each) => each()), 5_000);
     return () => {
@@ -19,7 +18,15 @@ function useNow(): number {
       ticking = undefined;
     };
   }, []);
-  return now;
+  // As of this drawing: what has just come would lie in the future of the last tick.
+  return Date.now();
+}
+
+/** For a time in the middle of a text, which has to go on as `RelativeTime` does. */
+export function useRelative(): (at: string) => string {
+  const format = useFormat();
+  const now = useNow();
+  return (at) => format.relative(at, now);
 }
 
 interface Props extends TextProps {

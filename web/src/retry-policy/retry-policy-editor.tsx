@@ -1,5 +1,6 @@
-import { Grid, NumberInput, Paper, ScrollArea, Skeleton, Stack, Table, Text } from '@mantine/core';
+import { Grid, Paper, ScrollArea, Skeleton, Stack, Table, Text } from '@mantine/core';
 import { useFormat } from '../i18n/format.ts';
+import { NumberField } from '../parts/number-field.tsx';
 import { ProblemAlert } from '../parts/problem-alert.tsx';
 import { ScheduleChart } from './schedule-chart.tsx';
 import { useRetryPolicyTexts } from './texts.ts';
@@ -36,11 +37,11 @@ export function RetryPolicyEditor({ value, onChange, general, isReadOnly = false
           {policyFields.map((field) => {
             const { min, max, step, isWhole = false } = limits[field];
             return (
-              <NumberInput
+              <NumberField
                 key={field}
                 label={t(field)}
                 description={t(`${field}Help`)}
-                value={value[field] ?? ''}
+                value={value[field] ?? null}
                 placeholder={general ? t('followed', { value: format.number(general[field]) }) : undefined}
                 min={min}
                 max={max}
@@ -52,7 +53,7 @@ export function RetryPolicyEditor({ value, onChange, general, isReadOnly = false
                 withAsterisk={false}
                 readOnly={isReadOnly}
                 error={!general && value[field] === undefined ? t('wrong') : undefined}
-                onChange={(given) => onChange({ ...value, [field]: typeof given === 'number' ? given : undefined })}
+                onChange={(given) => onChange({ ...value, [field]: given ?? undefined })}
               />
             );
           })}
@@ -61,7 +62,7 @@ export function RetryPolicyEditor({ value, onChange, general, isReadOnly = false
       <Grid.Col span={{ base: 12, md: 8 }}>
         <Stack gap="sm">
           {error && <ProblemAlert error={error} onRetry={() => void refetch()} />}
-          <Paper withBorder p="sm" style={{ opacity: isPlaceholderData ? 0.7 : 1 }}>
+          <Paper withBorder p="sm" aria-busy={isPlaceholderData}>
             <Text size="sm" fw={500} role="status">
               {data ? summary : ' '}
             </Text>

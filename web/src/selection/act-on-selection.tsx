@@ -19,11 +19,11 @@ import { answerOf, api } from '../api/client.ts';
 import { isProblem } from '../api/problem.ts';
 import { useFormat } from '../i18n/format.ts';
 import { ProblemAlert } from '../parts/problem-alert.tsx';
+import { TimeField } from '../parts/time-field.tsx';
 import { useMay } from '../shell/session.tsx';
 import { useActTexts } from './act-texts.ts';
 import { DryRunResult } from './dry-run-result.tsx';
 import type { DryRun, Replay, Selection } from './selection.ts';
-import { TimeField } from './time-field.tsx';
 
 const usualRate = 100;
 

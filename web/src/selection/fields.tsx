@@ -1,8 +1,9 @@
 import { MultiSelect, Select } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
+import { channelsQuery, subscriptionsQuery } from '../parts/catalogue.ts';
 import { useDeliveryStateTexts, type DeliveryState } from '../parts/delivery-state.tsx';
 import { errorClasses, useErrorClassTexts, type ErrorClass } from '../parts/error-class.ts';
-import { useChannels, useSubscriptions } from './catalogue.ts';
 import { useSelectionTexts } from './texts.ts';
 
 /** More are not shown at once; typing narrows them. */
@@ -24,9 +25,9 @@ function withChosen(options: { value: string; label: string }[], chosen: readonl
 }
 
 function useSubscriptionOptions(chosen: readonly string[]) {
-  const { data } = useSubscriptions();
+  const { data } = useQuery(subscriptionsQuery);
   return useMemo(() => {
-    const all = data?.subscriptions ?? [];
+    const all = data ?? [];
     const options = all.map(({ id, callbackUrl }) => ({ value: id, label: callbackUrl.replace(/^https?:\/\//, '') }));
     const count = new Map<string, number>();
     for (const { label } of options) count.set(label, (count.get(label) ?? 0) + 1);
@@ -40,11 +41,11 @@ function useSubscriptionOptions(chosen: readonly string[]) {
 }
 
 function useChannelOptions(chosen: readonly string[]) {
-  const { data } = useChannels();
+  const { data } = useQuery(channelsQuery);
   return useMemo(
     () =>
       withChosen(
-        (data?.channels ?? []).map(({ name }) => ({ value: name, label: name })),
+        (data ?? []).map(({ name }) => ({ value: name, label: name })),
         chosen,
       ),
     [data, chosen.join()],

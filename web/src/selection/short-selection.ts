@@ -1,7 +1,8 @@
+import { useQuery } from '@tanstack/react-query';
 import { useFormat } from '../i18n/format.ts';
+import { subscriptionsQuery } from '../parts/catalogue.ts';
 import { useDeliveryStateTexts } from '../parts/delivery-state.tsx';
 import { useErrorClassTexts } from '../parts/error-class.ts';
-import { useSubscriptions } from './catalogue.ts';
 import type { Selection } from './selection.ts';
 import { useSelectionTexts } from './texts.ts';
 
@@ -11,9 +12,9 @@ export function useShortSelection(): (selection: Selection) => string {
   const errorName = useErrorClassTexts();
   const stateName = useDeliveryStateTexts();
   const format = useFormat();
-  const { data } = useSubscriptions();
+  const { data } = useQuery(subscriptionsQuery);
   const nameOf = (id: string) =>
-    data?.subscriptions.find((each) => each.id === id)?.callbackUrl.replace(/^https?:\/\//, '') ?? id.slice(0, 8);
+    data?.find((each) => each.id === id)?.callbackUrl.replace(/^https?:\/\//, '') ?? id.slice(0, 8);
   const named = (ids: readonly string[]) =>
     ids.length <= 2 ? ids.map(nameOf).join(', ') : `${nameOf(ids[0]!)} + ${ids.length - 1}`;
   return (selection) => {

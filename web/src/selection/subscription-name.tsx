@@ -1,6 +1,7 @@
 import { Anchor, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useSubscriptions } from './catalogue.ts';
+import { subscriptionsQuery } from '../parts/catalogue.ts';
 
 interface Props {
   id: string;
@@ -10,8 +11,8 @@ interface Props {
 
 /** A subscription by what people know it by: where it is sent. */
 export function SubscriptionName({ id, callbackUrl }: Props) {
-  const { data } = useSubscriptions();
-  const url = callbackUrl ?? data?.subscriptions.find((each) => each.id === id)?.callbackUrl;
+  const { data } = useQuery(subscriptionsQuery);
+  const url = callbackUrl ?? data?.find((each) => each.id === id)?.callbackUrl;
   return (
     <Anchor
       size="sm"

@@ -2,6 +2,7 @@ import { Badge, Progress } from '@mantine/core';
 import { IconCheck, IconClock, IconHandStop, IconPlayerPause, IconPlayerPlay, IconX } from '@tabler/icons-react';
 import { useFormat } from '../i18n/format.ts';
 import { defineTexts } from '../i18n/i18n.ts';
+import { namesOf } from '../parts/names-of.ts';
 import type { Replay } from './selection.ts';
 
 export const useWorkTexts = defineTexts(
@@ -43,10 +44,10 @@ const looks = {
   done: ['green', IconCheck, 'done'],
   cancelled: ['gray', IconX, 'cancelled'],
   stopped: ['red', IconHandStop, 'stopped'],
-} as const;
+} as const satisfies Record<Replay['state'], readonly [color: string, sign: typeof IconClock, text: string]>;
 
 export const workStates = Object.keys(looks) as Replay['state'][];
-export const workKinds: Replay['kind'][] = ['replay', 'close', 'cancel'];
+export const workKinds = namesOf<Replay['kind']>({ replay: true, close: true, cancel: true });
 
 export const isUnfinished = ({ state }: Replay): boolean =>
   state === 'scheduled' || state === 'running' || state === 'paused';

@@ -2,8 +2,10 @@ import { AppShell, Burger, Group, Text, UnstyledButton } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
 import { lazy, Suspense, useEffect, useRef } from 'react';
+import { loadPart } from '../api/load-part.ts';
 import { consoleRoot } from '../api/client.ts';
 import { Keyboard } from '../keyboard/keyboard.tsx';
+import { Contained } from '../parts/contained.tsx';
 import { ProblemAlert } from '../parts/problem-alert.tsx';
 import { ConnectionNotice } from './connection-notice.tsx';
 import { Navigation } from './navigation.tsx';
@@ -12,7 +14,9 @@ import { useShellTexts } from './texts.ts';
 import { UserMenu } from './user-menu.tsx';
 import classes from './shell.module.css';
 
-const SignInAgain = lazy(() => import('./sign-in-again.tsx').then((part) => ({ default: part.SignInAgain })));
+const SignInAgain = lazy(() =>
+  loadPart(() => import('./sign-in-again.tsx')).then((part) => ({ default: part.SignInAgain })),
+);
 
 /** What stands around every page of somebody who is signed in. */
 export function Shell() {
@@ -84,9 +88,11 @@ export function Shell() {
           </Suspense>
         )}
         {session && isOver && (
-          <Suspense>
-            <SignInAgain />
-          </Suspense>
+          <Contained>
+            <Suspense>
+              <SignInAgain />
+            </Suspense>
+          </Contained>
         )}
       </AppShell.Main>
     </AppShell>

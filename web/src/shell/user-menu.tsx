@@ -9,15 +9,19 @@ import {
 import { IconLanguage, IconLogout, IconUserCircle } from '@tabler/icons-react';
 import { notifications } from '@mantine/notifications';
 import { lazy, Suspense, useState } from 'react';
+import { loadPart } from '../api/load-part.ts';
 import { callConsole, consoleRoot } from '../api/client.ts';
 import { ApiProblem, isProblem } from '../api/problem.ts';
 import { changeLanguage, currentLanguage } from '../i18n/i18n.ts';
+import { Contained } from '../parts/contained.tsx';
 import { useSession } from './session.tsx';
 import { useSignInTexts } from './sign-in-texts.ts';
 import { useShellTexts } from './texts.ts';
 
 // Dialogs are not in the first load.
-const EndAllSessions = lazy(() => import('./end-all-sessions.tsx').then((part) => ({ default: part.EndAllSessions })));
+const EndAllSessions = lazy(() =>
+  loadPart(() => import('./end-all-sessions.tsx')).then((part) => ({ default: part.EndAllSessions })),
+);
 
 export function UserMenu() {
   const t = useShellTexts();
@@ -94,13 +98,15 @@ export function UserMenu() {
         </Menu.Dropdown>
       </Menu>
       {asks && (
-        <Suspense>
-          <EndAllSessions
-            opened
-            onClose={() => setAsks(false)}
-            onConfirm={() => end('session/end-all', 'POST', { of: 'everybody' })}
-          />
-        </Suspense>
+        <Contained>
+          <Suspense>
+            <EndAllSessions
+              opened
+              onClose={() => setAsks(false)}
+              onConfirm={() => end('session/end-all', 'POST', { of: 'everybody' })}
+            />
+          </Suspense>
+        </Contained>
       )}
     </>
   );

@@ -1,7 +1,6 @@
 import { queryOptions } from '@tanstack/react-query';
 import type { components } from '../../generated/admin-api.d.ts';
 import { answerAndTagOf, answerOf, api } from '../api/client.ts';
-import { isProblem } from '../api/problem.ts';
 
 export type Subscription = components['schemas']['Subscription'];
 export type SubscriptionWithHeld = components['schemas']['SubscriptionWithHeld'];
@@ -13,27 +12,17 @@ export type Channel = components['schemas']['Channel'];
 /** Of a subscription that somebody looks at; nothing tells the page when it changes. */
 export const refreshMs = 5_000;
 
+export const readSubscription = (id: string, signal?: AbortSignal) =>
+  answerAndTagOf(
+    api.GET('/admin/v1/subscriptions/{subscriptionId}', { params: { path: { subscriptionId: id } }, signal }),
+  );
+
 export const subscriptionQuery = (id: string) =>
   queryOptions({
     queryKey: ['subscription', id],
-    queryFn: ({ signal }) =>
-      answerAndTagOf(
-        api.GET('/admin/v1/subscriptions/{subscriptionId}', { params: { path: { subscriptionId: id } }, signal }),
-      ),
+    queryFn: ({ signal }) => readSubscription(id, signal),
     refetchInterval: refreshMs,
   });
-
-export const channelsQuery = queryOptions({
-  queryKey: ['channels'],
-  queryFn: async ({ signal }) => (await answerOf(api.GET('/admin/v1/channels', { signal }))).channels,
-  staleTime: 60_000,
-});
-
-export const applicationsQuery = queryOptions({
-  queryKey: ['applications'],
-  queryFn: async ({ signal }) => (await answerOf(api.GET('/admin/v1/applications', { signal }))).applications,
-  staleTime: 60_000,
-});
 
 /** Asked for together: each row on the screen asks for itself. */
 const waiting = new Map<string, { resolve: (found: Situation | null) => void; reject: (error: unknown) => void }[]>();
@@ -65,34 +54,12 @@ async function loadTogether(): Promise<void> {
   }
 }
 
+/** Until the next full step of the clock: rows that came at different times ask at the same one, and so together. */
+function untilNextStep(): number {
+  const left = refreshMs - (Date.now() % refreshMs);
+  return left < refreshMs / 10 ? left + refreshMs : left;
+}
+
 /** What is held, waits or failed; null: there is no such subscription any more. */
 export const situationQuery = (id: string) =>
-  queryOptions({ queryKey: ['situation', id], queryFn: () => loadSituation(id), refetchInterval: refreshMs });
-
-export type Totals = components['schemas']['ActivityTotals']['totals'][number];
-
-/** Pages of a thousand: beyond them a row shows a dash. */
-const mostPages = 20;
-
-/** Of the subscriptions for which anything happened in a day, by id. */
-export const totalsQuery = queryOptions({
-  queryKey: ['activity', 'totals', 'subscription', '24h'],
-  queryFn: async ({ signal }) => {
-    const found = new Map<string, Totals>();
-    let cursor: string | null = null;
-    for (let page = 0; page < mostPages; page++) {
-      const query = { of: 'subscription', span: '24h', ...(cursor !== null && { cursor }) } as const;
-      const answer: components['schemas']['ActivityTotals'] = await answerOf(
-        api.GET('/admin/v1/activity/totals', { params: { query }, signal }),
-      );
-      for (const each of answer.totals) found.set(each.id, each);
-      cursor = answer.nextCursor;
-      if (cursor === null) break;
-    }
-    return found;
-  },
-  staleTime: 30_000,
-  refetchInterval: 60_000,
-});
-
-export const isChangedMeanwhile = (error: unknown): boolean => isProblem(error, 'changed-meanwhile');
+  queryOptions({ queryKey: ['situation', id], queryFn: () => loadSituation(id), refetchInterval: untilNextStep });

@@ -12,8 +12,9 @@ import {
 } from '@mantine/core';
 import { IconPlus, IconTrash } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
+import { channelsQuery } from '../parts/catalogue.ts';
 import { defineTexts } from '../i18n/i18n.ts';
-import { channelsQuery, type Channel } from './data.ts';
+import { type Channel } from './data.ts';
 import { nextKey, type EntryDraft } from './filter-drafts.ts';
 
 const useTexts = defineTexts(
@@ -32,7 +33,7 @@ const useTexts = defineTexts(
     addEntry: 'Add another entry',
     removeEntry: 'Remove entry {{number}}',
     alternatives: 'Entries are alternatives: a notification that meets any of them is delivered, once.',
-    and: 'All filters of an entry have to fit. A characteristic that a notification does not have keeps it away from nobody.',
+    and: 'All filters of an entry have to fit. A filter on a characteristic that a notification does not have is passed over.',
     none: 'No entry: it gets nothing.',
   },
   {
@@ -49,7 +50,7 @@ const useTexts = defineTexts(
     addEntry: 'Nog een regel toevoegen',
     removeEntry: 'Verwijder regel {{number}}',
     alternatives: 'Regels zijn alternatieven: een notificatie die aan een ervan voldoet, wordt afgeleverd, één keer.',
-    and: 'Alle filters van een regel moeten passen. Een kenmerk dat een notificatie niet heeft, houdt haar bij niemand weg.',
+    and: 'Alle filters van een regel moeten passen. Een filter op een kenmerk dat een notificatie niet heeft, telt niet mee.',
     none: 'Geen regel: het krijgt niets.',
   },
 );
@@ -172,7 +173,7 @@ function Entry({ number, entry, channels, isReadOnly, onChange, onRemove }: Entr
               value={filter.value}
               readOnly={isReadOnly}
               onChange={(event) => put(index, { value: event.currentTarget.value })}
-              style={{ flex: 1, minWidth: 0 }}
+              style={{ flex: 2, minWidth: 0 }}
             />
             {!isReadOnly && (
               <ActionIcon

@@ -58,7 +58,7 @@ export function FiltersPreview({ drafts }: { drafts: readonly EntryDraft[] }) {
         <Text fw={600} size="sm">
           {t('title')}
         </Text>
-        <div role="status" style={{ minHeight: 42, opacity: isPlaceholderData ? 0.7 : 1 }}>
+        <div role="status" style={{ minHeight: 42 }} aria-busy={isPlaceholderData}>
           {!isReady ? (
             <Text size="sm" c="dimmed">
               {t('incomplete')}
@@ -78,7 +78,7 @@ export function FiltersPreview({ drafts }: { drafts: readonly EntryDraft[] }) {
         {isReady && error && <ProblemAlert error={error} onRetry={() => void refetch()} />}
         {isReady && data && data.sample.length > 0 && (
           <Table.ScrollContainer minWidth={320} scrollAreaProps={{ viewportProps: { tabIndex: 0 } }}>
-            <Table fz="sm" aria-label={t('sample')} style={{ opacity: isPlaceholderData ? 0.7 : 1 }}>
+            <Table fz="sm" aria-label={t('sample')} aria-busy={isPlaceholderData}>
               <Table.Thead>
                 <Table.Tr>
                   <Table.Th>{t('time')}</Table.Th>

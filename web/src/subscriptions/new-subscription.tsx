@@ -1,13 +1,14 @@
 import { Autocomplete, Button, Divider, Drawer, Group, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useState, type FormEvent } from 'react';
+import { useRef, useState, type FormEvent } from 'react';
+import { applicationsQuery } from '../parts/catalogue.ts';
 import { answerOf, api } from '../api/client.ts';
-import { ApiProblem } from '../api/problem.ts';
 import { defineTexts } from '../i18n/i18n.ts';
+import { errorOf } from '../parts/field-errors.ts';
 import { ProblemAlert } from '../parts/problem-alert.tsx';
 import { emptyAuthorization, isAuthorizationComplete, toAuthorization } from './credential-drafts.ts';
 import { AuthorizationFields } from './credentials-fields.tsx';
-import { applicationsQuery } from './data.ts';
+
 import { isComplete, nextKey, toChannels, type EntryDraft } from './filter-drafts.ts';
 import { FiltersEditor } from './filters-editor.tsx';
 import { FiltersPreview } from './filters-preview.tsx';
@@ -17,7 +18,7 @@ const useTexts = defineTexts(
   {
     title: 'New subscription',
     intro:
-      'The callback is called twice at once, with a test: without authorization, which it must refuse, and with it, which it must accept.',
+      'The callback is called twice right away, with a test: without authorization, which it must refuse, and with it, which it must accept.',
     owner: 'Application',
     ownerHelp: 'Client id of the application that it belongs to.',
     callbackUrl: 'Callback URL',
@@ -52,19 +53,22 @@ export interface Created {
 
 interface Props {
   opened: boolean;
+  /** That its first entry is about. */
+  channel?: string | undefined;
   onClose: () => void;
   onCreated: (created: Created) => void;
 }
 
 /** What was typed stays when it is closed and opened again, and through every error. */
-export function NewSubscription({ opened, onClose, onCreated }: Props) {
+export function NewSubscription({ opened, channel = '', onClose, onCreated }: Props) {
   const t = useTexts();
   const queries = useQueryClient();
   const { data: applications = [] } = useQuery({ ...applicationsQuery, enabled: opened });
   const [owner, setOwner] = useState('');
   const [callbackUrl, setCallbackUrl] = useState('');
-  const [entries, setEntries] = useState<EntryDraft[]>(() => [{ key: nextKey(), channel: '', filters: [] }]);
+  const [entries, setEntries] = useState<EntryDraft[]>(() => [{ key: nextKey(), channel, filters: [] }]);
   const [authorization, setAuthorization] = useState(emptyAuthorization);
+  const form = useRef<HTMLFormElement>(null);
   const create = useMutation({
     mutationFn: () =>
       answerOf(
@@ -81,11 +85,10 @@ export function NewSubscription({ opened, onClose, onCreated }: Props) {
       void queries.invalidateQueries({ queryKey: ['subscriptions'] });
       onCreated({ id, signingSecret });
     },
+    // The form is longer than its window: what is wrong would be out of sight.
+    onError: () => requestAnimationFrame(() => showWhatIsWrong(form.current)),
   });
-  const refused = (name: string) =>
-    create.error instanceof ApiProblem
-      ? create.error.problem.invalidParams.find((param) => param.name === name)?.reason
-      : undefined;
+  const refused = (name: string) => errorOf(create.error, name);
   const submit = (event: FormEvent) => {
     event.preventDefault();
     create.mutate();
@@ -100,7 +103,7 @@ export function NewSubscription({ opened, onClose, onCreated }: Props) {
       title={t('title')}
       closeButtonProps={{ 'aria-label': t('close') }}
     >
-      <form onSubmit={submit}>
+      <form ref={form} onSubmit={submit}>
         <Stack gap="md">
           <Text size="sm" c="dimmed">
             {t('intro')}
@@ -113,6 +116,7 @@ export function NewSubscription({ opened, onClose, onCreated }: Props) {
             value={owner}
             onChange={setOwner}
             error={refused('ownerClientId')}
+            openOnFocus={false}
             required
             data-autofocus
           />
@@ -148,4 +152,10 @@ export function NewSubscription({ opened, onClose, onCreated }: Props) {
       </form>
     </Drawer>
   );
+}
+
+function showWhatIsWrong(form: HTMLFormElement | null) {
+  const field = form?.querySelector<HTMLElement>('[aria-invalid="true"]');
+  if (field) field.focus();
+  else form?.querySelector('[role="alert"]')?.scrollIntoView({ block: 'nearest' });
 }

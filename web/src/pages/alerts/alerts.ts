@@ -1,20 +1,21 @@
 import type { components } from '../../../generated/admin-api.d.ts';
 import { answerAndTagOf, answerOf, api } from '../../api/client.ts';
+import { namesOf } from '../../parts/names-of.ts';
 
 export type AlertPage = components['schemas']['AlertPage'];
 export type Alert = AlertPage['alerts'][number];
 export type RuleName = Alert['rule'];
 export type AlertRules = components['schemas']['AlertRules'];
 
-export const ruleNames: readonly RuleName[] = [
-  'dead-letters',
-  'oldest-due',
-  'endpoint-open',
-  'backlog-growing',
-  'role-missing',
-  'ledger-disk',
-  'subscription-disabled',
-];
+export const ruleNames = namesOf<RuleName>({
+  'dead-letters': true,
+  'oldest-due': true,
+  'endpoint-open': true,
+  'backlog-growing': true,
+  'role-missing': true,
+  'ledger-disk': true,
+  'subscription-disabled': true,
+});
 
 export const rulesKey = ['alert-rules'] as const;
 

@@ -1,4 +1,4 @@
-import { Button, Paper, Skeleton, Stack } from '@mantine/core';
+import { Button, Paper, Skeleton, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
@@ -33,11 +33,13 @@ export function OpenAlerts() {
     );
   return (
     <Stack gap="sm">
+      {error && <ProblemAlert error={error} onRetry={() => void refetch()} />}
       {data.alerts.map((alert) => (
         <Paper key={alert.id} withBorder p="md">
           <AlertDescription alert={alert} />
         </Paper>
       ))}
+      {data.nextCursor !== null && <Text size="sm">{t('moreOpen', { count: data.alerts.length })}</Text>}
     </Stack>
   );
 }

@@ -5,6 +5,7 @@ import { Link } from '@tanstack/react-router';
 import { useFormat } from '../../i18n/format.ts';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { ListTable, type Column } from '../../parts/list-table.tsx';
+import { readOn, tryAgain } from '../../parts/next-page.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
 import { SubjectLink } from '../../parts/subject-link.tsx';
@@ -48,7 +49,7 @@ export function PastAlerts() {
       render: (alert) => <SubjectLink subject={alert.subject} />,
     },
     { key: 'what', header: t('what'), width: 'minmax(160px, 1.6fr)', isWide: true, render: ({ what }) => what },
-    { key: 'since', header: t('since'), width: '130px', render: ({ since }) => <RelativeTime at={since} /> },
+    { key: 'since', header: t('since'), width: '156px', render: ({ since }) => <RelativeTime at={since} /> },
     {
       key: 'lasted',
       header: t('lasted'),
@@ -60,7 +61,7 @@ export function PastAlerts() {
     {
       key: 'told',
       header: t('told'),
-      width: '130px',
+      width: '156px',
       isWide: true,
       render: ({ toldAt }) => <RelativeTime at={toldAt} />,
     },
@@ -91,7 +92,7 @@ export function PastAlerts() {
           </Button>
         )}
       </Group>
-      {query.error && <ProblemAlert error={query.error} onRetry={() => void query.refetch()} />}
+      {query.error && <ProblemAlert error={query.error} onRetry={tryAgain(query)} />}
       {query.data && rows.length === 0 ? (
         <EmptyState title={rule === undefined ? t('nothingPast') : t('nothingPastFiltered')} />
       ) : (
@@ -101,9 +102,7 @@ export function PastAlerts() {
           rows={rows}
           keyOf={({ id }) => id}
           onOpen={({ id }) => set({ alert: id }, true)}
-          onEnd={() => {
-            if (query.hasNextPage && !query.isFetchingNextPage) void query.fetchNextPage();
-          }}
+          onEnd={readOn(query)}
           isLoading={query.isPending || query.isFetchingNextPage}
           isMarked={({ id }) => id === opened?.id}
         />

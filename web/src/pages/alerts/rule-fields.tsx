@@ -1,7 +1,8 @@
-import { Checkbox, Group, NumberInput, Paper, Stack, Switch, Text, Title } from '@mantine/core';
+import { Checkbox, Group, Paper, Stack, Switch, Text, Title } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { DurationInput } from '../../parts/duration-input.tsx';
 import { errorOf } from '../../parts/field-errors.ts';
+import { NumberField } from '../../parts/number-field.tsx';
 import type { AlertRules, RuleName } from './alerts.ts';
 import { useAlertTexts } from './texts.ts';
 
@@ -15,7 +16,8 @@ interface Props {
 
 type Role = AlertRules['roleMissing']['roles'][number];
 const roles: readonly Role[] = ['api', 'worker', 'dispatcher'];
-const gigabyte = 1_000_000_000;
+/** The default limit is 50 of them. */
+const gibibyte = 1024 ** 3;
 
 /** Each rule in a frame of its own. */
 export function RuleFields({ rules, onChange, error, isReadOnly }: Props) {
@@ -31,10 +33,10 @@ export function RuleFields({ rules, onChange, error, isReadOnly }: Props) {
         onEnable={(isEnabled) => onChange({ deadLetters: { ...deadLetters, isEnabled } })}
         disabled={disabled}
       >
-        <NumberInput
+        <NumberField
           label={t('count')}
           value={deadLetters.count}
-          onChange={(count) => onChange({ deadLetters: { ...deadLetters, count: Number(count) } })}
+          onChange={(count) => onChange({ deadLetters: { ...deadLetters, count: count ?? 0 } })}
           error={errorOf(error, 'deadLetters')}
           w={120}
           hideControls
@@ -79,10 +81,10 @@ export function RuleFields({ rules, onChange, error, isReadOnly }: Props) {
         disabled={disabled}
       >
         <Group align="flex-start">
-          <NumberInput
+          <NumberField
             label={t('count')}
             value={backlogGrowing.count}
-            onChange={(count) => onChange({ backlogGrowing: { ...backlogGrowing, count: Number(count) } })}
+            onChange={(count) => onChange({ backlogGrowing: { ...backlogGrowing, count: count ?? 0 } })}
             error={errorOf(error, 'backlogGrowing')}
             w={120}
             hideControls
@@ -132,12 +134,10 @@ export function RuleFields({ rules, onChange, error, isReadOnly }: Props) {
         onEnable={(isEnabled) => onChange({ ledgerDisk: { ...ledgerDisk, isEnabled } })}
         disabled={disabled}
       >
-        <NumberInput
-          label={t('gigabytes')}
-          value={Math.round((ledgerDisk.maxBytes / gigabyte) * 1000) / 1000}
-          onChange={(size) =>
-            onChange({ ledgerDisk: { ...ledgerDisk, maxBytes: Math.round(Number(size) * gigabyte) } })
-          }
+        <NumberField
+          label={t('gibibytes')}
+          value={Math.round((ledgerDisk.maxBytes / gibibyte) * 1000) / 1000}
+          onChange={(size) => onChange({ ledgerDisk: { ...ledgerDisk, maxBytes: Math.round((size ?? 0) * gibibyte) } })}
           error={errorOf(error, 'ledgerDisk')}
           w={120}
           hideControls

@@ -1,12 +1,12 @@
 import { Button, Group, NumberInput, Paper, SimpleGrid, Skeleton, Stack, Switch, Text, Title } from '@mantine/core';
-import { useQueryClient } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
+import { DraftBar } from '../../drafts/draft-bar.tsx';
+import { useResourceDraft, type Tagged } from '../../drafts/use-resource-draft.ts';
 import { Confirm } from '../../parts/confirm.tsx';
 import { DurationInput } from '../../parts/duration-input.tsx';
 import { errorOf } from '../../parts/field-errors.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
-import { SaveBar } from '../../parts/save-bar.tsx';
-import { useSaving } from '../../parts/use-saving.ts';
 import { useMay } from '../../shell/session.tsx';
 import { readRules, rulesKey, writeRules, type AlertRules } from './alerts.ts';
 import { Recipients } from './recipients.tsx';
@@ -15,24 +15,30 @@ import { useAlertTexts } from './texts.ts';
 
 /** When somebody is told, and who. */
 export function AlertRulesEditor() {
+  const { data, error, refetch } = useQuery({ queryKey: rulesKey, queryFn: ({ signal }) => readRules(signal) });
+  if (data) return <Rules current={data} />;
+  return error ? <ProblemAlert error={error} onRetry={() => void refetch()} /> : <Skeleton height={520} radius="md" />;
+}
+
+function Rules({ current }: { current: Tagged<AlertRules> }) {
   const t = useAlertTexts();
   const client = useQueryClient();
   const mayChange = useMay('administrator');
   const [isAsking, ask] = useState(false);
-  const { draft, readError, retry, bar } = useSaving<AlertRules>({
-    key: rulesKey,
-    read: readRules,
+  const draft = useResourceDraft<AlertRules, AlertRules>({
+    query: { queryKey: rulesKey, read: readRules },
+    current,
+    valueOf: (rules) => rules,
     write: writeRules,
     alsoChanges: [['alerts']],
   });
-  if (!draft)
-    return readError ? <ProblemAlert error={readError} onRetry={retry} /> : <Skeleton height={520} radius="md" />;
-  const { values, change } = draft;
+  const { value: values } = draft;
+  const change = (changes: Partial<AlertRules>) => draft.change({ ...values, ...changes });
   return (
     <Stack gap="md">
       <Recipients tellsOwners={values.tellsOwners} />
       <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
-        <RuleFields rules={values} onChange={change} error={bar.error} isReadOnly={!mayChange} />
+        <RuleFields rules={values} onChange={change} error={draft.error} isReadOnly={!mayChange} />
       </SimpleGrid>
       <Paper withBorder p="md">
         <Title order={2} size="h3" mb="sm">
@@ -44,7 +50,7 @@ export function AlertRulesEditor() {
             description={t('repeatHint')}
             value={values.repeatAfterHours ?? ''}
             onChange={(hours) => change({ repeatAfterHours: hours === '' ? null : Number(hours) })}
-            error={errorOf(bar.error, 'repeatAfterHours')}
+            error={errorOf(draft.error, 'repeatAfterHours')}
             suffix={` ${t('hours')}`}
             hideControls
             readOnly={!mayChange}
@@ -54,7 +60,7 @@ export function AlertRulesEditor() {
             description={t('groupHint')}
             value={values.groupSeconds}
             onChange={(seconds) => change({ groupSeconds: seconds ?? 0 })}
-            error={errorOf(bar.error, 'groupSeconds')}
+            error={errorOf(draft.error, 'groupSeconds')}
             disabled={!mayChange}
           />
         </SimpleGrid>
@@ -68,7 +74,7 @@ export function AlertRulesEditor() {
       </Paper>
       {mayChange && (
         <Group justify="space-between" align="flex-end">
-          <SaveBar draft={draft} {...bar} />
+          <DraftBar draft={draft} />
           <Button variant="subtle" onClick={() => ask(true)}>
             {t('defaults')}
           </Button>
@@ -80,8 +86,8 @@ export function AlertRulesEditor() {
         title={t('defaultsTitle')}
         action={t('defaults')}
         onConfirm={async () => {
-          const saved = await writeRules({}, draft.tag);
-          draft.discard();
+          const saved = await writeRules({}, current.tag);
+          draft.reset();
           client.setQueryData(rulesKey, saved);
         }}
       >

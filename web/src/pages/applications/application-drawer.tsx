@@ -1,16 +1,17 @@
 import { Anchor, Button, Drawer, Group, Skeleton, Stack, Text } from '@mantine/core';
-import { useQueryClient } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
+import { DraftBar } from '../../drafts/draft-bar.tsx';
+import { useResourceDraft, type Tagged } from '../../drafts/use-resource-draft.ts';
 import { isProblem } from '../../api/problem.ts';
 import { useTotals } from '../../parts/activity.ts';
 import { Confirm } from '../../parts/confirm.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
-import { SaveBar } from '../../parts/save-bar.tsx';
 import { useSubscriptionsOf } from '../../parts/subscriptions.ts';
-import { useSaving } from '../../parts/use-saving.ts';
-import { ApplicationFields } from './application-fields.tsx';
+import type { UrlState } from '../../parts/url-state.ts';
+import { ApplicationFields, valuesOf } from './application-fields.tsx';
 import {
   applicationKey,
   applicationsKey,
@@ -42,27 +43,38 @@ export function ApplicationDrawer({ id, mayChange, onClose, onSecret }: Props) {
       title={t('title')}
       closeButtonProps={{ 'aria-label': t('close') }}
     >
-      {id !== undefined && <Details key={id} id={id} mayChange={mayChange} onClose={onClose} onSecret={onSecret} />}
+      {id !== undefined && <Loaded key={id} id={id} mayChange={mayChange} onSecret={onSecret} />}
     </Drawer>
   );
 }
 
-function Details({ id, mayChange, onClose, onSecret }: Props & { id: string }) {
+type LoadedProps = Pick<Props, 'mayChange' | 'onSecret'>;
+
+function Loaded({ id, ...props }: LoadedProps & { id: string }) {
+  const t = useApplicationTexts();
+  const { data, error, refetch } = useQuery({
+    queryKey: applicationKey(id),
+    queryFn: ({ signal }) => readApplication(id, signal),
+  });
+  if (data) return <Details current={data} {...props} />;
+  if (isProblem(error, 'not_found')) return <Text size="sm">{t('gone')}</Text>;
+  return error ? <ProblemAlert error={error} onRetry={() => void refetch()} /> : <Skeleton height={420} />;
+}
+
+function Details({ current, mayChange, onSecret }: LoadedProps & { current: Tagged<Application> }) {
   const t = useApplicationTexts();
   const client = useQueryClient();
+  const navigate = useNavigate();
   const [asked, ask] = useState<'rotate' | 'remove'>();
-  const { draft, readError, retry, bar } = useSaving<Application>({
-    key: applicationKey(id),
-    read: (signal) => readApplication(id, signal),
-    write: writeApplication,
+  const { data: application, tag } = current;
+  const { id, clientId } = application;
+  const draft = useResourceDraft({
+    query: { queryKey: applicationKey(id), read: (signal) => readApplication(id, signal) },
+    current,
+    valueOf: valuesOf,
+    write: (values, ifMatch) => writeApplication(id, values, ifMatch),
     alsoChanges: [applicationsKey],
   });
-  const application = draft?.values;
-  if (!draft || !application) {
-    if (isProblem(readError, 'not_found')) return <Text size="sm">{t('gone')}</Text>;
-    return readError ? <ProblemAlert error={readError} onRetry={retry} /> : <Skeleton height={420} />;
-  }
-  const { clientId } = application;
   return (
     <Stack gap="md">
       <div>
@@ -84,10 +96,15 @@ function Details({ id, mayChange, onClose, onSecret }: Props & { id: string }) {
           </Anchor>
         </Group>
       </div>
-      <ApplicationFields values={application} onChange={draft.change} error={bar.error} isReadOnly={!mayChange} />
+      <ApplicationFields
+        values={draft.value}
+        onChange={(changes) => draft.change({ ...draft.value, ...changes })}
+        error={draft.error}
+        isReadOnly={!mayChange}
+      />
       {mayChange && (
         <>
-          <SaveBar draft={draft} {...bar} />
+          <DraftBar draft={draft} />
           <Group gap="xs">
             <Button variant="default" onClick={() => ask('rotate')}>
               {t('rotate')}
@@ -103,7 +120,7 @@ function Details({ id, mayChange, onClose, onSecret }: Props & { id: string }) {
         onClose={() => ask(undefined)}
         title={t('rotateTitle', { name: clientId })}
         action={t('rotate')}
-        onConfirm={async () => onSecret(await rotateSecret(id, draft.tag))}
+        onConfirm={async () => onSecret(await rotateSecret(id, tag))}
       >
         <Stack gap="xs">
           <Text size="sm">{t('rotateDetail')}</Text>
@@ -117,8 +134,13 @@ function Details({ id, mayChange, onClose, onSecret }: Props & { id: string }) {
         action={t('remove')}
         word={clientId}
         onConfirm={async () => {
-          await removeApplication(id, draft.tag);
-          onClose();
+          await removeApplication(id, tag);
+          // What was typed over it goes with it.
+          void navigate({
+            to: '.',
+            search: (before: UrlState) => ({ ...before, application: undefined }),
+            ignoreBlocker: true,
+          });
           await client.invalidateQueries({ queryKey: applicationsKey });
         }}
       >

@@ -5,6 +5,13 @@ import { useApplicationTexts } from './texts.ts';
 
 export type ApplicationValues = Pick<Application, 'label' | 'scopes' | 'isSuperuser' | 'alertEmail'>;
 
+export const valuesOf = ({ label, scopes, isSuperuser, alertEmail }: Application): ApplicationValues => ({
+  label,
+  scopes,
+  isSuperuser,
+  alertEmail,
+});
+
 type Scope = Application['scopes'][number];
 
 interface Props {

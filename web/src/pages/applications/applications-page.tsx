@@ -1,19 +1,19 @@
-import { Anchor, Badge, Button, Group, Text, TextInput } from '@mantine/core';
-import { IconPlus, IconSearch } from '@tabler/icons-react';
+import { Anchor, Badge, Button, Group, Text } from '@mantine/core';
+import { IconPlus } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useFormat } from '../../i18n/format.ts';
 import { useTotals } from '../../parts/activity.ts';
-import { EmptyState } from '../../parts/empty-state.tsx';
-import { ListTable, type Column } from '../../parts/list-table.tsx';
+import { applicationsQuery } from '../../parts/catalogue.ts';
+import type { Column } from '../../parts/list-table.tsx';
 import { PageHeader } from '../../parts/page-header.tsx';
-import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
+import { SearchedList } from '../../parts/searched-list.tsx';
 import { oneOf, useUrlState } from '../../parts/url-state.ts';
 import { useMay } from '../../shell/session.tsx';
 import { ApplicationDrawer } from './application-drawer.tsx';
-import { applicationsKey, readApplications, type Application } from './applications.ts';
+import type { Application } from './applications.ts';
 import { NewApplication } from './new-application.tsx';
 import { SecretDialog, type ShownSecret } from './secret-dialog.tsx';
 import { useApplicationTexts } from './texts.ts';
@@ -24,12 +24,8 @@ export function ApplicationsPage() {
   const [state, set] = useUrlState();
   const [secret, showSecret] = useState<ShownSecret>();
   const mayChange = useMay('administrator');
-  const query = useQuery({ queryKey: applicationsKey, queryFn: ({ signal }) => readApplications(signal) });
+  const query = useQuery({ ...applicationsQuery, staleTime: 0 });
   const totals = useTotals('application');
-  const sought = (oneOf(state['q']) ?? '').toLowerCase();
-  const rows = (query.data ?? []).filter(({ clientId, label }) =>
-    [clientId, label].some((text) => text.toLowerCase().includes(sought)),
-  );
   const open = ({ id }: Application) => set({ application: id }, true);
 
   const columns: Column<Application>[] = [
@@ -49,7 +45,7 @@ export function ApplicationsPage() {
       header: t('may'),
       width: 'minmax(150px, 1fr)',
       render: ({ scopes, isSuperuser }) => (
-        <Group gap={4} wrap="nowrap">
+        <Group gap={2}>
           {isSuperuser ? (
             <Badge color="grape" variant="light">
               {t('everything')}
@@ -126,42 +122,15 @@ export function ApplicationsPage() {
           </Button>
         )}
       </PageHeader>
-      {query.error && <ProblemAlert error={query.error} onRetry={() => void query.refetch()} />}
-      {query.data?.length === 0 ? (
-        <EmptyState title={t('none')}>{t('noneDetail')}</EmptyState>
-      ) : (
-        <>
-          <TextInput
-            mb="sm"
-            aria-label={t('search')}
-            placeholder={t('search')}
-            leftSection={<IconSearch size={16} aria-hidden />}
-            value={oneOf(state['q']) ?? ''}
-            onChange={(event) => set({ q: event.currentTarget.value })}
-            w={{ base: '100%', xs: 280 }}
-          />
-          {query.data && rows.length === 0 ? (
-            <EmptyState
-              title={t('notFound')}
-              action={
-                <Button variant="default" onClick={() => set({ q: undefined })}>
-                  {t('clear')}
-                </Button>
-              }
-            />
-          ) : (
-            <ListTable
-              label={t('title')}
-              columns={columns}
-              rows={rows}
-              keyOf={({ id }) => id}
-              onOpen={open}
-              isLoading={query.isPending}
-              isMarked={({ id }) => id === state['application']}
-            />
-          )}
-        </>
-      )}
+      <SearchedList
+        query={query}
+        textsOf={({ clientId, label }) => [clientId, label]}
+        columns={columns}
+        keyOf={({ id }) => id}
+        onOpen={open}
+        isMarked={({ id }) => id === state['application']}
+        t={t}
+      />
       <NewApplication
         key={String(state['new'])}
         opened={mayChange && state['new'] !== undefined}

@@ -2,6 +2,7 @@ import type { components } from '../../../generated/admin-api.d.ts';
 import { answerAndTagOf, answerOf, api } from '../../api/client.ts';
 
 export type Application = components['schemas']['Application'];
+type ApplicationChanges = components['schemas']['ApplicationChanges'];
 
 export const applicationsKey = ['applications'] as const;
 export const applicationKey = (id: string) => ['applications', id] as const;
@@ -11,24 +12,13 @@ const at = (id: string, tag: string | undefined) => ({
   header: tag === undefined ? {} : { 'If-Match': tag },
 });
 
-export const readApplications = async (signal?: AbortSignal): Promise<Application[]> =>
-  (await answerOf(api.GET('/admin/v1/applications', { signal }))).applications;
-
 export const readApplication = (id: string, signal?: AbortSignal) =>
   answerAndTagOf(
     api.GET('/admin/v1/applications/{applicationId}', { params: { path: { applicationId: id } }, signal }),
   );
 
-export const writeApplication = (
-  { id, label, scopes, isSuperuser, alertEmail }: Application,
-  tag: string | undefined,
-) =>
-  answerAndTagOf(
-    api.PATCH('/admin/v1/applications/{applicationId}', {
-      params: at(id, tag),
-      body: { label, scopes, isSuperuser, alertEmail },
-    }),
-  );
+export const writeApplication = (id: string, body: ApplicationChanges, tag: string | undefined) =>
+  answerAndTagOf(api.PATCH('/admin/v1/applications/{applicationId}', { params: at(id, tag), body }));
 
 export const rotateSecret = (id: string, tag: string | undefined) =>
   answerOf(api.POST('/admin/v1/applications/{applicationId}/rotate-secret', { params: at(id, tag) }));

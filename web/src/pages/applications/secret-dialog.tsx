@@ -7,7 +7,7 @@ export interface ShownSecret {
   secret: string;
 }
 
-/** Shows a secret this once. A click beside it does not close it. */
+/** Shows a secret this once. Neither a click beside it nor Escape closes it. */
 export function SecretDialog({ shown, onClose }: { shown: ShownSecret | undefined; onClose: () => void }) {
   const t = useApplicationTexts();
   return (
@@ -16,6 +16,7 @@ export function SecretDialog({ shown, onClose }: { shown: ShownSecret | undefine
       onClose={onClose}
       title={t('newSecret', { name: shown?.clientId })}
       closeOnClickOutside={false}
+      closeOnEscape={false}
       withCloseButton={false}
       centered
     >

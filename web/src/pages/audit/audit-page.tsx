@@ -4,6 +4,7 @@ import { Link } from '@tanstack/react-router';
 import { useNames } from '../../parts/names.ts';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { ListTable, type Column } from '../../parts/list-table.tsx';
+import { readOn, tryAgain } from '../../parts/next-page.ts';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
@@ -36,7 +37,7 @@ export function AuditPage() {
     ].join(', ');
 
   const columns: Column<Entry>[] = [
-    { key: 'at', header: t('at'), width: '112px', render: ({ at }) => <RelativeTime at={at} /> },
+    { key: 'at', header: t('at'), width: 'minmax(92px, 156px)', render: ({ at }) => <RelativeTime at={at} /> },
     {
       key: 'action',
       header: t('action'),
@@ -68,20 +69,17 @@ export function AuditPage() {
     { key: 'changed', header: t('changed'), width: 'minmax(120px, 1.4fr)', isWide: true, render: changedOf },
   ];
 
-  const more = () => {
-    if (query.hasNextPage && !query.isFetchingNextPage) void query.fetchNextPage();
-  };
   return (
     <>
       <PageHeader title={t('title')} description={t('description')} />
       <EntryFilters />
-      {query.error && <ProblemAlert error={query.error} onRetry={() => void query.refetch()} />}
+      {query.error && <ProblemAlert error={query.error} onRetry={tryAgain(query)} />}
       {query.data && rows.length === 0 && !query.isFetching ? (
         query.hasNextPage ? (
           <EmptyState
             title={t('searching')}
             action={
-              <Button variant="default" onClick={more}>
+              <Button variant="default" onClick={() => void query.fetchNextPage()}>
                 {t('searchOn')}
               </Button>
             }
@@ -96,7 +94,7 @@ export function AuditPage() {
           rows={rows}
           keyOf={placeOf}
           onOpen={(entry) => set({ entry: placeOf(entry) }, true)}
-          onEnd={more}
+          onEnd={readOn(query)}
           isLoading={query.isPending || query.isFetchingNextPage}
           isMarked={(entry) => placeOf(entry) === selected}
           height="calc(100dvh - 320px)"

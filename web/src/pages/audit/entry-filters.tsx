@@ -1,11 +1,10 @@
 import { Autocomplete, Button, SimpleGrid, TextInput } from '@mantine/core';
-import { useEffect, useState } from 'react';
+import { FoldedFilters } from '../../parts/folded-filters.tsx';
+import { TimeField } from '../../parts/time-field.tsx';
 import { oneOf, useUrlState } from '../../parts/url-state.ts';
+import { useTypedText } from '../../parts/use-typed-text.ts';
 import { knownActions, type EntryFilter } from './entries.ts';
 import { useAuditTexts } from './texts.ts';
-
-/** Typing pauses for so long before the list follows. */
-const settledMs = 400;
 
 export function useEntryFilter(): EntryFilter {
   const [state] = useUrlState();
@@ -27,61 +26,40 @@ export function useEntryFilter(): EntryFilter {
 export function EntryFilters() {
   const t = useAuditTexts();
   const [state, set] = useUrlState();
-  const isAny = ['client', 'action', 'subject', 'from', 'to'].some((name) => state[name] !== undefined);
+  const filter = useEntryFilter();
+  const chosen = ['client', 'action', 'subject', 'from', 'to'].filter((name) => state[name] !== undefined).length;
   return (
-    <SimpleGrid cols={{ base: 2, md: 3, lg: 5 }} spacing="sm" verticalSpacing="xs" mb="sm">
-      <Settled name="client" label={t('who')} hint={t('clientHint')} />
-      <Settled name="action" label={t('action')} hint={t('actionHint')} data={knownActions} />
-      <Settled name="subject" label={t('subject')} hint={t('subjectHint')} />
-      {(['from', 'to'] as const).map((name) => (
-        <TextInput
-          key={name}
-          type="datetime-local"
-          label={t(name)}
-          value={localTime(oneOf(state[name]))}
-          onChange={(event) => set({ [name]: isoOf(event.currentTarget.value) })}
-          step={1}
-        />
-      ))}
-      {isAny && (
-        <Button
-          variant="default"
-          style={{ alignSelf: 'end' }}
-          onClick={() =>
-            set({ client: undefined, action: undefined, subject: undefined, from: undefined, to: undefined })
-          }
-        >
-          {t('clear')}
-        </Button>
-      )}
-    </SimpleGrid>
+    <FoldedFilters chosen={chosen}>
+      <SimpleGrid cols={{ base: 1, xs: 2, md: 3, lg: 5 }} spacing="sm" verticalSpacing="xs" mb="sm">
+        <Settled name="client" label={t('who')} hint={t('clientHint')} />
+        <Settled name="action" label={t('action')} hint={t('actionHint')} data={knownActions} />
+        <Settled name="subject" label={t('subject')} hint={t('subjectHint')} />
+        {(['from', 'to'] as const).map((name) => (
+          <TimeField key={name} label={t(name)} value={filter[name]} onChange={(at) => set({ [name]: at })} step={1} />
+        ))}
+        {chosen > 0 && (
+          <Button
+            variant="default"
+            style={{ alignSelf: 'end' }}
+            onClick={() =>
+              set({ client: undefined, action: undefined, subject: undefined, from: undefined, to: undefined })
+            }
+          >
+            {t('clear')}
+          </Button>
+        )}
+      </SimpleGrid>
+    </FoldedFilters>
   );
 }
 
-/** A filter that is typed: the list follows when the typing pauses, and the field follows the address. */
+/** A filter that is typed. */
 function Settled({ name, label, hint, data }: { name: string; label: string; hint: string; data?: string[] }) {
-  const [state, set] = useUrlState();
-  const inAddress = oneOf(state[name]) ?? '';
-  const [typed, setTyped] = useState(inAddress);
-  useEffect(() => setTyped(inAddress), [inAddress]);
-  useEffect(() => {
-    if (typed === inAddress) return;
-    const timer = setTimeout(() => set({ [name]: typed }), settledMs);
-    return () => clearTimeout(timer);
-  }, [typed, inAddress, name, set]);
+  const [typed, type] = useTypedText(name);
   const props = { label, placeholder: hint, value: typed };
   return data ? (
-    <Autocomplete {...props} data={data} onChange={setTyped} limit={40} />
+    <Autocomplete {...props} data={data} onChange={type} limit={40} />
   ) : (
-    <TextInput {...props} onChange={(event) => setTyped(event.currentTarget.value)} autoComplete="off" />
+    <TextInput {...props} onChange={(event) => type(event.currentTarget.value)} autoComplete="off" />
   );
 }
-
-/** For an input, in the zone of the viewer. */
-function localTime(iso: string | undefined): string {
-  const at = new Date(iso ?? '');
-  if (Number.isNaN(at.getTime())) return '';
-  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
-}
-
-const isoOf = (local: string): string | undefined => (local === '' ? undefined : new Date(local).toISOString());

@@ -1,11 +1,12 @@
 import { Anchor, Button, Grid, Group, Paper, Skeleton, Stack, Title } from '@mantine/core';
 import { IconArrowLeft, IconBroadcast, IconExternalLink, IconHistory, IconListSearch } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
+import { DraftBar } from '../../drafts/draft-bar.tsx';
+import { useResourceDraft, type Tagged } from '../../drafts/use-resource-draft.ts';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
-import { SaveBar } from '../../parts/save-bar.tsx';
-import { useSaving } from '../../parts/use-saving.ts';
 import { useMay } from '../../shell/session.tsx';
 import { ChannelFields, valuesOf } from '../channels/channel-fields.tsx';
 import { channelKey, channelsKey, readChannel, writeChannel, type Channel } from '../channels/channels.ts';
@@ -16,14 +17,11 @@ import { Volume } from './volume.tsx';
 export function ChannelPage() {
   const { id } = useParams({ strict: false }) as { id: string };
   const t = useChannelTexts();
-  const mayChange = useMay('administrator');
-  const { draft, readError, retry, bar } = useSaving<Channel>({
-    key: channelKey(id),
-    read: (signal) => readChannel(id, signal),
-    write: (channel, tag) => writeChannel(id, valuesOf(channel), tag),
-    alsoChanges: [channelsKey],
+  const { data, error, refetch } = useQuery({
+    queryKey: channelKey(id),
+    queryFn: ({ signal }) => readChannel(id, signal),
   });
-  const channel = draft?.values;
+  const channel = data?.data;
   const link = channel?.documentationLink ?? '';
   return (
     <>
@@ -85,8 +83,8 @@ export function ChannelPage() {
           </>
         )}
       </PageHeader>
-      {readError !== null && !channel ? (
-        <ProblemAlert error={readError} onRetry={retry} />
+      {error !== null && !channel ? (
+        <ProblemAlert error={error} onRetry={() => void refetch()} />
       ) : (
         <Grid gap="md">
           <Grid.Col span={{ base: 12, lg: 6 }}>
@@ -100,23 +98,34 @@ export function ChannelPage() {
               <Title order={2} mb="sm">
                 {t('about')}
               </Title>
-              {draft ? (
-                <Stack gap="md">
-                  <ChannelFields
-                    values={draft.values}
-                    onChange={draft.change}
-                    error={bar.error}
-                    isReadOnly={!mayChange}
-                  />
-                  {mayChange && <SaveBar draft={draft} {...bar} />}
-                </Stack>
-              ) : (
-                <Skeleton height={560} />
-              )}
+              {data ? <Description current={data} /> : <Skeleton height={560} />}
             </Paper>
           </Grid.Col>
         </Grid>
       )}
     </>
+  );
+}
+
+function Description({ current }: { current: Tagged<Channel> }) {
+  const { id } = current.data;
+  const mayChange = useMay('administrator');
+  const draft = useResourceDraft({
+    query: { queryKey: channelKey(id), read: (signal) => readChannel(id, signal) },
+    current,
+    valueOf: valuesOf,
+    write: (values, tag) => writeChannel(id, values, tag),
+    alsoChanges: [channelsKey],
+  });
+  return (
+    <Stack gap="md">
+      <ChannelFields
+        values={draft.value}
+        onChange={(changes) => draft.change({ ...draft.value, ...changes })}
+        error={draft.error}
+        isReadOnly={!mayChange}
+      />
+      {mayChange && <DraftBar draft={draft} />}
+    </Stack>
   );
 }

@@ -2,6 +2,7 @@ import { Anchor, Badge, Group, Paper, Skeleton, Stack, Text, Title } from '@mant
 import { Link } from '@tanstack/react-router';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { useSubscriptionsOf } from '../../parts/subscriptions.ts';
+import { useMay } from '../../shell/session.tsx';
 import { useChannelTexts } from '../channels/texts.ts';
 
 /** More are counted, and listed on their own page. */
@@ -11,6 +12,7 @@ const most = 20;
 export function Listeners({ name }: { name: string }) {
   const t = useChannelTexts();
   const { data, error, refetch } = useSubscriptionsOf({ channel: name }, most);
+  const may = useMay('administrator');
   const count = data?.count ?? 0;
   return (
     <Paper withBorder p="md">
@@ -26,7 +28,12 @@ export function Listeners({ name }: { name: string }) {
       {!data && !error && <Skeleton height={120} />}
       {data && count === 0 && (
         <Text size="sm" c="dimmed">
-          {t('noListeners')}
+          {t('noListeners')}{' '}
+          {may && (
+            <Anchor component={Link} to="/subscriptions" search={{ new: '1', on: name } as never} size="sm">
+              {t('makeListener')}
+            </Anchor>
+          )}
         </Text>
       )}
       <Stack gap="xs">

@@ -1,17 +1,17 @@
-import { Anchor, Button, Group, Text, TextInput } from '@mantine/core';
-import { IconPlus, IconSearch } from '@tabler/icons-react';
+import { Anchor, Button, Text } from '@mantine/core';
+import { IconPlus } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useFormat } from '../../i18n/format.ts';
 import { useTotals } from '../../parts/activity.ts';
-import { EmptyState } from '../../parts/empty-state.tsx';
-import { ListTable, type Column } from '../../parts/list-table.tsx';
+import { channelsQuery } from '../../parts/catalogue.ts';
+import type { Column } from '../../parts/list-table.tsx';
 import { PageHeader } from '../../parts/page-header.tsx';
-import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
+import { SearchedList } from '../../parts/searched-list.tsx';
 import { oneOf, useUrlState } from '../../parts/url-state.ts';
 import { useMay } from '../../shell/session.tsx';
-import { channelsKey, readChannels, type Channel } from './channels.ts';
+import type { Channel } from './channels.ts';
 import { NewChannel } from './new-channel.tsx';
 import { useChannelTexts } from './texts.ts';
 
@@ -21,11 +21,8 @@ export function ChannelsPage() {
   const [state, set] = useUrlState();
   const navigate = useNavigate();
   const mayAdd = useMay('administrator');
-  const query = useQuery({ queryKey: channelsKey, queryFn: ({ signal }) => readChannels(signal) });
+  const query = useQuery({ ...channelsQuery, staleTime: 0 });
   const totals = useTotals('channel');
-  const sought = oneOf(state['q']) ?? '';
-  const all = query.data ?? [];
-  const rows = all.filter(({ name }) => name.toLowerCase().includes(sought.toLowerCase()));
 
   const count = (channel: Channel, of: 'accepted' | 'duplicates') => {
     const value = totals.of(channel.name)?.[of];
@@ -114,42 +111,14 @@ export function ChannelsPage() {
           </Button>
         )}
       </PageHeader>
-      {query.error && <ProblemAlert error={query.error} onRetry={() => void query.refetch()} />}
-      {query.data?.length === 0 ? (
-        <EmptyState title={t('none')}>{t('noneDetail')}</EmptyState>
-      ) : (
-        <>
-          <Group mb="sm">
-            <TextInput
-              aria-label={t('search')}
-              placeholder={t('search')}
-              leftSection={<IconSearch size={16} aria-hidden />}
-              value={sought}
-              onChange={(event) => set({ q: event.currentTarget.value })}
-              w={{ base: '100%', xs: 280 }}
-            />
-          </Group>
-          {query.data && rows.length === 0 ? (
-            <EmptyState
-              title={t('notFound')}
-              action={
-                <Button variant="default" onClick={() => set({ q: undefined })}>
-                  {t('clear')}
-                </Button>
-              }
-            />
-          ) : (
-            <ListTable
-              label={t('title')}
-              columns={columns}
-              rows={rows}
-              keyOf={({ id }) => id}
-              onOpen={({ id }) => void navigate({ to: '/channels/$id', params: { id } })}
-              isLoading={query.isPending}
-            />
-          )}
-        </>
-      )}
+      <SearchedList
+        query={query}
+        textsOf={({ name }) => [name]}
+        columns={columns}
+        keyOf={({ id }) => id}
+        onOpen={({ id }) => void navigate({ to: '/channels/$id', params: { id } })}
+        t={t}
+      />
       <NewChannel
         key={String(state['new'])}
         opened={mayAdd && oneOf(state['new']) !== undefined}

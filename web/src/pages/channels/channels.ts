@@ -1,14 +1,11 @@
 import type { components } from '../../../generated/admin-api.d.ts';
-import { answerAndTagOf, answerOf, api } from '../../api/client.ts';
+import { answerAndTagOf, api } from '../../api/client.ts';
 
 export type Channel = components['schemas']['Channel'];
 export type ChannelChanges = components['schemas']['ChannelChanges'];
 
 export const channelsKey = ['channels'] as const;
 export const channelKey = (id: string) => ['channels', id] as const;
-
-export const readChannels = async (signal?: AbortSignal): Promise<Channel[]> =>
-  (await answerOf(api.GET('/admin/v1/channels', { signal }))).channels;
 
 export const readChannel = (id: string, signal?: AbortSignal) =>
   answerAndTagOf(api.GET('/admin/v1/channels/{channelId}', { params: { path: { channelId: id } }, signal }));

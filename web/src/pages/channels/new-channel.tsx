@@ -1,10 +1,10 @@
-import { Button, Group, Modal, Stack, TextInput } from '@mantine/core';
+import { TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { answerOf, api } from '../../api/client.ts';
 import { errorOf } from '../../parts/field-errors.ts';
-import { ProblemAlert } from '../../parts/problem-alert.tsx';
+import { NewDialog } from '../../parts/new-dialog.tsx';
 import { ChannelFields, noValues, type ChannelValues } from './channel-fields.tsx';
 import { channelsKey } from './channels.ts';
 import { useChannelTexts } from './texts.ts';
@@ -28,41 +28,30 @@ export function NewChannel({ opened, onClose }: Props) {
     },
   });
   return (
-    <Modal opened={opened} onClose={onClose} title={t('add')} size="lg" closeButtonProps={{ 'aria-label': t('close') }}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          create.mutate();
-        }}
-      >
-        <Stack gap="md">
-          <TextInput
-            label={t('name')}
-            description={t('nameHint')}
-            value={name}
-            onChange={(event) => setName(event.currentTarget.value)}
-            error={errorOf(create.error, 'name')}
-            required
-            data-autofocus
-            autoComplete="off"
-          />
-          <ChannelFields
-            values={values}
-            onChange={(changes) => setValues((before) => ({ ...before, ...changes }))}
-            error={create.error}
-            isReadOnly={false}
-          />
-          {create.error && <ProblemAlert error={create.error} />}
-          <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              {t('cancel')}
-            </Button>
-            <Button type="submit" loading={create.isPending}>
-              {t('add')}
-            </Button>
-          </Group>
-        </Stack>
-      </form>
-    </Modal>
+    <NewDialog
+      opened={opened}
+      onClose={onClose}
+      title={t('add')}
+      error={create.error}
+      isBusy={create.isPending}
+      onSubmit={() => create.mutate()}
+    >
+      <TextInput
+        label={t('name')}
+        description={t('nameHint')}
+        value={name}
+        onChange={(event) => setName(event.currentTarget.value)}
+        error={errorOf(create.error, 'name')}
+        required
+        data-autofocus
+        autoComplete="off"
+      />
+      <ChannelFields
+        values={values}
+        onChange={(changes) => setValues((before) => ({ ...before, ...changes }))}
+        error={create.error}
+        isReadOnly={false}
+      />
+    </NewDialog>
   );
 }

@@ -7,7 +7,7 @@ import { PageHeader } from '../../parts/page-header.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { allOf, useUrlState } from '../../parts/url-state.ts';
 import { ActDialog, type Act } from '../../selection/act-dialog.tsx';
-import { criteriaOf, idOfGroup, selectionOf } from '../../selection/selection.ts';
+import { criteriaOf, deadStates, idOfGroup, selectionOf } from '../../selection/selection.ts';
 import { useMay } from '../../shell/session.tsx';
 import { ChoiceBar } from './choice-bar.tsx';
 import { useChoice } from './choice.ts';
@@ -34,7 +34,8 @@ export function DeadLettersPage() {
     if (!open.delete(id)) open.add(id);
     set({ open: [...open] });
   };
-  const whole = selectionOf({ ...criteria, states: criteria.states.slice(0, 1) });
+  const dead = deadStates.find((each) => each === criteria.states[0]);
+  const whole = selectionOf({ ...criteria, states: dead === undefined ? [] : [dead] });
   const isEmpty = data?.groups.length === 0;
   return (
     <>

@@ -1,10 +1,11 @@
 import { Badge, Button, CloseButton, Group, SimpleGrid, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
+import { FoldedFilters } from '../../parts/folded-filters.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
 import { ChannelField, ErrorField, StateField, SubscriptionField } from '../../selection/fields.tsx';
 import { deadStates, type Criteria } from '../../selection/selection.ts';
 import { useSelectionTexts } from '../../selection/texts.ts';
-import { TimeField } from '../../selection/time-field.tsx';
+import { TimeField } from '../../parts/time-field.tsx';
 import { useDeadLettersTexts } from './texts.ts';
 
 export const noFilters = {
@@ -21,30 +22,33 @@ export const noFilters = {
 export function Filters({ criteria, isNarrowed }: { criteria: Criteria; isNarrowed: boolean }) {
   const t = useSelectionTexts();
   const texts = useDeadLettersTexts();
-  const [, set] = useUrlState();
+  const [state, set] = useUrlState();
+  const chosen = Object.keys(noFilters).filter((name) => state[name] !== undefined).length;
   const narrow = (changes: Parameters<typeof set>[0]) => set({ ...changes, group: undefined, delivery: undefined });
   return (
     <search aria-label={texts('filters')}>
-      <SimpleGrid cols={{ base: 1, xs: 2, md: 3, xl: 6 }} spacing="sm" mb="md">
-        <SubscriptionField value={criteria.subscriptions[0]} onChange={(subscription) => narrow({ subscription })} />
-        <ChannelField value={criteria.channels[0]} onChange={(channel) => narrow({ channel })} />
-        <ErrorField value={criteria.errorClasses[0]} onChange={(errorClass) => narrow({ errorClass })} />
-        <StateField
-          states={deadStates}
-          value={deadStates.find((each) => each === criteria.states[0])}
-          onChange={(state) => narrow({ state })}
-        />
-        <TimeField
-          label={t('acceptedFrom')}
-          value={criteria.acceptedFrom}
-          onChange={(acceptedFrom) => narrow({ acceptedFrom })}
-        />
-        <TimeField
-          label={t('acceptedTo')}
-          value={criteria.acceptedTo}
-          onChange={(acceptedTo) => narrow({ acceptedTo })}
-        />
-      </SimpleGrid>
+      <FoldedFilters chosen={chosen}>
+        <SimpleGrid cols={{ base: 1, xs: 2, md: 3, xl: 6 }} spacing="sm" mb="md">
+          <SubscriptionField value={criteria.subscriptions[0]} onChange={(subscription) => narrow({ subscription })} />
+          <ChannelField value={criteria.channels[0]} onChange={(channel) => narrow({ channel })} />
+          <ErrorField value={criteria.errorClasses[0]} onChange={(errorClass) => narrow({ errorClass })} />
+          <StateField
+            states={deadStates}
+            value={deadStates.find((each) => each === criteria.states[0])}
+            onChange={(state) => narrow({ state })}
+          />
+          <TimeField
+            label={t('acceptedFrom')}
+            value={criteria.acceptedFrom}
+            onChange={(acceptedFrom) => narrow({ acceptedFrom })}
+          />
+          <TimeField
+            label={t('acceptedTo')}
+            value={criteria.acceptedTo}
+            onChange={(acceptedTo) => narrow({ acceptedTo })}
+          />
+        </SimpleGrid>
+      </FoldedFilters>
       {isNarrowed && (
         <Group gap="sm" mb="md">
           {criteria.replay !== undefined && (

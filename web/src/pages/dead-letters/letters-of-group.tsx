@@ -2,10 +2,11 @@ import { Anchor, Button, Checkbox, Text, Tooltip } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useCallback } from 'react';
 import { answerOf, api } from '../../api/client.ts';
 import { useFormat } from '../../i18n/format.ts';
 import { ListTable, type Column } from '../../parts/list-table.tsx';
+import { readOn, tryAgain } from '../../parts/next-page.ts';
+import { usePlainError } from '../../parts/plain-error.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
 import type { Criteria, Group } from '../../selection/selection.ts';
@@ -46,15 +47,16 @@ export function LettersOfGroup({ group, label, criteria, choice }: Props) {
     // Also where it was refused: it may have arrived by now.
     onSettled: () => client.invalidateQueries({ queryKey: ['dead-letters'] }),
   });
+  const plain = usePlainError();
   const { hasNextPage, isFetchingNextPage, fetchNextPage } = letters;
   const pages = letters.data?.pages ?? [];
   const rows = pages.flatMap(({ deliveries }) => deliveries);
   const searchedTo = pages.at(-1)?.searchedTo ?? null;
   const isFull = choice.deliveries.length >= mostChosen;
   const isInChosenGroup = choice.hasGroup(group);
-  const goOn = useCallback(() => {
-    if (hasNextPage && !isFetchingNextPage && searchedTo === null) void fetchNextPage();
-  }, [hasNextPage, isFetchingNextPage, fetchNextPage, searchedTo]);
+  const goOn = () => {
+    if (searchedTo === null) readOn(letters)();
+  };
 
   const columns: Column<Delivery>[] = [
     {
@@ -84,7 +86,7 @@ export function LettersOfGroup({ group, label, criteria, choice }: Props) {
           title={row.notificationId}
           renderRoot={(props) => <Link to="/notifications/$id" params={{ id: row.notificationId }} {...props} />}
         >
-          {row.notificationId}
+          …{row.notificationId.slice(-12)}
         </Anchor>
       ),
     },
@@ -92,11 +94,11 @@ export function LettersOfGroup({ group, label, criteria, choice }: Props) {
     {
       key: 'accepted',
       header: t('accepted'),
-      width: '110px',
+      width: '156px',
       isWide: true,
       render: (row) => <RelativeTime at={row.acceptedAt} />,
     },
-    { key: 'ended', header: t('ended'), width: '110px', render: (row) => <RelativeTime at={row.endedAt} /> },
+    { key: 'ended', header: t('ended'), width: '156px', render: (row) => <RelativeTime at={row.endedAt} /> },
     {
       key: 'attempts',
       header: t('attempts'),
@@ -112,7 +114,7 @@ export function LettersOfGroup({ group, label, criteria, choice }: Props) {
       isWide: true,
       render: (row) => (
         <Text span size="sm" title={row.lastError ?? undefined}>
-          {row.lastError ?? row.lastStatus ?? '–'}
+          {plain(row.lastError) ?? row.lastStatus ?? '–'}
         </Text>
       ),
     },
@@ -136,10 +138,11 @@ export function LettersOfGroup({ group, label, criteria, choice }: Props) {
     },
   ];
 
-  if (letters.isError && rows.length === 0)
-    return <ProblemAlert error={letters.error} onRetry={() => void letters.refetch()} />;
+  const problem = letters.isError && <ProblemAlert error={letters.error} onRetry={tryAgain(letters)} />;
+  if (problem && rows.length === 0) return problem;
   return (
     <>
+      {problem}
       {retry.isError && <ProblemAlert error={retry.error} />}
       {!letters.isPending && rows.length === 0 && !hasNextPage ? (
         <Text size="sm" c="dimmed">

@@ -3,6 +3,7 @@ import { IconChevronDown, IconChevronRight } from '@tabler/icons-react';
 import { useFormat } from '../../i18n/format.ts';
 import { DeliveryStateBadge } from '../../parts/delivery-state.tsx';
 import { useErrorClassTexts } from '../../parts/error-class.ts';
+import { usePlainError } from '../../parts/plain-error.ts';
 import { RelativeTime } from '../../parts/relative-time.tsx';
 import { SubscriptionState } from '../../selection/dry-run-result.tsx';
 import type { Act } from '../../selection/act-dialog.tsx';
@@ -85,6 +86,7 @@ interface RowProps extends Pick<Props, 'criteria' | 'choice' | 'onAct'> {
 function GroupRow({ group, receiver, criteria, choice, isOpen, onToggle, onAct }: RowProps) {
   const t = useDeadLettersTexts();
   const errorName = useErrorClassTexts();
+  const plain = usePlainError();
   const may = useMay('operator');
   const error = errorName(group.errorClass);
   const key = keyOfGroup(group);
@@ -118,7 +120,7 @@ function GroupRow({ group, receiver, criteria, choice, isOpen, onToggle, onAct }
               style={{ overflowWrap: 'anywhere' }}
               title={lastError ?? undefined}
             >
-              {lastError ?? `HTTP ${lastStatus}`}
+              {plain(lastError) ?? `HTTP ${lastStatus}`}
             </Text>
           ) : null}
         </div>

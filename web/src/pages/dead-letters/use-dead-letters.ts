@@ -8,6 +8,8 @@ export type DeadLetterGroup = components['schemas']['DeadLetterGroup'];
 export type Delivery = components['schemas']['Delivery'];
 
 const everyMs = 10_000;
+/** Where there are more than can be counted in a second: each time costs the database that second. */
+const seldomMs = 60_000;
 const perPage = 200;
 
 type Narrowing = Pick<Criteria, 'acceptedFrom' | 'acceptedTo' | 'replay'> & { channel: string | undefined };
@@ -30,7 +32,7 @@ export function useDeadLetters(criteria: Criteria) {
   return useQuery({
     queryKey: ['dead-letters', query],
     queryFn: ({ signal }) => answerOf(api.GET('/admin/v1/dead-letters', { params: { query }, signal })),
-    refetchInterval: everyMs,
+    refetchInterval: ({ state: { data } }) => (data && !data.isComplete ? seldomMs : everyMs),
     placeholderData: keepPreviousData,
   });
 }

@@ -10,7 +10,7 @@ import { Confirm } from '../../parts/confirm.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
-import { oneOf, useUrlState } from '../../parts/url-state.ts';
+import { useTypedText } from '../../parts/use-typed-text.ts';
 import { OpenEndpoints } from './open-endpoints.tsx';
 import { PacedSubscriptions } from './paced-subscriptions.tsx';
 import { useShellTexts } from '../../shell/texts.ts';
@@ -23,15 +23,14 @@ const endpointsKey = ['endpoints'];
 /** Which receivers are in trouble, why, and when they are tried again. */
 export function EndpointsPage() {
   const t = useEndpointsTexts();
-  const [state, set] = useUrlState();
-  const q = oneOf(state['q']) ?? '';
+  const [q, seek] = useTypedText('q');
   const [chosen, setChosen] = useState<OpenEndpoint>();
   const { data, error, refetch } = useQuery({
     queryKey: endpointsKey,
     queryFn: ({ signal }) => answerOf(api.GET('/admin/v1/endpoints', { signal })),
     refetchInterval: everyMs,
   });
-  const wanted = q.toLowerCase();
+  const wanted = q.trim().toLowerCase();
   const open = data?.endpoints.filter(({ address, reason }) => `${address} ${reason}`.toLowerCase().includes(wanted));
   return (
     <>
@@ -44,7 +43,7 @@ export function EndpointsPage() {
           description={t('filterHint')}
           leftSection={<IconSearch size={16} aria-hidden />}
           value={q}
-          onChange={(event) => set({ q: event.currentTarget.value })}
+          onChange={(event) => seek(event.currentTarget.value)}
           maw={420}
         />
         <section>
@@ -60,7 +59,7 @@ export function EndpointsPage() {
               <EmptyState
                 title={t('noMatch', { q })}
                 action={
-                  <Button variant="default" onClick={() => set({ q: undefined })}>
+                  <Button variant="default" onClick={() => seek('')}>
                     {t('clear')}
                   </Button>
                 }

@@ -10,7 +10,8 @@ export const useEndpointsTexts = defineTexts(
     filterHint: 'Part of its address, or of the reason',
     open: 'In trouble',
     openNone: 'No endpoint is in trouble',
-    openNoneDetail: 'Every receiver gets its deliveries. One that stops answering appears here by itself.',
+    openNoneDetail:
+      'An endpoint appears here after several failed calls in a row. Before that, each failed delivery is tried again on its own schedule.',
     noMatch: 'No endpoint has “{{q}}” in its address or reason',
     clear: 'Show all',
     address: 'Address',
@@ -31,7 +32,7 @@ export const useEndpointsTexts = defineTexts(
       'What is held for it goes out again, slowly at first. It is held once more if calls go on failing. Not needed after a recovery: probes find that out within a minute.',
     resetAction: 'Reset the endpoint',
     resetDone: '{{address}} gets its deliveries again',
-    paced: 'Slower than what comes',
+    paced: 'Cannot keep up',
     pacedDetail:
       'These work, but cannot take their deliveries as fast as they come. What is held goes out as each keeps up; nothing needs to be done.',
     pacedNone: 'Every other endpoint keeps up.',
@@ -49,7 +50,8 @@ export const useEndpointsTexts = defineTexts(
     filterHint: 'Deel van het adres of van de reden',
     open: 'Met problemen',
     openNone: 'Geen enkele ontvanger heeft problemen',
-    openNoneDetail: 'Elke ontvanger krijgt zijn afleveringen. Een die niet meer antwoordt, verschijnt hier vanzelf.',
+    openNoneDetail:
+      'Een ontvanger verschijnt hier na een aantal mislukte aanroepen achter elkaar. Tot die tijd wordt elke mislukte aflevering volgens haar eigen schema herhaald.',
     noMatch: 'Geen ontvanger heeft “{{q}}” in zijn adres of reden',
     clear: 'Toon alles',
     address: 'Adres',
@@ -70,7 +72,7 @@ export const useEndpointsTexts = defineTexts(
       'Wat is vastgehouden gaat weer weg, eerst langzaam. Het wordt opnieuw vastgehouden als aanroepen blijven mislukken. Na herstel is dit niet nodig: proeven merken dat binnen een minuut.',
     resetAction: 'Ontvanger vrijgeven',
     resetDone: '{{address}} krijgt zijn afleveringen weer',
-    paced: 'Langzamer dan wat er komt',
+    paced: 'Kan het niet bijhouden',
     pacedDetail:
       'Deze werken, maar kunnen hun afleveringen niet zo snel aan als ze komen. Wat is vastgehouden gaat weg zodra het kan; er hoeft niets te gebeuren.',
     pacedNone: 'Alle andere ontvangers kunnen het bijhouden.',

@@ -9,7 +9,7 @@ import { ActOnSelection } from '../../selection/act-on-selection.tsx';
 import { ChannelsField, ErrorsField, SubscriptionField, SubscriptionsField } from '../../selection/fields.tsx';
 import { criteriaOf, selectionOf, type Criteria, type Selection } from '../../selection/selection.ts';
 import { useSelectionTexts } from '../../selection/texts.ts';
-import { TimeField } from '../../selection/time-field.tsx';
+import { TimeField } from '../../parts/time-field.tsx';
 import { useNewReplayTexts } from './texts.ts';
 
 /** What a replay may be asked for; `failed` and `expired` where nothing is said. */

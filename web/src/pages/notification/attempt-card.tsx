@@ -1,6 +1,7 @@
 import { Badge, Group, Text } from '@mantine/core';
 import { useFormat } from '../../i18n/format.ts';
 import { CopyButton } from '../../parts/copy-button.tsx';
+import { isNeverConnected, useErrorMeaning } from '../../parts/plain-error.ts';
 import { RelativeTime } from '../../parts/relative-time.tsx';
 import { useNotificationTexts } from './notification-texts.ts';
 import classes from './notification.module.css';
@@ -18,6 +19,7 @@ interface Props {
 export function AttemptCard({ attempt, notificationId, ownHeaders, isSigned }: Props) {
   const t = useNotificationTexts();
   const { number, startedAt, status, error, address, responseHeaders, responseBody } = attempt;
+  const meaning = useErrorMeaning()(error);
   const isGood = status !== null && status < 300;
   const sent: [string, string][] = [
     ['content-type', 'application/json'],
@@ -50,7 +52,13 @@ export function AttemptCard({ attempt, notificationId, ownHeaders, isSigned }: P
       {/* What follows the status in it is the body, which is below. */}
       {error !== null && !error.startsWith(`HTTP ${status}`) && (
         <Text size="sm" mb={6} style={{ overflowWrap: 'anywhere' }}>
-          <bdi>{error}</bdi>
+          <bdi>{meaning ?? error}</bdi>
+          {meaning !== undefined && (
+            <Text span size="xs" c="dimmed">
+              {' '}
+              <bdi>{error}</bdi>
+            </Text>
+          )}
         </Text>
       )}
       <Timing attempt={attempt} />
@@ -119,7 +127,7 @@ function Headers({ headers }: { headers: readonly [string, string][] }) {
 }
 
 /** A bar of the parts of a call, with the same in words. */
-function Timing({ attempt: { durationMs, connectMs, firstByteMs } }: { attempt: Attempt }) {
+function Timing({ attempt: { durationMs, connectMs, firstByteMs, error } }: { attempt: Attempt }) {
   const t = useNotificationTexts();
   const format = useFormat();
   const connect = connectMs ?? 0;
@@ -130,6 +138,7 @@ function Timing({ attempt: { durationMs, connectMs, firstByteMs } }: { attempt: 
     ['waitFirst', first, 'var(--mantine-color-blue-5)'],
     ['rest', rest, 'var(--mantine-color-teal-5)'],
   ] as const;
+  const isUnconnected = connectMs === null && isNeverConnected(error);
   const shown = parts.filter(([, ms]) => ms > 0);
   return (
     <div>
@@ -141,10 +150,10 @@ function Timing({ attempt: { durationMs, connectMs, firstByteMs } }: { attempt: 
       <Text size="xs" c="dimmed" mt={2}>
         {[
           t('took', { duration: format.duration(durationMs) }),
-          ...shown.map(([name, ms]) => `${t(name)} ${format.duration(ms)}`),
+          ...(isUnconnected ? [t('noConnection')] : shown.map(([name, ms]) => `${t(name)} ${format.duration(ms)}`)),
         ].join(' · ')}
-        {connectMs === null && ` · ${t('reused')}`}
-        {firstByteMs === null && ` · ${t('noneFirst')}`}
+        {!isUnconnected && connectMs === null && ` · ${t('reused')}`}
+        {!isUnconnected && firstByteMs === null && ` · ${t('noneFirst')}`}
       </Text>
     </div>
   );

@@ -2,13 +2,14 @@ import { Button, Group, SegmentedControl, Skeleton, Text } from '@mantine/core';
 import { useClipboard } from '@mantine/hooks';
 import { IconCheck, IconCopy, IconDownload } from '@tabler/icons-react';
 import { lazy, Suspense, useMemo, useState } from 'react';
+import { loadPart } from '../../api/load-part.ts';
 import { useFormat } from '../../i18n/format.ts';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { oneOf, useUrlState } from '../../parts/url-state.ts';
 import { useNotificationTexts } from './notification-texts.ts';
 import classes from './notification.module.css';
 
-const JsonView = lazy(() => import('../../parts/json-view.tsx'));
+const JsonView = lazy(() => loadPart(() => import('../../parts/json-view.tsx')));
 
 /** Characters: more take the browser seconds to lay out, so they come only when somebody asks. */
 const mostShown = 100_000;

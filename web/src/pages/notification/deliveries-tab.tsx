@@ -7,6 +7,7 @@ import { answerOf, api } from '../../api/client.ts';
 import { Confirm } from '../../parts/confirm.tsx';
 import { DeliveryStateBadge } from '../../parts/delivery-state.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
+import { usePlainError } from '../../parts/plain-error.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
 import { allOf, useUrlState } from '../../parts/url-state.ts';
@@ -125,6 +126,7 @@ function DeliveryRow({ id, delivery, isOpen, onToggle }: RowProps) {
 }
 
 function WhatNow({ delivery, t }: { delivery: ShownDelivery; t: NotificationText }) {
+  const plain = usePlainError();
   const { attemptCount, lastStatus, lastError, heldFor, nextAttemptAt, endedAt, state } = delivery;
   const answer =
     lastStatus === null
@@ -137,7 +139,7 @@ function WhatNow({ delivery, t }: { delivery: ShownDelivery; t: NotificationText
   return (
     <>
       {attemptCount === 0 ? t('noAttempts') : t('attempts', { count: attemptCount })}
-      {attemptCount > 0 && <bdi> · {answer ?? t('noAnswer')}</bdi>}
+      {attemptCount > 0 && <bdi> · {plain(answer) ?? t('noAnswer')}</bdi>}
       {heldFor !== null && <> · {t('heldFor', { why: t(heldFor) })}</>}
       {state === 'waiting' && nextAttemptAt !== null && (
         <>

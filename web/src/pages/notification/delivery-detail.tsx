@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { answerOf, api } from '../../api/client.ts';
+import { isProblem } from '../../api/problem.ts';
 import { useFormat } from '../../i18n/format.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { AttemptCard } from './attempt-card.tsx';
@@ -16,6 +17,12 @@ interface Props {
 }
 
 const mostAtOnce = 5;
+
+const unlessDeleted = <T,>(found: Promise<T>): Promise<T | undefined> =>
+  found.catch((error: unknown) => {
+    if (isProblem(error) && error.status === 404) return undefined;
+    throw error;
+  });
 
 /** Every attempt of one delivery, the latest first, and what it does at this moment. */
 export function DeliveryDetail({ notificationId, subscriptionId, state }: Props) {
@@ -33,32 +40,37 @@ export function DeliveryDetail({ notificationId, subscriptionId, state }: Props)
   const subscription = useQuery({
     queryKey: ['subscription', subscriptionId, 'headers'],
     queryFn: async ({ signal }) => {
-      const { data, response } = await api.GET('/admin/v1/subscriptions/{subscriptionId}', {
-        params: { path: { subscriptionId } },
-        signal,
-      });
-      return response.ok && data ? data.credentials : null;
+      const found = unlessDeleted(
+        answerOf(api.GET('/admin/v1/subscriptions/{subscriptionId}', { params: { path: { subscriptionId } }, signal })),
+      );
+      return (await found)?.credentials ?? null;
     },
     staleTime: 60_000,
   });
   const keys = useQuery({
     queryKey: ['subscription', subscriptionId, 'is-signed'],
     queryFn: async ({ signal }) => {
-      const { data } = await api.GET('/admin/v1/subscriptions/{subscriptionId}/signing-keys', {
-        params: { path: { subscriptionId } },
-        signal,
-      });
-      return (data?.signingKeys.length ?? 0) > 0;
+      const found = unlessDeleted(
+        answerOf(
+          api.GET('/admin/v1/subscriptions/{subscriptionId}/signing-keys', {
+            params: { path: { subscriptionId } },
+            signal,
+          }),
+        ),
+      );
+      return ((await found)?.signingKeys.length ?? 0) > 0;
     },
     staleTime: 60_000,
   });
-  if (delivery.error) return <ProblemAlert error={delivery.error} onRetry={() => void delivery.refetch()} />;
-  if (!delivery.data) return <Skeleton height={96} />;
+  const error = delivery.error ?? subscription.error ?? keys.error;
+  const again = () => void Promise.all([delivery, subscription, keys].map((each) => each.refetch()));
+  if (!delivery.data) return error ? <ProblemAlert error={error} onRetry={again} /> : <Skeleton height={96} />;
   const { attempts, live, replayId } = delivery.data;
   const latest = attempts.toReversed();
   const hidden = isWhole ? 0 : Math.max(0, latest.length - mostAtOnce);
   return (
     <>
+      {error && <ProblemAlert error={error} onRetry={again} />}
       {live?.status === 'sending' && live.startedAt !== null && (
         <Alert variant="light" p="xs" mb="sm">
           {t('openNow', { since: format.clock(live.startedAt) })}

@@ -1,15 +1,17 @@
 import { Anchor, Badge, Button, Group, Paper, Select, Skeleton, Stack, Table, Text } from '@mantine/core';
-import { useInfiniteQuery } from '@tanstack/react-query';
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { components } from '../../../generated/admin-api.d.ts';
 import { answerOf, api } from '../../api/client.ts';
+import { subscriptionsQuery } from '../../parts/catalogue.ts';
 import { DeliveryStateBadge } from '../../parts/delivery-state.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
+import { useExplanationText } from '../../parts/explanation-text.ts';
+import { tryAgain } from '../../parts/next-page.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { oneOf, useUrlState } from '../../parts/url-state.ts';
 import { useMay } from '../../shell/session.tsx';
-import { useSubscriptions } from '../notifications/suggestions.ts';
 import { useNotificationTexts } from './notification-texts.ts';
 import classes from './notification.module.css';
 import { ReplayDialog } from './replay-dialog.tsx';
@@ -21,7 +23,7 @@ export function ExplainTab({ id }: { id: string }) {
   const t = useNotificationTexts();
   const [state, set] = useUrlState();
   const subscription = oneOf(state['subscription']);
-  const { data: subscriptions } = useSubscriptions();
+  const { data: subscriptions } = useQuery(subscriptionsQuery);
   const found = useInfiniteQuery({
     queryKey: ['notification', id, 'explanations', subscription],
     queryFn: ({ pageParam, signal }) =>
@@ -56,7 +58,7 @@ export function ExplainTab({ id }: { id: string }) {
         limit={50}
         clearButtonProps={{ 'aria-label': t('askClear') }}
       />
-      {found.error && <ProblemAlert error={found.error} onRetry={() => void found.refetch()} />}
+      {found.error && <ProblemAlert error={found.error} onRetry={tryAgain(found)} />}
       {found.isLoading && <Skeleton height={120} />}
       {found.isSuccess && explanations.length === 0 && !found.hasNextPage && (
         <EmptyState
@@ -86,6 +88,7 @@ export function ExplainTab({ id }: { id: string }) {
 
 function Judgement({ id, explanation }: { id: string; explanation: Explanation }) {
   const t = useNotificationTexts();
+  const textOf = useExplanationText();
   const may = useMay('operator');
   const [asks, setAsks] = useState(false);
   const { subscriptionId, callbackUrl, ownerClientId, verdict, entries, entryCount, delivery } = explanation;
@@ -116,8 +119,8 @@ function Judgement({ id, explanation }: { id: string; explanation: Explanation }
           )}
         </Group>
       </Group>
-      <Text size="sm" style={{ overflowWrap: 'anywhere' }} lang="en">
-        <bdi>{explanation.text}</bdi>
+      <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+        <bdi>{textOf.ofNotification(explanation)}</bdi>
       </Text>
       {entries.map(({ number, isMet, filters }) => (
         <div key={number}>
@@ -167,7 +170,7 @@ function Judgement({ id, explanation }: { id: string; explanation: Explanation }
       )}
       {explanation.catalogue === 'as-far-as-known' && (
         <Text size="xs" c="dimmed" mt={4}>
-          {t('asKnown', { reason: explanation.catalogueReason })}
+          {t('asKnown')}
         </Text>
       )}
       {asks && (

@@ -4,6 +4,7 @@ import { Link } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { answerOf, api } from '../../api/client.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
+import { nameOfState, useWorkTexts } from '../../selection/work.tsx';
 import { useNotificationTexts } from './notification-texts.ts';
 import { useRefresh } from './whole-notification.ts';
 
@@ -19,6 +20,7 @@ interface Props {
 /** Sends this notification to one subscription by a replay: first what it would do, then how far it is. */
 export function ReplayDialog({ id, subscriptionId, name, isDelivered = false, onClose }: Props) {
   const t = useNotificationTexts();
+  const work = useWorkTexts();
   const refresh = useRefresh(id);
   const [note, setNote] = useState('');
   const [isBusy, setBusy] = useState(false);
@@ -100,7 +102,11 @@ export function ReplayDialog({ id, subscriptionId, name, isDelivered = false, on
             {replayId !== undefined && (
               <Text size="sm">
                 {replay.data
-                  ? t('progress', { state: replay.data.state, done: replay.data.done, count: replay.data.count })
+                  ? t('progress', {
+                      state: work(nameOfState(replay.data.state)),
+                      done: replay.data.done,
+                      count: replay.data.count,
+                    })
                   : t('replayed')}{' '}
                 <Anchor inherit renderRoot={(props) => <Link to="/replays/$id" params={{ id: replayId }} {...props} />}>
                   {t('toReplay')}

@@ -1,24 +1,25 @@
 import { Anchor, Group, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
-import { DeliveryStateBadge } from '../../parts/delivery-state.tsx';
+import { DeliveryStateBadge, type DeliveryState } from '../../parts/delivery-state.tsx';
 import type { Column } from '../../parts/list-table.tsx';
+import { namesOf } from '../../parts/names-of.ts';
 import { RelativeTime } from '../../parts/relative-time.tsx';
 import classes from './filter-bar.module.css';
 import type { ListedNotification } from './found-notifications.ts';
 import type { SearchTexts } from './search-texts.ts';
 
 /** The worst first: that is what somebody looks for. */
-const inOrder = [
-  'failed',
-  'unknown',
-  'expired',
-  'held',
-  'waiting',
-  'sending',
-  'queued',
-  'cancelled',
-  'delivered',
-] as const;
+const inOrder = namesOf<DeliveryState>({
+  failed: true,
+  unknown: true,
+  expired: true,
+  held: true,
+  waiting: true,
+  sending: true,
+  queued: true,
+  cancelled: true,
+  delivered: true,
+});
 const mostBadges = 2;
 
 function States({ deliveries, t }: { deliveries: ListedNotification['deliveries']; t: ReturnType<SearchTexts> }) {
@@ -90,7 +91,7 @@ export const columnsFor = (t: ReturnType<SearchTexts>): Column<ListedNotificatio
   {
     key: 'accepted',
     header: t('accepted'),
-    width: '132px',
+    width: '156px',
     align: 'right',
     isWide: true,
     render: ({ acceptedAt }) => <RelativeTime at={acceptedAt} />,

@@ -2,6 +2,7 @@ import { useInfiniteQuery, useQuery, useQueryClient, type InfiniteData } from '@
 import { useEffect, useMemo } from 'react';
 import type { components } from '../../../generated/admin-api.d.ts';
 import { answerOf, api } from '../../api/client.ts';
+import { readOn } from '../../parts/next-page.ts';
 
 export type ListedNotification = components['schemas']['Notification'];
 type Page = components['schemas']['NotificationPage'];
@@ -27,10 +28,11 @@ export function useFoundNotifications(query: Query) {
     staleTime: Infinity,
     refetchOnWindowFocus: false,
     refetchOnReconnect: false,
+    refetchInterval: false,
     // A hundred thousand rows would be compared with each page that comes.
     structuralSharing: false,
   });
-  const { data, hasNextPage, isFetching } = found;
+  const { data, hasNextPage } = found;
   const rows = useMemo(() => data?.pages.flatMap(({ notifications }) => notifications) ?? [], [data]);
   const searchedTo = (hasNextPage && data?.pages.at(-1)?.searchedTo) || undefined;
   return {
@@ -39,7 +41,7 @@ export function useFoundNotifications(query: Query) {
     /** A bounded search stopped there: it goes on only when it is asked to. */
     searchedTo,
     onEnd: () => {
-      if (hasNextPage && !isFetching && searchedTo === undefined) void found.fetchNextPage();
+      if (searchedTo === undefined) readOn(found)();
     },
     /** Begins again at the newest. */
     restart: () => client.resetQueries({ queryKey }),

@@ -5,6 +5,7 @@ import { useMemo } from 'react';
 import { useFormat } from '../../i18n/format.ts';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { ListTable } from '../../parts/list-table.tsx';
+import { tryAgain } from '../../parts/next-page.ts';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
@@ -86,7 +87,7 @@ export function NotificationsPage() {
           </li>
         </Group>
       )}
-      {found.error && !found.isFetching && <ProblemAlert error={found.error} onRetry={() => void found.refetch()} />}
+      {found.error && !found.isFetching && <ProblemAlert error={found.error} onRetry={tryAgain(found)} />}
       {isEmpty && (
         <EmptyState
           title={

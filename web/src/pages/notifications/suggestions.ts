@@ -1,40 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
-import { answerOf, api } from '../../api/client.ts';
+import { applicationsQuery, channelsQuery, subscriptionsQuery } from '../../parts/catalogue.ts';
 import { deliveryStates, useDeliveryStateTexts } from '../../parts/delivery-state.tsx';
 import { errorClasses, useErrorClassTexts, type ErrorClass } from '../../parts/error-class.ts';
 import type { Criterion, Filter } from './criteria.ts';
 import { useSearchTexts } from './search-texts.ts';
 import { useFormat } from '../../i18n/format.ts';
-
-/** A catalogue changes seldom; and a suggestion that is missing can be typed. */
-const staleTime = 60_000;
-
-export const useChannels = (enabled = true) =>
-  useQuery({
-    queryKey: ['suggested', 'channels'],
-    queryFn: ({ signal }) => answerOf(api.GET('/admin/v1/channels', { signal })),
-    select: ({ channels }) => channels,
-    enabled,
-    staleTime,
-  });
-
-export const useSubscriptions = (enabled = true) =>
-  useQuery({
-    queryKey: ['suggested', 'subscriptions'],
-    queryFn: ({ signal }) => answerOf(api.GET('/admin/v1/subscriptions', { signal })),
-    select: ({ subscriptions }) => subscriptions,
-    enabled,
-    staleTime,
-  });
-
-const useApplications = (enabled: boolean) =>
-  useQuery({
-    queryKey: ['suggested', 'applications'],
-    queryFn: ({ signal }) => answerOf(api.GET('/admin/v1/applications', { signal })),
-    select: ({ applications }) => applications,
-    enabled,
-    staleTime,
-  });
 
 export interface Suggestion {
   value: string;
@@ -60,9 +30,11 @@ export function useSuggestions(criterion: Criterion | undefined, typed: string):
   const t = useSearchTexts();
   const stateText = useDeliveryStateTexts();
   const errorText = useErrorClassTexts();
-  const channels = useChannels(criterion === 'channel' || criterion === 'characteristic').data ?? [];
-  const subscriptions = useSubscriptions(criterion === 'subscription').data ?? [];
-  const applications = useApplications(criterion === 'publisher' || criterion === 'owner').data ?? [];
+  const channels =
+    useQuery({ ...channelsQuery, enabled: criterion === 'channel' || criterion === 'characteristic' }).data ?? [];
+  const subscriptions = useQuery({ ...subscriptionsQuery, enabled: criterion === 'subscription' }).data ?? [];
+  const applications =
+    useQuery({ ...applicationsQuery, enabled: criterion === 'publisher' || criterion === 'owner' }).data ?? [];
   const all = (): Suggestion[] => {
     switch (criterion) {
       case 'channel':
@@ -112,7 +84,7 @@ export function useFilterText(): (filter: Filter) => { name: string; value: stri
   const stateText = useDeliveryStateTexts();
   const errorText = useErrorClassTexts();
   const format = useFormat();
-  const { data: subscriptions } = useSubscriptions();
+  const { data: subscriptions } = useQuery(subscriptionsQuery);
   return ({ criterion, value }) => {
     const name = t(criterion).replace(/ \(.*\)$|,.*$/, '');
     const isIn = (known: readonly string[]) => known.includes(value);

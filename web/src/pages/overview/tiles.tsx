@@ -91,8 +91,9 @@ export function Throughput({ overview: { activity } }: { overview: Overview }) {
   const rate = (value: number) =>
     value >= 10 ? format.short(value) : format.number(value > 0 ? Math.max(0.01, Math.round(value * 100) / 100) : 0);
   const perSecond = (count: number | undefined) => (minute && count !== undefined ? rate(count / minute.seconds) : '–');
+  // Where it could not be read, it is not nothing.
   const sum = (name: 'accepted' | 'delivered' | 'failedAttempts') =>
-    hour.reduce((total, bucket) => total + bucket[name], 0);
+    activity ? format.number(hour.reduce((total, bucket) => total + bucket[name], 0)) : '–';
   const spark = (
     name: 'accepted' | 'delivered' | 'failedAttempts',
     key: 'sparkAccepted' | 'sparkDelivered' | 'sparkFailed',
@@ -113,7 +114,7 @@ export function Throughput({ overview: { activity } }: { overview: Overview }) {
           to="/notifications"
           chart={spark('accepted', 'sparkAccepted')}
         >
-          {t('lastHour', { shown: format.number(sum('accepted')) })}
+          {t('lastHour', { shown: sum('accepted') })}
         </Tile>
         <Tile
           title={t('delivered')}
@@ -123,7 +124,7 @@ export function Throughput({ overview: { activity } }: { overview: Overview }) {
           search={{ state: 'delivered' }}
           chart={spark('delivered', 'sparkDelivered')}
         >
-          {t('lastHour', { shown: format.number(sum('delivered')) })}
+          {t('lastHour', { shown: sum('delivered') })}
         </Tile>
         <Tile
           title={t('success')}
@@ -131,9 +132,7 @@ export function Throughput({ overview: { activity } }: { overview: Overview }) {
           to="/subscriptions"
           chart={spark('failedAttempts', 'sparkFailed')}
         >
-          {recent?.successRate === null
-            ? t('noCalls')
-            : t('failedCalls', { shown: format.number(sum('failedAttempts')) })}
+          {recent?.successRate === null ? t('noCalls') : t('failedCalls', { shown: sum('failedAttempts') })}
         </Tile>
         <Tile
           title={t('took')}
@@ -142,7 +141,7 @@ export function Throughput({ overview: { activity } }: { overview: Overview }) {
           search={{ state: 'delivered' }}
         >
           {half === null || nearlyAll === null ? (
-            t('noCalls')
+            activity && t('noCalls')
           ) : (
             <>
               {t('half')}

@@ -29,7 +29,7 @@ export interface Reason {
   /** How many, where that is said. */
   count: number;
   /** Since when, where that is known. */
-  since?: string;
+  since?: string | undefined;
   /** Of a part of Heraut. */
   part?: { name: string; error: string | null };
   /** Between 0 and 1. */
@@ -103,19 +103,21 @@ function ofReceivers({ activity, endpoints, subscriptions, deadLetters }: Overvi
       key: 'endpoints',
       severity: 'bad',
       count: endpoints.openCount,
-      since: endpoints.longest[0]!.openedAt,
+      since: endpoints.longest[0]?.openedAt,
       to: '/endpoints',
     });
   const recent = (activity?.lastHour ?? []).reduce((sum, bucket) => sum + bucket.gaveUp, 0);
-  if (recent > 0) add({ key: 'gaveUp', severity: 'bad', count: recent, to: '/dead-letters' });
+  const dead = deadLetters ? deadLetters.failed.count + deadLetters.expired.count + deadLetters.unknown.count : null;
+  // What was sent again or closed since needs nobody any more.
+  const unmended = dead === null ? recent : Math.min(recent, dead);
+  if (unmended > 0) add({ key: 'gaveUp', severity: 'bad', count: unmended, to: '/dead-letters' });
   const { delivered = 0, failedAttempts = 0, successRate = null } = activity?.lastMinutes ?? {};
   if (successRate !== null && successRate < lowestSuccess && delivered + failedAttempts >= fewestCalls)
     add({ key: 'failing', severity: 'warn', count: failedAttempts, share: 1 - successRate, to: '/subscriptions' });
   const { disabled, paused } = subscriptions;
   if (disabled.count > 0)
     add({ key: 'disabled', severity: 'warn', count: disabled.count, ...toOne('disabled', disabled) });
-  const dead = deadLetters ? deadLetters.failed.count + deadLetters.expired.count + deadLetters.unknown.count : 0;
-  if (dead > recent) add({ key: 'deadLetters', severity: 'note', count: dead, to: '/dead-letters' });
+  if (dead !== null && dead > recent) add({ key: 'deadLetters', severity: 'note', count: dead, to: '/dead-letters' });
   if (paused.count > 0) add({ key: 'paused', severity: 'note', count: paused.count, ...toOne('paused', paused) });
   return reasons;
 }

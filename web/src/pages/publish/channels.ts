@@ -4,7 +4,7 @@ import { answerOf, api } from '../../api/client.ts';
 /** The channels, and the clock of the server that listed them. */
 export const useChannels = () =>
   useQuery({
-    queryKey: ['publish', 'channels'],
+    queryKey: ['channels', 'with-clock'],
     queryFn: async () => {
       const call = api.GET('/admin/v1/channels');
       const { channels } = await answerOf(call);

@@ -2,9 +2,11 @@ import { Alert, Anchor, Badge, Group, Skeleton, Stack, Text, Title } from '@mant
 import { useDebouncedValue } from '@mantine/hooks';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import type { components } from '../../../generated/admin-api.d.ts';
 import { answerOf, api } from '../../api/client.ts';
 import { isProblem } from '../../api/problem.ts';
 import { useFormat } from '../../i18n/format.ts';
+import { useExplanationText } from '../../parts/explanation-text.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import type { Notificatie } from './draft.ts';
 import { usePublishTexts } from './texts.ts';
@@ -70,20 +72,7 @@ function Refused({ error }: { error: unknown }) {
   );
 }
 
-interface Run {
-  matchedCount: number;
-  subscribedCount: number;
-  duplicateOf: string | null;
-  isTooOld: boolean;
-  explanations: {
-    subscriptionId: string;
-    callbackUrl: string;
-    ownerClientId: string;
-    isMatched: boolean | null;
-    fate: 'sent' | 'held' | 'in-line' | 'expired' | 'duplicate' | 'none';
-    text: string;
-  }[];
-}
+type DryRun = components['schemas']['DryRun'];
 
 const fateColors = {
   sent: 'green',
@@ -94,9 +83,10 @@ const fateColors = {
   none: 'gray',
 } as const;
 
-function Forecast({ run: { matchedCount, subscribedCount, duplicateOf, isTooOld, explanations } }: { run: Run }) {
+function Forecast({ run: { matchedCount, subscribedCount, duplicateOf, isTooOld, explanations } }: { run: DryRun }) {
   const t = usePublishTexts();
   const format = useFormat();
+  const textOf = useExplanationText();
   const heading =
     subscribedCount === 0
       ? t('forecastNone')
@@ -122,25 +112,28 @@ function Forecast({ run: { matchedCount, subscribedCount, duplicateOf, isTooOld,
         </Text>
       )}
       {isTooOld && <Text size="sm">{t('forecastTooOld')}</Text>}
-      {explanations.map(({ subscriptionId, callbackUrl, ownerClientId, fate, text }) => (
-        <div key={subscriptionId}>
-          <Group gap="xs" justify="space-between" wrap="nowrap" align="flex-start">
-            <Anchor
-              size="sm"
-              style={{ overflowWrap: 'anywhere' }}
-              renderRoot={(props) => <Link to="/subscriptions/$id" params={{ id: subscriptionId }} {...props} />}
-            >
-              {callbackUrl}
-            </Anchor>
-            <Badge color={fateColors[fate]} variant="light" style={{ flexShrink: 0 }}>
-              {t(fate)}
-            </Badge>
-          </Group>
-          <Text size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
-            {ownerClientId} · {text}
-          </Text>
-        </div>
-      ))}
+      {explanations.map((forecast) => {
+        const { subscriptionId, callbackUrl, ownerClientId, fate } = forecast;
+        return (
+          <div key={subscriptionId}>
+            <Group gap="xs" justify="space-between" wrap="nowrap" align="flex-start">
+              <Anchor
+                size="sm"
+                style={{ overflowWrap: 'anywhere' }}
+                renderRoot={(props) => <Link to="/subscriptions/$id" params={{ id: subscriptionId }} {...props} />}
+              >
+                {callbackUrl}
+              </Anchor>
+              <Badge color={fateColors[fate]} variant="light" style={{ flexShrink: 0 }}>
+                {t(fate)}
+              </Badge>
+            </Group>
+            <Text size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+              {ownerClientId} · {textOf.ofForecast(forecast)}
+            </Text>
+          </div>
+        );
+      })}
       {subscribedCount > explanations.length && (
         <Text size="xs" c="dimmed">
           {t('forecastMore', { count: format.number(subscribedCount - explanations.length) })}

@@ -39,7 +39,7 @@ export function PublishPage() {
     <>
       <PageHeader title={t('title')} description={t('description')} />
       {!channels.data ? (
-        <Skeleton height={420} aria-label={t('loading')} />
+        <Skeleton height={420} role="status" aria-label={t('loading')} />
       ) : channels.data.channels.length === 0 ? (
         <EmptyState
           title={t('noChannels')}

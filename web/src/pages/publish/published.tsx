@@ -7,6 +7,7 @@ import { isProblem } from '../../api/problem.ts';
 import { useFormat } from '../../i18n/format.ts';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { DeliveryStateBadge, type DeliveryState } from '../../parts/delivery-state.tsx';
+import { usePlainError } from '../../parts/plain-error.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
 import { usePublishTexts } from './texts.ts';
@@ -79,6 +80,7 @@ export function Published({ id, answer, onClose }: Props) {
 export function DeliveriesOf({ id }: { id: string }) {
   const t = usePublishTexts();
   const format = useFormat();
+  const plain = usePlainError();
   const { data, error } = useQuery({
     queryKey: ['publish', 'deliveries', id],
     queryFn: () => answerOf(api.GET('/admin/v1/notifications/{id}', { params: { path: { id } } })),
@@ -90,7 +92,7 @@ export function DeliveriesOf({ id }: { id: string }) {
   });
   if (isProblem(error) && error.status === 404) return <Text size="sm">{t('notYet')}</Text>;
   if (error && !data) return <ProblemAlert error={error} />;
-  if (!data) return <Skeleton height={60} aria-label={t('loading')} />;
+  if (!data) return <Skeleton height={60} role="status" aria-label={t('loading')} />;
   const { deliveries, deliveryCount } = data;
   if (deliveries.length === 0)
     return (
@@ -135,7 +137,7 @@ export function DeliveriesOf({ id }: { id: string }) {
             </Anchor>
             <Text size="xs" c="dimmed" component="div" style={{ overflowWrap: 'anywhere' }}>
               {t('attempts', { count: delivery.attemptCount })}
-              {delivery.state !== 'delivered' && delivery.lastError !== null && ` · ${delivery.lastError}`}
+              {delivery.state !== 'delivered' && delivery.lastError !== null && ` · ${plain(delivery.lastError)}`}
               {delivery.nextAttemptAt !== null && (
                 <>
                   {' · '}
@@ -144,7 +146,9 @@ export function DeliveriesOf({ id }: { id: string }) {
               )}
             </Text>
           </div>
-          <DeliveryStateBadge state={delivery.state} />
+          <div style={{ flexShrink: 0 }}>
+            <DeliveryStateBadge state={delivery.state} />
+          </div>
         </Group>
       ))}
       {(!deliveryCount.isExact || deliveryCount.count > deliveries.length) && (

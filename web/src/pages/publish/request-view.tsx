@@ -1,10 +1,11 @@
 import { Skeleton, Tabs, Text } from '@mantine/core';
 import { lazy, Suspense, useState } from 'react';
+import { loadPart } from '../../api/load-part.ts';
 import { apiRoot } from '../../api/client.ts';
 import { curlOf } from './curl.ts';
 import { usePublishTexts } from './texts.ts';
 
-const JsonView = lazy(() => import('../../parts/json-view.tsx'));
+const JsonView = lazy(() => loadPart(() => import('../../parts/json-view.tsx')));
 
 interface Props {
   body: object;

@@ -2,6 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useRef } from 'react';
 import { answerOf, api } from '../../api/client.ts';
 import { isPassing } from '../../api/problem.ts';
+import { randomKey } from '../../parts/random-key.ts';
 import type { Notificatie } from './draft.ts';
 
 export interface PublishRequest {
@@ -20,7 +21,7 @@ export function usePublish() {
     mutationFn: async ({ draft, request }: { draft: string; request: PublishRequest }) => {
       const kept = unanswered.current?.draft === draft ? unanswered.current.request : request;
       const { body } = kept;
-      const headers = { 'Idempotency-Key': crypto.randomUUID(), ...kept.headers };
+      const headers = { 'Idempotency-Key': randomKey(), ...kept.headers };
       unanswered.current = { draft, request: { body, headers } };
       try {
         const answer = await answerOf(api.POST('/admin/v1/notifications', { body, params: { header: headers } }));

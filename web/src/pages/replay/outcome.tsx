@@ -69,7 +69,7 @@ function FailedAgain({ work }: { work: Replay }) {
     queryKey: ['dead-letters', query],
     queryFn: ({ signal }) => answerOf(api.GET('/admin/v1/dead-letters', { params: { query }, signal })),
     // What was sent may fail long after the replay is done.
-    refetchInterval: 5_000,
+    refetchInterval: work.endedAt === null ? 5_000 : 30_000,
   });
   const shown = data ? format.number(data.count) : '…';
   return (

@@ -27,8 +27,8 @@ export function ReplayPage() {
   const found = useQuery({
     queryKey: ['replay', id],
     queryFn: ({ signal }) => answerOf(api.GET('/admin/v1/replays/{id}', { params: { path: { id } }, signal })),
-    refetchInterval: ({ state: { data, status } }) =>
-      status === 'error' ? false : data && !isUnfinished(data) ? seldomMs : oftenMs,
+    refetchInterval: ({ state: { data, error } }) =>
+      isProblem(error) && error.status === 404 ? false : data && isUnfinished(data) ? oftenMs : seldomMs,
   });
   const work = found.data;
   if (isProblem(found.error) && found.error.status === 404)

@@ -4,7 +4,9 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { answerOf, api } from '../../api/client.ts';
 import { EmptyState } from '../../parts/empty-state.tsx';
+import { FoldedFilters } from '../../parts/folded-filters.tsx';
 import { ListTable, type Column } from '../../parts/list-table.tsx';
+import { readOn, tryAgain } from '../../parts/next-page.ts';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
@@ -12,7 +14,6 @@ import { oneOf, useUrlState } from '../../parts/url-state.ts';
 import type { Replay } from '../../selection/selection.ts';
 import { useShortSelection } from '../../selection/short-selection.ts';
 import {
-  isUnfinished,
   nameOfState,
   useProgressText,
   useWorkTexts,
@@ -25,8 +26,10 @@ import { useMay } from '../../shell/session.tsx';
 import { useReplaysTexts } from './texts.ts';
 
 const perPage = 100;
-/** While one of those shown goes on, and otherwise. */
+/** While one of those shown goes on, and otherwise; all pages that were read are read again. */
 const [oftenMs, seldomMs] = [2_000, 15_000];
+
+const isMoving = ({ state }: Replay): boolean => state === 'running' || state === 'scheduled';
 
 /** What is done with many deliveries at once, and how far that is. */
 export function ReplaysPage() {
@@ -47,7 +50,7 @@ export function ReplaysPage() {
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
     refetchInterval: ({ state: { data } }) =>
-      data?.pages.some(({ replays }) => replays.some(isUnfinished)) ? oftenMs : seldomMs,
+      data?.pages.length === 1 && data.pages[0]!.replays.some(isMoving) ? oftenMs : seldomMs,
   });
   const rows = list.data?.pages.flatMap(({ replays }) => replays) ?? [];
   const isNarrowed = kind !== undefined || state !== undefined;
@@ -84,7 +87,6 @@ export function ReplaysPage() {
     },
     { key: 'by', header: t('by'), width: 'minmax(80px, 130px)', isWide: true, render: (row) => row.createdBy ?? '–' },
   ];
-  const { hasNextPage, isFetchingNextPage, fetchNextPage } = list;
   return (
     <>
       <PageHeader title={t('title')} description={t('description')}>
@@ -96,25 +98,27 @@ export function ReplaysPage() {
           {t('create')}
         </Button>
       </PageHeader>
-      <Group gap="sm" mb="md">
-        <Select
-          label={t('kind')}
-          placeholder={t('anyKind')}
-          clearable
-          data={workKinds.map((each) => ({ value: each, label: work(each) }))}
-          value={kind ?? null}
-          onChange={(next) => set({ kind: next ?? undefined })}
-        />
-        <Select
-          label={t('state')}
-          placeholder={t('anyState')}
-          clearable
-          data={workStates.map((each) => ({ value: each, label: work(nameOfState(each)) }))}
-          value={state ?? null}
-          onChange={(next) => set({ state: next ?? undefined })}
-        />
-      </Group>
-      {list.isError && <ProblemAlert error={list.error} onRetry={() => void list.refetch()} />}
+      <FoldedFilters chosen={Number(kind !== undefined) + Number(state !== undefined)}>
+        <Group gap="sm" mb="md">
+          <Select
+            label={t('kind')}
+            placeholder={t('anyKind')}
+            clearable
+            data={workKinds.map((each) => ({ value: each, label: work(each) }))}
+            value={kind ?? null}
+            onChange={(next) => set({ kind: next ?? undefined })}
+          />
+          <Select
+            label={t('state')}
+            placeholder={t('anyState')}
+            clearable
+            data={workStates.map((each) => ({ value: each, label: work(nameOfState(each)) }))}
+            value={state ?? null}
+            onChange={(next) => set({ state: next ?? undefined })}
+          />
+        </Group>
+      </FoldedFilters>
+      {list.isError && <ProblemAlert error={list.error} onRetry={tryAgain(list)} />}
       {list.data && rows.length === 0 ? (
         <EmptyState
           title={isNarrowed ? t('noneFound') : t('none')}
@@ -140,10 +144,8 @@ export function ReplaysPage() {
             rows={rows}
             keyOf={({ id }) => id}
             onOpen={({ id }) => void navigate({ to: '/replays/$id', params: { id } })}
-            onEnd={() => {
-              if (hasNextPage && !isFetchingNextPage) void fetchNextPage();
-            }}
-            isLoading={list.isPending || isFetchingNextPage}
+            onEnd={readOn(list)}
+            isLoading={list.isPending || list.isFetchingNextPage}
             rowHeight={56}
           />
         )

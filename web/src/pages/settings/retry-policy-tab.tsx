@@ -1,10 +1,11 @@
 import { Skeleton, Stack, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
 import type { components } from '../../../generated/admin-api.d.ts';
 import { answerAndTagOf, api } from '../../api/client.ts';
+import { DraftBar } from '../../drafts/draft-bar.tsx';
+import { useResourceDraft, type Tagged } from '../../drafts/use-resource-draft.ts';
 import { defineTexts } from '../../i18n/i18n.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
-import { SaveBar } from '../../parts/save-bar.tsx';
-import { useSaving } from '../../parts/use-saving.ts';
 import { RetryPolicyEditor } from '../../retry-policy/retry-policy-editor.tsx';
 import { policyFields } from '../../retry-policy/use-preview.ts';
 import { useMay } from '../../shell/session.tsx';
@@ -26,31 +27,46 @@ const useTexts = defineTexts(
 /** A field that is emptied would get its default, and nobody would see that. */
 const isComplete = (policy: Partial<Policy>): boolean => policyFields.every((field) => policy[field] !== undefined);
 
+const policyKey = ['retry-policy'];
+const readPolicy = (signal?: AbortSignal) => answerAndTagOf(api.GET('/admin/v1/retry-policy', { signal }));
+
 /** The general retry policy. */
 export default function RetryPolicyTab() {
   const t = useTexts();
-  const mayChange = useMay('administrator');
-  const { draft, readError, retry, bar } = useSaving<Policy>({
-    key: ['retry-policy'],
-    read: (signal) => answerAndTagOf(api.GET('/admin/v1/retry-policy', { signal })),
-    write: (body, tag) =>
-      answerAndTagOf(
-        api.PUT('/admin/v1/retry-policy', { params: { header: tag === undefined ? {} : { 'If-Match': tag } }, body }),
-      ),
-    alsoChanges: [['subscriptions']],
-  });
+  const { data, error, refetch } = useQuery({ queryKey: policyKey, queryFn: ({ signal }) => readPolicy(signal) });
   return (
     <Stack gap="md">
       <Text size="sm" c="dimmed" maw={720}>
         {t('about')}
       </Text>
-      {readError !== null && !draft && <ProblemAlert error={readError} onRetry={retry} />}
-      {draft ? (
-        <RetryPolicyEditor value={draft.values} onChange={(values) => draft.change(values)} isReadOnly={!mayChange} />
+      {data ? (
+        <PolicyForm current={data} />
+      ) : error ? (
+        <ProblemAlert error={error} onRetry={() => void refetch()} />
       ) : (
         <Skeleton height={420} radius="md" />
       )}
-      {draft && mayChange && <SaveBar draft={draft} isInvalid={!isComplete(draft.values)} {...bar} />}
+    </Stack>
+  );
+}
+
+function PolicyForm({ current }: { current: Tagged<Policy> }) {
+  const mayChange = useMay('administrator');
+  const draft = useResourceDraft<Policy, Partial<Policy>>({
+    query: { queryKey: policyKey, read: readPolicy },
+    current,
+    valueOf: (policy) => policy,
+    // Saved only while it is complete.
+    write: (policy, tag) =>
+      answerAndTagOf(
+        api.PUT('/admin/v1/retry-policy', { params: { header: { 'If-Match': tag } }, body: policy as Policy }),
+      ),
+    alsoChanges: [['subscriptions'], ['retry-policy', 'general']],
+  });
+  return (
+    <Stack gap="md">
+      <RetryPolicyEditor value={draft.value} onChange={draft.change} isReadOnly={!mayChange} />
+      {mayChange && <DraftBar draft={draft} isInvalid={!isComplete(draft.value)} />}
     </Stack>
   );
 }

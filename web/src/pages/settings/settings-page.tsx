@@ -1,15 +1,16 @@
 import { Skeleton, Tabs } from '@mantine/core';
 import { lazy, Suspense } from 'react';
+import { loadPart } from '../../api/load-part.ts';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { oneOf, useUrlState } from '../../parts/url-state.ts';
 import { useSettingsTexts } from './texts.ts';
 
 /** Each comes with its own code when it is first opened. */
 const tabs = {
-  'retry-policy': lazy(() => import('./retry-policy-tab.tsx')),
-  retention: lazy(() => import('./retention/retention-tab.tsx')),
-  configuration: lazy(() => import('./configuration/configuration-tab.tsx')),
-  installation: lazy(() => import('./installation-tab.tsx')),
+  'retry-policy': lazy(() => loadPart(() => import('./retry-policy-tab.tsx'))),
+  retention: lazy(() => loadPart(() => import('./retention/retention-tab.tsx'))),
+  configuration: lazy(() => loadPart(() => import('./configuration/configuration-tab.tsx'))),
+  installation: lazy(() => loadPart(() => import('./installation-tab.tsx'))),
 } as const;
 const names = Object.keys(tabs) as (keyof typeof tabs)[];
 

@@ -231,7 +231,7 @@ export function Actions({ subscription, tag, situation }: Props) {
           );
           tell(t('deleted'));
           void queries.invalidateQueries({ queryKey: ['subscriptions'] });
-          await navigate({ to: '/subscriptions' });
+          await navigate({ to: '/subscriptions', ignoreBlocker: true });
         }}
       >
         {t('deleteHelp', unsentShown)}

@@ -18,9 +18,9 @@ import {
 } from '../../subscriptions/credential-drafts.ts';
 import { AuthorizationFields, HeaderFields, IdentityFields } from '../../subscriptions/credentials-fields.tsx';
 import type { SubscriptionWithHeld } from '../../subscriptions/data.ts';
-import { DraftBar } from '../../subscriptions/draft-bar.tsx';
+import { DraftBar } from '../../drafts/draft-bar.tsx';
 import { nextKey } from '../../subscriptions/filter-drafts.ts';
-import { useDraft } from '../../subscriptions/use-draft.ts';
+import { useDraft } from '../../drafts/use-draft.ts';
 import { useSubscriptionTexts } from './texts.ts';
 import { useTold } from './use-save.ts';
 
@@ -76,7 +76,8 @@ export function CredentialsTab({ subscription }: { subscription: SubscriptionWit
           body: toChanges(typed),
         }),
       );
-      await queries.invalidateQueries({ queryKey: ['subscription', id] });
+      void queries.invalidateQueries({ queryKey: ['subscription', id] });
+      return { value: start, tag: undefined };
     },
   });
   const { value } = draft;

@@ -1,8 +1,9 @@
-import { NumberInput, Select, SimpleGrid, Stack, TextInput } from '@mantine/core';
-import { ApiProblem } from '../../api/problem.ts';
+import { Select, SimpleGrid, Stack, TextInput } from '@mantine/core';
+import { errorOf } from '../../parts/field-errors.ts';
+import { NumberField } from '../../parts/number-field.tsx';
 import { useMay } from '../../shell/session.tsx';
 import type { SubscriptionChanges, SubscriptionWithHeld } from '../../subscriptions/data.ts';
-import { DraftBar } from '../../subscriptions/draft-bar.tsx';
+import { DraftBar } from '../../drafts/draft-bar.tsx';
 import { useSubscriptionTexts } from './texts.ts';
 import { useSubscriptionDraft, useTold } from './use-save.ts';
 
@@ -33,20 +34,17 @@ export function DeliveryTab({ subscription, tag }: { subscription: SubscriptionW
   const draft = useSubscriptionDraft({ subscription, tag, fields: fieldsOf, changes: changedFields });
   const { value } = draft;
   const put = (changed: Partial<Fields>) => draft.change({ ...value, ...changed });
-  const refused = (name: string) =>
-    draft.error instanceof ApiProblem
-      ? draft.error.problem.invalidParams.find((param) => param.name === name)?.reason
-      : undefined;
+  const refused = (name: string) => errorOf(draft.error, name);
   const number = (
     name: 'timeoutSeconds' | 'maxConcurrency' | 'ratePerSecond',
     help: string,
     max: number,
     isWhole = false,
   ) => (
-    <NumberInput
+    <NumberField
       label={t(name)}
       description={help}
-      value={value[name] ?? ''}
+      value={value[name]}
       placeholder="–"
       min={isWhole ? 1 : 0}
       max={max}
@@ -54,7 +52,7 @@ export function DeliveryTab({ subscription, tag }: { subscription: SubscriptionW
       allowNegative={false}
       readOnly={isReadOnly}
       error={refused(name)}
-      onChange={(given) => put({ [name]: typeof given === 'number' ? given : null })}
+      onChange={(given) => put({ [name]: given })}
     />
   );
   const { effectiveGuarantee, deliveryGuarantee } = subscription;

@@ -2,7 +2,7 @@ import { Grid, Stack } from '@mantine/core';
 import { SendMissedLink } from '../../selection/send-missed-link.tsx';
 import { useMay } from '../../shell/session.tsx';
 import type { SubscriptionWithHeld } from '../../subscriptions/data.ts';
-import { DraftBar } from '../../subscriptions/draft-bar.tsx';
+import { DraftBar } from '../../drafts/draft-bar.tsx';
 import { isComplete, toChannels, toDrafts } from '../../subscriptions/filter-drafts.ts';
 import { FiltersEditor } from '../../subscriptions/filters-editor.tsx';
 import { FiltersPreview } from '../../subscriptions/filters-preview.tsx';

@@ -3,8 +3,12 @@ import { IconCheck, IconInfoCircle } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { channelsQuery } from '../../parts/catalogue.ts';
 import { useFormat } from '../../i18n/format.ts';
-import { channelsQuery, totalsQuery, type Situation, type SubscriptionWithHeld } from '../../subscriptions/data.ts';
+import { useTotals } from '../../parts/activity.ts';
+import { usePlainError } from '../../parts/plain-error.ts';
+import { useRelative } from '../../parts/relative-time.tsx';
+import { type Situation, type SubscriptionWithHeld } from '../../subscriptions/data.ts';
 import { useSubscriptionTexts } from './texts.ts';
 
 interface Props {
@@ -58,20 +62,31 @@ function To({ to, search, children }: { to: string; search: Record<string, strin
 function WhatKeepsIt({ subscription: { pausedAt, disabledAt, credentials, held }, situation }: Props) {
   const t = useSubscriptionTexts();
   const format = useFormat();
+  const relative = useRelative();
+  const plain = usePlainError();
   const endpoint = situation?.endpoint;
   const reasons = [
-    disabledAt !== null && t('isDisabled', { since: format.relative(disabledAt) }),
-    pausedAt !== null && t('isPaused', { since: format.relative(pausedAt) }),
+    disabledAt !== null && t('isDisabled', { since: relative(disabledAt) }),
+    pausedAt !== null && t('isPaused', { since: relative(pausedAt) }),
     credentials.unreadable !== null && t('isUnreadable', { reason: credentials.unreadable }),
     endpoint &&
       t('isParked', {
         address: endpoint.address,
         since: format.time(endpoint.openedAt),
         reason: endpoint.reason,
-        next: format.relative(endpoint.nextProbeAt),
+        next: relative(endpoint.nextProbeAt),
       }),
     held.isDropping && t('isDropping'),
   ].filter((each) => typeof each === 'string');
+  const failure = situation?.lastFailure;
+  if (reasons.length === 0 && situation && situation.waiting > 0 && failure)
+    return (
+      <Alert variant="light" color="yellow" icon={<IconInfoCircle aria-hidden />}>
+        <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+          {t('runsAndWaits', { count: situation.waiting, error: plain(failure.error) ?? `HTTP ${failure.status}` })}
+        </Text>
+      </Alert>
+    );
   if (reasons.length === 0)
     return (
       <Alert variant="light" color="green" icon={<IconCheck aria-hidden />}>
@@ -94,10 +109,10 @@ function WhatKeepsIt({ subscription: { pausedAt, disabledAt, credentials, held }
 function Figures({ subscription: { id, held }, situation }: Props) {
   const t = useSubscriptionTexts();
   const format = useFormat();
-  const { data: all } = useQuery(totalsQuery);
+  const relative = useRelative();
+  const totals = useTotals('subscription').of(id);
   const counted = (count: number | undefined, most: number) =>
     count === undefined ? '–' : count >= most ? `≥ ${format.number(most)}` : format.number(count);
-  const totals = all?.get(id);
   const ended = totals ? totals.delivered + totals.gaveUp : 0;
   return (
     <SimpleGrid cols={{ base: 2, md: 4 }} spacing="md">
@@ -107,7 +122,7 @@ function Figures({ subscription: { id, held }, situation }: Props) {
         to="/notifications"
         search={{ subscription: id, state: 'held' }}
       >
-        {held.oldestAt !== null && t('heldHelp', { at: format.relative(held.oldestAt) })}
+        {held.oldestAt !== null && t('heldHelp', { at: relative(held.oldestAt) })}
       </Figure>
       <Figure
         name={t('waiting')}
@@ -131,13 +146,14 @@ function Figures({ subscription: { id, held }, situation }: Props) {
         to="/notifications"
         search={{ subscription: id }}
       >
-        {totals
-          ? t('successHelp', {
-              delivered: format.number(totals.delivered),
-              gaveUp: format.number(totals.gaveUp),
-              failed: format.number(totals.failedAttempts),
-            })
-          : all && t('successNone')}
+        {totals &&
+          (totals.delivered + totals.gaveUp + totals.failedAttempts > 0
+            ? t('successHelp', {
+                delivered: totals.delivered,
+                gaveUp: totals.gaveUp,
+                failed: totals.failedAttempts,
+              })
+            : t('successNone'))}
       </Figure>
     </SimpleGrid>
   );
@@ -203,7 +219,8 @@ function WhyHeld({ subscription: { held } }: Pick<Props, 'subscription'>) {
 
 function LastFailure({ situation }: Pick<Props, 'situation'>) {
   const t = useSubscriptionTexts();
-  const format = useFormat();
+  const relative = useRelative();
+  const plain = usePlainError();
   const failure = situation?.lastFailure;
   if (!failure)
     return (
@@ -214,10 +231,10 @@ function LastFailure({ situation }: Pick<Props, 'situation'>) {
   return (
     <>
       <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-        {failure.error ?? `HTTP ${failure.status}`}
+        {plain(failure.error) ?? `HTTP ${failure.status}`}
       </Text>
       <Anchor size="sm" renderRoot={(props) => <Link to={`/notifications/${failure.notificationId}`} {...props} />}>
-        {t('failureOf', { at: format.relative(failure.acceptedAt) })}
+        {t('failureOf', { at: relative(failure.acceptedAt) })}
       </Anchor>
     </>
   );
@@ -271,14 +288,14 @@ function Sent({ subscription }: Pick<Props, 'subscription'>) {
   const t = useSubscriptionTexts();
   const format = useFormat();
   const { ratePerSecond, maxConcurrency, timeoutSeconds, ordering, effectiveGuarantee, alertEmail } = subscription;
-  const number = (value: number | null) => (value === null ? '–' : format.number(value));
+  const number = (value: number | null, none: string) => (value === null ? none : format.number(value));
   const rows = [
-    [t('ratePerSecond'), number(ratePerSecond)],
-    [t('maxConcurrency'), number(maxConcurrency)],
-    [t('timeoutSeconds'), number(timeoutSeconds)],
+    [t('ratePerSecond'), number(ratePerSecond, t('noLimit'))],
+    [t('maxConcurrency'), number(maxConcurrency, t('asEndpointGets'))],
+    [t('timeoutSeconds'), number(timeoutSeconds, t('asInstallation'))],
     [t('ordering'), t(ordering)],
     [t('deliveryGuarantee'), t(effectiveGuarantee)],
-    [t('alertEmail'), alertEmail ?? '–'],
+    [t('alertEmail'), alertEmail ?? t('asOfApplication')],
   ] as const;
   return (
     <Paper withBorder p="md">

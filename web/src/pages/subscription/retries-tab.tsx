@@ -8,8 +8,8 @@ import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { RetryPolicyEditor } from '../../retry-policy/retry-policy-editor.tsx';
 import type { RetryPolicy } from '../../retry-policy/use-preview.ts';
 import { useMay } from '../../shell/session.tsx';
-import { DraftBar } from '../../subscriptions/draft-bar.tsx';
-import { useDraft } from '../../subscriptions/use-draft.ts';
+import { DraftBar } from '../../drafts/draft-bar.tsx';
+import { useResourceDraft } from '../../drafts/use-resource-draft.ts';
 import { useSubscriptionTexts } from './texts.ts';
 import { useTold } from './use-save.ts';
 
@@ -20,23 +20,28 @@ const generalQuery = {
   queryFn: ({ signal }: { signal: AbortSignal }) => answerOf(api.GET('/admin/v1/retry-policy', { signal })),
 };
 
-const policyQuery = (subscriptionId: string) => ({
-  queryKey: ['retry-policy', subscriptionId],
-  queryFn: ({ signal }: { signal: AbortSignal }) =>
-    answerAndTagOf(
-      api.GET('/admin/v1/subscriptions/{subscriptionId}/retry-policy', {
-        params: { path: { subscriptionId } },
-        signal,
-      }),
-    ),
-});
+const policyKey = (subscriptionId: string) => ['retry-policy', subscriptionId];
+
+const readPolicy = (subscriptionId: string, signal?: AbortSignal) =>
+  answerAndTagOf(
+    api.GET('/admin/v1/subscriptions/{subscriptionId}/retry-policy', {
+      params: { path: { subscriptionId } },
+      signal,
+    }),
+  );
 
 export function RetriesTab({ subscriptionId }: { subscriptionId: string }) {
-  const own = useQuery(policyQuery(subscriptionId));
+  const own = useQuery({
+    queryKey: policyKey(subscriptionId),
+    queryFn: ({ signal }) => readPolicy(subscriptionId, signal),
+  });
   const general = useQuery(generalQuery);
-  const error = own.error ?? general.error;
-  if (error) return <ProblemAlert error={error} onRetry={() => void Promise.all([own.refetch(), general.refetch()])} />;
-  if (!own.data || !general.data) return <Skeleton height={420} />;
+  // Where there is an older answer, what is typed over it stays.
+  if (!own.data || !general.data) {
+    const error = own.error ?? general.error;
+    if (!error) return <Skeleton height={420} />;
+    return <ProblemAlert error={error} onRetry={() => void Promise.all([own.refetch(), general.refetch()])} />;
+  }
   return <Editor subscriptionId={subscriptionId} policy={own.data.data} tag={own.data.tag} general={general.data} />;
 }
 
@@ -55,21 +60,17 @@ function Editor({ subscriptionId, policy, tag, general }: Props) {
   const [isAsked, setAsked] = useState(false);
   const path = { subscriptionId };
   const refresh = () => queries.invalidateQueries({ queryKey: ['retry-policy'] });
-  const draft = useDraft<Partial<RetryPolicy>>({
-    current: { value: policy.overrides, tag },
-    readAgain: async () => {
-      const { data, tag: now } = await queries.fetchQuery({ ...policyQuery(subscriptionId), staleTime: 0 });
-      return { value: data.overrides, tag: now };
-    },
-    save: async (body, ifMatch) => {
-      await answerOf(
+  const draft = useResourceDraft<Policy, Partial<RetryPolicy>>({
+    query: { queryKey: policyKey(subscriptionId), read: (signal) => readPolicy(subscriptionId, signal) },
+    current: { data: policy, tag },
+    valueOf: ({ overrides }) => overrides,
+    write: (body, ifMatch) =>
+      answerAndTagOf(
         api.PUT('/admin/v1/subscriptions/{subscriptionId}/retry-policy', {
           params: { path, header: { 'If-Match': ifMatch } },
           body,
         }),
-      );
-      await refresh();
-    },
+      ),
   });
   const count = Object.keys(policy.overrides).length;
   return (

@@ -67,16 +67,23 @@ export function SigningTab({ subscriptionId }: { subscriptionId: string }) {
     },
   });
 
-  if (error) return <ProblemAlert error={error} onRetry={() => void refetch()} />;
-  if (!data) return <Skeleton height={200} />;
+  const problem = error && <ProblemAlert error={error} onRetry={() => void refetch()} />;
+  if (!data) return problem ?? <Skeleton height={200} />;
   const makeButton = mayChange && (
-    <Button leftSection={<IconPlus size={16} aria-hidden />} onClick={() => setAsked({ to: 'make' })}>
+    <Button
+      leftSection={<IconPlus size={16} aria-hidden />}
+      onClick={() => {
+        make.reset();
+        setAsked({ to: 'make' });
+      }}
+    >
       {t('makeKey')}
     </Button>
   );
   const isLast = data.length === 1;
   return (
     <Stack gap="md">
+      {problem}
       {data.length === 0 ? (
         <EmptyState title={t('noKeys')} action={makeButton}>
           {t('noKeysHelp')}
@@ -118,7 +125,14 @@ export function SigningTab({ subscriptionId }: { subscriptionId: string }) {
                       <Table.Td>
                         <Group gap="xs" justify="flex-end" wrap="nowrap">
                           {key.endsAt === null && (
-                            <Button size="compact-sm" variant="default" onClick={() => setAsked({ to: 'rotate', key })}>
+                            <Button
+                              size="compact-sm"
+                              variant="default"
+                              onClick={() => {
+                                rotate.reset();
+                                setAsked({ to: 'rotate', key });
+                              }}
+                            >
                               {t('rotate')}
                             </Button>
                           )}

@@ -22,11 +22,6 @@ const tabs = ['overview', 'filters', 'delivery', 'retries', 'credentials', 'sign
 
 export function SubscriptionPage() {
   const { id }: { id: string } = useParams({ strict: false });
-  // Another subscription is another page: nothing that was typed for the one before may stay.
-  return <SubscriptionWithId key={id} id={id} />;
-}
-
-function SubscriptionWithId({ id }: { id: string }) {
   const t = useSubscriptionTexts();
   const [state, set] = useUrlState();
   const tab = tabs.find((each) => each === oneOf(state['tab'])) ?? 'overview';

@@ -6,6 +6,7 @@ import { answerOf, api } from '../../api/client.ts';
 import { useFormat } from '../../i18n/format.ts';
 import { defineTexts } from '../../i18n/i18n.ts';
 import { CopyButton } from '../../parts/copy-button.tsx';
+import { useErrorClassTexts } from '../../parts/error-class.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 
 type Result = components['schemas']['TestCall'];
@@ -107,6 +108,7 @@ export function TestCall({ subscriptionId, opened, onClose }: Props) {
 function Answer({ result }: { result: Result }) {
   const t = useTexts();
   const format = useFormat();
+  const errorName = useErrorClassTexts();
   const { status, isSuccess, error, errorClass, wasSent } = result;
   const title = status === null ? t('noAnswer') : t(isSuccess ? 'success' : 'refused', { status: String(status) });
   const timings = [
@@ -133,7 +135,7 @@ function Answer({ result }: { result: Result }) {
             {!wasSent && <Text size="sm">{t('notSent')}</Text>}
             {errorClass !== null && (
               <div>
-                <Badge variant="default">{errorClass}</Badge>
+                <Badge variant="default">{errorName(errorClass)}</Badge>
               </div>
             )}
           </Stack>

@@ -50,6 +50,14 @@ export const useSubscriptionTexts = defineTexts(
     atLeast: 'at least {{count}}',
     atEnd: 'What holds it up',
     runs: 'Nothing holds it up: its deliveries are sent at once.',
+    runsAndWaits_one:
+      'Nothing holds it up: its deliveries are sent at once. One waits for another attempt or for its time. The last failure: {{error}}',
+    runsAndWaits_other:
+      'Nothing holds it up: its deliveries are sent at once. {{count}} wait for another attempt or for their time. The last failure: {{error}}',
+    noLimit: 'no limit',
+    asEndpointGets: 'as many as its endpoint gets',
+    asInstallation: 'as the settings of this installation say',
+    asOfApplication: 'that of its application',
     isPaused: 'An operator paused it {{since}}. Its deliveries are held, and nothing is lost.',
     isDisabled:
       'Its receiver answered 410 Gone {{since}}. Nothing is sent since then; deliveries that had not ended have failed.',
@@ -59,9 +67,9 @@ export const useSubscriptionTexts = defineTexts(
     held: 'Held',
     heldHelp: 'Oldest {{at}}',
     waiting: 'Waiting',
-    waitingHelp: 'for the next attempt or their time, 7 days',
+    waitingHelp: 'for another attempt or for their time; of the last 7 days',
     dead: 'Dead letters',
-    deadHelp: 'of 7 days',
+    deadHelp: 'of the last 7 days',
     success: 'Arrived in 24 h',
     successNone: 'nothing was sent',
     successHelp: '{{delivered}} delivered, {{gaveUp}} given up, {{failed}} failed attempts',
@@ -208,6 +216,14 @@ export const useSubscriptionTexts = defineTexts(
     atLeast: 'minstens {{count}}',
     atEnd: 'Wat het tegenhoudt',
     runs: 'Niets houdt de afleveringen tegen: ze worden meteen verstuurd.',
+    runsAndWaits_one:
+      'Niets houdt de afleveringen tegen: ze worden meteen verstuurd. Eén wacht op een volgende poging of op haar tijd. De laatste fout: {{error}}',
+    runsAndWaits_other:
+      'Niets houdt de afleveringen tegen: ze worden meteen verstuurd. {{count}} wachten op een volgende poging of op hun tijd. De laatste fout: {{error}}',
+    noLimit: 'geen grens',
+    asEndpointGets: 'zoveel als de ontvanger krijgt',
+    asInstallation: 'zoals de instellingen van deze installatie',
+    asOfApplication: 'dat van de applicatie',
     isPaused:
       'Een beheerder heeft het {{since}} gepauzeerd. De afleveringen worden vastgehouden, en er gaat niets verloren.',
     isDisabled:
@@ -219,9 +235,9 @@ export const useSubscriptionTexts = defineTexts(
     held: 'Vastgehouden',
     heldHelp: 'Oudste {{at}}',
     waiting: 'Wacht',
-    waitingHelp: 'op de volgende poging of hun tijd, 7 dagen',
+    waitingHelp: 'op een volgende poging of op hun tijd; van de laatste 7 dagen',
     dead: 'Onbestelbaar',
-    deadHelp: 'van 7 dagen',
+    deadHelp: 'van de laatste 7 dagen',
     success: 'Aangekomen in 24 u',
     successNone: 'er is niets verstuurd',
     successHelp: '{{delivered}} afgeleverd, {{gaveUp}} opgegeven, {{failed}} mislukte pogingen',

@@ -1,8 +1,13 @@
 import { notifications } from '@mantine/notifications';
-import { useQueryClient } from '@tanstack/react-query';
 import { answerAndTagOf, api } from '../../api/client.ts';
-import { subscriptionQuery, type SubscriptionChanges, type SubscriptionWithHeld } from '../../subscriptions/data.ts';
-import { useDraft, type Draft } from '../../subscriptions/use-draft.ts';
+import type { Draft } from '../../drafts/use-draft.ts';
+import { useResourceDraft } from '../../drafts/use-resource-draft.ts';
+import {
+  readSubscription,
+  subscriptionQuery,
+  type SubscriptionChanges,
+  type SubscriptionWithHeld,
+} from '../../subscriptions/data.ts';
 import { useSubscriptionTexts } from './texts.ts';
 
 interface Options<T> {
@@ -15,24 +20,21 @@ interface Options<T> {
 
 /** A form over a part of a subscription. */
 export function useSubscriptionDraft<T>({ subscription, tag, fields, changes }: Options<T>): Draft<T> {
-  const queries = useQueryClient();
   const { id } = subscription;
-  return useDraft({
-    current: { value: fields(subscription), tag },
-    readAgain: async () => {
-      const { data, tag: now } = await queries.fetchQuery({ ...subscriptionQuery(id), staleTime: 0 });
-      return { value: fields(data), tag: now };
-    },
-    save: async (value, ifMatch) => {
-      await answerAndTagOf(
+  return useResourceDraft({
+    query: { queryKey: subscriptionQuery(id).queryKey, read: (signal) => readSubscription(id, signal) },
+    current: { data: subscription, tag },
+    valueOf: fields,
+    write: async (value, ifMatch) => {
+      const saved = await answerAndTagOf(
         api.PATCH('/admin/v1/subscriptions/{subscriptionId}', {
           params: { path: { subscriptionId: id }, header: { 'If-Match': ifMatch } },
           body: changes(value, subscription),
         }),
       );
-      void queries.invalidateQueries({ queryKey: ['subscriptions'] });
-      await queries.invalidateQueries({ queryKey: ['subscription', id] });
+      return { ...saved, data: { ...subscription, ...saved.data } };
     },
+    alsoChanges: [['subscriptions']],
   });
 }
 

@@ -1,27 +1,24 @@
 import { Anchor, Button, Group, Select, Stack, Text, TextInput, Tooltip } from '@mantine/core';
-import { useDebouncedCallback } from '@mantine/hooks';
 import { IconPlus, IconSearch } from '@tabler/icons-react';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
-import { useEffect, useState, type ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
+import { applicationsQuery, channelsQuery } from '../../parts/catalogue.ts';
 import { answerOf, api } from '../../api/client.ts';
 import { useFormat } from '../../i18n/format.ts';
+import { useTotals } from '../../parts/activity.ts';
 import { EmptyState } from '../../parts/empty-state.tsx';
+import { FoldedFilters } from '../../parts/folded-filters.tsx';
 import { ListTable, type Column } from '../../parts/list-table.tsx';
+import { readOn, tryAgain } from '../../parts/next-page.ts';
 import { PageHeader } from '../../parts/page-header.tsx';
+import { usePlainError } from '../../parts/plain-error.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
 import { oneOf, useUrlState } from '../../parts/url-state.ts';
+import { useTypedText } from '../../parts/use-typed-text.ts';
 import { useMay } from '../../shell/session.tsx';
-import {
-  applicationsQuery,
-  channelsQuery,
-  refreshMs,
-  situationQuery,
-  totalsQuery,
-  type Situation,
-  type Subscription,
-} from '../../subscriptions/data.ts';
+import { refreshMs, situationQuery, type Situation, type Subscription } from '../../subscriptions/data.ts';
 import { NewSubscription, type Created } from '../../subscriptions/new-subscription.tsx';
 import { SecretOnce } from '../../subscriptions/secret-once.tsx';
 import { SubscriptionState, useSubscriptionStateTexts } from '../../subscriptions/subscription-state.tsx';
@@ -77,8 +74,8 @@ export function SubscriptionsPage() {
         <Text size="sm" c="dimmed" role="status" style={{ minHeight: 20 }}>
           {count === undefined ? '' : t('count', { count, formatted: format.number(count) })}
         </Text>
-        {list.error && <ProblemAlert error={list.error} onRetry={() => void list.refetch()} />}
-        {list.isSuccess && rows.length === 0 ? (
+        {list.error && <ProblemAlert error={list.error} onRetry={tryAgain(list)} />}
+        {list.data && rows.length === 0 ? (
           isFiltered ? (
             <EmptyState
               title={t('noneFits')}
@@ -99,7 +96,7 @@ export function SubscriptionsPage() {
             </EmptyState>
           )
         ) : (
-          !list.isError && (
+          (list.data || list.isPending) && (
             <ListTable
               label={t('title')}
               columns={columnsIn(t)}
@@ -107,9 +104,7 @@ export function SubscriptionsPage() {
               keyOf={({ id }) => id}
               rowHeight={58}
               onOpen={({ id }) => open(id)}
-              onEnd={() => {
-                if (list.hasNextPage && !list.isFetching) void list.fetchNextPage();
-              }}
+              onEnd={readOn(list)}
               isLoading={list.isPending || list.isFetchingNextPage}
               height="calc(100dvh - 310px)"
             />
@@ -119,7 +114,8 @@ export function SubscriptionsPage() {
       {mayCreate && (
         <NewSubscription
           opened={isNewOpen}
-          onClose={() => set({ new: undefined })}
+          channel={oneOf(state['on'])}
+          onClose={() => set({ new: undefined, on: undefined })}
           onCreated={(made) => (made.signingSecret === null ? open(made.id) : setCreated(made))}
         />
       )}
@@ -134,10 +130,7 @@ function Filters() {
   const [state, set] = useUrlState();
   const { data: channels = [] } = useQuery(channelsQuery);
   const { data: applications = [] } = useQuery(applicationsQuery);
-  const text = oneOf(state['text']) ?? '';
-  const [typed, setTyped] = useState(text);
-  const search = useDebouncedCallback((value: string) => set({ text: value }), 250);
-  useEffect(() => setTyped(text), [text]);
+  const [typed, type] = useTypedText('text');
   const choose = (name: 'owner' | 'channel', names: string[]) => {
     const chosen = oneOf(state[name]);
     return (
@@ -164,30 +157,31 @@ function Filters() {
         type="search"
         leftSection={<IconSearch size={16} aria-hidden />}
         value={typed}
-        onChange={(event) => {
-          setTyped(event.currentTarget.value);
-          search(event.currentTarget.value.trim());
-        }}
+        onChange={(event) => type(event.currentTarget.value)}
         w={{ base: '100%', xs: 260 }}
       />
-      <Select
-        aria-label={t('state')}
-        placeholder={t('state')}
-        data={states.map((value) => ({ value, label: stateText(value) }))}
-        value={oneOf(state['state']) ?? null}
-        clearable
-        clearButtonProps={{ 'aria-label': t('clearOne', { name: t('state') }) }}
-        onChange={(value) => set({ state: value ?? undefined })}
-        w={{ base: '100%', xs: 160 }}
-      />
-      {choose(
-        'channel',
-        channels.map(({ name }) => name),
-      )}
-      {choose(
-        'owner',
-        applications.map(({ clientId }) => clientId),
-      )}
+      <FoldedFilters chosen={['state', 'channel', 'owner'].filter((name) => state[name] !== undefined).length}>
+        <Group gap="xs">
+          <Select
+            aria-label={t('state')}
+            placeholder={t('state')}
+            data={states.map((value) => ({ value, label: stateText(value) }))}
+            value={oneOf(state['state']) ?? null}
+            clearable
+            clearButtonProps={{ 'aria-label': t('clearOne', { name: t('state') }) }}
+            onChange={(value) => set({ state: value ?? undefined })}
+            w={{ base: '100%', xs: 160 }}
+          />
+          {choose(
+            'channel',
+            channels.map(({ name }) => name),
+          )}
+          {choose(
+            'owner',
+            applications.map(({ clientId }) => clientId),
+          )}
+        </Group>
+      </FoldedFilters>
     </Group>
   );
 }
@@ -308,8 +302,7 @@ function Held({ situation }: { situation: Situation | null | undefined }) {
 function Success({ id }: { id: string }) {
   const t = useSubscriptionsTexts();
   const format = useFormat();
-  const { data } = useQuery(totalsQuery);
-  const totals = data?.get(id);
+  const totals = useTotals('subscription').of(id);
   const ended = totals ? totals.delivered + totals.gaveUp : 0;
   if (!totals || ended === 0) return '–';
   return (
@@ -322,9 +315,10 @@ function Success({ id }: { id: string }) {
 }
 
 function LastFailure({ situation }: { situation: Situation | null | undefined }) {
+  const plain = usePlainError();
   const failure = situation?.lastFailure;
   if (!failure) return '–';
-  const error = failure.error ?? (failure.status === null ? '–' : `HTTP ${failure.status}`);
+  const error = plain(failure.error) ?? (failure.status === null ? '–' : `HTTP ${failure.status}`);
   return (
     <>
       <Text size="sm" truncate title={error}>

@@ -1,3 +1,4 @@
+import { isActive } from '../../api/activity.ts';
 import { apiRoot } from '../../api/client.ts';
 import { ApiProblem, readProblem } from '../../api/problem.ts';
 
@@ -74,7 +75,11 @@ async function* connection(
     const response = await fetch(url, {
       credentials: 'same-origin',
       cache: 'no-store',
-      headers: { accept: 'text/event-stream', 'X-Heraut-Console': '1', ...(last && { 'last-event-id': last }) },
+      headers: {
+        accept: 'text/event-stream',
+        'X-Heraut-Console': isActive() ? '1' : '0',
+        ...(last && { 'last-event-id': last }),
+      },
       signal: AbortSignal.any([signal, silence.signal]),
     });
     if (!response.ok || !response.body) throw readProblem(response, await response.json().catch(() => undefined));
@@ -119,9 +124,12 @@ export class EventParser {
 
 const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener('abort', () => {
+    const end = () => {
       clearTimeout(timer);
+      // A page that is open for days pauses often under one signal.
+      signal.removeEventListener('abort', end);
       resolve();
-    });
+    };
+    const timer = setTimeout(end, ms);
+    signal.addEventListener('abort', end);
   });

@@ -1,5 +1,6 @@
 import { Anchor, Badge, Group, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
+import type { operations } from '../../../generated/admin-api.d.ts';
 import type { Format } from '../../i18n/format.ts';
 import { deliveryStates, DeliveryStateBadge, type DeliveryState } from '../../parts/delivery-state.tsx';
 import type { Column } from '../../parts/list-table.tsx';
@@ -7,30 +8,28 @@ import classes from '../notifications/filter-bar.module.css';
 import type { TailRow } from './tail-buffer.ts';
 import type { TailText } from './tail-texts.ts';
 
-export const eventKinds = [
-  'notification.accepted',
-  'notification.duplicate',
-  'notification.expired',
-  'delivery.attempted',
-  'delivery.dead',
-  'endpoint.opened',
-  'endpoint.closed',
-  'subscription.disabled',
-  'subscription.enabled',
-  'subscription.paused',
-  'subscription.resumed',
-] as const;
+/** As the API has them: one that is new there does not compile here without its texts and its colour. */
+export type EventKind = NonNullable<NonNullable<operations['event_stream']['parameters']['query']>['event']>;
+/** Of the stream itself: it cannot be asked for alone. */
+type ShownKind = EventKind | 'events.missed';
 
-const shownKinds = [...eventKinds, 'events.missed'] as const;
-const colors: Partial<Record<string, string>> = {
+const colors: Record<ShownKind, string> = {
   'notification.accepted': 'heraut',
+  'notification.duplicate': 'gray',
   'notification.expired': 'grape',
+  'delivery.attempted': 'gray',
   'delivery.dead': 'red',
   'endpoint.opened': 'orange',
   'endpoint.closed': 'green',
   'subscription.disabled': 'red',
+  'subscription.enabled': 'gray',
+  'subscription.paused': 'gray',
+  'subscription.resumed': 'gray',
   'events.missed': 'yellow',
 };
+const shownKinds = Object.keys(colors) as ShownKind[];
+/** In the order in which they are shown. */
+export const eventKinds = shownKinds.filter((kind) => kind !== 'events.missed');
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 const numberOf = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined);
@@ -127,7 +126,7 @@ export function columnsFor(needed: Needed): Column<TailRow>[] {
         const kind = shownKinds.find((each) => each === row.event);
         const address = addressOf(row);
         const badge = (
-          <Badge variant="light" color={colors[row.event] ?? 'gray'} style={address && { cursor: 'pointer' }}>
+          <Badge variant="light" color={kind ? colors[kind] : 'gray'} style={address && { cursor: 'pointer' }}>
             {kind ? t(kind) : row.event}
           </Badge>
         );

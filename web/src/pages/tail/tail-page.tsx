@@ -1,15 +1,16 @@
 import { Alert, Badge, Box, Button, Select, SimpleGrid, Text, VisuallyHidden } from '@mantine/core';
 import { IconArrowDown, IconPlayerPause, IconPlayerPlay, IconPlugConnectedX } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { useFormat } from '../../i18n/format.ts';
+import { channelsQuery, subscriptionsQuery } from '../../parts/catalogue.ts';
 import { deliveryStates, useDeliveryStateTexts } from '../../parts/delivery-state.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { ListTable } from '../../parts/list-table.tsx';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { oneOf, useUrlState } from '../../parts/url-state.ts';
-import { useChannels, useSubscriptions } from '../notifications/suggestions.ts';
 import { filterNames, mostKept, type EventFilter } from './tail-buffer.ts';
 import { addressOf, columnsFor, eventKinds } from './tail-columns.tsx';
 import { useTailTexts } from './tail-texts.ts';
@@ -32,8 +33,8 @@ export function TailPage() {
   );
   const { tail, connection, act, again } = useTail(filter);
   const [isFollowing, setFollowing] = useState(true);
-  const { data: channels } = useChannels();
-  const { data: subscriptions } = useSubscriptions();
+  const { data: channels } = useQuery(channelsQuery);
+  const { data: subscriptions } = useQuery(subscriptionsQuery);
   const columns = useMemo(() => {
     const names = new Map(subscriptions?.map(({ id, callbackUrl }) => [id, callbackUrl]));
     return columnsFor({ t, format, nameOf: (id) => names.get(id) ?? id });

@@ -1,5 +1,7 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useReducer, useRef, useState } from 'react';
+import { isOverKey, sessionKey } from '../../api/session.ts';
+import { useIsOver } from '../../shell/session.tsx';
 import { follow, type Connection, type LiveEvent } from './event-stream.ts';
 import { emptyTail, fitsFilter, tailAfter, type EventFilter, type Tail, type TailAction } from './tail-buffer.ts';
 
@@ -30,8 +32,11 @@ export function useTail(filter: EventFilter): Following {
   const latest = useRef(tail);
   latest.current = tail;
   const text = JSON.stringify(filter);
+  const isOver = useIsOver();
 
   useEffect(() => {
+    // When the user is signed in again it goes on behind the last event.
+    if (isOver) return;
     const query = JSON.parse(text) as Record<string, string>;
     act({ do: 'narrow', fits: fitsFilter(query) });
     const stopping = new AbortController();
@@ -52,9 +57,11 @@ export function useTail(filter: EventFilter): Following {
       },
       onConnection: (next) => {
         setConnection((known) => (known.kind === next.kind ? known : next));
-        // The shell leads to the sign-in, and back.
-        if (next.kind === 'refused' && next.error.status === 401)
-          void client.invalidateQueries({ queryKey: ['session'] });
+        if (next.kind !== 'refused' || next.error.code !== 'not-signed-in') return;
+        // The shell leads to the sign-in, and back; it may have happened in another tab.
+        void client.invalidateQueries({ queryKey: sessionKey }).then(() => {
+          if (client.getQueryData(isOverKey) !== true) setTries((count) => count + 1);
+        });
       },
       signal: stopping.signal,
     });
@@ -66,7 +73,7 @@ export function useTail(filter: EventFilter): Following {
         latest.current = tailAfter(latest.current, { do: 'take', events: come });
       }
     };
-  }, [text, tries, client]);
+  }, [text, tries, client, isOver]);
 
   useEffect(
     () => () => {

@@ -1,10 +1,13 @@
 import { useQuery } from '@tanstack/react-query';
 import { lazy } from 'react';
+import { loadPart } from '../../api/load-part.ts';
 import { answerOf, api } from '../../api/client.ts';
 import { oneOf, useUrlState } from '../../parts/url-state.ts';
 import { OverviewPage } from '../overview/overview-page.tsx';
 
-const WelcomePage = lazy(() => import('./welcome-page.tsx').then((module) => ({ default: module.WelcomePage })));
+const WelcomePage = lazy(() =>
+  loadPart(() => import('./welcome-page.tsx')).then((module) => ({ default: module.WelcomePage })),
+);
 
 /** Once something was accepted, it was: not asked again until the console is loaded anew. */
 let hasAccepted = false;

@@ -5,6 +5,7 @@ import { useState } from 'react';
 import { answerOf, api } from '../../api/client.ts';
 import { isProblem } from '../../api/problem.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
+import { randomKey } from '../../parts/random-key.ts';
 import { useMay, useSession } from '../../shell/session.tsx';
 import { Why } from './step.tsx';
 import { useWelcomeTexts } from './texts.ts';
@@ -21,7 +22,7 @@ export function SubscriptionStep({ channels }: { channels: readonly { name: stri
   const lookAgain = useLookAgain();
   const [channel, setChannel] = useState(channels[0]!.name);
   const [callbackUrl, setCallbackUrl] = useState(isOwnMachine() ? demoReceiver : '');
-  const [auth, setAuth] = useState(() => `Bearer ${crypto.randomUUID()}`);
+  const [auth, setAuth] = useState(() => `Bearer ${randomKey()}`);
   const subscribe = useMutation({
     mutationFn: () => {
       const credentials = { authorization: { kind: 'verbatim' as const, auth } };

@@ -51,5 +51,9 @@ export function useProgress() {
 export function useLookAgain(): () => Promise<unknown> {
   const client = useQueryClient();
   return () =>
-    Promise.all(['welcome', 'publish', 'palette'].map((first) => client.invalidateQueries({ queryKey: [first] })));
+    Promise.all(
+      ['welcome', 'channels', 'subscriptions', 'publish'].map((first) =>
+        client.invalidateQueries({ queryKey: [first] }),
+      ),
+    );
 }

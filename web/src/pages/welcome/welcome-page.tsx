@@ -28,7 +28,7 @@ export function WelcomePage() {
     return (
       <>
         {header}
-        {error ? <ProblemAlert error={error} /> : <Skeleton height={420} aria-label={t('loading')} />}
+        {error ? <ProblemAlert error={error} /> : <Skeleton height={420} role="status" aria-label={t('loading')} />}
       </>
     );
   const channel = channels[0];

@@ -1,5 +1,5 @@
 import { Input } from '@mantine/core';
-import { useImperativeHandle, useRef, type Ref } from 'react';
+import { useImperativeHandle, useRef, type ReactNode, type Ref } from 'react';
 import classes from './text-area.module.css';
 
 export interface TextAreaHandle {
@@ -15,6 +15,20 @@ interface Props {
   markedLines: ReadonlySet<number>;
   isReadOnly: boolean;
   handle: Ref<TextAreaHandle>;
+}
+
+/** As few elements as there are marked lines: a configuration has tens of thousands. */
+function numbers(count: number, markedLines: ReadonlySet<number>): ReactNode[] {
+  const parts: ReactNode[] = [];
+  let run = '';
+  for (let line = 1; line <= count; line++) {
+    if (!markedLines.has(line)) run += `${line}\n`;
+    else {
+      parts.push(run, <span key={line} className={classes.marked}>{`▸ ${line}\n`}</span>);
+      run = '';
+    }
+  }
+  return [...parts, run];
 }
 
 /** A text with the numbers of its lines. */
@@ -37,11 +51,7 @@ export function TextArea({ label, value, onChange, markedLines, isReadOnly, hand
     <Input.Wrapper label={label} labelProps={{ htmlFor: 'configuration-text' }}>
       <div className={classes.frame} style={{ height: `clamp(240px, ${lines.length * 20 + 40}px, 480px)` }}>
         <div ref={gutter} className={classes.gutter} aria-hidden>
-          {lines.map((_, index) => (
-            <div key={index} className={markedLines.has(index + 1) ? classes.marked : undefined}>
-              {index + 1}
-            </div>
-          ))}
+          {numbers(lines.length, markedLines)}
         </div>
         <textarea
           id="configuration-text"

@@ -1,8 +1,8 @@
 import { Alert, Button, Group, Modal, Stack, Text } from '@mantine/core';
 import { IconUsers } from '@tabler/icons-react';
+import { isProblem } from '../api/problem.ts';
 import { defineTexts } from '../i18n/i18n.ts';
 import { ProblemAlert } from '../parts/problem-alert.tsx';
-import { isChangedMeanwhile } from './data.ts';
 import { useLeaveGuard, type Draft } from './use-draft.ts';
 
 const useTexts = defineTexts(
@@ -44,38 +44,45 @@ interface Props<T> {
   onSaved?: () => void;
 }
 
-/** The end of every form of this page: saves, discards, and says what came between. */
+/** The end of every form: saves, discards, and says what came between. */
 export function DraftBar<T>({ draft, isInvalid = false, onSaved }: Props<T>) {
   const t = useTexts();
   const { isDirty, isSaving, error, theirs } = draft;
   const guard = useLeaveGuard(isDirty);
-  const save = async () => {
-    if (await draft.save()) onSaved?.();
+  const isRefused = isProblem(error, 'changed-meanwhile');
+  const then = async (isSaved: Promise<boolean>) => {
+    if (await isSaved) onSaved?.();
   };
   return (
     <Stack gap="sm">
-      {theirs !== undefined && isChangedMeanwhile(error) ? (
+      {theirs !== undefined ? (
         <Alert color="orange" variant="light" role="alert" icon={<IconUsers aria-hidden />} title={t('changed')}>
           <Text size="sm">{t('changedDetail')}</Text>
           <Group mt="xs" gap="xs">
             <Button size="xs" variant="default" onClick={draft.reset}>
               {t('loadTheirs')}
             </Button>
-            <Button size="xs" variant="default" loading={isSaving} onClick={() => void save()}>
+            <Button size="xs" variant="default" disabled={isInvalid} onClick={() => void then(draft.saveOverTheirs())}>
               {t('saveMine')}
             </Button>
           </Group>
         </Alert>
       ) : (
-        error !== undefined && <ProblemAlert error={error} onRetry={() => void save()} />
+        error !== undefined && <ProblemAlert error={error} onRetry={() => void then(draft.save())} />
       )}
       <Group gap="sm">
-        <Button onClick={() => void save()} loading={isSaving} disabled={!isDirty || isInvalid || theirs !== undefined}>
+        <Button
+          onClick={() => void then(draft.save())}
+          loading={isSaving}
+          disabled={!isDirty || isInvalid || (theirs !== undefined && isRefused)}
+        >
           {t('save')}
         </Button>
-        <Button variant="subtle" onClick={draft.reset} disabled={!isDirty || isSaving}>
-          {t('discard')}
-        </Button>
+        {isDirty && (
+          <Button variant="default" onClick={draft.reset} disabled={isSaving}>
+            {t('discard')}
+          </Button>
+        )}
         <Text size="sm" c="dimmed" role="status">
           {isDirty ? t('unsaved') : ''}
         </Text>

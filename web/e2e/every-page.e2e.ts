@@ -1,0 +1,130 @@
+import type { Page } from '@playwright/test';
+import { expect, lookAt, signInAtProvider, test } from './harness.js';
+import { goTo, placesOf, routes, type Place } from './places.js';
+import { tabThrough } from './tab-through.js';
+
+test('the list of pages is whole', ({ badDay }) => {
+  expect(routes.length).toBeGreaterThan(15);
+  expect(Object.keys(placesOf(badDay)).toSorted()).toEqual(routes.toSorted());
+});
+
+/** A test for each, so that they run side by side. */
+const parts = 4;
+for (let part = 0; part < parts; part++)
+  test(`axe finds nothing on any page, light or dark; each fits on a phone and is reached by keyboard (${part + 1} of ${parts})`, async ({
+    open,
+    badDay,
+  }) => {
+    const page = await open('audit');
+    const places = Object.values(placesOf(badDay)).flat();
+    for (const place of places.slice((part * places.length) / parts, ((part + 1) * places.length) / parts)) {
+      await goTo(page, place);
+      await lookAt(page, place.at);
+      await tabThrough(page, place.at);
+    }
+  });
+
+test('an address that is no page says so and leads back', async ({ open }) => {
+  const page = await open('overview');
+  await page.goto(page.url().replace('overview', 'nowhere/at/all'));
+  await expect(page.getByText('There is no such page')).toBeVisible();
+  await lookAt(page, 'no-page');
+  await page.getByRole('link', { name: 'To the overview' }).click();
+  await expect(page).toHaveURL(/\/console\/overview$/);
+});
+
+test('on a phone the pages are in a menu', async ({ open }) => {
+  const page = await open('audit');
+  await page.setViewportSize({ width: 375, height: 740 });
+  const link = page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Channels' });
+  await expect(link).not.toBeInViewport();
+  await page.getByRole('button', { name: 'Menu' }).click();
+  await lookAt(page, 'menu');
+  await link.click();
+  await expect(page.getByRole('heading', { level: 1, name: 'Channels' })).toBeVisible();
+  await expect(link).not.toBeInViewport();
+});
+
+test('what is wrong with a page is found', async ({ open }) => {
+  const page = await open('channels');
+  const changed = (change: (main: HTMLElement) => void) => page.locator('main').evaluate(change);
+  // A red that once was there: 3.84 on white, enough in the dark.
+  await changed((main) => (main.querySelector('h1')!.style.cssText = 'color: #f03e3e; font-size: 14px'));
+  await expect(lookAt(page, 'red')).rejects.toThrow(/axe: red, light[^]*color contrast of 3\.84/);
+  await changed((main) => (main.querySelector('h1')!.style.color = '#444'));
+  await expect(lookAt(page, 'grey')).rejects.toThrow(/axe: grey, dark[^]*color-contrast/);
+  await changed((main) => {
+    main.querySelector('h1')!.style.cssText = '';
+    main.querySelector('button')!.tabIndex = -1;
+  });
+  await expect(tabThrough(page, 'button')).rejects.toThrow(/button: out of reach of Tab/);
+  await changed((main) => {
+    main.querySelector('button')!.removeAttribute('tabindex');
+    main.querySelector('button')!.style.outline = 'none';
+  });
+  await expect(tabThrough(page, 'button')).rejects.toThrow(/button: the focus is not seen/);
+});
+
+/** Buttons of pages that only look, which everybody may. */
+const forAll = [
+  / (Copy|Copy the id|Copy the exact text|Copy code|Download)$/,
+  /^\/tail Pause$/,
+  /^\/dead-letters Show the dead letters of /,
+  /^\/replays\/new Count what this means$/,
+  /^\/settings Load what is there$/,
+  /^\/publish (Add a characteristic|When, and other terms|Clear the form)$/,
+  / Of the last hour$/,
+];
+/** And those that send again, cancel, pause and try. */
+const forOperators = [
+  / (Send again|Cancel|Pause|Send a test)$/,
+  /^\/subscriptions\/\$id (More actions|Resume|Drop what is held)$/,
+  /^\/dead-letters (Send all again|Close all|Close)$/,
+  /^\/publish Publish$/,
+];
+/** Only while an endpoint is open, or a delivery waits. */
+const forOperatorsAtTimes = [/^\/endpoints Reset /, / (Reset the circuit breaker|Try now)$/];
+
+test('a viewer and an operator are offered what they may do, and read every page', async ({
+  context,
+  withProvider,
+  badDay,
+}) => {
+  const places = placesOf(badDay);
+  const beyond = (offered: string[], allowed: RegExp[]) =>
+    offered.filter((name) => !allowed.some((each) => each.test(name)));
+  const viewer = await signInAtProvider(context, withProvider, ['viewer']);
+  expect(beyond(await offeredTo(viewer, places), forAll)).toEqual([]);
+  await viewer.close();
+  await context.clearCookies();
+  const offered = await offeredTo(await signInAtProvider(context, withProvider, ['operator']), places);
+  expect(beyond(offered, [...forAll, ...forOperators, ...forOperatorsAtTimes])).toEqual([]);
+  // All of them were there to be seen.
+  expect(forOperators.filter((each) => !offered.some((name) => each.test(name)))).toEqual([]);
+});
+
+/** Each button of each page, and each item of its menu, that can be pressed: the route and the name. */
+async function offeredTo(page: Page, places: Record<string, Place[]>): Promise<string[]> {
+  const refused: string[] = [];
+  page.on('response', (response) => {
+    if (response.status() === 403) refused.push(`${response.request().method()} ${response.url()}`);
+  });
+  const offered = new Set<string>();
+  for (const [route, states] of Object.entries(places))
+    for (const place of states) {
+      const note = async (part: string) => {
+        const snapshot = await page.locator(part).ariaSnapshot();
+        for (const [, name, state] of snapshot.matchAll(/- (?:button|menuitem|switch) "((?:[^"\\]|\\.)*)"(.*)$/gm))
+          if (!state!.includes('[disabled]')) offered.add(`${route} ${name}`);
+      };
+      await goTo(page, place);
+      await note('main');
+      const menu = page.locator('main button[aria-haspopup=menu]:enabled');
+      if ((await menu.count()) === 0) continue;
+      await menu.first().click();
+      await note('[role=menu]');
+      await page.keyboard.press('Escape');
+    }
+  expect(refused).toEqual([]);
+  return [...offered];
+}

@@ -1,0 +1,147 @@
+import type { Page } from '@playwright/test';
+import type { Installation } from '../../test/support/installation.js';
+import { expect, signIn, test } from './harness.js';
+
+const fault = { status: 500, json: { status: 500, code: 'error', title: 'Internal error', detail: 'Of this test' } };
+const comeBackTo = (page: Page) => page.evaluate(() => void dispatchEvent(new Event('visibilitychange')));
+const endSession = (page: Page, url: string) =>
+  page.request.delete(`${url}/console/session`, { headers: { 'X-Heraut-Console': '1' } });
+const palette = (page: Page) => page.getByRole('dialog', { name: 'Go to' });
+const days = (page: Page) => page.getByLabel('Days that texts are kept');
+
+async function idOf(heraut: Installation, name: string): Promise<string> {
+  const { body } = await heraut.api.call('GET', '/admin/v1/channels');
+  return (body as { channels: { id: string; name: string }[] }).channels.find((each) => each.name === name)!.id;
+}
+
+test('a page of a list that fails is asked for once, and again when somebody wants it', async ({ open, page }) => {
+  const entry = (id: number) => ({
+    id: String(id),
+    at: '2026-11-20T10:00:00.000Z',
+    action: `of-page-${id}`,
+    subject: 'retry-policy',
+    client: null,
+    via: null,
+    address: null,
+    requestId: null,
+    before: null,
+    after: null,
+    changedSecrets: [],
+  });
+  let [asked, isMended] = [0, false];
+  await page.route('**/admin/v1/audit*', (route) => {
+    if (!route.request().url().includes('cursor='))
+      return route.fulfill({ json: { entries: [entry(1)], nextCursor: 'more' } });
+    asked += 1;
+    return route.fulfill(isMended ? { json: { entries: [entry(2)], nextCursor: null } } : fault);
+  });
+  await open('audit');
+  await expect(page.getByRole('alert')).toContainText('Of this test');
+  await expect(page.getByRole('row').filter({ hasText: 'of-page-1' })).toBeVisible();
+  expect(asked).toBe(1);
+  isMended = true;
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await expect(page.getByRole('row').filter({ hasText: 'of-page-2' })).toBeVisible();
+  await expect(page.getByRole('alert')).toHaveCount(0);
+});
+
+test('what was typed for one channel is asked about before another is opened, and does not go there', async ({
+  open,
+  heraut,
+}) => {
+  const [one, other] = [await heraut.createChannel(), await heraut.createChannel()];
+  const page = await open(`channels/${await idOf(heraut, one)}`);
+  await days(page).fill('30');
+  await page
+    .getByRole('button', { name: 'Notifications' })
+    .or(page.getByRole('link', { name: 'Changes' }))
+    .first()
+    .focus();
+  await page.keyboard.press('Control+K');
+  await page.keyboard.type(other);
+  await palette(page).getByRole('option', { name: other }).click();
+  const asked = page.getByRole('dialog', { name: 'Leave without saving?' });
+  await asked.getByRole('button', { name: 'Stay' }).click();
+  await expect(days(page)).toHaveValue('30');
+  // Another span of the figures beside it leaves nothing.
+  await page.getByText('7d', { exact: true }).click();
+  await expect(page).toHaveURL(/span=7d/);
+  await page.keyboard.press('Control+K');
+  await page.keyboard.type(other);
+  await palette(page).getByRole('option', { name: other }).click();
+  await asked.getByRole('button', { name: 'Leave', exact: true }).click();
+  await expect(page.getByRole('heading', { level: 1, name: other })).toBeVisible();
+  await expect(days(page)).toHaveValue('');
+  // A number is typed as it is said: neither is the field emptied on the way, nor the unit changed.
+  const age = page.getByLabel('Greatest age', { exact: true });
+  await page.getByLabel('Greatest age: Unit').selectOption('minutes');
+  await age.pressSequentially('1.5');
+  await expect(age).toHaveValue('1.5');
+  await age.fill('');
+  await age.pressSequentially('120');
+  await expect(age).toHaveValue('120');
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await expect(page.getByRole('button', { name: 'Discard changes' })).toHaveCount(0);
+  const { body } = await heraut.api.call('GET', `/admin/v1/channels/${await idOf(heraut, other)}`);
+  expect(body).toMatchObject({ maxAgeSeconds: 7200, bodyRetentionDays: null });
+});
+
+test('code that does not come is asked for again; where another version was installed, what was typed stays', async ({
+  open,
+  heraut,
+  page,
+}) => {
+  let lost = 0;
+  await page.route('**/assets/palette-*.js', (route) => (lost++ === 0 ? route.abort() : route.continue()));
+  await page.route('**/assets/sign-in-again-*.js', (route) => route.fulfill({ status: 404, body: '' }));
+  await open(`channels/${await idOf(heraut, await heraut.createChannel())}`);
+  await page.getByRole('link', { name: 'All channels' }).focus();
+  await page.keyboard.press('Control+K');
+  await expect(palette(page)).toBeVisible();
+  expect(lost).toBe(2);
+  await page.keyboard.press('Escape');
+  await days(page).fill('30');
+  await endSession(page, heraut.api.url);
+  await comeBackTo(page);
+  await expect(page.getByText('Another version of Heraut was installed')).toBeVisible();
+  await expect(days(page)).toHaveValue('30');
+});
+
+test('the tail goes on where it was when the user is signed in again', async ({ open, heraut }) => {
+  const channel = await heraut.createChannel();
+  const page = await open(`tail?channel=${channel}`);
+  await expect(page.getByText('Live', { exact: true })).toBeVisible();
+  await endSession(page, heraut.api.url);
+  await comeBackTo(page);
+  const over = page.getByRole('dialog', { name: 'Your session has ended' });
+  await expect(over).toBeVisible();
+  await heraut.publish(channel);
+  await signIn(page, heraut.api.url);
+  await expect(over).toHaveCount(0);
+  await heraut.publish(channel);
+  await expect(
+    page.getByRole('table', { name: 'Events' }).getByRole('row').filter({ hasText: 'accepted' }),
+  ).toHaveCount(2);
+});
+
+test('a page that came over plain HTTP publishes and copies as one over TLS', async ({ open, heraut, page }) => {
+  const channel = await heraut.createChannel();
+  // As browsers have it there.
+  await page.addInitScript(() => {
+    Object.defineProperty(Crypto.prototype, 'randomUUID', { value: undefined });
+    delete (Navigator.prototype as { clipboard?: Clipboard }).clipboard;
+    document.addEventListener('copy', ({ target }) => {
+      document.documentElement.dataset['copied'] = (target as HTMLTextAreaElement).value;
+    });
+  });
+  await open(`publish?channel=${channel}`);
+  const url = 'https://example.org/cases/1';
+  for (const name of ['mainObject', 'resourceUrl', 'resource'])
+    await page.locator(`input[name="${name}"]`).fill(name === 'resource' ? 'status' : url);
+  await page.getByRole('button', { name: 'Publish', exact: true }).click();
+  const published = page.getByRole('region', { name: 'Published' });
+  await published.getByRole('button', { name: 'Copy' }).click();
+  await expect(published.getByRole('button', { name: 'Copied' })).toBeVisible();
+  const id = new URL(page.url()).searchParams.get('published')!;
+  await expect(page.locator('html')).toHaveAttribute('data-copied', id);
+});

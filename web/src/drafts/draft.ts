@@ -1,0 +1,70 @@
+import { isProblem } from '../api/problem.ts';
+
+/** A value as it was read, with the `ETag` that it had. */
+export interface Read<T> {
+  value: T;
+  tag: string | undefined;
+}
+
+/** What somebody typed, and what it was typed over. */
+export interface Typed<T> {
+  value: T;
+  over: Read<T>;
+}
+
+/** Whether both are the same as JSON, whatever the order of their fields. */
+export const isSame = (one: unknown, other: unknown): boolean => inOrder(one) === inOrder(other);
+
+const inOrder = (value: unknown): string | undefined =>
+  JSON.stringify(value, (_, each: unknown) =>
+    typeof each === 'object' && each !== null && !Array.isArray(each)
+      ? Object.fromEntries(Object.entries(each).toSorted(([one], [other]) => (one < other ? -1 : 1)))
+      : each,
+  );
+
+/** What is typed from now on; undefined where it is what there is: then it follows again what others do. */
+export const typedAfter = <T>(typed: Typed<T> | undefined, value: T, current: Read<T>): Typed<T> | undefined => {
+  const over = typed?.over ?? current;
+  return isSame(value, over.value) ? undefined : { value, over };
+};
+
+/**
+ * What is left of it when a value has been saved: what was typed since.
+ * @param saved as it is stored now
+ */
+export const typedSince = <T>(typed: Typed<T> | undefined, value: T, saved: Read<T>): Typed<T> | undefined =>
+  typed === undefined || isSame(typed.value, value) ? undefined : { value: typed.value, over: saved };
+
+/** What somebody else has made of it since the first letter was typed, where that is not the same. */
+export const theirsIn = <T>(typed: Typed<T> | undefined, current: Read<T>): Read<T> | undefined =>
+  typed === undefined || isSame(current.value, typed.over.value) || isSame(current.value, typed.value)
+    ? undefined
+    : current;
+
+export interface Saving<T> {
+  /** Reads it again. */
+  readAgain: () => Promise<Read<T>>;
+  /**
+   * @returns as it is stored
+   * @throws {ApiProblem} `changed-meanwhile` where it is in another state than that of the tag
+   */
+  save: (value: T, tag: string | undefined) => Promise<Read<T>>;
+}
+
+/**
+ * Saves a value over what it was typed over. Where another change was made meanwhile about something that the value does not have, it is
+ * saved over that.
+ * @throws {ApiProblem} `changed-meanwhile` where the other change was about the same
+ */
+export async function saveOver<T>(value: T, over: Read<T>, { readAgain, save }: Saving<T>): Promise<Read<T>> {
+  try {
+    return await save(value, over.tag);
+  } catch (failure) {
+    if (!isProblem(failure, 'changed-meanwhile')) throw failure;
+    const now = await readAgain();
+    // Also where an earlier try was carried out, and its answer lost.
+    if (isSame(now.value, value)) return now;
+    if (!isSame(now.value, over.value)) throw failure;
+    return await save(value, now.tag);
+  }
+}

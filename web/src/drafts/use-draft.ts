@@ -1,0 +1,85 @@
+import { useBlocker } from '@tanstack/react-router';
+import { useState } from 'react';
+import { saveOver, theirsIn, typedAfter, typedSince, type Read, type Saving, type Typed } from './draft.ts';
+
+interface Options<T> extends Saving<T> {
+  /** As it is now, as far as the page knows. */
+  current: Read<T>;
+}
+
+export interface Draft<T> {
+  value: T;
+  change: (value: T) => void;
+  isDirty: boolean;
+  isSaving: boolean;
+  /** Of the last try to save; what was typed is still there. */
+  error: unknown;
+  /** What somebody else has made of it meanwhile. */
+  theirs: T | undefined;
+  /** @returns whether it is saved */
+  save: () => Promise<boolean>;
+  /** Over their version, which has been shown. */
+  saveOverTheirs: () => Promise<boolean>;
+  /** Gives up what was typed: shows what there is now. */
+  reset: () => void;
+}
+
+/**
+ * What is typed into a form, over something that others may change at the same time. It follows what there is until something
+ * is typed, and is kept until it is saved or given up: through errors, and where somebody else was quicker.
+ */
+export function useDraft<T>({ current, readAgain, save }: Options<T>): Draft<T> {
+  const [typed, setTyped] = useState<Typed<T>>();
+  const [isSaving, setSaving] = useState(false);
+  const [error, setError] = useState<unknown>();
+  // Until the answer is there it may be one's own.
+  const theirs = isSaving ? undefined : theirsIn(typed, current);
+
+  const saveTypedOver = async (over: Read<T> | undefined): Promise<boolean> => {
+    if (!typed || !over) return true;
+    setSaving(true);
+    setError(undefined);
+    try {
+      const saved = await saveOver(typed.value, over, { readAgain, save });
+      setTyped((now) => typedSince(now, typed.value, saved));
+      return true;
+    } catch (failure) {
+      setError(failure);
+      return false;
+    } finally {
+      setSaving(false);
+    }
+  };
+
+  return {
+    value: typed?.value ?? current.value,
+    change: (value) => setTyped((before) => typedAfter(before, value, current)),
+    isDirty: typed !== undefined,
+    isSaving,
+    error,
+    theirs: theirs?.value,
+    save: () => saveTypedOver(typed?.over),
+    saveOverTheirs: () => saveTypedOver(theirs),
+    reset: () => {
+      setTyped(undefined);
+      setError(undefined);
+    },
+  };
+}
+
+/** Those names in an address that say which form is shown; others may change under it. */
+const namesOfForms = ['tab', 'application'] as const;
+
+type Place = { pathname: string; search: Partial<Record<(typeof namesOfForms)[number], unknown>> };
+
+const isElsewhere = (one: Place, other: Place): boolean =>
+  one.pathname !== other.pathname || namesOfForms.some((name) => one.search[name] !== other.search[name]);
+
+/** Asks before a form is left with something typed that is not saved. */
+export function useLeaveGuard(isDirty: boolean) {
+  return useBlocker({
+    shouldBlockFn: ({ current, next }) => isDirty && isElsewhere(current as Place, next as Place),
+    enableBeforeUnload: () => isDirty,
+    withResolver: true,
+  });
+}

@@ -1,0 +1,42 @@
+import { Button } from '@mantine/core';
+import { IconFilter } from '@tabler/icons-react';
+import { useId, useState, type ReactNode } from 'react';
+import { defineTexts } from '../i18n/i18n.ts';
+import classes from './folded-filters.module.css';
+
+const useTexts = defineTexts(
+  'folded-filters',
+  { show: 'Filters', showChosen: 'Filters: {{count}} chosen' },
+  { show: 'Filters', showChosen: 'Filters: {{count}} gekozen' },
+);
+
+interface Props {
+  /** So many of them narrow the list. */
+  chosen: number;
+  children: ReactNode;
+}
+
+/** Filters behind a button where the page is as narrow as a phone, and simply there where it is wider. */
+export function FoldedFilters({ chosen, children }: Props) {
+  const t = useTexts();
+  const id = useId();
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      <Button
+        className={classes.open}
+        variant="default"
+        size="sm"
+        leftSection={<IconFilter size={16} aria-hidden />}
+        aria-expanded={isOpen}
+        aria-controls={id}
+        onClick={() => setOpen(!isOpen)}
+      >
+        {chosen === 0 ? t('show') : t('showChosen', { count: chosen })}
+      </Button>
+      <div id={id} className={classes.fields} data-folded={!isOpen || undefined}>
+        {children}
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,57 @@
+import { Button, Group, Modal, Stack } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { defineTexts } from '../i18n/i18n.ts';
+import { ProblemAlert } from './problem-alert.tsx';
+
+const useTexts = defineTexts(
+  'new-dialog',
+  { cancel: 'Cancel', close: 'Close' },
+  { cancel: 'Annuleren', close: 'Sluiten' },
+);
+
+interface Props {
+  opened: boolean;
+  onClose: () => void;
+  /** Of the dialog, and of the button that makes it: "Add channel". */
+  title: string;
+  /** Of the last try; what was typed stays. */
+  error: unknown;
+  isBusy: boolean;
+  onSubmit: () => void;
+  children: ReactNode;
+}
+
+/** The form of something new. */
+export function NewDialog({ opened, onClose, title, error, isBusy, onSubmit, children }: Props) {
+  const t = useTexts();
+  return (
+    <Modal
+      opened={opened}
+      onClose={onClose}
+      title={title}
+      size="lg"
+      closeOnClickOutside={false}
+      closeButtonProps={{ 'aria-label': t('close') }}
+    >
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          onSubmit();
+        }}
+      >
+        <Stack gap="md">
+          {children}
+          {error !== null && <ProblemAlert error={error} />}
+          <Group justify="flex-end">
+            <Button variant="default" onClick={onClose}>
+              {t('cancel')}
+            </Button>
+            <Button type="submit" loading={isBusy}>
+              {title}
+            </Button>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}

@@ -1,0 +1,31 @@
+import { NumberInput, type NumberInputProps } from '@mantine/core';
+import { useEffect, useRef, useState } from 'react';
+
+interface Props extends Omit<NumberInputProps, 'value' | 'onChange'> {
+  /** null: the field is empty. */
+  value: number | null;
+  onChange: (value: number | null) => void;
+}
+
+/** A number. What is typed stays as it is typed: on the way to 0.5 there is a "0.", which is no other number than 0. */
+export function NumberField({ value, onChange, ...input }: Props) {
+  const [typed, setTyped] = useState<number | string>(value ?? '');
+  const told = useRef(value);
+  useEffect(() => {
+    if (value === told.current) return;
+    told.current = value;
+    setTyped(value ?? '');
+  }, [value]);
+  return (
+    <NumberInput
+      {...input}
+      value={typed}
+      onChange={(next) => {
+        setTyped(next);
+        const number = Number(next);
+        told.current = next === '' || Number.isNaN(number) ? null : number;
+        onChange(told.current);
+      }}
+    />
+  );
+}

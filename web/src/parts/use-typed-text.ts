@@ -1,0 +1,34 @@
+import { useEffect, useRef, useState } from 'react';
+import { oneOf, useUrlState } from './url-state.ts';
+
+/** Typing pauses for so long before the address has it. */
+const settledMs = 250;
+
+/**
+ * The text of a field that stands in the address. The field has it at once: the address comes too late for those who type fast. The field
+ * follows the address where something else changes that.
+ */
+export function useTypedText(name: string): [typed: string, type: (text: string) => void] {
+  const [state, set] = useUrlState();
+  const inAddress = oneOf(state[name]) ?? '';
+  const [typed, setTyped] = useState(inAddress);
+  /** What this field has put into the address, which may have it later. */
+  const told = useRef(inAddress);
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  useEffect(() => {
+    if (inAddress === told.current) return;
+    told.current = inAddress;
+    clearTimeout(timer.current);
+    setTyped(inAddress);
+  }, [inAddress]);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const type = (text: string) => {
+    setTyped(text);
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => {
+      told.current = text.trim();
+      set({ [name]: told.current });
+    }, settledMs);
+  };
+  return [typed, type];
+}
