@@ -14,8 +14,8 @@ const log = (/** @type {string} */ line) => {
 const bin = (/** @type {string} */ path) => join(projectDirectory, 'node_modules', path);
 const node = process.execPath;
 
-/** @type {import('node:child_process').ChildProcess | undefined} */
-let running;
+/** @type {Set<import('node:child_process').ChildProcess>} */
+const running = new Set();
 /** @type {ReturnType<typeof import('./private-servers.mjs').startPrivateServers> | undefined} */
 let starting;
 /** @type {import('./scratch-directory.mjs').ScratchDirectory | undefined} */
@@ -24,8 +24,8 @@ let interrupted = false;
 for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {
   process.on(signal, () => {
     interrupted = true;
-    // Its own process group, so that the tests' own children end as well.
-    if (running?.pid) killGroup(running.pid);
+    // Process groups of their own, so that the tests' own children end as well.
+    for (const { pid } of running) if (pid) killGroup(pid);
   });
 }
 
@@ -41,23 +41,33 @@ try {
   // They wait for each other more than they work: they are ready when the checks are done.
   starting = startPrivateServers(log, { fsync: false });
   starting.catch(() => {}); // told where they are waited for
+  const cache = ['--cache', '--cache-strategy', 'content'];
+  const prettier = [bin('prettier/bin/prettier.cjs'), '--check', '--log-level', 'warn'];
+  const formatting = check('format', node, [...prettier, ...cache, '.']);
   // The types of the console's client come from the compiled program.
   await buildWhenNeeded(log);
-  const cache = ['--cache', '--cache-strategy', 'content'];
-  await check('format', node, [bin('prettier/bin/prettier.cjs'), '--check', '--log-level', 'warn', ...cache, '.']);
+  await formatting;
   await check('lint, types and arrows', node, [bin('oxlint/bin/oxlint'), '-c', 'oxlint.config.mjs', '--deny-warnings']);
   await check('generated documentation', node, ['scripts/generate-configuration-docs.mjs', '--check']);
   await check('schema of the configuration file', node, ['scripts/generate-configuration-schema.mjs', '--check']);
   await check('licences', node, ['scripts/licences.mjs', '--check']);
   // Only there: a test on a developer's machine needs no network.
   if (process.env.CI) await check('npm audit', node, ['scripts/audit.mjs'], (output) => output.trim());
-  const { environment } = await starting;
+  const servers = await starting;
+  const environment = { ...servers.environment, ...(await migrate(servers.postgres.url, scratch.path)) };
   const words = process.argv.slice(2);
   const isForConsole = (/** @type {string} */ word) => word.startsWith('web/');
-  if (!interrupted && !(words.length > 0 && words.every(isForConsole)))
-    await runJest(words, environment, join(scratch.path, 'result.json'));
-  if (!interrupted && (words.length === 0 || words.some(isForConsole)))
-    await runPlaywright(words.filter(isForConsole), environment, join(scratch.path, 'console.json'));
+  const isForJest = words.length === 0 || !words.every(isForConsole);
+  const isInBrowser = words.length === 0 || words.some(isForConsole);
+  if (!interrupted) {
+    // At once: the browser leaves a core idle for a third of its time. One that cannot run does not end the other.
+    const runs = await Promise.allSettled([
+      isForJest && runJest(words, environment, join(scratch.path, 'result.json')),
+      isInBrowser &&
+        runPlaywright(words.filter(isForConsole), environment, join(scratch.path, 'console.json'), isForJest),
+    ]);
+    for (const run of runs) if (run.status === 'rejected') throw run.reason;
+  }
 } catch (error) {
   failed += 1;
   console.error(error instanceof Error ? error.message : error);
@@ -89,6 +99,19 @@ async function check(name, program, words, verdict = () => 'ok') {
 }
 
 /**
+ * Makes the databases that those of the tests are copies of.
+ * @param {string} serverUrl
+ * @param {string} scratchDirectory
+ */
+async function migrate(serverUrl, scratchDirectory) {
+  const [name, directory] = ['migrated', join(scratchDirectory, 'migrated')];
+  const words = ['--liftoff-only', 'test/support/migrated-databases.mjs', serverUrl, name, directory];
+  const { status, output } = await finish(node, words, {}, 'pipe');
+  if (status !== 0 && !interrupted) throw new Error(`The databases of the tests could not be migrated.\n${output}`);
+  return { TEST_DATABASE_TEMPLATE: name, TEST_CLUSTER: join(directory, 'pglite') };
+}
+
+/**
  * @param {string[]} paths of the specs; none: all
  * @param {Record<string, string>} environment
  * @param {string} resultFile
@@ -112,19 +135,28 @@ async function runJest(paths, environment, resultFile) {
  * @param {string[]} paths likewise, from the project's directory
  * @param {Record<string, string>} environment
  * @param {string} resultFile
+ * @param {boolean} isBeside other tests: then it has one browser, and what it prints is shown when it has ended
  */
-async function runPlaywright(paths, environment, resultFile) {
+async function runPlaywright(paths, environment, resultFile, isBeside) {
   const chromium = findOrInstallChromium(log);
   log('running the tests of the console in a browser …');
   const projects = ['--project=real', '--project=embedded'];
   const specs = paths.map((path) => path.slice('web/'.length));
-  const words = ['test', '--config', 'web/playwright.config.ts', ...specs, ...projects];
-  const { status } = await finish(
+  const words = [
+    'test',
+    '--config',
+    'web/playwright.config.ts',
+    ...specs,
+    ...projects,
+    `--workers=${isBeside ? 1 : 2}`,
+  ];
+  const { status, output } = await finish(
     node,
     [bin('@playwright/test/cli.js'), ...words],
     { ...environment, TEST_CHROMIUM: chromium, PLAYWRIGHT_JSON_OUTPUT_NAME: resultFile },
-    'all',
+    isBeside ? 'pipe' : 'all',
   );
+  if (isBeside) console.log(output);
   const { expected, unexpected, flaky } = readConsoleResult(resultFile);
   passed += expected;
   failed += unexpected + flaky;
@@ -183,14 +215,14 @@ function finish(program, words, environment, output) {
       env: { ...process.env, ...environment },
       detached: true,
     });
-    running = child;
+    running.add(child);
     /** @type {Buffer[]} */
     const chunks = [];
     child.stdout?.on('data', (chunk) => chunks.push(chunk));
     child.stderr?.on('data', (chunk) => chunks.push(chunk));
     child.once('error', reject);
     child.once('close', (status) => {
-      running = undefined;
+      running.delete(child);
       resolve({ status, output: Buffer.concat(chunks).toString() });
     });
     // The signal came while this was being started.

@@ -8,10 +8,19 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
-/** A database of its own, still empty, on the tests' PostgreSQL or on another server. */
-export async function createDatabase(serverUrl = testServers.databaseUrl()): Promise<TestDatabase> {
+/** A database of its own without data, on the tests' PostgreSQL (where it may be migrated already) or on another server. */
+export function createDatabase(serverUrl = testServers.databaseUrl()): Promise<TestDatabase> {
+  return copyOf(serverUrl === testServers.databaseUrl() ? testServers.databaseTemplate() : 'template1', serverUrl);
+}
+
+/** One without tables: for a test that makes its own partitions. */
+export function createEmptyDatabase(serverUrl = testServers.databaseUrl()): Promise<TestDatabase> {
+  return copyOf('template1', serverUrl);
+}
+
+async function copyOf(template: string, serverUrl: string): Promise<TestDatabase> {
   const name = `test_${randomBytes(8).toString('hex')}`;
-  await maintain(serverUrl, `CREATE DATABASE ${name}`);
+  await maintain(serverUrl, `CREATE DATABASE ${name} TEMPLATE ${template}`);
   const url = new URL(serverUrl);
   url.pathname = `/${name}`;
   return { url: url.href, drop: () => maintain(serverUrl, `DROP DATABASE ${name} WITH (FORCE)`) };

@@ -1,4 +1,4 @@
-/** What the tests need of the package, which has no types. */
+/** The part of the package that the tests need; it has no types. */
 declare module 'oidc-provider' {
   import type { IncomingMessage, ServerResponse } from 'node:http';
 

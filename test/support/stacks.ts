@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createQueuePrefix } from './amqp.js';
-import { createDatabase } from './database.js';
-import { copyEmptyCluster } from './empty-cluster.js';
+import { createDatabase, createEmptyDatabase } from './database.js';
+import { copyCluster } from './embedded-cluster.js';
 import { createRedisDatabase } from './redis.js';
 import { testServers } from './test-servers.js';
 
@@ -16,15 +16,18 @@ export interface PreparedStack {
 
 export interface Stack {
   name: 'embedded' | 'real';
-  /** A fresh one, empty and not shared with any other test. */
-  prepare(): Promise<PreparedStack>;
+  /**
+   * A fresh one, without data and not shared with any other test.
+   * @param hasTables whether it may be migrated already
+   */
+  prepare(hasTables?: boolean): Promise<PreparedStack>;
 }
 
 export const embedded: Stack = {
   name: 'embedded',
-  async prepare() {
+  async prepare(hasTables = true) {
     const directory = await mkdtemp(join(tmpdir(), 'heraut-data-'));
-    await copyEmptyCluster(join(directory, 'pglite'));
+    await copyCluster(join(directory, 'pglite'), hasTables);
     return { settings: { DATA_DIR: directory }, release: () => rm(directory, { recursive: true, force: true }) };
   },
 };
@@ -39,9 +42,9 @@ export interface ServerUrls {
 export function realOn(servers: ServerUrls): Stack {
   return {
     name: 'real',
-    async prepare() {
+    async prepare(hasTables = true) {
       const [database, redis, queues] = [
-        await createDatabase(servers.databaseUrl()),
+        await (hasTables ? createDatabase(servers.databaseUrl()) : createEmptyDatabase(servers.databaseUrl())),
         await createRedisDatabase(servers.redisUrl()),
         createQueuePrefix(servers.amqpUrl()),
       ];

@@ -15,11 +15,12 @@ const emptyCluster = join(cache, `pglite-${version}`);
 /**
  * Copies there the files that PGlite makes in an empty directory: a database cluster without any table of ours. Making it takes
  * five seconds of a core and always gives the same, so it is made once for each version of PGlite and copied from then on.
- * A test of `npm start` begins without these files.
+ * A test of `npm start` begins without these files. `npm test` has a migrated one to copy instead: migrated-databases.mjs.
  */
-export async function copyEmptyCluster(to: string): Promise<void> {
-  if (!existsSync(emptyCluster)) await makeEmptyCluster();
-  await run('cp', ['-R', emptyCluster, to]);
+export async function copyCluster(to: string, hasTables: boolean): Promise<void> {
+  const migrated = hasTables ? process.env.TEST_CLUSTER : undefined;
+  if (!migrated && !existsSync(emptyCluster)) await makeEmptyCluster();
+  await run('cp', ['-R', migrated ?? emptyCluster, to]);
 }
 
 async function makeEmptyCluster(): Promise<void> {
