@@ -82,6 +82,22 @@ test('it says which name of which group kept it away, and sends it once the filt
 
   const body = { kanalen: kanalen('permit') };
   expect((await heraut.api.call('PATCH', `/api/v1/abonnement/${wrong}`, { body })).status).toBe(200);
+  // Explanations asked for before the page knew of the delivery come after it does, and know nothing of it.
+  const explanations = /\/explanations\?/;
+  const [read] = await Promise.all([page.waitForResponse(explanations), page.reload()]);
+  const beforeSending = await read.text();
+  let isKnown = false;
+  const asked: (() => Promise<void>)[] = [];
+  await page.route(new RegExp(`/admin/v1/notifications/${id}$`), async (route) => {
+    const response = await route.fetch();
+    isKnown ||= (await response.text()).includes('"delivered"');
+    await route.fulfill({ response });
+    if (isKnown) for (const answer of asked.splice(0)) await answer();
+  });
+  await page.route(explanations, async (route) => {
+    if (isKnown) return route.continue();
+    asked.push(() => route.fulfill({ contentType: 'application/json', body: beforeSending }));
+  });
   await judgement.getByRole('button', { name: 'Send it to this one' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Send it' }).click();
   await expect(page.getByRole('dialog').getByText('1 of 1 sent')).toBeVisible();

@@ -1,7 +1,7 @@
 import { Anchor, Badge, Button, Group, Paper, Select, Skeleton, Stack, Table, Text } from '@mantine/core';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import type { components } from '../../../generated/admin-api.d.ts';
 import { answerOf, api } from '../../api/client.ts';
 import { subscriptionsQuery } from '../../parts/catalogue.ts';
@@ -15,11 +15,15 @@ import { useMay } from '../../shell/session.tsx';
 import { useNotificationTexts } from './notification-texts.ts';
 import classes from './notification.module.css';
 import { ReplayDialog } from './replay-dialog.tsx';
+import type { ShownDelivery } from './whole-notification.ts';
 
 type Explanation = components['schemas']['Explanation'];
 
-/** Why each subscription gets it, or not: all of them page by page, or one that is sought by its name. */
-export function ExplainTab({ id }: { id: string }) {
+/**
+ * Why each subscription gets it, or not: all of them page by page, or one that is sought by its name.
+ * @param deliveries as the page shows them, the same array until one of them changes
+ */
+export function ExplainTab({ id, deliveries }: { id: string; deliveries: readonly ShownDelivery[] }) {
   const t = useNotificationTexts();
   const [state, set] = useUrlState();
   const subscription = oneOf(state['subscription']);
@@ -39,6 +43,13 @@ export function ExplainTab({ id }: { id: string }) {
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
   });
+  // Read again after the deliveries are: an answer that was on its way at the same time may be the older one, and would stay.
+  const explained = useRef(deliveries);
+  useEffect(() => {
+    if (explained.current === deliveries) return;
+    explained.current = deliveries;
+    void found.refetch();
+  }, [deliveries]);
   const explanations = found.data?.pages.flatMap((page) => page.explanations) ?? [];
   return (
     <>

@@ -129,7 +129,7 @@ export function NotificationPage() {
           <BodyTab id={id} body={first.body} />
         </Tabs.Panel>
         <Tabs.Panel value="explain">
-          <ExplainTab id={id} />
+          <ExplainTab id={id} deliveries={deliveries} />
         </Tabs.Panel>
       </Tabs>
     </>

@@ -45,9 +45,11 @@ export function ReplayDialog({ id, subscriptionId, name, isDelivered = false, on
     refetchInterval: ({ state }) => (state.data?.endedAt ? false : 700),
   });
   const isOver = Boolean(replay.data?.endedAt);
+  const done = replay.data?.done ?? 0;
+  // As soon as it is sent, and not only when the replay has ended: the dialog may be closed in between.
   useEffect(() => {
-    if (isOver) void refresh();
-  }, [isOver]);
+    if (isOver || done > 0) void refresh();
+  }, [isOver, done]);
 
   const send = async () => {
     setBusy(true);
