@@ -118,7 +118,7 @@ function DeliveryRow({ id, delivery, isOpen, onToggle }: RowProps) {
       </div>
       {isOpen && (
         <div className={classes.detail} id={detail}>
-          <DeliveryDetail notificationId={id} subscriptionId={subscriptionId} state={state} />
+          <DeliveryDetail notificationId={id} shown={delivery} />
         </div>
       )}
     </li>

@@ -8,12 +8,12 @@ import { useFormat } from '../../i18n/format.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { AttemptCard } from './attempt-card.tsx';
 import { useNotificationTexts } from './notification-texts.ts';
-import { isEnded, lookAgainMs, type ShownDelivery } from './whole-notification.ts';
+import { isEnded, lookAgainMs, useReadAfter, type ShownDelivery } from './whole-notification.ts';
 
 interface Props {
   notificationId: string;
-  subscriptionId: string;
-  state: ShownDelivery['state'];
+  /** As the page shows it, the same object until it changes. */
+  shown: ShownDelivery;
 }
 
 const mostAtOnce = 5;
@@ -25,9 +25,10 @@ const unlessDeleted = <T,>(found: Promise<T>): Promise<T | undefined> =>
   });
 
 /** Every attempt of one delivery, the latest first, and what it does at this moment. */
-export function DeliveryDetail({ notificationId, subscriptionId, state }: Props) {
+export function DeliveryDetail({ notificationId, shown }: Props) {
   const t = useNotificationTexts();
   const format = useFormat();
+  const { subscriptionId, state } = shown;
   const [isWhole, setWhole] = useState(false);
   const path = { notificationId, subscriptionId };
   const delivery = useQuery({
@@ -36,6 +37,7 @@ export function DeliveryDetail({ notificationId, subscriptionId, state }: Props)
       answerOf(api.GET('/admin/v1/deliveries/{notificationId}/{subscriptionId}', { params: { path }, signal })),
     refetchInterval: ({ state: { data } }) => (data && !isEnded(state) ? lookAgainMs([data]) : false),
   });
+  useReadAfter(shown, delivery.refetch);
   // Its headers are those of the subscription as it is now; one that is deleted has none.
   const subscription = useQuery({
     queryKey: ['subscription', subscriptionId, 'headers'],

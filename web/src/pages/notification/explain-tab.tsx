@@ -1,7 +1,7 @@
 import { Anchor, Badge, Button, Group, Paper, Select, Skeleton, Stack, Table, Text } from '@mantine/core';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useEffect, useRef, useState } from 'react';
+import { useState } from 'react';
 import type { components } from '../../../generated/admin-api.d.ts';
 import { answerOf, api } from '../../api/client.ts';
 import { subscriptionsQuery } from '../../parts/catalogue.ts';
@@ -15,7 +15,7 @@ import { useMay } from '../../shell/session.tsx';
 import { useNotificationTexts } from './notification-texts.ts';
 import classes from './notification.module.css';
 import { ReplayDialog } from './replay-dialog.tsx';
-import type { ShownDelivery } from './whole-notification.ts';
+import { useReadAfter, type ShownDelivery } from './whole-notification.ts';
 
 type Explanation = components['schemas']['Explanation'];
 
@@ -43,13 +43,7 @@ export function ExplainTab({ id, deliveries }: { id: string; deliveries: readonl
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
   });
-  // Read again after the deliveries are: an answer that was on its way at the same time may be the older one, and would stay.
-  const explained = useRef(deliveries);
-  useEffect(() => {
-    if (explained.current === deliveries) return;
-    explained.current = deliveries;
-    void found.refetch();
-  }, [deliveries]);
+  useReadAfter(deliveries, found.refetch);
   const explanations = found.data?.pages.flatMap((page) => page.explanations) ?? [];
   return (
     <>

@@ -1,5 +1,5 @@
 import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useEffect } from 'react';
+import { useEffect, useRef } from 'react';
 import type { components } from '../../../generated/admin-api.d.ts';
 import { answerOf, api } from '../../api/client.ts';
 
@@ -63,6 +63,20 @@ export function useChanges(id: string, shown: readonly ShownDelivery[] | undefin
     const isMore = data.length < mostWatched && shown.length < Math.min(data.length, 50);
     if (isOther || isMore) void client.invalidateQueries({ queryKey: ['notification', id], predicate: isNoWatch });
   }, [data]);
+}
+
+/**
+ * Reads again what is shown beside a delivery, whenever that has changed: an answer that was under way at the same time may be the older
+ * one, and would stay.
+ * @param shown the same object until it changes
+ */
+export function useReadAfter(shown: unknown, read: () => Promise<unknown>): void {
+  const before = useRef(shown);
+  useEffect(() => {
+    if (before.current === shown) return;
+    before.current = shown;
+    void read();
+  }, [shown]);
 }
 
 const isNoWatch = ({ queryKey }: { queryKey: readonly unknown[] }): boolean => queryKey[2] !== 'states';
