@@ -199,10 +199,10 @@ export class ReplayRunner {
 
   /**
    * A notification may be committed later than one with a higher id: beyond the horizon it would be passed over. What is sent again
-   * was committed long before.
+   * was committed long before; so was a single notification that was counted.
    */
-  private async searchedTo(query: Query, { selection: { everythingFor }, before }: Replay): Promise<string> {
-    if (everythingFor === undefined) return before;
+  private async searchedTo(query: Query, { selection, counted, before }: Replay): Promise<string> {
+    if (selection.everythingFor === undefined || (selection.notification !== undefined && counted > 0)) return before;
     const horizon = await readHorizon({ query }, this.publishing);
     return horizon < before ? horizon : before;
   }

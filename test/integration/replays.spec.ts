@@ -609,6 +609,14 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
       }
     });
 
+    it('sends one that was accepted a moment ago without waiting until nothing can be committed before it', async () => {
+      const [notification] = await notifications(1, { agoMs: 0, body: body('https://cases.example/1', 'a') });
+      const id = await newSubscription({ channels: [{ channel: 'cases', filters: {} }] });
+      const replay = await create({ notification: notification!, everythingFor: id });
+      expect(await run()).toBe(1);
+      expect(await now(replay)).toMatchObject({ state: 'done', done: 1 });
+    });
+
     it('has what is committed late too, and is not done before nothing can be', async () => {
       const id = await newSubscription({ channels: [{ channel: 'cases', filters: {} }] });
       const early = await notifications(1, { agoMs: hourMs, body: body('https://cases.example/1', 'a') });
