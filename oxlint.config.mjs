@@ -271,7 +271,7 @@ const arrowOverrides = Object.entries(arrows).flatMap(([folder, allowed]) => [
 ]);
 
 export default {
-  plugins: ['eslint', 'typescript', 'import', 'node', 'promise', 'unicorn', 'oxc', 'jest'],
+  plugins: ['eslint', 'typescript', 'import', 'node', 'promise', 'unicorn', 'oxc', 'vitest'],
   categories: { correctness: 'error' },
   options: { typeAware: true, typeCheck: true },
   ignorePatterns: ['dist', 'data', 'coverage', 'web/generated', 'web/test-results'],
@@ -300,13 +300,15 @@ export default {
     // PGlite's pg configuration is meant to be spread.
     'typescript/no-misused-spread': 'off',
     // Waiting for a condition fails when it never comes true: that is an assertion.
-    'jest/expect-expect': ['error', { assertFunctionNames: ['expect', 'expect*', 'eventually'] }],
-    'jest/no-standalone-expect': [
+    'vitest/expect-expect': ['error', { assertFunctionNames: ['expect', 'expect*', 'eventually'] }],
+    'vitest/no-standalone-expect': [
       'error',
       { additionalTestBlockFunctions: ['beforeAll', 'beforeEach', 'afterEach', 'afterAll'] },
     ],
-    'jest/no-focused-tests': 'error',
-    'jest/no-disabled-tests': 'error',
+    // Some tests are of one stack alone.
+    'vitest/no-conditional-tests': 'off',
+    'vitest/no-focused-tests': 'error',
+    'vitest/no-disabled-tests': 'error',
   },
   overrides: [
     ...arrowOverrides,

@@ -1,5 +1,5 @@
 // Writes docs/configuration.md from the settings' schema; with --check it only says whether the file is up to date.
-import { transform } from '@swc/core';
+import { transform } from 'esbuild';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { format, resolveConfig } from 'prettier';
@@ -28,10 +28,7 @@ async function readSchema() {
     writeFileSync(join(directory, 'package.json'), '{ "type": "module" }');
     for (const name of ['settings', 'setting-types']) {
       const source = readFileSync(join(projectDirectory, `src/config/${name}.ts`), 'utf8');
-      const { code } = await transform(source, {
-        swcrc: false,
-        jsc: { parser: { syntax: 'typescript' }, target: 'es2022' },
-      });
+      const { code } = await transform(source, { loader: 'ts', target: 'es2023' });
       writeFileSync(join(directory, `${name}.js`), code);
     }
     return (await import(join(directory, 'settings.js'))).settingsSchema;

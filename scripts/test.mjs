@@ -57,14 +57,14 @@ try {
   const environment = { ...servers.environment, ...(await migrate(servers.postgres.url, scratch.path)) };
   const words = process.argv.slice(2);
   const isForConsole = (/** @type {string} */ word) => word.startsWith('web/');
-  const isForJest = words.length === 0 || !words.every(isForConsole);
+  const isForVitest = words.length === 0 || !words.every(isForConsole);
   const isInBrowser = words.length === 0 || words.some(isForConsole);
   if (!interrupted) {
     // At once: the browser leaves a core idle for a third of its time. One that cannot run does not end the other.
     const runs = await Promise.allSettled([
-      isForJest && runJest(words, environment, join(scratch.path, 'result.json')),
+      isForVitest && runVitest(words, environment, join(scratch.path, 'result.json')),
       isInBrowser &&
-        runPlaywright(words.filter(isForConsole), environment, join(scratch.path, 'console.json'), isForJest),
+        runPlaywright(words.filter(isForConsole), environment, join(scratch.path, 'console.json'), isForVitest),
     ]);
     for (const run of runs) if (run.status === 'rejected') throw run.reason;
   }
@@ -116,16 +116,13 @@ async function migrate(serverUrl, scratchDirectory) {
  * @param {Record<string, string>} environment
  * @param {string} resultFile
  */
-async function runJest(paths, environment, resultFile) {
+async function runVitest(paths, environment, resultFile) {
   log('running the tests …');
-  const words = ['--json', '--outputFile', resultFile, ...paths];
-  // PGlite runs for seconds in each test process: to optimize its code costs more than it gains.
-  const options = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', '--liftoff-only'];
-  const { status } = await finish(node, [...options, bin('jest/bin/jest.js'), ...words], environment, 'report');
+  const words = ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${resultFile}`, ...paths];
+  const { status } = await finish(node, [bin('vitest/vitest.mjs'), ...words], environment, 'all');
   const result = readResult(resultFile);
   passed += result.numPassedTests;
-  // A file that cannot be run has no tests of its own to count.
-  failed += result.numFailedTests + result.numRuntimeErrorTestSuites;
+  failed += result.numFailedTests + result.testResults.filter(isBroken).length;
   for (const line of slowest(result)) log(line);
   if (status !== 0 && failed === 0) failed = 1;
 }
@@ -186,15 +183,23 @@ function slowest({ testResults }) {
 }
 
 /**
+ * A file that could not be loaded, or whose `beforeAll` or `afterAll` failed, has no failed test to count.
+ * @param {ReturnType<typeof readResult>['testResults'][number]} file
+ */
+function isBroken({ status, assertionResults }) {
+  return status === 'failed' && assertionResults.every((test) => test.status !== 'failed');
+}
+
+/**
  * @param {string} file
- * @returns {{ numPassedTests: number, numFailedTests: number, numRuntimeErrorTestSuites: number,
- *   testResults: { name: string, startTime: number, endTime: number }[] }}
+ * @returns {{ numPassedTests: number, numFailedTests: number,
+ *   testResults: { name: string, status: string, startTime: number, endTime: number, assertionResults: { status: string }[] }[] }}
  */
 function readResult(file) {
   try {
     return JSON.parse(readFileSync(file, 'utf8'));
   } catch {
-    return { numPassedTests: 0, numFailedTests: 0, numRuntimeErrorTestSuites: 1, testResults: [] }; // Jest ended before it wrote one
+    return { numPassedTests: 0, numFailedTests: 1, testResults: [] }; // Vitest ended before it wrote one
   }
 }
 
@@ -202,16 +207,15 @@ function readResult(file) {
  * @param {string} program
  * @param {string[]} words
  * @param {Record<string, string>} environment
- * @param {'pipe' | 'report' | 'all'} output report: of Jest, what it writes to standard error
+ * @param {'pipe' | 'all'} output
  * @returns {Promise<{ status: number | null, output: string }>}
  */
 function finish(program, words, environment, output) {
-  const stdout = output === 'all' ? 'inherit' : output === 'pipe' ? 'pipe' : 'ignore';
+  const stream = output === 'all' ? 'inherit' : 'pipe';
   return new Promise((resolve, reject) => {
     const child = spawn(program, words, {
       cwd: projectDirectory,
-      // --json makes Jest print the result on standard output as well; its report is on standard error.
-      stdio: ['ignore', stdout, output === 'pipe' ? 'pipe' : 'inherit'],
+      stdio: ['ignore', stream, stream],
       env: { ...process.env, ...environment },
       detached: true,
     });

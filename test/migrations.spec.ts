@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import type { QueryRunner } from 'typeorm';
 import { migrations } from '../migrations/index.js';
 

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { SecretWatch } from './support/secret-watch.js';
 
 describe('the watch for secrets in logs and answers', () => {

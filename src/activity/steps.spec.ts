@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { longestStep, quantileOf, stepOf } from './steps.js';
 
 describe('times that are counted by steps', () => {

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { noCounts, Tally } from './tally.js';
 
 describe('what a process counts', () => {

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import type { StoredAlert } from './alert.js';
 import { evaluateEveryMs, sendEveryMs } from './alert-loop.service.js';
 import { defaultAlertRules } from './alert-rules.js';

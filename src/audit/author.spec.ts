@@ -1,4 +1,4 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it, vi } from 'vitest';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate as turn } from 'node:timers/promises';
 import { actingFor, currentAuthor, type Author } from './author.js';
@@ -42,7 +42,7 @@ describe('the author of a change', () => {
   });
 
   it('costs other work nothing once the last request has ended', async () => {
-    const switchedOff = jest.spyOn(AsyncLocalStorage.prototype, 'disable');
+    const switchedOff = vi.spyOn(AsyncLocalStorage.prototype, 'disable');
     let end = () => {};
     const long = actingFor(author('long'), () => new Promise<void>((resolve) => (end = resolve)));
     await actingFor(author('short'), () => turn());

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { endOfMonth, monthsBetween } from './months.js';
 
 const at = (text: string) => Date.parse(text);

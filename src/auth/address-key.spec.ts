@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { addressKey } from './address-key.js';
 
 describe('the key of an address', () => {

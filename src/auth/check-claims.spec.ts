@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { checkTimes, readTimeClaims, type TimeClaims } from './check-claims.js';
 
 const now = 1_800_000_000;

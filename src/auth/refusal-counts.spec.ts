@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { RefusalCounts } from './refusal-counts.js';
 
 const begin = 1_800_000_000_000;

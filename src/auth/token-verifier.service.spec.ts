@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { createSecretKey } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 import { readSettings } from '../config/settings.js';

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { areNamesConsistent, canonicalName, outgoingName } from './filter-names.js';
 
 describe('canonical names', () => {

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { printable, printableLines } from './printable.js';
 
 describe('text for a terminal', () => {

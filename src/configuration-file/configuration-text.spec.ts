@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import type { InvalidParam } from '../infra/http/problem.js';
 import { asLine, readConfigurationText } from './configuration-text.js';
 import { readConfiguration } from './read-configuration.js';

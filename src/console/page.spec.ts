@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { pageFor, pagePolicy } from './page.js';
 
 const template = '<base href="__BASE__"><meta nonce="__NONCE__"><script nonce="__NONCE__"></script>';

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { classified } from '../../test/support/classified-errors.js';
 import { errorClassOf } from './error-class.js';
 

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { Tally } from '../activity/tally.js';
 import { readSettings } from '../config/settings.js';
@@ -60,16 +60,16 @@ function look(histogram: typeof attemptSeconds | typeof deliveredSeconds): () =>
 
 describe('the times of an attempt', () => {
   it('are those of the call, by its answer, and of a success that since the acceptance, by the lane', async () => {
-    jest.useFakeTimers({ now: Date.parse('2026-11-20T12:00:00Z') });
+    vi.useFakeTimers({ now: Date.parse('2026-11-20T12:00:00Z') });
     const heartbeat = { ledgerNow: () => Date.now() } as Heartbeat;
     const reporter = new AttemptReporter(new RecordingStates(), heartbeat, noListeners, new Tally(), {
       settings: readSettings({}),
     });
     const [calls, deliveries] = [look(attemptSeconds), look(deliveredSeconds)];
     const first = delivery('first');
-    jest.advanceTimersByTime(2000);
+    vi.advanceTimersByTime(2000);
     reporter.ended(first, 'at-least-once', waiting);
-    jest.advanceTimersByTime(60_000);
+    vi.advanceTimersByTime(60_000);
     reporter.ended({ ...first, generation: 2, failures: 1 }, 'at-least-once', delivered);
     reporter.ended({ ...first, generation: 2 }, 'at-least-once', delivered);
     reporter.ended(delivery('at once'), 'at-least-once', { ...delivered, attempt: { ...attempt, status: null } });
@@ -77,7 +77,7 @@ describe('the times of an attempt', () => {
     expect(await calls()).toEqual({ '5xx': 1.5, '2xx': 3, none: 1.5 });
     expect(await deliveries()).toEqual({ slow: 62, due: 62, fresh: 0 });
     reporter.onModuleDestroy();
-    jest.useRealTimers();
+    vi.useRealTimers();
   });
 });
 
@@ -86,23 +86,23 @@ describe('the live state of an attempt', () => {
   let reporter: AttemptReporter;
 
   beforeEach(() => {
-    jest.useFakeTimers({ now: Date.parse('2026-11-20T12:00:00Z') });
+    vi.useFakeTimers({ now: Date.parse('2026-11-20T12:00:00Z') });
     states = new RecordingStates();
     const heartbeat = { ledgerNow: () => Date.now() } as Heartbeat;
     reporter = new AttemptReporter(states, heartbeat, noListeners, new Tally(), { settings: readSettings({}) });
   });
   afterEach(() => {
     reporter.onModuleDestroy();
-    jest.useRealTimers();
+    vi.useRealTimers();
   });
 
   it('is not written for a first call that is soon over', () => {
     for (const outcome of [delivered, { ...delivered, state: 'failed' } as const]) {
       const first = delivery('quick');
       reporter.started(first, 1, timeoutMs);
-      jest.advanceTimersByTime(900);
+      vi.advanceTimersByTime(900);
       reporter.ended(first, 'at-least-once', outcome);
-      jest.advanceTimersByTime(5000);
+      vi.advanceTimersByTime(5000);
     }
     expect(states.writes).toEqual([]);
   });
@@ -110,9 +110,9 @@ describe('the live state of an attempt', () => {
   it('shows a first call that takes longer than a second, once, until it is over', () => {
     const [first, later] = [delivery('slow'), delivery('later')];
     reporter.started(first, 1, timeoutMs);
-    jest.advanceTimersByTime(600);
+    vi.advanceTimersByTime(600);
     reporter.started(later, 1, timeoutMs);
-    jest.advanceTimersByTime(700);
+    vi.advanceTimersByTime(700);
     expect(states.writes).toEqual(['slow sending']);
     expect(states.states.get('slow')).toEqual({
       attempt: 1,
@@ -122,7 +122,7 @@ describe('the live state of an attempt', () => {
       startedAt: '2026-11-20T12:00:00.000Z',
       nextAttemptAt: null,
     });
-    jest.advanceTimersByTime(5000);
+    vi.advanceTimersByTime(5000);
     reporter.ended(first, 'at-least-once', delivered);
     expect(states.writes).toEqual(['slow sending', 'later sending', 'slow gone']);
   });
@@ -131,7 +131,7 @@ describe('the live state of an attempt', () => {
     for (const openMs of [0, 2000]) {
       const first = delivery('failing');
       reporter.started(first, 1, timeoutMs);
-      jest.advanceTimersByTime(openMs);
+      vi.advanceTimersByTime(openMs);
       reporter.ended(first, 'at-least-once', waiting);
       expect(states.states.get('failing')).toMatchObject({ attempt: 1, status: 'waiting', lastStatus: 503 });
     }

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { defaultRetryPolicy } from '../retry-policy/retry-schedule.js';
 import { decideOutcome, type Circumstances } from './decide-outcome.js';
 import type { WebhookResponse } from './webhook-client.js';

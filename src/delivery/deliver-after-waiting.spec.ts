@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { readSettings } from '../config/settings.js';
 import { Admission } from '../endpoints/admission.service.js';
 import { HoldRule } from '../endpoints/hold-rule.service.js';

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { Tally } from '../activity/tally.js';
 import type { Config } from '../config/config.module.js';

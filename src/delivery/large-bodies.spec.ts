@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { HandedOut } from '../ledger/delivery.js';
 import { LargeBodies } from './large-bodies.js';
 import { Semaphore } from './semaphore.js';

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { OpenCalls, type Call } from './call.js';
 import type { WebhookResponse } from './webhook-client.js';
 

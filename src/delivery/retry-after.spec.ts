@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { askedDelayMs, parseRetryAfter } from './retry-after.js';
 
 const now = Date.parse('2015-10-21T07:26:00Z');

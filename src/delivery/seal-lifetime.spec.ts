@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { sealMsOf } from './seal-lifetime.js';
 
 describe('how long an outcome is remembered', () => {

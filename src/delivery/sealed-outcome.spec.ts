@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import type { Outcome } from '../ledger/settle.service.js';
 import { fromSeal, toSeal } from './sealed-outcome.js';
 

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from 'vitest';
 import { Tally } from '../activity/tally.js';
 import { readSettings } from '../config/settings.js';
 import type { Authorizations } from '../credentials/authorizations.service.js';

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { Unacknowledged } from './unacknowledged.js';
 
 describe('chunks that are not acknowledged', () => {

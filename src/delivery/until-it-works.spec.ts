@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { systemClock, type Clock } from '../infra/clock.js';
 import { Stopping, untilItWorks } from './until-it-works.js';
@@ -18,17 +18,17 @@ describe('our own trouble', () => {
   };
 
   beforeEach(() => {
-    jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => {});
+    vi.spyOn(Logger.prototype, 'warn').mockImplementation(() => {});
     stopping = new AbortController();
     pauses = [];
   });
   afterEach(() => {
-    jest.restoreAllMocks();
+    vi.restoreAllMocks();
   });
 
   /** Work that fails that often before it works. */
   function failing(times: number, error = new Error('down')) {
-    return jest.fn(() => (times-- > 0 ? Promise.reject(error) : Promise.resolve('done')));
+    return vi.fn<() => Promise<string>>(() => (times-- > 0 ? Promise.reject(error) : Promise.resolve('done')));
   }
 
   it('costs nothing when there is none', async () => {

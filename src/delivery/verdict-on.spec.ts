@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { abandoned, answered, postponed, unanswered } from '../../test/support/responses.js';
 import { verdictOn } from './verdict-on.js';
 

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { answered, unanswered } from '../../test/support/responses.js';
 import { withoutEcho } from './without-echo.js';
 

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { systemClock } from '../infra/clock.js';
 import { readSettings } from '../config/settings.js';
@@ -98,7 +98,7 @@ const sizesOf = (deliveries: HandedOut[]) => new Map(deliveries.map(({ notificat
 
 describe('a worker', () => {
   afterEach(() => {
-    jest.useRealTimers();
+    vi.useRealTimers();
   });
 
   it('has no more large texts in memory than it may, however many chunks it has taken, and sends them all', async () => {
@@ -131,7 +131,7 @@ describe('a worker', () => {
   });
 
   it('that abandons its calls reads no more large texts, and begins nothing with one that it was reading', async () => {
-    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask', 'performance', 'Date'] });
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
     const memory = new Semaphore(2 * size);
     let read = 0;
     let arrive!: (text: Buffer) => void;
@@ -153,7 +153,7 @@ describe('a worker', () => {
     await queue.publish('fresh', { catalogueVersion: 0, queuedAt: 0, deliveries });
     await settled();
     const stopped = worker.onModuleDestroy();
-    await jest.advanceTimersByTimeAsync(15_000);
+    await vi.advanceTimersByTimeAsync(15_000);
     arrive(Buffer.alloc(size));
     await stopped;
     expect([sent, read]).toEqual([['notification 0'], 2]);
@@ -190,7 +190,7 @@ describe('a worker', () => {
   });
 
   it('takes a chunk without waiting for calls that keep as many as the queue hands over', async () => {
-    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask', 'performance', 'Date'] });
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
     const sent: string[] = [];
     const kept: string[] = [];
     let answer!: () => void;
@@ -232,7 +232,7 @@ describe('a worker', () => {
   });
 
   it('keeps what it was handed and has not settled soon under the lease of all that is in hand, also what waits for room', async () => {
-    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask', 'performance', 'Date'] });
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
     const kept: string[][] = [];
     const answers: (() => void)[] = [];
     const { worker, handOver } = await start({
@@ -246,9 +246,9 @@ describe('a worker', () => {
     answers[0]!(); // the window of an unknown endpoint had room for eight
     await settled();
     expect([answers.length, kept]).toEqual([9, []]);
-    await jest.advanceTimersByTimeAsync(299);
+    await vi.advanceTimersByTimeAsync(299);
     expect(kept).toEqual([]);
-    await jest.advanceTimersByTimeAsync(1);
+    await vi.advanceTimersByTimeAsync(1);
     expect(kept).toEqual([deliveries.slice(1).map(({ notificationId }) => notificationId)]);
     for (const answer of answers) answer();
     await settled();

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { MarkFilter, mayHave } from './mark-filter.js';
 
 /** As Postgres would answer, for one row of `digest`. */

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { doNoted } from './in-batches.js';
 

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { TaskFailures } from './task-failures.js';
 
 describe('a task of the dispatcher that fails again and again', () => {

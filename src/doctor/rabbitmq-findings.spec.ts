@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import type { ChannelModel } from 'amqplib';
 import { EventEmitter } from 'node:events';
 import { examineAlarms } from './rabbitmq-findings.amqplib.js';

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { readSettings } from '../config/settings.js';
 import type { Clock } from '../infra/clock.js';
@@ -37,7 +37,7 @@ describe('admission', () => {
   let count: number;
 
   beforeEach(() => {
-    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date', 'performance'] });
     nowMs = 0;
     count = 0;
     opened = new Map();
@@ -80,7 +80,7 @@ describe('admission', () => {
   });
   afterEach(() => {
     admission.onModuleDestroy();
-    jest.useRealTimers();
+    vi.useRealTimers();
   });
 
   const delivery = (isReleased = false) =>
@@ -228,7 +228,7 @@ describe('admission', () => {
   });
 
   it('starts slowly where it was closed, and not where the ledger has kept it open', async () => {
-    const startSlowly = jest.spyOn(Reflect.get(admission, 'rooms') as Rooms, 'startSlowly');
+    const startSlowly = vi.spyOn(Reflect.get(admission, 'rooms') as Rooms, 'startSlowly');
     await sendMany(5, unanswered);
     staysOpen = true;
     await send(well, delivery(true));
@@ -255,7 +255,7 @@ describe('admission', () => {
     for (let ms = 0; ms < 2100; ms += 50) {
       nowMs += 50;
       void Promise.resolve(enter()).then((answer) => waiting.push(answer));
-      await jest.advanceTimersByTimeAsync(50);
+      await vi.advanceTimersByTimeAsync(50);
     }
     expect([...opened.keys()]).toEqual([origin]);
     expect(new Set(waiting)).toEqual(new Set(['endpoint-busy', 'endpoint-parked']));

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { CircuitBreakers } from './circuit-breaker.js';
 
 describe('circuit breakers', () => {

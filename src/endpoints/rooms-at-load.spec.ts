@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { Place } from './room.js';
 import { Rooms } from './rooms.js';
 import { well, type Verdict } from './verdict.js';

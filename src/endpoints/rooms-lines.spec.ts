@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { Place } from './room.js';
 import { well } from './verdict.js';
 import { settled, troubled, testRooms } from '../../test/support/test-rooms.js';

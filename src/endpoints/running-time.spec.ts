@@ -1,4 +1,4 @@
-import { expect, it } from '@jest/globals';
+import { expect, it } from 'vitest';
 import { RunningTime } from './running-time.js';
 
 it('passes while the process runs, and hardly while it stands still', () => {

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { HeldReason } from '../ledger/delivery.js';
 import type { Places } from './places.js';
 import { Place, type Origin } from './room.js';
@@ -59,7 +59,7 @@ describe('origins that lack a share of the places', () => {
       for (let nr = 0; nr < 5000; nr++) ask(`http://unknown-${nr}/`);
       expect([open.length, rooms.inLine]).toEqual([256, 5000 - 256]);
       const places = Reflect.get(rooms, 'places') as Places;
-      const steps = [jest.spyOn(places, 'suffice'), jest.spyOn(places, 'hasShare')];
+      const steps = [vi.spyOn(places, 'suffice'), vi.spyOn(places, 'hasShare')];
       for (let calls = 0; calls < 5000; calls++) {
         end(calls % 2 === 0 ? unanswered : well);
         await settled();
@@ -74,7 +74,7 @@ describe('origins that lack a share of the places', () => {
     it('are not looked through when one of them is parked or closed', () => {
       for (let nr = 0; nr < 5000; nr++) ask(`http://unknown-${nr}/`);
       const places = Reflect.get(rooms, 'places') as Places;
-      const steps = jest.spyOn(places, 'suffice').mockClear();
+      const steps = vi.spyOn(places, 'suffice').mockClear();
       rooms.turnAway('endpoint-parked', 'http://unknown-4000');
       rooms.startSlowly('http://unknown-4001');
       rooms.startSlowly('http://never-called');

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { describeJudgement } from './describe-judgement.js';
 import { judge } from './judge.js';
 import { describeSituation, type Around, type LedgerDelivery } from './situation.js';

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { judgeThen } from './judge.js';
 import type { WithPast } from './past-version.js';
 

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import type { Role } from '../config/settings.js';
 import { checkHealth, PartDown, type HealthCheck } from './check-health.js';
 

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { IdempotencyKeyInFlight, RequestsUnderWay } from './idempotency-key.js';
 
 describe('requests under way', () => {

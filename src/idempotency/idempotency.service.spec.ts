@@ -1,10 +1,10 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it, vi } from 'vitest';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
 import type { IdempotencyStore } from './idempotency-store.js';
 import { Idempotency } from './idempotency.service.js';
 
 describe('a process', () => {
-  const store = () => ({ announce: jest.fn<() => Promise<void>>(), withdraw: jest.fn<() => Promise<void>>() });
+  const store = () => ({ announce: vi.fn<() => Promise<void>>(), withdraw: vi.fn<() => Promise<void>>() });
   const idempotencyOn = (fake: ReturnType<typeof store>) =>
     new Idempotency(fake as unknown as IdempotencyStore, {} as Heartbeat);
 

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Batcher, BatcherRefusal, type BatcherOptions } from './batcher.js';
 
 class Poison extends Error {}
@@ -20,14 +20,14 @@ function controlled(options: Partial<BatcherOptions<string>> = {}) {
 
 describe('a batcher', () => {
   beforeEach(() => {
-    jest.useFakeTimers();
+    vi.useFakeTimers();
   });
   afterEach(() => {
-    jest.useRealTimers();
+    vi.useRealTimers();
   });
 
   /** Lets this much time pass on the fake clock. */
-  const pass = (ms: number) => jest.advanceTimersByTimeAsync(ms);
+  const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
 
   it('writes what arrives in the same turn together, and gives each caller its own result', async () => {
     const { batcher, writes, batches } = controlled();

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { firstWindow, largestWindow, nextWindow } from './release-window.js';
 
 describe('the window of released deliveries', () => {

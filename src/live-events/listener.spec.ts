@@ -1,4 +1,4 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it, vi } from 'vitest';
 import { PassThrough } from 'node:stream';
 import { recordingBegan } from './event-table.js';
 import { Listener } from './listener.js';
@@ -62,13 +62,13 @@ describe('a listener', () => {
   });
 
   it('that does not read to the end loses its connection soon after', () => {
-    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask'] });
+    vi.useFakeTimers();
     const output = new PassThrough();
     new Listener(output, {}, 0n, false).end();
-    jest.advanceTimersByTime(4999);
+    vi.advanceTimersByTime(4999);
     expect([output.writableEnded, output.destroyed]).toEqual([true, false]);
-    jest.advanceTimersByTime(1);
+    vi.advanceTimersByTime(1);
     expect(output.destroyed).toBe(true);
-    jest.useRealTimers();
+    vi.useRealTimers();
   });
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { narrowOffset } from './narrow-offset.js';
 
 const hourMs = 3_600_000;

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import type { KnownAttempt, KnownDelivery } from '../deliveries/delivery-reader.service.js';
 import { storyOf, type Deed, type StoryOfDelivery } from './story.js';
 

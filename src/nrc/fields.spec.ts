@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { FieldReader, isWebUrl, readText } from './fields.js';
 import type { JsonObject } from '../infra/http/json-body.pipe.js';
 

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { extractSchemas } from './describe-apis.js';
 import { namedSchemas } from './describe-operation.js';

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { lookup, type LookupOptions } from 'node:dns';
 import { readSettings } from '../config/settings.js';
 import { AddressGuard } from './address-guard.js';

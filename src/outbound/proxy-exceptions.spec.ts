@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { ProxyExceptions } from './proxy-exceptions.js';
 
 describe('the exceptions from the egress proxy', () => {

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { ComputedSeldom } from './computed-seldom.js';
 
 describe('what is computed seldom', () => {

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { readSettings, type Settings } from '../config/settings.js';
 import { settingsToShow } from './settings-to-show.js';
 

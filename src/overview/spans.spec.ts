@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { noCounts } from '../activity/tally.js';
 import { bucketsFrom, countedUntil, firstOf, spans, sumOf } from './spans.js';
 

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { readMoment } from './moment.js';
 
 describe('reading a moment', () => {

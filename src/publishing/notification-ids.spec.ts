@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { validate, version } from 'uuid';
 import { timeOfId } from '../ledger/partitions.js';
 import { notificationIds } from './notification-ids.js';

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import type { Channel } from '../channels/channel.js';
 import { canonicalName } from '../channels/filter-names.js';
 import { parseNotification } from './parse-notification.js';

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { ValidationProblem } from '../infra/http/problem.js';
 import { readDeliverAfter } from './request-terms.js';
 

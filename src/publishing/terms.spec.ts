@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import type { Channel } from '../channels/channel.js';
 import type { ParsedNotification } from './parse-notification.js';
 import { requestHashOf, termsOf } from './terms.js';

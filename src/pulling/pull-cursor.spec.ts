@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import fc from 'fast-check';
 import { advance, fromCursor, mostSeen, toCursor, type PullCursor } from './pull-cursor.js';
 

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { pageToSend } from './pull-io.js';
 
 const fetched = { id: '019a9f3e-8c00-7000-8000-0123456789ab', acceptedAt: new Date(0), isScheduled: false };

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { readFileSync } from 'node:fs';
 import { v7 as uuidv7 } from 'uuid';
 import type { HandedOut } from '../ledger/delivery.js';

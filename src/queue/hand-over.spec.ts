@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { Postgres } from '../infra/postgres/postgres.js';
 import type { Statement } from '../infra/postgres/statement.js';
 import { newDelivery } from '../../test/support/new-delivery.js';

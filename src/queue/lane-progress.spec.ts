@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { LaneProgress } from './lane-progress.js';
 
 describe('how far a worker is with the queue', () => {

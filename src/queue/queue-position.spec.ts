@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import type { Lane } from './delivery-queue.js';
 import type { LaneReport } from './progress-reports.js';
 import { positionOf } from './queue-position.service.js';

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { dueChannels } from './due-channels.js';
 
 const dayMs = 86_400_000;

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { checkInput } from '../infra/http/check-input.js';
 import { ValidationProblem } from '../infra/http/problem.js';
 import { fieldsFromQuery, generalPolicyInput, policyOverrideInput } from './policy-input.js';

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { defaultRetryPolicy, delayRange, delaySeconds, formatDuration, planAttempts } from './retry-schedule.js';
 
 const smallest = 0;

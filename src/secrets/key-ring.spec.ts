@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { entriesOf, keyRingOf, KeyRingRefused, newEntry } from './key-ring.js';
 
 const key = Buffer.alloc(32, 0xfb);

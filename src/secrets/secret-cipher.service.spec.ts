@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { keyRingOf, newEntry } from './key-ring.js';
 import { SecretCipher, UnreadableSecret } from './secret-cipher.service.js';
 

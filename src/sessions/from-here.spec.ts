@@ -1,4 +1,4 @@
-import { expect, it } from '@jest/globals';
+import { expect, it } from 'vitest';
 import { isFromHere } from './from-here.js';
 
 const from = (remoteAddress: string | undefined, headers: Record<string, string> = {}) =>

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { nameIn, roleIn } from './read-claims.js';
 
 const roles = { viewer: ['kijker'], operator: ['beheer', 'piket'], administrator: ['hoofd'] };

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createPublicKey, verify } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { signatureHeaders, type MessageToSign } from './signature-headers.js';
@@ -115,9 +115,9 @@ describe('the headers of several keys', () => {
 
 describe('the published library for receivers', () => {
   beforeEach(() => {
-    jest.useFakeTimers({ now: B1.at, doNotFake: ['nextTick', 'queueMicrotask'] });
+    vi.useFakeTimers({ now: B1.at });
   });
-  afterEach(() => void jest.useRealTimers());
+  afterEach(() => void vi.useRealTimers());
 
   type Headers = Record<string, string>;
   const signed = (what: MessageToSign, keys = [key('v1', secrets.K32)]): Headers => ({
@@ -136,7 +136,7 @@ describe('the published library for receivers', () => {
   const later = (seconds: number): MessageToSign => ({ ...B1, at: B1.at + seconds * 1000 });
 
   it.each(['B1', 'B1r', 'B2', 'B3', 'B4', 'S1', 'KAT'] as const)('accepts %s', (what) => {
-    jest.setSystemTime(messages[what].at);
+    vi.setSystemTime(messages[what].at);
     expect(isAccepted(messages[what].body, signed(messages[what]))).toBe(true);
   });
 

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { randomBytes } from 'node:crypto';
 import { inspect } from 'node:util';
 import { givenKey, InvalidSecret, newKey, secretPrefixes, SigningKey, signingSchemes } from './signing-key.js';

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { readSettings } from '../config/settings.js';
 import { ValidationProblem } from '../infra/http/problem.js';
 import { callTimeoutMs, checkTimeout } from './call-timeout.js';

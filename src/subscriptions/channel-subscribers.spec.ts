@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import fc from 'fast-check';
 import { canonicalName } from '../channels/filter-names.js';
 import { ChannelSubscribers } from './channel-subscribers.js';

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { guaranteeOf } from './delivery-guarantee.js';
 
 describe('the guarantee of a subscription', () => {

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { AddressRefused, UrlRefused } from '../outbound/refused.js';
 import { describeTrouble } from './describe-trouble.js';
 

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { canonicalName } from '../channels/filter-names.js';
 import { ChannelSubscribers } from './channel-subscribers.js';
 import { demandsOf, meets } from './match-filters.js';

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { MultiMap } from './multi-map.js';
 
 describe('a map with several items under a key', () => {

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { PassThrough } from 'node:stream';
 import { forwardLines, type LineWriter } from './forward-lines.js';
 

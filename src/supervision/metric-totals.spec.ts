@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { MetricTotals, type MetricSnapshot } from './metric-totals.js';
 

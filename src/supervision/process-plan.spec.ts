@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { readSettings } from '../config/settings.js';
 import { countProcesses, environmentOf, thisMachine } from './process-plan.js';
 

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { restartDelayMs } from './restart-delay.js';
 
 describe('the time until a process is started again', () => {

@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { connect } from 'amqplib';
 import type { Chunk } from '../../src/queue/chunk.js';
@@ -42,7 +42,7 @@ describe('the RabbitMQ queue', () => {
     queues = createQueuePrefix();
     proxy = await TcpProxy.start(queues.url);
     queue = newQueue();
-    const spies = (['log', 'warn', 'error'] as const).map((level) => jest.spyOn(Logger.prototype, level));
+    const spies = (['log', 'warn', 'error'] as const).map((level) => vi.spyOn(Logger.prototype, level));
     logged = (event) => spies.flatMap(({ mock }) => mock.calls).filter(([message]) => isEvent(message, event)).length;
   });
   afterEach(async () => {
@@ -50,7 +50,7 @@ describe('the RabbitMQ queue', () => {
     await queue.close();
     await proxy.cut();
     await queues.remove();
-    jest.restoreAllMocks();
+    vi.restoreAllMocks();
   });
 
   function newQueue(): RabbitMqDeliveryQueue {

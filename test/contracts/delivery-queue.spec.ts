@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Logger } from '@nestjs/common';
 import type { Chunk } from '../../src/queue/chunk.js';
 import { InProcessDeliveryQueue } from '../../src/queue/delivery-queue.in-process.js';

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { idempotencyCounted } from '../../src/idempotency/idempotency.counters.js';
@@ -29,11 +29,11 @@ describe.each(storeAdapters)('an idempotent operation with its state in $name', 
   });
   beforeEach(() => {
     id = randomUUID();
-    const warn = jest.spyOn(Logger.prototype, 'warn');
+    const warn = vi.spyOn(Logger.prototype, 'warn');
     warnings = () => warn.mock.calls.map(([message]) => (message as { event: unknown }).event);
   });
   afterEach(() => {
-    jest.restoreAllMocks();
+    vi.restoreAllMocks();
   });
   afterAll(() => opened.release());
 
@@ -79,7 +79,7 @@ describe.each(storeAdapters)('an idempotent operation with its state in $name', 
   });
 
   it('ignores the release of a sealed key, and the seal of a released one', async () => {
-    const [seal, release] = [jest.spyOn(store, 'seal'), jest.spyOn(store, 'release')];
+    const [seal, release] = [vi.spyOn(store, 'seal'), vi.spyOn(store, 'release')];
     const keys = operation();
     const sealed = lockOf(await keys.acquire(id, request));
     await sealed.seal('done', minute);
@@ -101,27 +101,15 @@ describe.each(storeAdapters)('an idempotent operation with its state in $name', 
   describe('as time goes by', () => {
     // The lock's interval alone: the drivers of the stores wait with timeouts of their own.
     beforeEach(() => {
-      jest.useFakeTimers({
-        doNotFake: [
-          'Date',
-          'hrtime',
-          'nextTick',
-          'performance',
-          'queueMicrotask',
-          'setImmediate',
-          'clearImmediate',
-          'setTimeout',
-          'clearTimeout',
-        ],
-      });
+      vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
     });
     afterEach(() => {
-      jest.useRealTimers();
+      vi.useRealTimers();
     });
 
     /** Answers of the store to the extensions so far. */
     function extensions() {
-      const extend = jest.spyOn(store, 'extend');
+      const extend = vi.spyOn(store, 'extend');
       return () => Promise.all(extend.mock.results.map(({ value }) => value as Promise<boolean>));
     }
 
@@ -133,34 +121,34 @@ describe.each(storeAdapters)('an idempotent operation with its state in $name', 
       const lock = lockOf(await operation().acquire(id, request));
       expect(await answers()).toEqual([]);
       for (let extended = 1; extended <= 3; extended++) {
-        jest.advanceTimersByTime(extensionMs);
+        vi.advanceTimersByTime(extensionMs);
         expect(await answers()).toEqual(Array<boolean>(extended).fill(true));
       }
       const ending = end(lock);
-      jest.advanceTimersByTime(10 * extensionMs); // not even while the end is being written
+      vi.advanceTimersByTime(10 * extensionMs); // not even while the end is being written
       await ending;
-      jest.advanceTimersByTime(10 * extensionMs);
+      vi.advanceTimersByTime(10 * extensionMs);
       expect(await answers()).toHaveLength(3);
-      expect(jest.getTimerCount()).toBe(0);
+      expect(vi.getTimerCount()).toBe(0);
       expect(warnings()).toEqual([]);
     });
 
     it('extends no lock whose end could not be written', async () => {
       const answers = extensions();
       const lock = lockOf(await operation().acquire(id, request));
-      jest.spyOn(store, 'seal').mockRejectedValueOnce(new Error('store down'));
+      vi.spyOn(store, 'seal').mockRejectedValueOnce(new Error('store down'));
       await lock.seal('done', minute);
-      jest.advanceTimersByTime(10 * extensionMs);
+      vi.advanceTimersByTime(10 * extensionMs);
       expect(await answers()).toEqual([]);
     });
 
     it('tries an extension again, soon, that the store did not answer', async () => {
       const lock = lockOf(await operation().acquire(id, request));
-      const extend = jest.spyOn(store, 'extend').mockRejectedValueOnce(new Error('store down'));
-      jest.advanceTimersByTime(extensionMs);
+      const extend = vi.spyOn(store, 'extend').mockRejectedValueOnce(new Error('store down'));
+      vi.advanceTimersByTime(extensionMs);
       await expect(extend.mock.results[0]!.value).rejects.toThrow('store down');
       await new Promise((resolve) => setImmediate(resolve));
-      jest.advanceTimersByTime(extensionMs / 7); // a tenth of its life: well before it ends
+      vi.advanceTimersByTime(extensionMs / 7); // a tenth of its life: well before it ends
       expect(await extend.mock.results[1]!.value).toBe(true);
       expect(warnings()).toEqual(['idempotency.extend-failed']);
       await lock.release();
@@ -171,7 +159,7 @@ describe.each(storeAdapters)('an idempotent operation with its state in $name', 
     ['seal', (lock) => lock.seal('done', minute)],
     ['release', (lock) => lock.release()],
   ])('does not fail its caller when the store fails at the %s', async (verb, end) => {
-    jest.spyOn(store, verb).mockRejectedValueOnce(new Error('store down'));
+    vi.spyOn(store, verb).mockRejectedValueOnce(new Error('store down'));
     const keys = operation();
     await expect(end(lockOf(await keys.acquire(id, request)))).resolves.toBeUndefined();
     expect(warnings()).toEqual([`idempotency.${verb}-failed`]);
@@ -192,7 +180,7 @@ describe.each(storeAdapters)('an idempotent operation with its state in $name', 
     function loseAnswers(count: number): string[] {
       const acquire = store.acquire.bind(store);
       const tokens: string[] = [];
-      jest.spyOn(store, 'acquire').mockImplementation(async (lockRequest) => {
+      vi.spyOn(store, 'acquire').mockImplementation(async (lockRequest) => {
         const isLost = tokens.push(lockRequest.token) <= count;
         const answer = await acquire(lockRequest);
         if (isLost) throw new Error('connection lost');
@@ -261,7 +249,7 @@ describe.each(storeAdapters)('an idempotent operation with its state in $name', 
     await lost.release();
     expect(await counts()).toEqual({ miss: 2, 'in-flight': 1, hit: 2, mismatch: 1, takeover: 1 });
 
-    jest.spyOn(store, 'acquire').mockRejectedValueOnce(new Error('store down'));
+    vi.spyOn(store, 'acquire').mockRejectedValueOnce(new Error('store down'));
     await expect(keys.acquire(randomUUID(), request)).rejects.toThrow('store down');
     expect(await counts()).toEqual({ miss: 2, 'in-flight': 1, hit: 2, mismatch: 1, takeover: 1 });
   });

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import type { IdempotencyStore } from '../../src/idempotency/idempotency-store.js';
@@ -50,11 +50,11 @@ describe.each(storeAdapters)('an idempotent handler with its state in $name', (a
   beforeEach(() => {
     handler = new Handler();
     id = randomUUID();
-    const warn = jest.spyOn(Logger.prototype, 'warn');
+    const warn = vi.spyOn(Logger.prototype, 'warn');
     warnings = () => warn.mock.calls.map(([message]) => (message as { event: unknown }).event);
   });
   afterEach(() => {
-    jest.restoreAllMocks();
+    vi.restoreAllMocks();
   });
   afterAll(() => opened.release());
 
@@ -139,7 +139,7 @@ describe.each(storeAdapters)('an idempotent handler with its state in $name', (a
   });
 
   it('keeps the lock for as long as the handler runs, however long', async () => {
-    const extend = jest.spyOn(store, 'extend');
+    const extend = vi.spyOn(store, 'extend');
     const idempotent = make({ lockTtlMs: 1500 });
     const first = idempotent.do(id, request);
     await eventually(() => extend.mock.calls.length >= 2); // after 2100 ms, when the lock would have ended
@@ -165,7 +165,7 @@ describe.each(storeAdapters)('an idempotent handler with its state in $name', (a
   });
 
   it('returns the outcome although it could not be sealed', async () => {
-    jest.spyOn(store, 'seal').mockRejectedValueOnce(new Error('store down'));
+    vi.spyOn(store, 'seal').mockRejectedValueOnce(new Error('store down'));
     const first = make().do(id, request);
     await handler.finish('done');
     expect(await first).toEqual({ kind: 'executed', outcome: 'done' });
@@ -174,14 +174,14 @@ describe.each(storeAdapters)('an idempotent handler with its state in $name', (a
   });
 
   it('does not run when the store does not answer', async () => {
-    jest.spyOn(store, 'acquire').mockRejectedValueOnce(new Error('store down'));
+    vi.spyOn(store, 'acquire').mockRejectedValueOnce(new Error('store down'));
     await expect(make().do(id, request)).rejects.toThrow('store down');
     expect(handler.requests).toEqual([]);
   });
 
   it('has at its next try the lock that the store gave it in an answer that was lost', async () => {
     const acquire = store.acquire.bind(store);
-    jest.spyOn(store, 'acquire').mockImplementationOnce(async (lockRequest) => {
+    vi.spyOn(store, 'acquire').mockImplementationOnce(async (lockRequest) => {
       await acquire(lockRequest);
       throw new Error('connection lost');
     });
@@ -195,7 +195,7 @@ describe.each(storeAdapters)('an idempotent handler with its state in $name', (a
   });
 
   it('goes on when a lock cannot be extended once', async () => {
-    const extend = jest.spyOn(store, 'extend').mockRejectedValueOnce(new Error('store down'));
+    const extend = vi.spyOn(store, 'extend').mockRejectedValueOnce(new Error('store down'));
     const first = make({ lockTtlMs: 300 }).do(id, request);
     await eventually(() => extend.mock.calls.length >= 1);
     await handler.finish('done');

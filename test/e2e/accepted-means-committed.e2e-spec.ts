@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.js';
 import { Installation, type Published } from '../support/installation.js';
 import { answer, arrival, hang, Receiver } from '../support/receiver.js';

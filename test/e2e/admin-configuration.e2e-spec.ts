@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -687,7 +687,7 @@ describe('a configuration file', () => {
 
   it('changes nothing when the last of its changes fails', async () => {
     const name = `channel-${randomUUID()}`;
-    const fails = jest.spyOn(RetryPolicyChanges.prototype, 'replaceGeneral').mockRejectedValueOnce(new Error('no'));
+    const fails = vi.spyOn(RetryPolicyChanges.prototype, 'replaceGeneral').mockRejectedValueOnce(new Error('no'));
     const body = { channels: [{ name }], retryPolicy: { jitter: 0.7 }, alertRules: { groupSeconds: 7 } };
     const answer = await admin.api.post(`${admin.api.origin}/admin/v1/configuration/apply`, body);
     expect(answer.status).toBe(500);

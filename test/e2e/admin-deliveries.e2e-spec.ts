@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { randomUUID } from 'node:crypto';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { AdminApi, type AdminBody } from '../support/admin-api.js';

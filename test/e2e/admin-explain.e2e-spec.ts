@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { randomUUID } from 'node:crypto';
 import { lowestId } from '../../src/explaining/explanation-cursor.js';
 import { ExplanationReader } from '../../src/explaining/explanation-reader.service.js';

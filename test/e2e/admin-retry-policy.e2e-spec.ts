@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { randomUUID } from 'node:crypto';
 import { RetryPolicies } from '../../src/retry-policy/retry-policies.service.js';
 import { AdminApi } from '../support/admin-api.js';

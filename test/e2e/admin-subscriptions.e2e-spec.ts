@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { randomUUID } from 'node:crypto';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { randomUUID } from 'node:crypto';
 import { ApplicationsService } from '../../src/auth/applications.service.js';
 import type { Scope } from '../../src/auth/scopes.js';

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Agent, request } from 'node:http';
 import pg from 'pg';
 import { Api } from '../support/api.js';

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from 'vitest';
 import pg from 'pg';
 import type { Health } from '../../src/health/check-health.js';
 import { version } from '../../src/infra/version.js';

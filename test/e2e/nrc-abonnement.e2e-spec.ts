@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { randomUUID } from 'node:crypto';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { Api, type ApiAnswer } from '../support/api.js';

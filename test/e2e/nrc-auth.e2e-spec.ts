@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createHmac, randomUUID } from 'node:crypto';
 import { ApplicationsService } from '../../src/auth/applications.service.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';

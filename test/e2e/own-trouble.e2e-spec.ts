@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { startPrivateServers, type PrivateServers } from '../../scripts/private-servers.mjs';

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.js';
 import { answer, Receiver } from '../support/receiver.js';
 import { HerautProcess } from '../support/spawn-heraut.js';

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { reckon, unbrokenMs, type Reckoning, type Strategy } from '../../scripts/faults/reckoning.mjs';
 
 /** One accepted notification, as publisher, receiver and ledger know it. */

@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { examine, ways } from '../../scripts/address-guard/examine.mjs';
 import { DocumentationLinkCheck } from '../../src/channels/documentation-link.service.js';
 import { readSettings } from '../../src/config/settings.js';

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { Webhook } from 'standardwebhooks';
@@ -164,7 +164,7 @@ describe('alerts', () => {
     await die([id]);
     expect(await rounds.run(0)).toBe(true);
     expect(await list('?state=open')).toMatchObject([{ subject: `subscription/${id}` }]);
-    const unread = jest.spyOn(admin.api.app.get(Catalogue), 'refresh').mockRejectedValueOnce(new Error('away'));
+    const unread = vi.spyOn(admin.api.app.get(Catalogue), 'refresh').mockRejectedValueOnce(new Error('away'));
     await sql('DELETE FROM delivery');
     await expect(rounds.run(0)).rejects.toThrow('away');
     unread.mockRestore();
@@ -312,7 +312,7 @@ describe('alerts', () => {
 
   it('are found and sent while all connections that accept and deliver are in use', async () => {
     await die([await subscription()]);
-    const refresh = jest.spyOn(admin.api.app.get(Catalogue), 'refresh').mockResolvedValue();
+    const refresh = vi.spyOn(admin.api.app.get(Catalogue), 'refresh').mockResolvedValue();
     const free = new EventEmitter();
     const freed = once(free, 'now');
     let used = 0;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import pg from 'pg';
 import { makeMonthsAhead } from '../../src/audit/months-kept.js';
 import { createMonth, monthsBetween } from '../../src/audit/months.js';

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startChild, type Child } from '../../scripts/bench/child.mjs';
 import { notificationWriter } from '../../scripts/bench/notification.mjs';
 import { isolationToJson, missedIsolation } from '../../scripts/bench/isolation-report.mjs';

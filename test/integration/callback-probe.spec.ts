@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { readSettings } from '../../src/config/settings.js';
 import { Authorizations } from '../../src/credentials/authorizations.service.js';
 import { verbatim } from '../../src/credentials/credentials.js';
@@ -51,7 +51,7 @@ describe('a slow callback', () => {
 
   it('is refused when it does not answer in time', async () => {
     receiver.next(hang);
-    const logged = jest.spyOn(Logger.prototype, 'log').mockImplementation(() => {});
+    const logged = vi.spyOn(Logger.prototype, 'log').mockImplementation(() => {});
     const reason = 'The callback cannot be reached, or gives no answer over HTTP.';
     const probe = new HurriedProbe(config, outbound, authorizations, systemClock);
     await expect(probe.prove(request())).rejects.toMatchObject({

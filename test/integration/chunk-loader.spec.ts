@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { ChunkLoader } from '../../src/delivery/chunk-loader.service.js';

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { createSecretKey } from 'node:crypto';
 import jwt from 'jsonwebtoken';

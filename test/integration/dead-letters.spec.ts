@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
@@ -23,7 +23,7 @@ describe('dead letters', () => {
   beforeAll(async () => {
     prepared = await real.prepare();
     test = await TestLedger.open(prepared.settings);
-    jest.spyOn(test.events, 'report').mockImplementation((event) => void reported.push(event));
+    vi.spyOn(test.events, 'report').mockImplementation((event) => void reported.push(event));
   });
   beforeEach(async () => {
     await test.clear();

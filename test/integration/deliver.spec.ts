@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { makeMonthsAhead } from '../../src/audit/months-kept.js';
 import { verbatim } from '../../src/credentials/credentials.js';
@@ -82,7 +82,7 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
     };
     calls = 0;
     reported = [];
-    jest.spyOn(test.events, 'report').mockImplementation((event) => void reported.push(event));
+    vi.spyOn(test.events, 'report').mockImplementation((event) => void reported.push(event));
     // One call a delivery; the test decides its outcome.
     const send = async () => {
       calls += 1;
@@ -95,7 +95,7 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
     mayProbe = false;
     const openEndpoints = { of: () => open, claimProbe: () => Promise.resolve(mayProbe) } as unknown as OpenEndpoints;
     const decider = new Decider(nothing, policies, test.heartbeat, nothing, test.config);
-    jest.spyOn(decider, 'decide').mockImplementation(() => Promise.resolve(outcome));
+    vi.spyOn(decider, 'decide').mockImplementation(() => Promise.resolve(outcome));
     deliver = new DeliverService(
       test.config,
       systemClock,
@@ -117,7 +117,7 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
     );
   });
   afterEach(async () => {
-    jest.restoreAllMocks();
+    vi.restoreAllMocks();
     await test.clear();
   });
 
@@ -131,7 +131,7 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
   async function runUnheard(sent: Outcome): Promise<Delivery> {
     const [delivery] = await test.accept();
     outcome = sent;
-    jest.spyOn(test.settlements, 'settle').mockResolvedValueOnce();
+    vi.spyOn(test.settlements, 'settle').mockResolvedValueOnce();
     await run(delivery!);
     expect(await test.state(delivery!)).toBe('queued');
     await putBack(test.postgres, [delivery!], -1);

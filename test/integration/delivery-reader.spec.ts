@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { randomUUID } from 'node:crypto';
 import { readSettings } from '../../src/config/settings.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
@@ -275,10 +275,10 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
     await test.age([lost!], 11_000);
     await witness();
     await die();
-    jest.spyOn(process.queue, 'depth').mockRejectedValue(new Error('not connected'));
+    vi.spyOn(process.queue, 'depth').mockRejectedValue(new Error('not connected'));
     const { deliveries, failedRules } = await process.dispatcher.recover(running);
     expect({ deliveries, failedRules }).toEqual({ deliveries: 1, failedRules: ['queue-lost-it'] });
-    jest.restoreAllMocks();
+    vi.restoreAllMocks();
     expect(await process.recover()).toBe(1);
   });
 

@@ -1,8 +1,7 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { once } from 'node:events';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { runInThisContext } from 'node:vm';
 import { startNameServer, type NameServer } from '../../scripts/address-guard/name-server.mjs';
 import { readSettings } from '../../src/config/settings.js';
 import { Authorizations } from '../../src/credentials/authorizations.service.js';
@@ -315,9 +314,8 @@ describe.each([
   });
 });
 
-/** Whom Node trusts is fixed when it starts, and Jest hides from tests the environment that Node reads. */
+/** Of this process: a certificate authority to trust could be named only before it started. */
 function trustEverything(isOn: boolean): void {
-  const { env } = runInThisContext('process') as NodeJS.Process;
-  if (isOn) env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
-  else delete env.NODE_TLS_REJECT_UNAUTHORIZED;
+  if (isOn) process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
+  else delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
 }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { prepareTarget } from '../../scripts/fuzz/prepare.mjs';
 import { fuzzServer } from '../../scripts/fuzz/server-side.mjs';
 import { Postgres } from '../../src/infra/postgres/postgres.js';

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { deadProcesses } from '../../src/liveness/heartbeat.service.js';
 import { TestLedger } from '../support/ledger.js';

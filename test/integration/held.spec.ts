@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
@@ -398,7 +398,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
       );
       due.push(row!.count);
     };
-    const later = jest.spyOn(test.heartbeat, 'ledgerNow').mockReturnValue(Date.now() + 10_000 * hourMs);
+    const later = vi.spyOn(test.heartbeat, 'ledgerNow').mockReturnValue(Date.now() + 10_000 * hourMs);
     expect(await releaser.freeHeldTooLong(running)).toBe(2300);
     later.mockRestore();
     expect(due).toEqual([1000, 2000]);

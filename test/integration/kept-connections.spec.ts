@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Socket } from 'node:net';
 import { readSettings } from '../../src/config/settings.js';
 import { callsSentAgain } from '../../src/delivery/delivery.counters.js';

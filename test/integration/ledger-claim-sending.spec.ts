@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { v7 as uuidv7 } from 'uuid';
 import type { Postgres } from '../../src/infra/postgres/postgres.js';

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { PassThrough } from 'node:stream';
 import { systemClock } from '../../src/infra/clock.js';
 import type { EventFilter } from '../../src/live-events/event-filter.js';

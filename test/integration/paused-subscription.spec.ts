@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { makeMonthsAhead } from '../../src/audit/months-kept.js';
@@ -97,7 +97,7 @@ describe.each(stacks)('a paused subscription on the $name stack', (stack) => {
     ['set', () => subscriptions.set(id, { ratePerSecond: 5 })],
     ['replaced', () => subscriptions.update(id, { auth: 'new' })],
   ])('is answered as it was %s, although another process deletes it right after that', async (_, change) => {
-    const refresh = jest.spyOn(catalogue, 'refresh').mockImplementationOnce(async () => {
+    const refresh = vi.spyOn(catalogue, 'refresh').mockImplementationOnce(async () => {
       await sql('UPDATE catalogue SET version = version + 1');
       await sql(
         'UPDATE subscription SET deleted_at = now(), version = catalogue.version FROM catalogue WHERE id = $1',

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { readSettings } from '../../src/config/settings.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connect } from 'amqplib';
 import { Redis } from 'ioredis';
 import { spawn, type ChildProcess } from 'node:child_process';

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { Tally } from '../../src/activity/tally.js';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
@@ -120,7 +120,7 @@ describe('publishing', () => {
   });
 
   it('reports what is too old when it is accepted as a dead letter', async () => {
-    const report = jest.spyOn(test.events, 'report').mockReturnValue();
+    const report = vi.spyOn(test.events, 'report').mockReturnValue();
     await publishing.publish(publication());
     const { id } = await publishing.publish(publication({ expiresAt: Date.now() - 60_000 }));
     const [row] = await test.sql('SELECT subscription_id FROM delivery WHERE notification_id = $1', [id]);

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { v7 as uuidv7 } from 'uuid';
@@ -161,7 +161,7 @@ describe.each(stacks)('what a subscriber fetches on the $name stack', (stack) =>
   it('asks only of the days that there are, whatever days are in the ids it says it has', async () => {
     const days = Array.from({ length: 50 }, (_, nr) => Date.now() - nr * 86_400_000);
     const keys = days.map((msecs) => ({ notificationId: uuidv7({ msecs }), subscriptionId }));
-    const query = jest.spyOn(test.postgres, 'query');
+    const query = vi.spyOn(test.postgres, 'query');
     try {
       await endFetched(test.postgres, keys);
       const asked = query.mock.calls.flatMap(([{ name, edition }]) =>

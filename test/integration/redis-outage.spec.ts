@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import { randomUUID } from 'node:crypto';
@@ -213,8 +213,8 @@ describe('while Redis cannot be used', () => {
       await nowIn('postgres');
       // Nor when a further call finds that a seal which Redis may have cannot be read.
       const reading = [
-        jest.spyOn(inRedis[0]!, 'answers', 'get').mockReturnValue(true),
-        jest.spyOn(inRedis[0]!, 'sealOf').mockRejectedValue(new Error('the seal is not read')),
+        vi.spyOn(inRedis[0]!, 'answers', 'get').mockReturnValue(true),
+        vi.spyOn(inRedis[0]!, 'sealOf').mockRejectedValue(new Error('the seal is not read')),
       ];
       await eventually(() =>
         one.acquire(request).then(

@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { startNameServer, type NameServer } from '../../scripts/address-guard/name-server.mjs';
 import { readSettings } from '../../src/config/settings.js';
 import { Outbound } from '../../src/outbound/outbound.service.js';
@@ -15,7 +15,7 @@ class Hurried extends RefusedCallbacks {
 
 describe('the warning of subscriptions that are refused now', () => {
   let names: NameServer;
-  let warned: ReturnType<typeof jest.spyOn>;
+  let warned: ReturnType<typeof vi.spyOn>;
 
   beforeAll(async () => {
     names = await startNameServer();
@@ -27,7 +27,7 @@ describe('the warning of subscriptions that are refused now', () => {
 
   beforeEach(() => {
     names.asked.length = 0;
-    warned = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => {});
+    warned = vi.spyOn(Logger.prototype, 'warn').mockImplementation(() => {});
   });
   afterEach(() => warned.mockRestore());
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { randomUUID } from 'node:crypto';
 import { makeMonthsAhead } from '../../src/audit/months-kept.js';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';

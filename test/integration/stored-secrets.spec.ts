@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { ApplicationDirectory } from '../../src/auth/application-directory.service.js';
 import { ApplicationEntity } from '../../src/auth/application.entity.js';

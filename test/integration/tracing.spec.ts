@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { LoggerService } from '@nestjs/common';
 import { randomBytes } from 'node:crypto';
 import { readSettings } from '../../src/config/settings.js';

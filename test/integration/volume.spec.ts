@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { volumeCases } from '../../scripts/volume/cases.mjs';
 import type { Comparison, Loop } from '../../scripts/volume/compare.mjs';

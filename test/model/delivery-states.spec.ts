@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { Logger } from '@nestjs/common';
 import fc from 'fast-check';
 import { readSettings, type Settings } from '../../src/config/settings.js';
@@ -53,7 +53,7 @@ describe.each(stacks)('the states of a delivery, on the ledger of the $name stac
   });
 
   afterAll(async () => {
-    jest.useRealTimers();
+    vi.useRealTimers();
     await postgres.close();
     await prepared.release();
   });

@@ -1,4 +1,4 @@
-import { jest } from '@jest/globals';
+import { vi } from 'vitest';
 import type { Pool } from 'pg';
 import type { Postgres } from '../../src/infra/postgres/postgres.js';
 import { statement } from '../../src/infra/postgres/statement.js';
@@ -42,7 +42,10 @@ export class VirtualTime extends Clock {
 
   /** From here on timers wait for `pass`. No time passes between two of its calls. */
   static begin(postgres: Postgres): VirtualTime {
-    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate', 'clearImmediate'], now: beginning });
+    vi.useFakeTimers({
+      toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date', 'performance', 'hrtime'],
+      now: beginning,
+    });
     // No connection is idle for long in truth, and a new one takes its time.
     (Reflect.get(postgres, 'pool') as Pool).options.idleTimeoutMillis = 0;
     return new VirtualTime(postgres);
@@ -61,7 +64,7 @@ export class VirtualTime extends Clock {
 
   /** Forgets the timers that still wait. The time itself stays: a database does not survive a time that goes back. */
   forget(): void {
-    jest.clearAllTimers();
+    vi.clearAllTimers();
   }
 
   async pass(ms: number): Promise<void> {
@@ -71,7 +74,7 @@ export class VirtualTime extends Clock {
     for (let left = ms; left > 0; left -= stepMs) {
       const step = Math.min(left, stepMs);
       this.ms += step;
-      jest.advanceTimersByTime(step);
+      vi.advanceTimersByTime(step);
       await new Promise((resolve) => setImmediate(resolve));
     }
   }

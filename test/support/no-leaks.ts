@@ -1,7 +1,9 @@
-import { afterAll, expect } from '@jest/globals';
+import { afterAll, expect } from 'vitest';
 import { secretWatch } from './secret-watch.js';
 
-/** Jest runs this in every test file (`setupFilesAfterEnv`): none of them may have seen a secret in a log or an answer. */
+/** Vitest runs this in every test file (`setupFiles`): none of them may have seen a secret in a log or an answer. */
 afterAll(() => {
-  expect(secretWatch.leaks()).toEqual([]);
+  const leaks = secretWatch.leaks();
+  secretWatch.forget();
+  expect(leaks).toEqual([]);
 });

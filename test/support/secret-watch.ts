@@ -62,6 +62,12 @@ export class SecretWatch {
     );
   }
 
+  /** Begins anew: the next test file has secrets of its own. */
+  forget(): void {
+    this.secrets.clear();
+    this.seen.length = 0;
+  }
+
   private add(secret: string): void {
     this.secrets.add(secret);
     this.secrets.add(JSON.stringify(secret).slice(1, -1)); // as a log line or an answer would write it
@@ -76,5 +82,5 @@ export class SecretWatch {
   }
 }
 
-/** Of a test file. */
+/** Of the test file that is running. */
 export const secretWatch = new SecretWatch();

@@ -57,7 +57,7 @@ export class HerautProcess {
 
   static async start({ settings, until = 'ready' }: SpawnOptions): Promise<HerautProcess> {
     if (!existsSync(program))
-      throw new Error('dist/main.js is not there: run `npm test`, or `npm run build` before Jest.');
+      throw new Error('dist/main.js is not there: run `npm test`, or `npm run build` before Vitest.');
     const port = settings.PORT ?? String(await freePort());
     const heraut = new HerautProcess(`http://127.0.0.1:${port}`, {
       SUPERUSER_CLIENT_ID: superuser.clientId,

@@ -1,4 +1,4 @@
-import { expect } from '@jest/globals';
+import { expect } from 'vitest';
 import { runInNewContext } from 'node:vm';
 import type { Api } from './api.js';
 

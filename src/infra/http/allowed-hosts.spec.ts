@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { AllowedHosts } from './allowed-hosts.js';
 
 describe('allowed hosts', () => {

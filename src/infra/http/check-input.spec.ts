@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { checkInput } from './check-input.js';
 import { ValidationProblem, wholeInput } from './problem.js';

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { Cors } from './cors.js';
 
 const origin = 'https://app.example.org';

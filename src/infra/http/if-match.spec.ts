@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { entityTagOf, requireMatch } from './if-match.js';
 
 const [seen, now] = [{ name: 'one' }, { name: 'other' }];

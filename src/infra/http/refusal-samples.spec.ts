@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { RefusalSamples } from './refusal-samples.js';
 
 describe('samples of refusals', () => {

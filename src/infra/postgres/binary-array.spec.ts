@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { arrayOf, UnfitValue } from './binary-array.js';
 
 const hexOf = (type: string, values: unknown[]) => (arrayOf(type, values) as Buffer).toString('hex');

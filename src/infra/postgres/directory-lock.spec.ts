@@ -1,15 +1,13 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { transformFile } from '@swc/core';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { DataDirectoryInUse, lockDirectory } from './directory-lock.js';
 
-const source = fileURLToPath(new URL('./directory-lock.ts', import.meta.url));
+const compiled = new URL('../../../dist/src/infra/postgres/directory-lock.js', import.meta.url).href;
 
 describe('the lock of the data directory', () => {
   let parent: string;
@@ -30,14 +28,9 @@ describe('the lock of the data directory', () => {
   /** The same code in a process of its own. It holds the lock until it is killed. @returns its output after it tried */
   async function lockElsewhere(): Promise<{ child: ChildProcess; said: string }> {
     const program = join(parent, 'lock.mjs');
-    const { code } = await transformFile(source, {
-      swcrc: false,
-      module: { type: 'es6' },
-      jsc: { parser: { syntax: 'typescript' }, target: 'es2022' },
-    });
     await writeFile(
       program,
-      `${code}
+      `import { lockDirectory } from '${compiled}';
       try { lockDirectory(${JSON.stringify(directory)}); console.log('locked'); setInterval(() => {}, 60_000); }
       catch (error) { console.log(error.constructor.name + ' ' + error.message); }`,
     );

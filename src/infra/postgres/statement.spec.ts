@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { arrayOf } from './binary-array.js';
 import { rowsOf, statement, valuesOf } from './statement.js';
 

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { ApiProblem } from '../api/problem.ts';
 import { isSame, saveOver, theirsIn, typedAfter, typedSince, type Read } from './draft.ts';
 

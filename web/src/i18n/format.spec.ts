@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from 'vitest';
 import { formatFor } from './format.ts';
 
 const [english, dutch] = [formatFor('en'), formatFor('nl')];
