@@ -47,7 +47,13 @@ try {
   // The types of the console's client come from the compiled program.
   await buildWhenNeeded(log);
   await formatting;
-  await check('lint, types and arrows', node, [bin('oxlint/bin/oxlint'), '-c', 'oxlint.config.mjs', '--deny-warnings']);
+  // Longer than the other checks together: the tests begin beside it.
+  const linted = check('lint, types and arrows', node, [
+    bin('oxlint/bin/oxlint'),
+    '-c',
+    'oxlint.config.mjs',
+    '--deny-warnings',
+  ]);
   await check('generated documentation', node, ['scripts/generate-configuration-docs.mjs', '--check']);
   await check('schema of the configuration file', node, ['scripts/generate-configuration-schema.mjs', '--check']);
   await check('licences', node, ['scripts/licences.mjs', '--check']);
@@ -62,6 +68,7 @@ try {
   if (!interrupted) {
     // At once: the browser leaves a core idle for a third of its time. One that cannot run does not end the other.
     const runs = await Promise.allSettled([
+      linted,
       isForVitest && runVitest(words, environment, join(scratch.path, 'result.json')),
       isInBrowser &&
         runPlaywright(words.filter(isForConsole), environment, join(scratch.path, 'console.json'), isForVitest),

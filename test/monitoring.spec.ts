@@ -60,7 +60,7 @@ describe('monitoring', () => {
   beforeAll(async () => {
     // Each metric stands in a file with such a name, so that all are found without starting Heraut.
     for (const file of sources.filter((name) => /\.(counters|metrics)\.ts$|\/http\/metrics\.ts$/.test(name)))
-      await import(`../${file}`);
+      await import(`../${file.replace(/\.ts$/, '.js')}`);
     const { supervisorMetrics } = await import('../src/supervision/supervisor.metrics.js');
     for (const registry of [register, supervisorMetrics().registry]) {
       for (const metric of registry.getMetricsAsArray()) {

@@ -74,19 +74,20 @@ export function findOrInstallPrograms(log) {
  * @throws {Error} that says what to install, if there is none
  */
 export function findOrInstallChromium(log) {
-  const find = () =>
-    process.env.CHROMIUM || onPath('chromium') || onPath('chromium-browser') || onPath('google-chrome');
+  // The first is Debian's Chromium without its windows: the same pages for less.
+  const names = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome'];
+  const find = () => process.env.CHROMIUM || names.map(onPath).find((path) => path !== undefined);
   const found = find();
   if (found) return found;
   if (isDebianAsRoot()) {
     log('installing Chromium with apt-get …');
     // Without a font every text is a row of boxes, and as wide.
-    installOnDebian(['chromium', 'fonts-dejavu-core']);
+    installOnDebian(['chromium-headless-shell', 'fonts-dejavu-core']);
   }
   const installed = find();
   if (installed) return installed;
   throw new Error(`The tests of the console need Chromium, which is not here. Install it with the system's packages
-(Debian, Ubuntu: apt-get install chromium fonts-dejavu-core), or set CHROMIUM to the program of any Chromium or Chrome.`);
+(Debian: apt-get install chromium-headless-shell fonts-dejavu-core), or set CHROMIUM to the program of any Chromium or Chrome.`);
 }
 
 /** Debian keeps the programs of each major version apart, outside the PATH. */

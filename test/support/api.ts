@@ -50,8 +50,9 @@ export interface LoggedEvent {
 
 export const superuser = { clientId: 'superuser', secret: 'the secret of the superuser' };
 
-/** Nest has one logger for the whole process, so every Api of a test file writes here. */
+/** Nest has one logger for the whole process, so every Api that is open writes here. */
 const logged: LoggedEvent[] = [];
+let open = 0;
 
 /** Heraut in this process with a database of its own, listening on a free port, with calls to it. */
 export class Api {
@@ -62,6 +63,8 @@ export class Api {
   ) {}
 
   static async start(settings: Record<string, string> = {}): Promise<Api> {
+    // Of the file before.
+    if (open++ === 0) logged.length = 0;
     const database = await createDatabase();
     secretWatch.knowSettings({ SUPERUSER_SECRET: superuser.secret, ...settings });
     const app = await createHeraut(
@@ -83,6 +86,7 @@ export class Api {
   }
 
   async close(): Promise<void> {
+    open--;
     await this.app.close();
     await this.dropDatabase();
   }

@@ -81,6 +81,17 @@ export function ListTable<Row>({
     onFollow?.(scrollHeight - scrollTop - clientHeight < rowHeight);
   };
 
+  /** The row that a key asked for; one that is far away is drawn after the scrolling. */
+  const wanted = useRef<number>(undefined);
+  const focusWanted = () => {
+    if (wanted.current === undefined) return;
+    const row = scroller.current?.querySelector<HTMLElement>(`[data-index="${wanted.current}"]`);
+    if (!row) return;
+    wanted.current = undefined;
+    row.focus();
+  };
+  useEffect(focusWanted);
+
   /** Arrows go from row to row, as in any list. */
   const move = (event: KeyboardEvent<HTMLDivElement>) => {
     // Ctrl+K is another key than k.
@@ -92,8 +103,9 @@ export function ListTable<Row>({
     const to = { ArrowDown: at + 1, ArrowUp: at - 1, j: at + 1, k: at - 1, Home: 0, End: rows.length - 1 }[event.key];
     if (to === undefined || to < 0 || to >= rows.length || event.target instanceof HTMLInputElement) return;
     event.preventDefault();
+    wanted.current = to;
     virtual.scrollToIndex(to);
-    requestAnimationFrame(() => scroller.current?.querySelector<HTMLElement>(`[data-index="${to}"]`)?.focus());
+    focusWanted();
   };
 
   const wide = columns.map(({ width }) => width).join(' ');

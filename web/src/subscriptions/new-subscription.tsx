@@ -1,6 +1,6 @@
 import { Autocomplete, Button, Divider, Drawer, Group, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useRef, useState, type FormEvent } from 'react';
+import { useEffect, useRef, useState, type FormEvent } from 'react';
 import { applicationsQuery } from '../parts/catalogue.ts';
 import { answerOf, api } from '../api/client.ts';
 import { defineTexts } from '../i18n/i18n.ts';
@@ -85,9 +85,11 @@ export function NewSubscription({ opened, channel = '', onClose, onCreated }: Pr
       void queries.invalidateQueries({ queryKey: ['subscriptions'] });
       onCreated({ id, signingSecret });
     },
-    // The form is longer than its window: what is wrong would be out of sight.
-    onError: () => requestAnimationFrame(() => showWhatIsWrong(form.current)),
   });
+  // The form is longer than its window: what is wrong would be out of sight.
+  useEffect(() => {
+    if (create.error) showWhatIsWrong(form.current);
+  }, [create.error]);
   const refused = (name: string) => errorOf(create.error, name);
   const submit = (event: FormEvent) => {
     event.preventDefault();

@@ -1,6 +1,7 @@
 import { ActionIcon, Alert, Button, Fieldset, Group, SimpleGrid, Stack, Text, TextInput } from '@mantine/core';
 import { IconPlus, IconTrash } from '@tabler/icons-react';
 import { useRef } from 'react';
+import { flushSync } from 'react-dom';
 import type { Draft, FieldName } from './draft.ts';
 import { usePublishTexts } from './texts.ts';
 
@@ -18,8 +19,9 @@ export function CharacteristicsFields({ filterNames, draft: { filters, more }, c
   const setPair = (index: number, pair: Partial<{ name: string; value: string }>) =>
     change({ more: more.map((each, nr) => (nr === index ? { ...each, ...pair } : each)) });
   const add = () => {
-    change({ more: [...more, { name: '', value: '' }] });
-    requestAnimationFrame(() => rows.current?.querySelector<HTMLElement>('[data-pair]:last-child input')?.focus());
+    // At once: its fields are there when they are looked for.
+    flushSync(() => change({ more: [...more, { name: '', value: '' }] }));
+    rows.current?.querySelector<HTMLElement>('[data-pair]:last-child input')?.focus();
   };
   return (
     <Fieldset legend={t('characteristics')} radius="md">

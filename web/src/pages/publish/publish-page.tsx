@@ -2,6 +2,7 @@ import { Alert, Button, Grid, Group, Paper, Skeleton, Stack, Text } from '@manti
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useEffect, useRef, useState, type FormEvent } from 'react';
+import { flushSync } from 'react-dom';
 import { answerOf, api } from '../../api/client.ts';
 import { isProblem, type ApiProblem } from '../../api/problem.ts';
 import { EmptyState } from '../../parts/empty-state.tsx';
@@ -95,8 +96,9 @@ function PublishForm({ channels, now }: Props) {
   const shown = notificatieOf(draft, filterNames, openedAt);
 
   const refuse = (refusals: Refusals) => {
-    setErrors(refusals);
-    requestAnimationFrame(() => form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus());
+    // At once: the field that is wrong is marked so when it is looked for.
+    flushSync(() => setErrors(refusals));
+    form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
   };
   const submit = async (event: FormEvent) => {
     event.preventDefault();
