@@ -53,6 +53,9 @@ const ofPrometheus = ['up'];
 const seriesOf = (name: string, type: unknown) =>
   type === 'histogram' ? ['_bucket', '_sum', '_count'].map((end) => name + end) : [name];
 
+/** As the program has it: a second one would make its metrics anew. */
+const compiled = (file: string) => new URL(`../dist/${file.replace(/\.ts$/, '.js')}`, import.meta.url).href;
+
 describe('monitoring', () => {
   const exported = new Map<string, { type: unknown; labels: string[] }>();
   const ours = () => [...exported.keys()].filter((name) => name.startsWith('heraut_'));
@@ -60,7 +63,7 @@ describe('monitoring', () => {
   beforeAll(async () => {
     // Each metric stands in a file with such a name, so that all are found without starting Heraut.
     for (const file of sources.filter((name) => /\.(counters|metrics)\.ts$|\/http\/metrics\.ts$/.test(name)))
-      await import(`../${file.replace(/\.ts$/, '.js')}`);
+      await import(/* @vite-ignore */ compiled(file));
     const { supervisorMetrics } = await import('../src/supervision/supervisor.metrics.js');
     for (const registry of [register, supervisorMetrics().registry]) {
       for (const metric of registry.getMetricsAsArray()) {

@@ -21,7 +21,7 @@ describe('/metrics', () => {
       expect(status).toBe(200);
       expect(headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/);
       for (const line of text.split('\n').filter((one) => one !== ''))
-        expect(line).toMatch(/^(# (HELP|TYPE) \w+ |\w+(\{.*\})? -?[\d.e+-]+$|\w+.* NaN$)/i);
+        expect(line).toMatch(/^(# (HELP|TYPE) \w+ |\w+(\{.*\})? -?[\d.e+-]+$|\w+.* NaN$)/is);
     },
   );
 
