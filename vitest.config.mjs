@@ -16,10 +16,11 @@ const compiledProgram = {
   resolveId(source, importer) {
     if (!importer || !/^\.{1,2}\/.*\.js$/.test(source)) return null;
     const path = relative(project, resolve(dirname(importer), source));
+    if (!/^(src|migrations)\//.test(path)) return null;
     const compiled = resolve(project, 'dist', path);
-    return /^(src|migrations)\//.test(path) && existsSync(compiled)
-      ? { id: pathToFileURL(compiled).href, external: true }
-      : null;
+    // Vite would load the source: a second copy of what the program has, without what decorators need.
+    if (!existsSync(compiled)) throw new Error(`dist/${path} is not there: run \`npm run build\` before Vitest.`);
+    return { id: pathToFileURL(compiled).href, external: true };
   },
 };
 

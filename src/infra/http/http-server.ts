@@ -18,7 +18,7 @@ import { ProblemFilter } from './problem.filter.js';
 import { refusalOf } from './refused-requests.js';
 import { responseWith } from './response-with-headers.js';
 import { securityHeaders } from './security-headers.js';
-import { cutSlowReaders, serverOptions, timeLimits, type TimeLimits } from './slow-callers.js';
+import { cutSlowReaders, LateLooks, serverOptions, timeLimits, type TimeLimits } from './slow-callers.js';
 
 export interface ServerOptions {
   settings: Settings;
@@ -36,6 +36,7 @@ export function createHttpAdapter(options: ServerOptions): FastifyAdapter {
   const { settings, dialect, isServed, metrics, limits = timeLimits } = options;
   const filter = new ProblemFilter(dialect);
   const cors = settings.CORS_ALLOWED_ORIGINS.length > 0 ? new Cors(settings.CORS_ALLOWED_ORIGINS) : undefined;
+  const late = new LateLooks(limits, (error, socket) => answerBroken(error, socket, filter, limits.lastAnswer));
   const nodeOptions = {
     ...serverOptions(limits),
     ServerResponse: responseWith(({ url = '', headers }) => {
@@ -62,7 +63,7 @@ export function createHttpAdapter(options: ServerOptions): FastifyAdapter {
     frameworkErrors: (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
       filter.answer(refusalOf(request) ?? error, request, reply);
     },
-    clientErrorHandler: (error, socket) => answerBroken(error, socket, filter, limits.lastAnswer),
+    clientErrorHandler: late.judge,
   });
   const server = adapter.getInstance<FastifyInstance>();
   server.decorate('allowedHosts', new AllowedHosts(settings.ALLOWED_HOSTS));
@@ -81,9 +82,9 @@ export function createHttpAdapter(options: ServerOptions): FastifyAdapter {
   for (const each of admin ? [server.server, admin.server] : [server.server]) {
     // An `Expect` that Node does not know reaches no route without this listener.
     each.on('checkExpectation', (request, response) => server.routing(request, response));
-    if (each !== server.server)
-      each.on('clientError', (error, socket) => answerBroken(error, socket as Socket, filter, limits.lastAnswer));
+    if (each !== server.server) each.on('clientError', (error, socket) => late.judge(error, socket as Socket));
     cutSlowReaders(each, limits);
+    late.watch(each);
     letConnectionsGo(server, each);
   }
   serveMetrics(server, metrics);

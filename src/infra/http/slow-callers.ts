@@ -1,4 +1,4 @@
-import type { Server, ServerOptions } from 'node:http';
+import type { IncomingMessage, Server, ServerOptions } from 'node:http';
 import type { Socket } from 'node:net';
 
 /** Milliseconds. A caller that is slower only occupies a connection, and the memory of what it has not sent or not read. */
@@ -59,4 +59,45 @@ export function cutSlowReaders(server: Server, { answer, lookEvery }: TimeLimits
     }
   }, lookEvery).unref();
   server.once('close', () => clearInterval(looking));
+}
+
+type Refuse = (error: Error & { code?: string }, socket: Socket) => void;
+
+/**
+ * Node's look at the connections may itself be late: where the process was busy for longer than a limit (the embedded database computes in
+ * it), requests that came in time lie unread, and the look comes before the reading. They are read first; only who is not there then was
+ * slow.
+ */
+export class LateLooks {
+  /** Connections whose time is over, with the request that was read from them after all. */
+  private readonly doubted = new Map<Socket, IncomingMessage | undefined>();
+
+  constructor(
+    private readonly limits: Pick<TimeLimits, 'request'>,
+    private readonly refuse: Refuse,
+  ) {}
+
+  watch(server: Server): void {
+    server.on('request', (request) => {
+      if (this.doubted.has(request.socket)) this.doubted.set(request.socket, request);
+    });
+  }
+
+  /** For `clientError`. */
+  readonly judge: Refuse = (error, socket) => {
+    if (error.code !== 'ERR_HTTP_REQUEST_TIMEOUT') return this.refuse(error, socket);
+    this.doubted.set(socket, undefined);
+    // After the event loop has read what lies there.
+    setImmediate(() => {
+      const request = this.doubted.get(socket);
+      this.doubted.delete(socket);
+      if (!request) return this.refuse(error, socket);
+      if (request.complete) return;
+      // Node has judged this connection, and does not look at the rest of the request any more.
+      const limit = setTimeout(() => {
+        if (!request.complete) this.refuse(error, socket);
+      }, this.limits.request).unref();
+      socket.once('close', () => clearTimeout(limit));
+    });
+  };
 }
