@@ -100,10 +100,11 @@ describe.each(stacks)('a notification published on the $name stack', (stack) => 
     // One after the other: changes of the catalogue wait for each other, for two seconds at most.
     for (const number of numbers) await heraut.subscribe({ channel, url: `${receiver.url}/${number}` });
     const published = await heraut.publishMany(channel, 10);
-    await eventually(() => receiver.arrivals.length >= 1500, 'every delivery');
+    await eventually(() => new Set(receiver.arrivals).size >= 1500, 'every delivery');
     for (const { id } of published) await eventuallyNothingUnfinished(id);
     const expected = published.flatMap(({ id }) => numbers.map((number) => arrival(id, `/webhook/${number}`)));
-    expect(receiver.arrivals.toSorted()).toEqual(expected.sort());
+    // A process that stands still for longer than a lease may send one twice: that is the promise.
+    expect([...new Set(receiver.arrivals)].toSorted()).toEqual(expected.sort());
   });
 
   it('arrives although its receiver is not there at first', async () => {
