@@ -74,6 +74,8 @@ try {
   failed += 1;
   console.error(error instanceof Error ? error.message : error);
 } finally {
+  // The lint, where something else failed beside it.
+  for (const { pid } of running) if (pid) killGroup(pid);
   const servers = await starting?.catch(() => undefined); // a failure was told above
   await servers?.stop();
   await scratch?.remove();
