@@ -103,7 +103,7 @@ async function provoke(operation: Operation, method: string, path: string, statu
         await call({});
         return call({});
       }
-      if (operation.operationId === 'notificaties_create') return whileTheFirstIsHeldUp(() => call(withKey));
+      if (operation.operationId === 'notificaties_create') return whileNoneIsCommitted(() => call(withKey));
       await call({});
       return call({ body: { ...body, actie: 'other' } });
     case 422:
@@ -140,16 +140,17 @@ async function refusedOnceMore(call: () => Promise<ApiAnswer>): Promise<ApiAnswe
   return answer.status === 403 ? refusedOnceMore(call) : answer;
 }
 
-/** The answer to the second of two calls, of which the first cannot be committed before. */
-async function whileTheFirstIsHeldUp(call: () => Promise<ApiAnswer>): Promise<ApiAnswer> {
-  let first: Promise<ApiAnswer> | undefined;
-  const second = await api.app.get(Postgres).dataSource.transaction(async (manager) => {
+/** Of two calls, the answer to the one that came second: neither can be committed before it is given. */
+async function whileNoneIsCommitted(call: () => Promise<ApiAnswer>): Promise<ApiAnswer> {
+  const calls: Promise<ApiAnswer>[] = [];
+  const answer = await api.app.get(Postgres).dataSource.transaction(async (manager) => {
     await manager.query('LOCK TABLE once_key IN ACCESS EXCLUSIVE MODE');
-    first = call();
-    return call();
+    // They travel on connections of their own: either may be the one that comes first.
+    calls.push(call(), call());
+    return Promise.race(calls);
   });
-  await first;
-  return second;
+  await Promise.all(calls);
+  return answer;
 }
 
 /** A call that succeeds, except that PATCH sends something wrong where it is to fail: an empty object is a valid change. */

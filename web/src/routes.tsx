@@ -35,7 +35,7 @@ const home = createRoute({
 
 /** Each page comes with its own code when it is first opened. */
 const pages = [
-  page('/overview', () => import('./pages/welcome/overview-or-welcome.tsx'), 'OverviewOrWelcome'),
+  page('/overview', () => import('./pages/overview/overview-unless-new.tsx'), 'OverviewUnlessNew'),
   page('/welcome', () => import('./pages/welcome/welcome-page.tsx'), 'WelcomePage'),
   page('/endpoints', () => import('./pages/endpoints/endpoints-page.tsx'), 'EndpointsPage'),
   page('/notifications', () => import('./pages/notifications/notifications-page.tsx'), 'NotificationsPage'),
