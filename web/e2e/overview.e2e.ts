@@ -143,12 +143,13 @@ test('the overview says that Heraut does not answer, and recovers by itself', as
 test('the overview asks nothing while its tab is hidden', async ({ open, page }) => {
   await page.clock.install();
   await open('overview?welcome=no');
+  await expect(page.getByRole('status').filter({ hasText: /is well|wrong|attention/ })).toBeVisible();
   let asked = 0;
   page.on('request', (request) => (asked += Number(request.url().endsWith('/admin/v1/overview'))));
   const show = (visibility: 'hidden' | 'visible') =>
     page.evaluate((value) => {
       Object.defineProperty(document, 'visibilityState', { value, configurable: true });
-      document.dispatchEvent(new Event('visibilitychange'));
+      document.dispatchEvent(new Event('visibilitychange', { bubbles: true }));
     }, visibility);
   await show('hidden');
   const before = asked;
