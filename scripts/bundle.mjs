@@ -1,4 +1,4 @@
-// Second half of `npm run build`: joins the programs that tsc has compiled, and the packages they import, into a few files:
+// Second step of `npm run build`: joins the programs that tsc has compiled, and the packages they import, into a few files:
 // to load the 1,300 that they are would take most of a start of Heraut. `dist/main.js`, `dist/dispatch-once.js`,
 // `dist/rotate-keys.js` and `dist/heraut.js` (the command line) begin.
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';

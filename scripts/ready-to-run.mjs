@@ -69,17 +69,25 @@ function readPackages(lock) {
  */
 export async function buildWhenNeeded(log) {
   if (isBuilt()) return;
-  await lockBuild();
-  try {
+  await locked(() => {
     if (isBuilt()) return;
     log('building …');
-    run(process.execPath, [inProject('node_modules/@nestjs/cli/bin/nest.js'), 'build']);
-    run(process.execPath, [inProject('scripts/bundle.mjs')]);
-    run(process.execPath, [inProject('web/build.mjs')]);
-    writeFileSync(buildStamp, hashOfSources());
-  } finally {
-    rmSync(buildLock, { force: true });
-  }
+    build();
+  });
+}
+
+/** Also where nothing has changed: `npm run build`. */
+export async function buildAnew() {
+  await locked(build);
+}
+
+function build() {
+  // Sources that change meanwhile are not in it.
+  const hash = hashOfSources();
+  run(process.execPath, [inProject('node_modules/@nestjs/cli/bin/nest.js'), 'build']);
+  run(process.execPath, [inProject('scripts/bundle.mjs')]);
+  run(process.execPath, [inProject('web/build.mjs')]);
+  writeFileSync(buildStamp, hash);
 }
 
 function isBuilt() {
@@ -106,6 +114,16 @@ function filesBelow(path) {
   return readdirSync(inProject(path))
     .toSorted()
     .flatMap((name) => filesBelow(`${path}/${name}`));
+}
+
+/** @param {() => void} work */
+async function locked(work) {
+  await lockBuild();
+  try {
+    work();
+  } finally {
+    rmSync(buildLock, { force: true });
+  }
 }
 
 async function lockBuild() {

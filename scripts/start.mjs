@@ -40,7 +40,9 @@ async function run() {
   const adminUrl = adminPort ? urlOf(ADMIN_HOST || HOST, adminPort) : url;
   const isDemo = !DATABASE_URL;
   const receiver = isDemo ? await startReceiver(8001, show) : undefined;
-  const server = spawn(process.execPath, [join(projectDirectory, 'dist/main.js'), ...process.argv.slice(2)], {
+  // With what Node itself was told for this script.
+  const words = [...process.execArgv, join(projectDirectory, 'dist/main.js'), ...process.argv.slice(2)];
+  const server = spawn(process.execPath, words, {
     stdio: 'inherit',
     // On real servers it uses every core; the embedded database takes one process, whatever this says.
     env: {

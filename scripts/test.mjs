@@ -65,11 +65,16 @@ try {
   const isForConsole = (/** @type {string} */ word) => word.startsWith('web/');
   const isForVitest = words.length === 0 || !words.every(isForConsole);
   const isInBrowser = words.length === 0 || words.some(isForConsole);
-  // One after the other: beside the browser, processes with the embedded database stood still for half a minute at times.
-  if (!interrupted && isForVitest) await runVitest(words, environment, join(scratch.path, 'result.json'));
-  if (!interrupted && isInBrowser)
-    await runPlaywright(words.filter(isForConsole), environment, join(scratch.path, 'console.json'));
-  await linted;
+  if (!interrupted) {
+    // At once: each leaves a core idle for a third of its time. One that cannot run does not end the others.
+    const runs = await Promise.allSettled([
+      linted,
+      isForVitest && runVitest(words, environment, join(scratch.path, 'result.json')),
+      isInBrowser &&
+        runPlaywright(words.filter(isForConsole), environment, join(scratch.path, 'console.json'), isForVitest),
+    ]);
+    for (const run of runs) if (run.status === 'rejected') throw run.reason;
+  }
 } catch (error) {
   failed += 1;
   console.error(error instanceof Error ? error.message : error);
@@ -136,19 +141,21 @@ async function runVitest(paths, environment, resultFile) {
  * @param {string[]} paths likewise, from the project's directory
  * @param {Record<string, string>} environment
  * @param {string} resultFile
+ * @param {boolean} isBeside other tests: then what it prints is shown when it has ended
  */
-async function runPlaywright(paths, environment, resultFile) {
+async function runPlaywright(paths, environment, resultFile, isBeside) {
   const chromium = findOrInstallChromium(log);
   log('running the tests of the console in a browser …');
   const projects = ['--project=real', '--project=embedded'];
   const specs = paths.map((path) => path.slice('web/'.length));
   const words = ['test', '--config', 'web/playwright.config.ts', ...specs, ...projects];
-  const { status } = await finish(
+  const { status, output } = await finish(
     node,
     [bin('@playwright/test/cli.js'), ...words],
     { ...environment, TEST_CHROMIUM: chromium, PLAYWRIGHT_JSON_OUTPUT_NAME: resultFile },
-    'all',
+    isBeside ? 'pipe' : 'all',
   );
+  if (isBeside) log(`the tests of the console have ended\n${output}`);
   const { expected, unexpected, flaky } = readConsoleResult(resultFile);
   passed += expected;
   failed += unexpected + flaky;

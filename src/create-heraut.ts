@@ -50,7 +50,7 @@ export async function createHeraut(
       }),
       { logger, bodyParser: false, abortOnError: false },
     );
-    useHttpRules(app, nrcDialect);
+    useHttpRules(app);
     publishDirectly(app);
     if (isApi) {
       serveDescriptions(app);

@@ -4,8 +4,7 @@ import { AuthorizationGuard } from '../auth/authorization.guard.js';
 import { scopes } from '../auth/scopes.js';
 import { requireJsonAccepted } from '../infra/http/accept-json.guard.js';
 import { readJsonBody } from '../infra/http/json-body.pipe.js';
-import { ProblemFilter } from '../infra/http/problem.filter.js';
-import { apiPath, nrcDialect } from '../nrc/nrc-dialect.js';
+import { apiPath } from '../nrc/nrc-dialect.js';
 import { NotificatiesController } from './notificaties.controller.js';
 import { publicationSeconds } from './publishing.counters.js';
 
@@ -15,7 +14,6 @@ import { publicationSeconds } from './publishing.counters.js';
  * decorators of `create` say describes the route as before. Call it before the routes are registered.
  */
 export function publishDirectly(app: NestFastifyApplication): void {
-  const problems = new ProblemFilter(nrcDialect);
   const server = app.getHttpAdapter().getInstance();
   let isLed = false;
   server.addHook('onRoute', (route) => {
@@ -36,7 +34,7 @@ export function publishDirectly(app: NestFastifyApplication): void {
           publicationSeconds.observe((performance.now() - arrivedAt) / 1000);
           return reply.send(body);
         },
-        (error: unknown) => problems.answer(error, request, reply),
+        (error: unknown) => server.problems.answer(error, request, reply),
       );
     };
     isLed = true;

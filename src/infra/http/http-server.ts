@@ -1,5 +1,4 @@
-import type { INestApplication } from '@nestjs/common';
-import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
@@ -66,6 +65,7 @@ export function createHttpAdapter(options: ServerOptions): FastifyAdapter {
     clientErrorHandler: late.judge,
   });
   const server = adapter.getInstance<FastifyInstance>();
+  server.decorate('problems', filter);
   server.decorate('allowedHosts', new AllowedHosts(settings.ALLOWED_HOSTS));
   const admin = settings.ADMIN_PORT === undefined ? undefined : new AdminServer(server, settings, nodeOptions);
   const serves = (route: string, request: FastifyRequest): boolean =>
@@ -96,10 +96,10 @@ export function createHttpAdapter(options: ServerOptions): FastifyAdapter {
 }
 
 /** Rules of every controller: JSON in, JSON out, errors as problems. */
-export function useHttpRules(app: INestApplication, dialect: Dialect): void {
+export function useHttpRules(app: NestFastifyApplication): void {
   app.useGlobalGuards(new AcceptJsonGuard());
   app.useGlobalPipes(new JsonBodyPipe());
-  app.useGlobalFilters(new ProblemFilter(dialect));
+  app.useGlobalFilters(app.getHttpAdapter().getInstance().problems);
 }
 
 /** For requests that are not complete yet. Together with the longest request in flight it is less than stopping may take. */

@@ -10,17 +10,22 @@ import { toProblem } from './to-problem.js';
 
 const maxLoggedPath = 200;
 
-/** One for all that write problems in this process: so many lines a minute in all, as there are codes. */
-const samples = new RefusalSamples(60_000, () => performance.now());
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** The one filter of this server. */
+    problems: ProblemFilter;
+  }
+}
 
 /**
  * The one place where an error becomes an answer: `application/problem+json` (RFC 9457), logged under its `instance`. A
  * refusal (4xx) is counted, and the first of each code in a minute is logged, the others at debug only: anyone can cause refusals,
- * and could fill a disk with them.
+ * and could fill a disk with them. A server has one, `problems`: with two there would be twice as many lines.
  */
 @Catch()
 export class ProblemFilter implements ExceptionFilter {
   private readonly logger = new Logger('Http');
+  private readonly samples = new RefusalSamples(60_000, () => performance.now());
 
   constructor(private readonly dialect: Dialect) {}
 
@@ -60,7 +65,7 @@ export class ProblemFilter implements ExceptionFilter {
     if (status >= 500) this.logger.error({ event: 'request.failed', ...logged, error: extra.cause ?? problem });
     else {
       // `refused`: how many there were of this code since the line before.
-      const refused = samples.pick(code);
+      const refused = this.samples.pick(code);
       const line = { event: 'request.refused', ...logged, detail, invalidParams, refused };
       if (refused === undefined) this.logger.debug(line);
       else this.logger.log(line);
