@@ -2,14 +2,11 @@
 import { transform } from 'esbuild';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { format, resolveConfig } from 'prettier';
+import { formatted } from './formatted.mjs';
 import { projectDirectory } from './ready-to-run.mjs';
 
 const target = join(projectDirectory, 'docs/configuration.md');
-const document = await format(render(await readSchema()), {
-  ...(await resolveConfig(target)),
-  parser: 'markdown',
-});
+const document = await formatted(target, render(await readSchema()));
 if (!process.argv.includes('--check')) {
   writeFileSync(target, document);
 } else if (readIfThere(target) !== document) {

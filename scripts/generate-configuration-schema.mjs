@@ -3,14 +3,11 @@
 import { build } from 'esbuild';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { format, resolveConfig } from 'prettier';
+import { formatted } from './formatted.mjs';
 import { projectDirectory } from './ready-to-run.mjs';
 
 const target = join(projectDirectory, 'docs/heraut.schema.json');
-const document = await format(JSON.stringify(await readSchema()), {
-  ...(await resolveConfig(target)),
-  parser: 'json',
-});
+const document = await formatted(target, JSON.stringify(await readSchema()));
 if (!process.argv.includes('--check')) {
   writeFileSync(target, document);
 } else if (readIfThere(target) !== document) {

@@ -2,7 +2,7 @@
 // package comes under a licence that is not on the list below: somebody has to read it first.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { format, resolveConfig } from 'prettier';
+import { formatted } from './formatted.mjs';
 import { productionPackages } from './production-packages.mjs';
 import { projectDirectory } from './ready-to-run.mjs';
 
@@ -23,7 +23,7 @@ const known = [
 
 const target = join(projectDirectory, 'docs/licences.md');
 const packages = productionPackages();
-const document = await format(render(), { ...(await resolveConfig(target)), parser: 'markdown' });
+const document = await formatted(target, render());
 if (!process.argv.includes('--check')) {
   writeFileSync(target, document);
 } else if (readIfThere() !== document) {

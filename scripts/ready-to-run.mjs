@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -69,10 +69,10 @@ function readPackages(lock) {
  */
 export async function buildWhenNeeded(log) {
   if (isBuilt()) return;
-  await locked(() => {
+  await locked(async () => {
     if (isBuilt()) return;
     log('building …');
-    build();
+    await build();
   });
 }
 
@@ -81,12 +81,11 @@ export async function buildAnew() {
   await locked(build);
 }
 
-function build() {
+async function build() {
   // Sources that change meanwhile are not in it.
   const hash = hashOfSources();
-  run(process.execPath, [inProject('node_modules/@nestjs/cli/bin/nest.js'), 'build']);
-  run(process.execPath, [inProject('scripts/bundle.mjs')]);
-  run(process.execPath, [inProject('web/build.mjs')]);
+  await allEnd(runNode('node_modules/@nestjs/cli/bin/nest.js', 'build'), runNode('web/build.mjs', '--page'));
+  await allEnd(runNode('scripts/bundle.mjs'), runNode('web/build.mjs', '--types'));
   writeFileSync(buildStamp, hash);
 }
 
@@ -116,11 +115,11 @@ function filesBelow(path) {
     .flatMap((name) => filesBelow(`${path}/${name}`));
 }
 
-/** @param {() => void} work */
+/** @param {() => Promise<void>} work */
 async function locked(work) {
   await lockBuild();
   try {
-    work();
+    await work();
   } finally {
     rmSync(buildLock, { force: true });
   }
@@ -151,11 +150,41 @@ function isRunning(pid) {
 }
 
 /**
+ * Standard output is the caller's own: a script may print something there to be piped.
+ * @type {import('node:child_process').SpawnOptions & { stdio: ['ignore', 2, 2] }}
+ */
+const options = { cwd: projectDirectory, stdio: ['ignore', 2, 2] };
+
+/**
  * @param {string} program
  * @param {string[]} words
  */
 function run(program, words) {
-  // Standard output is the caller's own: a script may print something there to be piped.
-  const { status, error } = spawnSync(program, words, { cwd: projectDirectory, stdio: ['ignore', 2, 2] });
+  const { status, error } = spawnSync(program, words, options);
   if (status !== 0) throw new Error(`${program} ${words.join(' ')} failed.`, { cause: error });
+}
+
+/**
+ * Beside others, and beside what else this process does.
+ * @param {string} script
+ * @param {string[]} words
+ * @returns {Promise<void>}
+ */
+function runNode(script, ...words) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [inProject(script), ...words], options);
+    child.once('error', reject);
+    child.once('exit', (status) => {
+      if (status === 0) resolve();
+      else reject(new Error(`${script} ${words.join(' ')} failed.`));
+    });
+  });
+}
+
+/**
+ * Also where one fails: what goes on writing would be in the way of the next build.
+ * @param {Promise<void>[]} works
+ */
+async function allEnd(...works) {
+  for (const work of await Promise.allSettled(works)) if (work.status === 'rejected') throw work.reason;
 }

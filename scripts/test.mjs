@@ -35,18 +35,16 @@ try {
   requireNode();
   installWhenNeeded(log);
   scratch = makeScratchDirectory();
-  log(`data of the tests: ${scratch.path}`);
+  const { path: scratchPath } = scratch;
+  log(`data of the tests: ${scratchPath}`);
   const { startPrivateServers } = await import('./private-servers.mjs');
   log('starting private PostgreSQL, RabbitMQ and Redis, and meanwhile …');
   // They wait for each other more than they work: they are ready when the checks are done.
   starting = startPrivateServers(log, { fsync: false });
   starting.catch(() => {}); // told where they are waited for
-  const cache = ['--cache', '--cache-strategy', 'content'];
-  const prettier = [bin('prettier/bin/prettier.cjs'), '--check', '--log-level', 'warn'];
-  const formatting = check('format', node, [...prettier, ...cache, '.']);
+  await check('format', node, [bin('oxfmt/bin/oxfmt'), '-c', 'oxfmt.config.mjs', '--check']);
   // The types of the console's client come from the compiled program.
   await buildWhenNeeded(log);
-  await formatting;
   // Longer than the other checks together: the tests begin beside it.
   const linted = check('lint, types and arrows', node, [
     bin('oxlint/bin/oxlint'),
@@ -54,13 +52,16 @@ try {
     'oxlint.config.mjs',
     '--deny-warnings',
   ]);
+  // The databases that are copied for the tests, meanwhile.
+  const migrating = starting.then(({ postgres }) => migrate(postgres.url, scratchPath));
+  migrating.catch(() => {}); // told where they are waited for
   await check('generated documentation', node, ['scripts/generate-configuration-docs.mjs', '--check']);
   await check('schema of the configuration file', node, ['scripts/generate-configuration-schema.mjs', '--check']);
   await check('licences', node, ['scripts/licences.mjs', '--check']);
   // Only there: a test on a developer's machine needs no network.
   if (process.env.CI) await check('npm audit', node, ['scripts/audit.mjs'], (output) => output.trim());
   const servers = await starting;
-  const environment = { ...servers.environment, ...(await migrate(servers.postgres.url, scratch.path)) };
+  const environment = { ...servers.environment, ...(await migrating) };
   const words = process.argv.slice(2);
   const isForConsole = (/** @type {string} */ word) => word.startsWith('web/');
   const isForVitest = words.length === 0 || !words.every(isForConsole);
@@ -69,9 +70,9 @@ try {
     // At once: each leaves a core idle for a third of its time. One that cannot run does not end the others.
     const runs = await Promise.allSettled([
       linted,
-      isForVitest && runVitest(words, environment, join(scratch.path, 'result.json')),
+      isForVitest && runVitest(words, environment, join(scratchPath, 'result.json')),
       isInBrowser &&
-        runPlaywright(words.filter(isForConsole), environment, join(scratch.path, 'console.json'), isForVitest),
+        runPlaywright(words.filter(isForConsole), environment, join(scratchPath, 'console.json'), isForVitest),
     ]);
     for (const run of runs) if (run.status === 'rejected') throw run.reason;
   }

@@ -1,5 +1,5 @@
-// Builds the console into web/dist: the types of the admin API from its document, then the page and its files, each also compressed.
-// Needs the compiled program (`nest build`). `--types` stops after the types, for an editor or a type check.
+// Builds the console into web/dist: the page and its files, each also compressed; and the types of the admin API from its document,
+// for an editor and a type check, which need the compiled program (`nest build`). `--page` or `--types`: only that.
 import openapiTS, { astToString } from 'openapi-typescript';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -11,8 +11,9 @@ import { writeAdminOpenApi } from '../scripts/admin-openapi.mjs';
 const here = fileURLToPath(new URL('.', import.meta.url));
 const assets = join(here, 'dist/assets');
 
-await writeTypes();
-if (!process.argv.includes('--types')) {
+const [isForPage, isForTypes] = ['--page', '--types'].map((word) => process.argv.includes(word));
+if (!isForPage) await writeTypes();
+if (!isForTypes) {
   const result = await build({ root: here, configFile: join(here, 'vite.config.ts'), logLevel: 'warn' });
   writeLicences([result].flat());
   compress();

@@ -1,6 +1,6 @@
 import { defineConfig } from '@playwright/test';
 
-/** The tests of the console in a real browser. `npm test` runs them after the others; by hand: see web/README.md. */
+/** The tests of the console in a real browser. `npm test` runs them beside the others; by hand: see web/README.md. */
 export default defineConfig({
   testDir: 'e2e',
   outputDir: 'test-results',

@@ -2,7 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 
 /** Of a secret neither value is told. */
 export type FieldChange =
-  { name: string; before: unknown; after: unknown } | { name: string; secret: 'set' | 'changed' | 'removed' };
+  | { name: string; before: unknown; after: unknown }
+  | { name: string; secret: 'set' | 'changed' | 'removed' };
 
 /** Something as it is, or is to be. */
 export interface Shown {
