@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { randomUUID } from 'node:crypto';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
@@ -17,16 +17,17 @@ let admin: AdminApi;
 let receiver: Receiver;
 
 beforeAll(async () => {
-  [admin, receiver] = await Promise.all([
-    AdminApi.start({
-      AT_LEAST_ONCE_SENDING_CUSTOMERS: 'superuser,listed',
-      NOTIFICATION_REQUESTS_TIMEOUT: '0.5',
-    }),
-    Receiver.start(),
-  ]);
+  admin = await AdminApi.start({
+    AT_LEAST_ONCE_SENDING_CUSTOMERS: 'superuser,listed',
+    NOTIFICATION_REQUESTS_TIMEOUT: '0.5',
+  });
 });
-afterEach(() => receiver.always(protectedReceiver));
-afterAll(() => Promise.all([admin.close(), receiver.stop()]));
+afterAll(() => admin.close());
+// For each test: what was published in the one before may be tried again, and would get the answer that is meant for another call.
+beforeEach(async () => {
+  receiver = await Receiver.start();
+});
+afterEach(() => receiver.stop());
 
 const sql = <R>(text: string, values: unknown[] = []): Promise<R[]> =>
   admin.api.app.get(Postgres).dataSource.query<R[]>(text, values);
