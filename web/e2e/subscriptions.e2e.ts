@@ -121,6 +121,28 @@ test('a subscription is paused and resumed, what it holds is dropped, and it is 
   expect(url).toBeTruthy();
 });
 
+test("a subscription cannot be deleted by what was known of it before a change of one's own", async ({
+  open,
+  heraut,
+  receiver,
+}) => {
+  const { id } = await subscribe(heraut, receiver.url);
+  const page = await open(`subscriptions/${id}`);
+  const changed = new Promise<() => void>((resolve) => {
+    void page.route('**/pause', (route) => resolve(() => void route.continue()));
+  });
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await expect(page.getByText('An operator paused it')).toBeVisible();
+  await page.getByRole('button', { name: 'More actions' }).click();
+  const remove = page.getByRole('menuitem', { name: 'Delete' });
+  await expect(remove).toBeDisabled();
+  (await changed)();
+  await expect(remove).toBeEnabled();
+  await remove.click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  await expect(page).toHaveURL(/\/console\/subscriptions$/);
+});
+
 test('a test notification shows what the receiver answers now', async ({ open, heraut, receiver }) => {
   const { id } = await subscribe(heraut, receiver.url);
   const page = await open(`subscriptions/${id}`);

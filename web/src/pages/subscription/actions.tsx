@@ -97,10 +97,10 @@ export function Actions({ subscription, tag, situation }: Props) {
     } catch (error) {
       queries.setQueryData(queryKey, before);
       failed(error);
-    } finally {
-      setBusy(undefined);
-      await refresh();
     }
+    await refresh();
+    // Undone meanwhile: then that one is under way.
+    setBusy((last) => (last === verb ? undefined : last));
   };
   const pause = () => change('pause', t('paused'), () => void resume());
   const resume = (): Promise<void> => change('resume', t('resumed'), () => void pause());
@@ -175,7 +175,12 @@ export function Actions({ subscription, tag, situation }: Props) {
                   </Menu.Item>
                 )}
                 {mayDelete && (
-                  <Menu.Item leftSection={<IconTrash size={16} aria-hidden />} onClick={() => setAsked('delete')}>
+                  <Menu.Item
+                    leftSection={<IconTrash size={16} aria-hidden />}
+                    // What was just changed here is not yet read again: its tag would be that of before, and refused.
+                    disabled={busy !== undefined}
+                    onClick={() => setAsked('delete')}
+                  >
                     {t('delete')}
                   </Menu.Item>
                 )}
