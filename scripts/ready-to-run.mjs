@@ -22,7 +22,6 @@ const sources = [
   'package-lock.json',
   'tsconfig.json',
   'tsconfig.build.json',
-  'nest-cli.json',
   'scripts/bundle.mjs',
   'scripts/unbundled-packages.mjs',
 ];
@@ -84,7 +83,12 @@ export async function buildAnew() {
 async function build() {
   // Sources that change meanwhile are not in it.
   const hash = hashOfSources();
-  await allEnd(runNode('node_modules/@nestjs/cli/bin/nest.js', 'build'), runNode('web/build.mjs', '--page'));
+  // What is no longer in the sources would stay.
+  rmSync(inProject('dist'), { recursive: true, force: true });
+  await allEnd(
+    runNode('node_modules/typescript/bin/tsc', '--project', 'tsconfig.build.json'),
+    runNode('web/build.mjs', '--page'),
+  );
   await allEnd(runNode('scripts/bundle.mjs'), runNode('web/build.mjs', '--types'));
   writeFileSync(buildStamp, hash);
 }

@@ -1,5 +1,5 @@
 // Builds the console into web/dist: the page and its files, each also compressed; and the types of the admin API from its document,
-// for an editor and a type check, which need the compiled program (`nest build`). `--page` or `--types`: only that.
+// for an editor and a type check, which need the compiled program. `--page` or `--types`: only that.
 import openapiTS, { astToString } from 'openapi-typescript';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
