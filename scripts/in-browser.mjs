@@ -17,7 +17,8 @@ try {
     const program = join(projectDirectory, 'node_modules/@playwright/test/cli.js');
     const { status } = spawnSync(
       process.execPath,
-      [program, 'test', '--config', 'web/playwright.config.ts', `--project=${project}`, ...words],
+      // One after the other: they measure.
+      [program, 'test', '--config', 'web/playwright.config.ts', `--project=${project}`, '--workers=1', ...words],
       { cwd: projectDirectory, stdio: 'inherit', env: { ...process.env, ...environment, TEST_CHROMIUM: chromium } },
     );
     process.exitCode = status ?? 1;

@@ -6,6 +6,7 @@ import { QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
+import { IconContext } from 'react-icons';
 import { queries } from './api/queries.ts';
 import './global.css';
 import './i18n/i18n.ts';
@@ -18,6 +19,9 @@ const nonce = document.querySelector<HTMLElement>('[nonce]')?.nonce ?? '';
 // Of the library that locks the page behind a dialog.
 (globalThis as { __webpack_nonce__?: string }).__webpack_nonce__ = nonce;
 
+/** Of icons that say no size: as large as an alert shows them. */
+const iconDefaults = { size: '24' };
+
 createRoot(document.getElementById('root')!).render(
   <StrictMode>
     <MantineProvider
@@ -27,10 +31,12 @@ createRoot(document.getElementById('root')!).render(
       defaultColorScheme="auto"
       getStyleNonce={() => nonce}
     >
-      <QueryClientProvider client={queries}>
-        <Notifications position="bottom-right" />
-        <RouterProvider router={router} />
-      </QueryClientProvider>
+      <IconContext.Provider value={iconDefaults}>
+        <QueryClientProvider client={queries}>
+          <Notifications position="bottom-right" />
+          <RouterProvider router={router} />
+        </QueryClientProvider>
+      </IconContext.Provider>
     </MantineProvider>
   </StrictMode>,
 );

@@ -1,5 +1,5 @@
 import { Alert, Button, Group, Modal, Stack, Text } from '@mantine/core';
-import { IconUsers } from '@tabler/icons-react';
+import { TbUsers } from 'react-icons/tb';
 import { isProblem } from '../api/problem.ts';
 import { defineTexts } from '../i18n/i18n.ts';
 import { ProblemAlert } from '../parts/problem-alert.tsx';
@@ -56,7 +56,7 @@ export function DraftBar<T>({ draft, isInvalid = false, onSaved }: Props<T>) {
   return (
     <Stack gap="sm">
       {theirs !== undefined ? (
-        <Alert color="orange" variant="light" role="alert" icon={<IconUsers aria-hidden />} title={t('changed')}>
+        <Alert color="orange" variant="light" role="alert" icon={<TbUsers aria-hidden />} title={t('changed')}>
           <Text size="sm">{t('changedDetail')}</Text>
           <Group mt="xs" gap="xs">
             <Button size="xs" variant="default" onClick={draft.reset}>

@@ -1,5 +1,5 @@
 import { Button, Group, Kbd, Text } from '@mantine/core';
-import { IconSearch } from '@tabler/icons-react';
+import { TbSearch } from 'react-icons/tb';
 import { useNavigate } from '@tanstack/react-router';
 import { lazy, Suspense, useCallback, useEffect, useRef, useState } from 'react';
 import { loadPart } from '../api/load-part.ts';
@@ -69,7 +69,7 @@ export function Keyboard() {
       <Button
         variant="default"
         size="xs"
-        leftSection={<IconSearch size={14} aria-hidden />}
+        leftSection={<TbSearch size={14} aria-hidden />}
         onClick={() => show('palette')}
         aria-keyshortcuts="Control+K"
         aria-haspopup="dialog"

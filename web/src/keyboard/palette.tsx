@@ -1,5 +1,5 @@
 import { Modal, Text, TextInput, VisuallyHidden } from '@mantine/core';
-import { IconSearch } from '@tabler/icons-react';
+import { TbSearch } from 'react-icons/tb';
 import { useCallback, useEffect, useId, useRef, useState, type KeyboardEvent } from 'react';
 import { defineTexts } from '../i18n/i18n.ts';
 import { ProblemAlert } from '../parts/problem-alert.tsx';
@@ -120,7 +120,7 @@ export default function Palette({ early, onClose, onHelp }: Props) {
           variant="unstyled"
           px="md"
           py={4}
-          leftSection={<IconSearch size={18} aria-hidden />}
+          leftSection={<TbSearch size={18} aria-hidden />}
           placeholder={t('placeholder')}
           aria-label={t('title')}
           role="combobox"

@@ -1,5 +1,5 @@
 import { ActionIcon, CopyButton as MantineCopyButton, Tooltip } from '@mantine/core';
-import { IconCheck, IconCopy } from '@tabler/icons-react';
+import { TbCheck, TbCopy } from 'react-icons/tb';
 import { defineTexts } from '../i18n/i18n.ts';
 
 const useTexts = defineTexts('copy', { copy: 'Copy', copied: 'Copied' }, { copy: 'Kopieer', copied: 'Gekopieerd' });
@@ -23,7 +23,7 @@ export function CopyButton({ value, label }: Props) {
             onClick={copy}
             aria-label={copied ? t('copied') : (label ?? t('copy'))}
           >
-            {copied ? <IconCheck size={14} aria-hidden /> : <IconCopy size={14} aria-hidden />}
+            {copied ? <TbCheck size={14} aria-hidden /> : <TbCopy size={14} aria-hidden />}
           </ActionIcon>
         </Tooltip>
       )}

@@ -1,15 +1,15 @@
 import { Badge } from '@mantine/core';
 import {
-  IconAlertOctagon,
-  IconBan,
-  IconCheck,
-  IconClock,
-  IconHelp,
-  IconHourglass,
-  IconPlayerPause,
-  IconSend,
-  IconStack2,
-} from '@tabler/icons-react';
+  TbAlertOctagon,
+  TbBan,
+  TbCheck,
+  TbClock,
+  TbHelp,
+  TbHourglass,
+  TbPlayerPause,
+  TbSend,
+  TbStack2,
+} from 'react-icons/tb';
 import type { components } from '../../generated/admin-api.d.ts';
 import { useFormat } from '../i18n/format.ts';
 import { defineTexts } from '../i18n/i18n.ts';
@@ -44,16 +44,16 @@ export const useDeliveryStateTexts = defineTexts<DeliveryState>(
 );
 
 const looks = {
-  waiting: ['blue', IconClock],
-  held: ['orange', IconPlayerPause],
-  queued: ['gray', IconStack2],
-  sending: ['blue', IconSend],
-  delivered: ['green', IconCheck],
-  failed: ['red', IconAlertOctagon],
-  expired: ['grape', IconHourglass],
-  cancelled: ['gray', IconBan],
-  unknown: ['grape', IconHelp],
-} as const satisfies Record<DeliveryState, readonly [color: string, sign: typeof IconClock]>;
+  waiting: ['blue', TbClock],
+  held: ['orange', TbPlayerPause],
+  queued: ['gray', TbStack2],
+  sending: ['blue', TbSend],
+  delivered: ['green', TbCheck],
+  failed: ['red', TbAlertOctagon],
+  expired: ['grape', TbHourglass],
+  cancelled: ['gray', TbBan],
+  unknown: ['grape', TbHelp],
+} as const satisfies Record<DeliveryState, readonly [color: string, sign: typeof TbClock]>;
 
 export const deliveryStates = Object.keys(looks) as DeliveryState[];
 

@@ -1,5 +1,5 @@
 import { Button } from '@mantine/core';
-import { IconFilter } from '@tabler/icons-react';
+import { TbFilter } from 'react-icons/tb';
 import { useId, useState, type ReactNode } from 'react';
 import { defineTexts } from '../i18n/i18n.ts';
 import classes from './folded-filters.module.css';
@@ -27,7 +27,7 @@ export function FoldedFilters({ chosen, children }: Props) {
         className={classes.open}
         variant="default"
         size="sm"
-        leftSection={<IconFilter size={16} aria-hidden />}
+        leftSection={<TbFilter size={16} aria-hidden />}
         aria-expanded={isOpen}
         aria-controls={id}
         onClick={() => setOpen(!isOpen)}

@@ -1,5 +1,5 @@
 import { Alert, Button, Code, Group, Text } from '@mantine/core';
-import { IconAlertTriangle } from '@tabler/icons-react';
+import { TbAlertTriangle } from 'react-icons/tb';
 import { ApiProblem, Unreachable } from '../api/problem.ts';
 import { OtherVersion } from '../api/load-part.ts';
 import { defineTexts } from '../i18n/i18n.ts';
@@ -59,7 +59,7 @@ export function ProblemAlert({ error, onRetry }: Props) {
   })();
   const isOtherVersion = error instanceof OtherVersion;
   return (
-    <Alert color="red" variant="light" title={title} icon={<IconAlertTriangle aria-hidden />} role="alert">
+    <Alert color="red" variant="light" title={title} icon={<TbAlertTriangle aria-hidden />} role="alert">
       {detail && (
         <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
           {detail}

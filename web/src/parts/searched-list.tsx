@@ -1,5 +1,5 @@
 import { Button, TextInput } from '@mantine/core';
-import { IconSearch } from '@tabler/icons-react';
+import { TbSearch } from 'react-icons/tb';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { EmptyState } from './empty-state.tsx';
 import { ListTable, type Column } from './list-table.tsx';
@@ -38,7 +38,7 @@ export function SearchedList<Row>({ query, textsOf, columns, keyOf, onOpen, isMa
         mb="sm"
         aria-label={t('search')}
         placeholder={t('search')}
-        leftSection={<IconSearch size={16} aria-hidden />}
+        leftSection={<TbSearch size={16} aria-hidden />}
         value={sought}
         onChange={(event) => seek(event.currentTarget.value)}
         w={{ base: '100%', xs: 280 }}

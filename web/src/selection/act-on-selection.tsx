@@ -12,7 +12,7 @@ import {
   Textarea,
   TextInput,
 } from '@mantine/core';
-import { IconAlertTriangle, IconChevronDown, IconChevronRight, IconInfoCircle } from '@tabler/icons-react';
+import { TbAlertTriangle, TbChevronDown, TbChevronRight, TbInfoCircle } from 'react-icons/tb';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { answerOf, api } from '../api/client.ts';
@@ -114,7 +114,7 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
     >
       <Stack gap="md">
         {confirmedBefore !== undefined && counted && (
-          <Alert color="orange" icon={<IconAlertTriangle aria-hidden />} title={t('changed')} role="alert">
+          <Alert color="orange" icon={<TbAlertTriangle aria-hidden />} title={t('changed')} role="alert">
             {t('changedDetail', { before: format.number(confirmedBefore), now: format.number(counted.count) })}
           </Alert>
         )}
@@ -132,7 +132,7 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
         {kind === 'replay' ? (
           <>
             {selection.groups?.some(({ state }) => state === 'unknown') || selection.states?.includes('unknown') ? (
-              <Alert color="orange" variant="light" icon={<IconAlertTriangle aria-hidden />}>
+              <Alert color="orange" variant="light" icon={<TbAlertTriangle aria-hidden />}>
                 {t('unknownHint')}
               </Alert>
             ) : null}
@@ -154,7 +154,7 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
               w="fit-content"
               aria-expanded={isMoreShown}
               leftSection={
-                isMoreShown ? <IconChevronDown size={16} aria-hidden /> : <IconChevronRight size={16} aria-hidden />
+                isMoreShown ? <TbChevronDown size={16} aria-hidden /> : <TbChevronRight size={16} aria-hidden />
               }
               onClick={() => setMoreShown(!isMoreShown)}
             >
@@ -188,7 +188,7 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
         </Text>
         {error !== undefined && <ProblemAlert error={error} />}
         {!may && (
-          <Alert color="gray" icon={<IconInfoCircle aria-hidden />}>
+          <Alert color="gray" icon={<TbInfoCircle aria-hidden />}>
             {t('mayNot')}
           </Alert>
         )}

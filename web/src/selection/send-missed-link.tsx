@@ -1,5 +1,5 @@
 import { Button } from '@mantine/core';
-import { IconRefresh } from '@tabler/icons-react';
+import { TbRefresh } from 'react-icons/tb';
 import { Link } from '@tanstack/react-router';
 import { useMay } from '../shell/session.tsx';
 import { useSelectionTexts } from './texts.ts';
@@ -13,7 +13,7 @@ export function SendMissedLink({ subscriptionId }: { subscriptionId: string }) {
       variant="light"
       w="fit-content"
       disabled={!may}
-      leftSection={<IconRefresh size={16} aria-hidden />}
+      leftSection={<TbRefresh size={16} aria-hidden />}
       renderRoot={(props) => (
         <Link
           to="/replays/new"

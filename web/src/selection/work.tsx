@@ -1,5 +1,5 @@
 import { Badge, Progress } from '@mantine/core';
-import { IconCheck, IconClock, IconHandStop, IconPlayerPause, IconPlayerPlay, IconX } from '@tabler/icons-react';
+import { TbCheck, TbClock, TbHandStop, TbPlayerPause, TbPlayerPlay, TbX } from 'react-icons/tb';
 import { useFormat } from '../i18n/format.ts';
 import { defineTexts } from '../i18n/i18n.ts';
 import { namesOf } from '../parts/names-of.ts';
@@ -38,13 +38,13 @@ export const useWorkTexts = defineTexts(
 );
 
 const looks = {
-  scheduled: ['gray', IconClock, 'scheduled'],
-  running: ['blue', IconPlayerPlay, 'running'],
-  paused: ['orange', IconPlayerPause, 'pausedState'],
-  done: ['green', IconCheck, 'done'],
-  cancelled: ['gray', IconX, 'cancelled'],
-  stopped: ['red', IconHandStop, 'stopped'],
-} as const satisfies Record<Replay['state'], readonly [color: string, sign: typeof IconClock, text: string]>;
+  scheduled: ['gray', TbClock, 'scheduled'],
+  running: ['blue', TbPlayerPlay, 'running'],
+  paused: ['orange', TbPlayerPause, 'pausedState'],
+  done: ['green', TbCheck, 'done'],
+  cancelled: ['gray', TbX, 'cancelled'],
+  stopped: ['red', TbHandStop, 'stopped'],
+} as const satisfies Record<Replay['state'], readonly [color: string, sign: typeof TbClock, text: string]>;
 
 export const workStates = Object.keys(looks) as Replay['state'][];
 export const workKinds = namesOf<Replay['kind']>({ replay: true, close: true, cancel: true });

@@ -1,5 +1,5 @@
 import { Alert } from '@mantine/core';
-import { IconPlugConnectedX } from '@tabler/icons-react';
+import { TbPlugConnectedX } from 'react-icons/tb';
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { isPassing } from '../api/problem.ts';
@@ -30,7 +30,7 @@ export function ConnectionNotice() {
   return (
     <div role="status">
       {since !== undefined && (
-        <Alert color="orange" variant="light" icon={<IconPlugConnectedX aria-hidden />} mb="md" p="xs">
+        <Alert color="orange" variant="light" icon={<TbPlugConnectedX aria-hidden />} mb="md" p="xs">
           {t('unreachable', { since: format.clock(since) })}
         </Alert>
       )}

@@ -1,19 +1,19 @@
 import { NavLink, Stack, Text } from '@mantine/core';
 import {
-  IconActivity,
-  IconAlertTriangle,
-  IconAntennaBars5,
-  IconBell,
-  IconBroadcast,
-  IconHash,
-  IconHistory,
-  IconKey,
-  IconListSearch,
-  IconMailOff,
-  IconPlug,
-  IconRefresh,
-  IconSettings,
-} from '@tabler/icons-react';
+  TbActivity,
+  TbAlertTriangle,
+  TbAntennaBars5,
+  TbBell,
+  TbBroadcast,
+  TbHash,
+  TbHistory,
+  TbKey,
+  TbListSearch,
+  TbMailOff,
+  TbPlug,
+  TbRefresh,
+  TbSettings,
+} from 'react-icons/tb';
 import { Link, useRouterState } from '@tanstack/react-router';
 import { useShellTexts } from './texts.ts';
 
@@ -22,34 +22,34 @@ const groups = [
   {
     title: 'see',
     pages: [
-      ['overview', IconActivity],
-      ['notifications', IconListSearch],
-      ['tail', IconAntennaBars5],
+      ['overview', TbActivity],
+      ['notifications', TbListSearch],
+      ['tail', TbAntennaBars5],
     ],
   },
   {
     title: 'mend',
     pages: [
-      ['dead-letters', IconMailOff],
-      ['replays', IconRefresh],
-      ['endpoints', IconPlug],
-      ['alerts', IconAlertTriangle],
+      ['dead-letters', TbMailOff],
+      ['replays', TbRefresh],
+      ['endpoints', TbPlug],
+      ['alerts', TbAlertTriangle],
     ],
   },
   {
     title: 'arrange',
     pages: [
-      ['subscriptions', IconBell],
-      ['channels', IconHash],
-      ['applications', IconKey],
-      ['publish', IconBroadcast],
+      ['subscriptions', TbBell],
+      ['channels', TbHash],
+      ['applications', TbKey],
+      ['publish', TbBroadcast],
     ],
   },
   {
     title: 'watch',
     pages: [
-      ['audit', IconHistory],
-      ['settings', IconSettings],
+      ['audit', TbHistory],
+      ['settings', TbSettings],
     ],
   },
 ] as const;

@@ -6,7 +6,7 @@ import {
   useMantineColorScheme,
   type MantineColorScheme,
 } from '@mantine/core';
-import { IconLanguage, IconLogout, IconUserCircle } from '@tabler/icons-react';
+import { TbLanguage, TbLogout, TbUserCircle } from 'react-icons/tb';
 import { notifications } from '@mantine/notifications';
 import { lazy, Suspense, useState } from 'react';
 import { loadPart } from '../api/load-part.ts';
@@ -54,14 +54,14 @@ export function UserMenu() {
       <Menu position="bottom-end" width={260}>
         <Menu.Target>
           <ActionIcon variant="subtle" color="gray" size="lg" aria-label={name || t('appearance')}>
-            <IconUserCircle size={22} aria-hidden />
+            <TbUserCircle size={22} aria-hidden />
           </ActionIcon>
         </Menu.Target>
         <Menu.Dropdown>
           {session && <Menu.Label>{name}</Menu.Label>}
           <Menu.Item
             lang={currentLanguage() === 'en' ? 'nl' : 'en'}
-            leftSection={<IconLanguage size={16} aria-hidden />}
+            leftSection={<TbLanguage size={16} aria-hidden />}
             onClick={() => void changeLanguage(currentLanguage() === 'en' ? 'nl' : 'en')}
           >
             {t('language')}
@@ -81,10 +81,7 @@ export function UserMenu() {
           {session && (
             <>
               <Menu.Divider mt="xs" />
-              <Menu.Item
-                leftSection={<IconLogout size={16} aria-hidden />}
-                onClick={() => tryToEnd('session', 'DELETE')}
-              >
+              <Menu.Item leftSection={<TbLogout size={16} aria-hidden />} onClick={() => tryToEnd('session', 'DELETE')}>
                 {t('signOut')}
               </Menu.Item>
               <Menu.Item onClick={() => tryToEnd('session/end-all', 'POST')}>{t('signOutEverywhere')}</Menu.Item>

@@ -1,5 +1,5 @@
 import { ActionIcon, Button, Group, PasswordInput, Select, Stack, Text, Textarea, TextInput } from '@mantine/core';
-import { IconPlus, IconTrash } from '@tabler/icons-react';
+import { TbPlus, TbTrash } from 'react-icons/tb';
 import { defineTexts } from '../i18n/i18n.ts';
 import type { AuthorizationDraft, HeaderDraft, IdentityDraft } from './credential-drafts.ts';
 import { nextKey } from './filter-drafts.ts';
@@ -186,7 +186,7 @@ export function HeaderFields({ value, onChange }: Part<HeaderDraft[]>) {
             aria-label={t('removeHeader', { number: index + 1 })}
             onClick={() => onChange(value.filter((_, at) => at !== index))}
           >
-            <IconTrash size={16} aria-hidden />
+            <TbTrash size={16} aria-hidden />
           </ActionIcon>
         </Group>
       ))}
@@ -194,7 +194,7 @@ export function HeaderFields({ value, onChange }: Part<HeaderDraft[]>) {
         <Button
           variant="subtle"
           size="compact-sm"
-          leftSection={<IconPlus size={14} aria-hidden />}
+          leftSection={<TbPlus size={14} aria-hidden />}
           onClick={() => onChange([...value, { key: nextKey(), name: '', value: '' }])}
         >
           <Text span inherit>

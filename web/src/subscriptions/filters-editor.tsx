@@ -10,7 +10,7 @@ import {
   TextInput,
   Tooltip,
 } from '@mantine/core';
-import { IconPlus, IconTrash } from '@tabler/icons-react';
+import { TbPlus, TbTrash } from 'react-icons/tb';
 import { useQuery } from '@tanstack/react-query';
 import { channelsQuery } from '../parts/catalogue.ts';
 import { defineTexts } from '../i18n/i18n.ts';
@@ -87,7 +87,7 @@ export function FiltersEditor({ value, onChange, isReadOnly = false }: Props) {
           <Button
             variant="default"
             size="sm"
-            leftSection={<IconPlus size={16} aria-hidden />}
+            leftSection={<TbPlus size={16} aria-hidden />}
             onClick={() => onChange([...value, { key: nextKey(), channel: '', filters: [] }])}
           >
             {t('addEntry')}
@@ -143,7 +143,7 @@ function Entry({ number, entry, channels, isReadOnly, onChange, onRemove }: Entr
                 aria-label={t('removeEntry', { number })}
                 onClick={onRemove}
               >
-                <IconTrash size={18} aria-hidden />
+                <TbTrash size={18} aria-hidden />
               </ActionIcon>
             </Tooltip>
           )}
@@ -183,7 +183,7 @@ function Entry({ number, entry, channels, isReadOnly, onChange, onRemove }: Entr
                 aria-label={t('removeFilter', { name: filter.name || String(index + 1) })}
                 onClick={() => onChange({ ...entry, filters: entry.filters.filter((_, at) => at !== index) })}
               >
-                <IconTrash size={16} aria-hidden />
+                <TbTrash size={16} aria-hidden />
               </ActionIcon>
             )}
           </Group>
@@ -193,7 +193,7 @@ function Entry({ number, entry, channels, isReadOnly, onChange, onRemove }: Entr
             <Button
               variant="subtle"
               size="compact-sm"
-              leftSection={<IconPlus size={14} aria-hidden />}
+              leftSection={<TbPlus size={14} aria-hidden />}
               onClick={() => {
                 const free = known.find((name) => !entry.filters.some((each) => each.name === name)) ?? '';
                 onChange({

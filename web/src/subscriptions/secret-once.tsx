@@ -1,5 +1,5 @@
 import { Alert, Button, Code, Group, Modal, Stack, Text } from '@mantine/core';
-import { IconKey } from '@tabler/icons-react';
+import { TbKey } from 'react-icons/tb';
 import { defineTexts } from '../i18n/i18n.ts';
 import { CopyButton } from '../parts/copy-button.tsx';
 
@@ -36,7 +36,7 @@ export function SecretOnce({ secret, onClose }: { secret: string | null; onClose
       centered
     >
       <Stack gap="sm">
-        <Alert variant="light" color="orange" icon={<IconKey aria-hidden />}>
+        <Alert variant="light" color="orange" icon={<TbKey aria-hidden />}>
           <Text size="sm">{t('detail')}</Text>
         </Alert>
         <Group gap="xs" wrap="nowrap">

@@ -1,5 +1,5 @@
 import { Badge, Group } from '@mantine/core';
-import { IconCheck, IconKeyOff, IconPlayerPause, IconPlugConnectedX, IconPlugX } from '@tabler/icons-react';
+import { TbCheck, TbKeyOff, TbPlayerPause, TbPlugConnectedX, TbPlugX } from 'react-icons/tb';
 import { defineTexts } from '../i18n/i18n.ts';
 import type { Situation, Subscription } from './data.ts';
 
@@ -16,11 +16,11 @@ export const useSubscriptionStateTexts = defineTexts(
 );
 
 const looks = {
-  enabled: ['green', IconCheck],
-  paused: ['orange', IconPlayerPause],
-  disabled: ['red', IconPlugX],
-  unreadable: ['red', IconKeyOff],
-  parked: ['orange', IconPlugConnectedX],
+  enabled: ['green', TbCheck],
+  paused: ['orange', TbPlayerPause],
+  disabled: ['red', TbPlugX],
+  unreadable: ['red', TbKeyOff],
+  parked: ['orange', TbPlugConnectedX],
 } as const;
 
 type State = keyof typeof looks;

@@ -1,5 +1,5 @@
 import { Anchor, Badge, Group, Stack, Text, Title } from '@mantine/core';
-import { IconAlertTriangle, IconCheck } from '@tabler/icons-react';
+import { TbAlertTriangle, TbCheck } from 'react-icons/tb';
 import { Link } from '@tanstack/react-router';
 import { RelativeTime } from '../../parts/relative-time.tsx';
 import { SubjectLink } from '../../parts/subject-link.tsx';
@@ -17,7 +17,7 @@ export function AlertDescription({ alert }: { alert: Alert }) {
         <Badge
           color={isOpen ? 'red' : 'gray'}
           variant="light"
-          leftSection={isOpen ? <IconAlertTriangle size={12} aria-hidden /> : <IconCheck size={12} aria-hidden />}
+          leftSection={isOpen ? <TbAlertTriangle size={12} aria-hidden /> : <TbCheck size={12} aria-hidden />}
         >
           {isOpen ? t('open') : t('past')}
         </Badge>

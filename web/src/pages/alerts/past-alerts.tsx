@@ -1,5 +1,5 @@
 import { Anchor, Button, Drawer, Group, Select } from '@mantine/core';
-import { IconX } from '@tabler/icons-react';
+import { TbX } from 'react-icons/tb';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useFormat } from '../../i18n/format.ts';
@@ -83,7 +83,7 @@ export function PastAlerts() {
         {subject !== undefined && (
           <Button
             variant="default"
-            rightSection={<IconX size={14} aria-hidden />}
+            rightSection={<TbX size={14} aria-hidden />}
             onClick={() => set({ subject: undefined })}
             aria-label={`${t('onlySubject', { subject })}. ${t('allSubjects')}`}
             maw="100%"

@@ -1,5 +1,5 @@
 import { Alert, List, Paper, Skeleton, Title } from '@mantine/core';
-import { IconBellOff } from '@tabler/icons-react';
+import { TbBellOff } from 'react-icons/tb';
 import { useQuery } from '@tanstack/react-query';
 import { answerOf, api } from '../../api/client.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
@@ -17,7 +17,7 @@ export function Recipients({ tellsOwners }: { tellsOwners: boolean }) {
   const { webhook, mail, canMail } = data;
   if (webhook === null && mail.length === 0)
     return (
-      <Alert color="yellow" icon={<IconBellOff aria-hidden />} title={t('recipients')}>
+      <Alert color="yellow" icon={<TbBellOff aria-hidden />} title={t('recipients')}>
         {t('recipientsNone')}
       </Alert>
     );

@@ -1,5 +1,5 @@
 import { Badge, Button, Group, Modal, Stack, Text } from '@mantine/core';
-import { IconCheck, IconSend, IconX } from '@tabler/icons-react';
+import { TbCheck, TbSend, TbX } from 'react-icons/tb';
 import { useMutation } from '@tanstack/react-query';
 import { answerOf, api } from '../../api/client.ts';
 import { Confirm } from '../../parts/confirm.tsx';
@@ -18,7 +18,7 @@ export function SendTest() {
     <>
       <Button
         variant="default"
-        leftSection={<IconSend size={16} aria-hidden />}
+        leftSection={<TbSend size={16} aria-hidden />}
         onClick={() => set({ ask: 'test' }, true)}
       >
         {t('test')}
@@ -53,7 +53,7 @@ export function SendTest() {
                 color={isSent ? 'green' : 'red'}
                 variant="light"
                 style={{ flexShrink: 0 }}
-                leftSection={isSent ? <IconCheck size={12} aria-hidden /> : <IconX size={12} aria-hidden />}
+                leftSection={isSent ? <TbCheck size={12} aria-hidden /> : <TbX size={12} aria-hidden />}
               >
                 {isSent ? t('sent') : t('notSent')}
               </Badge>

@@ -1,5 +1,5 @@
 import { Anchor, Badge, Button, Group, Text } from '@mantine/core';
-import { IconPlus } from '@tabler/icons-react';
+import { TbPlus } from 'react-icons/tb';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -117,7 +117,7 @@ export function ApplicationsPage() {
     <>
       <PageHeader title={t('title')} description={t('description')}>
         {mayChange && (
-          <Button leftSection={<IconPlus size={16} aria-hidden />} onClick={() => set({ new: '1' }, true)}>
+          <Button leftSection={<TbPlus size={16} aria-hidden />} onClick={() => set({ new: '1' }, true)}>
             {t('add')}
           </Button>
         )}

@@ -1,5 +1,5 @@
 import { Anchor, Button, Grid, Group, Paper, Skeleton, Stack, Title } from '@mantine/core';
-import { IconArrowLeft, IconBroadcast, IconExternalLink, IconHistory, IconListSearch } from '@tabler/icons-react';
+import { TbArrowLeft, TbBroadcast, TbExternalLink, TbHistory, TbListSearch } from 'react-icons/tb';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import { DraftBar } from '../../drafts/draft-bar.tsx';
@@ -32,7 +32,7 @@ export function ChannelPage() {
         style={{ display: 'inline-flex', alignItems: 'center', minHeight: 28 }}
       >
         <Group gap={4} component="span">
-          <IconArrowLeft size={14} aria-hidden /> {t('back')}
+          <TbArrowLeft size={14} aria-hidden /> {t('back')}
         </Group>
       </Anchor>
       <PageHeader
@@ -53,7 +53,7 @@ export function ChannelPage() {
                 target="_blank"
                 rel="noopener noreferrer"
                 variant="default"
-                leftSection={<IconExternalLink size={16} aria-hidden />}
+                leftSection={<TbExternalLink size={16} aria-hidden />}
               >
                 {t('link')}
               </Button>
@@ -63,20 +63,20 @@ export function ChannelPage() {
                 <Link to="/notifications" search={{ channel: channel.name } as never} {...props} />
               )}
               variant="default"
-              leftSection={<IconListSearch size={16} aria-hidden />}
+              leftSection={<TbListSearch size={16} aria-hidden />}
             >
               {t('notifications')}
             </Button>
             <Button
               renderRoot={(props) => <Link to="/audit" search={{ subject: `channel/${id}` } as never} {...props} />}
               variant="default"
-              leftSection={<IconHistory size={16} aria-hidden />}
+              leftSection={<TbHistory size={16} aria-hidden />}
             >
               {t('changes')}
             </Button>
             <Button
               renderRoot={(props) => <Link to="/publish" search={{ channel: channel.name } as never} {...props} />}
-              leftSection={<IconBroadcast size={16} aria-hidden />}
+              leftSection={<TbBroadcast size={16} aria-hidden />}
             >
               {t('publish')}
             </Button>

@@ -1,5 +1,5 @@
 import { Anchor, Button, Text } from '@mantine/core';
-import { IconPlus } from '@tabler/icons-react';
+import { TbPlus } from 'react-icons/tb';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useFormat } from '../../i18n/format.ts';
@@ -106,7 +106,7 @@ export function ChannelsPage() {
     <>
       <PageHeader title={t('title')} description={t('description')}>
         {mayAdd && (
-          <Button leftSection={<IconPlus size={16} aria-hidden />} onClick={() => set({ new: '1' }, true)}>
+          <Button leftSection={<TbPlus size={16} aria-hidden />} onClick={() => set({ new: '1' }, true)}>
             {t('add')}
           </Button>
         )}

@@ -1,5 +1,5 @@
 import { Alert, Button, Group, Paper, Skeleton, Stack, Text } from '@mantine/core';
-import { IconInfoCircle, IconMailOff, IconRefresh } from '@tabler/icons-react';
+import { TbInfoCircle, TbMailOff, TbRefresh } from 'react-icons/tb';
 import { useState } from 'react';
 import { useFormat } from '../../i18n/format.ts';
 import { EmptyState } from '../../parts/empty-state.tsx';
@@ -41,7 +41,7 @@ export function DeadLettersPage() {
     <>
       <PageHeader title={t('title')} description={data && !isEmpty ? <Totals found={data} /> : t('description')}>
         <Button
-          leftSection={<IconRefresh size={16} aria-hidden />}
+          leftSection={<TbRefresh size={16} aria-hidden />}
           disabled={!data || isEmpty || !may}
           onClick={() => setAct({ kind: 'replay', selection: whole })}
         >
@@ -49,7 +49,7 @@ export function DeadLettersPage() {
         </Button>
         <Button
           variant="default"
-          leftSection={<IconMailOff size={16} aria-hidden />}
+          leftSection={<TbMailOff size={16} aria-hidden />}
           disabled={!data || isEmpty || !may}
           onClick={() => setAct({ kind: 'close', selection: whole })}
         >
@@ -113,7 +113,7 @@ function Cut({ found: { searchedTo } }: { found: DeadLetters }) {
   const t = useDeadLettersTexts();
   const format = useFormat();
   return (
-    <Alert color="blue" variant="light" mb="md" icon={<IconInfoCircle aria-hidden />}>
+    <Alert color="blue" variant="light" mb="md" icon={<TbInfoCircle aria-hidden />}>
       {t('cut')} {searchedTo !== null && t('cutTo', { since: format.time(searchedTo) })}
     </Alert>
   );

@@ -1,5 +1,5 @@
 import { Button, Checkbox, Group, Paper, Text } from '@mantine/core';
-import { IconChevronDown, IconChevronRight } from '@tabler/icons-react';
+import { TbChevronDown, TbChevronRight } from 'react-icons/tb';
 import { useFormat } from '../../i18n/format.ts';
 import { DeliveryStateBadge } from '../../parts/delivery-state.tsx';
 import { useErrorClassTexts } from '../../parts/error-class.ts';
@@ -95,7 +95,7 @@ function GroupRow({ group, receiver, criteria, choice, isOpen, onToggle, onAct }
   const selection = selectionOf({ channels, acceptedFrom, acceptedTo, replay }, { groups: [key] });
   const isSendable = group.subscription === 'active' || group.subscription === 'paused';
   const { lastError, lastStatus } = group.newest;
-  const Chevron = isOpen ? IconChevronDown : IconChevronRight;
+  const Chevron = isOpen ? TbChevronDown : TbChevronRight;
   return (
     <div className={classes.group} role="group" aria-label={error}>
       <div className={classes.row}>

@@ -1,6 +1,6 @@
 import { Button, Skeleton, Stack, Text, TextInput, Title } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
-import { IconSearch } from '@tabler/icons-react';
+import { TbSearch } from 'react-icons/tb';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { answerOf, api } from '../../api/client.ts';
@@ -41,7 +41,7 @@ export function EndpointsPage() {
           type="search"
           label={t('filter')}
           description={t('filterHint')}
-          leftSection={<IconSearch size={16} aria-hidden />}
+          leftSection={<TbSearch size={16} aria-hidden />}
           value={q}
           onChange={(event) => seek(event.currentTarget.value)}
           maw={420}

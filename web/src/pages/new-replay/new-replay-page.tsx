@@ -1,6 +1,6 @@
 import { Button, Checkbox, Group, Paper, SegmentedControl, SimpleGrid, Stack, Text, Title } from '@mantine/core';
 import { useMediaQuery } from '@mantine/hooks';
-import { IconCalculator } from '@tabler/icons-react';
+import { TbCalculator } from 'react-icons/tb';
 import { useNavigate } from '@tanstack/react-router';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { DeliveryStateBadge } from '../../parts/delivery-state.tsx';
@@ -68,7 +68,7 @@ export function NewReplayPage() {
                   type="submit"
                   variant={counted ? 'default' : 'filled'}
                   disabled={!selection}
-                  leftSection={<IconCalculator size={16} aria-hidden />}
+                  leftSection={<TbCalculator size={16} aria-hidden />}
                 >
                   {t('count')}
                 </Button>

@@ -1,6 +1,6 @@
 import { Button, Group, SegmentedControl, Skeleton, Text } from '@mantine/core';
 import { useClipboard } from '@mantine/hooks';
-import { IconCheck, IconCopy, IconDownload } from '@tabler/icons-react';
+import { TbCheck, TbCopy, TbDownload } from 'react-icons/tb';
 import { lazy, Suspense, useMemo, useState } from 'react';
 import { loadPart } from '../../api/load-part.ts';
 import { useFormat } from '../../i18n/format.ts';
@@ -55,12 +55,12 @@ export function BodyTab({ id, body }: { id: string; body: string | null }) {
           <Button
             size="xs"
             variant="default"
-            leftSection={clipboard.copied ? <IconCheck size={14} aria-hidden /> : <IconCopy size={14} aria-hidden />}
+            leftSection={clipboard.copied ? <TbCheck size={14} aria-hidden /> : <TbCopy size={14} aria-hidden />}
             onClick={() => clipboard.copy(body)}
           >
             {t('copyBody')}
           </Button>
-          <Button size="xs" variant="default" leftSection={<IconDownload size={14} aria-hidden />} onClick={download}>
+          <Button size="xs" variant="default" leftSection={<TbDownload size={14} aria-hidden />} onClick={download}>
             {t('download')}
           </Button>
         </Group>

@@ -1,6 +1,6 @@
 import { ActionIcon, Anchor, Button, Group, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
-import { IconChevronDown, IconChevronRight } from '@tabler/icons-react';
+import { TbChevronDown, TbChevronRight } from 'react-icons/tb';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { answerOf, api } from '../../api/client.ts';
@@ -97,7 +97,7 @@ function DeliveryRow({ id, delivery, isOpen, onToggle }: RowProps) {
           aria-controls={isOpen ? detail : undefined}
           onClick={onToggle}
         >
-          {isOpen ? <IconChevronDown size={16} aria-hidden /> : <IconChevronRight size={16} aria-hidden />}
+          {isOpen ? <TbChevronDown size={16} aria-hidden /> : <TbChevronRight size={16} aria-hidden />}
         </ActionIcon>
         <div>
           <DeliveryStateBadge state={state} />

@@ -1,5 +1,5 @@
 import { Button, CloseButton, Combobox, Group, Text, TextInput, UnstyledButton, useCombobox } from '@mantine/core';
-import { IconFilter } from '@tabler/icons-react';
+import { TbFilter } from 'react-icons/tb';
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { useUrlState, type UrlState } from '../../parts/url-state.ts';
@@ -111,7 +111,7 @@ export function FilterBar() {
             placeholder={criterion ? t('valueOf', { name: t(criterion) }) : t('placeholder')}
             value={typed}
             error={wrong && t(wrong)}
-            leftSection={<IconFilter size={16} aria-hidden />}
+            leftSection={<TbFilter size={16} aria-hidden />}
             rightSection={
               criterion ? (
                 <CloseButton size="sm" onClick={stop} aria-label={t('remove', { filter: t(criterion) })} />

@@ -1,5 +1,5 @@
 import { Anchor, Button, Group, Text } from '@mantine/core';
-import { IconArrowUp } from '@tabler/icons-react';
+import { TbArrowUp } from 'react-icons/tb';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { useFormat } from '../../i18n/format.ts';
@@ -46,7 +46,7 @@ export function NotificationsPage() {
             <Button
               size="compact-md"
               variant="light"
-              leftSection={<IconArrowUp size={14} aria-hidden />}
+              leftSection={<TbArrowUp size={14} aria-hidden />}
               onClick={() => void restart()}
             >
               {newer.isMore ? t('newerMany', { count: newer.count }) : t('newer', { count: newer.count })} · {t('show')}

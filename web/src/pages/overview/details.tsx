@@ -1,5 +1,5 @@
 import { Anchor, Badge, Group, Paper, SimpleGrid, Text, Title } from '@mantine/core';
-import { IconCheck, IconX } from '@tabler/icons-react';
+import { TbCheck, TbX } from 'react-icons/tb';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useFormat } from '../../i18n/format.ts';
@@ -163,7 +163,7 @@ export function Parts({ overview: { health, processes } }: { overview: Overview 
                 color={status === 'up' ? 'green' : 'red'}
                 variant="light"
                 title={error ?? undefined}
-                leftSection={status === 'up' ? <IconCheck size={12} aria-hidden /> : <IconX size={12} aria-hidden />}
+                leftSection={status === 'up' ? <TbCheck size={12} aria-hidden /> : <TbX size={12} aria-hidden />}
               >
                 {partName(name)}: {t(status)}
               </Badge>

@@ -1,5 +1,5 @@
 import { Alert, Anchor, Group, Stack, Text } from '@mantine/core';
-import { IconAlertTriangle, IconCircleCheck, IconExclamationCircle, IconInfoCircle } from '@tabler/icons-react';
+import { TbAlertTriangle, TbCircleCheck, TbExclamationCircle, TbInfoCircle } from 'react-icons/tb';
 import { Link } from '@tanstack/react-router';
 import { useFormat } from '../../i18n/format.ts';
 import classes from './overview.module.css';
@@ -7,10 +7,10 @@ import { useOverviewTexts, usePartName } from './texts.ts';
 import { reasonsIn, severityOf, type Overview, type Reason } from './verdict.ts';
 
 const looks = {
-  bad: ['red', IconExclamationCircle],
-  warn: ['orange', IconAlertTriangle],
-  note: ['green', IconInfoCircle],
-  fine: ['green', IconCircleCheck],
+  bad: ['red', TbExclamationCircle],
+  warn: ['orange', TbAlertTriangle],
+  note: ['green', TbInfoCircle],
+  fine: ['green', TbCircleCheck],
 } as const;
 
 /** The answer to "is anything wrong", in one sentence, and why: each reason leads to where it can be mended. */

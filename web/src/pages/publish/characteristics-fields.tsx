@@ -1,5 +1,5 @@
 import { ActionIcon, Alert, Button, Fieldset, Group, SimpleGrid, Stack, Text, TextInput } from '@mantine/core';
-import { IconPlus, IconTrash } from '@tabler/icons-react';
+import { TbPlus, TbTrash } from 'react-icons/tb';
 import { useRef } from 'react';
 import { flushSync } from 'react-dom';
 import type { Draft, FieldName } from './draft.ts';
@@ -73,7 +73,7 @@ export function CharacteristicsFields({ filterNames, draft: { filters, more }, c
                 aria-label={t('removeCharacteristic', { number: index + 1 })}
                 onClick={() => change({ more: more.filter((_, nr) => nr !== index) })}
               >
-                <IconTrash size={16} aria-hidden />
+                <TbTrash size={16} aria-hidden />
               </ActionIcon>
             </Group>
           ))}
@@ -84,7 +84,7 @@ export function CharacteristicsFields({ filterNames, draft: { filters, more }, c
           </Alert>
         )}
         <Group gap="sm">
-          <Button variant="default" size="xs" leftSection={<IconPlus size={14} aria-hidden />} onClick={add}>
+          <Button variant="default" size="xs" leftSection={<TbPlus size={14} aria-hidden />} onClick={add}>
             {t('addCharacteristic')}
           </Button>
           {more.length > 0 && filterNames.length > 0 && (

@@ -9,7 +9,7 @@ import {
   TextInput,
   UnstyledButton,
 } from '@mantine/core';
-import { IconChevronDown, IconChevronRight } from '@tabler/icons-react';
+import { TbChevronDown, TbChevronRight } from 'react-icons/tb';
 import { useId, useState, type ReactNode } from 'react';
 import { CharacteristicsFields } from './characteristics-fields.tsx';
 import type { Draft, FieldName } from './draft.ts';
@@ -138,7 +138,7 @@ function Terms({ isWanted, children }: { isWanted: boolean; children: ReactNode 
     <div>
       <UnstyledButton onClick={() => setOpened(!isOpen)} aria-expanded={isOpen} aria-controls={id} fz="sm" fw={500}>
         <Group gap={6}>
-          {isOpen ? <IconChevronDown size={16} aria-hidden /> : <IconChevronRight size={16} aria-hidden />}
+          {isOpen ? <TbChevronDown size={16} aria-hidden /> : <TbChevronRight size={16} aria-hidden />}
           {t('terms')}
         </Group>
       </UnstyledButton>

@@ -1,5 +1,5 @@
 import { Alert, Anchor, Group, Paper, Stack, Text, Title } from '@mantine/core';
-import { IconInfoCircle } from '@tabler/icons-react';
+import { TbInfoCircle } from 'react-icons/tb';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { answerOf, api } from '../../api/client.ts';
@@ -21,7 +21,7 @@ export function Outcome({ work }: { work: Replay }) {
       <Stack gap="sm">
         <Title order={2}>{t('counts')}</Title>
         {stopped !== null && (
-          <Alert color="orange" variant="light" icon={<IconInfoCircle aria-hidden />}>
+          <Alert color="orange" variant="light" icon={<TbInfoCircle aria-hidden />}>
             {t(
               stopped === 'stop-time'
                 ? 'stoppedStopTime'

@@ -1,5 +1,5 @@
 import { Anchor, Button, Group, Select, Stack, Text } from '@mantine/core';
-import { IconPlus } from '@tabler/icons-react';
+import { TbPlus } from 'react-icons/tb';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { answerOf, api } from '../../api/client.ts';
@@ -91,7 +91,7 @@ export function ReplaysPage() {
     <>
       <PageHeader title={t('title')} description={t('description')}>
         <Button
-          leftSection={<IconPlus size={16} aria-hidden />}
+          leftSection={<TbPlus size={16} aria-hidden />}
           disabled={!may}
           renderRoot={(props) => <Link to="/replays/new" {...props} />}
         >

@@ -1,5 +1,5 @@
 import { Alert, Anchor, Center, Group, Paper, Stack, Text, Title } from '@mantine/core';
-import { IconAlertTriangle, IconCircleCheck } from '@tabler/icons-react';
+import { TbAlertTriangle, TbCircleCheck } from 'react-icons/tb';
 import { useEffect } from 'react';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { consoleRoot } from '../../api/client.ts';
@@ -50,13 +50,7 @@ export function SignInPage() {
             <Title order={1}>{session && isDone ? t('done') : `Heraut`}</Title>
           </Group>
           {reason !== undefined && !session && (
-            <Alert
-              color="red"
-              variant="light"
-              icon={<IconAlertTriangle aria-hidden />}
-              title={t('failed')}
-              role="alert"
-            >
+            <Alert color="red" variant="light" icon={<TbAlertTriangle aria-hidden />} title={t('failed')} role="alert">
               {t(failures.find((each) => each === oneOf(reason)) ?? 'other')}
             </Alert>
           )}
@@ -64,7 +58,7 @@ export function SignInPage() {
           {session && isDone && (
             <>
               <Group gap="xs" wrap="nowrap">
-                <IconCircleCheck aria-hidden />
+                <TbCircleCheck aria-hidden />
                 <Text size="sm">{t('doneDetail')}</Text>
               </Group>
               <Anchor size="sm" renderRoot={(props) => <Link to="/" {...props} />}>

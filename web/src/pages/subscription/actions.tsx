@@ -1,6 +1,6 @@
 import { ActionIcon, Button, Menu } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
-import { IconDots, IconPlayerPause, IconPlayerPlay, IconPlug, IconSend, IconTrash, IconX } from '@tabler/icons-react';
+import { TbDots, TbPlayerPause, TbPlayerPlay, TbPlug, TbSend, TbTrash, TbX } from 'react-icons/tb';
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -123,7 +123,7 @@ export function Actions({ subscription, tag, situation }: Props) {
         <>
           {disabledAt !== null && (
             <Button
-              leftSection={<IconPlug size={16} aria-hidden />}
+              leftSection={<TbPlug size={16} aria-hidden />}
               loading={busy === 'enable'}
               onClick={() => void change('enable', t('enabled'))}
             >
@@ -133,7 +133,7 @@ export function Actions({ subscription, tag, situation }: Props) {
           {pausedAt === null ? (
             <Button
               variant="default"
-              leftSection={<IconPlayerPause size={16} aria-hidden />}
+              leftSection={<TbPlayerPause size={16} aria-hidden />}
               loading={busy === 'pause'}
               onClick={() => void pause()}
             >
@@ -141,7 +141,7 @@ export function Actions({ subscription, tag, situation }: Props) {
             </Button>
           ) : (
             <Button
-              leftSection={<IconPlayerPlay size={16} aria-hidden />}
+              leftSection={<TbPlayerPlay size={16} aria-hidden />}
               loading={busy === 'resume'}
               disabled={held.isDropping}
               onClick={() => void resume()}
@@ -149,25 +149,25 @@ export function Actions({ subscription, tag, situation }: Props) {
               {t('resume')}
             </Button>
           )}
-          <Button variant="default" leftSection={<IconSend size={16} aria-hidden />} onClick={() => setAsked('test')}>
+          <Button variant="default" leftSection={<TbSend size={16} aria-hidden />} onClick={() => setAsked('test')}>
             {t('test')}
           </Button>
           {(endpoint || pausedAt !== null || mayDelete) && (
             <Menu position="bottom-end">
               <Menu.Target>
                 <ActionIcon variant="default" size={36} aria-label={t('more')}>
-                  <IconDots size={18} aria-hidden />
+                  <TbDots size={18} aria-hidden />
                 </ActionIcon>
               </Menu.Target>
               <Menu.Dropdown>
                 {endpoint && (
-                  <Menu.Item leftSection={<IconPlug size={16} aria-hidden />} onClick={() => setAsked('reset')}>
+                  <Menu.Item leftSection={<TbPlug size={16} aria-hidden />} onClick={() => setAsked('reset')}>
                     {t('reset')}
                   </Menu.Item>
                 )}
                 {pausedAt !== null && (
                   <Menu.Item
-                    leftSection={<IconX size={16} aria-hidden />}
+                    leftSection={<TbX size={16} aria-hidden />}
                     disabled={held.count === 0 || held.isDropping}
                     onClick={() => setAsked('drop')}
                   >
@@ -176,7 +176,7 @@ export function Actions({ subscription, tag, situation }: Props) {
                 )}
                 {mayDelete && (
                   <Menu.Item
-                    leftSection={<IconTrash size={16} aria-hidden />}
+                    leftSection={<TbTrash size={16} aria-hidden />}
                     // What was just changed here is not yet read again: its tag would be that of before, and refused.
                     disabled={busy !== undefined}
                     onClick={() => setAsked('delete')}

@@ -1,5 +1,5 @@
 import { Alert, Anchor, Badge, Group, Paper, SimpleGrid, Stack, Table, Text, Title } from '@mantine/core';
-import { IconCheck, IconInfoCircle } from '@tabler/icons-react';
+import { TbCheck, TbInfoCircle } from 'react-icons/tb';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
@@ -81,7 +81,7 @@ function WhatKeepsIt({ subscription: { pausedAt, disabledAt, credentials, held }
   const failure = situation?.lastFailure;
   if (reasons.length === 0 && situation && situation.waiting > 0 && failure)
     return (
-      <Alert variant="light" color="yellow" icon={<IconInfoCircle aria-hidden />}>
+      <Alert variant="light" color="yellow" icon={<TbInfoCircle aria-hidden />}>
         <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
           {t('runsAndWaits', { count: situation.waiting, error: plain(failure.error) ?? `HTTP ${failure.status}` })}
         </Text>
@@ -89,12 +89,12 @@ function WhatKeepsIt({ subscription: { pausedAt, disabledAt, credentials, held }
     );
   if (reasons.length === 0)
     return (
-      <Alert variant="light" color="green" icon={<IconCheck aria-hidden />}>
+      <Alert variant="light" color="green" icon={<TbCheck aria-hidden />}>
         <Text size="sm">{t('runs')}</Text>
       </Alert>
     );
   return (
-    <Alert variant="light" color="orange" icon={<IconInfoCircle aria-hidden />} title={t('atEnd')}>
+    <Alert variant="light" color="orange" icon={<TbInfoCircle aria-hidden />} title={t('atEnd')}>
       <Stack gap={4}>
         {reasons.map((reason) => (
           <Text key={reason} size="sm" style={{ overflowWrap: 'anywhere' }}>

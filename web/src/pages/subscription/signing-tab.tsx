@@ -1,5 +1,5 @@
 import { Badge, Button, Code, Group, Modal, Select, Skeleton, Stack, Table, Text } from '@mantine/core';
-import { IconKey, IconPlus } from '@tabler/icons-react';
+import { TbKey, TbPlus } from 'react-icons/tb';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { components } from '../../../generated/admin-api.d.ts';
@@ -71,7 +71,7 @@ export function SigningTab({ subscriptionId }: { subscriptionId: string }) {
   if (!data) return problem ?? <Skeleton height={200} />;
   const makeButton = mayChange && (
     <Button
-      leftSection={<IconPlus size={16} aria-hidden />}
+      leftSection={<TbPlus size={16} aria-hidden />}
       onClick={() => {
         make.reset();
         setAsked({ to: 'make' });
@@ -111,7 +111,7 @@ export function SigningTab({ subscriptionId }: { subscriptionId: string }) {
                   <Table.Tr key={key.id}>
                     <Table.Td>
                       <Group gap="xs">
-                        <IconKey size={16} aria-hidden />
+                        <TbKey size={16} aria-hidden />
                         <Badge variant="default">{key.scheme}</Badge>
                         <Code>{key.id}</Code>
                         {key.publicKey !== null && <CopyButton value={key.publicKey} label={t('copyPublicKey')} />}

@@ -1,5 +1,5 @@
 import { Alert, Badge, Button, Code, Group, Modal, ScrollArea, Stack, Table, Text } from '@mantine/core';
-import { IconAlertTriangle, IconCheck, IconSend } from '@tabler/icons-react';
+import { TbAlertTriangle, TbCheck, TbSend } from 'react-icons/tb';
 import { useMutation } from '@tanstack/react-query';
 import type { components } from '../../../generated/admin-api.d.ts';
 import { answerOf, api } from '../../api/client.ts';
@@ -92,7 +92,7 @@ export function TestCall({ subscriptionId, opened, onClose }: Props) {
             {t('close')}
           </Button>
           <Button
-            leftSection={<IconSend size={16} aria-hidden />}
+            leftSection={<TbSend size={16} aria-hidden />}
             loading={call.isPending}
             onClick={() => call.mutate()}
             data-autofocus
@@ -123,7 +123,7 @@ function Answer({ result }: { result: Result }) {
         color={isSuccess ? 'green' : 'red'}
         variant="light"
         title={title}
-        icon={isSuccess ? <IconCheck aria-hidden /> : <IconAlertTriangle aria-hidden />}
+        icon={isSuccess ? <TbCheck aria-hidden /> : <TbAlertTriangle aria-hidden />}
       >
         {(error !== null || !wasSent || errorClass !== null) && (
           <Stack gap={4}>

@@ -1,5 +1,5 @@
 import { Anchor, Button, Group, Select, Stack, Text, TextInput, Tooltip } from '@mantine/core';
-import { IconPlus, IconSearch } from '@tabler/icons-react';
+import { TbPlus, TbSearch } from 'react-icons/tb';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useState, type ReactNode } from 'react';
@@ -60,7 +60,7 @@ export function SubscriptionsPage() {
   const open = (id: string) => void navigate({ to: `/subscriptions/${id}` });
   const isNewOpen = state['new'] !== undefined && mayCreate;
   const startNew = mayCreate && (
-    <Button leftSection={<IconPlus size={16} aria-hidden />} onClick={() => set({ new: '1' }, true)}>
+    <Button leftSection={<TbPlus size={16} aria-hidden />} onClick={() => set({ new: '1' }, true)}>
       {t('new')}
     </Button>
   );
@@ -155,7 +155,7 @@ function Filters() {
         aria-label={t('text')}
         placeholder={t('text')}
         type="search"
-        leftSection={<IconSearch size={16} aria-hidden />}
+        leftSection={<TbSearch size={16} aria-hidden />}
         value={typed}
         onChange={(event) => type(event.currentTarget.value)}
         w={{ base: '100%', xs: 260 }}

@@ -1,5 +1,5 @@
 import { Alert, Badge, Box, Button, Select, SimpleGrid, Text, VisuallyHidden } from '@mantine/core';
-import { IconArrowDown, IconPlayerPause, IconPlayerPlay, IconPlugConnectedX } from '@tabler/icons-react';
+import { TbArrowDown, TbPlayerPause, TbPlayerPlay, TbPlugConnectedX } from 'react-icons/tb';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useMemo, useRef, useState } from 'react';
@@ -88,9 +88,7 @@ export function TailPage() {
           size="xs"
           w={168}
           variant={tail.isPaused ? 'filled' : 'default'}
-          leftSection={
-            tail.isPaused ? <IconPlayerPlay size={16} aria-hidden /> : <IconPlayerPause size={16} aria-hidden />
-          }
+          leftSection={tail.isPaused ? <TbPlayerPlay size={16} aria-hidden /> : <TbPlayerPause size={16} aria-hidden />}
           onClick={() => act({ do: tail.isPaused ? 'resume' : 'pause' })}
         >
           {!tail.isPaused
@@ -127,7 +125,7 @@ export function TailPage() {
       </SimpleGrid>
       <div role="status">
         {connection.kind === 'lost' && (
-          <Alert color="orange" variant="light" mb="sm" p="xs" icon={<IconPlugConnectedX aria-hidden />}>
+          <Alert color="orange" variant="light" mb="sm" p="xs" icon={<TbPlugConnectedX aria-hidden />}>
             {t('lost', { since: format.clock(connection.since) })}
           </Alert>
         )}
@@ -161,7 +159,7 @@ export function TailPage() {
               left="50%"
               style={{ transform: 'translateX(-50%)' }}
               size="xs"
-              leftSection={<IconArrowDown size={14} aria-hidden />}
+              leftSection={<TbArrowDown size={14} aria-hidden />}
               onClick={() => setFollowing(true)}
             >
               {t('toEnd')}

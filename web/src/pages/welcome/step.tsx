@@ -1,5 +1,5 @@
 import { Group, Paper, Stack, Text, ThemeIcon, Title, VisuallyHidden } from '@mantine/core';
-import { IconCheck } from '@tabler/icons-react';
+import { TbCheck } from 'react-icons/tb';
 import type { ReactNode } from 'react';
 import { useWelcomeTexts } from './texts.ts';
 
@@ -31,7 +31,7 @@ export function Step({ number, title, state, children }: Props) {
           color={state === 'done' ? 'green' : undefined}
           aria-hidden
         >
-          {state === 'done' ? <IconCheck size={18} /> : number}
+          {state === 'done' ? <TbCheck size={18} /> : number}
         </ThemeIcon>
         <Stack gap="xs" style={{ flex: 1, minWidth: 0 }}>
           <Title order={2} lh="32px">

@@ -1,5 +1,5 @@
 import { Alert, Button, Checkbox, Group, List, Stack, Text, Title } from '@mantine/core';
-import { IconCheck } from '@tabler/icons-react';
+import { TbCheck } from 'react-icons/tb';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
 import { answerAndTagOf, answerOf, api } from '../../../api/client.ts';
@@ -128,7 +128,7 @@ export default function ConfigurationTab() {
       )}
       {plan.error && <ProblemAlert error={plan.error} onRetry={look} />}
       {apply.isSuccess && (
-        <Alert color="green" variant="light" icon={<IconCheck aria-hidden />} role="status">
+        <Alert color="green" variant="light" icon={<TbCheck aria-hidden />} role="status">
           {t('applied')}
         </Alert>
       )}

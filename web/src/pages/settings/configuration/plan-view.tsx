@@ -1,5 +1,5 @@
 import { Badge, Group, List, Paper, Stack, Text, Title } from '@mantine/core';
-import { IconMinus, IconPencil, IconPlus } from '@tabler/icons-react';
+import { TbMinus, TbPencil, TbPlus } from 'react-icons/tb';
 import type { components } from '../../../../generated/admin-api.d.ts';
 import { FieldDiff, type ComparedField } from '../../../parts/field-diff.tsx';
 import { useConfigurationTexts } from './texts.ts';
@@ -8,9 +8,9 @@ export type Plan = components['schemas']['ConfigurationPlan'];
 export type PlannedChange = Plan['changes'][number];
 
 const looks = {
-  create: ['green', IconPlus],
-  change: ['blue', IconPencil],
-  remove: ['red', IconMinus],
+  create: ['green', TbPlus],
+  change: ['blue', TbPencil],
+  remove: ['red', TbMinus],
 } as const;
 
 export const countOf = ({ changes }: Plan, action: PlannedChange['action']): number =>

@@ -1,5 +1,5 @@
 import { Alert, Anchor, Code, Stack, Text } from '@mantine/core';
-import { IconAlertTriangle, IconInfoCircle } from '@tabler/icons-react';
+import { TbAlertTriangle, TbInfoCircle } from 'react-icons/tb';
 import type { components } from '../../../../generated/admin-api.d.ts';
 import { useConfigurationTexts } from './texts.ts';
 
@@ -21,7 +21,7 @@ export function Remarks({ title, remarks, isProblem, onGoTo }: Props) {
       color={isProblem ? 'red' : 'blue'}
       variant="light"
       title={title}
-      icon={isProblem ? <IconAlertTriangle aria-hidden /> : <IconInfoCircle aria-hidden />}
+      icon={isProblem ? <TbAlertTriangle aria-hidden /> : <TbInfoCircle aria-hidden />}
       role={isProblem ? 'alert' : undefined}
     >
       <Stack gap={4}>
