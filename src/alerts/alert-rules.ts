@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { roles } from '../config/settings.js';
 
 /** What operators are told of. Each has an entry `alert-NAME` in docs/operations.md. */

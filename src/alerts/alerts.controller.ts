@@ -1,6 +1,6 @@
 import { Body, Controller, Get, Headers, HttpCode, Post, Put, Query } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
-import type { z } from 'zod';
+import type * as z from 'zod';
 import { AuditLog } from '../audit/audit-log.js';
 import { NeedsUserRole, RequireSuperuser } from '../auth/auth.decorators.js';
 import { Config } from '../config/config.module.js';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { toCursor } from './entry-cursor.js';
 import type { Entry, EntryPage } from './entry-reader.service.js';
 

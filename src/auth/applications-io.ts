@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { mailAddress } from '../config/setting-types.js';
 import { isStorable } from '../infra/postgres/storable-text.js';
 import type { ShownApplication } from './applications.service.js';

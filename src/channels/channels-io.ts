@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { isStorable } from '../infra/postgres/storable-text.js';
 import { hasCredentials, isWebUrl } from '../nrc/fields.js';
 import type { Channel } from './channel.js';

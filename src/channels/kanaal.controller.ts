@@ -1,6 +1,6 @@
 import { Body, Controller, Get, Param, Patch, Post, Put, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { z } from 'zod';
+import * as z from 'zod';
 import { Audited } from '../auth/auth.decorators.js';
 import { scopes } from '../auth/scopes.js';
 import type { JsonObject } from '../infra/http/json-body.pipe.js';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { ownUrl } from '../nrc/resource.js';
 
 /** A channel as the standard writes it; the document shows it, and `KanaalController` reads it field by field. */

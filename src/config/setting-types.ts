@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** The kinds of values that settings have; each reads the text of an environment variable. */
 export const wholeNumber = (min: number, max: number) => z.coerce.number().int().min(min).max(max);

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { sectionNames, type SectionName } from './planning.js';
 
 export const pruneQuery = z.object({

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { alertRulesInput } from '../alerts/alert-rules.js';
 import { applicationChangesInput, newApplicationInput } from '../auth/applications-io.js';
 import { newChannelInput } from '../channels/channels-io.js';

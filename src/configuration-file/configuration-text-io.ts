@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { planOutput } from './configuration-io.js';
 import type { ConfigurationText, PlacedReference, Remark } from './configuration-text.js';
 import type { Plan } from './planning.js';

@@ -1,7 +1,7 @@
 import { Body, Controller, Get, Headers, Post, Query, Res } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
-import type { z } from 'zod';
+import type * as z from 'zod';
 import { RequireSuperuser } from '../auth/auth.decorators.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { entityTagOf, requireMatch } from '../infra/http/if-match.js';

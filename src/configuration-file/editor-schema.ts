@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { configurationSchema } from './configuration-schema.js';
 import { referenceSchema } from './resolve-references.js';
 

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { allScopes } from '../auth/scopes.js';
 import { paramsOf } from '../infra/http/check-input.js';
 import type { InvalidParam } from '../infra/http/problem.js';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 /*
  * The YAML of Open Notificaties' `setup_configuration` (1.16), as far as it has a counterpart here. The names are theirs.

@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import type * as z from 'zod';
 import { paramsOf } from '../infra/http/check-input.js';
 import type { InvalidParam } from '../infra/http/problem.js';
 import {

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { InvalidParam } from '../infra/http/problem.js';
 
 /** What references may lead to. */

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { checkInput } from '../infra/http/check-input.js';
 import { ValidationProblem, type InvalidParam } from '../infra/http/problem.js';
 import { isStorable } from '../infra/postgres/storable-text.js';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { errorClasses } from '../deliveries/error-class.js';
 import { searchQuery } from '../deliveries/search-query.js';
 import { deadStates } from '../ledger/delivery.js';

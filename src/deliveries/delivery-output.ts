@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { deliveryStates, heldReasons } from '../ledger/delivery.js';
 import type { DeliveryPage, KnownAttempt, KnownDelivery } from './delivery-reader.service.js';
 import type { AttemptState } from '../delivery/attempt-states.js';

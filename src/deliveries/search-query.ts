@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { isStorable } from '../infra/postgres/storable-text.js';
 import { deliveryStates } from '../ledger/delivery.js';
 import { lowestIdAt } from '../ledger/partitions.js';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { isStorable } from '../infra/postgres/storable-text.js';
 import type { Pace } from '../ledger/held-subscriptions.js';
 import type { OpenEndpoint } from '../ledger/open-endpoints.js';

@@ -1,6 +1,6 @@
 import { Body, Controller, Get, Post } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
-import type { z } from 'zod';
+import type * as z from 'zod';
 import { AuditLog } from '../audit/audit-log.js';
 import { NeedsUserRole, RequireSuperuser } from '../auth/auth.decorators.js';
 import { checkInput } from '../infra/http/check-input.js';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { OpenEndpoint } from '../ledger/open-endpoints.js';
 import { failuresOfDays, mostCounted, type Situation } from '../ledger/read-situations.js';
 

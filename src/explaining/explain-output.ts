@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { deliveryStates, heldReasons } from '../ledger/delivery.js';
 import type { OpenEndpoint } from '../ledger/open-endpoints.js';
 import { filterResults } from '../subscriptions/compare-entries.js';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { statement } from '../infra/postgres/statement.js';
 import { timeOfId } from '../ledger/partitions.js';
 import { characteristicsOf } from '../publishing/characteristics-of.js';

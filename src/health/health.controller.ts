@@ -1,7 +1,7 @@
 import { Controller, Get, Header, Res } from '@nestjs/common';
 import { ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
-import { z } from 'zod';
+import * as z from 'zod';
 import { notAcceptable } from '../openapi/admin-operation.js';
 import { describeOperation } from '../openapi/describe-operation.js';
 import type { Health } from './check-health.js';

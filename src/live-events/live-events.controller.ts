@@ -1,7 +1,7 @@
 import { Controller, Get, Headers, Logger, Query, Req, Res } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { z } from 'zod';
+import * as z from 'zod';
 import { RequireSuperuser } from '../auth/auth.decorators.js';
 import { UserSessions } from '../auth/user-sessions.js';
 import { Answers } from '../infra/http/accept-json.guard.js';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { toCursor as toDeliveryCursor } from '../deliveries/delivery-cursor.js';
 import { attemptOutput, attemptToShow, deliveryOutput, deliveryToShow } from '../deliveries/delivery-output.js';
 import { pageEnd } from '../deliveries/search-query.js';

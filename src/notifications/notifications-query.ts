@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { fromCursor as fromDeliveryCursor } from '../deliveries/delivery-cursor.js';
 import { criteriaOf, searchQuery } from '../deliveries/search-query.js';
 import type { Criteria } from '../deliveries/criteria.js';

@@ -1,6 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
 import { ApiSecurity, ApiTags } from '@nestjs/swagger';
-import { z } from 'zod';
+import * as z from 'zod';
 import { RequireScope } from '../auth/auth.decorators.js';
 import type { Scope } from '../auth/scopes.js';
 import { describeOperation, type Answer } from '../openapi/describe-operation.js';

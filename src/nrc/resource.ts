@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** The field `url` of every resource. */
 export const ownUrl = z

@@ -1,5 +1,5 @@
 import { applyDecorators, UseGuards, UseInterceptors, type CanActivate, type ExecutionContext } from '@nestjs/common';
-import { z } from 'zod';
+import * as z from 'zod';
 import { EntityTagInterceptor } from '../infra/http/entity-tag.interceptor.js';
 import { KnownQuery } from '../infra/http/known-query.pipe.js';
 import { describeOperation, type Answer } from './describe-operation.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { z } from 'zod';
+import * as z from 'zod';
 import { extractSchemas } from './describe-apis.js';
 import { namedSchemas } from './describe-operation.js';
 import { fieldsOf, openApiSchema } from './schema.js';

@@ -1,6 +1,6 @@
 import { applyDecorators, HttpCode } from '@nestjs/common';
 import { ApiBody, ApiExtension, ApiHeader, ApiOperation, ApiParam, ApiQuery, ApiResponse } from '@nestjs/swagger';
-import type { z } from 'zod';
+import type * as z from 'zod';
 import { fieldsOf, openApiSchema, type NamedSchema, type Side } from './schema.js';
 
 export interface Answer {

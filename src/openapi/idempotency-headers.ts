@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 // 1 to 255 printable ASCII characters that are not all spaces: bare, or as a quoted string (RFC 8941 §3.3.3), in which each
 // `"` and `\` is written as two.

@@ -1,5 +1,5 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
-import { z } from 'zod';
+import * as z from 'zod';
 
 type NamedSchemas = NonNullable<NonNullable<OpenAPIObject['components']>['schemas']>;
 export type OpenApiSchema = Exclude<NamedSchemas[string], { $ref: string }>;

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Total } from '../activity/activity-rows.js';
 import { isStorable } from '../infra/postgres/storable-text.js';
 import { spanNames } from './spans.js';

@@ -1,6 +1,6 @@
 import { Controller, Get, Query } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
-import type { z } from 'zod';
+import type * as z from 'zod';
 import { readSeries, readTotals } from '../activity/activity-rows.js';
 import { RequireSuperuser } from '../auth/auth.decorators.js';
 import { checkInput } from '../infra/http/check-input.js';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { processOutput } from './process-output.js';
 
 const server = <Kind extends string>(kinds: [Kind, ...Kind[]], description: string) =>

@@ -1,7 +1,7 @@
 import { Controller, Get, Inject } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import type { Redis } from 'ioredis';
-import type { z } from 'zod';
+import type * as z from 'zod';
 import { RequireSuperuser } from '../auth/auth.decorators.js';
 import { Config } from '../config/config.module.js';
 import { Postgres } from '../infra/postgres/postgres.js';

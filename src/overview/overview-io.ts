@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { alertOutput } from '../alerts/alerts-io.js';
 import { heldReasons } from '../ledger/delivery.js';
 import { replayKinds, unfinishedStates } from '../replays/replay.js';

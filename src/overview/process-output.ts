@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { roles } from '../config/settings.js';
 import type { ListedProcess } from '../liveness/heartbeat.service.js';
 

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { idempotencyKeyHeader, pathKey, replayedHeader } from '../openapi/idempotency-headers.js';
 
 const dateTime = () => z.string().meta({ format: 'date-time' });

@@ -1,7 +1,7 @@
 import { Body, Controller, Post, Req, Res } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Application } from '../auth/application.js';
 import { CurrentApplication, NeedsUserRole, RequireSuperuser } from '../auth/auth.decorators.js';
 import type { JsonObject } from '../infra/http/json-body.pipe.js';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { lowestIdAt } from '../ledger/partitions.js';
 import { notificatieSchema } from '../publishing/notificatie.js';
 import type { Fetched, FetchedPage } from './pull.service.js';

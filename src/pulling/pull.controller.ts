@@ -1,6 +1,6 @@
 import { Body, Controller, Get, Header, Param, Post, Query, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import type { z } from 'zod';
+import type * as z from 'zod';
 import type { Application } from '../auth/application.js';
 import { CurrentApplication } from '../auth/auth.decorators.js';
 import { scopes } from '../auth/scopes.js';

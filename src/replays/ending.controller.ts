@@ -1,6 +1,6 @@
 import { Body, Controller, Post } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
-import type { z } from 'zod';
+import type * as z from 'zod';
 import { NeedsUserRole, RequireSuperuser } from '../auth/auth.decorators.js';
 import type { Selection } from '../deliveries/selection.js';
 import { checkInput } from '../infra/http/check-input.js';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { selectionInput, selectionOutput, type Selection } from '../deliveries/selection.js';
 import { pageQuery } from '../infra/http/page-query.js';
 import { ValidationProblem, type InvalidParam } from '../infra/http/problem.js';

@@ -1,6 +1,6 @@
 import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
-import type { z } from 'zod';
+import type * as z from 'zod';
 import { NeedsUserRole, RequireSuperuser } from '../auth/auth.decorators.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';

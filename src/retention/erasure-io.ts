@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { pageQuery } from '../infra/http/page-query.js';
 import { isStorable } from '../infra/postgres/storable-text.js';
 import { timeOfId } from '../ledger/partitions.js';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { ReportedDay, RetentionReport } from './retention-report.service.js';
 
 const time = () => z.iso.datetime();

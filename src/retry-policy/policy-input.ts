@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { defaultRetryPolicy, type RetryPolicy } from './retry-schedule.js';
 
 const week = 604_800;

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { planAttempts, formatDuration, type RetryPolicy } from './retry-schedule.js';
 import type { RetryPolicyOverride } from './policy-input.js';
 

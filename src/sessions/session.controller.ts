@@ -1,7 +1,7 @@
 import { Body, Controller, Delete, Get, HttpCode, Post, Req, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { z } from 'zod';
+import * as z from 'zod';
 import { hasRole } from '../auth/user-roles.js';
 import { Config } from '../config/config.module.js';
 import { checkInput } from '../infra/http/check-input.js';

@@ -1,7 +1,7 @@
 import { Controller, Header, Post, Req } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Application } from '../auth/application.js';
 import { CurrentApplication, RequireSuperuser } from '../auth/auth.decorators.js';
 import { userOf } from '../auth/authorization.guard.js';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { mailAddress } from '../config/setting-types.js';
 import { ownUrl } from '../nrc/resource.js';
 import { credentialChangesInput, maxAuthLength } from '../credentials/credentials-io.js';

@@ -1,5 +1,5 @@
 import { Body, Controller, Delete, Get, Header, Param, Post, Query } from '@nestjs/common';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Application } from '../auth/application.js';
 import { Audited, CurrentApplication } from '../auth/auth.decorators.js';
 import { scopes } from '../auth/scopes.js';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { secretPrefixes, signingSchemes } from '../signing/signing-key.js';
 import type { AddedSigningKey } from './add-signing-key.js';
 import type { ShownSigningKey } from './signing-key-rows.js';

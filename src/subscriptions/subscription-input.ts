@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Channel } from '../channels/channel.js';
 import { canonicalName } from '../channels/filter-names.js';
 import {

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { pageQuery } from '../infra/http/page-query.js';
 import { byCreation, type ListedSubscription } from './subscription-directory.service.js';
 import { inputText as text } from './subscription-input.js';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { mailAddress } from '../config/setting-types.js';
 import { credentialsOutput, credentialsToShow } from '../credentials/credentials-io.js';
 import { heldReasons } from '../ledger/delivery.js';

@@ -1,7 +1,7 @@
 import { Body, Controller, Delete, Get, Header, Headers, Param, Patch, Post, Query, Res } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
-import type { z } from 'zod';
+import type * as z from 'zod';
 import { ApplicationDirectory } from '../auth/application-directory.service.js';
 import { NeedsUserRole, RequireSuperuser } from '../auth/auth.decorators.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { errorClasses, errorClassOf } from '../deliveries/error-class.js';
 import type { WebhookResponse } from '../delivery/webhook-client.js';
 
