@@ -19,6 +19,12 @@ import { reportTimedOut, TimedOutLogger } from './timed-out.js';
 /** Between two tries to migrate. */
 const lockPauseMs = 1000;
 
+/**
+ * All of it is written to at every start. With half of Postgres' default of 128 MB the process takes 80 MB less and starts 0.1 s
+ * sooner; reads and writes at random in a table of 80 MB took as long. With 32 MB they took a tenth longer.
+ */
+const memoryOfEmbedded = ['-c', 'shared_buffers=64MB'];
+
 export type Row = Record<string, unknown>;
 
 /** One migrates or makes partitions, and one waits for its turn. */
@@ -83,7 +89,8 @@ export class Postgres {
       });
     }
     const unlock = lockDirectory(settings.DATA_DIR);
-    const pglite = await PGlite.create(join(settings.DATA_DIR, 'pglite'));
+    const startParams = [...PGlite.defaultStartParams, ...memoryOfEmbedded];
+    const pglite = await PGlite.create(join(settings.DATA_DIR, 'pglite'), { startParams });
     const extra = { ...createPgConfig(pglite), max: 1, idleTimeoutMillis: 0, connectionTimeoutMillis: 30_000 };
     const dataSource = new DataSource({ ...common, extra, logging: false } as DataSourceOptions);
     await dataSource.initialize();
