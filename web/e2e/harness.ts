@@ -47,7 +47,8 @@ export const test = base.extend<Fixtures, WorkerFixtures>({
   ],
   heraut: [
     async ({ stack, settings }, use) => {
-      const heraut = await Installation.start(stack, settings);
+      // Rarer than in other tests: the program is there for minutes, mostly idle, and a page asks less often still.
+      const heraut = await Installation.start(stack, { DISPATCH_INTERVAL_MS: '250', ...settings });
       await use(heraut);
       await heraut.end();
     },
