@@ -1,4 +1,5 @@
 import jwt from 'jsonwebtoken';
+import { createSecretKey } from 'node:crypto';
 
 export interface TokenOptions {
   clientId: string;
@@ -20,5 +21,6 @@ export function signToken({ clientId, secret, claims = {}, algorithm = 'HS256' }
   };
   const set = Object.fromEntries(Object.entries(payload).filter(([, value]) => value !== undefined));
   // Without `iat` in the payload the library would add its own; told not to, it takes ours away, too.
-  return jwt.sign(set, secret, { algorithm, noTimestamp: !('iat' in set) });
+  // Given a text, the library would try to read a private key in it first, which takes half a millisecond.
+  return jwt.sign(set, createSecretKey(Buffer.from(secret)), { algorithm, noTimestamp: !('iat' in set) });
 }
