@@ -179,14 +179,16 @@ describe('while Redis cannot be used', () => {
   it('no lock is given twice, though one process loses Redis again and again and the other does not', async () => {
     // A process that brings its locks for longer than the pause loses them; a busy machine must not make one do that.
     await stop();
-    await startWith({ ...times, believed: 1500, pause: 2500, calm: 2500, longestCalm: 10_000 });
+    await startWith({ ...times, believed: 1500, pause: 6000, calm: 6000, longestCalm: 24_000 });
     const given = new Map<string, string[]>();
     let isOver = false;
     const ask = async (store: RedisOrPostgresIdempotencyStore, holder: 'one' | 'other') => {
       for (let nr = 0; !isOver; nr++) {
         const request = requestFor(holder, `i9y:test:${nr}`);
-        const { kind } = await acquire(store, request);
-        if (kind === 'acquired') given.set(request.key, [...(given.get(request.key) ?? []), holder]);
+        const answer = await acquire(store, request);
+        if (answer.kind !== 'acquired') continue;
+        const how = answer.takenOver ? `${holder}, taken over` : holder;
+        given.set(request.key, [...(given.get(request.key) ?? []), how]);
       }
     };
     const asking = [ask(one, 'one'), ask(other, 'other')];
