@@ -20,8 +20,8 @@ import { reportTimedOut, TimedOutLogger } from './timed-out.js';
 const lockPauseMs = 1000;
 
 /**
- * All of it is written to at every start. With half of Postgres' default of 128 MB the process takes 80 MB less and starts 0.1 s
- * sooner; reads and writes at random in a table of 80 MB took as long. With 32 MB they took a tenth longer.
+ * Postgres writes to all of it at every start. With half of its default of 128 MB a process has some 70 MB less; reads and writes at
+ * random in a table of 80 MB took as long. With 32 MB they took a tenth longer.
  */
 const memoryOfEmbedded = ['-c', 'shared_buffers=64MB'];
 
