@@ -173,6 +173,7 @@ export const arrows = {
     'config',
   ],
   alerts: [
+    'activity',
     'endpoints',
     'subscriptions',
     'auth',
@@ -205,7 +206,7 @@ export const arrows = {
     'infra',
     'config',
   ],
-  doctor: ['queue', 'infra', 'config'],
+  doctor: ['queue', 'secrets', 'infra', 'config'],
   'command-line': ['configuration-file', 'doctor', 'ledger', 'infra'],
   health: ['alerts', 'idempotency', 'queue', 'liveness', 'openapi', 'infra', 'config'],
   overview: [

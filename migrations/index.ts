@@ -12,6 +12,8 @@ import { CreateAlerts1763625600009 } from './1763625600009-create-alerts.js';
 import { AddTraceParent1763625600008 } from './1763625600008-add-trace-parent.js';
 import { CreateSessions1763625600014 } from './1763625600014-create-sessions.js';
 import { CreateActivity1763625600015 } from './1763625600015-create-activity.js';
+import { TellOfFailing1763625600016 } from './1763625600016-tell-of-failing.js';
+import { DateSecrets1763625600017 } from './1763625600017-date-secrets.js';
 
 /** In the order they run. Plain SQL; a released one is never edited. */
 export const migrations = [
@@ -29,4 +31,6 @@ export const migrations = [
   AddTraceParent1763625600008,
   CreateSessions1763625600014,
   CreateActivity1763625600015,
+  TellOfFailing1763625600016,
+  DateSecrets1763625600017,
 ];

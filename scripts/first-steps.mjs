@@ -103,7 +103,7 @@ export async function wayIntoConsole({ adminUrl, clientId, secret, isSecretConfi
   });
   /** @type {{ url: string, expiresAt: string }} */
   const { url, expiresAt } = await jsonOf(response);
-  const minutes = Math.max(1, Math.floor((Date.parse(expiresAt) - Date.now()) / 60_000));
+  const minutes = Math.max(1, Math.round((Date.parse(expiresAt) - Date.now()) / 60_000));
   return [
     `Open the console: this link signs you in, once, within ${minutes} minutes.`,
     '',

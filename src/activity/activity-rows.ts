@@ -23,16 +23,17 @@ const columns = ['accepted', 'duplicates', 'delivered', 'failed_attempts', 'gave
 /** Each is counted in every length of buckets that is read of its kind. In the order of the key: several processes do it at once. */
 export const addItems = statement(
   'add-activity',
-  `INSERT INTO activity (bucket_seconds, kind, id, at, ${columns.join(', ')}, last_at)
+  `INSERT INTO activity (bucket_seconds, kind, id, at, ${columns.join(', ')}, last_at, last_delivered_at)
    SELECT seconds, kind, id, to_timestamp(floor($at_ms::float8 / 1000 / seconds) * seconds), ${columns.join(', ')},
-     to_timestamp($at_ms::float8 / 1000)
+     to_timestamp($at_ms::float8 / 1000), CASE WHEN delivered > 0 THEN to_timestamp($at_ms::float8 / 1000) END
    FROM ${tallied.from} JOIN unnest(ARRAY[${granularities.map(({ seconds }) => seconds).join(', ')}]) AS seconds ON CASE kind
      WHEN 'all' THEN true WHEN 'took' THEN seconds = ${minutes.seconds} ELSE seconds >= ${minutes.seconds}
    END
    ORDER BY seconds, kind COLLATE "C", id COLLATE "C"
    ON CONFLICT (bucket_seconds, kind, id, at) DO UPDATE SET
      ${columns.map((column) => `${column} = activity.${column} + EXCLUDED.${column}`).join(', ')},
-     last_at = GREATEST(activity.last_at, EXCLUDED.last_at)`,
+     last_at = GREATEST(activity.last_at, EXCLUDED.last_at),
+     last_delivered_at = GREATEST(activity.last_delivered_at, EXCLUDED.last_delivered_at)`,
 );
 
 /** @param at milliseconds since 1970, by the ledger's clock: when it happened, about */

@@ -9,12 +9,13 @@ export const ruleNames = [
   'backlog-growing',
   'role-missing',
   'ledger-disk',
+  'subscription-failing',
   'subscription-disabled',
 ] as const;
 export type RuleName = (typeof ruleNames)[number];
 
-/** More dead letters of one subscription are not counted. */
-export const mostDeadCounted = 100;
+/** Of one subscription: more dead letters are not counted, and more that wait are not looked at. */
+export const mostCounted = 100;
 
 const isEnabled = z.boolean().describe('false: nobody is told, and what is open ends.');
 const seconds = () => z.int().min(1).max(604_800);
@@ -24,7 +25,7 @@ const shapes = {
   deadLetters: z
     .strictObject({
       isEnabled,
-      count: z.int().min(1).max(mostDeadCounted).describe('Dead letters of one subscription, at least.'),
+      count: z.int().min(1).max(mostCounted).describe('Dead letters of one subscription, at least.'),
     })
     .describe('A subscription has dead letters. Ends when it has fewer.'),
   oldestDue: z
@@ -53,6 +54,12 @@ const shapes = {
       maxBytes: z.int().min(1_000_000).describe('Say seven tenths of the disk of Postgres.'),
     })
     .describe('The database takes more than so many bytes on disk.'),
+  subscriptionFailing: z
+    .strictObject({ isEnabled, afterSeconds: seconds().describe('Seconds that its calls may fail.') })
+    .describe(
+      'A delivery of a subscription has failed for so long, and none has succeeded since: its receiver answers 401, say. Not of ' +
+        'one that is paused, nor while the circuit breaker of its endpoint is open.',
+    ),
   subscriptionDisabled: z
     .strictObject({ isEnabled })
     .describe('A receiver answered 410, so that nothing is sent to it any more.'),
@@ -87,6 +94,7 @@ export const alertRulesInput = z
     backlogGrowing: shapes.backlogGrowing.partial(),
     roleMissing: shapes.roleMissing.partial(),
     ledgerDisk: shapes.ledgerDisk.partial(),
+    subscriptionFailing: shapes.subscriptionFailing.partial(),
     subscriptionDisabled: shapes.subscriptionDisabled.partial(),
     ...general,
   })
@@ -101,6 +109,7 @@ export const defaultAlertRules: AlertRules = {
   backlogGrowing: { isEnabled: true, count: 1000, forSeconds: 600 },
   roleMissing: { isEnabled: true, roles: [...roles], afterSeconds: 60 },
   ledgerDisk: { isEnabled: true, maxBytes: 50 * gibibyte },
+  subscriptionFailing: { isEnabled: true, afterSeconds: 3600 },
   subscriptionDisabled: { isEnabled: true },
   repeatAfterHours: 24,
   groupSeconds: 30,
@@ -120,5 +129,6 @@ export const changedBy = (rules: AlertRules, given: AlertRulesInput): AlertRules
   backlogGrowing: { ...rules.backlogGrowing, ...given.backlogGrowing },
   roleMissing: { ...rules.roleMissing, ...given.roleMissing },
   ledgerDisk: { ...rules.ledgerDisk, ...given.ledgerDisk },
+  subscriptionFailing: { ...rules.subscriptionFailing, ...given.subscriptionFailing },
   subscriptionDisabled: { ...rules.subscriptionDisabled, ...given.subscriptionDisabled },
 });

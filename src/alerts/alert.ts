@@ -9,7 +9,7 @@ export interface DetailsOf {
     subscriptionId: string;
     owner: string;
     receiver: string;
-    /** At most `mostDeadCounted`, which means: at least as many. */
+    /** At most `mostCounted`, which means: at least as many. */
     count: number;
     /** Of those that were counted. */
     newestNotificationId: string;
@@ -20,6 +20,14 @@ export interface DetailsOf {
   'backlog-growing': { count: number; isMore: boolean };
   'role-missing': { role: string };
   'ledger-disk': { bytes: number; maxBytes: number };
+  'subscription-failing': {
+    subscriptionId: string;
+    owner: string;
+    receiver: string;
+    /** Deliveries that wait for another try; at most `mostCounted`, which means: at least as many. */
+    count: number;
+    reason: string | null;
+  };
   'subscription-disabled': { subscriptionId: string; owner: string; receiver: string };
 }
 

@@ -1,4 +1,4 @@
-import { mostDeadCounted, type RuleName } from './alert-rules.js';
+import { mostCounted, type RuleName } from './alert-rules.js';
 import type { DetailsOf } from './alert.js';
 import type { Audience, News } from './note.js';
 
@@ -15,6 +15,7 @@ export const titles: Record<RuleName, string> = {
   'backlog-growing': 'More arrives than is sent',
   'role-missing': 'A role is missing',
   'ledger-disk': 'The database is large',
+  'subscription-failing': 'Calls for a subscription fail',
   'subscription-disabled': 'A subscription is disabled',
 };
 
@@ -26,9 +27,11 @@ type Describe<Rule extends RuleName> = (details: DetailsOf[Rule]) => Description
 const because = (reason: string | null): string => (reason === null ? '' : ` Reason: ${reason.slice(0, 300)}.`);
 
 const deliveries = (count: number): string => {
-  if (count >= mostDeadCounted) return `${mostDeadCounted} or more deliveries`;
+  if (count >= mostCounted) return `${mostCounted} or more deliveries`;
   return count === 1 ? '1 delivery' : `${count} deliveries`;
 };
+
+const tried = (count: number): string => `${deliveries(count)} ${count === 1 ? 'waits' : 'wait'} for another try`;
 
 const forOperators: { [Rule in RuleName]: Describe<Rule> } = {
   'dead-letters': ({ subscriptionId, owner, receiver, count, newestNotificationId, reason }) => ({
@@ -64,6 +67,15 @@ const forOperators: { [Rule in RuleName]: Describe<Rule> } = {
     what: `The database takes ${gigabytes(bytes)} on disk, more than ${gigabytes(maxBytes)}.`,
     toDo: 'Make the disk larger, or keep less: RETENTION_DAYS. A day with an unfinished delivery is kept whole.',
   }),
+  'subscription-failing': ({ subscriptionId, owner, receiver, count, reason }) => ({
+    what:
+      `Calls for subscription ${subscriptionId} of ${owner}, receiver ${receiver}, fail, and none has succeeded since: ` +
+      `${tried(count)}.${because(reason)}`,
+    toDo:
+      `Look at what was answered: heraut deliveries list --state waiting --min-attempts 1 --subscription ${subscriptionId}. ` +
+      'After a 401 or 403 its credentials are wrong, which its owner or an administrator corrects. ' +
+      `How long it is tried: heraut policy --subscription ${subscriptionId}.`,
+  }),
   'subscription-disabled': ({ subscriptionId, owner, receiver }) => ({
     what: `The receiver ${receiver} of subscription ${subscriptionId}, of ${owner}, answered 410 Gone. Nothing is sent to it.`,
     toDo:
@@ -80,6 +92,12 @@ const forOwners: { [Rule in RuleName]?: Describe<Rule> } = {
   'endpoint-open': ({ receiver }) => ({
     what: `Calls to your receiver ${receiver} fail, so your deliveries are held.`,
     toDo: 'Repair the receiver. What is held is sent as soon as it answers again; nothing is lost meanwhile.',
+  }),
+  'subscription-failing': ({ subscriptionId, receiver, count }) => ({
+    what: `Calls for your subscription ${subscriptionId} fail at your receiver ${receiver}, and none has succeeded since: ${tried(count)}.`,
+    toDo:
+      'Look at what your receiver answers, and repair it. Where it asks for another Authorization, register the callback again ' +
+      'with that (PUT of the abonnement). What waits is tried again by itself, for a day unless it was agreed otherwise.',
   }),
   'subscription-disabled': ({ subscriptionId, receiver }) => ({
     what: `Your receiver ${receiver} answered 410 Gone, so nothing is sent for your subscription ${subscriptionId} any more.`,

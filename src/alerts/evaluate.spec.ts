@@ -15,6 +15,7 @@ const quiet: Seen = {
   now: at(0),
   dead: [],
   oldestDue: undefined,
+  failing: undefined,
   openFor: [],
   dueCount: 0,
   mostDue: 2000,
@@ -28,6 +29,7 @@ const subscription = (id: string, parts: Partial<Subscription> = {}) =>
     ownerClientId: 'portal',
     callbackUrl: 'https://receiver.example/hook?key=hidden',
     disabledAt: null,
+    pausedAt: null,
     ...parts,
   }) as Subscription;
 
@@ -80,6 +82,66 @@ describe('the rules of alerts', () => {
     expect([full.isUnseen(alert('z')), full.isUnseen(alert('a'))]).toEqual([true, false]);
     expect(changesOf([alert('z'), alert('a')], { ...full, findings: [] }).resolved).toEqual([alert('a')]);
     expect(look({ dead: [dead('m')] }, { subscriptions: [subscription('m')] }).isUnseen(alert('z'))).toBe(false);
+  });
+
+  describe('about subscriptions that fail', () => {
+    const failing = (subscriptionId: string) => ({ subscriptionId, count: 3, since: at(0), reason: 'HTTP 401' });
+    const seen = (ids: string[], parts: { after?: string; upTo?: string } = {}): Partial<Seen> => ({
+      failing: { found: ids.map(failing), after: parts.after, upTo: parts.upTo },
+    });
+    const subjects = ({ findings }: ReturnType<typeof look>) => findings.map(({ rule, subject }) => [rule, subject]);
+
+    it('say whose it is, how many wait, and the origin of its receiver only', () => {
+      const { findings } = look(seen(['a']), { subscriptions: [subscription('a')] });
+      expect(findings).toEqual([
+        {
+          rule: 'subscription-failing',
+          subject: 'subscription/a',
+          since: at(0),
+          details: {
+            subscriptionId: 'a',
+            owner: 'portal',
+            receiver: 'https://receiver.example',
+            count: 3,
+            reason: 'HTTP 401',
+          },
+        },
+      ]);
+    });
+
+    it('leave out what an operator paused, what is disabled or deleted, and what the rule about endpoints tells of', () => {
+      const paused = subscription('a', { pausedAt: at(0) });
+      const disabled = subscription('b', { disabledAt: at(0) });
+      const parked = subscription('d');
+      const openFor = [{ address: 'https://receiver.example', openedAt: at(0), reason: 'ECONNREFUSED', failures: 5 }];
+      const given = {
+        subscriptions: [paused, disabled, parked],
+        rules: { subscriptionDisabled: { isEnabled: false } },
+      };
+      const found = look({ ...seen(['a', 'b', 'c', 'd']), openFor }, given);
+      expect(subjects(found)).toEqual([['endpoint-open', 'endpoint/https://receiver.example']]);
+    });
+
+    it('go on in the next round where one could not look at all, and end only what was looked at', () => {
+      const alert = (id: string) => ({ rule: 'subscription-failing', subject: `subscription/${id}` }) as never;
+      const part = look(seen([], { after: 'c', upTo: 'f' }));
+      expect(part.memory.failingUpTo).toBe('f');
+      expect(['c', 'd', 'f', 'g'].map((id) => part.isUnseen(alert(id)))).toEqual([true, false, false, true]);
+      const last = look(seen([], { after: 'f' }));
+      expect(last.memory.failingUpTo).toBeUndefined();
+      expect(['f', 'g'].map((id) => last.isUnseen(alert(id)))).toEqual([true, false]);
+      expect(look({}).isUnseen(alert('a'))).toBe(false);
+    });
+
+    it('open no more alerts than there may be of one rule, and keep those that are open', () => {
+      const open = Array.from({ length: mostSubjects }, (_, nr) => `subscription-failing subscription/m${nr}`);
+      const subscriptions = ['m0', 'new'].map((id) => subscription(id));
+      expect(subjects(look(seen(['m0', 'new']), { subscriptions, open }))).toEqual([
+        ['subscription-failing', 'subscription/m0'],
+      ]);
+      expect(subjects(look(seen(['m0', 'new']), { subscriptions, open: open.slice(1) }))).toHaveLength(1);
+      expect(subjects(look(seen(['m0', 'new']), { subscriptions, open: open.slice(2) }))).toHaveLength(2);
+    });
   });
 
   it('find the oldest delivery late after the time of the rule, not before', () => {

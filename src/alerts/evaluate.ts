@@ -3,7 +3,7 @@ import { timeOfId } from '../ledger/partitions.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import { keyOf, type Alert, type Finding } from './alert.js';
 import type { AlertRules } from './alert-rules.js';
-import { mostSubjects, type DeadOfSubscription, type OldestDue, type OpenFor } from './look.js';
+import { mostSubjects, type DeadOfSubscription, type Failing, type OldestDue, type OpenFor } from './look.js';
 import type { BacklogSample, Memory } from './memory.js';
 
 /** What one round saw. What only a disabled rule needs was not looked at, and is empty. */
@@ -13,6 +13,7 @@ export interface Seen {
   /** By subscription id; `mostSubjects` of them: there may be more behind. */
   dead: readonly DeadOfSubscription[];
   oldestDue: OldestDue | undefined;
+  failing: Failing | undefined;
   /** Of the oldest endpoints only. */
   openFor: readonly OpenFor[];
   /** Deliveries that are due or in the queue; at most `mostDue`. */
@@ -55,6 +56,7 @@ export function evaluate(
   const memory: Memory = {
     backlog: nextSamples(rules, seen, before.backlog ?? []),
     missingSince: missingSince(rules, seen, before.missingSince ?? {}),
+    ...(seen.failing?.upTo !== undefined && { failingUpTo: seen.failing.upTo }),
     ...(seen.disk && { disk: seen.disk }),
   };
   const { deadLetters, oldestDue, endpointOpen, backlogGrowing, roleMissing, ledgerDisk, subscriptionDisabled } = rules;
@@ -67,11 +69,15 @@ export function evaluate(
       ...(backlogGrowing.isEnabled ? backlogFound(rules, seen, memory.backlog!, open) : []),
       ...(roleMissing.isEnabled ? missingFound(rules, seen, memory.missingSince!) : []),
       ...(ledgerDisk.isEnabled ? diskFound(rules, seen) : []),
+      ...(seen.failing ? failingFound(seen, seen.failing, subscriptions, open) : []),
       ...(subscriptionDisabled.isEnabled ? disabledFound(subscriptions) : []),
     ],
     memory,
-    isUnseen: ({ rule, subject }) =>
-      rule === 'dead-letters' && lastDead !== undefined && subject > subjectOf(lastDead) && deadLetters.isEnabled,
+    isUnseen: ({ rule, subject }) => {
+      if (rule === 'dead-letters')
+        return lastDead !== undefined && subject > subjectOf(lastDead) && deadLetters.isEnabled;
+      return rule === 'subscription-failing' && seen.failing !== undefined && !isWithin(seen.failing, subject);
+    },
   };
 }
 
@@ -96,6 +102,33 @@ const deadFound = ({ deadLetters }: AlertRules, { dead }: Seen, subscriptions: K
       details: { ...aboutSubscription(subscription), count, newestNotificationId, reason },
     };
   });
+
+const isWithin = ({ after, upTo }: Failing, subject: string): boolean =>
+  (after === undefined || subject > subjectOf(after)) && (upTo === undefined || subject <= subjectOf(upTo));
+
+/**
+ * Not those that an operator paused, nor those of an endpoint that the rule about endpoints tells of. A round looks at some of the
+ * subscriptions only, so that this rule alone could open more alerts than there are to be of one.
+ */
+function failingFound(
+  { openFor }: Seen,
+  { found }: Failing,
+  subscriptions: KnownSubscriptions,
+  open: ReadonlySet<string>,
+): Finding[] {
+  const parked = new Set(openFor.map(({ address }) => address));
+  const findings = found.flatMap((each): Finding[] => {
+    const subscription = subscriptions.find(each.subscriptionId);
+    if (!subscription || subscription.pausedAt || subscription.disabledAt) return [];
+    if (parked.has(subscription.callbackUrl) || parked.has(originOf(subscription.callbackUrl))) return [];
+    const { count, since, reason } = each;
+    const details = { ...aboutSubscription(subscription), count, reason };
+    return [{ rule: 'subscription-failing', subject: subjectOf(subscription.id), since, details }];
+  });
+  const openBefore = [...open].filter((key) => key.startsWith('subscription-failing ')).length;
+  const more = findings.filter((finding) => !open.has(keyOf(finding))).slice(0, Math.max(0, mostSubjects - openBefore));
+  return findings.filter((finding) => open.has(keyOf(finding)) || more.includes(finding));
+}
 
 function oldestFound({ oldestDue: { afterSeconds } }: AlertRules, { oldestDue, now }: Seen): Finding[] {
   if (!oldestDue || now.getTime() - oldestDue.since.getTime() < afterSeconds * 1000) return [];

@@ -1,17 +1,36 @@
 import type { Query } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
-import { mostDeadCounted } from './alert-rules.js';
+import { hours } from '../activity/activity-rows.js';
+import { mostCounted } from './alert-rules.js';
 
 /** Subjects that one rule looks at in a round. A rule has no more open alerts than that. */
 export const mostSubjects = 500;
 
 export interface DeadOfSubscription {
   subscriptionId: string;
-  /** At most `mostDeadCounted`. */
+  /** At most `mostCounted`. */
   count: number;
   oldestNotificationId: string;
   newestNotificationId: string;
   reason: string | null;
+}
+
+export interface FailingSubscription {
+  subscriptionId: string;
+  /** Deliveries that wait for another try, at most `mostCounted`. */
+  count: number;
+  /** When a call for one of them first failed. */
+  since: Date;
+  reason: string | null;
+}
+
+/** A part of the subscriptions that have deliveries which wait or are held, in the order of their ids. */
+export interface Failing {
+  found: FailingSubscription[];
+  /** Subscriptions behind this one were looked at; undefined: from the first one on. */
+  after: string | undefined;
+  /** Those behind this one are for the next round; undefined: there are none. */
+  upTo: string | undefined;
 }
 
 export interface OpenFor {
@@ -66,7 +85,7 @@ export async function readDead(query: Query): Promise<DeadOfSubscription[]> {
     oldest: string;
     newest: string;
     reason: string | null;
-  }>(findDead, { most: mostSubjects, most_counted: mostDeadCounted });
+  }>(findDead, { most: mostSubjects, most_counted: mostCounted });
   return rows.map((row) => ({
     subscriptionId: row.subscription_id,
     count: row.count,
@@ -74,6 +93,76 @@ export async function readDead(query: Query): Promise<DeadOfSubscription[]> {
     newestNotificationId: row.newest,
     reason: row.reason,
   }));
+}
+
+/** Subscriptions that one round looks at for failing ones. With more of them, several rounds do it. */
+export const mostTriedAt = 100;
+
+const unsent = `state BETWEEN 'waiting' AND 'held' AND subscription_id IS NOT NULL`;
+
+/**
+ * Subscriptions of which a delivery has failed for some time and none has succeeded since, in the order of their ids; and the last one
+ * that was looked at, where there may be others behind it (`at_end`). From each to the next by one look into the index
+ * `delivery_unsent`, however many of its deliveries are held or wait. Of those that wait, the oldest are looked at: a receiver that refuses
+ * all calls has refused these too, unless they are scheduled for later. That something was delivered is known from what is counted: a
+ * process that was killed may have taken ten seconds of that along.
+ */
+export const findFailing = statement(
+  'alert-subscriptions-failing',
+  `WITH RECURSIVE unsent AS (
+     (SELECT subscription_id, 1 AS nr FROM delivery WHERE ${unsent} AND subscription_id > $after
+      ORDER BY subscription_id, state, notification_id LIMIT 1)
+     UNION ALL
+     SELECT next.subscription_id, unsent.nr + 1 FROM unsent CROSS JOIN LATERAL (
+       SELECT subscription_id FROM delivery WHERE ${unsent} AND subscription_id > unsent.subscription_id
+       ORDER BY subscription_id, state, notification_id LIMIT 1
+     ) next
+     WHERE unsent.nr < $most
+   )
+   SELECT unsent.subscription_id, unsent.nr = $most AS at_end, failing.count, failing.since, failing.last_error AS reason
+   FROM unsent LEFT JOIN LATERAL (
+     SELECT count(*) OVER ()::int AS count, first.started_at AS since, tried.last_error
+     FROM (
+       SELECT notification_id, attempts, failures, last_error FROM delivery
+       WHERE ${unsent} AND state = 'waiting' AND subscription_id = unsent.subscription_id
+       ORDER BY subscription_id, state, notification_id LIMIT $most_counted
+     ) tried CROSS JOIN LATERAL (
+       SELECT started_at FROM attempt
+       WHERE notification_id = tried.notification_id AND subscription_id = unsent.subscription_id
+         AND number > tried.attempts - tried.failures
+       ORDER BY number LIMIT 1
+     ) first
+     WHERE tried.failures > 0
+     ORDER BY since LIMIT 1
+   ) failing ON failing.since <= now() - $after_seconds * interval '1 s' AND NOT EXISTS (
+     SELECT FROM activity
+     WHERE bucket_seconds = ${hours.seconds} AND kind = 'subscription' AND id = unsent.subscription_id::text
+       AND at > failing.since - ${hours.seconds} * interval '1 s' AND last_delivered_at > failing.since
+   )
+   WHERE failing.since IS NOT NULL OR unsent.nr = $most
+   ORDER BY unsent.subscription_id`,
+);
+
+const beforeAll = '00000000-0000-0000-0000-000000000000';
+
+/** @param after where the round before ended; undefined: at the last one */
+export async function readFailing(query: Query, afterSeconds: number, after: string | undefined): Promise<Failing> {
+  const rows = await query<{
+    subscription_id: string;
+    at_end: boolean;
+    count: number;
+    since: Date | null;
+    reason: string | null;
+  }>(findFailing, {
+    after: after ?? beforeAll,
+    after_seconds: afterSeconds,
+    most: mostTriedAt,
+    most_counted: mostCounted,
+  });
+  const found = rows.flatMap(({ subscription_id: subscriptionId, count, since, reason }) =>
+    since ? { subscriptionId, count, since, reason } : [],
+  );
+  return { found, after, upTo: rows.find(({ at_end: isAtEnd }) => isAtEnd)?.subscription_id };
 }
 
 const due = `state = 'waiting' AND next_at <= now()`;

@@ -7,7 +7,12 @@ const hourMs = 3_600_000;
 const quietMs = 24 * hourMs;
 
 /** Of these, owners are told where it concerns their subscription; the others are the operator's own. */
-const concernsOwners: ReadonlySet<RuleName> = new Set(['dead-letters', 'endpoint-open', 'subscription-disabled']);
+const concernsOwners: ReadonlySet<RuleName> = new Set([
+  'dead-letters',
+  'endpoint-open',
+  'subscription-failing',
+  'subscription-disabled',
+]);
 
 /** Somebody is to be told of it now. */
 export interface Due<Known extends StoredAlert = StoredAlert> {

@@ -2,7 +2,7 @@ import type { Query } from '../infra/postgres/postgres.js';
 import { readDatabaseSize } from '../ledger/measure-size.js';
 import type { AlertRules } from './alert-rules.js';
 import type { Seen } from './evaluate.js';
-import { readDead, readDueCount, readOldestDue, readOpenFor, readRoles } from './look.js';
+import { readDead, readDueCount, readFailing, readOldestDue, readOpenFor, readRoles } from './look.js';
 import type { Memory } from './memory.js';
 
 /** To ask for the size reads the size of each file of the database. */
@@ -16,12 +16,15 @@ export async function see(
   now: Date,
   isEmbedded: boolean,
 ): Promise<Seen> {
-  const { deadLetters, oldestDue, endpointOpen, backlogGrowing, roleMissing, ledgerDisk } = rules;
+  const { deadLetters, oldestDue, endpointOpen, backlogGrowing, roleMissing, ledgerDisk, subscriptionFailing } = rules;
   const mostDue = 2 * backlogGrowing.count;
   return {
     now,
     dead: deadLetters.isEnabled ? await readDead(query) : [],
     oldestDue: oldestDue.isEnabled || backlogGrowing.isEnabled ? await readOldestDue(query) : undefined,
+    failing: subscriptionFailing.isEnabled
+      ? await readFailing(query, subscriptionFailing.afterSeconds, memory.failingUpTo)
+      : undefined,
     openFor: endpointOpen.isEnabled ? await readOpenFor(query, endpointOpen.afterSeconds) : [],
     dueCount: backlogGrowing.isEnabled ? await readDueCount(query, mostDue) : 0,
     mostDue,

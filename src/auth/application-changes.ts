@@ -48,7 +48,7 @@ export class ApplicationChanges {
     const id = randomUUID();
     const secret = this.cipher.encrypt(input.secret, secretPlace(id));
     const { alertEmail = null, ...given } = input;
-    const values = { ...given, alertEmail, id, secret, version, createdAt: new Date() };
+    const values = { ...given, alertEmail, id, secret, secretSetAt: null, version, createdAt: new Date() };
     const application = manager.create(ApplicationEntity, values);
     await reserve(id);
     await manager.insert(ApplicationEntity, application);
@@ -67,9 +67,9 @@ export class ApplicationChanges {
     action = 'application.changed',
   ): Promise<ApplicationEntity> {
     const { manager, version } = this;
-    const stored = secret === undefined ? {} : { secret: this.cipher.encrypt(secret, secretPlace(id)) };
     const application = await findOrFail(manager, id);
     mustFit?.(application);
+    const stored = secret === undefined ? {} : this.newSecret(application, secret);
     const before = { ...application };
     // These columns alone: a secret that is not changed may be encrypted with a new key at this moment.
     await manager.update(ApplicationEntity, id, { ...changes, ...stored, version });
@@ -94,6 +94,12 @@ export class ApplicationChanges {
       version,
     });
     await this.note('application.deleted', application, null);
+  }
+
+  /** Given the one that it has, it is as old as before. */
+  private newSecret({ id, secret: before, secretSetAt }: ApplicationEntity, given: string) {
+    const secret = this.cipher.encrypt(given, secretPlace(id));
+    return { secret, secretSetAt: this.cipher.isSame(before, secret, secretPlace(id)) ? secretSetAt : new Date() };
   }
 
   /** @param before null: it is new; `after` null: it is gone */

@@ -14,6 +14,10 @@ export class ApplicationEntity {
   @Column('text')
   secret: string;
 
+  /** When it was last changed; null: never, as far as is known. */
+  @Column('timestamptz', { name: 'secret_set_at', nullable: true })
+  secretSetAt: Date | null;
+
   @Column('text', { array: true })
   scopes: string[];
 

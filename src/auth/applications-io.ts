@@ -52,6 +52,7 @@ export const applicationOutput = z
     isSuperuser: z.boolean(),
     alertEmail: z.string().nullable(),
     createdAt: z.iso.datetime(),
+    secretSetAt: z.iso.datetime().describe('When its secret was made or last changed.'),
   })
   .meta({ id: 'Application' });
 
@@ -87,5 +88,6 @@ export function applicationToShow(application: ShownApplication): z.output<typeo
     isSuperuser: application.isSuperuser,
     alertEmail: application.alertEmail,
     createdAt: application.createdAt.toISOString(),
+    secretSetAt: (application.secretSetAt ?? application.createdAt).toISOString(),
   };
 }

@@ -5,7 +5,7 @@ import type * as z from 'zod';
 import { Config } from '../config/config.module.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { checkInput } from '../infra/http/check-input.js';
-import { requireMatch } from '../infra/http/if-match.js';
+import { entityTagOf, requireMatch } from '../infra/http/if-match.js';
 import { fingerprintOf, readIdempotencyKey } from '../idempotency/idempotency-key.js';
 import { ValidationProblem } from '../infra/http/problem.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
@@ -121,15 +121,19 @@ export class ApplicationsController {
     summary: 'Makes a new secret, shown this once. Tokens signed with the old one are refused at once.',
     status: 200,
     answer: applicationWithSecretOutput,
+    hasEntityTag: true,
     honoursIfMatch: true,
     problems: unknownApplication,
   })
   async rotateSecret(
     @Param('applicationId', ResourceId) applicationId: string,
     @Headers('if-match') ifMatch: string | undefined,
+    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<ShownWithSecret> {
     const { application, secret } = await this.applications.rotateSecret(applicationId, matching(ifMatch));
-    return { ...applicationToShow(application), secret };
+    const shown = applicationToShow(application);
+    void reply.header('etag', entityTagOf(shown)); // that of a GET, which has no secret
+    return { ...shown, secret };
   }
 
   @Delete(':applicationId')

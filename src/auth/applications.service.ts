@@ -22,7 +22,7 @@ import { ApplicationEntity } from './application.entity.js';
 /** An application as it may be shown: without its secret. */
 export type ShownApplication = Pick<
   ApplicationEntity,
-  'id' | 'clientId' | 'label' | 'scopes' | 'isSuperuser' | 'alertEmail' | 'createdAt'
+  'id' | 'clientId' | 'label' | 'scopes' | 'isSuperuser' | 'alertEmail' | 'createdAt' | 'secretSetAt'
 >;
 
 export type ApplicationInput = Omit<NewApplication, 'secret'> & {
@@ -43,6 +43,7 @@ const shown = ({
   isSuperuser,
   alertEmail,
   createdAt,
+  secretSetAt,
 }: ApplicationEntity): ShownApplication => ({
   id,
   clientId,
@@ -51,6 +52,7 @@ const shown = ({
   isSuperuser,
   alertEmail,
   createdAt,
+  secretSetAt,
 });
 
 const newSecret = (): string => randomBytes(32).toString('base64url');

@@ -19,6 +19,6 @@ export function addConsoleCommand(program: Command, session: Session): void {
 }
 
 function minutesUntil(time: string, nowMs: number): string {
-  const minutes = Math.max(1, Math.floor((Date.parse(time) - nowMs) / 60_000));
+  const minutes = Math.max(1, Math.round((Date.parse(time) - nowMs) / 60_000));
   return minutes === 1 ? 'a minute' : `${minutes} minutes`;
 }

@@ -34,7 +34,8 @@ function timeFrom(text: string, direction: 1 | -1): string {
   if (count !== undefined) return new Date(Date.now() + direction * Number(count) * units[unit!]!).toISOString();
   const time = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(/\d\d:\d\d/.test(text) ? withZone(text) : text) : Number.NaN;
   if (!Number.isNaN(time)) return new Date(time).toISOString();
-  throw new InvalidArgumentError('It is a time such as 2026-11-22T08:00Z, or how long ago, such as 30s, 10m, 2h, 3d.');
+  const how = direction === 1 ? 'how long from now' : 'how long ago';
+  throw new InvalidArgumentError(`It is a time such as 2026-11-22T08:00Z, or ${how}, such as 30s, 10m, 2h, 3d.`);
 }
 
 /** Times are UTC where they do not say otherwise, as all that is shown is. */

@@ -22,10 +22,10 @@ export function addPolicyCommand(program: Command, session: Session): void {
     .command('policy')
     .description('Shows when a delivery that never succeeds is tried. Other values can be tried out; nothing is saved.')
     .option('--subscription <id>', 'As this subscription has it; otherwise the general policy.', id)
-    .option('--max-retries <count>', 'Tries out this number of retries.', wholeNumber(0, 1000))
+    .option('--max-retries <count>', 'Tries out this number of retries.', wholeNumber(0, 100))
     .option('--backoff-factor <seconds>', 'Tries out this factor of the delays.', positiveNumber)
     .option('--base-factor <factor>', 'Tries out this base of the delays.', positiveNumber)
-    .option('--max-delay <seconds>', 'Tries out this longest delay.', wholeNumber(1, 31_536_000))
+    .option('--max-delay <seconds>', 'Tries out this longest delay.', wholeNumber(1, 604_800))
     .option('--jitter <fraction>', 'Tries out this share of chance, 0 to 1.', Number)
     .action(async ({ subscription, maxDelay, ...tried }: PolicyOptions) => {
       const of = subscription === undefined ? undefined : await policyOf(session, subscription);

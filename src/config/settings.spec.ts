@@ -99,8 +99,10 @@ describe('settings', () => {
       AMQP_URL: 'http://rabbit',
       JWT_EXPIRY: '0',
       LOG_LEVEL: 'loud',
+      ALERT_WEBHOOK_URL: 'http://alerts.example/',
     });
-    for (const name of ['PORT', 'ROLES', 'AMQP_URL', 'JWT_EXPIRY', 'LOG_LEVEL']) expect(message).toContain(`  ${name}`);
+    const wrong = ['PORT', 'ROLES', 'AMQP_URL', 'JWT_EXPIRY', 'LOG_LEVEL', 'ALERT_WEBHOOK_SECRET'];
+    for (const name of wrong) expect(message).toContain(`  ${name}`);
     expect(message).toContain('amqp:// or amqps://');
   });
 

@@ -264,7 +264,9 @@ export const settingsSchema = z
       .describe('Milliseconds between two looks of the dispatcher for deliveries that are due.'),
     RETENTION_DAYS: wholeNumber(2, 3650)
       .default(30)
-      .describe('Days that notifications, deliveries and attempts are kept; a day with an unfinished delivery stays.'),
+      .describe(
+        'Days that notifications, deliveries and attempts are kept; a day with an unfinished delivery, or with one that became a dead letter in the last week, stays.',
+      ),
     BODY_RETENTION_DAYS: wholeNumber(1, 3650)
       .optional()
       .describe(
@@ -391,11 +393,6 @@ export const settingsSchema = z
     if (settings.SESSION_IDLE_SEC > settings.SESSION_MAX_SEC) {
       context.addIssue({ code: 'custom', path: ['SESSION_IDLE_SEC'], message: 'must not exceed SESSION_MAX_SEC' });
     }
-    for (const [name, needed] of needs) {
-      const isSet = Array.isArray(settings[name]) ? settings[name].length > 0 : settings[name] !== undefined;
-      if (!isSet || settings[needed] !== undefined) continue;
-      context.addIssue({ code: 'custom', path: [needed], message: `is needed with ${name}` });
-    }
     if (settings.SECRET_KEYS && settings.SECRET_KEYS_FILE) {
       context.addIssue({ code: 'custom', path: ['SECRET_KEYS_FILE'], message: 'must not be set beside SECRET_KEYS' });
     }
@@ -448,14 +445,21 @@ export const callMsBound = (settings: { DELIVERY_LEASE_MS: number; TTL_LOCK_TIME
 
 export class InvalidSettings extends Error {}
 
-/** @throws {InvalidSettings} naming every wrong setting at once */
+/**
+ * @throws {InvalidSettings} naming every wrong setting at once, but for those that are wrong only beside another one's value: they are
+ * compared when each is right by itself
+ */
 export function readSettings(environment: Record<string, string | undefined>): Settings {
   const set = Object.fromEntries(
     Object.entries(environment).filter(([name, value]) => name in settingsSchema.shape && value !== ''),
   );
   const parsed = settingsSchema.safeParse(set);
-  if (parsed.success) return parsed.data;
-  const lines = parsed.error.issues.map((issue) => `  ${issue.path.join('.') || 'settings'}: ${issue.message}`);
+  const missing = needs.filter(([name, needed]) => set[name] !== undefined && set[needed] === undefined);
+  if (parsed.success && missing.length === 0) return parsed.data;
+  const lines = [
+    ...(parsed.error?.issues ?? []).map((issue) => `  ${issue.path.join('.') || 'settings'}: ${issue.message}`),
+    ...missing.map(([name, needed]) => `  ${needed}: is needed with ${name}`),
+  ];
   throw new InvalidSettings(
     `Heraut cannot start, these settings are wrong (see docs/configuration.md):\n${lines.join('\n')}`,
   );

@@ -10,8 +10,11 @@ import type { Chunk } from '../queue/chunk.js';
 import { LargeBodies } from './large-bodies.js';
 import { Semaphore } from './semaphore.js';
 
-/** A chunk this old has waited behind others: meanwhile it may have been cancelled, or handed out again. */
-const freshMs = 1000;
+/**
+ * Milliseconds. What has waited for longer, as a chunk behind others or in the line of its endpoint, may have been cancelled meanwhile, or
+ * handed out again: the ledger is asked.
+ */
+export const freshMs = 1000;
 
 /**
  * Of large texts, all chunks together. Short ones come with their chunks: their memory is bounded by the size of a

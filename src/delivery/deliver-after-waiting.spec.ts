@@ -4,7 +4,7 @@ import { Admission } from '../endpoints/admission.service.js';
 import { HoldRule } from '../endpoints/hold-rule.service.js';
 import type { OpenEndpoints } from '../endpoints/open-endpoints.service.js';
 import type { Idempotency } from '../idempotency/idempotency.service.js';
-import { systemClock } from '../infra/clock.js';
+import { systemClock, type Clock } from '../infra/clock.js';
 import type { HandedOut, HeldReason } from '../ledger/delivery.js';
 import type { Outcome } from '../ledger/settle.service.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
@@ -26,6 +26,12 @@ describe('a delivery that waited in line', () => {
   let held: HeldReason[];
   let ended: string[];
   let open: number;
+  let waitedMs: number;
+  let asked: string[];
+  let isStillQueued: boolean;
+  /** What came of each call. */
+  let state: Outcome['state'];
+  let steps: string[];
   let deliver: DeliverService;
 
   beforeEach(() => {
@@ -41,13 +47,19 @@ describe('a delivery that waited in line', () => {
     held = [];
     ended = [];
     open = 0;
+    [waitedMs, asked, isStillQueued] = [0, [], true];
+    [state, steps] = ['delivered', []];
+    const clock: Clock = {
+      now: () => systemClock.now() + waitedMs,
+      pause: (ms, signal) => systemClock.pause(ms, signal),
+    };
     const config = { settings: readSettings({}) };
     const noneOpen = { of: () => undefined } as unknown as OpenEndpoints;
     const done = () => Promise.resolve();
-    const lock = { seal: done, release: done };
+    const lock = { seal: done, release: async () => void steps.push('released') };
     deliver = new DeliverService(
       config,
-      systemClock,
+      clock,
       { find: () => subscription } as unknown as SubscriptionsService,
       { operation: () => ({ acquire: () => Promise.resolve({ kind: 'acquired', lock }) }) } as unknown as Idempotency,
       new Admission(config, new HoldRule(noneOpen), noneOpen, {} as Heartbeat, systemClock),
@@ -57,11 +69,16 @@ describe('a delivery that waited in line', () => {
       } as unknown as Sender,
       {
         endingOf: (_: unknown, { disabledAt }: Subscription) => (disabledAt ? { state: 'failed' } : undefined),
-        decide: () => Promise.resolve({ state: 'delivered' }),
+        decide: () => Promise.resolve({ state }),
       } as unknown as Decider,
       {
         hold: async (_: unknown, reason: HeldReason) => void held.push(reason),
-        settle: async (_: unknown, { state }: Outcome) => void ended.push(state),
+        settle: async (_: unknown, { state }: Outcome) => {
+          ended.push(state);
+          await settled();
+          steps.push('settled');
+        },
+        isStillQueued: async ({ notificationId }: HandedOut) => (asked.push(notificationId), isStillQueued),
       } as unknown as DeliveryRecords,
     );
   });
@@ -73,11 +90,12 @@ describe('a delivery that waited in line', () => {
     return deliver.deliver(delivery as HandedOut, surroundings).finally(() => open--);
   };
   /** More than the endpoint has room for; then that changes, and the calls are answered. */
-  async function changeMeanwhile(changed: Partial<Subscription> | undefined): Promise<void> {
+  async function changeMeanwhile(changed: Partial<Subscription> | undefined, passedMs = 0): Promise<void> {
     for (let nr = 0; nr < window + 3; nr++) void begin(nr);
     await settled();
     expect(calls).toHaveLength(window);
     subscription = changed && { ...subscription!, ...changed };
+    waitedMs += passedMs;
     for (let rounds = 0; rounds < 10 && open > 0; rounds++) {
       for (const { answer } of calls) answer();
       await settled();
@@ -85,6 +103,31 @@ describe('a delivery that waited in line', () => {
     expect(open).toBe(0);
   }
   const last = () => calls.slice(window).map(({ callbackUrl, auth }) => [callbackUrl, auth]);
+
+  it('is not asked about in the ledger where that took no second', async () => {
+    await changeMeanwhile({});
+    expect([last().length, asked]).toEqual([3, []]);
+  });
+
+  it('is sent after a second where the ledger still says so', async () => {
+    await changeMeanwhile({}, 1001);
+    expect([last().length, asked]).toEqual([3, ['8', '9', '10']]);
+  });
+
+  it('is left alone where it was cancelled meanwhile, or sent by another message of it', async () => {
+    isStillQueued = false;
+    await changeMeanwhile({}, 1001);
+    expect([last(), asked, held, ended]).toEqual([[], ['8', '9', '10'], [], Array(window).fill('delivered')]);
+  });
+
+  it('stays locked until the ledger knows that it is to be repeated, or another message of it would be sent', async () => {
+    state = 'waiting';
+    void begin(0);
+    await settled();
+    calls[0]!.answer();
+    for (let rounds = 0; rounds < 10 && open > 0; rounds++) await settled();
+    expect([ended, steps]).toEqual([['waiting'], ['settled', 'released']]);
+  });
 
   it('is held when its subscription was paused meanwhile', async () => {
     await changeMeanwhile({ pausedAt: new Date() });

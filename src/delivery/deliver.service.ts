@@ -9,9 +9,9 @@ import { bodyErased } from '../ledger/erase-bodies.js';
 import type { Outcome } from '../ledger/settle.service.js';
 import { callTimeoutMs } from '../subscriptions/call-timeout.js';
 import { guaranteeOf } from '../subscriptions/delivery-guarantee.js';
-import type { Subscription } from '../subscriptions/subscription.js';
+import type { ListedSubscription } from '../subscriptions/subscription-directory.service.js';
 import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
-import type { Loaded } from './chunk-loader.service.js';
+import { freshMs, type Loaded } from './chunk-loader.service.js';
 import { Decider } from './decider.service.js';
 import { filteredCounted } from './delivery.counters.js';
 import { deliveryKeys, keyIdOf } from './delivery-keys.js';
@@ -35,12 +35,14 @@ export interface Surroundings {
 }
 
 /** What becomes of a delivery: it ends without a call, or is sent to its subscription if it has got a place. */
-type Admitted = { ending: Outcome } | { ending?: undefined; subscription: Subscription; place: Place | HeldReason };
+type Admitted =
+  | { ending: Outcome }
+  | { ending?: undefined; subscription: ListedSubscription; place: Place | HeldReason };
 
 /** A delivery that is to be sent, with its place. */
 interface Task {
   delivery: Loaded;
-  subscription: Subscription;
+  subscription: ListedSubscription;
   place: Place;
   stopping: AbortSignal;
 }
@@ -73,11 +75,12 @@ export class DeliverService {
 
   /**
    * end, hold, or place → send as its guarantee says. Resolves when the ledger has the outcome of the delivery, holds
-   * it, or has left it to the worker that is sending it.
+   * it, has left it to the worker that is sending it, or says that it is not to be sent any more.
    * @throws {Stopping} when the process stops before that
    * @throws an error of a value that cannot be stored
    */
   async deliver(delivery: HandedOut, { bodies, onBegun, stopping }: Surroundings): Promise<void> {
+    const since = this.clock.now();
     const admitted = await this.admit(delivery);
     if (admitted.ending) return this.end(delivery, admitted.ending, stopping);
     const { subscription, place } = admitted;
@@ -92,6 +95,8 @@ export class DeliverService {
       }
       const body = delivery.body ?? borrowed;
       if (!body) return await this.records.settle(delivery, erasedMeanwhile, 'queued', stopping);
+      const hasWaited = this.clock.now() - since > freshMs;
+      if (hasWaited && !(await this.records.isStillQueued(delivery, stopping))) return;
       const task: Task = { delivery: { ...delivery, body }, subscription, place, stopping };
       const guarantee = guaranteeOf(subscription, this.atLeastOnceCustomers);
       await (guarantee === 'at-most-once' ? this.atMostOnce(task) : this.atLeastOnce(task));
@@ -114,7 +119,7 @@ export class DeliverService {
   /** While it waited, its subscription may have been changed, paused or deleted, and the delivery may have expired. */
   private async afterWaiting(
     delivery: HandedOut,
-    before: Subscription,
+    before: ListedSubscription,
     waiting: Promise<Place | HeldReason>,
   ): Promise<Admitted> {
     const place = await waiting;
@@ -139,10 +144,11 @@ export class DeliverService {
       const response = await this.sender.send(delivery, subscription, 'at-least-once');
       this.admission.leave(place, verdictOn(response), response.durationMs, delivery);
       const outcome = await this.decider.decide(delivery, 'at-least-once', response);
-      await (isSealed(outcome) ? key.lock.seal(toSeal(outcome), this.sealMs(subscription)) : key.lock.release());
-      await this.records.settle(delivery, outcome, 'queued', stopping);
+      if (isSealed(outcome)) await key.lock.seal(toSeal(outcome), this.sealMs(subscription));
+      await this.records.settle(delivery, outcome, 'queued', stopping, subscription);
     } finally {
-      await key.lock.release(); // does nothing, unless an error came before: the lock must not be extended for ever
+      // Not before the ledger has the outcome: another message of it would find it queued, and send it. Of a sealed one it does nothing.
+      await key.lock.release();
     }
   }
 
@@ -157,7 +163,7 @@ export class DeliverService {
     const response = await this.sender.send(delivery, subscription, 'at-most-once');
     this.admission.leave(place, verdictOn(response), response.durationMs, delivery);
     const outcome = await this.decider.decide(delivery, 'at-most-once', response);
-    await this.records.settle(delivery, outcome, 'sending', stopping);
+    await this.records.settle(delivery, outcome, 'sending', stopping, subscription);
   }
 
   /** Ends the delivery without a call, unless its key is sealed: then it was sent before, and that outcome counts. */
@@ -194,7 +200,7 @@ export class DeliverService {
     await this.records.leaveToHolder(delivery, leaseMs, stopping);
   }
 
-  private sealMs({ ownerClientId }: Subscription): number {
+  private sealMs({ ownerClientId }: ListedSubscription): number {
     return sealMsOf(ownerClientId, this.settings.TTL_IDEMPOTENCY_PER_CUSTOMER_SEC);
   }
 }

@@ -6,6 +6,7 @@ import type { Delivery, HeldReason } from '../ledger/delivery.js';
 import { Holds } from '../ledger/hold.service.js';
 import { DeliveriesInHand } from '../ledger/keep-in-hand.service.js';
 import { Settlements, type Outcome } from '../ledger/settle.service.js';
+import type { ListedSubscription } from '../subscriptions/subscription-directory.service.js';
 import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
 import { heldCounted } from './delivery.counters.js';
 import { Turns } from './turns.service.js';
@@ -30,14 +31,21 @@ export class DeliveryRecords {
     this.goneIsFinal = settings.FINAL_STATUSES.includes(410);
   }
 
-  async settle(delivery: Delivery, outcome: Outcome, from: 'queued' | 'sending', stopping: AbortSignal): Promise<void> {
+  /** @param called the subscription as it was when its receiver was called; undefined: it was not called just now */
+  async settle(
+    delivery: Delivery,
+    outcome: Outcome,
+    from: 'queued' | 'sending',
+    stopping: AbortSignal,
+    called?: ListedSubscription,
+  ): Promise<void> {
     const { notificationId, subscriptionId, generation } = delivery;
     const settlement = { notificationId, subscriptionId, generation, from, ...outcome };
     await untilItWorks(() => this.settlements.settle(settlement), this.clock, stopping);
     const { state, attempt } = outcome;
     if (state !== 'waiting') this.turns.passOn(delivery);
     // 410: nothing more should ever be sent there (Standard Webhooks; RFC 9110 §15.5.11).
-    if (attempt?.status === 410 && this.goneIsFinal) await this.disable(subscriptionId);
+    if (attempt?.status === 410 && this.goneIsFinal && called) await this.disable(called);
   }
 
   /** It may not be sent now: a dispatcher releases it. */
@@ -54,17 +62,23 @@ export class DeliveryRecords {
     return untilItWorks(() => this.claims.claim(delivery, timeoutMs), this.clock, stopping);
   }
 
+  /** false: it is not to be sent any more, or not by this message. */
+  isStillQueued(delivery: Delivery, stopping: AbortSignal): Promise<boolean> {
+    return untilItWorks(() => this.inHand.isStillQueued(delivery), this.clock, stopping);
+  }
+
   /** Another message of it is being sent; it is handed out again unless settled in `leaseMs`. */
   leaveToHolder(delivery: Delivery, leaseMs: number, stopping: AbortSignal): Promise<void> {
     return untilItWorks(() => this.inHand.leaveToHolder(delivery, leaseMs), this.clock, stopping);
   }
 
-  private async disable(subscriptionId: string): Promise<void> {
+  /** Not if it was changed while the call was open: it may have another address by now, or an operator has enabled it. */
+  private async disable({ id, version }: ListedSubscription): Promise<void> {
     try {
-      await this.subscriptions.disable(subscriptionId);
+      await this.subscriptions.disable(id, version);
     } catch (error) {
       // Its next delivery will be answered 410 as well.
-      this.logger.warn({ event: 'subscription.disable-failed', subscriptionId, error });
+      this.logger.warn({ event: 'subscription.disable-failed', subscriptionId: id, error });
     }
   }
 }

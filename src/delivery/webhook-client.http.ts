@@ -28,9 +28,13 @@ export class HttpWebhookClient extends WebhookClient {
     super();
     this.calls = new OpenCalls((authority) => outbound.proxyFailingMs(authority));
     this.ways = new WaysOut(outbound);
-    // Not before what lies in the sockets is read: to a process that stood still, an answer given in time must not be
-    // late.
-    this.sweep = setInterval(() => setImmediate(() => this.calls.endOverdue()), sweepIntervalMs).unref();
+    // Not before what lies in the sockets is read, and by the time before that: to a process that stood still, even
+    // while it read, an answer given in time must not be late.
+    const endOverdue = () => {
+      const now = performance.now();
+      setImmediate(() => this.calls.endOverdue(now));
+    };
+    this.sweep = setInterval(endOverdue, sweepIntervalMs).unref();
   }
 
   post(request: WebhookRequest): Promise<WebhookResponse> {

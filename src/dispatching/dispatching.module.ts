@@ -13,6 +13,7 @@ import { SubscriptionsModule } from '../subscriptions/subscriptions.module.js';
 import { Dispatcher } from './dispatcher.service.js';
 import { Measurements } from './measurements.service.js';
 import { Releaser } from './releaser.service.js';
+import { UnusedEndpoints } from './unused-endpoints.service.js';
 import { Upkeep } from './upkeep.service.js';
 
 @Module({
@@ -36,6 +37,7 @@ export class DispatchingModule {
         QueuePosition,
         Dispatcher,
         Releaser,
+        UnusedEndpoints,
         Upkeep,
         ...(looping ? [Measurements, DispatchLoop, RefusedCallbacks] : []),
       ],

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Catalogue } from '../catalogue/catalogue.service.js';
+import { Config } from '../config/config.module.js';
 import { releasedCounted } from '../endpoints/endpoints.metrics.js';
 import { OpenEndpoints } from '../endpoints/open-endpoints.service.js';
 import { planRelease, type ReleasePlan } from '../endpoints/plan-release.js';
@@ -22,6 +23,7 @@ import { RetryPolicies } from '../retry-policy/retry-policies.service.js';
 import { formatDuration, longestParkedSeconds } from '../retry-policy/retry-schedule.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
+import { acceptedWithin } from './accepted-within.js';
 import { inBatches } from './in-batches.js';
 
 /** Subscriptions that are looked at together. */
@@ -31,8 +33,6 @@ const looksTogether = 64;
  * shows its pace in half a second instead of two.
  */
 const growing = { nextLookInMs: 50, belowWindow: 512, mostLooks: 8 };
-/** Nothing can have been held unseen for this long: no statement may take a tenth of it (see `forgetHeldSubscription`). */
-const forgetAfterMs = 60_000;
 /** Of deliveries that were held for too long; and the pause after them. */
 const endedTogether = 1000;
 const endingPauseMs = 500;
@@ -45,6 +45,9 @@ const idleMs = 1000;
  */
 @Injectable()
 export class Releaser {
+  /** Nothing can have been held unseen for this long (see `forgetHeldSubscription`). */
+  private readonly forgetAfterMs: number;
+
   constructor(
     private readonly postgres: Postgres,
     private readonly enqueuer: Enqueuer,
@@ -54,7 +57,10 @@ export class Releaser {
     private readonly heartbeat: Heartbeat,
     private readonly catalogue: Catalogue,
     private readonly clock: Clock,
-  ) {}
+    { settings }: Config,
+  ) {
+    this.forgetAfterMs = acceptedWithin(settings.DATABASE_TIMEOUT);
+  }
 
   /** Makes all looks that are due. @returns how many deliveries were released */
   async releaseHeld(stopping: AbortSignal): Promise<number> {
@@ -142,7 +148,7 @@ export class Releaser {
     // When it is closed or resumed, it starts slowly.
     const { nextLookInMs } = plan;
     await endLook(this.postgres, { ...look, window: firstWindow, rateCredit: null, nextLookInMs });
-    if (!isProbing) await forgetHeldSubscription(this.postgres, subscriptionId, forgetAfterMs);
+    if (!isProbing) await forgetHeldSubscription(this.postgres, subscriptionId, this.forgetAfterMs);
     return { released, isGrowing: false };
   }
 
@@ -160,9 +166,13 @@ export class Releaser {
       outstanding: outstanding + count,
       isBacklog: count >= Math.min(plan.limit, plan.window - outstanding),
       rateCredit: plan.rateCredit === null ? null : plan.rateCredit - count,
-      nextLookInMs: isIdle ? idlePauseMs(look) : isGrowing ? growing.nextLookInMs : plan.nextLookInMs,
+      nextLookInMs: isIdle
+        ? idlePauseMs(look, this.forgetAfterMs)
+        : isGrowing
+          ? growing.nextLookInMs
+          : plan.nextLookInMs,
     });
-    if (count === 0) await forgetHeldSubscription(this.postgres, subscriptionId, forgetAfterMs);
+    if (count === 0) await forgetHeldSubscription(this.postgres, subscriptionId, this.forgetAfterMs);
     return { released: count, isGrowing };
   }
 
@@ -188,7 +198,7 @@ interface MadeLook {
 }
 
 /** As long as nothing was held, so that it doubles, up to when the row is forgotten: ten thousand of them cost little. */
-function idlePauseMs({ secondsSinceHeld }: Look): number {
+function idlePauseMs({ secondsSinceHeld }: Look, forgetAfterMs: number): number {
   if (secondsSinceHeld < quietSeconds) return idleMs;
   const quietMs = secondsSinceHeld * 1000;
   return Math.max(idleMs, Math.min(quietMs, forgetAfterMs - quietMs));

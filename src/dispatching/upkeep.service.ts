@@ -16,15 +16,14 @@ import { DayDropper } from '../retention/day-dropper.service.js';
 import { ErasureWork } from '../retention/erasure-work.service.js';
 import { sweepSessions } from '../sessions/session-rows.js';
 import { SigningKeys } from '../subscriptions/signing-keys.service.js';
+import { acceptedWithin } from './accepted-within.js';
 import { inBatches } from './in-batches.js';
 import { Releaser } from './releaser.service.js';
+import { UnusedEndpoints } from './unused-endpoints.service.js';
 
 const secondMs = 1000;
 const minuteMs = 60_000;
 const hourMs = 3_600_000;
-
-/** A publication waits for its turn, is matched, and is written by a statement and its commit: each of them may take as long as a statement. */
-const settledAfter = (databaseTimeoutSeconds: number) => minuteMs + 4 * databaseTimeoutSeconds * 1000;
 
 export interface UpkeepTask {
   /** In logs. */
@@ -55,6 +54,7 @@ export class Upkeep {
     erasures: ErasureWork,
     bodies: BodyRetention,
     days: DayDropper,
+    unusedEndpoints: UnusedEndpoints,
   ) {
     const { AUDIT_RETENTION_DAYS: auditDays } = settings;
     this.tasks = [
@@ -62,6 +62,7 @@ export class Upkeep {
       { name: 'sweep-keys', everyMs: minuteMs, run: (stopping) => sweepOnceKeys(postgres, stopping) },
       { name: 'sweep-processes', everyMs: minuteMs, run: () => heartbeat.sweep() },
       { name: 'held-too-long', everyMs: minuteMs, run: (stopping) => releaser.freeHeldTooLong(stopping) },
+      { name: 'close-unused-endpoints', everyMs: minuteMs, run: () => unusedEndpoints.close() },
       { name: 'erase-signing-keys', everyMs: minuteMs, run: (stopping) => signingKeys.eraseEnded(stopping) },
       { name: 'sweep-sessions', everyMs: minuteMs, run: (stopping) => sweepSessions(postgres, stopping) },
       { name: 'sweep-progress', everyMs: minuteMs, run: () => sweepProgress(postgres) },
@@ -76,9 +77,10 @@ export class Upkeep {
         name: 'write-digests',
         everyMs: 10_000,
         run: (stopping) =>
-          writeDigests(postgres, heartbeat.ledgerNow() - settledAfter(settings.DATABASE_TIMEOUT), stopping),
+          writeDigests(postgres, heartbeat.ledgerNow() - acceptedWithin(settings.DATABASE_TIMEOUT), stopping),
       },
       { name: 'vacuum', everyMs: 5 * minuteMs, run: () => partitions.vacuumEmbedded() },
+      { name: 'forget-statements', everyMs: 24 * hourMs, run: () => postgres.forgetStatements() },
       { name: 'make-partitions', everyMs: hourMs, run: () => partitions.makeAhead() },
       { name: 'drop-partitions', everyMs: hourMs, run: (stopping) => days.dropExpired(stopping) },
       { name: 'erase-old-bodies', everyMs: hourMs, run: (stopping) => bodies.eraseOld(stopping) },

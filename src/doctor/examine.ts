@@ -1,6 +1,6 @@
 import { InvalidSettings, readSettings, type Settings } from '../config/settings.js';
 import { failed, ok, skipped, type Finding } from './finding.js';
-import { examineDataDirectory, examineNode, examineSecrets } from './here.js';
+import { examineDataDirectory, examineNode, examineSuperuser } from './here.js';
 import { examinePostgres } from './postgres-findings.pg.js';
 import { examineRabbitMq } from './rabbitmq-findings.amqplib.js';
 import { examineRedis } from './redis-findings.ioredis.js';
@@ -27,7 +27,7 @@ export async function examine(environment: Record<string, string | undefined>): 
     examineDataDirectory(settings),
   ]);
   const accepted = ok('settings', `accepted; ${stackOf(settings)}`);
-  return [node, accepted, ...examineSecrets(settings), directory, ...postgres, ...rabbitMq, ...redis];
+  return [node, accepted, examineSuperuser(settings), directory, ...postgres, ...rabbitMq, ...redis];
 }
 
 function settingsOf(environment: Record<string, string | undefined>): Settings | InvalidSettings {

@@ -25,30 +25,22 @@ export function examineNode(version: string): Finding {
 /** Of a HS256 secret (RFC 7518 §3.2 asks for 32 bytes). */
 const fewestBytes = 16;
 
-export function examineSecrets({ DATABASE_URL, SUPERUSER_SECRET, SECRET_KEYS, SECRET_KEYS_FILE }: Settings): Finding[] {
-  const superuser =
-    SUPERUSER_SECRET === undefined && DATABASE_URL
-      ? warning(
-          'superuser',
-          'SUPERUSER_SECRET is not set: the admin API has no superuser but applications that were made so before.',
-          'Set SUPERUSER_SECRET to 32 random bytes (openssl rand -base64 32), the same for every process.',
-        )
-      : SUPERUSER_SECRET !== undefined && Buffer.byteLength(SUPERUSER_SECRET) < fewestBytes
-        ? warning(
-            'superuser',
-            `SUPERUSER_SECRET has fewer than ${fewestBytes} bytes.`,
-            'It can be found by trying, with one token. Set another: openssl rand -base64 32.',
-          )
-        : ok('superuser', SUPERUSER_SECRET === undefined ? 'its secret is kept in DATA_DIR' : 'its secret is set');
-  const hasKeys = SECRET_KEYS !== undefined || SECRET_KEYS_FILE !== undefined || !DATABASE_URL;
-  const keys = hasKeys
-    ? ok('secret-keys', 'secrets in the database are encrypted')
-    : warning(
-        'secret-keys',
-        'SECRET_KEYS is not set: secrets are readable in the database and its backups.',
-        'Set SECRET_KEYS for every process; docs/running.md, Secrets, has the steps.',
-      );
-  return [superuser, keys];
+export function examineSuperuser({ DATABASE_URL, SUPERUSER_SECRET }: Settings): Finding {
+  const name = 'superuser';
+  if (SUPERUSER_SECRET !== undefined) {
+    if (Buffer.byteLength(SUPERUSER_SECRET) >= fewestBytes) return ok(name, 'its secret is set');
+    return warning(
+      name,
+      `SUPERUSER_SECRET has fewer than ${fewestBytes} bytes.`,
+      'It can be found by trying, with one token. Set another: openssl rand -base64 32.',
+    );
+  }
+  if (!DATABASE_URL) return ok(name, 'its secret is made at the first start, and kept in DATA_DIR');
+  return warning(
+    name,
+    'SUPERUSER_SECRET is not set: the admin API has no superuser but applications that were made so before.',
+    'Set SUPERUSER_SECRET to 32 random bytes (openssl rand -base64 32), the same for every process.',
+  );
 }
 
 const [fewBytes, tooFewBytes] = [2 ** 30, 2 ** 26];

@@ -2,6 +2,7 @@ import pg from 'pg';
 import type { Role, Settings } from '../config/settings.js';
 import { migrationNames } from '../infra/postgres/migration-names.js';
 import { inMegabytes } from './here.js';
+import { examineSecretKeys } from './secret-keys.pg.js';
 import { failed, ok, reasonOf, skipped, warning, type Finding } from './finding.js';
 
 const connectMs = 5000;
@@ -25,12 +26,17 @@ const names = [
   'postgres-permissions',
   'clock',
   'migrations',
+  'secret-keys',
   'processes',
 ];
 
-export async function examinePostgres({ DATABASE_URL }: Settings): Promise<Finding[]> {
+export async function examinePostgres(settings: Settings): Promise<Finding[]> {
+  const { DATABASE_URL } = settings;
   if (!DATABASE_URL)
-    return [ok('postgres', 'the embedded database; only the process that has it open can look into it')];
+    return [
+      ok('postgres', 'the embedded database; only the process that has it open can look into it'),
+      ok('secret-keys', 'secrets in the database are encrypted; their key is in DATA_DIR'),
+    ];
   const client = new pg.Client({
     connectionString: DATABASE_URL,
     connectionTimeoutMillis: connectMs,
@@ -41,7 +47,7 @@ export async function examinePostgres({ DATABASE_URL }: Settings): Promise<Findi
   client.on('error', () => {}); // its queries fail with it
   try {
     await client.connect();
-    return await examineWith(client);
+    return await examineWith(client, settings);
   } catch (error) {
     const advice =
       advices[(error as { code?: string }).code ?? ''] ?? 'Check DATABASE_URL, the network and Postgres’ own log.';
@@ -55,7 +61,7 @@ export async function examinePostgres({ DATABASE_URL }: Settings): Promise<Findi
   }
 }
 
-async function examineWith(client: pg.Client): Promise<Finding[]> {
+async function examineWith(client: pg.Client, settings: Settings): Promise<Finding[]> {
   const startedAt = performance.now();
   await client.query('SELECT 1');
   const tookMs = performance.now() - startedAt;
@@ -67,6 +73,7 @@ async function examineWith(client: pg.Client): Promise<Finding[]> {
     'postgres-permissions': () => permissions(client),
     clock: () => clock(client),
     migrations: () => migrated(client),
+    'secret-keys': () => examineSecretKeys(client, settings),
     processes: () => processes(client),
   };
   const found: Finding[] = [];

@@ -94,7 +94,7 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy {
    */
   async close(
     address: string,
-    by: 'probe' | 'operator',
+    by: 'probe' | 'operator' | 'unused',
     also?: (query: Query, closed: ClosedEndpoint) => Promise<void>,
   ): Promise<boolean> {
     // An endpoint that has asked for more time since the probe began stays open.

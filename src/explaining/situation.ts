@@ -60,7 +60,8 @@ export function describeSituation(delivery: LedgerDelivery, around: Around): str
     case 'unknown':
       return `It is not known whether it arrived${because(lastError)}. It is not sent again by itself.`;
     case 'cancelled':
-      return `It was cancelled at ${at(endedAt)}, ${after}${because(lastError)}.`;
+      // A dead letter that was closed keeps the time of its end.
+      return `It is cancelled; it ended at ${at(endedAt)}, ${after}${because(lastError)}.`;
   }
 }
 

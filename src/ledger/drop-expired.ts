@@ -38,8 +38,12 @@ export interface DropWatcher {
   afterwards(day: OldDay, outcome: DropOutcome, size: DaySize): Promise<void>;
 }
 
+/** Days after its end. A delivery that was scheduled or held for long may end when its day is past retention. */
+const deadLettersKept = 7;
+
 /**
- * Drops the days past retention in which every delivery has ended. A day with an unfinished one is kept whole. Any
+ * Drops the days past retention in which every delivery has ended. A day with an unfinished delivery is kept whole, and so is one
+ * in which a delivery became a dead letter within the last week, or within the retention if that is shorter: an operator is to see it. Any
  * number of processes may call it; one does the work, and nobody waits for it.
  */
 export async function dropExpired(
@@ -49,12 +53,13 @@ export async function dropExpired(
   stopping: AbortSignal,
   watcher?: DropWatcher,
 ): Promise<void> {
+  const graceDays = Math.min(deadLettersKept, retentionDays);
   await whileDropping(postgres, dropping, async (connection) => {
     for (const [ms, stages] of await expiredDays(connection, retentionDays)) {
       const partitions = partitionsBetween(ms, ms).filter(({ name }) => stages.has(name));
       const old = { day: ms / dayMs, partitions };
       const size = await sizeOf(connection, partitions);
-      const outcome = await dropDay(connection, old, stages, postgres.isEmbedded, watcher);
+      const outcome = await dropDay(connection, old, stages, postgres.isEmbedded, watcher, graceDays);
       await watcher?.afterwards(old, outcome, size);
       const date = new Date(ms).toISOString().slice(0, 10);
       logger.log({ event: `ledger.day-${outcome}`, day: date, ...(outcome === 'dropped' && size) });
@@ -100,10 +105,11 @@ async function dropDay(
   stages: Map<string, Stage>,
   isEmbedded: boolean,
   watcher: DropWatcher | undefined,
+  graceDays: number,
 ): Promise<DropOutcome> {
   const { partitions } = old;
   const isWhole = partitions.every(({ name }) => stages.get(name) === 'attached');
-  if (isWhole && (await hasUnfinished(connection, partitions))) return 'kept-unfinished';
+  if (isWhole && (await isStillNeeded(connection, partitions, graceDays))) return 'kept-unfinished';
   // One that has begun to leave was exported before.
   if (isWhole && watcher && !(await watcher.beforeDropping(connection, old))) return 'not-exported';
   try {
@@ -111,7 +117,7 @@ async function dropDay(
     // operator retries meanwhile is handed out with its text, or it waits until its day is back.
     for (const partition of partitions.toReversed())
       await detach(connection, partition, stages.get(partition.name)!, isEmbedded);
-    return await endDay(connection, partitions);
+    return await endDay(connection, partitions, graceDays);
   } catch (error) {
     if (isLockTimeout(error)) return 'in-use';
     throw error;
@@ -119,27 +125,32 @@ async function dropDay(
 }
 
 /** An operator may have retried a delivery since the day was looked at: then it goes back where it was. */
-async function endDay(connection: DropConnection, partitions: Partition[]): Promise<'dropped' | 'kept-unfinished'> {
+async function endDay(
+  connection: DropConnection,
+  partitions: Partition[],
+  graceDays: number,
+): Promise<'dropped' | 'kept-unfinished'> {
   const names = partitions.map(({ name }) => name).join(', ');
   return connection.transaction(async (inside) => {
     await inside.query(`LOCK TABLE ${names} IN ACCESS EXCLUSIVE MODE`);
-    const isKept = await hasUnfinished(inside, partitions);
+    const isKept = await isStillNeeded(inside, partitions, graceDays);
     if (isKept) for (const partition of partitions) await inside.query(attachPartition(partition));
     else await inside.query(`DROP TABLE ${names}`);
     return isKept ? 'kept-unfinished' : 'dropped';
   });
 }
 
-async function hasUnfinished(connection: DropConnection, partitions: Partition[]): Promise<boolean> {
+async function isStillNeeded(connection: DropConnection, partitions: Partition[], graceDays: number): Promise<boolean> {
   const deliveries = partitions.find(({ table }) => table === 'delivery');
   if (!deliveries) return false;
-  // One look for each index of what is unfinished: together they would be served by none, and read the whole day.
+  // One look for each index of what is unfinished or dead: together they would be served by none, and read the whole day.
   const looks = [
     "state BETWEEN 'waiting' AND 'held' AND subscription_id IS NOT NULL", // as the index by subscription has it
     "state = 'queued'",
     "state = 'sending'",
     // Ended, but others about the same object still wait for its turn to be passed on.
     'turn_nr <= 0 AND ended_at IS NOT NULL',
+    `state IN ('failed', 'expired', 'unknown') AND ended_at > now() - ${graceDays} * interval '1 day'`,
   ].map((condition) => `EXISTS (SELECT FROM ${deliveries.name} WHERE ${condition})`);
   const [found] = (await connection.query(`SELECT ${looks.join(' OR ')} AS yes`)) as [{ yes: boolean }];
   return found.yes;

@@ -58,8 +58,9 @@ export async function eraseKeys(query: Query, day: number, ids: string[]): Promi
 }
 
 /*
- * For an operator who has it erased: what is not sent yet is not sent any more. Those that ended just now are reported too: their
- * message may still be on its way to a worker.
+ * For an operator who has it erased: what is not sent yet is not sent any more. With the last of it those that ended just now are
+ * reported too: their message may still be on its way to a worker. With each step they would be read again and again, as
+ * those of the steps before are among them.
  */
 export const cancelItems = perDay(
   'cancel-erased',
@@ -81,7 +82,7 @@ export const cancelItems = perDay(
     UNION ALL
     SELECT notification_id, subscription_id, replays, false, true, NULL FROM ${of('delivery')}
     WHERE notification_id = ANY ($ids::uuid[]) AND state IN ('cancelled', 'expired')
-      AND ended_at > now() - interval '10 minutes'`,
+      AND ended_at > now() - interval '10 minutes' AND (SELECT count(*) FROM found) < $limit`,
 );
 
 export interface CancelledByErasure extends DeliveryKey {

@@ -1,9 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { Config } from '../config/config.module.js';
+import { Batcher } from '../infra/batcher.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
-import { handedOut, notificationIdOf, stillHandedOut, type Delivery } from './delivery.js';
+import { generationOf, handedOut, mostInHand, notificationIdOf, stillHandedOut, type Delivery } from './delivery.js';
 import { onEachDay, perDay, type StatementOfDay } from './per-day.js';
+import { stillQueued } from './still-queued.js';
 
 export const keepItems = perDay(
   'keep-in-hand',
@@ -25,6 +27,14 @@ export const leaveItems = perDay(
 /** Deliveries that this process has in hand, and that the queue has forgotten. */
 @Injectable()
 export class DeliveriesInHand {
+  private readonly looks = new Batcher<Delivery, boolean>((batch) => this.lookTogether(batch), {
+    maxItems: 512,
+    lingerMs: 5,
+    // A refusal is repeated by the worker, which has the delivery in hand.
+    room: { items: mostInHand },
+    turnWithinMs: 30_000,
+  });
+
   constructor(
     private readonly postgres: Postgres,
     private readonly heartbeat: Heartbeat,
@@ -42,6 +52,17 @@ export class DeliveriesInHand {
   /** The queue may forget this one: another message of it is being sent. It is handed out again unless settled in `leaseMs`. */
   async leaveToHolder(delivery: Delivery, leaseMs: number): Promise<void> {
     await this.write(leaveItems, [delivery], leaseMs);
+  }
+
+  /** false: it was settled, cancelled, or handed out again. */
+  isStillQueued(delivery: Delivery): Promise<boolean> {
+    return this.looks.add(delivery);
+  }
+
+  private async lookTogether(batch: Delivery[]): Promise<boolean[]> {
+    const { deliveries } = await stillQueued(this.postgres, batch);
+    const found = new Set(deliveries.map(generationOf));
+    return batch.map((delivery) => found.has(generationOf(delivery)));
   }
 
   private async write(statement: StatementOfDay, deliveries: Delivery[], leaseMs: number): Promise<void> {

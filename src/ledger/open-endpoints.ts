@@ -16,14 +16,14 @@ export interface OpenEndpoint {
   probeInMs: number;
 }
 
-/** More than these are not read: the deliveries of the others are tried by the workers, a few at a time. */
+/** Of more than these the newest are not read: their deliveries are tried by the workers, a few at a time. */
 const mostOpen = 10_000;
 
 export const readOpenItems = statement(
   'read-open-endpoints',
   `SELECT address, opened_at, reason, failures, probes, next_probe_at,
      (extract(epoch FROM next_probe_at - now()) * 1000)::float8 AS probe_in_ms
-   FROM endpoint LIMIT $limit`,
+   FROM endpoint ORDER BY opened_at, address LIMIT $limit`,
 );
 
 export async function readOpenEndpoints(postgres: Postgres): Promise<OpenEndpoint[]> {

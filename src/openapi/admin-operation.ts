@@ -1,7 +1,9 @@
 import { applyDecorators, UseGuards, UseInterceptors, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import * as z from 'zod';
 import { EntityTagInterceptor } from '../infra/http/entity-tag.interceptor.js';
+import { UnparsedBody } from '../infra/http/json-body.pipe.js';
 import { KnownQuery } from '../infra/http/known-query.pipe.js';
+import { ValidationProblem, wholeInput } from '../infra/http/problem.js';
 import { describeOperation, type Answer } from './describe-operation.js';
 import { idempotencyKeyHeader, replayedHeader } from './idempotency-headers.js';
 
@@ -81,7 +83,7 @@ const entityTagHeader = z.string().describe('Of the resource as the answer shows
 
 /**
  * One operation of the admin API: its status, its part of the OpenAPI document, and the refusal of unknown query
- * parameters: a misspelt filter that is ignored would list, or change, more than was meant.
+ * parameters, and of a body where it takes none: a misspelt filter that is ignored would list, or change, more than was meant.
  */
 export function AdminOperation(operation: Operation): MethodDecorator {
   const { id, summary, description, body, query, isIdempotent, hasEntityTag, honoursIfMatch } = operation;
@@ -103,7 +105,7 @@ export function AdminOperation(operation: Operation): MethodDecorator {
     ...(hasEntityTag && { ETag: entityTagHeader }),
   });
   return applyDecorators(
-    UseGuards(new KnownQueryGuard(Object.keys(query?.shape ?? {}))),
+    UseGuards(new KnownQueryGuard(Object.keys(query?.shape ?? {})), ...(body ? [] : [new NoBodyGuard()])),
     ...(hasEntityTag ? [UseInterceptors(EntityTagInterceptor)] : []),
     describeOperation({
       id,
@@ -147,5 +149,18 @@ class KnownQueryGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
     this.known.transform(context.switchToHttp().getRequest<{ query: Record<string, string> }>().query);
     return true;
+  }
+}
+
+/** Clients that send a body with every POST send one of these. */
+const nothing: ReadonlySet<string> = new Set(['', '{}', 'null']);
+
+/** A caller that sends a secret to the operation that makes a new one, say, means another operation. */
+class NoBodyGuard implements CanActivate {
+  canActivate(context: ExecutionContext): boolean {
+    const { body } = context.switchToHttp().getRequest<{ body: unknown }>();
+    if (!(body instanceof UnparsedBody) || nothing.has(body.bytes.toString('latin1').trim())) return true;
+    const reason = 'This operation takes no body.';
+    throw new ValidationProblem([{ name: wholeInput, code: 'unknown', reason }]);
   }
 }

@@ -6,7 +6,7 @@ export type OperationalEvent =
   /** Its circuit breaker opened: its deliveries are held. `failures`: calls that failed one after the other. */
   | { event: 'endpoint.opened'; address: string; reason: string; failures: number }
   /** A call to it succeeded: what was held goes out again. */
-  | { event: 'endpoint.closed'; address: string; openMs: number; by: 'probe' | 'operator' }
+  | { event: 'endpoint.closed'; address: string; openMs: number; by: 'probe' | 'operator' | 'unused' }
   /** Its receiver answered 410 Gone. */
   | { event: 'subscription.disabled'; subscriptionId: string }
   | { event: 'subscription.enabled'; subscriptionId: string }

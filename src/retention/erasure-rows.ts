@@ -3,10 +3,11 @@ import type { CancelledByErasure } from '../ledger/erase-bodies.js';
 import type { Erasure, ErasureState } from './erasure.js';
 
 /**
- * What came of the last call of a delivery is in the ledger so long after its worker let it go: it waits up to 30 seconds for its turn
- * (src/ledger/settle.service.ts), and then for its statement, which may take DATABASE_TIMEOUT.
+ * Seconds after which what came of the last call of a delivery is in the ledger: it waits up to 30 for its turn
+ * (src/ledger/settle.service.ts), then for its statement, and something is left for a process that is late.
+ * @param databaseTimeout seconds that a statement may take
  */
-export const settledWithinSeconds = 60;
+export const settledWithin = (databaseTimeout: number): number => 30 + databaseTimeout + 15;
 
 export const addErasure = statement(
   'add-erasure',
@@ -123,7 +124,7 @@ export const addUnsettled = statement(
   'add-erased-deliveries',
   `INSERT INTO erased_delivery (erasure_id, notification_id, subscription_id, replays, was_queued, gone_at)
    SELECT $id::uuid, notification_id, subscription_id, replays, was_queued,
-     to_timestamp(call_ends_ms / 1000) + interval '${settledWithinSeconds} s'
+     to_timestamp(call_ends_ms / 1000) + $settled_within::float8 * interval '1 s'
    FROM ${unsettled.from} ON CONFLICT DO NOTHING`,
 );
 
@@ -138,7 +139,7 @@ export const findUnsealed = statement(
 export const noteSealed = statement(
   'note-erased-delivery-sealed',
   `UPDATE erased_delivery SET
-     gone_at = now() + CASE WHEN was_queued THEN interval '${settledWithinSeconds} s' ELSE interval '0' END
+     gone_at = now() + CASE WHEN was_queued THEN $settled_within::float8 ELSE 0 END * interval '1 s'
    WHERE erasure_id = $id AND notification_id = $notification AND subscription_id = $subscription`,
 );
 

@@ -26,6 +26,7 @@ import {
   forgetGone,
   noteSealed,
   noteStep,
+  settledWithin,
   unsettled,
   type ClaimedRow,
 } from './erasure-rows.js';
@@ -52,6 +53,7 @@ export class ErasureWork {
   private readonly keys: IdempotentOperation<SealedOutcome>;
   private readonly sealMs: number;
   private readonly keptDays: number;
+  private readonly settledWithin: number;
 
   constructor(
     private readonly postgres: Postgres,
@@ -62,6 +64,7 @@ export class ErasureWork {
     this.keys = deliveryKeys(idempotency, settings);
     this.sealMs = sealMsOf('', settings.TTL_IDEMPOTENCY_PER_CUSTOMER_SEC);
     this.keptDays = settings.AUDIT_RETENTION_DAYS;
+    this.settledWithin = settledWithin(settings.DATABASE_TIMEOUT);
   }
 
   /** One that fails keeps no other one waiting. @throws what the first of them failed of */
@@ -125,7 +128,8 @@ export class ErasureWork {
   private async cancel(query: Query, id: string, day: number, ids: string[]) {
     if (ids.length === 0) return { cancelled: 0, isAll: true };
     const deliveries = await cancelDeliveriesOf(query, day, ids, mostCancelled);
-    if (deliveries.length > 0) await query(addUnsettled, { id, ...unsettled.bind(deliveries) });
+    if (deliveries.length > 0)
+      await query(addUnsettled, { id, settled_within: this.settledWithin, ...unsettled.bind(deliveries) });
     const cancelled = deliveries.filter(({ isCancelled }) => isCancelled).length;
     return { cancelled, isAll: cancelled < mostCancelled };
   }
@@ -173,7 +177,8 @@ export class ErasureWork {
     if (key.kind !== 'sealed' && !(await this.isSealed(delivery))) return;
     this.attemptStates.remove(delivery); // its last error may repeat the body
     const { notificationId: notification, subscriptionId: subscription } = delivery;
-    await this.postgres.query(noteSealed, { id, notification, subscription });
+    const settled = { settled_within: this.settledWithin };
+    await this.postgres.query(noteSealed, { id, notification, subscription, ...settled });
   }
 
   private async isSealed(delivery: DeliveryKey & { replays: number }): Promise<boolean> {

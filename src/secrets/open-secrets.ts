@@ -38,7 +38,7 @@ export async function openSecrets(
  * The same, without encrypting what is not.
  * @throws {KeyRingRefused}
  */
-export async function openCipher(settings: Settings, postgres: Postgres): Promise<SecretCipher> {
+export async function openCipher(settings: Settings, postgres: Pick<Postgres, 'query'>): Promise<SecretCipher> {
   const samples = await sampleByKey(postgres);
   const cipher = new SecretCipher(openKeyRing(settings, samples.length === 0));
   const troubles = new Map<string, string>();

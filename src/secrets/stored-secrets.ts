@@ -63,7 +63,9 @@ const placesOf = secretColumns.map((secrets) => ({
 }));
 
 /** For each key that something is encrypted with, one of the secrets in each column. */
-export async function sampleByKey(postgres: Postgres): Promise<{ keyId: string; stored: string; place: string }[]> {
+export async function sampleByKey(
+  postgres: Pick<Postgres, 'query'>,
+): Promise<{ keyId: string; stored: string; place: string }[]> {
   const samples = [];
   for (const { name, nextKey } of placesOf) {
     for (let after = plain; ;) {

@@ -44,7 +44,7 @@ export const abonnementSchema = z
         type: 'string',
         nullable: true,
         description:
-          'Beyond the standard, and only shown where it was set. `at-most-once`: a call that may have arrived is never repeated. null: the guarantee that the server gives the owner of the abonnement.',
+          'Beyond the standard, and only shown where it was set. `at-most-once`: a call that may have arrived is never repeated. null: the guarantee that the server gives the owner of the abonnement. Left out: as it was.',
       }),
     credentials: credentialChangesInput.optional().meta({
       writeOnly: true,

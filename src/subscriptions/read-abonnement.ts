@@ -15,12 +15,12 @@ export const maxUrlLength = 2048;
 type FindChannel = (name: string) => Channel | undefined;
 
 /**
- * The abonnement that a POST or PUT describes.
+ * The abonnement that a POST or PUT describes. What is beyond the standard, and left out by a client that does not know it, is undefined.
  * @throws {ValidationProblem}
  */
 export function readAbonnement(fields: FieldReader, findChannel: FindChannel): SubscriptionInput {
   const changes = readChanges(fields, findChannel, { isPartial: false });
-  const { callbackUrl = '', auth = '', channels = [], deliveryGuarantee = null, credentials, alertEmail } = changes;
+  const { callbackUrl = '', auth = '', channels = [], deliveryGuarantee, credentials, alertEmail } = changes;
   return { callbackUrl, auth, channels, deliveryGuarantee, credentials, alertEmail };
 }
 

@@ -14,12 +14,13 @@ import { noteSubscription } from './note-subscription.js';
 import { eraseSigningKeysOf } from './signing-key-rows.js';
 import { secretsToStore } from './secrets-to-store.js';
 import { SubscriptionEntity } from './subscription.entity.js';
-import type { Subscription } from './subscription.js';
+import type { DeliveryGuarantee, Subscription } from './subscription.js';
 
 /** What a subscriber says of it. */
-export type SubscriptionInput = Pick<Subscription, 'callbackUrl' | 'auth' | 'channels' | 'deliveryGuarantee'> & {
+export type SubscriptionInput = Pick<Subscription, 'callbackUrl' | 'auth' | 'channels'> & {
+  /** Undefined: as it was; so of the next two. */
+  deliveryGuarantee?: DeliveryGuarantee | null | undefined;
   credentials?: CredentialChanges | undefined;
-  /** Undefined: as it was. */
   alertEmail?: string | null | undefined;
 };
 /** What an operator may set. */
@@ -79,7 +80,7 @@ export class SubscriptionChanges {
       auth,
       credentials: credentials ?? null,
       channels: input.channels,
-      deliveryGuarantee: input.deliveryGuarantee,
+      deliveryGuarantee: input.deliveryGuarantee ?? null,
       timeoutSeconds: input.timeoutSeconds ?? null,
       maxConcurrency: input.maxConcurrency ?? null,
       ratePerSecond: input.ratePerSecond ?? null,
@@ -148,8 +149,10 @@ export class SubscriptionChanges {
     return this.change('enabled', id, isDisabled, { disabledAt: null }, () => withdrawEnding(this.manager, id));
   }
 
-  disable(id: string): Promise<ChangedSubscription | undefined> {
-    return this.change('disabled', id, isEnabled, { disabledAt: new Date() }, () =>
+  disable(id: string, ifVersion?: number): Promise<ChangedSubscription | undefined> {
+    const isToDisable = (entity: SubscriptionEntity): boolean =>
+      isEnabled(entity) && (ifVersion === undefined || Number(entity.version) === ifVersion);
+    return this.change('disabled', id, isToDisable, { disabledAt: new Date() }, () =>
       noteEnding(this.manager, id, 'failed', this.version),
     );
   }

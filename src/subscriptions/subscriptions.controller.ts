@@ -265,10 +265,17 @@ export class SubscriptionsController {
       'Within seconds, longer where a million is held: `held.isDropping` says whether it goes on. What is accepted later is held as before.',
     status: 202,
     answer: subscriptionWithHeldOutput,
+    ...conditional,
     problems: { ...unknownSubscription, 409: '`subscription-not-paused`: pause it first.' },
   })
-  async dropHeld(@Param('subscriptionId', ResourceId) subscriptionId: string): Promise<ShownWithHeld> {
-    return this.showWithHeld(await this.subscriptions.dropHeld(subscriptionId));
+  async dropHeld(
+    @Param('subscriptionId', ResourceId) subscriptionId: string,
+    @Headers('if-match') ifMatch: string | undefined,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<ShownWithHeld> {
+    const subscription = await this.subscriptions.dropHeld(subscriptionId, { ifMatch });
+    void reply.header('etag', entityTagOf(versionOf(subscription)));
+    return this.showWithHeld(subscription);
   }
 
   private readonly findChannel = (name: string) => this.channels.find(name);

@@ -6,6 +6,7 @@ import { Catalogue } from '../catalogue/catalogue.service.js';
 import { ConflictProblem, NotFoundProblem, PermissionProblem } from '../infra/http/problem.js';
 import type { CredentialChanges } from '../credentials/credentials-io.js';
 import { credentialsOf } from '../credentials/credentials.js';
+import { requireMatch } from '../infra/http/if-match.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { findNewestHeld, noteDrop } from '../ledger/drop-held.js';
 import { OperationalEvents } from '../operational-events/operational-events.service.js';
@@ -15,6 +16,7 @@ import {
   isDisabled,
   isPaused,
   SubscriptionChanges,
+  versionOf,
   type ChangedSubscription,
   type SubscriptionInput,
   type SubscriptionSettings,
@@ -135,9 +137,10 @@ export class SubscriptionsService {
   /**
    * Nothing more is sent until it is enabled. Deliveries that have not ended fail, those that wait within seconds; what has not
    * failed when it is enabled again is sent. Does nothing the second time: all open calls to a receiver may answer 410 together.
+   * @param ifVersion only where it is still at that version; undefined: in any case
    */
-  async disable(id: string): Promise<void> {
-    const changed = await this.change((changing) => changing.disable(id));
+  async disable(id: string, ifVersion?: number): Promise<void> {
+    const changed = await this.change((changing) => changing.disable(id, ifVersion));
     if (changed) this.events.report({ event: 'subscription.disabled', subscriptionId: id });
   }
 
@@ -168,8 +171,9 @@ export class SubscriptionsService {
    * @throws {NotFoundProblem}
    * @throws {ConflictProblem} unless it is paused
    */
-  async dropHeld(id: string): Promise<ListedSubscription> {
+  async dropHeld(id: string, { ifMatch }: Condition = {}): Promise<ListedSubscription> {
     const subscription = await this.get(id);
+    requireMatch(ifMatch, versionOf(subscription));
     if (!isPaused(subscription)) throw notPaused();
     const newest = await findNewestHeld(this.postgres, id);
     if (newest !== undefined)
@@ -178,6 +182,7 @@ export class SubscriptionsService {
         const where = { id, deletedAt: IsNull(), pausedAt: Not(IsNull()) };
         const paused = await manager.findOne(SubscriptionEntity, { where, lock: { mode: 'pessimistic_read' } });
         if (!paused) throw notPaused();
+        requireMatch(ifMatch, versionOf(paused));
         await noteDrop(manager, id, newest);
         const [action, subject] = ['subscription.held-dropped', `subscription/${id}`];
         await AuditLog.note(manager, { action, subject, before: {}, after: { upToNotification: newest } });

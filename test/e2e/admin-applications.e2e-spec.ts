@@ -169,6 +169,30 @@ describe('applications', () => {
     expect(await mayConsume(clientId, chosen)).toBe(true);
   });
 
+  it('makes no new secret for somebody who sends one along', async () => {
+    const { json: made } = await admin.post(path, { clientId: newClientId(), label: 'Keys' });
+    const rotate = `${path}/${made.id}/rotate-secret`;
+    const refused = await admin.post(rotate, { secret: chosen });
+    expect([refused.status, refused.json.invalidParams]).toEqual([
+      400,
+      [{ name: 'nonFieldErrors', code: 'unknown', reason: 'This operation takes no body.' }],
+    ]);
+    expect((await admin.post(rotate, {})).status).toBe(200);
+  });
+
+  it('says since when an application has its secret', async () => {
+    const { json: made } = await admin.post(path, { clientId: newClientId(), label: 'Keys', secret: chosen });
+    expect(made.secretSetAt).toBe(made.createdAt);
+    const setAgain = async (secret: string) =>
+      (await admin.patch(`${path}/${made.id}`, { secret })).json.secretSetAt as string;
+    expect(await setAgain(chosen)).toBe(made.createdAt); // the same
+    const later = await setAgain(`${chosen}-another`);
+    expect(later > String(made.createdAt)).toBe(true);
+    const { json: rotated } = await admin.post(`${path}/${made.id}/rotate-secret`);
+    expect(String(rotated.secretSetAt) > later).toBe(true);
+    expect((await admin.get(`${path}/${made.id}`)).json.secretSetAt).toBe(rotated.secretSetAt);
+  });
+
   it('refuses the tokens of an application that was deleted, and lets its client id be used again', async () => {
     const clientId = newClientId();
     const { json } = await admin.post(path, { clientId, label: 'Gone', scopes: ['notificaties.consumeren'] });

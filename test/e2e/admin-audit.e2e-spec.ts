@@ -800,8 +800,14 @@ describe('of two operators at once', () => {
     expect((await admin.post(`${path}/rotate-secret`, undefined, { headers })).status).toBe(412);
     expect((await admin.delete(path, { headers })).status).toBe(412);
     const again = { 'if-match': (await admin.get(path)).headers.get('etag')! };
-    expect((await admin.post(`${path}/rotate-secret`, undefined, { headers: again })).status).toBe(200);
-    expect((await admin.delete(path, { headers: again })).status).toBe(204);
+    const rotated = await admin.post(`${path}/rotate-secret`, undefined, { headers: again });
+    expect(rotated.status).toBe(200);
+    // Nor does another one, who has not seen that it has a new secret already.
+    expect((await admin.post(`${path}/rotate-secret`, undefined, { headers: again })).status).toBe(412);
+    expect((await admin.delete(path, { headers: again })).status).toBe(412);
+    expect((await admin.get(path)).headers.get('etag')).toBe(rotated.headers.get('etag'));
+    const last = { 'if-match': rotated.headers.get('etag')! };
+    expect((await admin.delete(path, { headers: last })).status).toBe(204);
   });
 });
 

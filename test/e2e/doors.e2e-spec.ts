@@ -186,7 +186,7 @@ describe('with hosts, origins, a limit and a port for operators', () => {
           'access-control-allow-headers':
             'authorization, content-type, idempotency-key, deliver-after, if-match, if-none-match, last-event-id',
           'access-control-expose-headers':
-            'location, api-version, notification-id, duplicate-of, idempotent-replayed, retry-after, etag',
+            'location, api-version, notification-id, duplicate-of, idempotent-replayed, retry-after, etag, signing-secret',
           'access-control-max-age': '7200',
           vary: 'Origin',
         },

@@ -10,11 +10,12 @@ import { NoteSender } from '../../src/alerts/note-sender.service.js';
 import { AlertLoop } from '../../src/alerts/alert-loop.service.js';
 import { AlertRulesStore } from '../../src/alerts/alert-rules.service.js';
 import { AlertRounds } from '../../src/alerts/rounds.service.js';
+import { addActivity } from '../../src/activity/activity-rows.js';
 import { makeMonthsAhead } from '../../src/audit/months-kept.js';
 import { ApplicationDirectory } from '../../src/auth/application-directory.service.js';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { Config } from '../../src/config/config.module.js';
-import { Postgres } from '../../src/infra/postgres/postgres.js';
+import { Postgres, type Query } from '../../src/infra/postgres/postgres.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import { AdminApi } from '../support/admin-api.js';
@@ -135,6 +136,43 @@ describe('alerts', () => {
     });
   }
 
+  /**
+   * A delivery that waits after so many failures, each a minute after the one before.
+   * @param before attempts that it had before it was sent again, hours ago
+   */
+  async function fail(subscriptionId: string, failures: number, firstTryAgo: string, before = 0): Promise<void> {
+    const id = uuidv7();
+    await insertNotifications(sql, [id], { channel });
+    await insertDeliveries(sql, {
+      notifications: [id],
+      subscriptionIds: [subscriptionId],
+      state: 'waiting',
+      columns: {
+        failures: String(failures),
+        attempts: String(before + failures),
+        last_error: failures > 0 ? "'HTTP 401'" : 'NULL',
+        next_at: "now() + interval '1 hour'",
+      },
+    });
+    await sql(
+      `INSERT INTO attempt (notification_id, subscription_id, generation, number, started_at, duration_ms, status)
+       SELECT $1, $2, 1, nr, CASE WHEN nr <= $5 THEN now() - interval '5 hours'
+         ELSE now() - $4::interval + (nr - $5 - 1) * interval '1 minute' END, 5, 401
+       FROM generate_series(1, $5::int + $3::int) AS nr`,
+      [id, subscriptionId, failures, firstTryAgo, before],
+    );
+  }
+
+  /** As a process counts it. */
+  async function delivered(subscriptionId: string, ago: string): Promise<void> {
+    const [row] = await sql<{ at: number }>('SELECT (extract(epoch FROM now() - $1::interval) * 1000)::float8 AS at', [
+      ago,
+    ]);
+    const counts = { accepted: 0, duplicates: 0, delivered: 1, failedAttempts: 0, gaveUp: 0 };
+    const query: Query = (statement, values) => postgres.query(statement, values);
+    await addActivity(query, [{ kind: 'subscription', id: subscriptionId, counts }], row!.at);
+  }
+
   const list = async (query = ''): Promise<Shown[]> =>
     (await admin.get(`/admin/v1/alerts${query}`)).json.alerts as Shown[];
 
@@ -179,6 +217,32 @@ describe('alerts', () => {
     expect(verified).toMatchObject({ type: 'heraut.alerts', data: { alerts: [{ rule: 'dead-letters' }] } });
     const forged = { ...call!.headers, 'webhook-id': randomUUID() } as never;
     expect(() => new Webhook(secret).verify(call!.text, forged)).toThrow('No matching signature');
+  });
+
+  it('tell within the hour of a receiver that refuses all it is sent, until one call succeeds', async () => {
+    const [refusing, trying, scheduled] = await Promise.all([subscription(), subscription(), subscription()]);
+    await fail(refusing, 3, '61 minutes');
+    await fail(refusing, 1, '5 minutes');
+    await fail(trying, 3, '59 minutes');
+    await fail(scheduled, 0, '0 minutes');
+    await delivered(refusing, '62 minutes');
+    await roundAndSend();
+    expect((await list()).map(({ rule, subject }) => [rule, subject])).toEqual([
+      ['subscription-failing', `subscription/${refusing}`],
+    ]);
+    expect(mailbox.received[0]!.text).toMatch(
+      new RegExp(`2 deliveries wait for another try[^]*HTTP 401[^]*--min-attempts 1 --subscription ${refusing}`),
+    );
+    await delivered(refusing, '1 minute');
+    await roundAndSend();
+    expect((await list('?state=open')).map(({ rule }) => rule)).toEqual([]);
+  });
+
+  it('do not take a delivery for failing since it was accepted, where an operator had it sent again', async () => {
+    const id = await subscription();
+    await fail(id, 1, '1 minute', 4);
+    await rounds.run(0);
+    expect(await list()).toEqual([]);
   });
 
   it('tell that it is over, once, to those that were told of it', async () => {

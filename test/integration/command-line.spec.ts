@@ -4,9 +4,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
+import { secretPlace } from '../../src/auth/application.js';
 import { Config } from '../../src/config/config.module.js';
 import type { Finding } from '../../src/doctor/finding.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
+import { keyRingOf } from '../../src/secrets/key-ring.js';
+import { SecretCipher } from '../../src/secrets/secret-cipher.service.js';
 import { createQueuePrefix, type TestQueues } from '../support/amqp.js';
 import { Api, superuser } from '../support/api.js';
 import { eventually } from '../support/eventually.js';
@@ -417,6 +420,28 @@ describe('the command line', () => {
       const { exit, out } = await new CommandLine(environment).run('doctor --strict', { isTerminal: true });
       expect(exit).toBe(1);
       expect(out).toMatch(/WARNING +\S* +secret-keys [^]*→ Set SECRET_KEYS for every process/);
+    });
+
+    it('says whether a process would start with the keys that it finds, as the start itself does', async () => {
+      const entry = (id: string) => `${id}:${Buffer.alloc(32, id).toString('base64')}`;
+      const look = async (changed: Record<string, string>) => (await verdicts(changed))['secret-keys'];
+      expect(await look({ SECRET_KEYS_FILE: '/not/there' })).toBe('failed');
+      expect(await look({ SECRET_KEYS: entry('k1') })).toBe('ok');
+      const { manager } = api.app.get(Postgres).dataSource;
+      const id = randomUUID();
+      const stored = new SecretCipher(keyRingOf([entry('k1')], 'test')).encrypt('secret', secretPlace(id));
+      await manager.query(
+        `INSERT INTO application (id, client_id, label, secret, scopes, is_superuser, version)
+         VALUES ($1::uuid, $1::text, '', $2, '{}', false, 1)`,
+        [id, stored],
+      );
+      try {
+        expect(await look({})).toBe('failed');
+        expect(await look({ SECRET_KEYS: entry('k2') })).toBe('failed');
+        expect(await look({ SECRET_KEYS: [entry('k2'), entry('k1')].join() })).toBe('ok');
+      } finally {
+        await manager.query('DELETE FROM application WHERE id = $1', [id]);
+      }
     });
 
     it('tells servers that are out of reach, or refuse, from the others', async () => {

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { Releaser } from '../../src/dispatching/releaser.service.js';
+import { UnusedEndpoints } from '../../src/dispatching/unused-endpoints.service.js';
 import { OpenEndpoints } from '../../src/endpoints/open-endpoints.service.js';
 import { systemClock, type Clock } from '../../src/infra/clock.js';
 import type { Delivery, HeldReason } from '../../src/ledger/delivery.js';
@@ -34,6 +35,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
   let test: TestLedger;
   let catalogue: Catalogue;
   let subscriptions: SubscriptionsService;
+  let directory: SubscriptionDirectory;
   let openEndpoints: OpenEndpoints;
   let releaser: Releaser;
   let enqueued: Delivery[];
@@ -60,6 +62,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
       test.heartbeat,
       catalogue,
       clock,
+      test.config,
     );
   };
 
@@ -68,10 +71,8 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     test = await TestLedger.open(prepared.settings);
     await test.heartbeat.onApplicationBootstrap();
     catalogue = new Catalogue(test.postgres);
-    const [directory, events] = [
-      new SubscriptionDirectory(catalogue, test.postgres, plainCipher),
-      new OperationalEvents(),
-    ];
+    directory = new SubscriptionDirectory(catalogue, test.postgres, plainCipher);
+    const events = new OperationalEvents();
     subscriptions = new SubscriptionsService(catalogue, directory, test.postgres, events, plainCipher);
     openEndpoints = new OpenEndpoints(test.postgres, events);
     releaser = newReleaser();
@@ -276,6 +277,22 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     expect(await look()).toBe(8);
   });
 
+  it('leave no circuit breaker open of an endpoint that no subscription leads to: nothing would probe it', async () => {
+    const [origin, elsewhere] = [new URL(url).origin, 'http://elsewhere.example'];
+    await openEndpoints.open(origin, 'no answer', 5);
+    await openEndpoints.open(url, 'HTTP 503', 5);
+    await openEndpoints.open(elsewhere, 'no answer', 5);
+    const unused = new UnusedEndpoints(openEndpoints, directory, catalogue);
+    const open = () => openEndpoints.list().map(({ address }) => address);
+    await unused.close();
+    expect(open()).toEqual([origin, url]);
+    // What is disabled is not called either.
+    await test.sql('UPDATE catalogue SET version = version + 1');
+    await test.sql('UPDATE subscription SET disabled_at = now(), version = (SELECT version FROM catalogue)');
+    await unused.close();
+    expect(open()).toEqual([]);
+  });
+
   it('probe an endpoint less often the longer it is open', async () => {
     await accept(1, 'endpoint-parked');
     await openEndpoints.open(url, 'HTTP 503', 5);
@@ -316,7 +333,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     await look();
     await settleAll();
     const pauses: number[] = [];
-    for (const quietSeconds of [1, 9, 11, 25, 50, 58.5]) {
+    for (const quietSeconds of [1, 9, 11, 25, 110, 118.5]) {
       await test.sql(`UPDATE held_subscription SET held_at = now() - $1 * interval '1 s'`, [quietSeconds]);
       expect(await look()).toBe(0);
       const [next] = await test.sql<{ seconds: number }>(
@@ -329,7 +346,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     pauses.forEach((seconds, nr) => expect(seconds).toBeLessThanOrEqual(atMost[nr]!));
     expect(pauses[2]).toBeGreaterThan(5);
     expect(pauses[3]).toBeGreaterThan(15);
-    await test.sql(`UPDATE held_subscription SET held_at = now() - interval '61 s'`);
+    await test.sql(`UPDATE held_subscription SET held_at = now() - interval '121 s'`);
     await look();
     expect(await row()).toBeUndefined();
   });

@@ -104,6 +104,26 @@ describe.each(stacks)('the partitions of the ledger on the $name stack', (stack)
     },
   );
 
+  it.each(['failed', 'expired', 'unknown'] as const)(
+    'are kept for a week after a delivery of theirs became %s, however late that was',
+    async (state) => {
+      await addDelivery(await makeDay(40), state);
+      await test.sql(`UPDATE delivery SET ended_at = now() - interval '6 days'`);
+      await drop();
+      expect(await days()).toContain(-40);
+      await test.sql(`UPDATE delivery SET ended_at = now() - interval '8 days'`);
+      await drop();
+      expect(await days()).not.toContain(-40);
+    },
+  );
+
+  it('are kept no longer for a dead letter than the retention itself', async () => {
+    await addDelivery(await makeDay(40), 'failed');
+    await test.sql(`UPDATE delivery SET ended_at = now() - interval '2 days'`);
+    await dropExpired(test.postgres, 1, logger, running);
+    expect(await days()).not.toContain(-40);
+  });
+
   it('are dropped to the end when a process died in the middle', async () => {
     const [first, second, third] = [await makeDay(41), await makeDay(42), await makeDay(43)].map(
       (at) => partitionsBetween(at, at)[1]!.name,

@@ -7,7 +7,7 @@ import {
   findTotals,
   sweepItems as sweepActivity,
 } from '../../src/activity/activity-rows.js';
-import { countDue, findDead, findOldestDue } from '../../src/alerts/look.js';
+import { countDue, findDead, findFailing, findOldestDue } from '../../src/alerts/look.js';
 import { readSettings } from '../../src/config/settings.js';
 import { findHeads, walkHeads, walkHeadsOfChannel } from '../../src/dead-letters/find-groups.js';
 import { attemptsOf, byKeys } from '../../src/deliveries/find-deliveries.js';
@@ -332,6 +332,10 @@ describe('with much in every state, the cost of a statement is that of its own w
     const [few, many] = [await dead(5), await dead(50)];
     expect(few).toBeLessThan(2 * mostPages);
     expect(many).toBeLessThan(50 * 40);
+    const failing = (most: number) =>
+      pagesOf(findFailing, { after: firstId, after_seconds: 1, most, most_counted: 10 });
+    expect(await failing(1)).toBeLessThan(3 * mostPages);
+    expect(await failing(3)).toBeLessThan(5 * mostPages);
   });
 
   it('each statement that is given deliveries looks at those', async () => {

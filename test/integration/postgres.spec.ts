@@ -120,6 +120,19 @@ describe.each(stacks)('the database of the $name stack', (stack) => {
     expect(await postgres.query(read, { other: 'two', ...rows.bind([]) })).toEqual([]);
   });
 
+  it('prepares again what it gave back, which on the embedded database is all', async () => {
+    const names = async () =>
+      (await postgres.dataSource.query<{ name: string }[]>('SELECT name FROM pg_prepared_statements')).map(
+        ({ name }) => name,
+      );
+    await postgres.query(echo, { text: 'before' });
+    await postgres.forgetStatements();
+    const afterwards = await names();
+    for (const text of ['one', 'other']) expect(await postgres.query(echo, { text })).toEqual([{ text }]);
+    // On a server these are the statements of another connection, which has none.
+    expect([afterwards, await names()]).toEqual([[], stack.name === 'embedded' ? ['echo'] : []]);
+  });
+
   it('does not run a statement while a parameter is missing', async () => {
     await expect(postgres.query(echo, { txet: 'misspelt' })).rejects.toThrow(
       'statement echo: nothing was given for $text',

@@ -16,8 +16,9 @@ import { PostgresIdempotencyStore } from '../../src/idempotency/idempotency-stor
 import type { Clock } from '../../src/infra/clock.js';
 import type { DeliveryState } from '../../src/ledger/delivery.js';
 import { dropExpired } from '../../src/ledger/drop-expired.js';
+import { cancelDeliveriesOf } from '../../src/ledger/erase-bodies.js';
 import { handOutDue } from '../../src/ledger/hand-out-due.js';
-import { createPartition, partitionsBetween } from '../../src/ledger/partitions.js';
+import { createPartition, dayOfId, partitionsBetween } from '../../src/ledger/partitions.js';
 import { readBodies, readBodySizes } from '../../src/ledger/read-bodies.js';
 import { retryNow } from '../../src/ledger/retry-now.js';
 import { BodyRetention } from '../../src/retention/body-retention.service.js';
@@ -261,6 +262,25 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
       await settleAll();
       await workOff();
       expect(await erasures.get(id)).toMatchObject({ state: 'done', unsettled: 0 });
+    });
+
+    it('reports what had ended just before once, with the last of what it cancels', async () => {
+      const [id, ended] = [uuidv7(), randomUUID()];
+      const sql = (text: string, values: unknown[]) => test.sql(text, values);
+      const add = (subscriptionIds: string[], state: DeliveryState, columns: Record<string, string>) =>
+        insertDeliveries(sql, { notifications: [id], subscriptionIds, state, columns });
+      await insertNotifications(sql, [id]);
+      await add([randomUUID(), randomUUID(), randomUUID()], 'waiting', { next_at: 'now()' });
+      await add([ended], 'cancelled', { ended_at: 'now()' });
+      const step = () =>
+        test.postgres
+          .transaction((query) => cancelDeliveriesOf(query, dayOfId(id), [id], 2))
+          .then((found) => ({
+            cancelled: found.filter(({ isCancelled }) => isCancelled).length,
+            before: found.filter(({ isCancelled }) => !isCancelled).map(({ subscriptionId }) => subscriptionId),
+          }));
+      expect(await step()).toEqual({ cancelled: 2, before: [] });
+      expect(await step()).toEqual({ cancelled: 1, before: expect.arrayContaining([ended]) });
     });
 
     it('is worked off although an earlier one fails', async () => {

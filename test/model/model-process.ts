@@ -159,6 +159,7 @@ export class ModelProcess {
       heartbeat,
       catalogue,
       clock,
+      config,
     );
   }
 

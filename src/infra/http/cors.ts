@@ -4,7 +4,16 @@ import type { HeaderList } from './response-with-headers.js';
 /** What our APIs read from a request, and what they say in headers: a browser hides all others from a page. */
 const [sent, shown] = [
   ['authorization', 'content-type', 'idempotency-key', 'deliver-after', 'if-match', 'if-none-match', 'last-event-id'],
-  ['location', 'api-version', 'notification-id', 'duplicate-of', 'idempotent-replayed', 'retry-after', 'etag'],
+  [
+    'location',
+    'api-version',
+    'notification-id',
+    'duplicate-of',
+    'idempotent-replayed',
+    'retry-after',
+    'etag',
+    'signing-secret',
+  ],
 ].map((names) => names.join(', ')) as [string, string];
 
 /** So long a browser need not ask again; none remembers longer than two hours. */

@@ -13,7 +13,7 @@ export const pageQuery = <Key>(
 ) => ({
   limit: z
     .string()
-    .regex(/^\d{1,3}$/, 'Must be a whole number from 1 to 500.')
+    .regex(/^\d{1,9}$/, 'Must be a whole number from 1 to 500.')
     .transform(Number)
     .pipe(z.int().min(1).max(500))
     .optional()

@@ -47,6 +47,23 @@ export function isUnavailable(error: unknown): boolean {
   );
 }
 
+/**
+ * No connection came about, so that nothing was sent over it: refused, not found or not in time, or Postgres said no to it (57P03: it
+ * is starting or stopping, 53300: too many connections, 28: not with this user).
+ */
+export function isNotConnected(error: unknown): boolean {
+  if (/^(57P03|53300|28)/.test(sqlState(error) ?? '')) return true;
+  // Of a name with several addresses, the errors of all.
+  if (error instanceof AggregateError) return error.errors.length > 0 && error.errors.every(isNotConnected);
+  const { syscall, message } = (error ?? {}) as { syscall?: unknown; message?: unknown };
+  if (syscall === 'connect' || syscall === 'getaddrinfo') return true;
+  // pg-pool has no code for these: of waiting for a connection, and of making one.
+  return (
+    message === 'timeout exceeded when trying to connect' ||
+    message === 'Connection terminated due to connection timeout'
+  );
+}
+
 /** Several statements waited for each other's rows, and Postgres cancelled this one. */
 export const isDeadlock = (error: unknown): boolean => sqlState(error) === '40P01';
 

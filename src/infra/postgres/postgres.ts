@@ -165,6 +165,19 @@ export class Postgres {
     return retryDeadlocks(() => this.withClient(asideWork, poolOf(this.dataSource)));
   }
 
+  /**
+   * Gives back the statements that the embedded database has prepared: those of past days (src/ledger/per-day.ts) would pile up in its one
+   * connection, half a megabyte a day. On a real server connections end after an hour. What is needed is prepared again.
+   */
+  async forgetStatements(): Promise<void> {
+    if (!this.isEmbedded) return;
+    await this.withClient(async (client) => {
+      await client.query('DEALLOCATE ALL');
+      // pg keeps account of what it has prepared, and would not do so again.
+      (client as unknown as { connection: { parsedStatements: object } }).connection.parsedStatements = {};
+    });
+  }
+
   private async inTransaction<T>(client: pg.PoolClient, work: (query: Query) => Promise<T>): Promise<T> {
     try {
       await this.execute(client, 'BEGIN');

@@ -1,0 +1,36 @@
+import { Injectable } from '@nestjs/common';
+import { Catalogue } from '../catalogue/catalogue.service.js';
+import { OpenEndpoints } from '../endpoints/open-endpoints.service.js';
+import { originOf } from '../endpoints/origin.js';
+import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
+
+/**
+ * An endpoint is probed with the deliveries to it. Of one that no subscription leads to any more (it was deleted, moved or disabled) the
+ * circuit breaker would stay open for ever.
+ */
+@Injectable()
+export class UnusedEndpoints {
+  constructor(
+    private readonly openEndpoints: OpenEndpoints,
+    private readonly subscriptions: SubscriptionDirectory,
+    private readonly catalogue: Catalogue,
+  ) {}
+
+  async close(): Promise<void> {
+    await this.openEndpoints.refresh();
+    if (!this.openEndpoints.isAnyOpen) return;
+    await this.catalogue.refresh();
+    for (const address of this.find()) await this.openEndpoints.close(address, 'unused');
+  }
+
+  private find(): ReadonlySet<string> {
+    const unused = new Set(this.openEndpoints.list().map(({ address }) => address));
+    for (const { callbackUrl, disabledAt } of this.subscriptions.all()) {
+      if (unused.size === 0) break;
+      if (disabledAt) continue;
+      unused.delete(callbackUrl);
+      unused.delete(originOf(callbackUrl));
+    }
+    return unused;
+  }
+}
