@@ -31,7 +31,7 @@ async function broken(
 
 const nameOf = ({ receiver }: Broken): string => receiver.url.replace('http://', '');
 
-test('dead letters stand by receiver and error, open to the single ones, and one of them is retried', async ({
+test('dead letters stand by receiver and error, open to the single ones, and one of them is sent again', async ({
   open,
   heraut,
 }) => {
@@ -52,8 +52,8 @@ test('dead letters stand by receiver and error, open to the single ones, and one
   await lookAt(page, 'dead-letters');
   failing.receiver.always(protectedReceiver);
   const [first] = failing.notificationIds;
-  await letters.getByRole('button', { name: `Retry ${first}` }).click();
-  await expect(page.getByText('It is tried again')).toBeVisible();
+  await letters.getByRole('button', { name: `Send again: ${first}` }).click();
+  await expect(page.getByText('It is sent again')).toBeVisible();
   await heraut.becomes('delivered', first!, failing.subscriptionId);
   await expect(letters.getByRole('row')).toHaveCount(2);
 

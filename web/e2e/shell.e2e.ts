@@ -23,6 +23,17 @@ test('the console speaks Dutch to those who want it, and remembers', async ({ op
   ).toBeVisible();
   await page.reload();
   await expect(page.locator('html')).toHaveAttribute('lang', 'nl');
+  // A comma before a fraction, and a point is understood as well.
+  await open('settings');
+  const part = page.getByLabel('Willekeurig deel');
+  await part.fill('');
+  await part.pressSequentially('0,3');
+  await expect(part).toHaveValue('0,3');
+  await expect(page.getByRole('button', { name: 'Opslaan', exact: true })).toBeEnabled();
+  await part.fill('');
+  await part.pressSequentially('0.4');
+  await expect(part).toHaveValue('0,4');
+  await page.getByRole('button', { name: 'Wijzigingen verwerpen' }).click();
 });
 
 test('the first load is less than 250 KB of script', async ({ heraut, browser }) => {

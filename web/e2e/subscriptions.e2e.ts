@@ -268,6 +268,19 @@ test('credentials are replaced and removed, and never shown', async ({ open, her
   await part('Headers of its own').getByText('Remove').click();
   await page.getByRole('button', { name: 'Save', exact: true }).click();
   await expect(page.getByText('Now: none.')).toBeVisible();
+  // What somebody else made of a secret is not shown; that they changed something is.
+  await part('Authorization').getByText('Replace').click();
+  await page.getByLabel(/^Authorization header/).fill('Bearer mine');
+  await admin(heraut, 'PATCH', `subscriptions/${id}/credentials`, {
+    authorization: { kind: 'verbatim', auth: 'Bearer theirs' },
+  });
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await expect(page.getByText('Somebody else changed this meanwhile')).toBeVisible();
+  await expect(page.getByLabel(/^Authorization header/)).toHaveValue('Bearer mine');
+  await page.getByRole('button', { name: 'Save mine over it' }).click();
+  await expect(page.getByLabel(/^Authorization header/)).toBeHidden();
+  await admin(heraut, 'POST', `subscriptions/${id}/test`);
+  expect(receiver.requests.at(-1)?.headers).toMatchObject({ authorization: 'Bearer mine' });
 });
 
 test('signing keys are made, rotated and ended; a secret is shown once', async ({ open, heraut, receiver }) => {

@@ -13,7 +13,7 @@ interface Options<R, T> {
   query: { queryKey: readonly unknown[]; read: (signal?: AbortSignal) => Promise<Tagged<R>> };
   current: Tagged<R>;
   /** What the form shows of it. */
-  valueOf: (resource: R) => T;
+  valueOf: (resource: R, tag: string | undefined) => T;
   /** @param tag for `If-Match` */
   write: (value: T, tag: string | undefined) => Promise<Tagged<R>>;
   /** What else shows it. */
@@ -24,7 +24,7 @@ interface Options<R, T> {
 export function useResourceDraft<R, T>({ query, current, valueOf, write, alsoChanges = [] }: Options<R, T>): Draft<T> {
   const client = useQueryClient();
   const { queryKey, read } = query;
-  const readOf = ({ data, tag }: Tagged<R>): Read<T> => ({ value: valueOf(data), tag });
+  const readOf = ({ data, tag }: Tagged<R>): Read<T> => ({ value: valueOf(data, tag), tag });
   return useDraft<T>({
     current: readOf(current),
     readAgain: async () =>

@@ -17,6 +17,8 @@ export interface Format {
   /** "3 minutes ago", "in 2 hours". */
   relative(at: string | number | Date, asOf?: number): string;
   bytes(value: number): string;
+  /** Between a number and its fraction. */
+  decimalSeparator: string;
 }
 
 const units: [Intl.RelativeTimeFormatUnit, number][] = [
@@ -73,6 +75,7 @@ export function formatFor(language: string): Format {
       const step = Math.min(steps.length - 1, Math.max(0, Math.floor(Math.log(Math.max(value, 1)) / Math.log(1000))));
       return unit(value / 1000 ** step, steps[step]!, step === 0 ? 0 : 1);
     },
+    decimalSeparator: number.formatToParts(0.5).find(({ type }) => type === 'decimal')!.value,
   };
   made.set(language, format);
   return format;

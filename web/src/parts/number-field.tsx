@@ -1,5 +1,6 @@
 import { NumberInput, type NumberInputProps } from '@mantine/core';
 import { useEffect, useRef, useState } from 'react';
+import { useFormat } from '../i18n/format.ts';
 
 interface Props extends Omit<NumberInputProps, 'value' | 'onChange'> {
   /** null: the field is empty. */
@@ -7,8 +8,12 @@ interface Props extends Omit<NumberInputProps, 'value' | 'onChange'> {
   onChange: (value: number | null) => void;
 }
 
-/** A number. What is typed stays as it is typed: on the way to 0.5 there is a "0.", which is no other number than 0. */
+/**
+ * A number, with the separator of the chosen language; a point and a comma are both understood. What is typed stays as it is typed: on the
+ * way to 0.5 there is a "0.", which is no other number than 0.
+ */
 export function NumberField({ value, onChange, ...input }: Props) {
+  const { decimalSeparator } = useFormat();
   const [typed, setTyped] = useState<number | string>(value ?? '');
   const told = useRef(value);
   useEffect(() => {
@@ -19,6 +24,8 @@ export function NumberField({ value, onChange, ...input }: Props) {
   return (
     <NumberInput
       {...input}
+      decimalSeparator={decimalSeparator}
+      allowedDecimalSeparators={['.', ',']}
       value={typed}
       onChange={(next) => {
         setTyped(next);

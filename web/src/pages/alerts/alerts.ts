@@ -14,6 +14,7 @@ export const ruleNames = namesOf<RuleName>({
   'backlog-growing': true,
   'role-missing': true,
   'ledger-disk': true,
+  'subscription-failing': true,
   'subscription-disabled': true,
 });
 

@@ -20,9 +20,10 @@ const roles: readonly Role[] = ['api', 'worker', 'dispatcher'];
 const gibibyte = 1024 ** 3;
 
 /** Each rule in a frame of its own. */
-export function RuleFields({ rules, onChange, error, isReadOnly }: Props) {
+export function RuleFields(props: Props) {
+  const { rules, onChange, error, isReadOnly } = props;
   const t = useAlertTexts();
-  const { deadLetters, oldestDue, endpointOpen, backlogGrowing, roleMissing, ledgerDisk, subscriptionDisabled } = rules;
+  const { deadLetters, backlogGrowing, roleMissing, ledgerDisk, subscriptionDisabled } = rules;
   const disabled = isReadOnly;
   return (
     <>
@@ -43,36 +44,8 @@ export function RuleFields({ rules, onChange, error, isReadOnly }: Props) {
           disabled={disabled}
         />
       </Rule>
-      <Rule
-        name="oldest-due"
-        hint={t('oldestDueHint')}
-        isEnabled={oldestDue.isEnabled}
-        onEnable={(isEnabled) => onChange({ oldestDue: { ...oldestDue, isEnabled } })}
-        disabled={disabled}
-      >
-        <DurationInput
-          label={t('late')}
-          value={oldestDue.afterSeconds}
-          onChange={(afterSeconds) => onChange({ oldestDue: { ...oldestDue, afterSeconds: afterSeconds ?? 0 } })}
-          error={errorOf(error, 'oldestDue')}
-          disabled={disabled}
-        />
-      </Rule>
-      <Rule
-        name="endpoint-open"
-        hint={t('endpointOpenHint')}
-        isEnabled={endpointOpen.isEnabled}
-        onEnable={(isEnabled) => onChange({ endpointOpen: { ...endpointOpen, isEnabled } })}
-        disabled={disabled}
-      >
-        <DurationInput
-          label={t('late')}
-          value={endpointOpen.afterSeconds}
-          onChange={(afterSeconds) => onChange({ endpointOpen: { ...endpointOpen, afterSeconds: afterSeconds ?? 0 } })}
-          error={errorOf(error, 'endpointOpen')}
-          disabled={disabled}
-        />
-      </Rule>
+      <RuleAfter name="oldest-due" field="oldestDue" hint={t('oldestDueHint')} {...props} />
+      <RuleAfter name="endpoint-open" field="endpointOpen" hint={t('endpointOpenHint')} {...props} />
       <Rule
         name="backlog-growing"
         hint={t('backlogHint')}
@@ -144,6 +117,7 @@ export function RuleFields({ rules, onChange, error, isReadOnly }: Props) {
           disabled={disabled}
         />
       </Rule>
+      <RuleAfter name="subscription-failing" field="subscriptionFailing" hint={t('failingHint')} {...props} />
       <Rule
         name="subscription-disabled"
         hint={t('disabledHint')}
@@ -152,6 +126,35 @@ export function RuleFields({ rules, onChange, error, isReadOnly }: Props) {
         disabled={disabled}
       />
     </>
+  );
+}
+
+interface RuleAfterProps extends Props {
+  name: RuleName;
+  field: 'oldestDue' | 'endpointOpen' | 'subscriptionFailing';
+  hint: string;
+}
+
+/** One whose only number is the time after which it tells. */
+function RuleAfter({ name, field, hint, rules, onChange, error, isReadOnly }: RuleAfterProps) {
+  const t = useAlertTexts();
+  const rule = rules[field];
+  return (
+    <Rule
+      name={name}
+      hint={hint}
+      isEnabled={rule.isEnabled}
+      onEnable={(isEnabled) => onChange({ [field]: { ...rule, isEnabled } })}
+      disabled={isReadOnly}
+    >
+      <DurationInput
+        label={t('late')}
+        value={rule.afterSeconds}
+        onChange={(afterSeconds) => onChange({ [field]: { ...rule, afterSeconds: afterSeconds ?? 0 } })}
+        error={errorOf(error, field)}
+        disabled={isReadOnly}
+      />
+    </Rule>
   );
 }
 

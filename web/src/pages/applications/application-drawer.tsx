@@ -83,6 +83,11 @@ function Details({ current, mayChange, onSecret }: LoadedProps & { current: Tagg
         </Text>
         <Text size="sm" c="dimmed">
           {t('created')} <RelativeTime at={application.createdAt} />
+          {application.secretSetAt !== application.createdAt && (
+            <>
+              {t('secretSince')} <RelativeTime at={application.secretSetAt} />
+            </>
+          )}
         </Text>
         <Group gap="md" mt={4}>
           <Anchor component={Link} to="/subscriptions" search={{ owner: clientId } as never} size="sm" py={2}>
@@ -120,7 +125,10 @@ function Details({ current, mayChange, onSecret }: LoadedProps & { current: Tagg
         onClose={() => ask(undefined)}
         title={t('rotateTitle', { name: clientId })}
         action={t('rotate')}
-        onConfirm={async () => onSecret(await rotateSecret(id, tag))}
+        onConfirm={async () => {
+          onSecret(await rotateSecret(id, tag));
+          await client.invalidateQueries({ queryKey: applicationKey(id) });
+        }}
       >
         <Stack gap="xs">
           <Text size="sm">{t('rotateDetail')}</Text>

@@ -39,8 +39,8 @@ export function LettersOfGroup({ group, label, criteria, choice }: Props) {
     onSuccess: () => {
       notifications.show({
         color: 'green',
-        title: t('retried'),
-        message: t('retriedText'),
+        title: t('sentAgain'),
+        message: t('sentAgainText'),
         closeButtonProps: { 'aria-label': t('closeNotice') },
       });
     },
@@ -121,7 +121,7 @@ export function LettersOfGroup({ group, label, criteria, choice }: Props) {
     {
       key: 'retry',
       header: '',
-      width: '124px',
+      width: '150px',
       align: 'right',
       render: (row) => (
         <Button
@@ -129,10 +129,10 @@ export function LettersOfGroup({ group, label, criteria, choice }: Props) {
           variant="default"
           disabled={!may}
           loading={retry.isPending && retry.variables.notificationId === row.notificationId}
-          aria-label={t('retryOf', { id: row.notificationId })}
+          aria-label={t('sendOneAgain', { id: row.notificationId })}
           onClick={() => retry.mutate(row)}
         >
-          {t('retry')}
+          {t('sendAgain')}
         </Button>
       ),
     },

@@ -185,7 +185,7 @@ export const useNotificationTexts = defineTexts(
     order: 'een eerdere over hetzelfde object gaat voor',
     noAnswer: 'geen antwoord',
     tryNow: 'Probeer nu',
-    sendAgain: 'Verstuur opnieuw',
+    sendAgain: 'Opnieuw versturen',
     cancel: 'Annuleer',
     closeNotice: 'Sluit deze melding',
     close: 'Sluiten',

@@ -1,7 +1,6 @@
 import { Fieldset, SegmentedControl, Stack, Text } from '@mantine/core';
-import { useQueryClient } from '@tanstack/react-query';
-import { useState, type ReactNode } from 'react';
-import { answerOf, api } from '../../api/client.ts';
+import type { ReactNode } from 'react';
+import { answerAndTagOf, api } from '../../api/client.ts';
 import { useFormat } from '../../i18n/format.ts';
 import { useMay } from '../../shell/session.tsx';
 import {
@@ -20,9 +19,8 @@ import { AuthorizationFields, HeaderFields, IdentityFields } from '../../subscri
 import type { SubscriptionWithHeld } from '../../subscriptions/data.ts';
 import { DraftBar } from '../../drafts/draft-bar.tsx';
 import { nextKey } from '../../subscriptions/filter-drafts.ts';
-import { useDraft } from '../../drafts/use-draft.ts';
 import { useSubscriptionTexts } from './texts.ts';
-import { useTold } from './use-save.ts';
+import { useSubscriptionPartDraft, useTold } from './use-save.ts';
 
 type Choice = 'keep' | 'replace' | 'remove';
 
@@ -31,9 +29,11 @@ interface Typed {
   authorization: AuthorizationDraft;
   tls: IdentityDraft;
   headers: HeaderDraft[];
+  /** The `ETag` of the subscription. Secrets are not shown: nothing else tells that somebody else has replaced one. */
+  over: string | undefined;
 }
 
-const untouched: Typed = {
+const untouched: Omit<Typed, 'over'> = {
   choices: { authorization: 'keep', tls: 'keep', headers: 'keep' },
   authorization: emptyAuthorization,
   tls: emptyIdentity,
@@ -57,28 +57,20 @@ const isReady = ({ choices, authorization, tls, headers }: Typed): boolean =>
   (choices.headers !== 'replace' || (headers.length > 0 && headers.every(({ name }) => name.trim() !== '')));
 
 /** Nothing here is read back: what is typed is sent, and forgotten. */
-export function CredentialsTab({ subscription }: { subscription: SubscriptionWithHeld }) {
-  const { id, credentials } = subscription;
+export function CredentialsTab({ subscription, tag }: { subscription: SubscriptionWithHeld; tag: string | undefined }) {
+  const { credentials } = subscription;
   const t = useSubscriptionTexts();
   const format = useFormat();
   const told = useTold();
-  const queries = useQueryClient();
   const mayChange = useMay('administrator');
-  const [start] = useState(untouched);
-  const draft = useDraft<Typed>({
-    // What others change at the same time is replaced as a whole: there is nothing to compare it with.
-    current: { value: start, tag: undefined },
-    readAgain: () => Promise.resolve({ value: start, tag: undefined }),
-    save: async (typed) => {
-      await answerOf(
-        api.PATCH('/admin/v1/subscriptions/{subscriptionId}/credentials', {
-          params: { path: { subscriptionId: id } },
-          body: toChanges(typed),
-        }),
-      );
-      void queries.invalidateQueries({ queryKey: ['subscription', id] });
-      return { value: start, tag: undefined };
-    },
+  const draft = useSubscriptionPartDraft<Typed>({
+    subscription,
+    tag,
+    fields: (_, over) => ({ ...untouched, over }),
+    write: (typed, params) =>
+      answerAndTagOf(
+        api.PATCH('/admin/v1/subscriptions/{subscriptionId}/credentials', { params, body: toChanges(typed) }),
+      ),
   });
   const { value } = draft;
   const choose = (part: keyof Typed['choices'], choice: Choice) =>

@@ -97,7 +97,7 @@ export function SubscriptionPage() {
           <RetriesTab subscriptionId={id} />
         </Tabs.Panel>
         <Tabs.Panel value="credentials">
-          <CredentialsTab subscription={subscription} />
+          <CredentialsTab subscription={subscription} tag={tag} />
         </Tabs.Panel>
         <Tabs.Panel value="signing">
           <SigningTab subscriptionId={id} />

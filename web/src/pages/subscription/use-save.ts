@@ -1,40 +1,57 @@
 import { notifications } from '@mantine/notifications';
 import { answerAndTagOf, api } from '../../api/client.ts';
 import type { Draft } from '../../drafts/use-draft.ts';
-import { useResourceDraft } from '../../drafts/use-resource-draft.ts';
+import { useResourceDraft, type Tagged } from '../../drafts/use-resource-draft.ts';
 import {
   readSubscription,
   subscriptionQuery,
+  type Subscription,
   type SubscriptionChanges,
   type SubscriptionWithHeld,
 } from '../../subscriptions/data.ts';
 import { useSubscriptionTexts } from './texts.ts';
 
-interface Options<T> {
+interface Part<T> {
   subscription: SubscriptionWithHeld;
   tag: string | undefined;
   /** What the form shows of it. */
-  fields: (subscription: SubscriptionWithHeld) => T;
+  fields: (subscription: SubscriptionWithHeld, tag: string | undefined) => T;
+}
+
+interface Written<T> extends Part<T> {
+  write: (
+    value: T,
+    params: { path: { subscriptionId: string }; header: { 'If-Match': string | undefined } },
+  ) => Promise<Tagged<Subscription>>;
+}
+
+interface Changed<T> extends Part<T> {
   changes: (value: T, before: SubscriptionWithHeld) => SubscriptionChanges;
 }
 
-/** A form over a part of a subscription. */
-export function useSubscriptionDraft<T>({ subscription, tag, fields, changes }: Options<T>): Draft<T> {
+/** A form over a part of a subscription that an operation of its own writes. */
+export function useSubscriptionPartDraft<T>({ subscription, tag, fields, write }: Written<T>): Draft<T> {
   const { id } = subscription;
   return useResourceDraft({
     query: { queryKey: subscriptionQuery(id).queryKey, read: (signal) => readSubscription(id, signal) },
     current: { data: subscription, tag },
     valueOf: fields,
     write: async (value, ifMatch) => {
-      const saved = await answerAndTagOf(
-        api.PATCH('/admin/v1/subscriptions/{subscriptionId}', {
-          params: { path: { subscriptionId: id }, header: { 'If-Match': ifMatch } },
-          body: changes(value, subscription),
-        }),
-      );
+      const saved = await write(value, { path: { subscriptionId: id }, header: { 'If-Match': ifMatch } });
       return { ...saved, data: { ...subscription, ...saved.data } };
     },
     alsoChanges: [['subscriptions']],
+  });
+}
+
+/** A form over fields of a subscription. */
+export function useSubscriptionDraft<T>({ changes, ...part }: Changed<T>): Draft<T> {
+  return useSubscriptionPartDraft({
+    ...part,
+    write: (value, params) =>
+      answerAndTagOf(
+        api.PATCH('/admin/v1/subscriptions/{subscriptionId}', { params, body: changes(value, part.subscription) }),
+      ),
   });
 }
 
