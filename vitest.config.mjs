@@ -32,7 +32,7 @@ export default defineConfig({
     // The files that a process runs share the loaded program, and what V8 has made of it: half of what they cost with a new one each.
     pool: 'forks',
     isolate: false,
-    // With these, and two browsers beside them, two cores are never idle. With more of them tests wait in vain.
+    // With these, and a browser beside them, two cores are hardly idle. With more of them tests wait in vain.
     maxWorkers: 3,
     // PGlite runs for seconds in a test process: to optimize its code costs more than it gains.
     execArgv: ['--liftoff-only'],

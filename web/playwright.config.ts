@@ -5,7 +5,8 @@ export default defineConfig({
   testDir: 'e2e',
   outputDir: 'test-results',
   fullyParallel: true,
-  workers: 2,
+  // Beside the three of Vitest, one is done when they are; a second would start one more program and one more browser.
+  workers: 1,
   // Waits end when what they wait for is there; this ends a test that hangs.
   timeout: 120_000,
   expect: { timeout: 30_000 },

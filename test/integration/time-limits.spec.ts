@@ -193,6 +193,13 @@ describe('a deadlock', () => {
   /** The one that is `patient` looks for deadlocks after the other, so Postgres ends the other. */
   const patience = (isPatient: boolean) => `SET LOCAL deadlock_timeout = '${isPatient ? '10s' : '10ms'}'`;
 
+  /** Postgres looks once for a deadlock: if the other one does not wait by then, it ends neither before a lock's time is over. */
+  const otherWaits = () =>
+    eventually(async () => {
+      const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+      return (await postgres.dataSource.query<object[]>(waiting)).length > 0;
+    }, 'the other one to wait');
+
   it.each(['the transaction', 'the change of the catalogue'])('is repeated where it ends %s', async (victim) => {
     const before = { version: catalogue.version, roles: await ownRoles() };
     await catalogue.refresh();
@@ -208,6 +215,7 @@ describe('a deadlock', () => {
       await query(raiseOwn);
       locked.transaction();
       await both;
+      if (victim === 'the transaction' && tries.transaction === 1) await otherWaits();
       await query(raise);
     });
     const change = catalogue.change(async (manager) => {
@@ -215,6 +223,7 @@ describe('a deadlock', () => {
       await manager.query(patience(victim === 'the transaction'));
       locked.change();
       await both;
+      if (victim !== 'the transaction' && tries.change === 1) await otherWaits();
       await manager.query(raiseOwn.text);
     });
     await Promise.all([transaction, change]);

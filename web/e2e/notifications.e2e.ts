@@ -49,6 +49,22 @@ test('notifications are sought by chips that stand in the address, and new ones 
   await expect(page.getByRole('alert')).toContainText('lastStatus');
 });
 
+test('a notification that is under way is shown as it is now, without being read again', async ({
+  open,
+  heraut,
+  receiver,
+}) => {
+  const channel = await heraut.createChannel();
+  await heraut.subscribe({ channel, url: receiver.url });
+  let deliver = () => {};
+  receiver.next((_request, response) => (deliver = () => response.writeHead(204).end()));
+  await heraut.publish(channel);
+  const page = await open(`notifications?channel=${channel}`);
+  await expect(list(page).getByText('queued')).toBeVisible();
+  deliver();
+  await expect(list(page).getByText('delivered')).toBeVisible();
+});
+
 test('a list of 100,000 rows has few in the document, and a bounded search goes on when asked', async ({
   open,
   page,

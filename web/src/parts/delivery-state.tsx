@@ -56,6 +56,8 @@ const looks = {
 } as const satisfies Record<DeliveryState, readonly [color: string, sign: typeof TbClock]>;
 
 export const deliveryStates = Object.keys(looks) as DeliveryState[];
+export const isEnded = (state: DeliveryState): boolean =>
+  ['delivered', 'failed', 'expired', 'cancelled', 'unknown'].includes(state);
 
 interface Props {
   state: DeliveryState;

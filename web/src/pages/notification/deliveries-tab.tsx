@@ -5,7 +5,7 @@ import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { answerOf, api } from '../../api/client.ts';
 import { Confirm } from '../../parts/confirm.tsx';
-import { DeliveryStateBadge } from '../../parts/delivery-state.tsx';
+import { DeliveryStateBadge, isEnded } from '../../parts/delivery-state.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { usePlainError } from '../../parts/plain-error.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
@@ -16,7 +16,7 @@ import { DeliveryDetail } from './delivery-detail.tsx';
 import { useNotificationTexts, type NotificationText } from './notification-texts.ts';
 import classes from './notification.module.css';
 import { ReplayDialog } from './replay-dialog.tsx';
-import { isEnded, useRefresh, type ShownDelivery } from './whole-notification.ts';
+import { useRefresh, type ShownDelivery } from './whole-notification.ts';
 
 interface Props {
   id: string;

@@ -5,10 +5,11 @@ import { useState } from 'react';
 import { answerOf, api } from '../../api/client.ts';
 import { isProblem } from '../../api/problem.ts';
 import { useFormat } from '../../i18n/format.ts';
+import { isEnded } from '../../parts/delivery-state.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { AttemptCard } from './attempt-card.tsx';
 import { useNotificationTexts } from './notification-texts.ts';
-import { isEnded, lookAgainMs, useReadAfter, type ShownDelivery } from './whole-notification.ts';
+import { lookAgainMs, useReadAfter, type ShownDelivery } from './whole-notification.ts';
 
 interface Props {
   notificationId: string;

@@ -2,6 +2,7 @@ import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-quer
 import { useEffect, useRef } from 'react';
 import type { components } from '../../../generated/admin-api.d.ts';
 import { answerOf, api } from '../../api/client.ts';
+import { isEnded } from '../../parts/delivery-state.tsx';
 
 export type WholeNotification = components['schemas']['WholeNotification'];
 export type ShownDelivery = components['schemas']['DeliveryOfNotification'];
@@ -12,8 +13,6 @@ type State = ShownDelivery['state'];
 /** So many deliveries are looked at for changes; a notification with more is brought up to date by what is done to it. */
 const mostWatched = 500;
 
-export const isEnded = (state: State): boolean =>
-  ['delivered', 'failed', 'expired', 'cancelled', 'unknown'].includes(state);
 export const isInFlight = (state: State): boolean => state === 'queued' || state === 'sending';
 
 /** How soon something may have changed. */

@@ -2,6 +2,7 @@ import { useInfiniteQuery, useQuery, useQueryClient, type InfiniteData } from '@
 import { useEffect, useMemo } from 'react';
 import type { components } from '../../../generated/admin-api.d.ts';
 import { answerOf, api } from '../../api/client.ts';
+import { isEnded, type DeliveryState } from '../../parts/delivery-state.tsx';
 import { readOn } from '../../parts/next-page.ts';
 
 export type ListedNotification = components['schemas']['Notification'];
@@ -9,9 +10,12 @@ type Page = components['schemas']['NotificationPage'];
 type Query = Record<string, string | string[]>;
 
 const pageLength = 100;
-/** New ones are looked for as often; more than a page of them are not counted. */
+/** New ones are looked for as often. */
 const lookEveryMs = 5_000;
-const mostNew = 50;
+/** So many of the newest are read at each look: more new ones are not counted, and older ones stay as they were. */
+const mostLookedAt = 50;
+
+const keyOf = (query: Query) => ['notifications', 'found', query];
 
 const read = (query: Query, more: { limit: number; cursor?: string; acceptedFrom?: string }, signal: AbortSignal) =>
   answerOf(api.GET('/admin/v1/notifications', { params: { query: { ...query, ...more } }, signal }));
@@ -19,7 +23,7 @@ const read = (query: Query, more: { limit: number; cursor?: string; acceptedFrom
 /** What fits, page after page, as it was when each page was read: nothing moves under the reader. */
 export function useFoundNotifications(query: Query) {
   const client = useQueryClient();
-  const queryKey = ['notifications', 'found', query];
+  const queryKey = keyOf(query);
   const found = useInfiniteQuery({
     queryKey,
     queryFn: ({ pageParam, signal }) => read(query, { limit: pageLength, cursor: pageParam }, signal),
@@ -48,18 +52,24 @@ export function useFoundNotifications(query: Query) {
   };
 }
 
-/** How many fit that were accepted since the list was read. They are announced, not put in: rows would move away under the pointer. */
+/**
+ * How many fit that were accepted since the list was read. They are announced, not put in: rows would move away under the pointer. The
+ * newest that are listed, and were not delivered yet, are shown as they are now.
+ */
 export function useNewer(query: Query, pages: InfiniteData<Page> | undefined, readAt: number) {
+  const client = useQueryClient();
   const first = pages?.pages[0]?.notifications;
   const known = useMemo(() => new Set(first?.map(({ id }) => id)), [first]);
-  const since = new Date(first?.[0] ? Date.parse(first[0].acceptedAt) - 2_000 : readAt - 5_000).toISOString();
+  const since = first?.slice(0, mostLookedAt).findLast(isUnderWay) ?? first?.[0];
+  const sinceAt = new Date(since ? Date.parse(since.acceptedAt) - 2_000 : readAt - 5_000).toISOString();
   const { acceptedFrom, acceptedTo } = query;
   const isOver = typeof acceptedTo === 'string' && Date.parse(acceptedTo) < Date.now();
   const { data, refetch } = useQuery({
-    queryKey: ['notifications', 'newer', query, since],
+    queryKey: ['notifications', 'newer', query, first?.[0]?.id ?? readAt],
     queryFn: async ({ signal }) => {
-      const from = typeof acceptedFrom === 'string' && acceptedFrom > since ? acceptedFrom : since;
-      const { notifications, nextCursor } = await read(query, { limit: mostNew, acceptedFrom: from }, signal);
+      const from = typeof acceptedFrom === 'string' && acceptedFrom > sinceAt ? acceptedFrom : sinceAt;
+      const { notifications, nextCursor } = await read(query, { limit: mostLookedAt, acceptedFrom: from }, signal);
+      client.setQueryData<InfiniteData<Page>>(keyOf(query), (listed) => listed && asTheyAreNow(listed, notifications));
       return { ids: notifications.map(({ id }) => id), isMore: nextCursor !== null };
     },
     enabled: pages !== undefined && !isOver,
@@ -70,5 +80,30 @@ export function useNewer(query: Query, pages: InfiniteData<Page> | undefined, re
     if (document.visibilityState === 'visible' && pages && !isOver) void refetch();
   }, [pages === undefined]);
   const ids = data?.ids.filter((id) => !known.has(id)) ?? [];
-  return { count: ids.length, isMore: Boolean(data?.isMore) && ids.length === mostNew };
+  return { count: ids.length, isMore: Boolean(data?.isMore) && ids.length === mostLookedAt };
+}
+
+const isUnderWay = ({ deliveries }: ListedNotification): boolean =>
+  Object.keys(deliveries).some((state) => !isEnded(state as DeliveryState));
+
+/** Those of the first page; the same list where none of them has changed. */
+function asTheyAreNow(listed: InfiniteData<Page>, read: readonly ListedNotification[]): InfiniteData<Page> {
+  const readById = new Map(read.map((each) => [each.id, each]));
+  const [first, ...others] = listed.pages;
+  let isChanged = false;
+  const notifications = first!.notifications.map((before) => {
+    const now = readById.get(before.id);
+    if (!now || hasSameDeliveries(before, now)) return before;
+    isChanged = true;
+    return now;
+  });
+  return isChanged ? { ...listed, pages: [{ ...first!, notifications }, ...others] } : listed;
+}
+
+function hasSameDeliveries(
+  { deliveries: before }: ListedNotification,
+  { deliveries: now }: ListedNotification,
+): boolean {
+  const states = Object.keys(now);
+  return states.length === Object.keys(before).length && states.every((state) => before[state] === now[state]);
 }
