@@ -1,5 +1,6 @@
 import { ConfigurationRefused } from './configuration-file/configuration-refused.js';
 import { InvalidSettings, readSettings } from './config/settings.js';
+import { CannotListen } from './infra/http/cannot-listen.js';
 import { JsonLogger } from './infra/logging/json-logger.js';
 import { openStandardOutput } from './infra/logging/standard-output.js';
 import { DataDirectoryInUse } from './infra/postgres/directory-lock.js';
@@ -27,7 +28,7 @@ async function main(): Promise<void> {
 
 main().catch((error: unknown) => {
   // For an operator: the error and its remedy, without a stack where the cause is known.
-  const isExpected = [InvalidSettings, DataDirectoryInUse, KeyRingRefused, ConfigurationRefused].some(
+  const isExpected = [InvalidSettings, DataDirectoryInUse, KeyRingRefused, ConfigurationRefused, CannotListen].some(
     (kind) => error instanceof kind,
   );
   console.error(isExpected ? (error as Error).message : error);

@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import type { Settings } from './config/settings.js';
 import { createHeraut } from './create-heraut.js';
+import { orSayWhy } from './infra/http/cannot-listen.js';
 import type { JsonLogger } from './infra/logging/json-logger.js';
 import type { Supervised } from './supervision/supervised.cluster.js';
 
@@ -32,6 +33,6 @@ export async function serve(settings: Settings, logger: JsonLogger, supervised: 
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
   supervised?.onSupervisorGone(() => stop('supervisor-gone'));
-  await app.listen(settings.PORT, settings.HOST);
+  await orSayWhy(app.listen(settings.PORT, settings.HOST), { host: 'HOST', port: 'PORT' });
   logger.log({ event: 'process.listening', url: await app.getUrl(), roles: settings.ROLES });
 }

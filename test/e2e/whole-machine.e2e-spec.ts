@@ -246,6 +246,8 @@ describe('PROCESSES=2 that cannot start', () => {
     // By then it listens on the other one.
     const message = await refusal({ PORT: String(port), ADMIN_PORT: '0' });
     expect(message).toContain('EADDRINUSE');
+    expect(message).toContain('end it, or set PORT to a port that is free.\n');
+    expect(message).not.toContain('    at ');
     expect(message).toContain('supervisor.stopped');
     other.close();
   });

@@ -1,9 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Logger } from '@nestjs/common';
 import type { FastifyInstance } from 'fastify';
+import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { freePort } from '../../scripts/private-servers/private-server.mjs';
 import { readSettings } from '../../src/config/settings.js';
+import { orSayWhy } from '../../src/infra/http/cannot-listen.js';
 import { createHttpAdapter } from '../../src/infra/http/http-server.js';
 import { nrcDialect } from '../../src/nrc/nrc-dialect.js';
 
@@ -43,10 +45,18 @@ describe('the server of ADMIN_PORT', () => {
     await expect(fetch(`http://127.0.0.1:${port}/metrics`)).rejects.toThrow('fetch failed');
   });
 
-  it('lets the process fail to start when its port is in use', async () => {
+  it('lets the process fail to start when its port is in use, and names the setting', async () => {
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(port, '127.0.0.1', resolve));
-    await expect(fastify.listen({ port: 0, host: '127.0.0.1' })).rejects.toThrow('EADDRINUSE');
+    await expect(fastify.listen({ port: 0, host: '127.0.0.1' })).rejects.toThrow(
+      /EADDRINUSE.*or set ADMIN_PORT to a port that is free/,
+    );
     other.close();
+  });
+
+  it('names the other setting where the address is of another machine', async () => {
+    const elsewhere = createServer().listen(0, '203.0.113.1'); // RFC 5737: of documentation
+    const listening = orSayWhy(once(elsewhere, 'listening'), { host: 'ADMIN_HOST', port: 'ADMIN_PORT' });
+    await expect(listening).rejects.toThrow(/EADDRNOTAVAIL.*set ADMIN_HOST to one that is/);
   });
 });
