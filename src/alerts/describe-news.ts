@@ -1,6 +1,7 @@
 import { mostCounted, type RuleName } from './alert-rules.js';
 import type { DetailsOf } from './alert.js';
 import type { Audience, News } from './note.js';
+import { counted } from '../infra/counted.js';
 
 export interface Description {
   /** A sentence or two. */
@@ -28,7 +29,7 @@ const because = (reason: string | null): string => (reason === null ? '' : ` Rea
 
 const deliveries = (count: number): string => {
   if (count >= mostCounted) return `${mostCounted} or more deliveries`;
-  return count === 1 ? '1 delivery' : `${count} deliveries`;
+  return counted(count, 'delivery', 'deliveries');
 };
 
 const tried = (count: number): string => `${deliveries(count)} ${count === 1 ? 'waits' : 'wait'} for another try`;

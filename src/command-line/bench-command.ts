@@ -6,6 +6,7 @@ import { positiveNumber, wholeNumber } from './options.js';
 import { ProgressBar } from './progress-bar.js';
 import type { Session } from './session.js';
 import { tokenFor } from './credentials.js';
+import { counted } from '../infra/counted.js';
 
 const ownChannel = 'heraut-bench';
 
@@ -36,7 +37,7 @@ async function bench(session: Session, options: BenchOptions): Promise<void> {
     ...(isLoopback(url) ? [] : [`${url} is not this machine`]),
     ...(channel === ownChannel ? [] : [`subscribers of ${channel} get all of it`]),
   ];
-  const question = `Publish ${count} notifications? ${others.join(', and ')}.`;
+  const question = `Publish ${counted(count, 'notification')}? ${others.join(', and ')}.`;
   if (others.length > 0 && !(await session.confirm(question, yes))) return;
   await makeSureOfChannel(session, channel);
 

@@ -5,6 +5,7 @@ import { id, positiveNumber, wholeNumber } from './options.js';
 import type { Session } from './session.js';
 import type { Terminal } from './terminal.js';
 import { timeline } from './timeline.js';
+import { counted } from '../infra/counted.js';
 
 interface PolicyOptions {
   subscription?: string;
@@ -47,7 +48,7 @@ async function policyOf({ client }: Session, subscription: string): Promise<Retr
 function draw(terminal: Terminal, { policy, attempts }: RetryPolicyPreview): string {
   const { maxRetries, backoffFactor, baseFactor, maxDelaySeconds, jitter } = policy;
   return [
-    `${attempts.length} attempts in ${attempts.at(-1)!.elapsed}: after failure n, ${backoffFactor} s × ${baseFactor}^n, at most ${maxDelaySeconds} s, ±${Math.round(jitter * 100)} %; ${maxRetries} ${maxRetries === 1 ? 'retry' : 'retries'}.`,
+    `${counted(attempts.length, 'attempt')} in ${attempts.at(-1)!.elapsed}: after failure n, ${backoffFactor} s × ${baseFactor}^n, at most ${maxDelaySeconds} s, ±${Math.round(jitter * 100)} %; ${counted(maxRetries, 'retry', 'retries')}.`,
     '',
     table(
       terminal,

@@ -1,3 +1,4 @@
+import { counted } from '../infra/counted.js';
 import { fields, moment, section, table } from './layout.js';
 import { printable } from './printable.js';
 import type { Session } from './session.js';
@@ -73,7 +74,7 @@ export async function startReplay(session: Session, wanted: Wanted): Promise<Rep
     session.note('Nothing was done: there are none.');
     return undefined;
   }
-  const question = `${verbs[kind]} ${countOf(meant)} deliveries?`;
+  const question = `${verbs[kind]} ${deliveriesIn(meant)}?`;
   if (!(await session.confirm(question, isConfirmed))) return undefined;
   const confirm = needsConfirm ? { confirm: count } : {};
   return (await session.client.request('POST', paths[kind], {
@@ -84,10 +85,14 @@ export async function startReplay(session: Session, wanted: Wanted): Promise<Rep
 const countOf = ({ count, isComplete }: { count: number; isComplete: boolean }): string =>
   `${count}${isComplete ? '' : ' or more'}`;
 
+const deliveriesIn = ({ count, isComplete }: DryRun): string =>
+  isComplete ? counted(count, 'delivery', 'deliveries') : `${count} or more deliveries`;
+
 function drawDryRun(terminal: Terminal, meant: DryRun): string {
   const { bySubscription, notifications, searchedTo } = meant;
   const bounded = searchedTo === null ? '' : ` Looked only at what was accepted before ${moment(searchedTo)}.`;
-  const counts = `${countOf(meant)} deliveries of ${notifications} notifications are meant.${bounded}`;
+  const isOne = meant.count === 1 && meant.isComplete;
+  const counts = `${deliveriesIn(meant)} of ${counted(notifications, 'notification')} ${isOne ? 'is' : 'are'} meant.${bounded}`;
   if (bySubscription.length === 0) return counts;
   const rows = bySubscription.map((each) => [each.count, each.subscriptionId, each.subscription]);
   return `${counts}\n${table(terminal, ['deliveries', 'subscription', 'state'], rows)}`;

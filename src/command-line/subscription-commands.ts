@@ -68,7 +68,7 @@ export function addSubscriptionCommands(program: Command, session: Session): voi
         'GET',
         `${path}/${subscription}`,
       )) as SubscriptionWithHeld;
-      const question = `Cancel the ${countOf(held)} held deliveries for ${callbackUrl}? They are not sent any more.`;
+      const question = `Cancel the ${countOf(held)} held ${held.count === 1 ? 'delivery' : 'deliveries'} for ${callbackUrl}? They are not sent any more.`;
       if (!(await session.confirm(question, yes))) return;
       const dropping = (await session.client.request('POST', `${path}/${subscription}/drop-held`)) as Subscription;
       session.show(dropping, () => 'They are being cancelled.');

@@ -37,6 +37,17 @@ describe('a configuration file', () => {
     expect(problems[0]).toMatch(problem);
   });
 
+  it.each([[['- a: 1']], [['applications']], [['7']]])(
+    'that is YAML of another form says what is wanted: %j',
+    (lines) => {
+      const { configuration, problems } = read(lines);
+      expect(configuration).toBeUndefined();
+      expect(problems).toEqual([
+        expect.stringMatching(/^f\.yaml:1:1 Is no configuration: a mapping with keys such as \w+, /),
+      ]);
+    },
+  );
+
   it('whose text is read as an alias or a tag is told by its line, without that text', () => {
     const { problems } = read(['a: &one 1', 'b: *one', 'auth: *s3cret', 'c: [1, *oth3r]']);
     expect(problems).toEqual([

@@ -83,6 +83,15 @@ interface Conversion {
 
 function convert(value: unknown, yaml: YamlText): Conversion {
   const sourceOf = (name: string) => yaml.sourceOf(name);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    const reason = `Is no configuration: a mapping with keys such as ${Object.keys(configurationSchema.shape).slice(0, 3).join(', ')} is wanted.`;
+    return {
+      configuration: undefined,
+      found: [{ name: '', code: 'invalid', reason }],
+      notes: [],
+      originOf: (name) => name,
+    };
+  }
   if (!isOpenNotificaties(value)) {
     const configuration = fitScalars(configurationSchema, value, sourceOf);
     return { configuration, found: [], notes: [], originOf: (name) => name };

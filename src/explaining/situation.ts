@@ -1,6 +1,7 @@
 import type { DeliveryState, HeldReason } from '../ledger/delivery.js';
 import { fetchedBySubscriber } from '../ledger/end-fetched.js';
 import type { OpenEndpoint } from '../ledger/open-endpoints.js';
+import { counted } from '../infra/counted.js';
 
 /** A delivery as the ledger has it. */
 export interface LedgerDelivery {
@@ -99,4 +100,3 @@ const countedAhead = (ahead: number): string =>
 
 const because = (reason: string | null): string => (reason === null ? '' : ` (${reason})`);
 const at = (time: Date | null): string => time?.toISOString() ?? 'an unknown time';
-const counted = (count: number, thing: string): string => `${count} ${thing}${count === 1 ? '' : 's'}`;

@@ -33,6 +33,7 @@ import {
   type ReplayRow,
 } from './replay-rows.js';
 import type { DryRun } from './replays-io.js';
+import { counted } from '../infra/counted.js';
 
 /** More deliveries than these are worked on only after somebody has confirmed how many they are. */
 const many = 10_000;
@@ -90,7 +91,7 @@ export class Replays {
       const which = isWhole ? 'means' : 'means at least';
       throw new ConflictProblem(
         'selection-not-confirmed',
-        `The selection ${which} ${count} deliveries. If that is what you want, repeat the request with "confirm": ${count}.`,
+        `The selection ${which} ${counted(count, 'delivery', 'deliveries')}. If that is what you want, repeat the request with "confirm": ${count}.`,
       );
     }
     const { after, before } = rangeOf(selection, asOf);

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { counted } from '../infra/counted.js';
 import { v7 as uuidv7 } from 'uuid';
 import { AuditLog } from '../audit/audit-log.js';
 import { ConflictProblem, NotFoundProblem } from '../infra/http/problem.js';
@@ -52,7 +53,7 @@ export class Erasures {
       if (erasure.found !== count)
         throw new ConflictProblem(
           'confirm-mismatch',
-          `The erasure found ${erasure.found} notifications, not ${count}.`,
+          `The erasure found ${counted(erasure.found, 'notification')}, not ${count}.`,
         );
       await query(confirmErasure, { id, reached: lowestIdAt(0) });
       await AuditLog.note(query, {

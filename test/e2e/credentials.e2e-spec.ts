@@ -175,7 +175,7 @@ describe('the credentials of a subscription', () => {
       },
       { 'authorization.tokenTls.authority': 'invalid-certificate' },
     ],
-    ['another kind', { authorization: { kind: 'digest' } }, { 'authorization.kind': 'invalid' }],
+    ['another kind', { authorization: { kind: 'digest' } }, { 'authorization.kind': 'invalid_choice' }],
     [
       'no header names',
       { headers: { 'a b': 'x', 'a:': 'x', '': 'x' } },

@@ -10,6 +10,9 @@ const schema = z.strictObject({
   place: z.strictObject({ street: z.string() }).optional(),
   id: z.uuid().optional(),
   few: z.array(z.string()).max(2).optional(),
+  way: z
+    .discriminatedUnion('kind', [z.object({ kind: z.literal('road') }), z.object({ kind: z.literal('rail') })])
+    .optional(),
 });
 
 function refusalOf(input: unknown): [string, string][] {
@@ -54,6 +57,9 @@ describe('checking the input of a call', () => {
         ['constructor', 'unknown'],
       ],
     ],
+    ['a kind that there is not', { name: 'n', way: { kind: 'air' } }, [['way.kind', 'invalid_choice']]],
+    ['a kind that is missing', { name: 'n', way: {} }, [['way.kind', 'required']]],
+    ['a kind that is null', { name: 'n', way: { kind: null } }, [['way.kind', 'null']]],
     ['an input that is no object', null, [[wholeInput, 'null']]],
   ])('refuses %s', (_what, input, expected) => {
     expect(refusalOf(input)).toEqual(expected);

@@ -33,6 +33,11 @@ function invalidParams(issue: z.core.$ZodIssue): InvalidParam[] {
     case 'unrecognized_keys':
       return issue.keys.map((key) => at(key, 'unknown', 'There is no such field here.'));
     case 'invalid_union':
+      if (issue.discriminator !== undefined) {
+        const given = (issue.input as Record<string, unknown>)[issue.discriminator];
+        const code = given === undefined ? 'required' : given === null ? 'null' : 'invalid_choice';
+        return [at(undefined, code, issue.message)];
+      }
       return [at(undefined, codeOf(limitPassed(issue.errors) ?? issue), issue.message)];
     default:
       return [at(undefined, codeOf(issue), issue.message)];
