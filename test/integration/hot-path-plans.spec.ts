@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import pg from 'pg';
 import { v7 as uuidv7 } from 'uuid';
 import { readSettings } from '../../src/config/settings.js';
-import { preferIndexes, Postgres } from '../../src/infra/postgres/postgres.js';
+import { asOnHotPath, Postgres } from '../../src/infra/postgres/postgres.js';
 import { claimItems } from '../../src/ledger/claim-sending.service.js';
 import { dropItems, forgetDropItem, newestHeldItem } from '../../src/ledger/drop-held.js';
 import { endItems as endOfSubscription } from '../../src/ledger/end-of-subscription.js';
@@ -126,9 +126,8 @@ describe('a statement about deliveries', () => {
 
   /** A connection as `Postgres.query` has it. */
   async function useHotPathSettings(): Promise<void> {
-    await client.query(preferIndexes);
+    await client.query(asOnHotPath);
     // As after a few executions of a statement: one plan for all values, kept until statistics change.
-    await client.query('SET plan_cache_mode = force_generic_plan');
   }
 
   describe('on a connection of the hot path', () => {

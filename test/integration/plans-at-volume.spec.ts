@@ -26,7 +26,7 @@ import * as explaining from '../../src/explaining/find-explained.js';
 import { notificationsOfList } from '../../src/notifications/find-notifications.js';
 import { endFetchedItems } from '../../src/ledger/end-fetched.js';
 import * as pulling from '../../src/pulling/find-fetched.js';
-import { preferIndexes, Postgres } from '../../src/infra/postgres/postgres.js';
+import { asOnHotPath, Postgres } from '../../src/infra/postgres/postgres.js';
 import { valuesOf, type Statement, type Values } from '../../src/infra/postgres/statement.js';
 import { claimItems, claims } from '../../src/ledger/claim-sending.service.js';
 import { cancelOne } from '../../src/ledger/cancel.js';
@@ -199,8 +199,7 @@ describe('with much in every state, the cost of a statement is that of its own w
       [new MarkFilter().bytes],
     );
     await admin.query('ANALYZE');
-    await hot.query(preferIndexes);
-    await hot.query('SET plan_cache_mode = force_generic_plan');
+    await hot.query(asOnHotPath);
     for (const state of deliveryStates) {
       const { rows: found } = await admin.query<{ id: string; subscription_id: string }>(
         'SELECT notification_id AS id, subscription_id FROM delivery WHERE state = $1 LIMIT 1',

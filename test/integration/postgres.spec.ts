@@ -145,6 +145,19 @@ describe.each(stacks)('the database of the $name stack', (stack) => {
   });
 });
 
+describe('the hot path of a real server', () => {
+  it('has each statement planned once, for any values', async () => {
+    const postgres = await Postgres.open(readSettings({ DATABASE_URL: process.env['TEST_DATABASE_URL'] }), []);
+    const planned = await postgres.transaction(async (query) => {
+      for (let nr = 0; nr < 8; nr++) await query(echo, { text: String(nr) });
+      const plans = `SELECT generic_plans::int AS once, custom_plans::int AS anew FROM pg_prepared_statements WHERE name LIKE 'echo%'`;
+      return query(statement('plans', plans));
+    });
+    await postgres.close();
+    expect(planned).toEqual([{ once: 8, anew: 0 }]);
+  });
+});
+
 describe('a Postgres that stops and comes back', () => {
   it('refuses while it is gone, and works again afterwards', async () => {
     const prepared = await stacks.find(({ name }) => name === 'real')!.prepare();

@@ -69,7 +69,7 @@ export class Postgres {
         ...asConnectionOptions(limits),
         max,
         connectionString: url,
-        onConnect: (client) => client.query(preferIndexes),
+        onConnect: (client) => client.query(asOnHotPath),
         // Statements that are prepared for one day each (src/ledger/per-day.ts) would pile up in a connection that lives for months.
         maxLifetimeSeconds: 3600,
       });
@@ -159,7 +159,7 @@ export class Postgres {
   async transactionAside<T>(work: (query: Query) => Promise<T>): Promise<T> {
     const asideWork = (client: pg.PoolClient) =>
       this.inTransaction(client, async (query) => {
-        await client.query(preferIndexes.replaceAll('SET ', 'SET LOCAL '));
+        await client.query(asOnHotPath.replaceAll('SET ', 'SET LOCAL '));
         return work(query);
       });
     return retryDeadlocks(() => this.withClient(asideWork, poolOf(this.dataSource)));
@@ -239,6 +239,15 @@ export class Postgres {
 export const preferIndexes = ['enable_seqscan', 'enable_bitmapscan', 'enable_hashjoin', 'enable_mergejoin', 'jit']
   .map((way) => `SET ${way} = off`)
   .join('; ');
+
+/**
+ * All settings of such a connection: beside those, one plan for each statement, made for any values. By itself Postgres compares costs,
+ * and for a statement that is given one or two rows at a time a plan for just these seems cheaper, without end: it then spent twice as
+ * long planning `settle` as running it. And no other plan is run than those that are tested on a million rows
+ * (test/integration/plans-at-volume.spec.ts). Not for the embedded database, whose one connection serves the rest as well: there it cost a fifth
+ * more.
+ */
+export const asOnHotPath = `${preferIndexes}; SET plan_cache_mode = force_generic_plan`;
 
 const poolOf = (source: DataSource): pg.Pool => (source.driver as unknown as { master: pg.Pool }).master;
 
