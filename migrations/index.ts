@@ -14,6 +14,7 @@ import { CreateSessions1763625600014 } from './1763625600014-create-sessions.js'
 import { CreateActivity1763625600015 } from './1763625600015-create-activity.js';
 import { TellOfFailing1763625600016 } from './1763625600016-tell-of-failing.js';
 import { DateSecrets1763625600017 } from './1763625600017-date-secrets.js';
+import { OneProbeAtATime1763625600018 } from './1763625600018-one-probe-at-a-time.js';
 
 /** In the order they run. Plain SQL; a released one is never edited. */
 export const migrations = [
@@ -33,4 +34,5 @@ export const migrations = [
   CreateActivity1763625600015,
   TellOfFailing1763625600016,
   DateSecrets1763625600017,
+  OneProbeAtATime1763625600018,
 ];

@@ -32,6 +32,8 @@ describe('admission', () => {
   /** How many probes were claimed, and whether it is given. */
   let claims: number;
   let claim: () => Promise<boolean>;
+  /** And the pause before the next. */
+  let endedProbes: [address: string, pauseMs: number][];
   let openEndpoints: OpenEndpoints;
   let admission: Admission;
   let count: number;
@@ -46,6 +48,7 @@ describe('admission', () => {
     failing = undefined;
     nextProbeAt = new Date(1e15);
     claims = 0;
+    endedProbes = [];
     openEndpoints = {
       of: (callbackUrl: string) => {
         const address = [originOf(callbackUrl), callbackUrl].find((each) => opened.has(each));
@@ -55,6 +58,7 @@ describe('admission', () => {
         claims++;
         return claim();
       },
+      endProbe: async (address: string, pauseMs: number) => void endedProbes.push([address, pauseMs]),
       open: (address: string, ...rest: unknown[]) => {
         if (failing) return Promise.reject(failing);
         opened.set(address, rest);
@@ -191,10 +195,19 @@ describe('admission', () => {
     const probe = await enter(delivery(true));
     expect(typeof probe).toBe('object');
     expect(await enter(delivery(true))).toBe('endpoint-parked');
+    expect(endedProbes).toEqual([]);
     admission.giveBack(probe as Place);
+    expect(endedProbes).toEqual([[origin, 500]]);
     expect(await enter(delivery(true))).toBe('endpoint-parked');
     nowMs += 500;
     expect(typeof (await enter(delivery(true)))).toBe('object');
+  });
+
+  it('leaves an endpoint alone for seconds where its probe finds no room', async () => {
+    await sendMany(5, unanswered);
+    admission.stop();
+    expect(await enter(delivery(true))).toBe('endpoint-parked');
+    expect(endedProbes).toEqual([[origin, 5000]]);
   });
 
   it('claims a due probe once, however many deliveries are due with it', async () => {

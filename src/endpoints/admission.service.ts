@@ -18,6 +18,11 @@ const tickMs = 50;
 const waitingPart = 3;
 /** Between two probes of an endpoint by one worker: deliveries that were released before it opened come all at once. */
 const betweenProbesMs = 500;
+/**
+ * Where endpoints that hang have taken the places that they may have, a probe is refused, and was released in vain. Their open calls find
+ * out as well: any answer closes an origin.
+ */
+const noRoomPauseMs = 5000;
 
 /**
  * Says of each delivery whether a worker may send it now, and judges endpoints by what comes of the calls: the circuit breakers
@@ -103,7 +108,10 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
   /** The delivery is settled. */
   giveBack(place: Place): void {
     this.rooms.giveBack(place);
-    if (place.probes !== undefined) this.probedAt.set(place.probes, this.clock.now());
+    if (place.probes === undefined) return;
+    this.probedAt.set(place.probes, this.clock.now());
+    // Sooner it would be refused here, and its lease would keep others away.
+    void this.openEndpoints.endProbe(place.probes, betweenProbesMs);
   }
 
   /** The worker stops: what waits is held, and what asks from now on. */
@@ -159,6 +167,7 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
     const place = await this.rooms.enter(subscription);
     if (typeof place === 'string') {
       this.probedAt.delete(address);
+      void this.openEndpoints.endProbe(address, noRoomPauseMs);
       return 'endpoint-parked';
     }
     place.probes = address;

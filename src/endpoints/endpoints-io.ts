@@ -34,7 +34,7 @@ export const endpointListOutput = z
           openedAt: z.iso.datetime().describe('Since then its deliveries are held.'),
           failureCount: z.int().describe('Calls that failed one after the other before that.'),
           probeCount: z.int().describe('Calls made since then to find out whether it has recovered.'),
-          nextProbeAt: z.iso.datetime().describe('When the next one is due.'),
+          nextProbeAt: z.iso.datetime().describe('When the next one is due; while one is under way, at the latest.'),
           subscriptionCount: z.int().describe('Subscriptions that lead there, disabled and paused ones included.'),
           subscriptionIds: z.array(z.uuid()).describe('Their ids, the oldest first; at most 20.'),
         })

@@ -5,6 +5,7 @@ import { readBacklogs } from '../ledger/held-subscriptions.js';
 import {
   claimProbe,
   closeEndpoint,
+  endProbe,
   openEndpoint,
   readOpenEndpoints,
   type ClosedEndpoint,
@@ -17,9 +18,11 @@ import { originOf } from './origin.js';
 const pollIntervalMs = 1000;
 /**
  * Between two probes, a twentieth of the time that the endpoint has been open: its recovery is noticed after a twentieth of its
- * outage, and an endpoint that is down for hours is called once a minute.
+ * outage, and an endpoint that is down for hours is called once a minute. One that hangs keeps its probe until the call times out, and is
+ * not probed meanwhile: each would go through queue and worker only to be held again. The lease is longer than a call takes by
+ * default; a probe is lost when its worker is killed.
  */
-const probePauses = { shortestMs: 1000, longestMs: 60_000, fraction: 20 };
+const probePauses = { shortestMs: 1000, longestMs: 60_000, fraction: 20, leaseMs: 15_000 };
 
 /**
  * The endpoints whose circuit breaker is open, and the subscriptions with a backlog, as the ledger has them: read each
@@ -112,6 +115,15 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy {
    */
   claimProbe({ address }: OpenEndpoint, heldFor: string | null = null): Promise<boolean> {
     return claimProbe(this.postgres, address, heldFor, probePauses);
+  }
+
+  /** The next probe may be claimed `pauseMs` after this, or when the lease has ended. Never throws. */
+  async endProbe(address: string, pauseMs: number): Promise<void> {
+    try {
+      await endProbe(this.postgres, address, pauseMs);
+    } catch (error) {
+      this.logger.warn({ event: 'endpoint.change-failed', address, error });
+    }
   }
 
   private async read(): Promise<void> {

@@ -11,6 +11,7 @@ export interface OpenEndpoint {
   failures: number;
   /** Calls made since to find out whether it has recovered. */
   probes: number;
+  /** While a probe is under way: when it is taken for lost. */
   nextProbeAt: Date;
   /** Milliseconds until the next probe, by Postgres' clock; negative when it is due. */
   probeInMs: number;
@@ -21,9 +22,11 @@ const mostOpen = 10_000;
 
 export const readOpenItems = statement(
   'read-open-endpoints',
-  `SELECT address, opened_at, reason, failures, probes, next_probe_at,
-     (extract(epoch FROM next_probe_at - now()) * 1000)::float8 AS probe_in_ms
-   FROM endpoint ORDER BY opened_at, address LIMIT $limit`,
+  `SELECT *, (extract(epoch FROM next_probe_at - now()) * 1000)::float8 AS probe_in_ms
+   FROM (
+     SELECT address, opened_at, reason, failures, probes, GREATEST(next_probe_at, probing_until) AS next_probe_at
+     FROM endpoint ORDER BY opened_at, address LIMIT $limit
+   ) AS oldest ORDER BY opened_at, address`,
 );
 
 export async function readOpenEndpoints(postgres: Postgres): Promise<OpenEndpoint[]> {
@@ -113,10 +116,11 @@ const claimProbeItem = statement(
   'claim-probe',
   `UPDATE endpoint SET
      probes = probes + 1,
+     probing_until = now() + $lease_ms * interval '1 ms',
      next_probe_at = now() + GREATEST(
        $shortest_ms * interval '1 ms', LEAST($longest_ms * interval '1 ms', (now() - opened_at) / $fraction::float8)
      )
-   WHERE address = $address AND next_probe_at <= now() AND (
+   WHERE address = $address AND GREATEST(next_probe_at, probing_until) <= now() AND (
      $held_for::uuid IS NULL OR (
        SELECT d.subscription_id FROM delivery d
        WHERE d.subscription_id = $held_for AND d.state = 'held' AND d.held_for <> 'order' LIMIT 1
@@ -124,11 +128,13 @@ const claimProbeItem = statement(
    )`,
 );
 
-/** The time from one probe to the next: a fraction of the time that the endpoint has been open, within bounds. */
+/** The time from one probe to the next: a fraction of the time that the endpoint has been open, within bounds, or until the former has ended. */
 export interface ProbePauses {
   shortestMs: number;
   longestMs: number;
   fraction: number;
+  /** A probe that has not ended by then is taken for lost. */
+  leaseMs: number;
 }
 
 /**
@@ -139,8 +145,20 @@ export async function claimProbe(
   postgres: Postgres,
   address: string,
   heldFor: string | null,
-  { shortestMs, longestMs, fraction }: ProbePauses,
+  { shortestMs, longestMs, fraction, leaseMs }: ProbePauses,
 ): Promise<boolean> {
-  const values = { address, held_for: heldFor, shortest_ms: shortestMs, longest_ms: longestMs, fraction };
+  const pauses = { shortest_ms: shortestMs, longest_ms: longestMs, fraction, lease_ms: leaseMs };
+  const values = { address, held_for: heldFor, ...pauses };
   return (await postgres.affected(claimProbeItem, values)) > 0;
+}
+
+const endProbeItem = statement(
+  'end-probe',
+  `UPDATE endpoint SET probing_until = NULL, next_probe_at = GREATEST(next_probe_at, now() + $pause_ms * interval '1 ms')
+   WHERE address = $address AND probing_until IS NOT NULL`,
+);
+
+/** The next one is due after its pause, which began with the claim, and not before `pauseMs` from now. */
+export async function endProbe(postgres: Postgres, address: string, pauseMs: number): Promise<void> {
+  await postgres.query(endProbeItem, { address, pause_ms: pauseMs });
 }

@@ -93,7 +93,11 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
     const policies = { for: () => defaultRetryPolicy } as unknown as RetryPolicies;
     open = undefined;
     mayProbe = false;
-    const openEndpoints = { of: () => open, claimProbe: () => Promise.resolve(mayProbe) } as unknown as OpenEndpoints;
+    const openEndpoints = {
+      of: () => open,
+      claimProbe: () => Promise.resolve(mayProbe),
+      endProbe: () => Promise.resolve(),
+    } as unknown as OpenEndpoints;
     const decider = new Decider(nothing, policies, test.heartbeat, nothing, test.config);
     vi.spyOn(decider, 'decide').mockImplementation(() => Promise.resolve(outcome));
     deliver = new DeliverService(

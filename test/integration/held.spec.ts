@@ -261,7 +261,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
   });
 
   it('of a parked endpoint go one at a time, as probes, whoever looks; and with its window when it is closed', async () => {
-    await accept(10, 'endpoint-parked');
+    await accept(11, 'endpoint-parked');
     await openEndpoints.open(new URL(url).origin, 'no answer', 5);
     expect(await look()).toBe(0); // not due yet
     const due = () =>
@@ -271,6 +271,17 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     const both = await Promise.all([releaser.releaseHeld(running), newReleaser().releaseHeld(running)]);
     expect(both.toSorted()).toEqual([0, 1]);
     expect(await look()).toBe(0);
+    await due();
+    expect(await look()).toBe(0); // the first is under way
+    // A worker refuses one that follows too soon, and the next would be kept away until the lease of that one ends.
+    await test.sql("UPDATE endpoint SET next_probe_at = now() - interval '10 s'");
+    await openEndpoints.endProbe(new URL(url).origin, 60_000);
+    await openEndpoints.refresh();
+    expect(await look()).toBe(0);
+    await due();
+    expect(await look()).toBe(1);
+    // Its worker was killed.
+    await test.sql("UPDATE endpoint SET probing_until = now() - interval '1 s'");
     await due();
     expect(await look()).toBe(1);
     await openEndpoints.close(new URL(url).origin, 'probe');
@@ -303,6 +314,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
       ]);
       await openEndpoints.refresh();
       expect(await openEndpoints.claimProbe(openEndpoints.of(url)!)).toBe(true);
+      await openEndpoints.endProbe(url, 0);
       const [{ seconds }] = (await test.sql<{ seconds: number }>(
         'SELECT round(extract(epoch FROM next_probe_at - now()))::int AS seconds FROM endpoint',
       )) as [{ seconds: number }];
