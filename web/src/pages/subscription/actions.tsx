@@ -3,7 +3,7 @@ import { notifications } from '@mantine/notifications';
 import { TbDots, TbPlayerPause, TbPlayerPlay, TbPlug, TbSend, TbTrash, TbX } from 'react-icons/tb';
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
+import { useRef, useState } from 'react';
 import { answerOf, api } from '../../api/client.ts';
 import { isProblem } from '../../api/problem.ts';
 import { useFormat } from '../../i18n/format.ts';
@@ -37,6 +37,7 @@ export function Actions({ subscription, tag, situation }: Props) {
   const mayDelete = useMay('administrator');
   const [asked, setAsked] = useState<Asked>();
   const [busy, setBusy] = useState<Verb>();
+  const lastChange = useRef(Promise.resolve());
   const path = { params: { path: { subscriptionId: id } } };
 
   const refresh = () =>
@@ -78,11 +79,17 @@ export function Actions({ subscription, tag, situation }: Props) {
       message: <ProblemAlert error={error} />,
     });
 
+  /** One after the other: a pause that overtakes the resumption before it would be undone by that, unseen. */
+  const change = (verb: Verb, done: string, undo?: () => void): Promise<void> => {
+    setBusy(verb);
+    const make = () => makeChange(verb, done, undo);
+    lastChange.current = lastChange.current.then(make, make);
+    return lastChange.current;
+  };
   /** Shown at once, and taken back where the API refuses it. */
-  const change = async (verb: Verb, done: string, undo?: () => void) => {
+  const makeChange = async (verb: Verb, done: string, undo?: () => void): Promise<void> => {
     const { queryKey } = subscriptionQuery(id);
     const before = queries.getQueryData(queryKey);
-    setBusy(verb);
     await queries.cancelQueries({ queryKey });
     if (before && verb !== 'enable')
       queries.setQueryData(queryKey, {
