@@ -21,6 +21,9 @@ interface Answer {
   retryAfter: number;
 }
 
+/** The name of the statement goes with each of its messages. */
+const isAccepting = (bytes: Buffer) => bytes.toString('latin1').includes('accept');
+
 describe('while Postgres is frozen', () => {
   let database: TestDatabase;
   let direct: pg.Client;
@@ -81,8 +84,16 @@ describe('while Postgres is frozen', () => {
   };
 
   it('every publisher is refused with 503 and Retry-After, and nothing of that is committed when it thaws', async () => {
-    // Several connections, whose statements are prepared: those that follow are in Postgres' hands with one message.
-    const before = await Promise.all(Array.from({ length: 300 }, () => publish()));
+    // Until several connections are there: while Postgres is frozen, no other comes about, and each takes one statement.
+    const accepting = new Set<number>();
+    proxy.onClientData = (bytes, { localPort }) => {
+      if (isAccepting(bytes)) accepting.add(localPort!);
+    };
+    const before: Answer[] = [];
+    await eventually(async () => {
+      before.push(...(await Promise.all(Array.from({ length: 300 }, () => publish()))));
+      return accepting.size > 1;
+    }, 'a second connection that accepts');
     expect(new Set(before.map(({ status }) => status))).toEqual(new Set([201]));
 
     proxy.holdUp();
@@ -96,7 +107,7 @@ describe('while Postgres is frozen', () => {
 
     const late: number[] = [];
     proxy.onClientData = (bytes, { localPort }) => {
-      if (/accept/.test(bytes.toString('latin1'))) late.push(localPort!);
+      if (isAccepting(bytes)) late.push(localPort!);
     };
     const thawed = await now();
     proxy.letGo();

@@ -227,7 +227,11 @@ describe('a deadlock', () => {
       await manager.query(raiseOwn.text);
     });
     await Promise.all([transaction, change]);
-    expect(tries).toEqual(victim === 'the transaction' ? { transaction: 2, change: 1 } : { transaction: 1, change: 2 });
+    // Its repetition may get the row of its own before the other one, which was woken for it, and is then ended once more.
+    const [ended, other] =
+      victim === 'the transaction' ? (['transaction', 'change'] as const) : (['change', 'transaction'] as const);
+    expect(tries[ended]).toBeGreaterThan(1);
+    expect(tries[other]).toBe(1);
     await catalogue.refresh();
     expect(await ownRoles()).toBe(before.roles + 2);
     expect(catalogue.version).toBeGreaterThanOrEqual(before.version + 2);
