@@ -6,17 +6,10 @@ import { OpenEndpoints } from '../endpoints/open-endpoints.service.js';
 import { planRelease, type ReleasePlan } from '../endpoints/plan-release.js';
 import { Clock } from '../infra/clock.js';
 import { Postgres } from '../infra/postgres/postgres.js';
-import {
-  claimLooks,
-  endLook,
-  forgetHeldSubscription,
-  leaveLooks,
-  quietSeconds,
-  type Look,
-} from '../ledger/held-subscriptions.js';
+import { claimLooks, endLooks, forgetHeldSubscriptions, leaveLooks, type Look } from '../ledger/held-subscriptions.js';
 import { freeHeldTooLong, type HeldTooLong } from '../ledger/free-held.js';
-import { release } from '../ledger/release.js';
-import { firstWindow, nextWindow } from '../ledger/release-window.js';
+import { release, type Allowance } from '../ledger/release.js';
+import { firstWindow } from '../ledger/release-window.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { Enqueuer } from '../queue/enqueuer.service.js';
 import { RetryPolicies } from '../retry-policy/retry-policies.service.js';
@@ -25,19 +18,21 @@ import type { Subscription } from '../subscriptions/subscription.js';
 import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
 import { acceptedWithin } from './accepted-within.js';
 import { inBatches } from './in-batches.js';
+import {
+  allowanceFor,
+  growing,
+  inStatements,
+  madeLook,
+  type MadeLook,
+  type Planned,
+  type ReleasedOf,
+} from './made-look.js';
 
 /** Subscriptions that are looked at together. */
 const looksTogether = 64;
-/**
- * While the window of a subscription grows, as long as it is small and few are looked at: an endpoint that is well again
- * shows its pace in half a second instead of two.
- */
-const growing = { nextLookInMs: 50, belowWindow: 512, mostLooks: 8 };
 /** Of deliveries that were held for too long; and the pause after them. */
 const endedTogether = 1000;
 const endingPauseMs = 500;
-/** Until the next look, where nothing is held, and its row is kept only for a while; at first. */
-const idleMs = 1000;
 
 /**
  * Releases held deliveries, oldest first: as many as the endpoint has shown it can take, as the rate of the subscription allows, or
@@ -45,7 +40,7 @@ const idleMs = 1000;
  */
 @Injectable()
 export class Releaser {
-  /** Nothing can have been held unseen for this long (see `forgetHeldSubscription`). */
+  /** Nothing can have been held unseen for this long (see `forgetHeldSubscriptions`). */
   private readonly forgetAfterMs: number;
 
   constructor(
@@ -71,15 +66,7 @@ export class Releaser {
       const looks = await claimLooks(this.postgres, looksTogether);
       // A subscription that was just resumed by another process would be taken for paused, and not be looked at again soon.
       if (looks[0]) await this.catalogue.reach(looks[0].catalogueVersion);
-      const planned = looks.map((look) => ({ look, plan: this.plan(look) }));
-      const parked = planned.filter(({ plan }) => plan.kind === 'parked');
-      if (parked.length > 0)
-        await this.leaveParked(
-          parked.map(({ look }) => look),
-          parked[0]!.plan.nextLookInMs,
-        );
-      const areFew = looks.length <= growing.mostLooks;
-      const made = await Promise.all(planned.map(({ look, plan }) => this.look(look, plan, areFew)));
+      const made = await this.make(looks);
       total += made.reduce((sum, { released }) => sum + released, 0);
       if (looks.length === looksTogether) continue;
       if (!made.some(({ isGrowing }) => isGrowing)) break;
@@ -130,76 +117,57 @@ export class Releaser {
     return planRelease(look, subscription, endpoint, this.heartbeat.ledgerNow());
   }
 
-  /** Many endpoints may be parked for long, with many subscriptions each: one statement for all of them. */
-  private leaveParked(looks: readonly Look[], nextLookInMs: number): Promise<void> {
-    return leaveLooks(
-      this.postgres,
-      looks.map(({ subscriptionId }) => subscriptionId),
-      { window: firstWindow, nextLookInMs },
+  /** Each step is one statement for all of them: two hundred endpoints in trouble are looked at four times a second. */
+  private async make(looks: readonly Look[]): Promise<MadeLook[]> {
+    const planned = looks.map((look): Planned => ({ look, plan: this.plan(look) }));
+    await this.leaveParked(planned.filter(({ plan }) => plan.kind === 'parked'));
+    const toMake = planned.filter(({ plan }) => plan.kind !== 'parked');
+    if (toMake.length === 0) return [];
+    const probing = await this.claimProbes(toMake);
+    const released = await this.release(toMake.flatMap((each) => allowanceFor(each, probing) ?? []));
+    const areFew = looks.length <= growing.mostLooks;
+    const made = toMake.map((each) =>
+      madeLook(each, released.get(each.look.subscriptionId), areFew, this.forgetAfterMs),
     );
+    await endLooks(
+      this.postgres,
+      made.map(({ lookedAt }) => lookedAt),
+    );
+    for (const { plan, look } of toMake)
+      releasedCounted.inc(
+        { as: plan.kind === 'probe' ? 'probe' : 'flow' },
+        released.get(look.subscriptionId)?.count ?? 0,
+      );
+    const idle = made.filter(({ released: count }) => count === 0).map(({ lookedAt }) => lookedAt.subscriptionId);
+    if (idle.length > 0) await forgetHeldSubscriptions(this.postgres, idle, this.forgetAfterMs);
+    return made;
   }
 
-  private async look(look: Look, plan: ReleasePlan, areFew: boolean): Promise<MadeLook> {
-    if (plan.kind === 'parked') return { released: 0, isGrowing: false };
-    if (plan.kind === 'release') return this.releaseSome(look, plan, areFew);
-    const { subscriptionId } = look;
-    const isProbing = plan.kind === 'probe' && (await this.openEndpoints.claimProbe(plan.endpoint, subscriptionId));
-    const released = isProbing ? await this.releaseOne(look) : 0;
-    // When it is closed or resumed, it starts slowly.
-    const { nextLookInMs } = plan;
-    await endLook(this.postgres, { ...look, window: firstWindow, rateCredit: null, nextLookInMs });
-    if (!isProbing) await forgetHeldSubscription(this.postgres, subscriptionId, this.forgetAfterMs);
-    return { released, isGrowing: false };
+  private async leaveParked(parked: readonly Planned[]): Promise<void> {
+    if (parked.length === 0) return;
+    const ids = parked.map(({ look }) => look.subscriptionId);
+    await leaveLooks(this.postgres, ids, { window: firstWindow, nextLookInMs: parked[0]!.plan.nextLookInMs });
   }
 
-  private async releaseSome(look: Look, plan: ReleasePlan & { kind: 'release' }, areFew: boolean): Promise<MadeLook> {
-    const { subscriptionId } = look;
-    const { deliveries, outstanding } = await this.release(subscriptionId, plan.window, plan.limit);
-    const count = deliveries.length;
-    releasedCounted.inc({ as: 'flow' }, count);
-    const window = plan.rateCredit === null ? nextWindow(look.window, look.outstanding, outstanding) : look.window;
-    const isGrowing = areFew && count > 0 && window > look.window && window < growing.belowWindow;
-    const isIdle = count + outstanding === 0 && plan.rateCredit === null;
-    await endLook(this.postgres, {
-      subscriptionId,
-      window,
-      outstanding: outstanding + count,
-      isBacklog: count >= Math.min(plan.limit, plan.window - outstanding),
-      rateCredit: plan.rateCredit === null ? null : plan.rateCredit - count,
-      nextLookInMs: isIdle
-        ? idlePauseMs(look, this.forgetAfterMs)
-        : isGrowing
-          ? growing.nextLookInMs
-          : plan.nextLookInMs,
-    });
-    if (count === 0) await forgetHeldSubscription(this.postgres, subscriptionId, this.forgetAfterMs);
-    return { released: count, isGrowing };
+  /** @returns the subscriptions of which a delivery is to be released as a probe */
+  private async claimProbes(planned: readonly Planned[]): Promise<Set<string>> {
+    const claims = planned.flatMap(({ look, plan }) =>
+      plan.kind === 'probe' ? [{ address: plan.endpoint.address, heldFor: look.subscriptionId }] : [],
+    );
+    const met = claims.length > 0 ? await this.openEndpoints.claimProbes(claims) : [];
+    return new Set(met.map(({ heldFor }) => heldFor!));
   }
 
-  /** Whatever the window leaves: deliveries that were released before may hang at the endpoint that is probed. */
-  private async releaseOne({ subscriptionId, window }: Look): Promise<number> {
-    const { deliveries } = await this.release(subscriptionId, window * 2 + 1, 1);
-    releasedCounted.inc({ as: 'probe' }, deliveries.length);
-    return deliveries.length;
+  private async release(allowances: readonly Allowance[]): Promise<Map<string, ReleasedOf>> {
+    const each = new Map<string, ReleasedOf>();
+    const releaseTogether = async (asked: Allowance[]) => {
+      const released = await release(this.postgres, asked, this.enqueuer.process);
+      await this.enqueuer.enqueueAll(released);
+      for (const [subscriptionId, outstanding] of released.outstanding)
+        each.set(subscriptionId, { count: 0, outstanding });
+      for (const { subscriptionId } of released.deliveries) each.get(subscriptionId)!.count++;
+    };
+    await Promise.all(inStatements(allowances).map(releaseTogether));
+    return each;
   }
-
-  private async release(subscriptionId: string, window: number, limit: number) {
-    const released = await release(this.postgres, { subscriptionId, window, limit }, this.enqueuer.process);
-    await this.enqueuer.enqueueAll(released);
-    return released;
-  }
-}
-
-interface MadeLook {
-  /** Deliveries. */
-  released: number;
-  /** It wants to be looked at again sooner than the others. */
-  isGrowing: boolean;
-}
-
-/** As long as nothing was held, so that it doubles, up to when the row is forgotten: ten thousand of them cost little. */
-function idlePauseMs({ secondsSinceHeld }: Look, forgetAfterMs: number): number {
-  if (secondsSinceHeld < quietSeconds) return idleMs;
-  const quietMs = secondsSinceHeld * 1000;
-  return Math.max(idleMs, Math.min(quietMs, forgetAfterMs - quietMs));
 }

@@ -1,15 +1,25 @@
-import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
+import {
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+  type OnModuleDestroy,
+} from '@nestjs/common';
+import { Batcher } from '../infra/batcher.js';
 import { Postgres, type Query } from '../infra/postgres/postgres.js';
 import { SharedRuns } from '../infra/shared-runs.js';
 import { readBacklogs } from '../ledger/held-subscriptions.js';
 import {
-  claimProbe,
+  claimProbes,
   closeEndpoint,
-  endProbe,
-  openEndpoint,
+  endProbes,
+  openEndpoints,
   readOpenEndpoints,
   type ClosedEndpoint,
+  type EndedProbe,
+  type Opening,
   type OpenEndpoint,
+  type ProbeClaim,
 } from '../ledger/open-endpoints.js';
 import { OperationalEvents } from '../operational-events/operational-events.service.js';
 import { openGauge } from './endpoints.metrics.js';
@@ -24,17 +34,22 @@ const pollIntervalMs = 1000;
  */
 const probePauses = { shortestMs: 1000, longestMs: 60_000, fraction: 20, leaseMs: 15_000 };
 
+/** What hangs at the same time is found out, and times out, at the same time: two hundred endpoints are one statement. */
+const together = { maxItems: 256, lingerMs: 0, room: { items: 10_000 }, turnWithinMs: 30_000 };
+
 /**
  * The endpoints whose circuit breaker is open, and the subscriptions with a backlog, as the ledger has them: read each
  * second by every process. What a process does not know yet costs a delivery a way through the queue, and nothing else.
  */
 @Injectable()
-export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy {
+export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy, OnApplicationShutdown {
   private readonly logger = new Logger(OpenEndpoints.name);
   private byAddress: ReadonlyMap<string, OpenEndpoint> = new Map();
   private backlogs: ReadonlySet<string> = new Set();
   private readonly reads = new SharedRuns(() => this.read());
   private poll: NodeJS.Timeout | undefined;
+  private readonly openings = new Batcher<Opening, void>((batch) => this.openTogether(batch), together);
+  private readonly endings = new Batcher<EndedProbe, void>((batch) => this.endTogether(batch), together);
 
   constructor(
     private readonly postgres: Postgres,
@@ -50,6 +65,10 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy {
 
   onModuleDestroy(): void {
     clearInterval(this.poll);
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await Promise.all([this.openings.drain(), this.endings.drain()]);
   }
 
   /** Resolves when all that was committed before the call is known. Calls that arrive together share one read. */
@@ -85,10 +104,8 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   /** @param probeInMs until the first probe; of an endpoint that is open already, until the next one at the earliest */
-  async open(address: string, reason: string, failures: number, probeInMs = probePauses.shortestMs): Promise<void> {
-    const isNew = await openEndpoint(this.postgres, { address, reason, failures }, probeInMs);
-    await this.refresh();
-    if (isNew) this.events.report({ event: 'endpoint.opened', address, reason, failures });
+  open(address: string, reason: string, failures: number, probeInMs = probePauses.shortestMs): Promise<void> {
+    return this.openings.add({ address, reason, failures, probeInMs });
   }
 
   /**
@@ -109,21 +126,36 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy {
     return true;
   }
 
-  /**
-   * The right to send one delivery as a probe; given to one process, when a probe is due.
-   * @param heldFor the subscription of which a held one is to be released; null: a delivery that is due is the probe
-   */
-  claimProbe({ address }: OpenEndpoint, heldFor: string | null = null): Promise<boolean> {
-    return claimProbe(this.postgres, address, heldFor, probePauses);
+  /** The right to send a delivery that is due as a probe; given to one process, when a probe is due. */
+  async claimProbe({ address }: OpenEndpoint): Promise<boolean> {
+    return (await this.claimProbes([{ address, heldFor: null }])).length > 0;
+  }
+
+  /** The right to release a held delivery as a probe, for each of these for which one is due. @returns those that got it */
+  claimProbes(claims: readonly ProbeClaim[]): Promise<ProbeClaim[]> {
+    return claimProbes(this.postgres, claims, probePauses);
   }
 
   /** The next probe may be claimed `pauseMs` after this, or when the lease has ended. Never throws. */
   async endProbe(address: string, pauseMs: number): Promise<void> {
     try {
-      await endProbe(this.postgres, address, pauseMs);
+      await this.endings.add({ address, pauseMs });
     } catch (error) {
       this.logger.warn({ event: 'endpoint.change-failed', address, error });
     }
+  }
+
+  private async openTogether(batch: Opening[]): Promise<void[]> {
+    const opened = await openEndpoints(this.postgres, batch);
+    await this.refresh();
+    for (const { address, reason, failures } of batch)
+      if (opened.delete(address)) this.events.report({ event: 'endpoint.opened', address, reason, failures });
+    return batch.map(() => undefined);
+  }
+
+  private async endTogether(batch: EndedProbe[]): Promise<void[]> {
+    await endProbes(this.postgres, batch);
+    return batch.map(() => undefined);
   }
 
   private async read(): Promise<void> {

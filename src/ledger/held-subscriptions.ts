@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { Postgres } from '../infra/postgres/postgres.js';
-import { statement, valuesOf } from '../infra/postgres/statement.js';
+import { rowsOf, statement, valuesOf } from '../infra/postgres/statement.js';
 
 /*
  * The table `held_subscription`: one row for each subscription that has deliveries held (but for their order), or may
@@ -84,31 +84,37 @@ export interface LookedAt {
   nextLookInMs: number;
 }
 
-// A look that is due already stays due: meanwhile the settings of the subscription have changed (lookNow).
-export const endLookItem = statement(
-  'end-look',
-  `UPDATE held_subscription SET
-     release_window = CASE WHEN shrunk_at > now() - interval '1 s' THEN LEAST(release_window, $release_window)
-       ELSE $release_window END,
-     outstanding = $outstanding,
-     is_backlog = is_backlog AND $is_backlog,
-     rate_credit = coalesce($rate_credit::float8, rate_credit),
-     credited_at = CASE WHEN $rate_credit::float8 IS NULL THEN credited_at
+const lookedAt = rowsOf<LookedAt>('item', {
+  subscription_id: ['uuid', (item) => item.subscriptionId],
+  release_window: ['int', (item) => item.window],
+  outstanding: ['int', (item) => item.outstanding],
+  is_backlog: ['bool', (item) => item.isBacklog],
+  rate_credit: ['float8', (item) => item.rateCredit],
+  next_ms: ['float8', (item) => item.nextLookInMs],
+});
+
+// A look that is due already stays due: meanwhile the settings of the subscription have changed (lookNow). Locked in the order in which a
+// statement that holds deliveries writes the rows (src/ledger/hold.service.ts): they wait for each other instead of deadlocking.
+export const endLooksItems = statement(
+  'end-looks',
+  `UPDATE held_subscription s SET
+     release_window = CASE WHEN shrunk_at > now() - interval '1 s' THEN LEAST(s.release_window, item.release_window)
+       ELSE item.release_window END,
+     outstanding = item.outstanding,
+     is_backlog = s.is_backlog AND item.is_backlog,
+     rate_credit = coalesce(item.rate_credit, s.rate_credit),
+     credited_at = CASE WHEN item.rate_credit IS NULL THEN credited_at
        WHEN look_at > now() THEN look_at - $claim_ms * interval '1 ms' ELSE now() END,
-     look_at = CASE WHEN look_at > now() THEN now() + $next_ms * interval '1 ms' ELSE look_at END
-   WHERE subscription_id = $subscription`,
+     look_at = CASE WHEN look_at > now() THEN now() + item.next_ms * interval '1 ms' ELSE look_at END
+   FROM ${lookedAt.from} JOIN (
+     SELECT subscription_id FROM held_subscription
+     WHERE subscription_id = ANY (${lookedAt.array('subscription_id')}) ORDER BY subscription_id FOR UPDATE
+   ) AS locked USING (subscription_id)
+   WHERE s.subscription_id = item.subscription_id`,
 );
 
-export async function endLook(postgres: Postgres, looked: LookedAt): Promise<void> {
-  await postgres.query(endLookItem, {
-    subscription: looked.subscriptionId,
-    release_window: looked.window,
-    outstanding: looked.outstanding,
-    is_backlog: looked.isBacklog,
-    rate_credit: looked.rateCredit,
-    claim_ms: claimMs,
-    next_ms: looked.nextLookInMs,
-  });
+export async function endLooks(postgres: Postgres, looked: readonly LookedAt[]): Promise<void> {
+  await postgres.query(endLooksItems, { ...lookedAt.bind(looked), claim_ms: claimMs });
 }
 
 export const leaveLooksItems = statement(
@@ -131,21 +137,25 @@ export async function leaveLooks(
 
 // A transaction that holds one refreshes held_at where it is older than a few seconds. So nothing can be on its way into the
 // ledger unseen, unless a transaction lasts longer than this.
-export const forgetItem = statement(
-  'forget-held-subscription',
+export const forgetItems = statement(
+  'forget-held-subscriptions',
   `DELETE FROM held_subscription
-   WHERE subscription_id = $subscription AND held_at < now() - $idle_ms * interval '1 ms'
-     AND (SELECT d.subscription_id FROM delivery d
-          WHERE d.subscription_id = $subscription AND d.state = 'held' AND d.held_for <> 'order' LIMIT 1) IS NULL`,
+   WHERE subscription_id = ANY (ARRAY(
+     SELECT s.subscription_id FROM held_subscription s
+     WHERE s.subscription_id = ANY ($subscriptions::uuid[]) AND s.held_at < now() - $idle_ms * interval '1 ms'
+       AND (SELECT d.subscription_id FROM delivery d
+            WHERE d.subscription_id = s.subscription_id AND d.state = 'held' AND d.held_for <> 'order' LIMIT 1) IS NULL
+     ORDER BY s.subscription_id FOR UPDATE
+   ))`,
 );
 
-/** Forgets it if nothing was held for so long, and nothing is. */
-export async function forgetHeldSubscription(
+/** Forgets those for which nothing was held for so long, and nothing is. */
+export async function forgetHeldSubscriptions(
   postgres: Postgres,
-  subscriptionId: string,
+  subscriptionIds: readonly string[],
   idleMs: number,
 ): Promise<void> {
-  await postgres.query(forgetItem, { subscription: subscriptionId, idle_ms: idleMs });
+  await postgres.query(forgetItems, { subscriptions: subscriptionIds, idle_ms: idleMs });
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Postgres, Query } from '../infra/postgres/postgres.js';
-import { statement } from '../infra/postgres/statement.js';
+import { rowsOf, statement } from '../infra/postgres/statement.js';
 
 /** An endpoint whose circuit breaker is open. */
 export interface OpenEndpoint {
@@ -50,22 +50,35 @@ export async function readOpenEndpoints(postgres: Postgres): Promise<OpenEndpoin
   }));
 }
 
-const openItem = statement(
-  'open-endpoint',
+/** That an endpoint is in trouble. */
+export interface Opening {
+  address: string;
+  reason: string;
+  failures: number;
+  probeInMs: number;
+}
+
+const openings = rowsOf<Opening>('item', {
+  address: ['text', (item) => item.address],
+  reason: ['text', (item) => item.reason],
+  failures: ['int', (item) => item.failures],
+  probe_ms: ['float8', (item) => item.probeInMs],
+});
+
+// In order: processes that open the same ones wait for each other instead of deadlocking. One statement may write a row only once.
+const openItems = statement(
+  'open-endpoints',
   `INSERT INTO endpoint (address, reason, failures, next_probe_at)
-   VALUES ($address, $reason, $failures, now() + $probe_ms * interval '1 ms')
+   SELECT address, min(reason), max(failures), now() + max(probe_ms) * interval '1 ms'
+   FROM ${openings.from} GROUP BY address ORDER BY address
    ON CONFLICT (address) DO UPDATE SET next_probe_at = GREATEST(endpoint.next_probe_at, EXCLUDED.next_probe_at)
-   RETURNING xmax = 0 AS is_new`,
+   RETURNING address, xmax = 0 AS is_new`,
 );
 
-/** @returns whether this call opened it; false: it was open already, and is not probed sooner than that */
-export async function openEndpoint(
-  postgres: Postgres,
-  { address, reason, failures }: { address: string; reason: string; failures: number },
-  probeInMs: number,
-): Promise<boolean> {
-  const [row] = await postgres.query<{ is_new: boolean }>(openItem, { address, reason, failures, probe_ms: probeInMs });
-  return row!.is_new;
+/** @returns the addresses that this call opened; the others were open already, and are not probed sooner than that */
+export async function openEndpoints(postgres: Postgres, asked: readonly Opening[]): Promise<Set<string>> {
+  const rows = await postgres.query<{ address: string; is_new: boolean }>(openItems, openings.bind(asked));
+  return new Set(rows.filter((row) => row.is_new).map((row) => row.address));
 }
 
 const closeItem = statement(
@@ -111,21 +124,39 @@ export async function closeEndpoint(
   });
 }
 
-/** One of several processes that try gets it. */
-const claimProbeItem = statement(
-  'claim-probe',
-  `UPDATE endpoint SET
+/** A probe that a process wants to make. */
+export interface ProbeClaim {
+  address: string;
+  /** The subscription of which a held delivery is to be released; null: a delivery that is due is the probe. */
+  heldFor: string | null;
+}
+
+const claims = rowsOf<ProbeClaim>('item', {
+  address: ['text', (item) => item.address],
+  held_for: ['uuid', (item) => item.heldFor],
+});
+
+// One of several processes that try gets it: one that is being claimed or changed is left alone.
+export const claimProbesItems = statement(
+  'claim-probes',
+  `UPDATE endpoint e SET
      probes = probes + 1,
      probing_until = now() + $lease_ms * interval '1 ms',
      next_probe_at = now() + GREATEST(
        $shortest_ms * interval '1 ms', LEAST($longest_ms * interval '1 ms', (now() - opened_at) / $fraction::float8)
      )
-   WHERE address = $address AND GREATEST(next_probe_at, probing_until) <= now() AND (
-     $held_for::uuid IS NULL OR (
+   FROM ${claims.from} JOIN (
+     SELECT address FROM endpoint
+     WHERE address = ANY (${claims.array('address')}) AND GREATEST(next_probe_at, probing_until) <= now()
+     FOR UPDATE SKIP LOCKED
+   ) AS due USING (address)
+   WHERE e.address = item.address AND (
+     item.held_for IS NULL OR (
        SELECT d.subscription_id FROM delivery d
-       WHERE d.subscription_id = $held_for AND d.state = 'held' AND d.held_for <> 'order' LIMIT 1
+       WHERE d.subscription_id = item.held_for AND d.state = 'held' AND d.held_for <> 'order' LIMIT 1
      ) IS NOT NULL
-   )`,
+   )
+   RETURNING e.address, item.held_for`,
 );
 
 /** The time from one probe to the next: a fraction of the time that the endpoint has been open, within bounds, or until the former has ended. */
@@ -138,27 +169,43 @@ export interface ProbePauses {
 }
 
 /**
- * @param heldFor a subscription: only if a delivery is held for it; null: in any case
- * @returns true for one process each time that a probe is due
+ * Probes that are due, and for which a delivery is there. Each goes to one process, and to one of several claims for the same endpoint.
+ * @returns the claims that are met
  */
-export async function claimProbe(
+export async function claimProbes(
   postgres: Postgres,
-  address: string,
-  heldFor: string | null,
+  asked: readonly ProbeClaim[],
   { shortestMs, longestMs, fraction, leaseMs }: ProbePauses,
-): Promise<boolean> {
+): Promise<ProbeClaim[]> {
   const pauses = { shortest_ms: shortestMs, longest_ms: longestMs, fraction, lease_ms: leaseMs };
-  const values = { address, held_for: heldFor, ...pauses };
-  return (await postgres.affected(claimProbeItem, values)) > 0;
+  const rows = await postgres.query<{ address: string; held_for: string | null }>(claimProbesItems, {
+    ...claims.bind(asked),
+    ...pauses,
+  });
+  return rows.map((row) => ({ address: row.address, heldFor: row.held_for }));
 }
 
-const endProbeItem = statement(
-  'end-probe',
-  `UPDATE endpoint SET probing_until = NULL, next_probe_at = GREATEST(next_probe_at, now() + $pause_ms * interval '1 ms')
-   WHERE address = $address AND probing_until IS NOT NULL`,
+/** A probe that has ended. */
+export interface EndedProbe {
+  address: string;
+  pauseMs: number;
+}
+
+const ended = rowsOf<EndedProbe>('item', {
+  address: ['text', (item) => item.address],
+  pause_ms: ['float8', (item) => item.pauseMs],
+});
+
+const endProbesItems = statement(
+  'end-probes',
+  `UPDATE endpoint e SET probing_until = NULL, next_probe_at = GREATEST(next_probe_at, now() + item.pause_ms * interval '1 ms')
+   FROM ${ended.from} JOIN (
+     SELECT address FROM endpoint WHERE address = ANY (${ended.array('address')}) ORDER BY address FOR UPDATE
+   ) AS locked USING (address)
+   WHERE e.address = item.address AND probing_until IS NOT NULL`,
 );
 
 /** The next one is due after its pause, which began with the claim, and not before `pauseMs` from now. */
-export async function endProbe(postgres: Postgres, address: string, pauseMs: number): Promise<void> {
-  await postgres.query(endProbeItem, { address, pause_ms: pauseMs });
+export async function endProbes(postgres: Postgres, probes: readonly EndedProbe[]): Promise<void> {
+  await postgres.query(endProbesItems, ended.bind(probes));
 }

@@ -1,26 +1,47 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
-import { statement } from '../infra/postgres/statement.js';
+import { rowsOf, statement } from '../infra/postgres/statement.js';
 import { sameDelivery } from './delivery.js';
 import { handedOutColumns, readHandedOut, withText, type HandedOutRow, type HandedOutTogether } from './handed-out.js';
 
+/** Of the deliveries that are held for a subscription: how many may be released now. */
+export interface Allowance {
+  subscriptionId: string;
+  /** How many may be released and not yet settled. */
+  window: number;
+  /** How many of them this call may release. */
+  limit: number;
+}
+
+const allowances = rowsOf<Allowance>('item', {
+  subscription_id: ['uuid', (item) => item.subscriptionId],
+  release_window: ['int', (item) => item.window],
+  most: ['int', (item) => item.limit],
+});
+
 /**
- * Releases the oldest deliveries that are held for a subscription, under a new generation. Those that wait for their
+ * Releases the oldest deliveries that are held for each of these subscriptions, under a new generation. Those that wait for their
  * turn (`order`) are not among them. The released ones that are not settled are counted by an index of their own.
  */
 export const releaseItems = statement(
   'release',
   `
-    WITH outstanding AS MATERIALIZED (
-      SELECT count(*)::int AS outstanding FROM (
-        SELECT FROM delivery
-        WHERE subscription_id = $subscription AND state = 'queued' AND held_for IS NOT NULL LIMIT $release_window
+    WITH looked_at AS MATERIALIZED (
+      SELECT item.subscription_id AS looked_at, item.most, item.release_window, counted.outstanding
+      FROM ${allowances.from} CROSS JOIN LATERAL (
+        SELECT count(*)::int AS outstanding FROM (
+          SELECT FROM delivery
+          WHERE subscription_id = item.subscription_id AND state = 'queued' AND held_for IS NOT NULL
+          LIMIT item.release_window
+        ) AS released_before
       ) AS counted
     ),
     oldest AS MATERIALIZED (
-      SELECT notification_id, subscription_id FROM delivery
-      WHERE subscription_id = $subscription AND state = 'held' AND held_for <> 'order'
-      ORDER BY notification_id
-      LIMIT GREATEST(0, LEAST($limit, $release_window - (SELECT outstanding FROM outstanding))) FOR UPDATE SKIP LOCKED
+      SELECT held.notification_id, held.subscription_id FROM looked_at AS l CROSS JOIN LATERAL (
+        SELECT notification_id, subscription_id FROM delivery
+        WHERE subscription_id = l.looked_at AND state = 'held' AND held_for <> 'order'
+        ORDER BY notification_id
+        LIMIT GREATEST(0, LEAST(l.most, l.release_window - l.outstanding)) FOR UPDATE SKIP LOCKED
+      ) AS held
     ),
     released AS (
       UPDATE delivery d SET
@@ -29,31 +50,26 @@ export const releaseItems = statement(
       WHERE ${sameDelivery('oldest')}
       RETURNING ${handedOutColumns}
     )
-    ${withText('(SELECT * FROM outstanding LEFT JOIN released ON true)')}
+    ${withText('(SELECT looked_at, outstanding, released.* FROM looked_at LEFT JOIN released ON subscription_id = looked_at)')}
     ORDER BY h.notification_id`,
 );
 
 export interface Released extends HandedOutTogether {
-  /** Released before, and not yet settled. */
-  outstanding: number;
+  /** By subscription: released before, and not yet settled. */
+  outstanding: ReadonlyMap<string, number>;
 }
 
-/**
- * @param window of the subscription: how many may be released and not yet settled
- * @param limit how many this call may release
- * @param process whose memory the queue is; null: a broker's
- */
+/** @param process whose memory the queue is; null: a broker's */
 export async function release(
   postgres: Postgres,
-  { subscriptionId, window, limit }: { subscriptionId: string; window: number; limit: number },
+  asked: readonly Allowance[],
   process: string | null,
 ): Promise<Released> {
-  const rows = await postgres.query<{ outstanding: number } & (HandedOutRow | { notification_id: null })>(
-    releaseItems,
-    { subscription: subscriptionId, release_window: window, limit, process },
-  );
+  const rows = await postgres.query<
+    { looked_at: string; outstanding: number } & (HandedOutRow | { notification_id: null })
+  >(releaseItems, { ...allowances.bind(asked), process });
   return {
     ...readHandedOut(rows.filter((row) => row.notification_id !== null)),
-    outstanding: rows[0]!.outstanding,
+    outstanding: new Map(rows.map((row) => [row.looked_at, row.outstanding])),
   };
 }

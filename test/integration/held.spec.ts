@@ -9,7 +9,7 @@ import { OpenEndpoints } from '../../src/endpoints/open-endpoints.service.js';
 import { systemClock, type Clock } from '../../src/infra/clock.js';
 import type { Delivery, HeldReason } from '../../src/ledger/delivery.js';
 import { freeHeldExpired, freeHeldTooLong } from '../../src/ledger/free-held.js';
-import { forgetHeldSubscription, lookNow, readBacklogs } from '../../src/ledger/held-subscriptions.js';
+import { forgetHeldSubscriptions, lookNow, readBacklogs } from '../../src/ledger/held-subscriptions.js';
 import { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
 import type { Chunk } from '../../src/queue/chunk.js';
 import { lanes } from '../../src/queue/delivery-queue.js';
@@ -36,6 +36,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
   let catalogue: Catalogue;
   let subscriptions: SubscriptionsService;
   let directory: SubscriptionDirectory;
+  let events: OperationalEvents;
   let openEndpoints: OpenEndpoints;
   let releaser: Releaser;
   let enqueued: Delivery[];
@@ -72,7 +73,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     await test.heartbeat.onApplicationBootstrap();
     catalogue = new Catalogue(test.postgres);
     directory = new SubscriptionDirectory(catalogue, test.postgres, plainCipher);
-    const events = new OperationalEvents();
+    events = new OperationalEvents();
     subscriptions = new SubscriptionsService(catalogue, directory, test.postgres, events, plainCipher);
     openEndpoints = new OpenEndpoints(test.postgres, events);
     releaser = newReleaser();
@@ -97,7 +98,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     await test.sql(
       `INSERT INTO subscription (id, owner_client_id, callback_url, auth, channels, version, paused_at, rate_per_second)
        VALUES ($1, 'owner', $2, '', '[]', (SELECT version FROM catalogue), $3, $4)`,
-      [id, url, columns.pausedAt ?? null, columns.ratePerSecond ?? null],
+      [id, columns.url ?? url, columns.pausedAt ?? null, columns.ratePerSecond ?? null],
     );
     await catalogue.refresh();
     return id;
@@ -289,6 +290,51 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     expect(await look()).toBe(8);
   });
 
+  it('of several subscriptions that are looked at together go each as its own window, rate and endpoint allow', async () => {
+    const [origin, well] = ['http://parked.example', 'http://well.example'];
+    const paused = await newSubscription({ pausedAt: new Date() });
+    const limited = await newSubscription({ ratePerSecond: 20 });
+    const others: string[] = [];
+    for (const to of [`${origin}/one`, `${origin}/two`, well, well]) others.push(await newSubscription({ url: to }));
+    for (const id of [paused, limited, ...others]) await accept(20, 'endpoint-parked', id);
+    await test.sql(`UPDATE held_subscription SET credited_at = now() - interval '1 hour', rate_credit = 0`);
+    await openEndpoints.open(origin, 'no answer', 5);
+    await test.sql("UPDATE endpoint SET next_probe_at = now() - interval '1 s'");
+    await openEndpoints.refresh();
+    expect(await look()).toBe(11 + 1 + 2 * firstWindow);
+    const released = (id: string) => enqueued.filter(({ subscriptionId }) => subscriptionId === id).length;
+    expect([paused, limited, ...others.slice(2)].map(released)).toEqual([0, 11, firstWindow, firstWindow]);
+    // One probe, of whichever of its two subscriptions.
+    expect(released(others[0]!) + released(others[1]!)).toBe(1);
+    expect(await row(others[2])).toMatchObject({ release_window: firstWindow });
+    await settleAll();
+    // The rate allows no more so soon.
+    expect(await look()).toBe(2 * 4);
+  });
+
+  it('are of endpoints that are opened together, each once, also where two calls open the same', async () => {
+    const opened: string[] = [];
+    events.tell((event) => event.event === 'endpoint.opened' && opened.push(`${event.address} ${event.reason}`));
+    const addresses = Array.from({ length: 300 }, (_, nr) => `http://host-${nr}.example`);
+    await Promise.all([...addresses, addresses[0]!].map((address) => openEndpoints.open(address, 'no answer', 5)));
+    const sorted = addresses.toSorted();
+    expect(opened.toSorted()).toEqual(sorted.map((address) => `${address} no answer`).toSorted());
+    expect(
+      openEndpoints
+        .list()
+        .map(({ address }) => address)
+        .toSorted(),
+    ).toEqual(sorted);
+    await test.sql("UPDATE endpoint SET next_probe_at = now() - interval '1 s'");
+    const claims = addresses.map((address) => ({ address, heldFor: null }));
+    expect(await openEndpoints.claimProbes(claims)).toHaveLength(300);
+    expect(await openEndpoints.claimProbes(claims)).toEqual([]);
+    await Promise.all(addresses.slice(1).map((address) => openEndpoints.endProbe(address, 0)));
+    expect(await test.sql('SELECT address FROM endpoint WHERE probing_until IS NOT NULL')).toEqual([
+      { address: addresses[0] },
+    ]);
+  });
+
   it('leave no circuit breaker open of an endpoint that no subscription leads to: nothing would probe it', async () => {
     const [origin, elsewhere] = [new URL(url).origin, 'http://elsewhere.example'];
     await openEndpoints.open(origin, 'no answer', 5);
@@ -328,16 +374,16 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     const [one] = await accept(1, 'endpoint-parked');
     const age = () => test.sql(`UPDATE held_subscription SET held_at = now() - interval '1 hour'`);
     await age();
-    await forgetHeldSubscription(test.postgres, subscription, 60_000);
+    await forgetHeldSubscriptions(test.postgres, [subscription], 60_000);
     expect(await row()).toBeDefined();
     await look();
     expect(enqueued).toHaveLength(1);
     await test.settlements.settle(delivered({ ...one!, generation: 2 }));
     await test.sql('UPDATE held_subscription SET held_at = now()');
-    await forgetHeldSubscription(test.postgres, subscription, 60_000);
+    await forgetHeldSubscriptions(test.postgres, [subscription], 60_000);
     expect(await row()).toBeDefined();
     await age();
-    await forgetHeldSubscription(test.postgres, subscription, 60_000);
+    await forgetHeldSubscriptions(test.postgres, [subscription], 60_000);
     expect(await row()).toBeUndefined();
   });
 

@@ -8,7 +8,7 @@ import { recoveryRules } from '../../src/dispatching/recovery-rules.js';
 import { ConflictProblem, NotFoundProblem } from '../../src/infra/http/problem.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { dropHeld, forgetDrop, readDrops } from '../../src/ledger/drop-held.js';
-import { claimLooks, endLook, type Look } from '../../src/ledger/held-subscriptions.js';
+import { claimLooks, endLooks, type Look } from '../../src/ledger/held-subscriptions.js';
 import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
 import { readHeld } from '../../src/ledger/read-held.js';
 import type { OperationalEvent, OperationalEvents } from '../../src/operational-events/operational-events.service.js';
@@ -90,7 +90,7 @@ describe.each(stacks)('a paused subscription on the $name stack', (stack) => {
   }
 
   const isLookDue = async () => (await claimLooks(postgres, 10)).some(({ subscriptionId }) => subscriptionId === id);
-  const nextLookLater = (look: Look) => endLook(postgres, { ...look, rateCredit: null, nextLookInMs: 60_000 });
+  const nextLookLater = (look: Look) => endLooks(postgres, [{ ...look, rateCredit: null, nextLookInMs: 60_000 }]);
 
   it.each<[string, () => Promise<Subscription>]>([
     ['paused', () => subscriptions.pause(id)],

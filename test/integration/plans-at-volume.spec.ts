@@ -41,7 +41,7 @@ import { freeItems as freeAfterLease } from '../../src/ledger/free-after-lease.j
 import { freeItems as freeOfDeadProcesses } from '../../src/ledger/free-of-dead-processes.js';
 import { findQueued, freeItems as freeQueuedBefore } from '../../src/ledger/free-queued-before.js';
 import { freeExpiredItems, freeTooLongItems } from '../../src/ledger/free-held.js';
-import { claimLooksItems, forgetItem } from '../../src/ledger/held-subscriptions.js';
+import { claimLooksItems, endLooksItems, forgetItems, leaveLooksItems } from '../../src/ledger/held-subscriptions.js';
 import { holdItems, holds } from '../../src/ledger/hold.service.js';
 import { findDue, handOutDueItems } from '../../src/ledger/hand-out-due.js';
 import { keepItems, leaveItems } from '../../src/ledger/keep-in-hand.service.js';
@@ -63,6 +63,7 @@ import { findBodies } from '../../src/ledger/read-bodies.js';
 import { findChannels } from '../../src/ledger/read-channels.js';
 import { readHeldItems } from '../../src/ledger/read-held.js';
 import { situationsItems } from '../../src/ledger/read-situations.js';
+import { claimProbesItems } from '../../src/ledger/open-endpoints.js';
 import { releaseItems } from '../../src/ledger/release.js';
 import { retryOne } from '../../src/ledger/retry-now.js';
 import { sendAgainItems, sentAgain } from '../../src/ledger/send-again.js';
@@ -257,13 +258,37 @@ describe('with much in every state, the cost of a statement is that of its own w
     [readHeldItems, { subscription: ending, limit: 10_000 }],
     [dropItems, { subscription: ending, up_to: newestId, limit: 1000 }],
     [forgetDropItem, { subscription: ending, up_to: newestId }],
-    [releaseItems, { subscription: ordered, release_window: 16, limit: 16, process: null }],
+    [releaseItems, { item_subscription_id: [ordered], item_release_window: [16], item_most: [16], process: null }],
     [freeExpiredItems, { limit: 1000 }],
     [
       freeTooLongItems,
       { subscription: ordered, before: lastId, before_ms: Date.now() + dayMs, reason: '', limit: 1000 },
     ],
-    [forgetItem, { subscription: ordered, idle_ms: 60_000 }],
+    [
+      endLooksItems,
+      {
+        item_subscription_id: [ordered],
+        item_release_window: [16],
+        item_outstanding: [0],
+        item_is_backlog: [true],
+        item_rate_credit: [0],
+        item_next_ms: [1000],
+        claim_ms: 5000,
+      },
+    ],
+    [leaveLooksItems, { subscriptions: [ordered], release_window: 16, next_ms: 1000 }],
+    [
+      claimProbesItems,
+      {
+        item_address: ['https://receiver.example'],
+        item_held_for: [ordered],
+        shortest_ms: 1,
+        longest_ms: 1,
+        fraction: 20,
+        lease_ms: 1,
+      },
+    ],
+    [forgetItems, { subscriptions: [ordered], idle_ms: 60_000 }],
     [claimLooksItems, { claim_ms: 5000, limit: 64 }],
     [sweepProcesses, {}],
     [findStepDue, {}],

@@ -1,0 +1,122 @@
+import { describe, expect, it } from 'vitest';
+import type { Look } from '../ledger/held-subscriptions.js';
+import { firstWindow } from '../ledger/release-window.js';
+import { allowanceFor, inStatements, madeLook, type Planned } from './made-look.js';
+
+const look: Look = {
+  subscriptionId: 'one',
+  window: 100,
+  outstanding: 100,
+  isBacklog: true,
+  rateCredit: 0,
+  secondsSinceCredit: 1,
+  secondsSinceHeld: 0,
+  catalogueVersion: 1,
+};
+const release = { kind: 'release', window: 100, limit: 100, rateCredit: null, nextLookInMs: 250 } as const;
+const endpoint = {
+  address: 'https://receiver.example',
+  openedAt: new Date(0),
+  reason: 'it hangs',
+  failures: 3,
+  probes: 0,
+  nextProbeAt: new Date(0),
+  probeInMs: 0,
+};
+const probe = { kind: 'probe', endpoint, nextLookInMs: 500 } as const;
+const none = new Set<string>();
+const planned = (plan: Planned['plan'], changed: Partial<Look> = {}): Planned => ({
+  look: { ...look, ...changed },
+  plan,
+});
+
+describe('what a look may release', () => {
+  it('is what its plan says', () => {
+    expect(allowanceFor(planned(release), none)).toEqual({ subscriptionId: 'one', window: 100, limit: 100 });
+  });
+
+  it('is one delivery for a probe that was claimed, though all that was released before hangs', () => {
+    expect(allowanceFor(planned(probe), new Set(['one']))).toEqual({ subscriptionId: 'one', window: 201, limit: 1 });
+  });
+
+  it.each([
+    ['a probe that another process makes', probe] as const,
+    ['a pause', { kind: 'paused', nextLookInMs: 1 } as const],
+  ])('is nothing for %s', (_, plan) => {
+    expect(allowanceFor(planned(plan), new Set(['another']))).toBeUndefined();
+  });
+});
+
+describe('looks share a statement', () => {
+  const allowances = (...windows: number[]) =>
+    windows.map((window, nr) => ({ subscriptionId: String(nr), window, limit: window }));
+  const sizes = (...windows: number[]) => inStatements(allowances(...windows)).map(({ length }) => length);
+
+  it('as long as it may not release more than 4096 deliveries', () => {
+    expect(sizes(...Array.from({ length: 64 }, () => 16))).toEqual([64]);
+    expect(sizes(2048, 2048, 1, 4095)).toEqual([2, 2]);
+  });
+
+  it('except where one alone may release more', () => {
+    expect(sizes(1, 5000, 1)).toEqual([1, 1, 1]);
+  });
+
+  it('and none is without a look', () => {
+    expect(sizes()).toEqual([]);
+  });
+});
+
+describe('a look that was made', () => {
+  it('widens the window by what was settled since the one before', () => {
+    const made = madeLook(planned(release), { count: 60, outstanding: 40 }, false, 120_000);
+    expect(made).toEqual({
+      lookedAt: {
+        subscriptionId: 'one',
+        window: 160,
+        outstanding: 100,
+        isBacklog: true,
+        rateCredit: null,
+        nextLookInMs: 250,
+      },
+      released: 60,
+      isGrowing: false,
+    });
+  });
+
+  it('is repeated soon where the window grows, and few others are looked at', () => {
+    expect(madeLook(planned(release), { count: 60, outstanding: 40 }, true, 120_000)).toMatchObject({
+      lookedAt: { nextLookInMs: 50 },
+      isGrowing: true,
+    });
+  });
+
+  it('finds no backlog where less was held than it might release', () => {
+    const { lookedAt } = madeLook(planned(release), { count: 59, outstanding: 40 }, false, 120_000);
+    expect(lookedAt.isBacklog).toBe(false);
+  });
+
+  it('leaves the window as it is where the rate decides, and takes what was released from its credit', () => {
+    const { lookedAt } = madeLook(
+      planned({ ...release, rateCredit: 5.5 }),
+      { count: 5, outstanding: 0 },
+      true,
+      120_000,
+    );
+    expect(lookedAt).toMatchObject({ window: 100, rateCredit: 0.5, nextLookInMs: 250 });
+  });
+
+  it.each([
+    [0, 1000],
+    [10, 10_000],
+    [90, 30_000],
+    [119.9, 1000],
+  ])('of a subscription for which nothing was held for %s s is followed by one after %s ms', (secondsSinceHeld, ms) => {
+    const idle = planned(release, { secondsSinceHeld });
+    expect(madeLook(idle, { count: 0, outstanding: 0 }, true, 120_000).lookedAt.nextLookInMs).toBe(ms);
+  });
+
+  it('begins with the first window when its endpoint is well again', () => {
+    const { lookedAt } = madeLook(planned(probe), undefined, true, 120_000);
+    expect(lookedAt).toMatchObject({ window: firstWindow, outstanding: 100, isBacklog: true, nextLookInMs: 500 });
+  });
+});

@@ -1,0 +1,102 @@
+import type { ReleasePlan } from '../endpoints/plan-release.js';
+import { quietSeconds, type Look, type LookedAt } from '../ledger/held-subscriptions.js';
+import type { Allowance } from '../ledger/release.js';
+import { firstWindow, nextWindow } from '../ledger/release-window.js';
+
+/**
+ * While the window of a subscription grows, as long as it is small and few are looked at: an endpoint that is well again
+ * shows its pace in half a second instead of two.
+ */
+export const growing = { nextLookInMs: 50, belowWindow: 512, mostLooks: 8 };
+/** Until the next look, where nothing is held, and its row is kept only for a while; at first. */
+const idleMs = 1000;
+/** Deliveries that one statement may release or count; the window of one subscription may have half as many. */
+const mostOfStatement = 4096;
+
+/** A look at a subscription, and what it is for. */
+export interface Planned {
+  look: Look;
+  plan: ReleasePlan;
+}
+
+/** Of one subscription. */
+export interface ReleasedOf {
+  /** Deliveries that were released now. */
+  count: number;
+  /** Released before, and not yet settled. */
+  outstanding: number;
+}
+
+export interface MadeLook {
+  lookedAt: LookedAt;
+  /** Deliveries. */
+  released: number;
+  /** It wants to be looked at again sooner than the others. */
+  isGrowing: boolean;
+}
+
+/**
+ * @param probing the subscriptions of which one delivery is to be released as a probe
+ * @returns undefined: nothing may be released
+ */
+export function allowanceFor({ look, plan }: Planned, probing: ReadonlySet<string>): Allowance | undefined {
+  const { subscriptionId } = look;
+  if (plan.kind === 'release') return { subscriptionId, window: plan.window, limit: plan.limit };
+  // Whatever the window leaves: deliveries that were released before may hang at the endpoint that is probed.
+  return probing.has(subscriptionId) ? { subscriptionId, window: look.window * 2 + 1, limit: 1 } : undefined;
+}
+
+/** What may share a statement: of small windows many, of large ones few. */
+export function inStatements(allowances: readonly Allowance[]): Allowance[][] {
+  const statements: Allowance[][] = [];
+  let room = 0;
+  for (const allowance of allowances) {
+    room -= allowance.window;
+    const last = statements.at(-1);
+    if (last && room >= 0) last.push(allowance);
+    else {
+      statements.push([allowance]);
+      room = mostOfStatement - allowance.window;
+    }
+  }
+  return statements;
+}
+
+/**
+ * @param released undefined: nothing might be
+ * @param areFew looks that were made together
+ * @param forgetAfterMs until the subscription is forgotten, if nothing is held for it any more
+ */
+export function madeLook(
+  { look, plan }: Planned,
+  released: ReleasedOf | undefined,
+  areFew: boolean,
+  forgetAfterMs: number,
+): MadeLook {
+  const { subscriptionId } = look;
+  const { count, outstanding } = released ?? { count: 0, outstanding: look.outstanding };
+  if (plan.kind !== 'release') {
+    // When it is closed or resumed, it starts slowly.
+    const lookedAt = { ...look, window: firstWindow, rateCredit: null, nextLookInMs: plan.nextLookInMs };
+    return { lookedAt, released: count, isGrowing: false };
+  }
+  const window = plan.rateCredit === null ? nextWindow(look.window, look.outstanding, outstanding) : look.window;
+  const isGrowing = areFew && count > 0 && window > look.window && window < growing.belowWindow;
+  const isIdle = count + outstanding === 0 && plan.rateCredit === null;
+  const lookedAt: LookedAt = {
+    subscriptionId,
+    window,
+    outstanding: outstanding + count,
+    isBacklog: count >= Math.min(plan.limit, plan.window - outstanding),
+    rateCredit: plan.rateCredit === null ? null : plan.rateCredit - count,
+    nextLookInMs: isIdle ? idlePauseMs(look, forgetAfterMs) : isGrowing ? growing.nextLookInMs : plan.nextLookInMs,
+  };
+  return { lookedAt, released: count, isGrowing };
+}
+
+/** As long as nothing was held, so that it doubles, up to when the row is forgotten: ten thousand of them cost little. */
+function idlePauseMs({ secondsSinceHeld }: Look, forgetAfterMs: number): number {
+  if (secondsSinceHeld < quietSeconds) return idleMs;
+  const quietMs = secondsSinceHeld * 1000;
+  return Math.max(idleMs, Math.min(quietMs, forgetAfterMs - quietMs));
+}
