@@ -124,7 +124,8 @@ export class Releaser {
     const toMake = planned.filter(({ plan }) => plan.kind !== 'parked');
     if (toMake.length === 0) return [];
     const probing = await this.claimProbes(toMake);
-    const released = await this.release(toMake.flatMap((each) => allowanceFor(each, probing) ?? []));
+    const allowances = toMake.flatMap((each) => allowanceFor(each, probing) ?? []);
+    const released = await this.release(allowances, probing);
     const areFew = looks.length <= growing.mostLooks;
     const made = toMake.map((each) =>
       madeLook(each, released.get(each.look.subscriptionId), areFew, this.forgetAfterMs),
@@ -158,10 +159,14 @@ export class Releaser {
     return new Set(met.map(({ heldFor }) => heldFor!));
   }
 
-  private async release(allowances: readonly Allowance[]): Promise<Map<string, ReleasedOf>> {
+  private async release(
+    allowances: readonly Allowance[],
+    probing: ReadonlySet<string>,
+  ): Promise<Map<string, ReleasedOf>> {
     const each = new Map<string, ReleasedOf>();
     const releaseTogether = async (asked: Allowance[]) => {
       const released = await release(this.postgres, asked, this.enqueuer.process);
+      for (const delivery of released.deliveries) delivery.isProbe = probing.has(delivery.subscriptionId);
       await this.enqueuer.enqueueAll(released);
       for (const [subscriptionId, outstanding] of released.outstanding)
         each.set(subscriptionId, { count: 0, outstanding });

@@ -87,8 +87,8 @@ describe('admission', () => {
     vi.useRealTimers();
   });
 
-  const delivery = (isReleased = false) =>
-    ({ notificationId: String(++count), subscriptionId: 's', isReleased }) as Delivery;
+  const delivery = (isProbe = false, isReleased = isProbe) =>
+    ({ notificationId: String(++count), subscriptionId: 's', isReleased, isProbe }) as Delivery;
   const enter = (each = delivery(), callbackUrl = url) =>
     admission.enter(each, {
       id: 's',
@@ -190,7 +190,7 @@ describe('admission', () => {
     expect(closed).toEqual([url]);
   });
 
-  it('lets one released delivery at a time find out about a parked endpoint, and the next one a moment later', async () => {
+  it('lets one probe at a time find out about a parked endpoint, and the next one a moment later', async () => {
     await sendMany(5, unanswered);
     const probe = await enter(delivery(true));
     expect(typeof probe).toBe('object');
@@ -198,9 +198,21 @@ describe('admission', () => {
     expect(endedProbes).toEqual([]);
     admission.giveBack(probe as Place);
     expect(endedProbes).toEqual([[origin, 500]]);
+    // Its claim is given back: until its lease ended, for seconds, nobody else could make one.
     expect(await enter(delivery(true))).toBe('endpoint-parked');
+    expect(endedProbes).toEqual([
+      [origin, 500],
+      [origin, 500],
+    ]);
     nowMs += 500;
     expect(typeof (await enter(delivery(true)))).toBe('object');
+  });
+
+  it('takes what was released before the endpoint was parked for no probe: nobody claimed one for it', async () => {
+    await sendMany(5, unanswered);
+    for (let nr = 0; nr < 5; nr++) expect(await enter(delivery(false, true))).toBe('endpoint-parked');
+    expect(typeof (await enter(delivery(true)))).toBe('object');
+    expect(endedProbes).toEqual([]);
   });
 
   it('leaves an endpoint alone for seconds where its probe finds no room', async () => {

@@ -70,7 +70,7 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
    * @returns why it is held, where it gets none
    */
   enter(delivery: Delivery, subscription: Subscription): Place | HeldReason | Promise<Place | HeldReason> {
-    const reason = this.holdRule.beforeCall(subscription, delivery.isReleased);
+    const reason = this.holdRule.beforeCall(subscription, delivery);
     const open = this.openEndpoints.of(subscription.callbackUrl);
     if (reason === 'endpoint-parked' && open) return this.probeIfDue(subscription, open);
     if (reason) return reason;
@@ -80,7 +80,7 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
   /** Whether a place that the delivery waited for is still the one that it needs: subscriptions and endpoints change meanwhile. */
   isStillFor(place: Place, delivery: Delivery, subscription: Subscription): boolean {
     if (place.room.url !== subscription.callbackUrl) return false;
-    const reason = this.holdRule.beforeCall(subscription, delivery.isReleased);
+    const reason = this.holdRule.beforeCall(subscription, delivery);
     return reason === undefined || (reason === 'endpoint-parked' && place.probes !== undefined);
   }
 
@@ -156,9 +156,12 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
     }
   }
 
-  /** One at a time. */
+  /** One at a time. One that comes too soon gives its claim back, which would keep others away; of one under way the end does. */
   private async probe(subscription: Subscription, address: string): Promise<Place | HeldReason> {
-    if (this.isProbed(address)) return 'endpoint-parked';
+    if (this.isProbed(address)) {
+      if (this.probedAt.get(address) !== Infinity) void this.openEndpoints.endProbe(address, betweenProbesMs);
+      return 'endpoint-parked';
+    }
     this.probedAt.set(address, Infinity);
     return this.enterAsProbe(subscription, address);
   }

@@ -1,7 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import type { HeldReason } from '../ledger/delivery.js';
+import type { Delivery, HeldReason } from '../ledger/delivery.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import { OpenEndpoints } from './open-endpoints.service.js';
+
+type Release = Pick<Delivery, 'isReleased' | 'isProbe'>;
+
+const justAccepted: Release = { isReleased: false, isProbe: false };
 
 /** Why a delivery may not be sent now, apart from its own schedule. */
 @Injectable()
@@ -18,16 +22,16 @@ export class HoldRule {
    */
   onAcceptance(subscription: Subscription): HeldReason | undefined {
     return (
-      this.beforeCall(subscription, false) ??
+      this.beforeCall(subscription, justAccepted) ??
       (this.openEndpoints.hasBacklog(subscription.id) ? 'endpoint-busy' : undefined)
     );
   }
 
-  /** For a delivery that is about to be sent. A released one goes: it may be a probe. */
-  beforeCall(subscription: Subscription, isReleased: boolean): HeldReason | undefined {
+  /** For a delivery that is about to be sent. A probe goes: an endpoint in trouble is well again when it says so. */
+  beforeCall(subscription: Subscription, { isReleased, isProbe }: Release): HeldReason | undefined {
     if (subscription.pausedAt) return 'paused';
-    if (isReleased) return undefined;
-    if (subscription.ratePerSecond !== null) return 'rate';
+    if (isProbe) return undefined;
+    if (subscription.ratePerSecond !== null && !isReleased) return 'rate';
     return this.openEndpoints.of(subscription.callbackUrl) ? 'endpoint-parked' : undefined;
   }
 }

@@ -52,6 +52,7 @@ export const readHandedOut = (rows: readonly HandedOutRow[]): HandedOutTogether 
     failures: row.failures,
     replays: row.replays,
     isReleased: row.is_released,
+    isProbe: false,
     expiresAt: row.expires_ms === null ? null : Number(row.expires_ms),
     body: row.body === null ? null : Buffer.from(row.body),
     traceParent: row.trace_parent ?? undefined,

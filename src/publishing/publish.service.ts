@@ -259,6 +259,7 @@ function deliveriesForNow(accepted: Accepted, verdict: Verdict): HandedOut[] {
     failures: 0,
     replays: 0,
     isReleased: false,
+    isProbe: false,
     expiresAt,
     body: inlineBody,
     traceParent,

@@ -7,7 +7,8 @@ import type { Chunk } from './chunk.js';
  * be escaped on one side and read again on the other. The head:
  *
  * [catalogueVersion, queuedAt, [[notificationId, length of its bytes or null, its traceparent if it has one]…],
- *  [[nr of the notification, subscriptionId, generation, attempts, failures, replays, expiresAt, 1 if it was released, else 0]…]]
+ *  [[nr of the notification, subscriptionId, generation, attempts, failures, replays, expiresAt,
+ *    1 if it was released, 2 if as a probe, else 0]…]]
  */
 const formatVersion = 3;
 const headStart = 5;
@@ -24,7 +25,7 @@ type Head = [
     failures: number,
     replays: number,
     expiresAt: number | null,
-    isReleased: 0 | 1,
+    released: 0 | 1 | 2,
   ][],
 ];
 
@@ -33,7 +34,8 @@ export function encodeChunk({ catalogueVersion, queuedAt, deliveries }: Chunk): 
   const bodies: Buffer[] = [];
   let previousId = '';
   for (const delivery of deliveries) {
-    const { notificationId, subscriptionId, generation, attempts, failures, replays, expiresAt, isReleased } = delivery;
+    const { notificationId, subscriptionId, generation, attempts, failures, replays, expiresAt } = delivery;
+    const released = delivery.isProbe ? 2 : delivery.isReleased ? 1 : 0;
     if (notificationId !== previousId) {
       previousId = notificationId;
       const { body, traceParent } = delivery;
@@ -42,7 +44,7 @@ export function encodeChunk({ catalogueVersion, queuedAt, deliveries }: Chunk): 
       if (body) bodies.push(body);
     }
     const nr = head[2].length - 1;
-    head[3].push([nr, subscriptionId, generation, attempts, failures, replays, expiresAt, isReleased ? 1 : 0]);
+    head[3].push([nr, subscriptionId, generation, attempts, failures, replays, expiresAt, released]);
   }
   const text = JSON.stringify(head);
   const start = Buffer.allocUnsafe(headStart + Buffer.byteLength(text));
@@ -78,9 +80,10 @@ export function decodeChunk(message: Buffer): Chunk {
     if (!notification) throw new UnreadableChunk(`delivery of notification number ${nr}, which is not there`);
     const [notificationId, , traceParent] = notification;
     const body = bodies[nr]!;
-    const isReleased = released === 1;
+    const isReleased = released > 0;
+    const isProbe = released === 2;
     const numbers = { generation, attempts, failures, replays, expiresAt };
-    return { notificationId, subscriptionId, ...numbers, isReleased, body, traceParent };
+    return { notificationId, subscriptionId, ...numbers, isReleased, isProbe, body, traceParent };
   });
   return { catalogueVersion, queuedAt, deliveries };
 }
@@ -120,7 +123,7 @@ const isDelivery = (row: unknown): boolean =>
   isUuid(row[1]) &&
   row.slice(2, 6).every(isInt) &&
   (row[6] === null || Number.isFinite(row[6])) &&
-  (row[7] === 0 || row[7] === 1);
+  (row[7] === 0 || row[7] === 1 || row[7] === 2);
 
 const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
 

@@ -262,10 +262,16 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
       expect(await test.row(delivery!)).toMatchObject({ state: 'held', attempts: 0, due_in_ms: null });
     });
 
-    it('is sent when it was released: it is the probe', async () => {
+    it('is sent when it was released as a probe', async () => {
+      const [delivery] = await test.accept();
+      await run({ ...delivery!, isReleased: true, isProbe: true });
+      expect([calls, await test.state(delivery!)]).toEqual([1, 'delivered']);
+    });
+
+    it('is held again when it was released before the endpoint was parked', async () => {
       const [delivery] = await test.accept();
       await run({ ...delivery!, isReleased: true });
-      expect([calls, await test.state(delivery!)]).toEqual([1, 'delivered']);
+      expect([calls, await test.state(delivery!)]).toEqual([0, 'held']);
     });
 
     it('is sent when a probe is due, so that a delivery that is alone keeps its schedule; once', async () => {

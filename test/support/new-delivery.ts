@@ -11,6 +11,7 @@ export const newDelivery = <Parts extends Partial<HandedOut>>(parts: Parts): Del
   failures: 0,
   replays: 0,
   isReleased: false,
+  isProbe: false,
   expiresAt: null,
   ...parts,
 });
