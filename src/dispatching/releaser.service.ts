@@ -125,22 +125,20 @@ export class Releaser {
     if (toMake.length === 0) return [];
     const probing = await this.claimProbes(toMake);
     const allowances = toMake.flatMap((each) => allowanceFor(each, probing) ?? []);
-    const released = await this.release(allowances, probing);
+    const { released, failures } = await this.release(allowances, probing);
     const areFew = looks.length <= growing.mostLooks;
-    const made = toMake.map((each) =>
-      madeLook(each, released.get(each.look.subscriptionId), areFew, this.forgetAfterMs),
-    );
+    const failed = new Set(failures.flatMap(({ asked }) => asked.map(({ subscriptionId }) => subscriptionId)));
+    const made = toMake
+      .filter(({ look }) => !failed.has(look.subscriptionId))
+      .map((each) => madeLook(each, released.get(each.look.subscriptionId), areFew, this.forgetAfterMs));
     await endLooks(
       this.postgres,
       made.map(({ lookedAt }) => lookedAt),
     );
-    for (const { plan, look } of toMake)
-      releasedCounted.inc(
-        { as: plan.kind === 'probe' ? 'probe' : 'flow' },
-        released.get(look.subscriptionId)?.count ?? 0,
-      );
     const idle = made.filter(({ released: count }) => count === 0).map(({ lookedAt }) => lookedAt.subscriptionId);
     if (idle.length > 0) await forgetHeldSubscriptions(this.postgres, idle, this.forgetAfterMs);
+    // Those are looked at again when their claim has ended.
+    if (failures[0]) throw failures[0].error;
     return made;
   }
 
@@ -159,20 +157,30 @@ export class Releaser {
     return new Set(met.map(({ heldFor }) => heldFor!));
   }
 
-  private async release(
-    allowances: readonly Allowance[],
-    probing: ReadonlySet<string>,
-  ): Promise<Map<string, ReleasedOf>> {
-    const each = new Map<string, ReleasedOf>();
-    const releaseTogether = async (asked: Allowance[]) => {
-      const released = await release(this.postgres, asked, this.enqueuer.process);
-      for (const delivery of released.deliveries) delivery.isProbe = probing.has(delivery.subscriptionId);
-      await this.enqueuer.enqueueAll(released);
-      for (const [subscriptionId, outstanding] of released.outstanding)
-        each.set(subscriptionId, { count: 0, outstanding });
-      for (const { subscriptionId } of released.deliveries) each.get(subscriptionId)!.count++;
+  /** What fails in one statement does not keep the others from being released. */
+  private async release(allowances: readonly Allowance[], probing: ReadonlySet<string>): Promise<ReleasedTogether> {
+    const together: ReleasedTogether = { released: new Map(), failures: [] };
+    const releaseSome = async (asked: Allowance[]) => {
+      const { deliveries, outstanding, ...rest } = await release(this.postgres, asked, this.enqueuer.process);
+      for (const delivery of deliveries) delivery.isProbe = probing.has(delivery.subscriptionId);
+      await this.enqueuer.enqueueAll({ deliveries, ...rest });
+      for (const [subscriptionId, before] of outstanding)
+        together.released.set(subscriptionId, { count: 0, outstanding: before });
+      for (const { subscriptionId, isProbe } of deliveries) {
+        together.released.get(subscriptionId)!.count++;
+        releasedCounted.inc({ as: isProbe ? 'probe' : 'flow' });
+      }
     };
-    await Promise.all(inStatements(allowances).map(releaseTogether));
-    return each;
+    const each = inStatements(allowances).map((asked) =>
+      releaseSome(asked).catch((error: unknown) => void together.failures.push({ asked, error })),
+    );
+    await Promise.all(each);
+    return together;
   }
+}
+
+interface ReleasedTogether {
+  /** By subscription. */
+  released: Map<string, ReleasedOf>;
+  failures: { asked: readonly Allowance[]; error: unknown }[];
 }

@@ -7,6 +7,7 @@ import {
 } from '@nestjs/common';
 import { Batcher } from '../infra/batcher.js';
 import { Postgres, type Query } from '../infra/postgres/postgres.js';
+import { isDataError } from '../infra/postgres/postgres-errors.js';
 import { SharedRuns } from '../infra/shared-runs.js';
 import { readBacklogs } from '../ledger/held-subscriptions.js';
 import {
@@ -35,7 +36,7 @@ const pollIntervalMs = 1000;
 const probePauses = { shortestMs: 1000, longestMs: 60_000, fraction: 20, leaseMs: 15_000 };
 
 /** What hangs at the same time is found out, and times out, at the same time: two hundred endpoints are one statement. */
-const together = { maxItems: 256, lingerMs: 0, room: { items: 10_000 }, turnWithinMs: 30_000 };
+const together = { maxItems: 256, lingerMs: 0, room: { items: 10_000 }, turnWithinMs: 30_000, isolate: isDataError };
 
 /**
  * The endpoints whose circuit breaker is open, and the subscriptions with a backlog, as the ledger has them: read each

@@ -315,6 +315,28 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     expect(others.slice(2).map(released)).toEqual([20 - firstWindow, 20 - firstWindow]);
   });
 
+  it('go out for the others where the statement that releases some of them fails, and those follow', async () => {
+    const other = await newSubscription();
+    for (const id of [subscription, other]) await accept(5, 'endpoint-parked', id);
+    // Each so many that they share no statement.
+    await test.sql('UPDATE held_subscription SET release_window = 3000');
+    const query = test.postgres.query.bind(test.postgres);
+    let isFailing = true;
+    vi.spyOn(test.postgres, 'query').mockImplementation((statement, values) => {
+      if (!isFailing || statement.name !== 'release') return query(statement, values);
+      isFailing = false;
+      return Promise.reject(new Error('it took too long'));
+    });
+    try {
+      await expect(look()).rejects.toThrow('it took too long');
+    } finally {
+      vi.restoreAllMocks();
+    }
+    expect(enqueued).toHaveLength(5);
+    expect(await look()).toBe(5);
+    expect(new Set(enqueued.map(({ subscriptionId }) => subscriptionId))).toEqual(new Set([subscription, other]));
+  });
+
   it('are of endpoints that are opened together, each once, also where two calls open the same', async () => {
     const opened: string[] = [];
     events.tell((event) => event.event === 'endpoint.opened' && opened.push(`${event.address} ${event.reason}`));
