@@ -1,6 +1,6 @@
 import type { Page } from '@playwright/test';
 import type { Installation } from '../../test/support/installation.js';
-import { expect, signIn, test } from './harness.js';
+import { expect, retype, signIn, test } from './harness.js';
 
 const fault = { status: 500, json: { status: 500, code: 'error', title: 'Internal error', detail: 'Of this test' } };
 const comeBackTo = (page: Page) => page.evaluate(() => void dispatchEvent(new Event('visibilitychange')));
@@ -77,8 +77,7 @@ test('what was typed for one channel is asked about before another is opened, an
   await page.getByLabel('Greatest age: Unit').selectOption('minutes');
   await age.pressSequentially('1.5');
   await expect(age).toHaveValue('1.5');
-  await age.fill('');
-  await age.pressSequentially('120');
+  await retype(age, '120');
   await expect(age).toHaveValue('120');
   await page.getByRole('button', { name: 'Save', exact: true }).click();
   await expect(page.getByRole('button', { name: 'Discard changes' })).toHaveCount(0);

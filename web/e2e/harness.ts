@@ -1,5 +1,5 @@
 import { AxeBuilder } from '@axe-core/playwright';
-import { expect, test as base, type BrowserContext, type Page } from '@playwright/test';
+import { expect, test as base, type BrowserContext, type Locator, type Page } from '@playwright/test';
 import { mkdirSync } from 'node:fs';
 import type { IdentityProvider } from '../../test/support/identity-provider.js';
 import { Installation } from '../../test/support/installation.js';
@@ -196,4 +196,13 @@ async function picture(page: Page, name: string): Promise<void> {
   const directory = new URL('../test-results/look/', import.meta.url).pathname;
   mkdirSync(directory, { recursive: true });
   await page.screenshot({ path: `${directory}${name}.png` });
+}
+
+/** Into a field with a number, which puts its caret in place a moment after it was typed into: what was selected by then is not emptied. */
+export async function retype(field: Locator, text: string): Promise<void> {
+  await expect(async () => {
+    await field.fill('');
+    expect(await field.inputValue()).toBe('');
+  }).toPass();
+  await field.pressSequentially(text);
 }

@@ -1,4 +1,4 @@
-import { expect, signIn, test } from './harness.js';
+import { expect, retype, signIn, test } from './harness.js';
 
 test('every page of the navigation opens by its link, and at its address', async ({ open, heraut }) => {
   // While nothing was accepted, the overview leads on to the first steps.
@@ -28,18 +28,10 @@ test('the console speaks Dutch to those who want it, and remembers', async ({ op
   // A comma before a fraction, and a point is understood as well.
   await open('settings');
   const part = page.getByLabel('Willekeurig deel');
-  const retype = async (text: string) => {
-    // The field puts its caret in place a moment after it was focused or typed into: what a program has selected by then is not emptied.
-    await expect(async () => {
-      await part.fill('');
-      expect(await part.inputValue()).toBe('');
-    }).toPass();
-    await part.pressSequentially(text);
-  };
-  await retype('0,3');
+  await retype(part, '0,3');
   await expect(part).toHaveValue('0,3');
   await expect(page.getByRole('button', { name: 'Opslaan', exact: true })).toBeEnabled();
-  await retype('0.4');
+  await retype(part, '0.4');
   await expect(part).toHaveValue('0,4');
   await page.getByRole('button', { name: 'Wijzigingen verwerpen' }).click();
 });
