@@ -121,7 +121,11 @@ async function offeredTo(page: Page, places: Record<string, Place[]>): Promise<s
       await note('main');
       const menu = page.locator('main button[aria-haspopup=menu]:enabled');
       if ((await menu.count()) === 0) continue;
-      await menu.first().click();
+      // Clicked while the page is still being drawn, it may be drawn once more, and closed.
+      await expect(async () => {
+        if (!(await page.locator('[role=menu]').isVisible())) await menu.first().click({ timeout: 1000 });
+        await expect(page.locator('[role=menu]')).toBeVisible({ timeout: 1000 });
+      }).toPass();
       await note('[role=menu]');
       await page.keyboard.press('Escape');
     }
