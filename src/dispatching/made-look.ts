@@ -10,7 +10,7 @@ import { firstWindow, nextWindow } from '../ledger/release-window.js';
 export const growing = { nextLookInMs: 50, belowWindow: 512, mostLooks: 8 };
 /** Until the next look, where nothing is held, and its row is kept only for a while; at first. */
 const idleMs = 1000;
-/** Deliveries that one statement may release or count; the window of one subscription may have half as many. */
+/** Deliveries that one statement may release or count, where it is for several subscriptions. */
 const mostOfStatement = 4096;
 
 /** A look at a subscription, and what it is for. */

@@ -126,6 +126,9 @@ export class Releaser {
     const probing = await this.claimProbes(toMake);
     const allowances = toMake.flatMap((each) => allowanceFor(each, probing) ?? []);
     const { released, failures } = await this.release(allowances, probing);
+    await this.giveBack(
+      toMake.filter(({ look }) => probing.has(look.subscriptionId) && !released.get(look.subscriptionId)?.count),
+    );
     const areFew = looks.length <= growing.mostLooks;
     const failed = new Set(failures.flatMap(({ asked }) => asked.map(({ subscriptionId }) => subscriptionId)));
     const made = toMake
@@ -155,6 +158,14 @@ export class Releaser {
     );
     const met = claims.length > 0 ? await this.openEndpoints.claimProbes(claims) : [];
     return new Set(met.map(({ heldFor }) => heldFor!));
+  }
+
+  /** Probes for which nothing was released: until the lease of such a claim ended, nobody else could make one. */
+  private async giveBack(unused: readonly Planned[]): Promise<void> {
+    const ending = unused.map(
+      ({ plan }) => plan.kind === 'probe' && this.openEndpoints.endProbe(plan.endpoint.address, plan.nextLookInMs),
+    );
+    await Promise.all(ending);
   }
 
   /** What fails in one statement does not keep the others from being released. */

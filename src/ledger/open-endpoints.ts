@@ -199,7 +199,7 @@ const ended = rowsOf<EndedProbe>('item', {
 const endProbesItems = statement(
   'end-probes',
   `UPDATE endpoint e SET probing_until = NULL, next_probe_at = GREATEST(next_probe_at, now() + item.pause_ms * interval '1 ms')
-   FROM ${ended.from} JOIN (
+   FROM (SELECT address, max(pause_ms) AS pause_ms FROM ${ended.from} GROUP BY address) AS item JOIN (
      SELECT address FROM endpoint WHERE address = ANY (${ended.array('address')}) ORDER BY address FOR UPDATE
    ) AS locked USING (address)
    WHERE e.address = item.address AND probing_until IS NOT NULL`,

@@ -337,6 +337,23 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     expect(new Set(enqueued.map(({ subscriptionId }) => subscriptionId))).toEqual(new Set([subscription, other]));
   });
 
+  it('leave no probe claimed where none could be released for it', async () => {
+    await accept(1, 'endpoint-parked');
+    await openEndpoints.open(url, 'no answer', 5);
+    await test.sql("UPDATE endpoint SET next_probe_at = now() - interval '1 s'");
+    await openEndpoints.refresh();
+    const query = test.postgres.query.bind(test.postgres);
+    vi.spyOn(test.postgres, 'query').mockImplementation((statement, values) =>
+      statement.name === 'release' ? Promise.reject(new Error('it took too long')) : query(statement, values),
+    );
+    try {
+      await expect(look()).rejects.toThrow('it took too long');
+    } finally {
+      vi.restoreAllMocks();
+    }
+    expect(await test.sql('SELECT probes, probing_until FROM endpoint')).toEqual([{ probes: 1, probing_until: null }]);
+  });
+
   it('are of endpoints that are opened together, each once, also where two calls open the same', async () => {
     const opened: string[] = [];
     events.tell((event) => event.event === 'endpoint.opened' && opened.push(`${event.address} ${event.reason}`));
