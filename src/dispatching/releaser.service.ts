@@ -162,8 +162,8 @@ export class Releaser {
 
   /** Probes for which nothing was released: until the lease of such a claim ended, nobody else could make one. */
   private async giveBack(unused: readonly Planned[]): Promise<void> {
-    const ending = unused.map(
-      ({ plan }) => plan.kind === 'probe' && this.openEndpoints.endProbe(plan.endpoint.address, plan.nextLookInMs),
+    const ending = unused.flatMap(({ plan }) =>
+      plan.kind === 'probe' ? [this.openEndpoints.endProbe(plan.endpoint.address, plan.nextLookInMs)] : [],
     );
     await Promise.all(ending);
   }
