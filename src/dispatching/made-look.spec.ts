@@ -115,6 +115,11 @@ describe('a look that was made', () => {
     expect(madeLook(idle, { count: 0, outstanding: 0 }, true, 120_000).lookedAt.nextLookInMs).toBe(ms);
   });
 
+  it('leaves a backlog one where its subscription was paused before anything was released', () => {
+    const { lookedAt } = madeLook(planned(release), undefined, true, 120_000);
+    expect(lookedAt).toMatchObject({ window: firstWindow, outstanding: 100, isBacklog: true, nextLookInMs: 250 });
+  });
+
   it('begins with the first window when its endpoint is well again', () => {
     const { lookedAt } = madeLook(planned(probe), undefined, true, 120_000);
     expect(lookedAt).toMatchObject({ window: firstWindow, outstanding: 100, isBacklog: true, nextLookInMs: 500 });

@@ -75,7 +75,8 @@ export function madeLook(
 ): MadeLook {
   const { subscriptionId } = look;
   const { count, outstanding } = released ?? { count: 0, outstanding: look.outstanding };
-  if (plan.kind !== 'release') {
+  // Not planned, or paused since then.
+  if (plan.kind !== 'release' || !released) {
     // When it is closed or resumed, it starts slowly.
     const lookedAt = { ...look, window: firstWindow, rateCredit: null, nextLookInMs: plan.nextLookInMs };
     return { lookedAt, released: count, isGrowing: false };

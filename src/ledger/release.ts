@@ -20,7 +20,8 @@ const allowances = rowsOf<Allowance>('item', {
 
 /**
  * Releases the oldest deliveries that are held for each of these subscriptions, under a new generation. Those that wait for their
- * turn (`order`) are not among them. The released ones that are not settled are counted by an index of their own.
+ * turn (`order`) are not among them. The released ones that are not settled are counted by an index of their own. Nothing is released
+ * for a subscription that is paused by now, whatever the dispatcher knows of it: what is accepted after the pause stays.
  */
 export const releaseItems = statement(
   'release',
@@ -34,6 +35,7 @@ export const releaseItems = statement(
           LIMIT item.release_window
         ) AS released_before
       ) AS counted
+      WHERE NOT EXISTS (SELECT FROM subscription WHERE id = item.subscription_id AND paused_at IS NOT NULL)
     ),
     oldest AS MATERIALIZED (
       SELECT held.notification_id, held.subscription_id FROM looked_at AS l CROSS JOIN LATERAL (
@@ -55,7 +57,7 @@ export const releaseItems = statement(
 );
 
 export interface Released extends HandedOutTogether {
-  /** By subscription: released before, and not yet settled. */
+  /** By subscription: released before, and not yet settled. One that is paused is not among them. */
   outstanding: ReadonlyMap<string, number>;
 }
 

@@ -250,6 +250,14 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     );
   });
 
+  it('of a subscription that is paused while it is looked at stay, also those that come after the pause', async () => {
+    const before = await accept(2, 'endpoint-busy');
+    await test.sql('UPDATE subscription SET paused_at = now() WHERE id = $1', [subscription]); // the dispatcher has not read it yet
+    const after = await accept(1, 'paused');
+    expect(await look()).toBe(0);
+    expect(await states([...before, ...after])).toEqual(['held', 'held', 'held']);
+  });
+
   it('of a subscription with a rate are released as fast as that, with what it earned since the last look', async () => {
     const limited = await newSubscription({ ratePerSecond: 20 });
     await accept(100, 'rate', limited);

@@ -293,7 +293,7 @@ describe('while Redis cannot be used', () => {
     const begunAt = performance.now();
     let connections = 0;
     client.on('connect', () => connections++);
-    for (let refused = 0; refused < 50; ) {
+    for (let refused = 0; refused < 50;) {
       await client.set(newKey(), '').catch((error: Error) => {
         if (error.message.startsWith('READONLY')) refused++;
       });
