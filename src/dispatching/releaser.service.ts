@@ -134,15 +134,20 @@ export class Releaser {
     const made = toMake
       .filter(({ look }) => !failed.has(look.subscriptionId))
       .map((each) => madeLook(each, released.get(each.look.subscriptionId), areFew, this.forgetAfterMs));
+    await this.end(made);
+    // Those are looked at again when their claim has ended.
+    if (failures[0]) throw failures[0].error;
+    return made;
+  }
+
+  private async end(made: readonly MadeLook[]): Promise<void> {
+    if (made.length === 0) return;
     await endLooks(
       this.postgres,
       made.map(({ lookedAt }) => lookedAt),
     );
-    const idle = made.filter(({ released: count }) => count === 0).map(({ lookedAt }) => lookedAt.subscriptionId);
+    const idle = made.filter(({ released }) => released === 0).map(({ lookedAt }) => lookedAt.subscriptionId);
     if (idle.length > 0) await forgetHeldSubscriptions(this.postgres, idle, this.forgetAfterMs);
-    // Those are looked at again when their claim has ended.
-    if (failures[0]) throw failures[0].error;
-    return made;
   }
 
   private async leaveParked(parked: readonly Planned[]): Promise<void> {

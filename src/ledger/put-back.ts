@@ -10,9 +10,14 @@ export const putBackItems = perDay(
    FROM ${handedOut.from} WHERE ${stillHandedOut}`,
 );
 
+/** Of one statement: a notification may have a hundred thousand deliveries, and the queue refuses them together. */
+const putBackTogether = 4096;
+
 /** Deliveries that were handed out, and that the queue refused, are due again after `delayMs`. */
 export async function putBack(postgres: Postgres, deliveries: Delivery[], delayMs: number): Promise<void> {
-  await onEachDay(deliveries, notificationIdOf, (day, items) =>
-    postgres.query(putBackItems(day), { ...handedOut.bind(items), delay_ms: delayMs }),
-  );
+  for (let at = 0; at < deliveries.length; at += putBackTogether) {
+    await onEachDay(deliveries.slice(at, at + putBackTogether), notificationIdOf, (day, items) =>
+      postgres.query(putBackItems(day), { ...handedOut.bind(items), delay_ms: delayMs }),
+    );
+  }
 }

@@ -29,8 +29,12 @@ export const activityQuery = z
       .describe('The name of a channel, the id of a subscription, the client id of an application; not with `all`.'),
     span,
   })
-  .refine(({ of, id }) => (of === 'all') === (id === undefined), {
+  .refine(({ of, id }) => of === 'all' || id !== undefined, {
     error: 'Is needed with every `of` but `all`.',
+    path: ['id'],
+  })
+  .refine(({ of, id }) => of !== 'all' || id === undefined, {
+    error: 'Is not for `all`, which is meant where `of` is left out: that says what the id is of.',
     path: ['id'],
   });
 

@@ -272,6 +272,7 @@ describe('the whole installation at a glance', () => {
   it.each([
     ['?of=channel', 'id invalid'],
     ['?of=all&id=x', 'id invalid'],
+    ['?id=x', 'id invalid'],
     ['?of=channel&id=%00', 'id invalid'],
     ['?of=callback&id=x', 'of invalid_choice'],
     ['?span=1y', 'span invalid_choice'],

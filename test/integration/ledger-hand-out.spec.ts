@@ -14,6 +14,7 @@ import { stillQueued } from '../../src/ledger/still-queued.js';
 import { longestInlineBody, type Delivery } from '../../src/ledger/delivery.js';
 import { laneOf } from '../../src/queue/delivery-queue.js';
 import { delivered, ended, retried, TestLedger } from '../support/ledger.js';
+import { newDelivery } from '../support/new-delivery.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
 
 Logger.overrideLogger(false);
@@ -149,6 +150,13 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
     const all = [queued!, done!, cancelled!, waitsAgain!, handedOutAgain!, again!, unknown];
     expect((await stillQueued(test.postgres, all)).deliveries).toEqual([queued, again]);
     expect((await stillQueued(test.postgres, [])).deliveries).toEqual([]);
+  });
+
+  it('puts back more deliveries than one statement takes', async () => {
+    const refused = await test.accept(2, { state: 'queued', process: 'a process' });
+    const others = Array.from({ length: 5000 }, () => newDelivery({ subscriptionId: randomUUID() }));
+    await putBack(test.postgres, [refused[0]!, ...others, refused[1]!], 1000);
+    for (const each of refused) expect(await test.row(each)).toMatchObject({ state: 'waiting', process: null });
   });
 
   it('puts back the deliveries that the queue refused, and only those', async () => {
