@@ -1,5 +1,6 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { Config } from '../config/config.module.js';
+import { Clock } from '../infra/clock.js';
 import { Dispatcher } from './dispatcher.service.js';
 import { roundAge } from './dispatching.metrics.js';
 import { Measurements } from './measurements.service.js';
@@ -28,12 +29,21 @@ export class DispatchLoop implements OnApplicationBootstrap, OnModuleDestroy {
     replays: ReplayRunner,
     upkeep: Upkeep,
     measurements: Measurements,
+    clock: Clock,
   ) {
     const tasks = [
       {
         name: 'hand-out',
         everyMs: settings.DISPATCH_INTERVAL_MS,
-        run: (stopping: AbortSignal) => dispatcher.handOutDue(stopping),
+        run: (stopping: AbortSignal) => {
+          let since = clock.now();
+          // Half of the time is for what else this process does: it would be done with thousands long before they are sent, and what is
+          // published meanwhile would wait for that.
+          return dispatcher.handOutDue(stopping, async () => {
+            await clock.pause(clock.now() - since, stopping);
+            since = clock.now();
+          });
+        },
       },
       {
         name: 'release',

@@ -40,10 +40,10 @@ export class Dispatcher {
 
   /**
    * Hands out everything that is due, as far as the queue takes it.
-   * @param onProgress told after every batch how many were handed out so far
+   * @param afterBatch told after every batch how many were handed out so far; the next one waits for it
    * @returns how many were handed out
    */
-  async handOutDue(stopping: AbortSignal, onProgress?: (handedOut: number) => void): Promise<number> {
+  async handOutDue(stopping: AbortSignal, afterBatch?: (handedOut: number) => unknown): Promise<number> {
     let total = 0;
     // A full or absent queue leaves the work where it is safe. The look is far cheaper than a hand-out that finds
     // nothing.
@@ -54,8 +54,8 @@ export class Dispatcher {
       if (count === 0 && linedUp < batchSize) break;
       const refused = await this.enqueuer.enqueueAll(handedOut);
       total += count;
-      onProgress?.(total);
       if (refused > 0) break;
+      await afterBatch?.(total);
     }
     return total;
   }

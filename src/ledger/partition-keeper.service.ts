@@ -3,6 +3,7 @@ import type { EntityManager } from 'typeorm';
 import { isMissingPartition } from '../infra/postgres/postgres-errors.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { createPartition, partitionsBetween, type Partition } from './partitions.js';
+import { onDay } from './per-day.js';
 
 const dayMs = 86_400_000;
 /** Yesterday for a publisher's clock that is behind, a week ahead for a dispatcher that is down over a holiday. */
@@ -15,6 +16,22 @@ const giveUpSoon = "SET LOCAL lock_timeout = '2s'";
  * slow machine. The number is arbitrary.
  */
 const oneAtATime = 'SELECT pg_advisory_xact_lock(727273)';
+
+interface TableToVacuum {
+  /** Quoted where it has to be. */
+  name: string;
+  wants_vacuum: boolean;
+  wants_analyze: boolean;
+}
+
+/** By what PostgreSQL's autovacuum goes by, with the share of dead rows that partitions of `delivery` have on a server (partitions.ts). */
+const tablesToVacuum = `
+  SELECT relid::regclass::text AS name, wants_vacuum, wants_analyze
+  FROM pg_stat_user_tables CROSS JOIN LATERAL (
+    SELECT n_dead_tup > 500 + 0.02 * n_live_tup OR n_ins_since_vacuum > 1000 + 0.2 * n_live_tup AS wants_vacuum,
+      n_mod_since_analyze > 500 + 0.1 * n_live_tup AS wants_analyze
+  ) AS wanted
+  WHERE wants_vacuum OR wants_analyze`;
 
 /** Makes the partitions of the days to come. Any number of processes may. */
 @Injectable()
@@ -50,12 +67,18 @@ export class PartitionKeeper {
     }
   }
 
-  /** PGlite has no autovacuum: without this, every look for what is due would wade through what is over. */
+  /**
+   * PGlite has no autovacuum: without this, every look for what is due would wade through what is over. It runs in the thread of this
+   * process, which stands still meanwhile: so table by table, and only those of which enough has changed.
+   */
   async vacuumEmbedded(): Promise<void> {
     if (!this.postgres.isEmbedded) return;
-    await this.postgres.upkeep.query(
-      'VACUUM (ANALYZE) notification, delivery, attempt, digest, once_key, turn, in_line, idempotency_key, process',
-    );
+    const { upkeep } = this.postgres;
+    for (const { name, wants_vacuum, wants_analyze } of (await upkeep.query(tablesToVacuum)) as TableToVacuum[]) {
+      // One that is dropped meanwhile needs neither.
+      if (wants_vacuum) await onDay(upkeep.query(`VACUUM ${name}`), undefined);
+      if (wants_analyze) await onDay(upkeep.query(`ANALYZE ${name}`), undefined);
+    }
   }
 
   private async ledgerNow(): Promise<number> {

@@ -8,6 +8,7 @@ import { dropExpired } from '../../src/ledger/drop-expired.js';
 import { handOutDue } from '../../src/ledger/hand-out-due.js';
 import { createPartition, dayOfPartition, partitionsBetween } from '../../src/ledger/partitions.js';
 import { retryNow } from '../../src/ledger/retry-now.js';
+import { eventually } from '../support/eventually.js';
 import { delivered, TestLedger } from '../support/ledger.js';
 import { real, stacks, type PreparedStack } from '../support/stacks.js';
 import { insertDeliveries, insertNotifications } from '../support/insert-deliveries.js';
@@ -76,6 +77,31 @@ describe.each(stacks)('the partitions of the ledger on the $name stack', (stack)
     );
     await Promise.all([1, 2, 3, 4].map(() => test.partitions.makeAhead()));
     expect(await days()).toEqual(week);
+  });
+
+  it('are vacuumed and analyzed where enough has changed, unless the server does it by itself', async () => {
+    const [today] = partitionsBetween(Date.now(), Date.now()).filter(({ table }) => table === 'delivery');
+    const counted = async () => {
+      const [row] = await test.sql<{ changed: number; counts: number[] }>(
+        `SELECT (n_tup_ins + n_tup_upd)::int AS changed, ARRAY[vacuum_count, analyze_count]::int[] AS counts
+         FROM pg_stat_user_tables WHERE relname = $1`,
+        [today!.name],
+      );
+      return row!;
+    };
+    const subscriptionIds = [randomUUID()];
+    await insertDeliveries((text, values) => test.sql(text, values), {
+      notifications: 1500,
+      subscriptionIds,
+      state: 'queued',
+    });
+    await test.sql(`UPDATE delivery SET state = 'delivered' WHERE subscription_id = ANY ($1)`, [subscriptionIds]);
+    await eventually(async () => (await counted()).changed === 3000);
+    const once = test.postgres.isEmbedded ? [1, 1] : [0, 0];
+    for (let call = 0; call < 2; call++) {
+      await test.partitions.vacuumEmbedded();
+      expect((await counted()).counts).toEqual(once);
+    }
   });
 
   it('are dropped with all their rows when their time is over, and not a day before', async () => {
