@@ -1,7 +1,8 @@
+import { systemClock } from '../infra/clock.js';
 import type { Postgres, Query } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import { lockDigests } from '../ledger/digests.js';
-import { dayOfId, idAfter, lowestIdAt, partitionOf } from '../ledger/partitions.js';
+import { dayOfId, idAfter, lowestIdAt, partitionOf, timeOfId } from '../ledger/partitions.js';
 import { MarkFilter } from './mark-filter.js';
 import { giveMarks, markOf, type MarkKind } from './marks.js';
 
@@ -10,6 +11,13 @@ export const mostNotifications = 1024;
 /** Of its bodies together, and of its deliveries: what one transaction reads. */
 const mostBytes = 4 * 1024 * 1024;
 const mostDeliveries = 20_000;
+/**
+ * After each digest, times what it took: the marks of a thousand bodies are read out in the thread of a process that also delivers, and on
+ * the embedded database all its statements wait meanwhile.
+ */
+const restsPerDigest = 3;
+/** Without rest from then on: what has no digest yet is searched row by row. */
+const farBehindMs = 10 * 60_000;
 
 interface BlockRow {
   id: string;
@@ -96,7 +104,12 @@ export const takeBack = statement(
  * number of processes may.
  * @param untilMs milliseconds since 1970, by the ledger's clock: none that was accepted before is still to be committed
  */
-export async function writeDigests(postgres: Postgres, untilMs: number, stopping: AbortSignal): Promise<void> {
+export async function writeDigests(
+  postgres: Postgres,
+  untilMs: number,
+  stopping: AbortSignal,
+  clock = systemClock,
+): Promise<void> {
   const until = lowestIdAt(untilMs);
   await postgres.query(sweep, { until });
   // Postgres' clock was set back: notifications may yet come whose ids are among those of digests that are written.
@@ -106,7 +119,13 @@ export async function writeDigests(postgres: Postgres, untilMs: number, stopping
   });
   // Each in a transaction of its own: a process that accepts a replacement waits for one at most.
   while (!stopping.aborted && (await postgres.transaction(writeStale)));
-  while (!stopping.aborted && (await postgres.transaction((query) => writeNext(query, until))));
+  while (!stopping.aborted) {
+    const since = clock.now();
+    const writtenTo = await postgres.transaction((query) => writeNext(query, until));
+    if (writtenTo === undefined) return;
+    if (untilMs - timeOfId(writtenTo) < farBehindMs)
+      await clock.pause((clock.now() - since) * restsPerDigest, stopping);
+  }
 }
 
 async function writeStale(query: Query): Promise<boolean> {
@@ -120,13 +139,14 @@ async function writeStale(query: Query): Promise<boolean> {
   return true;
 }
 
-async function writeNext(query: Query, until: string): Promise<boolean> {
+/** @returns the last id that the digest has; undefined: there is none to be written */
+async function writeNext(query: Query, until: string): Promise<string | undefined> {
   await query(lockDigests);
   const [last] = await query<{ to_id: string }>(lastDigest);
   let block = await query<BlockRow>(readBlock, { from: last ? idAfter(last.to_id) : lowestIdAt(0), to: until });
-  if (!block[0]?.is_full) return false;
+  if (!block[0]?.is_full) return undefined;
   // Between two digests, or within one, its notifications would never be found again.
-  if (last && (await isDayAway(query, last.to_id, block.at(-1)!.id))) return false;
+  if (last && (await isDayAway(query, last.to_id, block.at(-1)!.id))) return undefined;
   let bits = await filterOf(query, block);
   while (bits === 'too-many' && block.length > 1) {
     block = block.slice(0, Math.ceil(block.length / 4));
@@ -134,7 +154,7 @@ async function writeNext(query: Query, until: string): Promise<boolean> {
   }
   const [from, to] = [block[0]!.id, block.at(-1)!.id];
   await query(write, { from, to, bits: bits === 'too-many' ? null : bits });
-  return true;
+  return to;
 }
 
 async function isDayAway(query: Query, fromId: string, toId: string): Promise<boolean> {

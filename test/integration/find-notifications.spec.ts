@@ -296,6 +296,21 @@ describe('finding notifications and deliveries', () => {
     await test.sql('UPDATE notification SET body = $2 WHERE id = $1', [id, JSON.stringify(body)]);
   });
 
+  it('rests after each digest of what was published lately, and not while it is far behind', async () => {
+    let time = 0;
+    const rests: number[] = [];
+    const clock = { now: () => (time += 10), pause: async (ms: number) => void rests.push(ms) };
+    const writeAll = async (untilMs: number) => {
+      await test.sql('DELETE FROM digest');
+      await writeDigests(test.postgres, untilMs, new AbortController().signal, clock);
+      expect(await digests()).toHaveLength(4);
+    };
+    await writeAll(nowMs);
+    expect(rests).toEqual([]);
+    await writeAll(nowMs - 3_600_000 + count);
+    expect(rests).toEqual([30, 30, 30, 30]);
+  });
+
   it('takes digests back after Postgres’ clock was set back, and finds what is accepted at a time that they had', async () => {
     const digestsUntil = (ms: number) => writeDigests(test.postgres, ms, new AbortController().signal);
     await digestsUntil(nowMs - 3_600_000 + 1500);
