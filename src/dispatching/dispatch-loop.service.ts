@@ -10,6 +10,8 @@ import { TaskFailures } from './task-failures.js';
 import { Upkeep, type UpkeepTask } from './upkeep.service.js';
 
 const recoverEveryMs = 1000;
+/** A batch takes some 10 ms. One that waited for Postgres or the queue is no reason to keep the next one waiting as long. */
+const longestRestMs = 100;
 
 type Task = UpkeepTask & { firstAfterMs?: number; failures: TaskFailures };
 
@@ -40,7 +42,7 @@ export class DispatchLoop implements OnApplicationBootstrap, OnModuleDestroy {
           // Half of the time is for what else this process does: it would be done with thousands long before they are sent, and what is
           // published meanwhile would wait for that.
           return dispatcher.handOutDue(stopping, async () => {
-            await clock.pause(clock.now() - since, stopping);
+            await clock.pause(Math.min(clock.now() - since, longestRestMs), stopping);
             since = clock.now();
           });
         },

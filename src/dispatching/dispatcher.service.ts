@@ -54,8 +54,8 @@ export class Dispatcher {
       if (count === 0 && linedUp < batchSize) break;
       const refused = await this.enqueuer.enqueueAll(handedOut);
       total += count;
-      if (refused > 0) break;
       await afterBatch?.(total);
+      if (refused > 0) break;
     }
     return total;
   }

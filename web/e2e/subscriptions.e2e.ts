@@ -98,8 +98,11 @@ test('a subscription is paused and resumed, what it holds is dropped, and it is 
   await page.getByRole('button', { name: 'Pause' }).click();
   await notice(page, 'Paused:').getByRole('button', { name: 'Undo' }).click();
   await expect(page.getByRole('button', { name: 'Pause' })).toBeVisible();
+  // The page shows it before it is so.
+  const paused = page.waitForResponse((response) => response.url().endsWith('/pause'));
   await page.getByRole('button', { name: 'Pause' }).click();
   await expect(page.getByText('An operator paused it')).toBeVisible();
+  expect((await paused).status()).toBe(200);
   await heraut.publish(channel);
   await heraut.publish(channel);
   await expect(figure(page, 'Held')).toHaveText('2');
