@@ -1,4 +1,4 @@
-import { systemClock } from '../infra/clock.js';
+import type { Clock } from '../infra/clock.js';
 import type { Postgres, Query } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import { lockDigests } from '../ledger/digests.js';
@@ -12,11 +12,11 @@ export const mostNotifications = 1024;
 const mostBytes = 4 * 1024 * 1024;
 const mostDeliveries = 20_000;
 /**
- * After each digest, times what it took: the marks of a thousand bodies are read out in the thread of a process that also delivers, and on
- * the embedded database all its statements wait meanwhile.
+ * After each digest the writer rests this many times as long as the digest took: it reads the marks of a thousand bodies in the thread of a
+ * process that also delivers, and on the embedded database every other statement waits meanwhile.
  */
 const restsPerDigest = 3;
-/** Without rest from then on: what has no digest yet is searched row by row. */
+/** Digests that are this far behind are written without rests: a search reads notifications without a digest row by row. */
 const farBehindMs = 10 * 60_000;
 
 interface BlockRow {
@@ -108,7 +108,7 @@ export async function writeDigests(
   postgres: Postgres,
   untilMs: number,
   stopping: AbortSignal,
-  clock = systemClock,
+  clock: Clock,
 ): Promise<void> {
   const until = lowestIdAt(untilMs);
   await postgres.query(sweep, { until });

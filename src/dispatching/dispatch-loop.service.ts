@@ -39,8 +39,8 @@ export class DispatchLoop implements OnApplicationBootstrap, OnModuleDestroy {
         everyMs: settings.DISPATCH_INTERVAL_MS,
         run: (stopping: AbortSignal) => {
           let since = clock.now();
-          // Half of the time is for what else this process does: it would be done with thousands long before they are sent, and what is
-          // published meanwhile would wait for that.
+          // Half of the time is for what else this process does. Without rests, thousands are handed out long before they can be sent, and
+          // what is published meanwhile waits for that.
           return dispatcher.handOutDue(stopping, async () => {
             await clock.pause(Math.min(clock.now() - since, longestRestMs), stopping);
             since = clock.now();

@@ -3,6 +3,7 @@ import { sweepActivity } from '../activity/activity-rows.js';
 import { dropExpiredMonths, makeMonthsAhead } from '../audit/months-kept.js';
 import { Config } from '../config/config.module.js';
 import { writeDigests } from '../digests/write-digests.js';
+import { Clock } from '../infra/clock.js';
 import { IdempotencyStore } from '../idempotency/idempotency-store.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { sweepOnceKeys } from '../ledger/once-key.js';
@@ -55,6 +56,7 @@ export class Upkeep {
     bodies: BodyRetention,
     days: DayDropper,
     unusedEndpoints: UnusedEndpoints,
+    clock: Clock,
   ) {
     const { AUDIT_RETENTION_DAYS: auditDays } = settings;
     this.tasks = [
@@ -77,7 +79,7 @@ export class Upkeep {
         name: 'write-digests',
         everyMs: 10_000,
         run: (stopping) =>
-          writeDigests(postgres, heartbeat.ledgerNow() - acceptedWithin(settings.DATABASE_TIMEOUT), stopping),
+          writeDigests(postgres, heartbeat.ledgerNow() - acceptedWithin(settings.DATABASE_TIMEOUT), stopping, clock),
       },
       { name: 'vacuum', everyMs: 5 * minuteMs, run: () => partitions.vacuumEmbedded() },
       { name: 'forget-statements', everyMs: 24 * hourMs, run: () => postgres.forgetStatements() },

@@ -24,7 +24,7 @@ interface TableToVacuum {
   wants_analyze: boolean;
 }
 
-/** By what PostgreSQL's autovacuum goes by, with the share of dead rows that partitions of `delivery` have on a server (partitions.ts). */
+/** Uses the counts that PostgreSQL's autovacuum uses, with the share of dead rows that is set for `delivery` on a server (partitions.ts). */
 const tablesToVacuum = `
   SELECT relid::regclass::text AS name, wants_vacuum, wants_analyze
   FROM pg_stat_user_tables CROSS JOIN LATERAL (
@@ -68,8 +68,8 @@ export class PartitionKeeper {
   }
 
   /**
-   * PGlite has no autovacuum: without this, every look for what is due would wade through what is over. It runs in the thread of this
-   * process, which stands still meanwhile: so table by table, and only those of which enough has changed.
+   * PGlite has no autovacuum: without this, every look for what is due would wade through what is over. A vacuum blocks
+   * the thread of this process: so each table has its own, and only where enough of its rows have changed.
    */
   async vacuumEmbedded(): Promise<void> {
     if (!this.postgres.isEmbedded) return;

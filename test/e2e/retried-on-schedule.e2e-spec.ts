@@ -143,7 +143,7 @@ describe.each(stacks)('a delivery that fails on the $name stack', (stack) => {
       return undefined;
     }, 'one of them to wait');
     await heraut.command('cancel', failedOne, subscription);
-    // The next answer must not be its.
+    // The call of the other one must not get the next answer.
     await heraut.becomes('delivered', failedOne === cancelled ? other : cancelled, subscription);
     // One that fails later and is repeated shows that the time of the cancelled one is over.
     receiver.next(answer(500));

@@ -10,6 +10,7 @@ import { LedgerSearch, type SearchBounds } from '../../src/deliveries/search.ser
 import { mostNotifications, writeDigests } from '../../src/digests/write-digests.js';
 import { valuesOf } from '../../src/infra/postgres/statement.js';
 import type { DeliveryKey, DeliveryState } from '../../src/ledger/delivery.js';
+import { systemClock } from '../../src/infra/clock.js';
 import { outdateDigests } from '../../src/ledger/digests.js';
 import {
   attachPartition,
@@ -119,7 +120,7 @@ describe('finding notifications and deliveries', () => {
          AS d (id uuid, "subscriptionId" uuid, state delivery_state, attempts int, "lastStatus" int, "lastError" text)`,
       [JSON.stringify(deliveries)],
     );
-    await writeDigests(test.postgres, nowMs, new AbortController().signal);
+    await writeDigests(test.postgres, nowMs, new AbortController().signal, systemClock);
     await test.sql('ANALYZE');
   });
 
@@ -290,7 +291,7 @@ describe('finding notifications and deliveries', () => {
     const criteria = { mainObject: changed.hoofdObject };
     expect(await found('notification', criteria, 10)).toEqual([id]);
     expect((await digests()).map(({ is_stale }) => is_stale)).toEqual([false, true, false, false]);
-    await writeDigests(test.postgres, nowMs, new AbortController().signal);
+    await writeDigests(test.postgres, nowMs, new AbortController().signal, systemClock);
     expect((await digests()).map(({ is_stale, has_bits }) => has_bits && !is_stale)).toEqual([true, true, true, true]);
     expect(await found('notification', criteria, 10)).toEqual([id]);
     await test.sql('UPDATE notification SET body = $2 WHERE id = $1', [id, JSON.stringify(body)]);
@@ -312,7 +313,7 @@ describe('finding notifications and deliveries', () => {
   });
 
   it('takes digests back after Postgres’ clock was set back, and finds what is accepted at a time that they had', async () => {
-    const digestsUntil = (ms: number) => writeDigests(test.postgres, ms, new AbortController().signal);
+    const digestsUntil = (ms: number) => writeDigests(test.postgres, ms, new AbortController().signal, systemClock);
     await digestsUntil(nowMs - 3_600_000 + 1500);
     expect((await digests()).map(({ from_id }) => from_id)).toEqual([all[0]!.id]);
     const late = all[2500]!.id.replace('-8000-', '-9000-');
@@ -400,7 +401,7 @@ describe('a notification for very many subscriptions', () => {
       [ids[700]],
     );
 
-    await writeDigests(test.postgres, nowMs, new AbortController().signal);
+    await writeDigests(test.postgres, nowMs, new AbortController().signal, systemClock);
     const digests = await test.sql<{ from_id: string; to_id: string; is_read: boolean }>(
       'SELECT from_id, to_id, bits IS NULL AS is_read FROM digest ORDER BY from_id',
     );
@@ -432,7 +433,7 @@ describe('a day that is detached while digests are written', () => {
         [Array.from({ length: mostNotifications }, (_, n) => modelOf(n, days[day]!).id)],
       );
     const firstIds = async () => {
-      await writeDigests(test.postgres, noon, new AbortController().signal);
+      await writeDigests(test.postgres, noon, new AbortController().signal, systemClock);
       const written = await test.sql<{ from_id: string }>('SELECT from_id FROM digest ORDER BY from_id');
       return written.map(({ from_id }) => from_id);
     };

@@ -76,7 +76,7 @@ describe('the time limits of Postgres', () => {
     const failure = await failureOf(postgres.query(sleep));
     expect(isUnavailable(failure)).toBe(true);
     expect(failure).toMatchObject({ code: '57014' });
-    // It answers a moment before it says of itself that it is idle.
+    // The server answers a moment before pg_stat_activity shows the connection as idle.
     await eventually(async () => (await sleeping()) === 0);
     expect(await timesCounted('sleep', 'statement')).toBe(counted + 1);
     expect(logged).toMatchObject([

@@ -98,7 +98,7 @@ test('a subscription is paused and resumed, what it holds is dropped, and it is 
   await page.getByRole('button', { name: 'Pause' }).click();
   await notice(page, 'Paused:').getByRole('button', { name: 'Undo' }).click();
   await expect(page.getByRole('button', { name: 'Pause' })).toBeVisible();
-  // The page shows it before it is so.
+  // The page shows the pause before the server has answered.
   const paused = page.waitForResponse((response) => response.url().endsWith('/pause'));
   await page.getByRole('button', { name: 'Pause' }).click();
   await expect(page.getByText('An operator paused it')).toBeVisible();
