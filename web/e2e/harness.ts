@@ -48,7 +48,11 @@ export const test = base.extend<Fixtures, WorkerFixtures>({
   heraut: [
     async ({ stack, settings }, use) => {
       // Rarer than in other tests: the program is there for minutes, mostly idle, and a page asks less often still.
-      const heraut = await Installation.start(stack, { DISPATCH_INTERVAL_MS: '250', ...settings });
+      const heraut = await Installation.start(stack, {
+        DISPATCH_INTERVAL_MS: '250',
+        DATABASE_TIMEOUT: '5', // a replay of everything for a subscription waits for its horizon
+        ...settings,
+      });
       await use(heraut);
       await heraut.end();
     },
@@ -96,6 +100,21 @@ export const test = base.extend<Fixtures, WorkerFixtures>({
     expect(troubles).toEqual([]);
   },
 });
+
+/**
+ * Until `check` holds, and without the seconds after which a page asks again by itself. Its test begins with `page.clock.install()`,
+ * before the page is opened.
+ * @param check with a short timeout of its own
+ */
+export async function asTimePasses(page: Page, check: () => Promise<void>): Promise<void> {
+  await expect(async () => {
+    await page.clock.fastForward(10_000);
+    await check();
+  }).toPass({ timeout: 60_000 });
+}
+
+/** Of one look within `asTimePasses`. */
+export const atOnce = { timeout: 1_000 };
 
 /** With the superuser's secret, as where no provider is configured. The page has the cookie from then on. */
 export async function signIn(page: Page, url: string): Promise<void> {

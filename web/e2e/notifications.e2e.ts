@@ -1,20 +1,22 @@
 import type { Page } from '@playwright/test';
 import { answer } from '../../test/support/receiver.js';
 import { TcpProxy } from '../../test/support/tcp-proxy.js';
-import { expect, lookAt, test } from './harness.js';
+import { asTimePasses, atOnce, expect, lookAt, test } from './harness.js';
 
 const list = (page: Page) => page.getByRole('table', { name: 'Notifications found' });
 
 test('notifications are sought by chips that stand in the address, and new ones are announced', async ({
   open,
+  page,
   heraut,
   receiver,
 }) => {
+  await page.clock.install();
   const channel = await heraut.createChannel(['kind']);
   await heraut.subscribe({ channel, url: receiver.url });
   await heraut.publish(channel, { resource: 'permit', kenmerken: { kind: 'a' } });
   await heraut.publish(channel, { resource: 'letter', kenmerken: { kind: 'b' } });
-  const page = await open('notifications');
+  await open('notifications');
   const filter = page.getByRole('textbox', { name: 'Filter', exact: true });
   await filter.fill('Chan');
   await page.getByRole('option', { name: 'Channel', exact: true }).click();
@@ -33,7 +35,9 @@ test('notifications are sought by chips that stand in the address, and new ones 
   await expect(list(page).getByRole('link')).toHaveCount(1);
 
   await heraut.publish(channel, { resource: 'newest', kenmerken: { kind: 'b' } });
-  await page.getByRole('button', { name: /1 new notification/ }).click();
+  const announced = page.getByRole('button', { name: /1 new notification/ });
+  await asTimePasses(page, () => expect(announced).toBeVisible(atOnce));
+  await announced.click();
   await expect(list(page).getByRole('link').first()).toHaveText('create newest');
 
   await page.getByRole('button', { name: /Remove filter Characteristic/ }).click();
@@ -51,18 +55,20 @@ test('notifications are sought by chips that stand in the address, and new ones 
 
 test('a notification that is under way is shown as it is now, without being read again', async ({
   open,
+  page,
   heraut,
   receiver,
 }) => {
+  await page.clock.install();
   const channel = await heraut.createChannel();
   await heraut.subscribe({ channel, url: receiver.url });
   let deliver = () => {};
   receiver.next((_request, response) => (deliver = () => response.writeHead(204).end()));
   await heraut.publish(channel);
-  const page = await open(`notifications?channel=${channel}`);
+  await open(`notifications?channel=${channel}`);
   await expect(list(page).getByText('queued')).toBeVisible();
   deliver();
-  await expect(list(page).getByText('delivered')).toBeVisible();
+  await asTimePasses(page, () => expect(list(page).getByText('delivered')).toBeVisible(atOnce));
 });
 
 test('a list of 100,000 rows has few in the document, and a bounded search goes on when asked', async ({

@@ -1,6 +1,6 @@
 import { Receiver } from '../../test/support/receiver.js';
 import { reasonsIn, severityOf, type Overview } from '../src/pages/overview/verdict.js';
-import { expect, lookAt, test } from './harness.js';
+import { asTimePasses, atOnce, expect, lookAt, test } from './harness.js';
 
 const now = '2026-11-22T12:00:00.000Z';
 const counts = { accepted: 0, duplicates: 0, delivered: 0, failedAttempts: 0, gaveUp: 0 };
@@ -123,20 +123,28 @@ test('the overview shows what goes on and what is wrong, and leads to where it i
   await broken.stop();
 });
 
-test('the overview says that Heraut does not answer, and recovers by itself', async ({ open, heraut, context }) => {
-  const page = await open('overview?welcome=no');
+test('the overview says that Heraut does not answer, and recovers by itself', async ({
+  open,
+  page,
+  heraut,
+  context,
+}) => {
+  await page.clock.install();
+  await open('overview?welcome=no');
   const verdict = page.getByRole('status').filter({ hasText: /is well|wrong|attention/ });
   await expect(verdict).toBeVisible();
   const notice = page.getByText('Heraut does not answer.');
+  const isSaid = () => expect(notice).toBeVisible(atOnce);
+  const isOver = () => expect(notice).toHaveCount(0, atOnce);
   await context.setOffline(true);
-  await expect(notice).toBeVisible();
+  await asTimePasses(page, isSaid);
   await expect(verdict).toBeVisible(); // what was known stays
   await context.setOffline(false);
-  await expect(notice).toHaveCount(0);
+  await asTimePasses(page, isOver);
   await heraut.api.stop();
-  await expect(notice).toBeVisible();
+  await asTimePasses(page, isSaid);
   await heraut.api.start();
-  await expect(notice).toHaveCount(0);
+  await asTimePasses(page, isOver);
   await expect(verdict).toBeVisible();
 });
 

@@ -2,7 +2,7 @@ import type { Page } from '@playwright/test';
 import { randomUUID } from 'node:crypto';
 import type { Installation } from '../../test/support/installation.js';
 import { answer, protectedReceiver } from '../../test/support/receiver.js';
-import { expect, lookAt, test } from './harness.js';
+import { asTimePasses, atOnce, expect, lookAt, test } from './harness.js';
 
 const admin = (heraut: Installation, method: string, path: string, body?: object) =>
   heraut.api.call(method, `/admin/v1/${path}`, { body });
@@ -89,11 +89,13 @@ test('a subscription is made for an application; what was typed stays when its c
 
 test('a subscription is paused and resumed, what it holds is dropped, and it is deleted', async ({
   open,
+  page,
   heraut,
   receiver,
 }) => {
+  await page.clock.install();
   const { id, url, channel } = await subscribe(heraut, receiver.url);
-  const page = await open(`subscriptions/${id}`);
+  await open(`subscriptions/${id}`);
   await expect(page.getByText('Nothing holds it up')).toBeVisible();
   await page.getByRole('button', { name: 'Pause' }).click();
   await notice(page, 'Paused:').getByRole('button', { name: 'Undo' }).click();
@@ -105,16 +107,16 @@ test('a subscription is paused and resumed, what it holds is dropped, and it is 
   expect((await paused).status()).toBe(200);
   await heraut.publish(channel);
   await heraut.publish(channel);
-  await expect(figure(page, 'Held')).toHaveText('2');
+  await asTimePasses(page, () => expect(figure(page, 'Held')).toHaveText('2', atOnce));
   await expect(page.getByText('The subscription is paused.')).toBeVisible();
   await page.getByRole('button', { name: 'More actions' }).click();
   await page.getByRole('menuitem', { name: 'Drop what is held' }).click();
   const drop = page.getByRole('dialog', { name: 'Drop 2 held deliveries?' });
   await lookAt(page, 'subscription-drop');
   await drop.getByRole('button', { name: 'Drop 2' }).click();
-  await expect(figure(page, 'Held')).toHaveText('0');
+  await asTimePasses(page, () => expect(figure(page, 'Held')).toHaveText('0', atOnce));
   await page.getByRole('button', { name: 'Resume' }).click();
-  await expect(page.getByText('Nothing holds it up')).toBeVisible();
+  await asTimePasses(page, () => expect(page.getByText('Nothing holds it up')).toBeVisible(atOnce));
   await page.getByRole('button', { name: 'More actions' }).click();
   await page.getByRole('menuitem', { name: 'Delete' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
@@ -316,12 +318,13 @@ test('signing keys are made, rotated and ended; a secret is shown once', async (
   await expect(page.getByRole('heading', { name: 'Deliveries are not signed' })).toBeVisible();
 });
 
-test('a parked endpoint and a disabled subscription are set going again', async ({ open, heraut, receiver }) => {
+test('a parked endpoint and a disabled subscription are set going again', async ({ open, page, heraut, receiver }) => {
+  await page.clock.install();
   const { id, channel } = await subscribe(heraut, receiver.url);
   receiver.always(answer(503));
   for (let nr = 0; nr < 12; nr++) await heraut.publish(channel);
-  const page = await open(`subscriptions/${id}`);
-  await expect(page.getByText(/The circuit breaker of .* is open since/)).toBeVisible();
+  await open(`subscriptions/${id}`);
+  await asTimePasses(page, () => expect(page.getByText(/The circuit breaker of .* is open since/)).toBeVisible(atOnce));
   await expect(page.getByRole('heading', { name: 'Last failure' }).locator('..')).toContainText('HTTP 503');
   await lookAt(page, 'subscription-parked');
   await page.getByRole('button', { name: 'More actions' }).click();
@@ -329,10 +332,10 @@ test('a parked endpoint and a disabled subscription are set going again', async 
   await page.getByRole('dialog').getByRole('button', { name: 'Reset', exact: true }).click();
   await expect(notice(page, 'The circuit breaker is closed')).toBeVisible();
   receiver.always(protectedReceiver);
-  await expect(page.getByText('Nothing holds it up')).toBeVisible();
+  await asTimePasses(page, () => expect(page.getByText('Nothing holds it up')).toBeVisible(atOnce));
   receiver.next(answer(410));
   await heraut.publish(channel);
-  await expect(page.getByText('answered 410 Gone')).toBeVisible();
+  await asTimePasses(page, () => expect(page.getByText('answered 410 Gone')).toBeVisible(atOnce));
   await page.getByRole('button', { name: 'Enable' }).click();
-  await expect(page.getByText('Nothing holds it up')).toBeVisible();
+  await asTimePasses(page, () => expect(page.getByText('Nothing holds it up')).toBeVisible(atOnce));
 });

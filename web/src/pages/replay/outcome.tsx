@@ -61,6 +61,13 @@ export function Outcome({ work }: { work: Replay }) {
   );
 }
 
+/** Most of what was sent ends soon after the replay; a retry may fail long after it. */
+function lookAgainMs({ endedAt }: Replay): number {
+  // This clock may be another than the one of Heraut.
+  const sinceMs = endedAt === null ? 5_000 : Math.abs(Date.now() - Date.parse(endedAt));
+  return Math.min(Math.max(sinceMs, 2_000), 30_000);
+}
+
 function FailedAgain({ work }: { work: Replay }) {
   const t = useReplayTexts();
   const format = useFormat();
@@ -68,8 +75,7 @@ function FailedAgain({ work }: { work: Replay }) {
   const { data } = useQuery({
     queryKey: ['dead-letters', query],
     queryFn: ({ signal }) => answerOf(api.GET('/admin/v1/dead-letters', { params: { query }, signal })),
-    // What was sent may fail long after the replay is done.
-    refetchInterval: work.endedAt === null ? 5_000 : 30_000,
+    refetchInterval: () => lookAgainMs(work),
   });
   const shown = data ? format.number(data.count) : '…';
   return (

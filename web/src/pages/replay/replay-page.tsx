@@ -1,7 +1,7 @@
 import { Button, Group, Paper, SimpleGrid, Skeleton, Stack, Title } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { useEffect, type ReactNode } from 'react';
 import { answerOf, api } from '../../api/client.ts';
 import { isProblem } from '../../api/problem.ts';
 import { useFormat } from '../../i18n/format.ts';
@@ -31,6 +31,13 @@ export function ReplayPage() {
       isProblem(error) && error.status === 404 ? false : data && isUnfinished(data) ? oftenMs : seldomMs,
   });
   const work = found.data;
+  const isOver = work !== undefined && !isUnfinished(work);
+  const client = useQueryClient();
+  // When it is over, or somebody goes back before, the list that it began in is another one.
+  useEffect(() => {
+    if (isOver) return undefined;
+    return () => void client.invalidateQueries({ queryKey: ['dead-letters'] });
+  }, [isOver, client]);
   if (isProblem(found.error) && found.error.status === 404)
     return (
       <>
