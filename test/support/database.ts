@@ -20,7 +20,8 @@ export function createEmptyDatabase(serverUrl = testServers.databaseUrl()): Prom
 
 async function copyOf(template: string, serverUrl: string): Promise<TestDatabase> {
   const name = `test_${randomBytes(8).toString('hex')}`;
-  await maintain(serverUrl, `CREATE DATABASE ${name} TEMPLATE ${template}`);
+  // By its files: the other way writes each page to the log too, and costs half as much again.
+  await maintain(serverUrl, `CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY file_copy`);
   const url = new URL(serverUrl);
   url.pathname = `/${name}`;
   return { url: url.href, drop: () => maintain(serverUrl, `DROP DATABASE ${name} WITH (FORCE)`) };

@@ -1,11 +1,11 @@
 import { BaseSequencer } from 'vitest/node';
 
-/** Directories of tests with servers and processes of their own. */
-const ownServers = /\/test\/(model|faults|e2e|integration|contracts)\//;
+/** Directories of tests: those that start whole programs, those with servers, and, last, all others. */
+const groups = [/\/test\/(model|faults|e2e)\//, /\/test\/(integration|contracts)\//];
 
 /**
- * Files with servers and processes before those without. Vitest by itself goes by their size where it has not timed them yet, as in a
- * fresh clone, and a small file that takes half a minute may then come last, alone.
+ * Files that start programs come first, and those without a server last. Vitest by itself goes by their size where it has not timed
+ * them yet, as in a fresh clone, and a small file that takes half a minute may then come last, alone.
  */
 export default class ServersFirst extends BaseSequencer {
   /**
@@ -14,7 +14,10 @@ export default class ServersFirst extends BaseSequencer {
    */
   async sort(files) {
     const sorted = await super.sort(files);
-    const isLong = (/** @type {import('vitest/node').TestSpecification} */ { moduleId }) => ownServers.test(moduleId);
-    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+    const groupOf = (/** @type {import('vitest/node').TestSpecification} */ { moduleId }) => {
+      const nr = groups.findIndex((group) => group.test(moduleId));
+      return nr < 0 ? groups.length : nr;
+    };
+    return sorted.toSorted((one, other) => groupOf(one) - groupOf(other));
   }
 }
