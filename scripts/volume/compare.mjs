@@ -110,6 +110,7 @@ async function fillDays(rows, { deliveries, ids }, { database, log }) {
   return {
     enter: async () => {
       await days.exchange();
+      await days.digest();
       if (nextLook) {
         const row = `INSERT INTO held_subscription (subscription_id, look_at) VALUES ($1, ${nextLook})`;
         await database.query(row, ids.slice(0, 1));

@@ -12,6 +12,8 @@ import { projectDirectory } from '../ready-to-run.mjs';
 const tables = /** @type {const} */ (['notification', 'delivery', 'attempt']);
 const idOf = { notification: 'id', delivery: 'notification_id', attempt: 'notification_id' };
 const dayMs = 86_400_000;
+/** More than the age at which a digest is written. */
+const undigestedMs = 300_000;
 /** Its subscriptions are real ones, which the measurements leave alone. */
 const channel = channels.many;
 /** Short: bodies are never read again unless a delivery is sent, and ten million of 1 KiB would fill the disk. */
@@ -79,6 +81,21 @@ export class FilledDays {
     const [live, aside] = [await this.#tablesIn('public'), await this.#tablesIn('aside')];
     const lock = `LOCK TABLE ${tables.map((table) => `public.${table}`).join(', ')} IN ACCESS EXCLUSIVE MODE`;
     await this.database.change([lock, ...this.#partitions.flatMap((partition) => moves(partition, live, aside))]);
+  }
+
+  /**
+   * As where Heraut has run for long: the digests of what was accepted before the last minutes are written. Otherwise its dispatcher would
+   * write a thousand of them while it is measured. This one, for all of them, is one that says nothing.
+   */
+  async digest() {
+    const { lowestIdAt } = await ledgerPartitions();
+    const [{ now }] = await this.database.query('SELECT (extract(epoch FROM now()) * 1000)::float8 AS now');
+    await this.database.query(
+      `INSERT INTO digest (from_id, to_id, bits)
+       SELECT (SELECT id FROM notification ORDER BY id LIMIT 1), newest.id, NULL
+       FROM notification newest WHERE newest.id < $1 ORDER BY newest.id DESC LIMIT 1`,
+      [lowestIdAt(Math.floor(now) - undigestedMs)],
+    );
   }
 
   /** Removes what is aside. */
