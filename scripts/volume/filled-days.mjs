@@ -84,8 +84,8 @@ export class FilledDays {
   }
 
   /**
-   * As where Heraut has run for long: the digests of what was accepted before the last minutes are written. Otherwise its dispatcher would
-   * write a thousand of them while it is measured. This one, for all of them, is one that says nothing.
+   * Writes one digest, without bits, of all notifications but those of the last minutes, as an installation that runs for long has
+   * digests of them. Otherwise the dispatcher would write one for each thousand notifications while it is measured.
    */
   async digest() {
     const { lowestIdAt } = await ledgerPartitions();

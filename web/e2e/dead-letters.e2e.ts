@@ -91,7 +91,10 @@ test('a group is sent again after a dry run, at a rate, and its page shows how f
   await expect(page.getByText('done', { exact: true })).toBeVisible();
   await expect(page.getByText('a bad deploy')).toBeVisible();
   // The one that failed again is counted, and leads to itself.
-  await page.getByRole('link', { name: 'Look at them' }).click();
+  const failedAgain = page.getByRole('link', { name: 'Look at them' });
+  // Within seconds, and not only after half a minute.
+  await expect(failedAgain.locator('..')).toHaveText(/^1\D/, { timeout: 25_000 });
+  await failedAgain.click();
   await expect(page).toHaveURL(/dead-letters\?replay=/);
   await expect(page.getByText('1 dead letter for 1 subscription')).toBeVisible();
 });
@@ -153,7 +156,10 @@ test('what another operator did in between is explained, and the new count is of
   await heraut.becomes('delivered', second!, failing.subscriptionId);
   await expect(page.getByText('1 of 1')).toBeVisible();
   // Nothing is meant any more, and the console says so.
+  // Read again at once, although it was read a moment ago; by itself the page would in ten seconds.
+  const readAgain = page.waitForRequest(/\/admin\/v1\/dead-letters\?channel=/, { timeout: 9_000 });
   await page.goBack();
+  await readAgain;
   const none = page.getByRole('heading', { name: 'No dead letter fits' });
   await asTimePasses(page, () => expect(none).toBeVisible(atOnce));
 });

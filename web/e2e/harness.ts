@@ -102,9 +102,9 @@ export const test = base.extend<Fixtures, WorkerFixtures>({
 });
 
 /**
- * Until `check` holds, and without the seconds after which a page asks again by itself. Its test begins with `page.clock.install()`,
- * before the page is opened.
- * @param check with a short timeout of its own
+ * Waits until `check` holds, and moves the page's clock forward meanwhile: what the page asks for every few seconds, it asks for at
+ * once. The test calls `page.clock.install()` before it opens the page.
+ * @param check an assertion with a short timeout, such as `atOnce`
  */
 export async function asTimePasses(page: Page, check: () => Promise<void>): Promise<void> {
   await expect(async () => {
@@ -113,7 +113,7 @@ export async function asTimePasses(page: Page, check: () => Promise<void>): Prom
   }).toPass({ timeout: 60_000 });
 }
 
-/** Of one look within `asTimePasses`. */
+/** The timeout of one assertion within `asTimePasses`. */
 export const atOnce = { timeout: 1_000 };
 
 /** With the superuser's secret, as where no provider is configured. The page has the cookie from then on. */

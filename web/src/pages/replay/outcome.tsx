@@ -63,7 +63,7 @@ export function Outcome({ work }: { work: Replay }) {
 
 /** Most of what was sent ends soon after the replay; a retry may fail long after it. */
 function lookAgainMs({ endedAt }: Replay): number {
-  // This clock may be another than the one of Heraut.
+  // The browser's clock may differ from that of Heraut.
   const sinceMs = endedAt === null ? 5_000 : Math.abs(Date.now() - Date.parse(endedAt));
   return Math.min(Math.max(sinceMs, 2_000), 30_000);
 }

@@ -33,7 +33,7 @@ export function ReplayPage() {
   const work = found.data;
   const isOver = work !== undefined && !isUnfinished(work);
   const client = useQueryClient();
-  // When it is over, or somebody goes back before, the list that it began in is another one.
+  // The replay has changed the list of dead letters: it is read again when the replay is over, or somebody leaves this page before.
   useEffect(() => {
     if (isOver) return undefined;
     return () => void client.invalidateQueries({ queryKey: ['dead-letters'] });
