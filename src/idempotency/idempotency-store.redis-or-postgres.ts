@@ -31,8 +31,8 @@ export class RedisOrPostgresIdempotencyStore extends IdempotencyStore {
   private readonly locks = new Map<string, OwnLock>(); // by token
   /** Tokens to which Redis may have given a lock, of calls that are under way or ended in an error. */
   private readonly perhapsInRedis = new Set<string>();
-  /** Locks that Redis may still have and nobody needs, by token. */
-  private readonly leftInRedis = new Map<string, string>();
+  /** Keys of locks that a store may still have and nobody was given, or needs any more, by token. */
+  private readonly left = { redis: new Map<string, string>(), postgres: new Map<string, string>() };
   private seen: StoreInUse = { store: 'redis', isOpen: false, hasKeysInPostgres: false };
   private seenAt = -Infinity;
   private changeSeenAt = -Infinity;
@@ -67,19 +67,33 @@ export class RedisOrPostgresIdempotencyStore extends IdempotencyStore {
     if (!this.isOpen(name)) throw new StoreChanges();
     // Forgotten only when this call ends well: the caller's next one, in Postgres perhaps, must know it.
     if (name === 'redis') this.perhapsInRedis.add(token);
-    const answer = await this.stores[name].acquire(request);
-    const sealed = answer.kind === 'acquired' ? await this.sealInOther(name, key) : undefined;
-    // The answer may have come when locks were already being brought to the other store: without this one.
-    if (answer.kind === 'acquired' && !sealed && !this.isOpen(name)) throw new StoreChanges();
+    const { answer, sealed } = await this.ask(name, request);
+    if (name === 'postgres') this.left.postgres.delete(token);
     const isAlsoInRedis = this.perhapsInRedis.delete(token) && name === 'postgres';
     if (answer.kind !== 'acquired') {
-      if (isAlsoInRedis) this.leftInRedis.set(token, key);
+      if (isAlsoInRedis) this.left.redis.set(token, key);
       return answer;
     }
     this.locks.set(token, { request, store: name, isAlsoInRedis });
     if (!sealed) return answer;
     await this.release(key, token);
     return sealed;
+  }
+
+  private async ask(name: StoreName, request: LockRequest): Promise<{ answer: LockAnswer; sealed?: Sealed }> {
+    try {
+      const answer = await this.stores[name].acquire(request);
+      if (answer.kind !== 'acquired') return { answer };
+      const sealed = await this.sealInOther(name, request.key);
+      if (sealed) return { answer, sealed };
+      // The answer may have come when locks were already being brought to the other store: without this one.
+      if (!this.isOpen(name)) throw new StoreChanges();
+      return { answer };
+    } catch (error) {
+      // Redis may give this lock to another process meanwhile, and that one must find room for it when locks return here.
+      if (name === 'postgres') this.left.postgres.set(request.token, request.key);
+      throw error;
+    }
   }
 
   extend(key: string, token: string, ttlMs: number): Promise<boolean> {
@@ -91,18 +105,18 @@ export class RedisOrPostgresIdempotencyStore extends IdempotencyStore {
     this.locks.delete(token);
     // A lock that gets no seal is left to its TTL, wherever it is: nothing else would stop a repeated message.
     const isSealed = await this.stores[store].seal(key, token, outcome, keepMs);
-    if (isAlsoInRedis) this.leftInRedis.set(token, key);
+    if (isAlsoInRedis) this.left.redis.set(token, key);
     return isSealed;
   }
 
   async release(key: string, token: string): Promise<boolean> {
     const { store, isAlsoInRedis } = this.whereIs(token);
     this.locks.delete(token);
-    if (isAlsoInRedis) this.leftInRedis.set(token, key);
+    if (isAlsoInRedis) this.left.redis.set(token, key);
     try {
       return await this.stores[store].release(key, token);
     } catch (error) {
-      if (store === 'redis') this.leftInRedis.set(token, key);
+      if (store === 'redis') this.left.redis.set(token, key);
       throw error;
     }
   }
@@ -161,10 +175,16 @@ export class RedisOrPostgresIdempotencyStore extends IdempotencyStore {
 
   private async bringLocks(to: StoreName): Promise<void> {
     const others = [...this.locks.values()].filter(({ store }) => store !== to);
-    const left = to === 'redis' ? [...this.leftInRedis] : [];
+    const left = [
+      ...(to === 'redis' ? this.leftIn('redis') : []), // it cannot be asked before locks are on their way back to it
+      ...(to === 'redis' || !this.seen.isOpen ? this.leftIn('postgres') : []), // as long as none is given there
+    ];
     const brought = await Promise.allSettled([
       ...others.map((lock) => this.bring(lock, to)),
-      ...left.map(([token, key]) => this.releaseInRedis(token, key)),
+      ...left
+        // A later call was given this lock, which is being brought.
+        .filter(({ store, token }) => store !== to || !this.locks.has(token))
+        .map(({ store, token, key }) => this.releaseLeft(store, token, key)),
     ]);
     const failed = brought.filter(({ status }) => status === 'rejected');
     // The next look tries again.
@@ -175,8 +195,10 @@ export class RedisOrPostgresIdempotencyStore extends IdempotencyStore {
   private async bring(lock: OwnLock, to: StoreName): Promise<void> {
     const { key, token } = lock.request;
     const from = lock.store;
-    // Where another process has it already, extending this lock will say so.
-    await this.stores[to].acquire(lock.request);
+    const answer = await this.stores[to].acquire(lock.request);
+    // Before the first lock is given here, only one that was left behind can be in the way: its process releases it, and the next look
+    // tries again. Afterwards another process has the key, and extending this lock will say so.
+    if (answer.kind === 'locked' && !this.seen.isOpen) return;
     lock.store = to;
     lock.isAlsoInRedis = to === 'postgres';
     if (from === 'postgres') await this.stores.postgres.release(key, token);
@@ -184,9 +206,13 @@ export class RedisOrPostgresIdempotencyStore extends IdempotencyStore {
     if (!this.locks.has(token)) await this.stores[to].release(key, token);
   }
 
-  private async releaseInRedis(token: string, key: string): Promise<void> {
-    await this.stores.redis.release(key, token);
-    this.leftInRedis.delete(token);
+  private leftIn(store: StoreName) {
+    return [...this.left[store]].map(([token, key]) => ({ store, token, key }));
+  }
+
+  private async releaseLeft(store: StoreName, token: string, key: string): Promise<void> {
+    await this.stores[store].release(key, token);
+    this.left[store].delete(token);
   }
 }
 

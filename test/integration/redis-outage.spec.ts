@@ -237,6 +237,58 @@ describe('while Redis cannot be used', () => {
     await eventually(async () => (await acquire(other, requestFor('other', request.key))).kind === 'acquired');
   });
 
+  const beginOutage = () =>
+    postgres.dataSource.query(
+      `INSERT INTO redis_outage VALUES (true, now(), now() + interval '1 hour', 500)
+       ON CONFLICT (singleton) DO UPDATE SET began_at = now(), ends_at = EXCLUDED.ends_at`,
+    );
+  const endOutage = () => postgres.dataSource.query('UPDATE redis_outage SET ends_at = now()');
+
+  it('a lock that Postgres gave too late is not given on the way back, when Redis has given it to another process', async () => {
+    await beginOutage();
+    await nowIn('postgres');
+    const late = requestFor('other');
+    const { key } = late;
+    const inTheWay = postgres.dataSource.createQueryRunner();
+    await inTheWay.startTransaction();
+    await inTheWay.query(`INSERT INTO idempotency_key (key, token, expires_at) VALUES ('${key}', 'third/1', now())`);
+    const isWaiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()";
+    let answer: Promise<LockAnswer> | undefined;
+    await eventually(async () => {
+      answer ??= other.acquire(late).catch((error: unknown) => {
+        answer = undefined; // it does not give locks there yet
+        throw error;
+      });
+      answer.catch(() => {}); // looked at below
+      return (await postgres.dataSource.query<unknown[]>(isWaiting)).length > 0;
+    });
+    await endOutage();
+    await nowIn('redis');
+    await inTheWay.rollbackTransaction();
+    await inTheWay.release();
+    await expect(answer).rejects.toThrow(StoreChanges);
+    expect(await acquire(one, requestFor('one', key))).toEqual(acquired);
+    await beginOutage();
+    await nowIn('postgres');
+    expect(await acquire(other, late)).toEqual(locked);
+  });
+
+  it('a lock that another process left in Redis does not keep out the one that is brought there', async () => {
+    await beginOutage();
+    await nowIn('postgres');
+    const held = requestFor('one');
+    expect(await acquire(one, held)).toEqual(acquired);
+    await clients[0]!.set('w:third', '1');
+    await clients[0]!.set(held.key, 'Lthird/1 ');
+    const bringing = vi.spyOn(inRedis[0]!, 'acquire');
+    await endOutage();
+    await eventually(() => bringing.mock.settledResults.some(({ type }) => type === 'fulfilled'));
+    await clients[0]!.del(held.key); // as that process does when it has seen the change
+    await nowIn('redis');
+    expect(await acquire(other, requestFor('other', held.key))).toEqual(locked);
+    expect(await one.seal(held.key, held.token, 'done', hour)).toBe(true);
+  });
+
   it('a lock whose seal Redis refused is left to its TTL, unlike one that was to be released', async () => {
     const [done, undone] = [requestFor('one'), requestFor('one')];
     for (const request of [done, undone]) expect(await acquire(one, request)).toEqual(acquired);
