@@ -69,6 +69,7 @@ describe.each(stacks)('the states of a delivery, on the ledger of the $name stac
       await world.heal();
       world.conclude();
       runs++;
+      if (process.env.FAST_CHECK_RUNS && runs % 100 === 0) console.log(`${stack.name}: ${runs} runs`);
     } catch (error) {
       throw new Error(`${(error as Error).message}\n${world.story.join('\n')}`, { cause: error });
     } finally {

@@ -1,11 +1,18 @@
 import { BaseSequencer } from 'vitest/node';
 
-/** Directories of tests: those that start whole programs, those with servers, and, last, all others. */
-const groups = [/\/test\/(model|faults|e2e)\//, /\/test\/(integration|contracts)\//];
+/**
+ * In this order: files that wait for most of their time, which cost the others nothing; those that start whole programs; those with
+ * servers; and all others.
+ */
+const groups = [
+  /\/(redis-outage|delivery-queue\.rabbitmq|webhook-client|alerts|private-servers|graceful-shutdown)\./,
+  /\/test\/(model|faults|e2e)\//,
+  /\/test\/(integration|contracts)\//,
+];
 
 /**
- * Files that start programs come first, and those without a server last. Vitest by itself goes by their size where it has not timed
- * them yet, as in a fresh clone, and a small file that takes half a minute may then come last, alone.
+ * Vitest by itself goes by the size of files where it has not timed them yet, as in a fresh clone. Then a small file that waits for
+ * half a minute may come last, when there is nothing else left to do.
  */
 export default class ServersFirst extends BaseSequencer {
   /**
