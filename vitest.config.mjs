@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { dirname, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { defineConfig } from 'vitest/config';
-import ServersFirst from './test/support/servers-first.mjs';
+import OrderOfFiles from './test/support/order-of-files.mjs';
 
 const project = fileURLToPath(new URL('.', import.meta.url));
 
@@ -37,7 +37,7 @@ export default defineConfig({
     // PGlite runs for seconds in a test process: to optimize its code costs more than it gains.
     execArgv: ['--liftoff-only'],
     // Each test stands alone: a new order in every run shows the one that does not.
-    sequence: { sequencer: ServersFirst, shuffle: { tests: true } },
+    sequence: { sequencer: OrderOfFiles, shuffle: { tests: true } },
     // No test may have seen a secret in a line of the log or in an answer.
     setupFiles: ['test/support/no-leaks.ts'],
     // End a test that hangs. Longer than `eventually` waits several times, which says what is missing.
