@@ -79,15 +79,30 @@ describe('a look that was made', () => {
         nextLookInMs: 250,
       },
       released: 60,
-      isGrowing: false,
+      isSoon: false,
     });
   });
 
   it('is repeated soon where the window grows, and few others are looked at', () => {
     expect(madeLook(planned(release), { count: 60, outstanding: 40 }, true, 120_000)).toMatchObject({
       lookedAt: { nextLookInMs: 50 },
-      isGrowing: true,
+      isSoon: true,
     });
+  });
+
+  it.each([
+    [512, 50],
+    [511, 250],
+  ])('is repeated soon where the endpoint is quick: %s settled since the one before, %s ms', (settled, ms) => {
+    const full = planned({ ...release, window: 2048, limit: 2048 }, { window: 2048, outstanding: 2048 });
+    const made = madeLook(full, { count: settled, outstanding: 2048 - settled }, true, 120_000);
+    expect(made).toMatchObject({ lookedAt: { nextLookInMs: ms }, isSoon: ms === 50 });
+    expect(madeLook(full, { count: settled, outstanding: 2048 - settled }, false, 120_000).isSoon).toBe(false);
+  });
+
+  it('is not repeated soon for what a rate paces, however quick the endpoint is', () => {
+    const paced = planned({ ...release, rateCredit: 1000 }, { window: 2048, outstanding: 1000 });
+    expect(madeLook(paced, { count: 500, outstanding: 0 }, true, 120_000).isSoon).toBe(false);
   });
 
   it('finds no backlog where less was held than it might release', () => {

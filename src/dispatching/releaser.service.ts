@@ -20,9 +20,9 @@ import { acceptedWithin } from './accepted-within.js';
 import { inBatches } from './in-batches.js';
 import {
   allowanceFor,
-  growing,
   inStatements,
   madeLook,
+  soon,
   type MadeLook,
   type Planned,
   type ReleasedOf,
@@ -69,8 +69,8 @@ export class Releaser {
       const made = await this.make(looks);
       total += made.reduce((sum, { released }) => sum + released, 0);
       if (looks.length === looksTogether) continue;
-      if (!made.some(({ isGrowing }) => isGrowing)) break;
-      await this.clock.pause(growing.nextLookInMs, stopping);
+      if (!made.some(({ isSoon }) => isSoon)) break;
+      await this.clock.pause(soon.nextLookInMs, stopping);
     }
     return total;
   }
@@ -129,7 +129,7 @@ export class Releaser {
     await this.giveBack(
       toMake.filter(({ look }) => probing.has(look.subscriptionId) && !released.get(look.subscriptionId)?.count),
     );
-    const areFew = looks.length <= growing.mostLooks;
+    const areFew = looks.length <= soon.mostLooks;
     const failed = new Set(failures.flatMap(({ asked }) => asked.map(({ subscriptionId }) => subscriptionId)));
     const made = toMake
       .filter(({ look }) => !failed.has(look.subscriptionId))

@@ -7,7 +7,7 @@
 
 export const firstWindow = 16;
 export const smallestWindow = 4;
-/** A look comes four times a second: some eight thousand a second for one subscription. */
+/** Deliveries for one subscription that are in the queue and in the memory of workers. A quick endpoint is looked at all the more often. */
 export const largestWindow = 2048;
 
 /**
