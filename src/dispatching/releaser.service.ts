@@ -60,6 +60,7 @@ export class Releaser {
   /** Makes all looks that are due. @returns how many deliveries were released */
   async releaseHeld(stopping: AbortSignal): Promise<number> {
     let total = 0;
+    let times = 0;
     // Deliveries of an endpoint that was just closed would wait for the next look.
     if (this.openEndpoints.isAnyOpen) await this.openEndpoints.refresh();
     while (this.enqueuer.isAccepting && !stopping.aborted) {
@@ -69,7 +70,7 @@ export class Releaser {
       const made = await this.make(looks);
       total += made.reduce((sum, { released }) => sum + released, 0);
       if (looks.length === looksTogether) continue;
-      if (!made.some(({ isSoon }) => isSoon)) break;
+      if (!made.some(({ isSoon }) => isSoon) || ++times > soon.times) break;
       await this.clock.pause(soon.nextLookInMs, stopping);
     }
     return total;

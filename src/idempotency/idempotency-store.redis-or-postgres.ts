@@ -80,22 +80,6 @@ export class RedisOrPostgresIdempotencyStore extends IdempotencyStore {
     return sealed;
   }
 
-  private async ask(name: StoreName, request: LockRequest): Promise<{ answer: LockAnswer; sealed?: Sealed }> {
-    try {
-      const answer = await this.stores[name].acquire(request);
-      if (answer.kind !== 'acquired') return { answer };
-      const sealed = await this.sealInOther(name, request.key);
-      if (sealed) return { answer, sealed };
-      // The answer may have come when locks were already being brought to the other store: without this one.
-      if (!this.isOpen(name)) throw new StoreChanges();
-      return { answer };
-    } catch (error) {
-      // Redis may give this lock to another process meanwhile, and that one must find room for it when locks return here.
-      if (name === 'postgres') this.left.postgres.set(request.token, request.key);
-      throw error;
-    }
-  }
-
   extend(key: string, token: string, ttlMs: number): Promise<boolean> {
     return this.stores[this.whereIs(token).store].extend(key, token, ttlMs);
   }
@@ -123,6 +107,22 @@ export class RedisOrPostgresIdempotencyStore extends IdempotencyStore {
 
   sweep(stopping: AbortSignal): Promise<void> {
     return this.stores.postgres.sweep(stopping);
+  }
+
+  private async ask(name: StoreName, request: LockRequest): Promise<{ answer: LockAnswer; sealed?: Sealed }> {
+    try {
+      const answer = await this.stores[name].acquire(request);
+      if (answer.kind !== 'acquired') return { answer };
+      const sealed = await this.sealInOther(name, request.key);
+      if (sealed) return { answer, sealed };
+      // The answer may have come when locks were already being brought to the other store: without this one.
+      if (!this.isOpen(name)) throw new StoreChanges();
+      return { answer };
+    } catch (error) {
+      // Redis may give this lock to another process meanwhile, and that one must find room for it when locks return here.
+      if (name === 'postgres') this.left.postgres.set(request.token, request.key);
+      throw error;
+    }
   }
 
   private isOpen(name: StoreName): boolean {

@@ -7,7 +7,7 @@
 
 export const firstWindow = 16;
 export const smallestWindow = 4;
-/** Deliveries for one subscription that are in the queue and in the memory of workers. A quick endpoint is looked at all the more often. */
+/** More would only wait in the queue and in the memory of workers: a quick endpoint is looked at more often instead. */
 export const largestWindow = 2048;
 
 /**

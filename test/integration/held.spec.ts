@@ -20,6 +20,7 @@ import { SubscriptionDirectory } from '../../src/subscriptions/subscription-dire
 import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import { delivered, newNotification, TestLedger } from '../support/ledger.js';
 import { embedded, real, type PreparedStack } from '../support/stacks.js';
+import { eventually } from '../support/eventually.js';
 import { newDelivery } from '../support/new-delivery.js';
 import { plainCipher } from '../support/secrets.js';
 
@@ -215,6 +216,42 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     expect(windows).toEqual([...new Set(windows)].toSorted((one, other) => one - other));
     expect(windows.at(-1)).toBeLessThan(512);
     expect((await row())!.release_window).toBeGreaterThanOrEqual(512);
+  });
+
+  it('for a quick endpoint are looked at again after a short pause, also when the window is large', async () => {
+    await accept(3000, 'endpoint-parked');
+    await look();
+    await test.sql('UPDATE held_subscription SET release_window = 600');
+    const first = await look();
+    const settled = async () => {
+      await eventually(() => enqueued.length >= 512);
+      await settleAll();
+      await test.sql('UPDATE held_subscription SET look_at = now()');
+    };
+    await settled();
+    let pauses = 0;
+    onPause = async () => {
+      if (++pauses < 3) await settled();
+      else await test.sql(`UPDATE held_subscription SET look_at = now() + interval '1 hour'`);
+    };
+    expect(await releaser.releaseHeld(running)).toBeGreaterThan(2 * first);
+    expect(pauses).toBe(3);
+  });
+
+  it('are looked at again so often in one round, and then in the next', async () => {
+    await accept(40, 'endpoint-parked');
+    await look();
+    const aQuickOne = () =>
+      test.sql('UPDATE held_subscription SET look_at = now(), release_window = 1, outstanding = 600');
+    onPause = async () => {
+      await eventually(() => enqueued.length > 0);
+      await settleAll();
+      await aQuickOne();
+    };
+    await onPause();
+    expect(await releaser.releaseHeld(running)).toBe(17);
+    await onPause();
+    expect(await releaser.releaseHeld(running)).toBeGreaterThan(0);
   });
 
   it('that find no room a second time halve the window, once for all that come back together', async () => {
