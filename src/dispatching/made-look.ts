@@ -9,8 +9,8 @@ import { firstWindow, nextWindow } from '../ledger/release-window.js';
  * - where at least `settled` of those released before were settled since the former look: three looks a second, at the largest window,
  *   release 6144, and a worker sends more than that to an endpoint that is quick.
  *
- * After `times` of these the round is over, though the next one begins at once: a backlog may last for hours, and the metric of the age of
- * rounds would say that nothing is released.
+ * After `times` of these the round ends, and the next one begins when the dispatcher looks again: a backlog may last for hours, and the
+ * metric of the age of rounds would say that nothing is released.
  */
 export const soon = { nextLookInMs: 50, mostLooks: 8, belowWindow: 512, settled: 512, times: 16 };
 /** Until the next look, where nothing is held, and its row is kept only for a while; at first. */

@@ -119,7 +119,7 @@ export class RedisOrPostgresIdempotencyStore extends IdempotencyStore {
       if (!this.isOpen(name)) throw new StoreChanges();
       return { answer };
     } catch (error) {
-      // Redis may give this lock to another process meanwhile, and that one must find room for it when locks return here.
+      // Nobody was given this lock. If Redis gives it to another process, that one must be able to bring it to Postgres later.
       if (name === 'postgres') this.left.postgres.set(request.token, request.key);
       throw error;
     }

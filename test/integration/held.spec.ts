@@ -238,7 +238,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     expect(pauses).toBe(3);
   });
 
-  it('are looked at again so often in one round, and then in the next', async () => {
+  it('are looked at 17 times in one round at most, and again in the next', async () => {
     await accept(40, 'endpoint-parked');
     await look();
     const aQuickOne = () =>
