@@ -66,6 +66,24 @@ describe('deliveries in line', () => {
     expect(at.rooms.inLine).toBe(20 * 60);
   });
 
+  it('are as many from the first one on, where no other endpoint was asked for in the second before', async () => {
+    prove('http://other/');
+    await pass(1050);
+    for (let nr = 0; nr < 20; nr++) prove('http://a/');
+    askMany('http://a/', 2000);
+    expect(at.rooms.inLine).toBe(20 * 60);
+  });
+
+  it('are fewer for a second after another endpoint was asked for, however often it is asked for itself', async () => {
+    for (let nr = 0; nr < 20; nr++) prove('http://a/');
+    await pass(1050);
+    prove('http://other/');
+    await pass(900);
+    for (let nr = 0; nr < 20; nr++) prove('http://a/');
+    askMany('http://a/', 2000);
+    expect(at.rooms.inLine).toBe(1024);
+  });
+
   it('are held after a minute, a third of a lease, also where nobody else waits', async () => {
     prove('http://a/');
     await pass(1050);

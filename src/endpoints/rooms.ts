@@ -59,7 +59,9 @@ export class Rooms {
   private waiting = 0;
   private isClosed = false;
   private lastAsked: Room | undefined;
-  private changedAt = -Infinity;
+  private lastAskedAt = -Infinity;
+  /** When a delivery asked for another endpoint than the last one. */
+  private otherAskedAt = -Infinity;
 
   constructor(private readonly options: RoomsOptions) {
     const time = new RunningTime(options.now);
@@ -78,10 +80,9 @@ export class Rooms {
     if (this.isClosed) return 'endpoint-busy';
     const now = this.now();
     const room = this.known.of(destination, now);
-    if (room !== this.lastAsked) {
-      this.lastAsked = room;
-      this.changedAt = now;
-    }
+    if (room !== this.lastAsked) this.otherAskedAt = this.lastAskedAt;
+    this.lastAsked = room;
+    this.lastAskedAt = now;
     this.places.judge(room, now);
     if (room.line.length === 0 && room.hasRoom && this.places.suffice(room.origin) && this.places.hasShare(room))
       return this.places.take(room, now);
@@ -213,7 +214,7 @@ export class Rooms {
   }
 
   private isAlone(now: number): boolean {
-    return now - this.changedAt > aloneMs;
+    return now - this.otherAskedAt > aloneMs;
   }
 
   /** Gives free places to those that wait, origin by origin. */
@@ -224,7 +225,7 @@ export class Rooms {
       this.ready.delete(origin);
       const room = this.nextOf(origin);
       if (!room) continue; // it comes back when one of its calls ends, or a place is given back
-      const [first] = room.line.splice(0, 1);
+      const first = room.line.shift(); // not `splice`, which moves all that is behind it
       this.withdraw(room, 1);
       first!.resolve(this.places.take(room, this.now()));
       if (origin.withLine.size > 0) this.ready.add(origin);

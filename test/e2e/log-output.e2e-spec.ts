@@ -76,7 +76,8 @@ describe('the log, when the reader of its pipe stops', () => {
     const [metric] = (await counted) as [string];
     const [status] = (await once(child, 'exit')) as [number];
     const numbers = read.filter(({ event }) => event === 'line').map(({ nr }) => nr);
-    expect(numbers).toEqual(Array.from(numbers, (_, index) => index + 1)); // the first ones, whole
+    expect(numbers).toEqual([...new Set(numbers)].toSorted((a, b) => a! - b!)); // in order, none twice
+    expect(numbers.slice(0, 10_000)).toEqual(Array.from({ length: 10_000 }, (_, index) => index + 1)); // 10 of the 16 MiB
     const dropped = read.reduce((sum, { lines: more = 0 }) => sum + more, 0);
     expect(dropped).toBeGreaterThanOrEqual(lines - numbers.length);
     expect(dropped).toBeGreaterThan(lines / 2);

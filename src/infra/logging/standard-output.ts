@@ -6,6 +6,8 @@ const mebibyte = 1024 * 1024;
 const longestBacklog = 16 * mebibyte;
 /** Of the time that stopping may take. */
 const flushWithinMs = 1000;
+/** A line is written after this time at the latest. */
+const collectForMs = 250;
 
 export interface LogDestination extends DestinationStream {
   /** Does not wait. @returns false when more lines should wait until there is room for them */
@@ -25,6 +27,9 @@ export function openStandardOutput(minLength = 16_000): LogDestination {
   // Asking for it makes a pipe non-blocking. Otherwise each write to a full pipe would hold a thread, at the end the main one.
   void process.stdout;
   let isEnding = false;
+  /** Collected here: pino's stream (sonic-boom 4.2.1) copies and counts all that it has collected anew for each line. */
+  let collected = '';
+  let passing: NodeJS.Timeout | undefined;
   let giveUpAt = Infinity;
   let isRead = true;
   let dropped = 0;
@@ -34,8 +39,7 @@ export function openStandardOutput(minLength = 16_000): LogDestination {
   const stream = pino.destination({
     fd: 1,
     sync: false,
-    minLength, // it must be less than one write, 16 KiB
-    periodicFlush: 250,
+    minLength: 1, // with 0, a flush would wait for nothing
     maxLength: longestBacklog,
     retryEAGAIN: () => Date.now() < giveUpAt, // the pipe is full
   });
@@ -53,8 +57,13 @@ export function openStandardOutput(minLength = 16_000): LogDestination {
     tellRoom(); // there will be no `drain`
   });
   return {
-    // Once the pipe is broken, pino makes `write` a function that does nothing and returns nothing: that is not a full pipe.
-    write: (lines) => isEnding || stream.write(lines) !== false,
+    write: (lines) => {
+      if (isEnding) return true;
+      collected += lines;
+      if (collected.length >= minLength) return passOn();
+      passing ??= setTimeout(passOn, collectForMs).unref();
+      return true;
+    },
     onceRoom: (listener) => void waiting.push(listener),
     flush: () =>
       new Promise((resolve) => {
@@ -62,12 +71,24 @@ export function openStandardOutput(minLength = 16_000): LogDestination {
           isRead = false;
           resolve();
         }, flushWithinMs);
+        passOn();
         stream.flush(() => {
           clearTimeout(giveUp);
           resolve();
         });
       }),
   };
+
+  /** @returns false when more lines should wait */
+  function passOn(): boolean {
+    clearTimeout(passing);
+    passing = undefined;
+    if (collected === '') return true;
+    const lines = collected;
+    collected = '';
+    // Once the pipe is broken, pino makes `write` a function that does nothing and returns nothing: that is not a full pipe.
+    return stream.write(lines) !== false;
+  }
 
   function tellRoom(): void {
     const listeners = waiting;
@@ -86,6 +107,7 @@ export function openStandardOutput(minLength = 16_000): LogDestination {
     isEnding = true;
     giveUpAt = isRead ? Date.now() + flushWithinMs : 0; // `flush` has waited already
     try {
+      passOn();
       tellDropped();
       stream.flushSync();
     } catch {
