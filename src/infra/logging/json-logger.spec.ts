@@ -22,6 +22,32 @@ describe('the log', () => {
     });
   });
 
+  it('has the process and the class that logs in each line, whatever the event holds', () => {
+    const ofProcess = logger.ofProcess(42);
+    ofProcess.log({ event: 'plain', text: 'a "quoted"\n line', count: NaN, gone: undefined, none: null }, 'Source "s"');
+    ofProcess.log({ event: 'nested', at: { text: 'x' } }, 'Source "s"');
+    expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
+      { level: 'info', pid: 42, source: 'Source "s"', text: 'a "quoted"\n line', count: null, none: null },
+      { level: 'info', pid: 42, source: 'Source "s"', at: { text: 'x' } },
+    ]);
+    expect(lines.map((line) => Object.keys(JSON.parse(line) as object).slice(0, 5))).toEqual([
+      ['level', 'time', 'pid', 'source', 'event'],
+      ['level', 'time', 'pid', 'source', 'event'],
+    ]);
+    for (const line of lines) expect(line).toMatch(/^[^\n]*\n$/);
+    ofProcess.log({ event: undefined });
+    expect(JSON.parse(lines[2]!)).toMatchObject({ level: 'info', pid: 42 });
+  });
+
+  it('is silent below its level, and writes a mere text as a message', () => {
+    logger.debug({ event: 'x' });
+    logger.log('from the framework');
+    logger.warn('from the framework', 'Router');
+    expect(lines.map((line) => JSON.parse(line) as object)).toEqual([
+      { level: 'warn', time: expect.any(String), source: 'Router', message: 'from the framework' },
+    ]);
+  });
+
   it('holds the stack and the causes of an error', () => {
     logger.error({ event: 'request.failed', error: new Error('outer', { cause: new Error('inner') }) });
     const { error } = JSON.parse(lines[0]!) as { error: { stack: string; cause: { message: string } } };

@@ -2,9 +2,16 @@ import type { LoggerService } from '@nestjs/common';
 import { pino, type DestinationStream, type Logger as Pino } from 'pino';
 import type { Settings } from '../../config/settings.js';
 import { openStandardOutput, type LogDestination } from './standard-output.js';
-import { readableError, withoutSecrets } from './without-secrets.js';
+import { isPlain, readableError, withoutSecrets } from './without-secrets.js';
 
 const levels = { log: 'info', error: 'error', warn: 'warn', debug: 'debug', verbose: 'trace', fatal: 'fatal' } as const;
+
+/** What lines have in common. */
+interface Source {
+  pino: Pino;
+  /** The same as pino's bindings: `,"source":"Delivery"`. */
+  text: string;
+}
 
 /**
  * Structured logs: one JSON object a line, on standard output. An event is `logger.log({ event: 'delivery.attempted', … })`;
@@ -12,10 +19,10 @@ const levels = { log: 'info', error: 'error', warn: 'warn', debug: 'debug', verb
  */
 export class JsonLogger implements LoggerService {
   /** By the class that logs: its name is written once, here. */
-  private readonly bySource = new Map<string, Pino>();
+  private readonly bySource = new Map<string, Source>();
 
   private constructor(
-    private readonly pino: Pino,
+    private readonly root: Source,
     private readonly destination: DestinationStream | LogDestination,
   ) {}
 
@@ -23,24 +30,22 @@ export class JsonLogger implements LoggerService {
     settings: Pick<Settings, 'LOG_LEVEL'>,
     destination: DestinationStream | LogDestination = openStandardOutput(),
   ): JsonLogger {
-    return new JsonLogger(
-      pino(
-        {
-          level: settings.LOG_LEVEL,
-          base: null,
-          timestamp: pino.stdTimeFunctions.isoTime,
-          formatters: { level: (level) => ({ level }) },
-          serializers: { error: readableError },
-        },
-        destination,
-      ),
+    const root = pino(
+      {
+        level: settings.LOG_LEVEL,
+        base: null,
+        timestamp: pino.stdTimeFunctions.isoTime,
+        formatters: { level: (level) => ({ level }) },
+        serializers: { error: readableError },
+      },
       destination,
     );
+    return new JsonLogger({ pino: root, text: '' }, destination);
   }
 
   /** The same log, each line with the `pid`: for processes that write to one log. */
   ofProcess(pid: number): JsonLogger {
-    return new JsonLogger(this.pino.child({ pid }), this.destination);
+    return new JsonLogger(childOf(this.root, { pid }), this.destination);
   }
 
   /** Events are objects; a mere text comes from the framework and tells an operator nothing. */
@@ -73,17 +78,29 @@ export class JsonLogger implements LoggerService {
     if ('flush' in this.destination) await this.destination.flush();
   }
 
-  /** Nest adds the class that logs as the last argument. */
-  private write(level: keyof typeof levels, message: unknown, rest: unknown[]): void {
+  /**
+   * Nest adds the class that logs as the last argument. Nearly every event is plain, and pino, which puts a line together piece by piece, takes
+   * twice as long for it as `JSON.stringify`.
+   */
+  private write(kind: keyof typeof levels, message: unknown, rest: unknown[]): void {
     const last = rest.at(-1);
-    const pino = typeof last === 'string' ? this.of(last) : this.pino;
+    const { pino, text } = typeof last === 'string' ? this.of(last) : this.root;
+    const level = levels[kind];
+    if (!pino.isLevelEnabled(level)) return;
     const fields = typeof message === 'object' && message !== null ? message : { message: String(message) };
-    pino[levels[level]](withoutSecrets(fields));
+    if (!isPlain(fields)) return pino[level](withoutSecrets(fields));
+    const time = new Date().toISOString();
+    this.destination.write(`{"level":"${level}","time":"${time}"${text},${JSON.stringify(fields).slice(1)}\n`);
   }
 
-  private of(source: string): Pino {
-    let pino = this.bySource.get(source);
-    if (!pino) this.bySource.set(source, (pino = this.pino.child({ source })));
-    return pino;
+  private of(name: string): Source {
+    let source = this.bySource.get(name);
+    if (!source) this.bySource.set(name, (source = childOf(this.root, { source: name })));
+    return source;
   }
 }
+
+const childOf = ({ pino, text }: Source, bindings: object): Source => ({
+  pino: pino.child(bindings),
+  text: `${text},${JSON.stringify(bindings).slice(1, -1)}`,
+});

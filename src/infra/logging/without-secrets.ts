@@ -8,8 +8,20 @@ const secrets = new Set(['secret', 'clientSecret', 'auth', 'authorization', 'cre
  */
 const statementValues = new Set(['parameters', 'detail', 'command']);
 const censored = '[secret]';
+const plainTypes: ReadonlySet<string> = new Set(['string', 'number', 'boolean', 'undefined']);
 
 type Fields = Readonly<Record<string, unknown>>;
+
+/** Whether an event can be written as it is: nothing in it is called as a secret, and no value is an object, an error for example. */
+export function isPlain(event: object): boolean {
+  let hasFields = false;
+  for (const name in event) {
+    const value = (event as Fields)[name];
+    if (secrets.has(name) || (value !== null && !plainTypes.has(typeof value))) return false;
+    hasFields ||= value !== undefined;
+  }
+  return hasFields;
+}
 
 /**
  * The event without its secrets. Not pino's own `redact`, which looks for every path in every event and costs as much as
