@@ -113,7 +113,7 @@ export class RedisOrPostgresIdempotencyStore extends IdempotencyStore {
     try {
       const answer = await this.stores[name].acquire(request);
       if (answer.kind !== 'acquired') return { answer };
-      const sealed = await this.sealInOther(name, request.key);
+      const sealed = this.mayBeSealedInOther(name) ? await this.sealInOther(name, request.key) : undefined;
       if (sealed) return { answer, sealed };
       // The answer may have come when locks were already being brought to the other store: without this one.
       if (!this.isOpen(name)) throw new StoreChanges();
@@ -137,11 +137,15 @@ export class RedisOrPostgresIdempotencyStore extends IdempotencyStore {
     return this.locks.get(token) ?? { store: this.seen.store, isAlsoInRedis: false };
   }
 
-  /** A seal that was written before locks were brought to `name`. What a Redis that does not answer has is lost with it. */
-  private async sealInOther(name: StoreName, key: string): Promise<Sealed | undefined> {
+  /** What a Redis that does not answer has is lost with it. */
+  private mayBeSealedInOther(name: StoreName): boolean {
+    return name === 'redis' ? this.seen.hasKeysInPostgres : this.stores.redis.answers;
+  }
+
+  /** A seal that was written before locks were brought to `name`. */
+  private sealInOther(name: StoreName, key: string): Promise<Sealed | undefined> {
     const { redis, postgres } = this.stores;
-    if (name === 'redis') return this.seen.hasKeysInPostgres ? postgres.sealOf(key) : undefined;
-    if (!redis.answers) return undefined;
+    if (name === 'redis') return postgres.sealOf(key);
     return redis.sealOf(key).catch((error: unknown) => {
       if (!(error instanceof ReplyError)) throw error; // to be asked again, unless it does not answer any more
       this.logger.warn({ event: 'idempotency.seal-not-read', key, error });

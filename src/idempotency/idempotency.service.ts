@@ -2,7 +2,7 @@ import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } f
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { idempotencyCounted } from './idempotency.counters.js';
 import { IdempotencyStore, type LockAnswer } from './idempotency-store.js';
-import { Lock } from './lock.js';
+import { HeldLocks, type Lock } from './lock.js';
 
 export interface OperationOptions<Request> {
   /** Part of the key: `i9y:<name>:<id>`. */
@@ -61,12 +61,15 @@ let calls = 0;
 export class IdempotentOperation<Outcome, Request = void> {
   /** Tokens of callers that the store did not answer, by key: it may have given them the lock nevertheless. */
   private readonly unanswered = new Map<string, string>();
+  private readonly held: HeldLocks;
 
   constructor(
     private readonly store: IdempotencyStore,
     private readonly heartbeat: Heartbeat,
     private readonly options: OperationOptions<Request>,
-  ) {}
+  ) {
+    this.held = new HeldLocks(store, options.lockTtlMs);
+  }
 
   /** Of all callers with the same id one gets the lock. Rejects when the store does not answer: nothing was done then. */
   async acquire(id: string, request: Request): Promise<Acquired<Outcome>> {
@@ -85,7 +88,7 @@ export class IdempotentOperation<Outcome, Request = void> {
     }
     if (answer.kind === 'acquired') {
       idempotencyCounted.inc({ operation: name, result: answer.takenOver ? 'takeover' : 'miss' });
-      return { kind: 'acquired', lock: new Lock(this.store, key, token, ttlMs) };
+      return { kind: 'acquired', lock: this.held.hold(key, token) };
     }
     if (answer.kind === 'locked') {
       idempotencyCounted.inc({ operation: name, result: 'in-flight' });

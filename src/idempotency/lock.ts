@@ -5,51 +5,77 @@ import type { IdempotencyStore } from './idempotency-store.js';
 const tenths = { betweenExtensions: 7, afterFailure: 1 };
 const logger = new Logger('Idempotency');
 
+/** The locks that this process holds, with one timer for all: nearly all are over long before they have to be extended. */
+export class HeldLocks {
+  private readonly locks = new Set<Lock>();
+  private passing: NodeJS.Timeout | undefined;
+
+  constructor(
+    readonly store: IdempotencyStore,
+    readonly ttlMs: number,
+  ) {}
+
+  hold(key: string, token: string): Lock {
+    const lock = new Lock(this, key, token);
+    this.locks.add(lock);
+    this.passing ??= setInterval(() => this.passTenth(), this.ttlMs / 10);
+    return lock;
+  }
+
+  forget(lock: Lock): void {
+    this.locks.delete(lock);
+    if (this.locks.size > 0) return;
+    clearInterval(this.passing);
+    this.passing = undefined;
+  }
+
+  private passTenth(): void {
+    for (const lock of this.locks) void lock.passTenth();
+  }
+}
+
 /**
  * The lock of a key that this process holds. It is extended until it is sealed or released, which is done once and never rejects.
  */
 export class Lock {
-  private readonly extending: NodeJS.Timeout;
   private tenthsLeft = tenths.betweenExtensions;
   private isOver = false;
 
   constructor(
-    private readonly store: IdempotencyStore,
+    private readonly held: HeldLocks,
     private readonly key: string,
     private readonly token: string,
-    private readonly ttlMs: number,
-  ) {
-    this.extending = setInterval(() => void this.passTenth(), ttlMs / 10);
-  }
+  ) {}
 
   /** Remembers the outcome: every later caller gets it for `keepMs`. */
-  seal(outcome: unknown, keepMs: number): Promise<void> {
-    return this.end('seal', () => this.store.seal(this.key, this.token, outcome, keepMs));
+  async seal(outcome: unknown, keepMs: number): Promise<void> {
+    if (this.end()) await this.write('seal', (store) => store.seal(this.key, this.token, outcome, keepMs));
   }
 
   /** The next caller gets the lock. A key that has been sealed or released stays as it is. */
-  release(): Promise<void> {
-    return this.end('release', () => this.store.release(this.key, this.token));
+  async release(): Promise<void> {
+    if (this.end()) await this.write('release', (store) => store.release(this.key, this.token));
   }
 
-  private async end(verb: string, write: () => Promise<boolean>): Promise<void> {
-    if (this.isOver) return;
-    this.isOver = true;
-    clearInterval(this.extending);
-    await this.write(verb, write);
-  }
-
-  private async passTenth(): Promise<void> {
+  async passTenth(): Promise<void> {
     if (--this.tenthsLeft > 0) return;
     this.tenthsLeft = tenths.betweenExtensions;
-    const isExtended = await this.write('extend', () => this.store.extend(this.key, this.token, this.ttlMs));
+    const isExtended = await this.write('extend', (store) => store.extend(this.key, this.token, this.held.ttlMs));
     if (!isExtended) this.tenthsLeft = tenths.afterFailure;
   }
 
+  /** @returns false: it was sealed or released before */
+  private end(): boolean {
+    if (this.isOver) return false;
+    this.isOver = true;
+    this.held.forget(this);
+    return true;
+  }
+
   /** A write that fails is not repeated: the lock ends with its TTL, and the result of the work counts anyway. */
-  private async write(verb: string, write: () => Promise<boolean>): Promise<boolean> {
+  private async write(verb: string, write: (store: IdempotencyStore) => Promise<boolean>): Promise<boolean> {
     try {
-      const isHeld = await write();
+      const isHeld = await write(this.held.store);
       // It had expired or was taken over, so the work may have been done a second time.
       if (!isHeld) logger.warn({ event: 'idempotency.lock-lost', key: this.key });
       return isHeld;
