@@ -28,13 +28,16 @@ export function canonicalName(name: string): string {
  * Whether the names given are consistent with the names a channel knows: a subset, or a superset, of them. So a channel that
  * knows none accepts any, and an unknown name is accepted only together with all the known ones.
  */
-export function areNamesConsistent(names: ReadonlySet<string>, channelNames: ReadonlySet<string>): boolean {
+export function areNamesConsistent(names: Names, channelNames: ReadonlySet<string>): boolean {
   return isSubset(names, channelNames) || isSubset(channelNames, names);
 }
 
-function isSubset(names: ReadonlySet<string>, others: ReadonlySet<string>): boolean {
+/** A set, or the keys of a map. */
+type Names = ReadonlySet<string> | ReadonlyMap<string, unknown>;
+
+function isSubset(names: Names, others: Names): boolean {
   if (names.size > others.size) return false;
-  for (const name of names) if (!others.has(name)) return false;
+  for (const name of names.keys()) if (!others.has(name)) return false;
   return true;
 }
 

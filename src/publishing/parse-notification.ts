@@ -32,10 +32,11 @@ export interface ParseContext {
   leewaySeconds: number;
 }
 
-interface Characteristic {
-  /** As it is sent. */
-  name: string;
-  value: string;
+/** Both by canonical name. */
+interface Characteristics {
+  values: Map<string, string>;
+  /** As they are sent. */
+  names: Map<string, string>;
 }
 
 const channelRules: TextRules = { maxLength: 50 };
@@ -82,11 +83,8 @@ export function parseNotification(raw: JsonObject, { findChannel, now, leewaySec
   const isReadable = fields.invalidParams.length === 0;
   const channel = kanaal === undefined ? undefined : findChannel(kanaal);
   if (kanaal !== undefined && !channel) fields.refuse('kanaal', 'message_kanaal', 'There is no such kanaal.');
-  if (
-    channel &&
-    !areNamesConsistent(new Set(characteristics.keys()), channel.canonicalFilters) &&
-    characteristics.size > 0
-  ) {
+  const { values } = characteristics;
+  if (channel && values.size > 0 && !areNamesConsistent(values, channel.canonicalFilters)) {
     const reason = `The names do not fit the filters of the kanaal (${channel.filters.join(', ')}).`;
     fields.refuse('kenmerken', 'kenmerken_inconsistent', reason);
   }
@@ -94,18 +92,18 @@ export function parseNotification(raw: JsonObject, { findChannel, now, leewaySec
     return { kind: 'invalid', invalidParams: fields.invalidParams, dependsOnChannels: isReadable };
   }
 
-  const values = { kanaal, hoofdObject, resource, resourceUrl, actie, aanmaakdatum: created.text, source };
+  const texts = { kanaal, hoofdObject, resource, resourceUrl, actie, aanmaakdatum: created.text, source };
   return {
     kind: 'parsed',
     notification: {
       channel,
-      characteristics: new Map(Array.from(characteristics, ([name, { value }]) => [name, value])),
+      characteristics: values,
       hoofdObject: hoofdObject!,
       resource: resource!,
       resourceUrl: resourceUrl!,
       actie: actie!,
       createdAt: created.ms,
-      body: writeBody(raw, values, characteristics),
+      body: writeBody(raw, texts, characteristics),
     },
   };
 }
@@ -120,15 +118,20 @@ function readCreationTime(fields: FieldReader, latestMs: number): Moment | undef
   return undefined;
 }
 
-/** By canonical name; if a name occurs twice, the last one counts. */
-function readCharacteristics(fields: FieldReader): Map<string, Characteristic> {
-  const characteristics = new Map<string, Characteristic>();
+/** If a name occurs twice, the last one counts. */
+function readCharacteristics(fields: FieldReader): Characteristics {
+  const characteristics = { values: new Map<string, string>(), names: new Map<string, string>() };
   const kenmerken = fields.dictionary('kenmerken', optional);
   if (!kenmerken) return characteristics;
   for (const name of Object.keys(kenmerken)) {
     if (!isStorable(name)) fields.refuse('kenmerken', 'invalid', 'A name holds U+0000 or half a surrogate pair.');
-    const value = fields.accept(`kenmerken.${name}`, readText(kenmerken[name], valueRules));
-    if (value !== undefined) characteristics.set(canonicalName(name), { name: outgoingName(name), value });
+    const value = readText(kenmerken[name], valueRules);
+    if (typeof value !== 'string') fields.refuse(`kenmerken.${name}`, value.code, value.reason);
+    else {
+      const canonical = canonicalName(name);
+      characteristics.values.set(canonical, value);
+      characteristics.names.set(canonical, outgoingName(name));
+    }
   }
   return characteristics;
 }
@@ -136,8 +139,8 @@ function readCharacteristics(fields: FieldReader): Map<string, Characteristic> {
 /** Not by JSON.stringify of an object: the order stays, and a name such as `__proto__` is an ordinary name. */
 function writeBody(
   raw: JsonObject,
-  values: Record<Exclude<FieldName, 'kenmerken'>, string | undefined>,
-  characteristics: ReadonlyMap<string, Characteristic>,
+  texts: Record<Exclude<FieldName, 'kenmerken'>, string | undefined>,
+  characteristics: Characteristics,
 ): string {
   const names = new Set<FieldName>();
   for (const key of Object.keys(raw)) {
@@ -147,16 +150,16 @@ function writeBody(
   names.add('kenmerken');
   let text = '';
   for (const name of names) {
-    const value = name === 'kenmerken' ? writeCharacteristics(characteristics) : JSON.stringify(values[name]);
+    const value = name === 'kenmerken' ? writeCharacteristics(characteristics) : JSON.stringify(texts[name]);
     text += `${text === '' ? '{' : ','}"${name}":${value}`;
   }
   return `${text}}`;
 }
 
-function writeCharacteristics(characteristics: ReadonlyMap<string, Characteristic>): string {
+function writeCharacteristics({ values, names }: Characteristics): string {
   let text = '';
-  for (const { name, value } of characteristics.values()) {
-    text += `${text === '' ? '{' : ','}${JSON.stringify(name)}:${JSON.stringify(value)}`;
+  for (const [canonical, value] of values) {
+    text += `${text === '' ? '{' : ','}${JSON.stringify(names.get(canonical))}:${JSON.stringify(value)}`;
   }
   return text === '' ? '{}' : `${text}}`;
 }
