@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { herautNodeOptions } from './node-options.mjs';
 import { projectDirectory } from './ready-to-run.mjs';
 
 const readyWithinMs = 60_000;
@@ -31,11 +32,15 @@ const readyWithinMs = 60_000;
 export function startHeraut({ name, directory, settings, nodeOptions = [] }) {
   const logFile = join(directory, `${name}.log`);
   const output = openSync(logFile, 'a');
-  const child = spawn(process.execPath, [...nodeOptions, join(projectDirectory, 'dist/main.js')], {
-    env: { PATH: process.env.PATH, ...settings },
-    stdio: ['ignore', output, output],
-    detached: true, // a Ctrl-C at the terminal is for the script that started it
-  });
+  const child = spawn(
+    process.execPath,
+    [...herautNodeOptions, ...nodeOptions, join(projectDirectory, 'dist/main.js')],
+    {
+      env: { PATH: process.env.PATH, ...settings },
+      stdio: ['ignore', output, output],
+      detached: true, // a Ctrl-C at the terminal is for the script that started it
+    },
+  );
   closeSync(output);
   const exit = once(child, 'exit');
   const hasEnded = () => child.exitCode !== null || child.signalCode !== null;

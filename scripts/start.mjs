@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { firstSteps, wayIntoConsole } from './first-steps.mjs';
+import { herautNodeOptions } from './node-options.mjs';
 import { accepts, freePort } from './private-servers/private-server.mjs';
 import { buildWhenNeeded, installWhenNeeded, projectDirectory, requireNode } from './ready-to-run.mjs';
 import { startReceiver } from './receiver.mjs';
@@ -40,8 +41,13 @@ async function run() {
   const adminUrl = adminPort ? urlOf(ADMIN_HOST || HOST, adminPort) : url;
   const isDemo = !DATABASE_URL;
   const receiver = isDemo ? await startReceiver(8001, show) : undefined;
-  // With what Node itself was told for this script.
-  const words = [...process.execArgv, join(projectDirectory, 'dist/main.js'), ...process.argv.slice(2)];
+  // With what Node itself was told for this script, which counts more than what comes before it.
+  const words = [
+    ...herautNodeOptions,
+    ...process.execArgv,
+    join(projectDirectory, 'dist/main.js'),
+    ...process.argv.slice(2),
+  ];
   const server = spawn(process.execPath, words, {
     stdio: 'inherit',
     // On real servers it uses every core; the embedded database takes one process, whatever this says.

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
+import { herautNodeOptions } from '../scripts/node-options.mjs';
 import { settingsSchema } from '../src/config/settings.js';
 
 const read = (name: string) => readFileSync(fileURLToPath(new URL(`../docker/${name}`, import.meta.url)), 'utf8');
@@ -57,7 +58,17 @@ describe('docker/Dockerfile', () => {
   it('runs as a user that is not root, and owns nothing but the data directory', () => {
     expect(image.match(/^USER .*$/gm)).toEqual(['USER node']);
     expect(image.match(/--owner=\w+|--chown=\S+/g)).toEqual(['--owner=node']);
-    expect(image.indexOf('USER node')).toBeLessThan(image.indexOf('CMD ["node", "dist/main.js"]'));
+    expect(image.indexOf('USER node')).toBeLessThan(image.indexOf('CMD ["node", '));
+  });
+
+  it('gives Node the options that `npm start` and the README give it', () => {
+    expect(image).toContain(
+      `CMD ${JSON.stringify(['node', ...herautNodeOptions, 'dist/main.js']).replaceAll(',', ', ')}`,
+    );
+    const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
+    const started = readme.match(/^ROLES=.* node .*$/gm) ?? [];
+    expect(started.length).toBe(3);
+    for (const line of started) expect(line).toContain(`node ${herautNodeOptions.join(' ')} dist/main.js`);
   });
 
   it('runs no install script of a package', () => {
