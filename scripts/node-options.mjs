@@ -1,7 +1,7 @@
 /**
  * Options of Node with which Heraut is meant to run: `npm start`, the image and the documents say the same.
  *
- * Most of what a notification takes of memory is needed for a few dozen milliseconds. With Node's own 16 MB for what is young, much of it
- * is copied once or twice, and then collected among what is old: a twentieth of the CPU (docs/performance.md).
+ * Most of what a notification takes of memory is needed for a few dozen milliseconds. With Node's own 16 MB for young objects, much of it
+ * is copied once or twice, and then collected among the old ones: a twentieth of the CPU (docs/performance.md).
  */
 export const herautNodeOptions = ['--min-semi-space-size=32', '--max-semi-space-size=32'];

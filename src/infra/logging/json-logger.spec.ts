@@ -48,6 +48,16 @@ describe('the log', () => {
     ]);
   });
 
+  it('holds the message and the stack of an error that is logged as it is, whatever fields it has', () => {
+    logger.error(Object.assign(new Error('outer'), { code: 'EPIPE' }), 'ExceptionsHandler');
+    const line = JSON.parse(lines[0]!) as { err: { message: string; stack: string; code: string } };
+    expect(line.err).toMatchObject({
+      message: 'outer',
+      code: 'EPIPE',
+      stack: expect.stringContaining('json-logger.spec'),
+    });
+  });
+
   it('holds the stack and the causes of an error', () => {
     logger.error({ event: 'request.failed', error: new Error('outer', { cause: new Error('inner') }) });
     const { error } = JSON.parse(lines[0]!) as { error: { stack: string; cause: { message: string } } };

@@ -12,8 +12,12 @@ const plainTypes: ReadonlySet<string> = new Set(['string', 'number', 'boolean', 
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Whether an event can be written as it is: nothing in it is called as a secret, and no value is an object, an error for example. */
+/**
+ * Whether JSON.stringify writes all of an event and no secret: it is no error itself, whose message and stack would be missing, no field has
+ * the name of a secret, and no value is an object.
+ */
 export function isPlain(event: object): boolean {
+  if (event instanceof Error) return false;
   let hasFields = false;
   for (const name in event) {
     const value = (event as Fields)[name];
