@@ -27,6 +27,17 @@ interface OpenCall {
   timeoutMs: number;
 }
 
+/** Of a line of the log, beside those of a trace. */
+interface AttemptedFields {
+  event: 'delivery.attempted';
+  notificationId: string;
+  subscriptionId: string;
+  attempt: number;
+  durationMs: number;
+  status: number | null;
+  outcome: Outcome['state'];
+}
+
 /** Tells operators of attempts, as they happen: in the log, in the counters, and in the live state. */
 @Injectable()
 export class AttemptReporter implements OnModuleDestroy {
@@ -136,17 +147,23 @@ export class AttemptReporter implements OnModuleDestroy {
         ...ids,
       });
     if (!attempt) return;
-    const { number, durationMs, status, error, details } = attempt;
-    const attempted = {
+    const { number, status, error, details } = attempt;
+    const durationMs = Math.round(attempt.durationMs);
+    // Field by field: an object that begins with `...` of another one takes V8 as long as all else that a line costs.
+    const event: AttemptedFields = {
       event: 'delivery.attempted',
       notificationId,
       subscriptionId,
       attempt: number,
-      durationMs: Math.round(durationMs),
+      durationMs,
       status,
-    } as const;
-    if (this.liveEvents.isOn) this.liveEvents.report({ ...attempted, state, reason: error });
-    const event = { ...attempted, outcome: state, ...ids };
+      outcome: state,
+    };
+    if (ids) Object.assign(event, ids);
+    if (this.liveEvents.isOn) {
+      const live = { event: event.event, notificationId, subscriptionId, attempt: number, durationMs, status };
+      this.liveEvents.report({ ...live, state, reason: error });
+    }
     if (state === 'delivered') this.logger.log(event);
     else this.logger.warn({ ...event, reason: error, address: details?.address ?? null });
   }

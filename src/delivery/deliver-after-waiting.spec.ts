@@ -13,6 +13,7 @@ import type { SubscriptionsService } from '../subscriptions/subscriptions.servic
 import type { Decider } from './decider.service.js';
 import { DeliverService } from './deliver.service.js';
 import type { DeliveryRecords } from './delivery-records.service.js';
+import type { LateLocks } from './late-locks.service.js';
 import type { Sender } from './sender.service.js';
 import { answered } from '../../test/support/responses.js';
 
@@ -80,6 +81,7 @@ describe('a delivery that waited in line', () => {
         },
         isStillQueued: async ({ notificationId }: HandedOut) => (asked.push(notificationId), isStillQueued),
       } as unknown as DeliveryRecords,
+      { mayWait: false } as LateLocks,
     );
   });
 

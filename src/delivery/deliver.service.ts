@@ -17,6 +17,7 @@ import { filteredCounted } from './delivery.counters.js';
 import { deliveryKeys, keyIdOf } from './delivery-keys.js';
 import { DeliveryRecords } from './delivery-records.service.js';
 import type { LargeBodies } from './large-bodies.js';
+import { LateLocks } from './late-locks.service.js';
 import { sealMsOf } from './seal-lifetime.js';
 import { fromSeal, toSeal, type SealedOutcome } from './sealed-outcome.js';
 import { Sender } from './sender.service.js';
@@ -32,6 +33,8 @@ export interface Surroundings {
   /** One of them has its place. */
   onBegun: () => void;
   stopping: AbortSignal;
+  /** This process has just accepted them, and nobody else knows of them but the ledger, which says that they are here. */
+  isHandedOver?: boolean;
 }
 
 /** What becomes of a delivery: it ends without a call, or is sent to its subscription if it has got a place. */
@@ -67,6 +70,7 @@ export class DeliverService {
     private readonly sender: Sender,
     private readonly decider: Decider,
     private readonly records: DeliveryRecords,
+    private readonly lateLocks: LateLocks,
   ) {
     this.settings = settings;
     this.atLeastOnceCustomers = new Set(settings.AT_LEAST_ONCE_SENDING_CUSTOMERS);
@@ -79,7 +83,7 @@ export class DeliverService {
    * @throws {Stopping} when the process stops before that
    * @throws an error of a value that cannot be stored
    */
-  async deliver(delivery: HandedOut, { bodies, onBegun, stopping }: Surroundings): Promise<void> {
+  async deliver(delivery: HandedOut, { bodies, onBegun, stopping, isHandedOver }: Surroundings): Promise<void> {
     const since = this.clock.now();
     const admitted = await this.admit(delivery);
     if (admitted.ending) return this.end(delivery, admitted.ending, stopping);
@@ -97,9 +101,10 @@ export class DeliverService {
       if (!body) return await this.records.settle(delivery, erasedMeanwhile, 'queued', stopping);
       const hasWaited = this.clock.now() - since > freshMs;
       if (hasWaited && !(await this.records.isStillQueued(delivery, stopping))) return;
-      const task: Task = { delivery: { ...delivery, body }, subscription, place, stopping };
-      const guarantee = guaranteeOf(subscription, this.atLeastOnceCustomers);
-      await (guarantee === 'at-most-once' ? this.atMostOnce(task) : this.atLeastOnce(task));
+      const task: Task = { delivery: withBody(delivery, body), subscription, place, stopping };
+      if (guaranteeOf(subscription, this.atLeastOnceCustomers) === 'at-most-once') await this.atMostOnce(task);
+      else if (isHandedOver && this.lateLocks.mayWait) await this.underLease(task);
+      else await this.atLeastOnce(task);
     } finally {
       if (borrowed) bodies.giveBack(delivery);
       if (typeof place !== 'string') this.admission.giveBack(place);
@@ -149,6 +154,24 @@ export class DeliverService {
     } finally {
       // Not before the ledger has the outcome: another message of it would find it queued, and send it. Of a sealed one it does nothing.
       await key.lock.release();
+    }
+  }
+
+  /**
+   * send → leave → decide → settle. The ledger says that it is in the hand of this process, and its lease has not ended: no other process may
+   * send it yet. So it gets a lock, and a seal, only if it takes long (docs/decisions/0062).
+   */
+  private async underLease({ delivery, subscription, place, stopping }: Task): Promise<void> {
+    const unlocked = this.lateLocks.begin(delivery);
+    try {
+      this.admission.begin(place);
+      const response = await this.sender.send(delivery, subscription, 'at-least-once');
+      this.admission.leave(place, verdictOn(response), response.durationMs, delivery);
+      const outcome = await this.decider.decide(delivery, 'at-least-once', response);
+      if (isSealed(outcome)) await unlocked.seal(toSeal(outcome), this.sealMs(subscription));
+      await this.records.settle(delivery, outcome, 'queued', stopping, subscription);
+    } finally {
+      await unlocked.end();
     }
   }
 
@@ -204,6 +227,10 @@ export class DeliverService {
     return sealMsOf(ownerClientId, this.settings.TTL_IDEMPOTENCY_PER_CUSTOMER_SEC);
   }
 }
+
+/** Nearly all come with it, and a copy of one would take longer than all that is decided about it here. */
+const withBody = (delivery: HandedOut, body: Buffer): Loaded =>
+  delivery.body === null ? { ...delivery, body } : (delivery as Loaded);
 
 /** Or past its retention: then there is no row to settle. */
 const erasedMeanwhile: Outcome = { state: 'cancelled', attempt: null, reason: bodyErased };

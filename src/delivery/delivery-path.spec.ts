@@ -13,6 +13,7 @@ import { systemClock } from '../infra/clock.js';
 import type { SendingClaims } from '../ledger/claim-sending.service.js';
 import type { Settlement, Settlements } from '../ledger/settle.service.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
+import type { Chunk } from '../queue/chunk.js';
 import { InProcessDeliveryQueue } from '../queue/delivery-queue.in-process.js';
 import { defaultRetryPolicy } from '../retry-policy/retry-schedule.js';
 import type { DeliveryGuarantee, Subscription } from '../subscriptions/subscription.js';
@@ -24,6 +25,7 @@ import type { ChunkLoader } from './chunk-loader.service.js';
 import { Decider } from './decider.service.js';
 import { DeliveryRecords } from './delivery-records.service.js';
 import { DeliverService } from './deliver.service.js';
+import { LateLocks } from './late-locks.service.js';
 import { Semaphore } from './semaphore.js';
 import { Sender } from './sender.service.js';
 import { WebhookClient } from './webhook-client.js';
@@ -56,7 +58,7 @@ class FreeStore extends IdempotencyStore {
 }
 
 /** One delivery taken from the queue by a worker: the stack trace at the call to the receiver, and the steps on the way. */
-async function play(guarantee: DeliveryGuarantee): Promise<{ frames: string[]; steps: string[] }> {
+async function play(guarantee: DeliveryGuarantee, isHandedOver = false): Promise<{ frames: string[]; steps: string[] }> {
   const config: Config = { settings: readSettings({}) };
   const store = new FreeStore();
   const steps = store.calls;
@@ -82,7 +84,7 @@ async function play(guarantee: DeliveryGuarantee): Promise<{ frames: string[]; s
     ratePerSecond: null,
     signingKeys: [],
   };
-  const heartbeat = { processId: 'process', ledgerNow: () => Date.now() } as unknown as Heartbeat;
+  const heartbeat = { processId: 'process', isSteady: true, ledgerNow: () => Date.now() } as unknown as Heartbeat;
   const reporter = new AttemptReporter(new InProcessAttemptStates(), heartbeat, noListeners, new Tally(), config);
   const client = new Client();
   const none = {} as never;
@@ -95,11 +97,13 @@ async function play(guarantee: DeliveryGuarantee): Promise<{ frames: string[]; s
     const settle = async ({ state, from }: Settlement) => {
       steps.push(`settle ${from} → ${state}`);
     };
+    const idempotency = new Idempotency(store, heartbeat);
+    const lateLocks = new LateLocks(idempotency, heartbeat, systemClock, config);
     const deliver = new DeliverService(
       config,
       systemClock,
       { find: () => subscription as Subscription } as unknown as SubscriptionsService,
-      new Idempotency(store, heartbeat),
+      idempotency,
       admission,
       new Sender(client, none, reporter, untraced, config),
       new Decider(
@@ -110,16 +114,21 @@ async function play(guarantee: DeliveryGuarantee): Promise<{ frames: string[]; s
         config,
       ),
       new DeliveryRecords(systemClock, { settle } as unknown as Settlements, none, claims, inHand, none, turns, config),
+      lateLocks,
     );
     const queue = new InProcessDeliveryQueue('process', 10);
-    const handOver = { consume: () => ({ stop: () => Promise.resolve() }), occupy: () => () => {} } as never;
+    let handOver: (chunk: Chunk) => Promise<void>;
+    const handingOver = {
+      consume: (take: typeof handOver) => ((handOver = take), { stop: () => Promise.resolve() }),
+      occupy: () => () => {},
+    } as never;
     const bodies = new LargeBodies(new Map(), new Semaphore(1), () => Promise.resolve(undefined));
     const loader = { load: async () => ({ deliveries: [delivery], bodies }) } as unknown as ChunkLoader;
     const progress = { take: () => {}, finish: () => resolve() } as never;
     const worker = new Worker(
       systemClock,
       queue,
-      handOver,
+      handingOver,
       progress,
       loader,
       deliver,
@@ -130,7 +139,9 @@ async function play(guarantee: DeliveryGuarantee): Promise<{ frames: string[]; s
       untraced,
     );
     void worker.onApplicationBootstrap().then(() => {
-      void queue.publish('due', { catalogueVersion: 0, queuedAt: Date.now(), deliveries: [delivery] });
+      const chunk = { catalogueVersion: 0, queuedAt: Date.now(), deliveries: [delivery] };
+      if (isHandedOver) void handOver(chunk).then(resolve);
+      else void queue.publish('due', chunk);
     });
   });
   await finished;
@@ -163,6 +174,16 @@ describe('the way of a delivery', () => {
   it('has the same form where it may be sent once at most', async () => {
     const { frames } = await play('at-most-once');
     expect(frames).toEqual(['Sender.send', 'DeliverService.atMostOnce', 'DeliverService.deliver', 'Worker.deliver']);
+  });
+
+  it('is send, settle where this process has just accepted it', async () => {
+    const { frames, steps } = await play('at-least-once', true);
+    expect(frames).toEqual(['Sender.send', 'DeliverService.underLease', 'DeliverService.deliver', 'Worker.deliver']);
+    expect(steps).toEqual(['post', 'settle queued → delivered']);
+  });
+
+  it('is claim, send, settle at most once also where this process has just accepted it', async () => {
+    expect((await play('at-most-once', true)).steps).toEqual(['claim', 'post', 'settle sending → delivered']);
   });
 
   it('is lock, send, seal, settle at least once', async () => {

@@ -13,6 +13,7 @@ import { ChunkLoader } from './chunk-loader.service.js';
 import { Decider } from './decider.service.js';
 import { DeliveryRecords } from './delivery-records.service.js';
 import { DeliverService } from './deliver.service.js';
+import { LateLocks } from './late-locks.service.js';
 import { Sender } from './sender.service.js';
 import { Turns } from './turns.service.js';
 import { WebhookClient } from './webhook-client.js';
@@ -38,6 +39,7 @@ import { Worker } from './worker.service.js';
     Decider,
     DeliveryRecords,
     Turns,
+    LateLocks,
     DeliverService,
     Worker,
     {

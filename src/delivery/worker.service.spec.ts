@@ -17,6 +17,7 @@ import { Enqueuer } from '../queue/enqueuer.service.js';
 import { HandOver } from '../queue/hand-over.service.js';
 import type { QueueProgress } from '../queue/queue-progress.service.js';
 import { LargeBodies } from './large-bodies.js';
+import type { LateLocks } from './late-locks.service.js';
 import type { ChunkLoader, Loaded, LoadedChunk } from './chunk-loader.service.js';
 import type { Decider } from './decider.service.js';
 import { DeliverService } from './deliver.service.js';
@@ -72,10 +73,11 @@ async function start({ load, send = done, abandon = () => {}, finish = () => {},
     { send: (delivery: Loaded) => send(delivery).then(() => response) } as unknown as Sender,
     { endingOf: () => undefined, decide: () => Promise.resolve({ state: 'waiting' }) } as unknown as Decider,
     { settle: done, hold } as unknown as DeliveryRecords,
+    { mayWait: false } as LateLocks,
   );
   const queue = new InProcessDeliveryQueue('process', 1000);
   const enqueuer = new Enqueuer(queue, {} as Postgres, heartbeat);
-  const handOver = new HandOver(enqueuer, heartbeat, mostInMemory);
+  const handOver = new HandOver(enqueuer, heartbeat, { together: mostInMemory, inMemory: mostInMemory });
   const worker = new Worker(
     systemClock,
     queue,
@@ -231,7 +233,7 @@ describe('a worker', () => {
     await worker.onModuleDestroy();
   });
 
-  it('keeps what it was handed and has not settled soon under the lease of all that is in hand, also what waits for room', async () => {
+  it('keeps what it was handed and has not settled within five seconds under the lease of all that is in hand, also what waits for room', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
     const kept: string[][] = [];
     const answers: (() => void)[] = [];
@@ -241,12 +243,12 @@ describe('a worker', () => {
       keep: async (deliveries) => void kept.push(deliveries.map(({ notificationId }) => notificationId)),
     });
     const deliveries = Array.from({ length: deliveriesEach }, (_, nr) => ({ ...large(nr), body: Buffer.alloc(size) }));
-    handOver.wayFor(deliveriesEach).go(deliveries, 0, 0);
+    handOver.wayFor([deliveriesEach]).go(deliveries, 0, 0);
     await settled();
     answers[0]!(); // the window of an unknown endpoint had room for eight
     await settled();
     expect([answers.length, kept]).toEqual([9, []]);
-    await vi.advanceTimersByTimeAsync(299);
+    await vi.advanceTimersByTimeAsync(4999);
     expect(kept).toEqual([]);
     await vi.advanceTimersByTimeAsync(1);
     expect(kept).toEqual([deliveries.slice(1).map(({ notificationId }) => notificationId)]);
@@ -266,7 +268,7 @@ describe('a worker', () => {
       },
     });
     const stateOfWay = () => {
-      const way = handOver.wayFor(deliveriesEach);
+      const way = handOver.wayFor([deliveriesEach]);
       way.giveUp();
       return way.destination.state;
     };

@@ -26,8 +26,19 @@ const prefetch: Record<Lane, number> = { fresh: 64, due: 8, slow: 16 };
  * price of one more write each, that are about to be settled.
  */
 const detachAfterMs = 300;
+/**
+ * What was handed over gets the lease of all that is in hand after this time: well before the first one ends (15 s), and not while it
+ * waits behind a burst, at the price of one more write each.
+ */
+const keptAfterMs = 5000;
 /** Of the 15 s that stopping may take. Calls that are still open then are abandoned. */
 const drainMs = 11_000;
+
+/** How a chunk came. */
+interface Arrival {
+  isRedelivered: boolean;
+  isHandedOver: boolean;
+}
 
 /**
  * Takes chunks, from the queue and those that are handed over, and has their deliveries sent. A chunk of the queue is acknowledged
@@ -91,7 +102,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
     this.trace(chunk, lane);
     const unsettled = new Set(chunk.deliveries);
     try {
-      await this.beginAll(chunk, isRedelivered, unsettled, this.unacknowledged[lane]);
+      await this.beginAll(chunk, { isRedelivered, isHandedOver: false }, unsettled, this.unacknowledged[lane]);
       // Where not even that can be written, the chunk goes back to the queue.
       await this.keep(unsettled);
     } finally {
@@ -109,8 +120,8 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
       if (!(error instanceof Stopping))
         this.logger.error({ event: 'delivery.broken', deliveries: unsettled.size, error });
     };
-    const keeping = setTimeout(() => void this.keep(unsettled).catch(report), detachAfterMs);
-    await this.beginAll(chunk, false, unsettled).catch(report);
+    const keeping = setTimeout(() => void this.keep(unsettled).catch(report), keptAfterMs);
+    await this.beginAll(chunk, { isRedelivered: false, isHandedOver: true }, unsettled).catch(report);
     if (unsettled.size === 0) clearTimeout(keeping);
   }
 
@@ -127,7 +138,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
   /** Takes from `unsettled` what is settled; while the process stops, that may be none. */
   private async beginAll(
     chunk: Chunk,
-    isRedelivered: boolean,
+    { isRedelivered, isHandedOver }: Arrival,
     unsettled: Set<HandedOut>,
     unacknowledged?: Unacknowledged,
   ): Promise<void> {
@@ -137,7 +148,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
       const loaded = await untilItWorks(() => this.loader.load(chunk, isRedelivered), this.clock, signal);
       unsettled.clear();
       for (const delivery of loaded.deliveries) unsettled.add(delivery);
-      await this.begin(loaded, (delivery) => unsettled.delete(delivery), unacknowledged);
+      await this.begin(loaded, isHandedOver, (delivery) => unsettled.delete(delivery), unacknowledged);
     } catch (error) {
       if (!(error instanceof Stopping)) throw error;
     }
@@ -146,6 +157,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
   /** Resolves when all have been tried, or a moment after the first of them began. */
   private begin(
     { deliveries, bodies }: LoadedChunk,
+    isHandedOver: boolean,
     onSettled: (delivery: HandedOut) => void,
     unacknowledged?: Unacknowledged,
   ): Promise<void> {
@@ -157,7 +169,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
         resolve();
       };
       const onBegun = () => (detaching ??= setTimeout(detach, detachAfterMs));
-      const surroundings = { bodies, onBegun, stopping: this.stopping.signal };
+      const surroundings = { bodies, onBegun, stopping: this.stopping.signal, isHandedOver };
       const all = Promise.all(deliveries.map((delivery) => this.deliver(delivery, surroundings, onSettled)));
       void all.finally(() => {
         clearTimeout(detaching);

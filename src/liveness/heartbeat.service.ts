@@ -93,6 +93,8 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
   private readonly logger = new Logger(Heartbeat.name);
   private timer: NodeJS.Timeout | undefined;
   private offsetMs = 0;
+  /** When the last beat was sent that reached Postgres. */
+  private beatAt = -Infinity;
 
   constructor(
     private readonly postgres: Postgres,
@@ -106,6 +108,11 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
    */
   ledgerNow(): number {
     return Math.round(this.clock.now() + this.offsetMs);
+  }
+
+  /** For half of its lifetime more, at least, no other process may take this one for dead. */
+  get isSteady(): boolean {
+    return this.clock.now() - this.beatAt < recentMs;
   }
 
   async onApplicationBootstrap(): Promise<void> {
@@ -172,6 +179,7 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
       host: hostname(),
       running_s: process.uptime(),
     });
+    this.beatAt = sentAt;
     this.isListenedTo = row!.is_listened_to;
     this.offsetMs = narrowOffset(this.offsetMs, sentAt, Number(row!.now_ms), this.clock.now());
   }

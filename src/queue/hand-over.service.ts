@@ -11,6 +11,16 @@ import { refusedDelayMs, type Enqueuer } from './enqueuer.service.js';
  */
 const leaseMs = 15_000;
 
+export interface HandOverLimits {
+  /** Deliveries of one notification: those of one that has more go to other workers too, by the queue. */
+  together: number;
+  /**
+   * Deliveries that the worker may have in memory, from the lane `fresh` and from here: as many as it takes from the queue before their
+   * turn. Texts of up to 8 KB come with them.
+   */
+  inMemory: number;
+}
+
 /** The way of deliveries that are about to be accepted. It is gone, or given up. */
 export interface Way {
   /** For the accepting statement. */
@@ -32,14 +42,10 @@ export class HandOver {
   private inMemory = 0;
   private readonly underWay = new Set<Promise<void>>();
 
-  /**
-   * @param most deliveries that the worker may have in memory from the lane `fresh` and from here when it is handed more: as many as
-   * it may send at once, so that what is beyond that goes to other workers too, by the queue. Texts of up to 8 KB come with them.
-   */
   constructor(
     private readonly enqueuer: Enqueuer,
     private readonly heartbeat: Heartbeat,
-    private readonly most: number,
+    private readonly limits: HandOverLimits,
   ) {}
 
   /** Of the worker of this process: it takes what is handed over, until this is stopped. `take` must not reject. */
@@ -59,9 +65,12 @@ export class HandOver {
     return () => (this.inMemory -= count);
   }
 
-  /** @param count of deliveries, at most; they go all the same way */
-  wayFor(count: number): Way {
-    if (this.take && count > 0 && this.inMemory + count <= this.most) return this.straight(count);
+  /** @param counts how many deliveries each notification has, at most; they go all the same way */
+  wayFor(counts: readonly number[]): Way {
+    const count = counts.reduce((sum, each) => sum + each, 0);
+    const { together, inMemory } = this.limits;
+    const isForOne = count > 0 && this.inMemory + count <= inMemory && counts.every((each) => each <= together);
+    if (this.take && isForOne) return this.straight(count);
     const { isAccepting, process } = this.enqueuer;
     return {
       destination: isAccepting ? { state: 'queued', process } : { state: 'waiting', delayMs: refusedDelayMs },

@@ -9,6 +9,8 @@ import { Enqueuer } from './enqueuer.service.js';
 import { HandOver } from './hand-over.service.js';
 
 const most = 5;
+/** Of one notification. */
+const together = 5;
 const deliveries = (count: number): HandedOut[] =>
   Array.from({ length: count }, (_, nr) =>
     newDelivery({
@@ -30,7 +32,7 @@ describe('the way of accepted deliveries', () => {
     const postgres = { query: async ({ name }: Statement) => void written.push(name) } as unknown as Postgres;
     const heartbeat = { processId: 'this process' } as unknown as Heartbeat;
     queue = new InProcessDeliveryQueue('the queue', 10);
-    handOver = new HandOver(new Enqueuer(queue, postgres, heartbeat), heartbeat, most);
+    handOver = new HandOver(new Enqueuer(queue, postgres, heartbeat), heartbeat, { together, inMemory: most });
     // Of another worker, which is not as far.
     await queue.consume('fresh', 0, () => Promise.resolve());
   });
@@ -40,7 +42,7 @@ describe('the way of accepted deliveries', () => {
       ({ deliveries: { length: count } }) => new Promise<void>((done) => inHand.push({ count, done: () => done() })),
     );
   const send = (count: number) => {
-    const way = handOver.wayFor(count);
+    const way = handOver.wayFor([count]);
     way.go(deliveries(count), 1, 2);
     way.giveUp();
     return way.destination;
@@ -63,37 +65,45 @@ describe('the way of accepted deliveries', () => {
     expect([send(4), send(3)]).toEqual([toQueue, straight]);
   });
 
+  it('leads by the queue for all of a batch where one notification has more than one worker should send', () => {
+    const heartbeat = { processId: 'this process' } as unknown as Heartbeat;
+    handOver = new HandOver(new Enqueuer(queue, {} as Postgres, heartbeat), heartbeat, { together: 2, inMemory: most });
+    startWorker();
+    expect(handOver.wayFor([1, 3]).destination).toEqual(toQueue);
+    expect(handOver.wayFor([2, 2]).destination).toEqual(straight);
+  });
+
   it('counts what is being accepted, until it is given up, and what the worker has taken from the queue', () => {
     startWorker();
-    const [one, other] = [handOver.wayFor(3), handOver.wayFor(3)];
+    const [one, other] = [handOver.wayFor([3]), handOver.wayFor([3])];
     expect([one.destination, other.destination]).toEqual([straight, toQueue]);
     one.giveUp();
     one.giveUp();
     const leave = handOver.occupy(4);
-    expect(handOver.wayFor(2).destination).toEqual(toQueue);
+    expect(handOver.wayFor([1, 1]).destination).toEqual(toQueue);
     leave();
-    expect(handOver.wayFor(most).destination).toEqual(straight);
+    expect(handOver.wayFor([most]).destination).toEqual(straight);
   });
 
   it('counts those that were accepted, where there are fewer than there might have been', () => {
     startWorker();
-    const way = handOver.wayFor(most);
+    const way = handOver.wayFor([most]);
     way.go(deliveries(1), 1, 2);
     way.giveUp();
-    expect(handOver.wayFor(most - 1).destination).toEqual(straight);
+    expect(handOver.wayFor([most - 1]).destination).toEqual(straight);
   });
 
   it('leads to the dispatcher while the queue would refuse; the worker of this process is handed all the same', async () => {
     startWorker();
     await queue.close();
-    expect(handOver.wayFor(most + 1).destination).toEqual({ state: 'waiting', delayMs: 1000 });
-    expect(handOver.wayFor(most).destination).toEqual(straight);
+    expect(handOver.wayFor([most + 1]).destination).toEqual({ state: 'waiting', delayMs: 1000 });
+    expect(handOver.wayFor([most]).destination).toEqual(straight);
   });
 
   it('leads back to the ledger where the worker stopped while they were accepted, and by the queue after that', async () => {
     const consumption = startWorker();
     send(1);
-    const way = handOver.wayFor(1);
+    const way = handOver.wayFor([1]);
     let hasStopped = false;
     const stopping = consumption.stop().then(() => (hasStopped = true));
     way.go(deliveries(1), 1, 2);

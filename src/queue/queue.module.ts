@@ -8,6 +8,9 @@ import { RabbitMqDeliveryQueue } from './delivery-queue.rabbitmq.js';
 import { Enqueuer } from './enqueuer.service.js';
 import { HandOver } from './hand-over.service.js';
 
+/** The chunks that a worker takes of the lane `fresh` (worker.service.ts), each with as many deliveries as one has. */
+const mostInMemory = 64 * 64;
+
 /** RabbitMQ where AMQP_URL names one, this process's memory otherwise. */
 @Module({
   imports: [LedgerModule],
@@ -25,7 +28,7 @@ import { HandOver } from './hand-over.service.js';
       provide: HandOver,
       inject: [Enqueuer, Heartbeat, Config],
       useFactory: (enqueuer: Enqueuer, heartbeat: Heartbeat, { settings }: Config) =>
-        new HandOver(enqueuer, heartbeat, settings.MAX_IN_FLIGHT),
+        new HandOver(enqueuer, heartbeat, { together: settings.MAX_IN_FLIGHT, inMemory: mostInMemory }),
     },
   ],
   exports: [DeliveryQueue, Enqueuer, HandOver],

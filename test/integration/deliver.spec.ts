@@ -10,6 +10,8 @@ import type { OpenEndpoint } from '../../src/ledger/open-endpoints.js';
 import type { OperationalEvent } from '../../src/operational-events/operational-events.service.js';
 import { Decider } from '../../src/delivery/decider.service.js';
 import { InProcessAttemptStates } from '../../src/delivery/attempt-states.in-process.js';
+import { LateLocks } from '../../src/delivery/late-locks.service.js';
+import type { WebhookResponse } from '../../src/delivery/webhook-client.js';
 import { DeliverService } from '../../src/delivery/deliver.service.js';
 import { filteredCounted } from '../../src/delivery/delivery.counters.js';
 import type { Sender } from '../../src/delivery/sender.service.js';
@@ -28,6 +30,7 @@ import type { Subscription } from '../../src/subscriptions/subscription.js';
 import type { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import { storeAdapters, type OpenStore } from '../support/idempotency-stores.js';
 import { attemptNumber, TestLedger } from '../support/ledger.js';
+import { eventually } from '../support/eventually.js';
 import { answered } from '../support/responses.js';
 import { real, type PreparedStack } from '../support/stacks.js';
 
@@ -48,6 +51,12 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
   let mayProbe: boolean;
   let reported: OperationalEvent[];
   let deliver: DeliverService;
+  let lateLocks: LateLocks;
+  /** The heartbeat of this process is recent. */
+  let isSteady: boolean;
+  /** Milliseconds that have passed for what is sent without a lock. */
+  let passedMs: number;
+  let answer: () => Promise<WebhookResponse>;
 
   beforeAll(async () => {
     Logger.overrideLogger(false);
@@ -82,11 +91,13 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
     };
     calls = 0;
     reported = [];
+    [isSteady, passedMs] = [true, 0];
+    answer = () => Promise.resolve(answered(200));
     vi.spyOn(test.events, 'report').mockImplementation((event) => void reported.push(event));
     // One call a delivery; the test decides its outcome.
     const send = async () => {
       calls += 1;
-      return answered(200);
+      return answer();
     };
     const nothing = {} as never;
     const turns = { passOn: () => {} } as unknown as Turns;
@@ -100,11 +111,19 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
     } as unknown as OpenEndpoints;
     const decider = new Decider(nothing, policies, test.heartbeat, nothing, test.config);
     vi.spyOn(decider, 'decide').mockImplementation(() => Promise.resolve(outcome));
+    const idempotency = new Idempotency(opened.stores[0], { processId: opened.living } as typeof test.heartbeat);
+    const heartbeat = {
+      get isSteady() {
+        return isSteady;
+      },
+    } as typeof test.heartbeat;
+    const clock = { now: () => systemClock.now() + passedMs, pause: systemClock.pause };
+    lateLocks = new LateLocks(idempotency, heartbeat, clock, test.config);
     deliver = new DeliverService(
       test.config,
       systemClock,
       { find: () => subscription } as unknown as SubscriptionsService,
-      new Idempotency(opened.stores[0], { processId: opened.living } as typeof test.heartbeat),
+      idempotency,
       new Admission(test.config, new HoldRule(openEndpoints), openEndpoints, test.heartbeat, systemClock),
       { send } as unknown as Sender,
       decider,
@@ -118,18 +137,35 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
         turns,
         test.config,
       ),
+      lateLocks,
     );
   });
   afterEach(async () => {
+    lateLocks.onModuleDestroy();
     vi.restoreAllMocks();
     await test.clear();
   });
 
-  const run = (delivery: Delivery) =>
+  const run = (delivery: Delivery, isHandedOver = false) =>
     deliver.deliver(
       { ...delivery, body: Buffer.from('{}') },
-      { bodies: {} as never, onBegun: () => {}, stopping: new AbortController().signal },
+      { bodies: {} as never, onBegun: () => {}, stopping: new AbortController().signal, isHandedOver },
     );
+  /** It is handed over to the worker of the process that accepted it, and its call is open. */
+  async function begin(delivery: Delivery): Promise<{ end: () => Promise<void> }> {
+    await test.keepInHand([delivery], test.heartbeat.processId);
+    let respond = () => {};
+    answer = () => new Promise((resolve) => (respond = () => resolve(answered(200))));
+    const running = run(delivery, true);
+    await eventually(() => calls > 0);
+    return {
+      end: () => {
+        respond();
+        return running;
+      },
+    };
+  }
+  const keyOf = async (delivery: Delivery) => (await opened.stores[1].acquire(lockOf(delivery))).kind;
 
   /** It is sent, with that outcome, which never reaches the ledger; then it is handed out again. */
   async function runUnheard(sent: Outcome): Promise<Delivery> {
@@ -238,6 +274,65 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
     const { due_in_ms: dueInMs } = (await test.row(delivery!))!;
     expect(dueInMs).toBeGreaterThan(test.config.settings.NOTIFICATION_REQUESTS_TIMEOUT * 1000 + 10_000);
     expect(dueInMs).toBeLessThanOrEqual(51_000);
+  });
+
+  describe('handed over', () => {
+    it('needs no lock and leaves no seal, where it is over at once', async () => {
+      const [delivery] = await test.accept();
+      outcome = delivered;
+      const { end } = await begin(delivery!);
+      lateLocks.sweep();
+      await end();
+      expect([calls, await test.row(delivery!)]).toMatchObject([1, { state: 'delivered', attempts: 1 }]);
+      expect(await keyOf(delivery!)).toBe('acquired');
+    });
+
+    it('is locked where its call takes long, and then sealed', async () => {
+      const [delivery] = await test.accept();
+      outcome = delivered;
+      const { end } = await begin(delivery!);
+      passedMs = 400;
+      lateLocks.sweep();
+      await eventually(async () => (await keyOf(delivery!)) === 'locked');
+      await end();
+      expect([await test.state(delivery!), await keyOf(delivery!)]).toEqual(['delivered', 'sealed']);
+    });
+
+    it('is locked where its call takes long, and released for its next attempt', async () => {
+      const [delivery] = await test.accept();
+      outcome = retry;
+      const { end } = await begin(delivery!);
+      passedMs = 400;
+      lateLocks.sweep();
+      await eventually(async () => (await keyOf(delivery!)) === 'locked');
+      await end();
+      expect([await test.state(delivery!), await keyOf(delivery!)]).toEqual(['waiting', 'acquired']);
+    });
+
+    it('is sealed where the ledger does not take its outcome soon: no other process sends it again', async () => {
+      const [delivery] = await test.accept();
+      outcome = delivered;
+      let settle = () => {};
+      vi.spyOn(test.settlements, 'settle').mockImplementation(() => new Promise((resolve) => (settle = resolve)));
+      const { end } = await begin(delivery!);
+      const ending = end();
+      passedMs = 400;
+      lateLocks.sweep();
+      await eventually(async () => (await keyOf(delivery!)) === 'sealed');
+      settle();
+      await ending;
+      expect([await test.state(delivery!), await keyOf(delivery!)]).toEqual(['queued', 'sealed']);
+    });
+
+    it('is locked like any other one while the heartbeat of its process does not reach the ledger', async () => {
+      const [delivery] = await test.accept();
+      outcome = delivered;
+      isSteady = false;
+      const { end } = await begin(delivery!);
+      expect(await keyOf(delivery!)).toBe('locked');
+      await end();
+      expect(await keyOf(delivery!)).toBe('sealed');
+    });
   });
 
   describe('to a parked endpoint', () => {

@@ -72,7 +72,7 @@ describe('publishing', () => {
     const { config } = test;
     const { events } = test;
     const holdRule = new HoldRule(new OpenEndpoints(test.postgres, events));
-    newHandOver = () => new HandOver(enqueuer as Enqueuer, test.heartbeat, mostInMemory);
+    newHandOver = () => new HandOver(enqueuer as Enqueuer, test.heartbeat, { together: mostInMemory, inMemory: mostInMemory });
     publishingWith = (heartbeat, handOver = newHandOver()) =>
       new PublishService(
         catalogue,

@@ -5,6 +5,7 @@ import { AttemptReporter } from '../../src/delivery/attempt-reporter.service.js'
 import { InProcessAttemptStates } from '../../src/delivery/attempt-states.in-process.js';
 import { ChunkLoader } from '../../src/delivery/chunk-loader.service.js';
 import { Decider } from '../../src/delivery/decider.service.js';
+import { LateLocks } from '../../src/delivery/late-locks.service.js';
 import { DeliveryRecords } from '../../src/delivery/delivery-records.service.js';
 import { DeliverService } from '../../src/delivery/deliver.service.js';
 import { Sender } from '../../src/delivery/sender.service.js';
@@ -75,6 +76,7 @@ export class ModelProcess {
   private readonly worker: Worker;
   private readonly openEndpoints: OpenEndpoints;
   private readonly admission: Admission;
+  private readonly lateLocks: LateLocks;
   private readonly stopping = new AbortController();
   private readonly running = new Set<string>();
 
@@ -95,7 +97,7 @@ export class ModelProcess {
       ? new ModelQueue(broker, number)
       : new InProcessDeliveryQueue(heartbeat.processId, 1000, clock);
     const enqueuer = new Enqueuer(queue, postgres, heartbeat);
-    const handOver = new HandOver(enqueuer, heartbeat, mostInMemory);
+    const handOver = new HandOver(enqueuer, heartbeat, { together: mostInMemory, inMemory: mostInMemory });
     const position = new QueuePosition(queue, postgres, heartbeat, clock);
     const webhooks = new ModelWebhookClient(receiver, number);
     const reporter = new AttemptReporter(new InProcessAttemptStates(), heartbeat, noListeners, new Tally(), config);
@@ -108,15 +110,18 @@ export class ModelProcess {
     const holds = new Holds(postgres);
     const turns = new Turns(subscriptions, postgres, enqueuer);
     const records = new DeliveryRecords(clock, settlements, holds, claims, inHand, subscriptions, turns, config);
+    const idempotency = new Idempotency(new PostgresIdempotencyStore(postgres), heartbeat);
+    this.lateLocks = new LateLocks(idempotency, heartbeat, clock, config);
     const deliver = new DeliverService(
       config,
       clock,
       subscriptions,
-      new Idempotency(new PostgresIdempotencyStore(postgres), heartbeat),
+      idempotency,
       this.admission,
       new Sender(webhooks, new Authorizations(new Outbound(settings), clock), reporter, untraced, config),
       new Decider(catalogue, policies, heartbeat, reporter, config),
       records,
+      this.lateLocks,
     );
     const loader = new ChunkLoader(catalogue, postgres, heartbeat);
     const partitions = new PartitionKeeper(around.postgres);
@@ -227,6 +232,7 @@ export class ModelProcess {
     const { gates, receiver, broker } = this.around;
     this.state = 'ended';
     this.admission.onModuleDestroy();
+    this.lateLocks.onModuleDestroy();
     gates.close(this.number);
     receiver.end(this.number);
     broker?.end(this.number);

@@ -89,8 +89,7 @@ export class JsonLogger implements LoggerService {
     if (!pino.isLevelEnabled(level)) return;
     const fields = typeof message === 'object' && message !== null ? message : { message: String(message) };
     if (!isPlain(fields)) return pino[level](withoutSecrets(fields));
-    const time = new Date().toISOString();
-    this.destination.write(`{"level":"${level}","time":"${time}"${text},${JSON.stringify(fields).slice(1)}\n`);
+    this.destination.write(`{"level":"${level}","time":"${isoNow()}"${text},${JSON.stringify(fields).slice(1)}\n`);
   }
 
   private of(name: string): Source {
@@ -98,6 +97,19 @@ export class JsonLogger implements LoggerService {
     if (!source) this.bySource.set(name, (source = childOf(this.root, { source: name })));
     return source;
   }
+}
+
+let lastMs = 0;
+let lastText = '';
+
+/** Of the lines of a busy process, several are written in the same millisecond. */
+function isoNow(): string {
+  const now = Date.now();
+  if (now !== lastMs) {
+    lastMs = now;
+    lastText = new Date(now).toISOString();
+  }
+  return lastText;
 }
 
 const childOf = ({ pino, text }: Source, bindings: object): Source => ({

@@ -8,7 +8,6 @@ const secrets = new Set(['secret', 'clientSecret', 'auth', 'authorization', 'cre
  */
 const statementValues = new Set(['parameters', 'detail', 'command']);
 const censored = '[secret]';
-const plainTypes: ReadonlySet<string> = new Set(['string', 'number', 'boolean', 'undefined']);
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -21,10 +20,22 @@ export function isPlain(event: object): boolean {
   let hasFields = false;
   for (const name in event) {
     const value = (event as Fields)[name];
-    if (secrets.has(name) || (value !== null && !plainTypes.has(typeof value))) return false;
+    if (!isPlainValue(value) || secrets.has(name)) return false;
     hasFields ||= value !== undefined;
   }
   return hasFields;
+}
+
+function isPlainValue(value: unknown): boolean {
+  switch (typeof value) {
+    case 'string':
+    case 'number':
+    case 'boolean':
+    case 'undefined':
+      return true;
+    default:
+      return value === null;
+  }
 }
 
 /**

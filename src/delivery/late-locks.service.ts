@@ -1,0 +1,108 @@
+import { Injectable, type OnModuleDestroy } from '@nestjs/common';
+import { Config } from '../config/config.module.js';
+import { Idempotency, type IdempotentOperation } from '../idempotency/idempotency.service.js';
+import type { Lock } from '../idempotency/lock.js';
+import { Clock } from '../infra/clock.js';
+import type { Delivery } from '../ledger/delivery.js';
+import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { deliveryKeys, keyIdOf } from './delivery-keys.js';
+import type { SealedOutcome } from './sealed-outcome.js';
+
+/** Nearly all deliveries are over sooner. */
+const lockedAfterMs = 300;
+const sweepMs = 100;
+
+/** A delivery that is sent under the lease of its process alone. */
+export interface Unlocked {
+  /** Its outcome is known, and about to be written. Waits only where it has got its lock meanwhile. */
+  seal(outcome: SealedOutcome, keepMs: number): Promise<void> | undefined;
+  /** The ledger has its outcome, or another process will send it. */
+  end(): Promise<void> | undefined;
+}
+
+/**
+ * Locks for what takes long of the deliveries that a process sends under their lease (docs/decisions/0062): a call that stays open, or an
+ * outcome that the ledger does not take. From then on it is with them as with any other delivery: should this process die or stand
+ * still, the next one finds a lock, or the outcome under a seal.
+ */
+@Injectable()
+export class LateLocks implements OnModuleDestroy {
+  private readonly keys: IdempotentOperation<SealedOutcome>;
+  /** The oldest first. */
+  private readonly unlocked = new Set<UnderLease>();
+  private readonly sweeping: NodeJS.Timeout;
+
+  constructor(
+    idempotency: Idempotency,
+    private readonly heartbeat: Heartbeat,
+    private readonly clock: Clock,
+    { settings }: Config,
+  ) {
+    this.keys = deliveryKeys(idempotency, settings);
+    this.sweeping = setInterval(() => this.sweep(), sweepMs).unref();
+  }
+
+  onModuleDestroy(): void {
+    clearInterval(this.sweeping);
+  }
+
+  /** Whether locks may wait: no other process takes this one for dead meanwhile, and sends what it has in hand. */
+  get mayWait(): boolean {
+    return this.heartbeat.isSteady;
+  }
+
+  begin(delivery: Delivery): Unlocked {
+    const begun = new UnderLease(delivery, this.clock.now(), this.unlocked);
+    this.unlocked.add(begun);
+    return begun;
+  }
+
+  /** Locks what has taken too long. Where it gets no lock now, it tries again. */
+  sweep(): void {
+    const latest = this.clock.now() - lockedAfterMs;
+    for (const each of this.unlocked) {
+      if (each.begunAt > latest) return;
+      void each.lockBy(this.keys);
+    }
+  }
+}
+
+class UnderLease implements Unlocked {
+  private acquiring: Promise<void> | undefined;
+  private lock: Lock | undefined;
+  private sealing: [outcome: SealedOutcome, keepMs: number] | undefined;
+  private hasEnded = false;
+
+  constructor(
+    private readonly delivery: Delivery,
+    readonly begunAt: number,
+    private readonly unlocked: Set<UnderLease>,
+  ) {}
+
+  seal(...sealing: [SealedOutcome, number]): Promise<void> | undefined {
+    this.sealing = sealing;
+    return this.lock?.seal(...sealing);
+  }
+
+  end(): Promise<void> | undefined {
+    this.hasEnded = true;
+    this.unlocked.delete(this);
+    return this.lock?.release();
+  }
+
+  lockBy(keys: IdempotentOperation<SealedOutcome>): Promise<void> {
+    this.acquiring ??= this.acquire(keys).finally(() => (this.acquiring = undefined));
+    return this.acquiring;
+  }
+
+  private async acquire(keys: IdempotentOperation<SealedOutcome>): Promise<void> {
+    // Nothing waits for it: without a store, the lease holds as long as this process does.
+    const acquired = await keys.acquire(keyIdOf(this.delivery)).catch(() => undefined);
+    if (!acquired) return;
+    this.unlocked.delete(this);
+    if (acquired.kind !== 'acquired') return; // another message was faster: which of the two counts, their generations say
+    this.lock = acquired.lock;
+    if (this.sealing) await this.lock.seal(...this.sealing);
+    if (this.hasEnded) await this.lock.release();
+  }
+}
