@@ -57,6 +57,8 @@ import { countKeys, countLocked } from './locks.mjs';
  * @property {string[]} wrong sentences; none where everything is as promised
  */
 
+/** What a process has sent before it was killed arrives within this time. */
+const onItsWayMs = 100;
 /** After the last arrival, for a second one of the same. */
 const latecomersMs = 2000;
 
@@ -77,13 +79,15 @@ export class Stage {
    * @param {PostgresProxy} proxy
    * @param {LedgerView} ledger
    * @param {Random} random
+   * @param {boolean} isTogether what a process accepts, it hands over to its own worker, which has no lock for it
    */
-  constructor(environment, cluster, proxy, ledger, random) {
+  constructor(environment, cluster, proxy, ledger, random, isTogether) {
     this.environment = environment;
     this.cluster = cluster;
     this.proxy = proxy;
     this.ledger = ledger;
     this.random = random;
+    this.isTogether = isTogether;
   }
 
   get receiver() {
@@ -111,9 +115,13 @@ export class Stage {
 
   /**
    * To be called at a fault that ends a worker or its locks: a delivery that a worker has locked and not sealed may be on its
-   * way, or have arrived without a record of it.
+   * way, or have arrived without a record of it. One that was handed over has no lock at first: it has arrived, or does in a moment.
    */
   async noteLocked() {
+    if (this.isTogether) {
+      await sleep(onItsWayMs);
+      await this.noteUnsettled();
+    }
     const isInRedis = (await this.ledger.locksAreIn()) === 'redis';
     this.inFlight += isInRedis ? await countLocked(this.#redisUrl) : (await this.ledger.lockedAndSealed()).locked;
   }
@@ -163,7 +171,7 @@ export class Stage {
     throw new Error(`waited 90 s in vain for ${what}`);
   }
 
-  /** For a fault that also empties Redis: counts deliveries that have arrived without the ledger knowing. */
+  /** Counts deliveries that have arrived without the ledger knowing. */
   async noteUnsettled() {
     const settled = await this.ledger.delivered(/** @type {string} */ (this.subscriptionIds[0]));
     const { different } = await this.receiver.call('progress', undefined);
