@@ -15,6 +15,7 @@ import { CreateActivity1763625600015 } from './1763625600015-create-activity.js'
 import { TellOfFailing1763625600016 } from './1763625600016-tell-of-failing.js';
 import { DateSecrets1763625600017 } from './1763625600017-date-secrets.js';
 import { OneProbeAtATime1763625600018 } from './1763625600018-one-probe-at-a-time.js';
+import { TellOfFresh1763625600019 } from './1763625600019-tell-of-fresh.js';
 
 /** In the order they run. Plain SQL; a released one is never edited. */
 export const migrations = [
@@ -35,4 +36,5 @@ export const migrations = [
   TellOfFailing1763625600016,
   DateSecrets1763625600017,
   OneProbeAtATime1763625600018,
+  TellOfFresh1763625600019,
 ];

@@ -11,8 +11,8 @@ const usage = `npm run bench -- [options]
 
   --guarantee G   at-least-once (default) or at-most-once, for every subscription
   --embedded      one process on the embedded default instead of PostgreSQL, RabbitMQ and Redis
-  --processes N   one installation with every role in N processes, or in as many as there are cores (auto), instead of one
-                  process for the API and one for the rest
+  --processes N   every role in each of N processes, or of as many as there are cores (auto, the default, as \`npm start\` does on servers)
+  --apart         one process for the API and one for the rest, in place of that
   --seconds N     how long each loop publishes (20)
   --count N       at most this many notifications in the closed loop (100000)
   --only NAME     ${scenarios.join(' | ')}; may be repeated
@@ -26,7 +26,7 @@ const usage = `npm run bench -- [options]
 /**
  * @typedef {object} Options
  * @property {boolean} embedded
- * @property {string | undefined} processes
+ * @property {string | undefined} processes undefined: embedded, or apart
  * @property {typeof guarantees[number]} guarantee
  * @property {number} seconds
  * @property {number} count
@@ -44,6 +44,7 @@ export function readOptions() {
       options: {
         embedded: { type: 'boolean', default: false },
         processes: { type: 'string' },
+        apart: { type: 'boolean', default: false },
         guarantee: { type: 'string', default: guarantees[0] },
         seconds: { type: 'string', default: '20' },
         count: { type: 'string', default: '100000' },
@@ -57,14 +58,12 @@ export function readOptions() {
     }),
   );
   if (values.only && values.soak) refuse(usage, '--soak measures nothing else, so it does not go with --only.');
-  if (values.processes && values.embedded)
-    refuse(usage, '--embedded is one process, so it does not go with --processes.');
+  if (values.embedded && (values.processes || values.apart))
+    refuse(usage, '--embedded is one process, so it goes with neither --processes nor --apart.');
+  if (values.processes && values.apart) refuse(usage, '--apart is two processes, so it does not go with --processes.');
   return {
     embedded: values.embedded,
-    processes:
-      values.processes === undefined || values.processes === 'auto'
-        ? values.processes
-        : String(wholeNumber(usage, 'processes', values.processes, 1, 256)),
+    processes: values.embedded || values.apart ? undefined : readProcesses(values.processes),
     guarantee: oneOf(usage, 'guarantee', values.guarantee, guarantees, String),
     seconds: wholeNumber(usage, 'seconds', values.seconds, 1, 60),
     count: wholeNumber(usage, 'count', values.count, 100, 1_000_000),
@@ -74,4 +73,9 @@ export function readOptions() {
     json: values.json,
     cpuProf: values['cpu-prof'],
   };
+}
+
+/** @param {string} [value] */
+function readProcesses(value = 'auto') {
+  return value === 'auto' ? value : String(wholeNumber(usage, 'processes', value, 1, 256));
 }

@@ -51,7 +51,14 @@ export async function playScenario(scenario, environment) {
     tellGuardian,
   });
   const ledger = new LedgerView(/** @type {string} */ (settings.DATABASE_URL));
-  const stage = new Stage(environment, cluster, proxy, ledger, new Random(seed, scenario.name), scenario.together === true);
+  const stage = new Stage(
+    environment,
+    cluster,
+    proxy,
+    ledger,
+    new Random(seed, scenario.name),
+    scenario.together === true,
+  );
   try {
     scenario.prepare?.(stage);
     await cluster.start();

@@ -35,6 +35,7 @@ import { answered } from '../../test/support/responses.js';
 import { newDelivery } from '../../test/support/new-delivery.js';
 import { noListeners } from '../../test/support/no-listeners.js';
 import { eventually } from '../../test/support/eventually.js';
+import { unpaced } from '../../test/support/unpaced.js';
 import { untraced } from '../../test/support/untraced.js';
 
 Logger.overrideLogger(false);
@@ -58,7 +59,10 @@ class FreeStore extends IdempotencyStore {
 }
 
 /** One delivery taken from the queue by a worker: the stack trace at the call to the receiver, and the steps on the way. */
-async function play(guarantee: DeliveryGuarantee, isHandedOver = false): Promise<{ frames: string[]; steps: string[] }> {
+async function play(
+  guarantee: DeliveryGuarantee,
+  isHandedOver = false,
+): Promise<{ frames: string[]; steps: string[] }> {
   const config: Config = { settings: readSettings({}) };
   const store = new FreeStore();
   const steps = store.calls;
@@ -129,6 +133,7 @@ async function play(guarantee: DeliveryGuarantee, isHandedOver = false): Promise
       systemClock,
       queue,
       handingOver,
+      unpaced,
       progress,
       loader,
       deliver,

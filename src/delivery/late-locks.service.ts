@@ -39,7 +39,7 @@ export class LateLocks implements OnModuleDestroy {
     { settings }: Config,
   ) {
     this.keys = deliveryKeys(idempotency, settings);
-    this.sweeping = setInterval(() => this.sweep(), sweepMs).unref();
+    this.sweeping = setInterval(() => void this.sweep(), sweepMs).unref();
   }
 
   onModuleDestroy(): void {
@@ -57,13 +57,15 @@ export class LateLocks implements OnModuleDestroy {
     return begun;
   }
 
-  /** Locks what has taken too long. Where it gets no lock now, it tries again. */
-  sweep(): void {
+  /** Locks what has taken too long. Where the store does not answer, the next sweep tries again. */
+  async sweep(): Promise<void> {
     const latest = this.clock.now() - lockedAfterMs;
+    const late: UnderLease[] = [];
     for (const each of this.unlocked) {
-      if (each.begunAt > latest) return;
-      void each.lockBy(this.keys);
+      if (each.begunAt > latest) break;
+      late.push(each);
     }
+    await Promise.all(late.map((each) => each.lockBy(this.keys)));
   }
 }
 

@@ -14,6 +14,7 @@ import type { Chunk } from '../queue/chunk.js';
 import type { Lane } from '../queue/delivery-queue.js';
 import { InProcessDeliveryQueue } from '../queue/delivery-queue.in-process.js';
 import { Enqueuer } from '../queue/enqueuer.service.js';
+import type { BacklogPace } from '../queue/backlog-pace.service.js';
 import { HandOver } from '../queue/hand-over.service.js';
 import type { QueueProgress } from '../queue/queue-progress.service.js';
 import { LargeBodies } from './large-bodies.js';
@@ -30,6 +31,7 @@ import { Stopping } from './until-it-works.js';
 import { Worker } from './worker.service.js';
 import { eventually } from '../../test/support/eventually.js';
 import { newDelivery } from '../../test/support/new-delivery.js';
+import { unpaced } from '../../test/support/unpaced.js';
 import { untraced } from '../../test/support/untraced.js';
 
 Logger.overrideLogger(false);
@@ -52,12 +54,14 @@ interface Parts {
   finish?: (lane: Lane, queuedAt: number) => void;
   hold?: (delivery: HandedOut, reason: HeldReason) => Promise<void>;
   keep?: (deliveries: Delivery[]) => Promise<void>;
+  pace?: BacklogPace;
 }
 
 const done = () => Promise.resolve();
 
 /** A worker on a queue of its own, of which the test plays the loader and the sender. */
-async function start({ load, send = done, abandon = () => {}, finish = () => {}, hold = done, keep = done }: Parts) {
+async function start(parts: Parts) {
+  const { load, send = done, abandon = () => {}, finish = () => {}, hold = done, keep = done, pace = unpaced } = parts;
   const config = { settings: readSettings({}) };
   const noneOpen = { of: () => undefined } as unknown as OpenEndpoints;
   const admission = new Admission(config, new HoldRule(noneOpen), noneOpen, heartbeat, systemClock);
@@ -77,11 +81,12 @@ async function start({ load, send = done, abandon = () => {}, finish = () => {},
   );
   const queue = new InProcessDeliveryQueue('process', 1000);
   const enqueuer = new Enqueuer(queue, {} as Postgres, heartbeat);
-  const handOver = new HandOver(enqueuer, heartbeat, { together: mostInMemory, inMemory: mostInMemory });
+  const handOver = new HandOver(enqueuer, heartbeat, pace, { together: mostInMemory, inMemory: mostInMemory });
   const worker = new Worker(
     systemClock,
     queue,
     handOver,
+    pace,
     { take: () => {}, finish } as unknown as QueueProgress,
     { load } as unknown as ChunkLoader,
     deliver,

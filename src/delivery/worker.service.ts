@@ -4,6 +4,7 @@ import { Admission } from '../endpoints/admission.service.js';
 import { Clock } from '../infra/clock.js';
 import type { HandedOut } from '../ledger/delivery.js';
 import { DeliveriesInHand } from '../ledger/keep-in-hand.service.js';
+import { BacklogPace, type BacklogLane } from '../queue/backlog-pace.service.js';
 import type { Chunk } from '../queue/chunk.js';
 import { DeliveryQueue, lanes, type Consumption, type Lane, type Taken } from '../queue/delivery-queue.js';
 import { HandOver } from '../queue/hand-over.service.js';
@@ -36,8 +37,8 @@ const drainMs = 11_000;
 
 /** How a chunk came. */
 interface Arrival {
+  lane: Lane | 'handed-over';
   isRedelivered: boolean;
-  isHandedOver: boolean;
 }
 
 /**
@@ -60,6 +61,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
     private readonly clock: Clock,
     private readonly queue: DeliveryQueue,
     private readonly handOver: HandOver,
+    private readonly pace: BacklogPace,
     private readonly progress: QueueProgress,
     private readonly loader: ChunkLoader,
     private readonly deliverService: DeliverService,
@@ -87,6 +89,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
       this.webhooks.abandonAll();
     }, drainMs);
     const stopped = this.consumptions.map((consumption) => consumption.stop());
+    this.pace.stop();
     this.admission.stop(); // what waits for room would keep its chunk, and so this process, until it was sent
     await Promise.all(stopped);
     await this.admission.drained();
@@ -102,7 +105,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
     this.trace(chunk, lane);
     const unsettled = new Set(chunk.deliveries);
     try {
-      await this.beginAll(chunk, { isRedelivered, isHandedOver: false }, unsettled, this.unacknowledged[lane]);
+      await this.beginAll(chunk, { lane, isRedelivered }, unsettled, this.unacknowledged[lane]);
       // Where not even that can be written, the chunk goes back to the queue.
       await this.keep(unsettled);
     } finally {
@@ -121,7 +124,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
         this.logger.error({ event: 'delivery.broken', deliveries: unsettled.size, error });
     };
     const keeping = setTimeout(() => void this.keep(unsettled).catch(report), keptAfterMs);
-    await this.beginAll(chunk, { isRedelivered: false, isHandedOver: true }, unsettled).catch(report);
+    await this.beginAll(chunk, { lane: 'handed-over', isRedelivered: false }, unsettled).catch(report);
     if (unsettled.size === 0) clearTimeout(keeping);
   }
 
@@ -138,7 +141,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
   /** Takes from `unsettled` what is settled; while the process stops, that may be none. */
   private async beginAll(
     chunk: Chunk,
-    { isRedelivered, isHandedOver }: Arrival,
+    { lane, isRedelivered }: Arrival,
     unsettled: Set<HandedOut>,
     unacknowledged?: Unacknowledged,
   ): Promise<void> {
@@ -148,7 +151,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
       const loaded = await untilItWorks(() => this.loader.load(chunk, isRedelivered), this.clock, signal);
       unsettled.clear();
       for (const delivery of loaded.deliveries) unsettled.add(delivery);
-      await this.begin(loaded, isHandedOver, (delivery) => unsettled.delete(delivery), unacknowledged);
+      await this.begin(loaded, lane, (delivery) => unsettled.delete(delivery), unacknowledged);
     } catch (error) {
       if (!(error instanceof Stopping)) throw error;
     }
@@ -157,7 +160,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
   /** Resolves when all have been tried, or a moment after the first of them began. */
   private begin(
     { deliveries, bodies }: LoadedChunk,
-    isHandedOver: boolean,
+    lane: Lane | 'handed-over',
     onSettled: (delivery: HandedOut) => void,
     unacknowledged?: Unacknowledged,
   ): Promise<void> {
@@ -169,8 +172,9 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
         resolve();
       };
       const onBegun = () => (detaching ??= setTimeout(detach, detachAfterMs));
-      const surroundings = { bodies, onBegun, stopping: this.stopping.signal, isHandedOver };
-      const all = Promise.all(deliveries.map((delivery) => this.deliver(delivery, surroundings, onSettled)));
+      const surroundings = { bodies, onBegun, stopping: this.stopping.signal, isHandedOver: lane === 'handed-over' };
+      const ofBacklog = lane === 'due' || lane === 'slow' ? lane : undefined;
+      const all = Promise.all(deliveries.map((delivery) => this.deliver(delivery, ofBacklog, surroundings, onSettled)));
       void all.finally(() => {
         clearTimeout(detaching);
         detach();
@@ -180,10 +184,13 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
 
   private async deliver(
     delivery: HandedOut,
+    lane: BacklogLane | undefined,
     surroundings: Surroundings,
     onSettled: (delivery: HandedOut) => void,
   ): Promise<void> {
     try {
+      const turn = lane && this.pace.start(lane);
+      if (turn) await turn;
       surroundings.stopping.throwIfAborted();
       await this.deliverService.deliver(delivery, surroundings);
       onSettled(delivery);

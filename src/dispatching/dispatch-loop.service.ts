@@ -1,6 +1,7 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { Config } from '../config/config.module.js';
 import { Clock } from '../infra/clock.js';
+import { BacklogPace } from '../queue/backlog-pace.service.js';
 import { Dispatcher } from './dispatcher.service.js';
 import { roundAge } from './dispatching.metrics.js';
 import { Measurements } from './measurements.service.js';
@@ -10,8 +11,6 @@ import { TaskFailures } from './task-failures.js';
 import { Upkeep, type UpkeepTask } from './upkeep.service.js';
 
 const recoverEveryMs = 1000;
-/** A batch takes some 10 ms. One that waited for Postgres or the queue is no reason to keep the next one waiting as long. */
-const longestRestMs = 100;
 
 type Task = UpkeepTask & { firstAfterMs?: number; failures: TaskFailures };
 
@@ -31,6 +30,7 @@ export class DispatchLoop implements OnApplicationBootstrap, OnModuleDestroy {
     replays: ReplayRunner,
     upkeep: Upkeep,
     measurements: Measurements,
+    pace: BacklogPace,
     clock: Clock,
   ) {
     const tasks = [
@@ -38,12 +38,12 @@ export class DispatchLoop implements OnApplicationBootstrap, OnModuleDestroy {
         name: 'hand-out',
         everyMs: settings.DISPATCH_INTERVAL_MS,
         run: (stopping: AbortSignal) => {
-          let since = clock.now();
-          // Half of the time is for what else this process does. Without rests, thousands are handed out long before they can be sent, and
-          // what is published meanwhile waits for that.
-          return dispatcher.handOutDue(stopping, async () => {
-            await clock.pause(Math.min(clock.now() - since, longestRestMs), stopping);
-            since = clock.now();
+          let [since, before] = [clock.now(), 0];
+          // Otherwise thousands are handed out long before they can be sent, and what is published meanwhile waits for that.
+          return dispatcher.handOutDue(stopping, async (handedOut) => {
+            const restMs = pace.restAfter(handedOut - before, clock.now() - since);
+            if (restMs > 0) await clock.pause(restMs, stopping);
+            [since, before] = [clock.now(), handedOut];
           });
         },
       },

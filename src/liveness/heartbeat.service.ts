@@ -14,18 +14,22 @@ const intervalMs = 2000;
 const lifetimeMs = 10_000;
 /** A process whose last beat is longer ago may itself not have reached Postgres: it does not show that others could have. */
 const recentMs = lifetimeMs / 2;
+/** Longer than two beats: that of the process that tells, and that of the one that is told. */
+const freshForMs = 5000;
 const beatRecently = `process.expires_at > now() + interval '${lifetimeMs - recentMs} ms'`;
 
 const beat = statement(
   'heartbeat',
-  `INSERT INTO process (id, roles, expires_at, steady_since, version, node, host, started_at)
+  `INSERT INTO process (id, roles, expires_at, steady_since, version, node, host, started_at, fresh_at)
    VALUES ($id, $roles, now() + $lifetime_ms * interval '1 ms', now(), $version, $node, $host,
-     now() - $running_s * interval '1 s')
+     now() - $running_s * interval '1 s', CASE WHEN $is_fresh::boolean THEN now() END)
    ON CONFLICT (id) DO UPDATE SET
      expires_at = EXCLUDED.expires_at,
+     fresh_at = coalesce(EXCLUDED.fresh_at, process.fresh_at),
      steady_since = CASE WHEN ${beatRecently} THEN process.steady_since ELSE now() END
    RETURNING (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms,
-             EXISTS (SELECT FROM live_listener WHERE expires_at > now()) AS is_listened_to`,
+             EXISTS (SELECT FROM live_listener WHERE expires_at > now()) AS is_listened_to,
+             EXISTS (SELECT FROM process WHERE fresh_at > now() - interval '${freshForMs} ms') AS is_any_fresh`,
 );
 /** Says so itself: nobody needs to wait, or to doubt it. */
 const hasEnded = `expires_at = '-infinity'`;
@@ -90,6 +94,9 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
   readonly processId = randomUUID();
   /** Whether anybody listens to live events, in any process (src/live-events), as of the last beat. */
   isListenedTo = false;
+  /** Whether any process has delivered something as it was accepted, in the last seconds before the last beat. */
+  isAnyFresh = false;
+  private isFresh = false;
   private readonly logger = new Logger(Heartbeat.name);
   private timer: NodeJS.Timeout | undefined;
   private offsetMs = 0;
@@ -113,6 +120,11 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
   /** For half of its lifetime more, at least, no other process may take this one for dead. */
   get isSteady(): boolean {
     return this.clock.now() - this.beatAt < recentMs;
+  }
+
+  /** This process delivers something as it was accepted: the next beat tells the others. */
+  noteFresh(): void {
+    this.isFresh = true;
   }
 
   async onApplicationBootstrap(): Promise<void> {
@@ -170,7 +182,10 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
 
   private async beat(): Promise<void> {
     const sentAt = this.clock.now();
-    const [row] = await this.postgres.query<{ now_ms: string; is_listened_to: boolean }>(beat, {
+    const is_fresh = this.isFresh;
+    this.isFresh = false;
+    const [row] = await this.postgres.query<BeatRow>(beat, {
+      is_fresh,
       id: this.processId,
       roles: this.config.settings.ROLES,
       lifetime_ms: lifetimeMs,
@@ -181,8 +196,15 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
     });
     this.beatAt = sentAt;
     this.isListenedTo = row!.is_listened_to;
+    this.isAnyFresh = row!.is_any_fresh;
     this.offsetMs = narrowOffset(this.offsetMs, sentAt, Number(row!.now_ms), this.clock.now());
   }
+}
+
+interface BeatRow {
+  now_ms: string;
+  is_listened_to: boolean;
+  is_any_fresh: boolean;
 }
 
 interface ProcessRow {

@@ -1,6 +1,7 @@
 import type { Destination } from '../ledger/acceptance.js';
 import type { HandedOut } from '../ledger/delivery.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
+import type { BacklogPace } from './backlog-pace.service.js';
 import type { Chunk } from './chunk.js';
 import type { Consumption } from './delivery-queue.js';
 import { refusedDelayMs, type Enqueuer } from './enqueuer.service.js';
@@ -45,6 +46,7 @@ export class HandOver {
   constructor(
     private readonly enqueuer: Enqueuer,
     private readonly heartbeat: Heartbeat,
+    private readonly pace: BacklogPace,
     private readonly limits: HandOverLimits,
   ) {}
 
@@ -61,6 +63,7 @@ export class HandOver {
 
   /** The worker has so many deliveries in memory, until what is returned is called. */
   occupy(count: number): () => void {
+    this.pace.fresh();
     this.inMemory += count;
     return () => (this.inMemory -= count);
   }

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Postgres } from '../infra/postgres/postgres.js';
 import type { Statement } from '../infra/postgres/statement.js';
+import { unpaced } from '../../test/support/unpaced.js';
 import { newDelivery } from '../../test/support/new-delivery.js';
 import type { HandedOut } from '../ledger/delivery.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
@@ -32,7 +33,7 @@ describe('the way of accepted deliveries', () => {
     const postgres = { query: async ({ name }: Statement) => void written.push(name) } as unknown as Postgres;
     const heartbeat = { processId: 'this process' } as unknown as Heartbeat;
     queue = new InProcessDeliveryQueue('the queue', 10);
-    handOver = new HandOver(new Enqueuer(queue, postgres, heartbeat), heartbeat, { together, inMemory: most });
+    handOver = new HandOver(new Enqueuer(queue, postgres, heartbeat), heartbeat, unpaced, { together, inMemory: most });
     // Of another worker, which is not as far.
     await queue.consume('fresh', 0, () => Promise.resolve());
   });
@@ -67,7 +68,10 @@ describe('the way of accepted deliveries', () => {
 
   it('leads by the queue for all of a batch where one notification has more than one worker should send', () => {
     const heartbeat = { processId: 'this process' } as unknown as Heartbeat;
-    handOver = new HandOver(new Enqueuer(queue, {} as Postgres, heartbeat), heartbeat, { together: 2, inMemory: most });
+    handOver = new HandOver(new Enqueuer(queue, {} as Postgres, heartbeat), heartbeat, unpaced, {
+      together: 2,
+      inMemory: most,
+    });
     startWorker();
     expect(handOver.wayFor([1, 3]).destination).toEqual(toQueue);
     expect(handOver.wayFor([2, 2]).destination).toEqual(straight);

@@ -2,6 +2,9 @@ import { Module, type OnApplicationBootstrap, type OnApplicationShutdown } from 
 import { Config } from '../config/config.module.js';
 import { LedgerModule } from '../ledger/ledger.module.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { busyPart } from '../infra/busy-part.js';
+import { Clock } from '../infra/clock.js';
+import { BacklogPace } from './backlog-pace.service.js';
 import { DeliveryQueue } from './delivery-queue.js';
 import { InProcessDeliveryQueue } from './delivery-queue.in-process.js';
 import { RabbitMqDeliveryQueue } from './delivery-queue.rabbitmq.js';
@@ -25,13 +28,18 @@ const mostInMemory = 64 * 64;
     },
     Enqueuer,
     {
+      provide: BacklogPace,
+      inject: [Heartbeat, Clock],
+      useFactory: (heartbeat: Heartbeat, clock: Clock) => new BacklogPace(heartbeat, () => clock.now(), busyPart()),
+    },
+    {
       provide: HandOver,
-      inject: [Enqueuer, Heartbeat, Config],
-      useFactory: (enqueuer: Enqueuer, heartbeat: Heartbeat, { settings }: Config) =>
-        new HandOver(enqueuer, heartbeat, { together: settings.MAX_IN_FLIGHT, inMemory: mostInMemory }),
+      inject: [Enqueuer, Heartbeat, BacklogPace, Config],
+      useFactory: (enqueuer: Enqueuer, heartbeat: Heartbeat, pace: BacklogPace, { settings }: Config) =>
+        new HandOver(enqueuer, heartbeat, pace, { together: settings.MAX_IN_FLIGHT, inMemory: mostInMemory }),
     },
   ],
-  exports: [DeliveryQueue, Enqueuer, HandOver],
+  exports: [DeliveryQueue, Enqueuer, HandOver, BacklogPace],
 })
 export class QueueModule implements OnApplicationBootstrap, OnApplicationShutdown {
   constructor(private readonly queue: DeliveryQueue) {}

@@ -281,7 +281,7 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
       const [delivery] = await test.accept();
       outcome = delivered;
       const { end } = await begin(delivery!);
-      lateLocks.sweep();
+      await lateLocks.sweep();
       await end();
       expect([calls, await test.row(delivery!)]).toMatchObject([1, { state: 'delivered', attempts: 1 }]);
       expect(await keyOf(delivery!)).toBe('acquired');
@@ -292,8 +292,8 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
       outcome = delivered;
       const { end } = await begin(delivery!);
       passedMs = 400;
-      lateLocks.sweep();
-      await eventually(async () => (await keyOf(delivery!)) === 'locked');
+      await lateLocks.sweep();
+      expect(await keyOf(delivery!)).toBe('locked');
       await end();
       expect([await test.state(delivery!), await keyOf(delivery!)]).toEqual(['delivered', 'sealed']);
     });
@@ -303,8 +303,8 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
       outcome = retry;
       const { end } = await begin(delivery!);
       passedMs = 400;
-      lateLocks.sweep();
-      await eventually(async () => (await keyOf(delivery!)) === 'locked');
+      await lateLocks.sweep();
+      expect(await keyOf(delivery!)).toBe('locked');
       await end();
       expect([await test.state(delivery!), await keyOf(delivery!)]).toEqual(['waiting', 'acquired']);
     });
@@ -317,8 +317,8 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
       const { end } = await begin(delivery!);
       const ending = end();
       passedMs = 400;
-      lateLocks.sweep();
-      await eventually(async () => (await keyOf(delivery!)) === 'sealed');
+      await lateLocks.sweep();
+      expect(await keyOf(delivery!)).toBe('sealed');
       settle();
       await ending;
       expect([await test.state(delivery!), await keyOf(delivery!)]).toEqual(['queued', 'sealed']);

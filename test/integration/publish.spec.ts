@@ -17,6 +17,7 @@ import { PublishService } from '../../src/publishing/publish.service.js';
 import type { Enqueuer } from '../../src/queue/enqueuer.service.js';
 import { HandOver } from '../../src/queue/hand-over.service.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
+import { unpaced } from '../support/unpaced.js';
 import { TestLedger } from '../support/ledger.js';
 import { contentKey, requestKey } from '../support/once-keys.js';
 import { embedded, type PreparedStack } from '../support/stacks.js';
@@ -72,7 +73,8 @@ describe('publishing', () => {
     const { config } = test;
     const { events } = test;
     const holdRule = new HoldRule(new OpenEndpoints(test.postgres, events));
-    newHandOver = () => new HandOver(enqueuer as Enqueuer, test.heartbeat, { together: mostInMemory, inMemory: mostInMemory });
+    newHandOver = () =>
+      new HandOver(enqueuer as Enqueuer, test.heartbeat, unpaced, { together: mostInMemory, inMemory: mostInMemory });
     publishingWith = (heartbeat, handOver = newHandOver()) =>
       new PublishService(
         catalogue,

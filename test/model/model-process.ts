@@ -44,6 +44,7 @@ import { plainCipher } from '../support/secrets.js';
 import { Authorizations } from '../../src/credentials/authorizations.service.js';
 import { Outbound } from '../../src/outbound/outbound.service.js';
 import { noListeners } from '../support/no-listeners.js';
+import { unpaced } from '../support/unpaced.js';
 import { untraced } from '../support/untraced.js';
 
 /** The parts that all processes share. */
@@ -97,7 +98,7 @@ export class ModelProcess {
       ? new ModelQueue(broker, number)
       : new InProcessDeliveryQueue(heartbeat.processId, 1000, clock);
     const enqueuer = new Enqueuer(queue, postgres, heartbeat);
-    const handOver = new HandOver(enqueuer, heartbeat, { together: mostInMemory, inMemory: mostInMemory });
+    const handOver = new HandOver(enqueuer, heartbeat, unpaced, { together: mostInMemory, inMemory: mostInMemory });
     const position = new QueuePosition(queue, postgres, heartbeat, clock);
     const webhooks = new ModelWebhookClient(receiver, number);
     const reporter = new AttemptReporter(new InProcessAttemptStates(), heartbeat, noListeners, new Tally(), config);
@@ -132,6 +133,7 @@ export class ModelProcess {
       clock,
       queue,
       handOver,
+      unpaced,
       this.progress,
       loader,
       deliver,
