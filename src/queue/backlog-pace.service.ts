@@ -1,10 +1,11 @@
 import type { BusyPart } from '../infra/busy-part.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
+import { backlogPace } from './backlog-pace.metrics.js';
 import type { Lane } from './delivery-queue.js';
 
 /** What is delivered at once is protected for so long after the last of it. */
 const freshForMs = 1000;
-/** While a backlog is sent beside what is fresh. Above that, latencies rise faster than the rate (docs/decisions/0063). */
+/** While a backlog is sent beside what is fresh: above that, latencies rise faster than the rate. */
 const mostBusy: BusyPart = { process: 0.65, machine: 0.75 };
 /** Deliveries a second of a process: at the beginning, and at least, also on a machine that is busy with something else. */
 const rates = { first: 500, least: 400 };
@@ -24,7 +25,7 @@ export type BacklogLane = Exclude<Lane, 'fresh'>;
 /**
  * How fast a process hands out and sends what has waited in the ledger: at full speed, unless something is delivered as it is accepted, by this
  * process or another one. Then it is as fast as leaves process and machine some idle time, so that this feels little of a backlog, however
- * long.
+ * long (docs/decisions/0063).
  */
 export class BacklogPace {
   private readonly waiting: Record<BacklogLane, (() => void)[]> = { due: [], slow: [] };
@@ -98,6 +99,7 @@ export class BacklogPace {
     [this.perSecond, this.usedPerSecond, this.saved] = [rates.first, 0, mostSaved];
     [this.handedOut, this.started, this.ticks, this.tickedAt] = [0, 0, 0, this.now()];
     this.busy();
+    backlogPace.set(this.perSecond);
     this.timer = setInterval(() => this.tick(), tickMs).unref();
   }
 
@@ -121,6 +123,7 @@ export class BacklogPace {
     this.usedPerSecond = Math.max(used, this.usedPerSecond * usedFades);
     const wanted = this.perSecond * Math.max(factors.down, 1 / pressure);
     this.perSecond = Math.max(rates.least, Math.min(wanted, Math.max(rates.first, this.usedPerSecond * 2)));
+    backlogPace.set(Math.round(this.perSecond));
   }
 
   /** The lanes take turns. */
@@ -137,6 +140,7 @@ export class BacklogPace {
   private letGo(): void {
     clearInterval(this.timer);
     this.timer = undefined;
+    backlogPace.set(0);
     while (this.startNext());
   }
 }
