@@ -118,12 +118,10 @@ export class Stage {
    * way, or have arrived without a record of it. One that was handed over has no lock at first: it has arrived, or does in a moment.
    */
   async noteLocked() {
-    if (this.isTogether) {
-      await sleep(onItsWayMs);
-      await this.noteUnsettled();
-    }
     const isInRedis = (await this.ledger.locksAreIn()) === 'redis';
-    this.inFlight += isInRedis ? await countLocked(this.#redisUrl) : (await this.ledger.lockedAndSealed()).locked;
+    const locked = isInRedis ? await countLocked(this.#redisUrl) : (await this.ledger.lockedAndSealed()).locked;
+    if (this.isTogether) await sleep(onItsWayMs);
+    this.inFlight += this.isTogether ? Math.max(locked, await this.#countUnsettled()) : locked;
   }
 
   /** The receiver goes down, and comes back after `work`. @param {() => Promise<void>} work */
@@ -173,9 +171,13 @@ export class Stage {
 
   /** Counts deliveries that have arrived without the ledger knowing. */
   async noteUnsettled() {
+    this.inFlight += await this.#countUnsettled();
+  }
+
+  async #countUnsettled() {
     const settled = await this.ledger.delivered(/** @type {string} */ (this.subscriptionIds[0]));
     const { different } = await this.receiver.call('progress', undefined);
-    this.inFlight += Math.max(0, (different[0] ?? 0) - settled);
+    return Math.max(0, (different[0] ?? 0) - settled);
   }
 
   /**

@@ -27,6 +27,7 @@ describe('a delivery that waited in line', () => {
   let held: HeldReason[];
   let ended: string[];
   let open: number;
+  let clock: Clock;
   let waitedMs: number;
   let asked: string[];
   let isStillQueued: boolean;
@@ -50,7 +51,7 @@ describe('a delivery that waited in line', () => {
     open = 0;
     [waitedMs, asked, isStillQueued] = [0, [], true];
     [state, steps] = ['delivered', []];
-    const clock: Clock = {
+    clock = {
       now: () => systemClock.now() + waitedMs,
       pause: (ms, signal) => systemClock.pause(ms, signal),
     };
@@ -85,9 +86,16 @@ describe('a delivery that waited in line', () => {
     );
   });
 
-  const begin = (nr: number) => {
+  const begin = (nr: number, waitedBeforeMs = 0) => {
     const delivery = { notificationId: String(nr), subscriptionId: 's', replays: 0, body: Buffer.from('{}') };
-    const surroundings = { bodies: {} as never, onBegun: () => {}, stopping: new AbortController().signal };
+    const stopping = new AbortController().signal;
+    const surroundings = {
+      bodies: {} as never,
+      onBegun: () => {},
+      stopping,
+      isHandedOver: false,
+      since: clock.now() - waitedBeforeMs,
+    };
     open++;
     return deliver.deliver(delivery as HandedOut, surroundings).finally(() => open--);
   };
@@ -105,6 +113,12 @@ describe('a delivery that waited in line', () => {
     expect(open).toBe(0);
   }
   const last = () => calls.slice(window).map(({ callbackUrl, auth }) => [callbackUrl, auth]);
+
+  it('is asked about in the ledger where it has waited before, for the pace of a backlog', async () => {
+    isStillQueued = false;
+    await begin(1, 1001);
+    expect([calls, asked]).toEqual([[], ['1']]);
+  });
 
   it('is not asked about in the ledger where that took no second', async () => {
     await changeMeanwhile({});

@@ -34,7 +34,9 @@ export interface Surroundings {
   onBegun: () => void;
   stopping: AbortSignal;
   /** This process has just accepted them, and nobody else knows of them but the ledger, which says that they are here. */
-  isHandedOver?: boolean;
+  isHandedOver: boolean;
+  /** When they were known to be still queued. */
+  since: number;
 }
 
 /** What becomes of a delivery: it ends without a call, or is sent to its subscription if it has got a place. */
@@ -83,8 +85,8 @@ export class DeliverService {
    * @throws {Stopping} when the process stops before that
    * @throws an error of a value that cannot be stored
    */
-  async deliver(delivery: HandedOut, { bodies, onBegun, stopping, isHandedOver }: Surroundings): Promise<void> {
-    const since = this.clock.now();
+  async deliver(delivery: HandedOut, surroundings: Surroundings): Promise<void> {
+    const { bodies, onBegun, stopping, isHandedOver, since } = surroundings;
     const admitted = await this.admit(delivery);
     if (admitted.ending) return this.end(delivery, admitted.ending, stopping);
     const { subscription, place } = admitted;
@@ -158,10 +160,11 @@ export class DeliverService {
   }
 
   /**
-   * send → leave → decide → settle. The ledger says that it is in the hand of this process, and its lease has not ended: no other process may
-   * send it yet. So it gets a lock, and a seal, only if it takes long (docs/decisions/0062).
+   * send → leave → decide → settle. The ledger says that it is in the hand of this process, which no other one takes for dead yet: nobody
+   * else may send it. So it gets a lock, and a seal, only if it takes long (docs/decisions/0062).
    */
   private async underLease({ delivery, subscription, place, stopping }: Task): Promise<void> {
+    stopping.throwIfAborted();
     const unlocked = this.lateLocks.begin(delivery);
     try {
       this.admission.begin(place);

@@ -74,6 +74,8 @@ class UnderLease implements Unlocked {
   private lock: Lock | undefined;
   private sealing: [outcome: SealedOutcome, keepMs: number] | undefined;
   private hasEnded = false;
+  /** The store was asked and did not answer: it may have given the lock nevertheless. */
+  private isUnanswered = false;
 
   constructor(
     private readonly delivery: Delivery,
@@ -88,7 +90,8 @@ class UnderLease implements Unlocked {
 
   end(): Promise<void> | undefined {
     this.hasEnded = true;
-    this.unlocked.delete(this);
+    // Otherwise nobody would release the lock that the store may have given, or is about to give.
+    if (!this.acquiring && !this.isUnanswered) this.unlocked.delete(this);
     return this.lock?.release();
   }
 
@@ -100,6 +103,7 @@ class UnderLease implements Unlocked {
   private async acquire(keys: IdempotentOperation<SealedOutcome>): Promise<void> {
     // Nothing waits for it: without a store, the lease holds as long as this process does.
     const acquired = await keys.acquire(keyIdOf(this.delivery)).catch(() => undefined);
+    this.isUnanswered = !acquired;
     if (!acquired) return;
     this.unlocked.delete(this);
     if (acquired.kind !== 'acquired') return; // another message was faster: which of the two counts, their generations say

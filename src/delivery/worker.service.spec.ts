@@ -14,7 +14,7 @@ import type { Chunk } from '../queue/chunk.js';
 import type { Lane } from '../queue/delivery-queue.js';
 import { InProcessDeliveryQueue } from '../queue/delivery-queue.in-process.js';
 import { Enqueuer } from '../queue/enqueuer.service.js';
-import type { BacklogPace } from '../queue/backlog-pace.service.js';
+import { BacklogPace } from '../queue/backlog-pace.service.js';
 import { HandOver } from '../queue/hand-over.service.js';
 import type { QueueProgress } from '../queue/queue-progress.service.js';
 import { LargeBodies } from './large-bodies.js';
@@ -288,5 +288,37 @@ describe('a worker', () => {
     await settled();
     expect(stateOfWay()).toBe('in-hand');
     await worker.onModuleDestroy();
+  });
+
+  it('takes no more of a backlog than the queue hands over, while that waits for its turn', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
+    const idle = { process: 0, machine: 0 };
+    const heartbeat = { noteFresh: () => {}, isOtherFresh: true, workers: 1 };
+    const pace = new BacklogPace(
+      heartbeat,
+      () => 0,
+      () => idle,
+    );
+    let loads = 0;
+    const answers: (() => void)[] = [];
+    const { worker, queue } = await start({
+      pace,
+      load: async ({ deliveries }) => {
+        loads++;
+        return { deliveries, bodies: {} as LargeBodies };
+      },
+      send: () => new Promise((resolve) => answers.push(resolve)),
+    });
+    const deliveries = Array.from({ length: deliveriesEach }, (_, nr) => ({ ...large(nr), body: Buffer.alloc(size) }));
+    for (let nr = 0; nr < 20; nr++) await queue.publish('due', { catalogueVersion: 0, queuedAt: 0, deliveries });
+    for (let round = 0; round < 10; round++) await settled();
+    expect(loads).toBe(8);
+    let hasStopped = false;
+    const stopped = worker.onModuleDestroy().then(() => (hasStopped = true));
+    while (!hasStopped) {
+      for (const give of answers.splice(0)) give();
+      await settled();
+    }
+    await stopped;
   });
 });

@@ -4,7 +4,7 @@ import { Admission } from '../endpoints/admission.service.js';
 import { Clock } from '../infra/clock.js';
 import type { HandedOut } from '../ledger/delivery.js';
 import { DeliveriesInHand } from '../ledger/keep-in-hand.service.js';
-import { BacklogPace, type BacklogLane } from '../queue/backlog-pace.service.js';
+import { BacklogPace } from '../queue/backlog-pace.service.js';
 import type { Chunk } from '../queue/chunk.js';
 import { DeliveryQueue, lanes, type Consumption, type Lane, type Taken } from '../queue/delivery-queue.js';
 import { HandOver } from '../queue/hand-over.service.js';
@@ -28,8 +28,8 @@ const prefetch: Record<Lane, number> = { fresh: 64, due: 8, slow: 16 };
  */
 const detachAfterMs = 300;
 /**
- * What was handed over gets the lease of all that is in hand after this time: well before the first one ends (15 s), and not while it
- * waits behind a burst, at the price of one more write each.
+ * Deliveries that were handed over get the lease of all that is in hand after this time: well before their first one ends (15 s), and late
+ * enough that those behind a burst are settled by then and cost no further write.
  */
 const keptAfterMs = 5000;
 /** Of the 15 s that stopping may take. Calls that are still open then are abandoned. */
@@ -157,7 +157,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
     }
   }
 
-  /** Resolves when all have been tried, or a moment after the first of them began. */
+  /** Resolves when all have been tried, or a moment after the first of them began; of what was handed over, only when all have. */
   private begin(
     { deliveries, bodies }: LoadedChunk,
     lane: Lane | 'handed-over',
@@ -166,15 +166,24 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
   ): Promise<void> {
     return new Promise((resolve) => {
       let detaching: NodeJS.Timeout | undefined;
-      const leave = unacknowledged?.add({ deliveries: deliveries.length, detach: resolve });
+      let leave: (() => void) | undefined;
       const detach = () => {
         leave?.();
         resolve();
       };
-      const onBegun = () => (detaching ??= setTimeout(detach, detachAfterMs));
-      const surroundings = { bodies, onBegun, stopping: this.stopping.signal, isHandedOver: lane === 'handed-over' };
-      const ofBacklog = lane === 'due' || lane === 'slow' ? lane : undefined;
-      const all = Promise.all(deliveries.map((delivery) => this.deliver(delivery, ofBacklog, surroundings, onSettled)));
+      const isHandedOver = lane === 'handed-over';
+      const onBegun = isHandedOver ? () => {} : () => (detaching ??= setTimeout(detach, detachAfterMs));
+      const { signal: stopping } = this.stopping;
+      const surroundings = { bodies, onBegun, stopping, isHandedOver, since: this.clock.now() };
+      const starts = lane === 'due' || lane === 'slow' ? deliveries.map(() => this.pace.start(lane)) : [];
+      const waiting = starts.filter((start) => start !== undefined);
+      const all = Promise.all(
+        deliveries.map((delivery, nr) => this.deliver(delivery, starts[nr], surroundings, onSettled)),
+      );
+      // Not sooner: more would come in the place of each chunk that has not begun, and nothing would bound them.
+      const join = () => (leave = unacknowledged?.add({ deliveries: deliveries.length, detach: resolve }));
+      if (waiting.length === 0) join();
+      else void Promise.all(waiting).then(join);
       void all.finally(() => {
         clearTimeout(detaching);
         detach();
@@ -184,13 +193,12 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
 
   private async deliver(
     delivery: HandedOut,
-    lane: BacklogLane | undefined,
+    start: Promise<void> | undefined,
     surroundings: Surroundings,
     onSettled: (delivery: HandedOut) => void,
   ): Promise<void> {
     try {
-      const turn = lane && this.pace.start(lane);
-      if (turn) await turn;
+      if (start) await start;
       surroundings.stopping.throwIfAborted();
       await this.deliverService.deliver(delivery, surroundings);
       onSettled(delivery);

@@ -15,7 +15,7 @@ const lifetimeMs = 10_000;
 /** A process whose last beat is longer ago may itself not have reached Postgres: it does not show that others could have. */
 const recentMs = lifetimeMs / 2;
 /** Longer than two beats: that of the process that tells, and that of the one that is told. */
-const freshForMs = 5000;
+const toldForMs = 5000;
 const beatRecently = `process.expires_at > now() + interval '${lifetimeMs - recentMs} ms'`;
 
 const beat = statement(
@@ -29,7 +29,8 @@ const beat = statement(
      steady_since = CASE WHEN ${beatRecently} THEN process.steady_since ELSE now() END
    RETURNING (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms,
              EXISTS (SELECT FROM live_listener WHERE expires_at > now()) AS is_listened_to,
-             EXISTS (SELECT FROM process WHERE fresh_at > now() - interval '${freshForMs} ms') AS is_any_fresh`,
+             (SELECT count(*)::int FROM process WHERE 'worker' = ANY (roles) AND expires_at > now()) AS workers,
+             EXISTS (SELECT FROM process WHERE id <> $id AND fresh_at > now() - interval '${toldForMs} ms') AS is_other_fresh`,
 );
 /** Says so itself: nobody needs to wait, or to doubt it. */
 const hasEnded = `expires_at = '-infinity'`;
@@ -94,8 +95,10 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
   readonly processId = randomUUID();
   /** Whether anybody listens to live events, in any process (src/live-events), as of the last beat. */
   isListenedTo = false;
-  /** Whether any process has delivered something as it was accepted, in the last seconds before the last beat. */
-  isAnyFresh = false;
+  /** Whether another process has delivered something as it was accepted, in the last seconds before the last beat. */
+  isOtherFresh = false;
+  /** Processes with the role `worker` that are alive, as of the last beat. */
+  workers = 1;
   private isFresh = false;
   private readonly logger = new Logger(Heartbeat.name);
   private timer: NodeJS.Timeout | undefined;
@@ -184,19 +187,25 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
     const sentAt = this.clock.now();
     const is_fresh = this.isFresh;
     this.isFresh = false;
-    const [row] = await this.postgres.query<BeatRow>(beat, {
-      is_fresh,
-      id: this.processId,
-      roles: this.config.settings.ROLES,
-      lifetime_ms: lifetimeMs,
-      version,
-      node: process.versions.node,
-      host: hostname(),
-      running_s: process.uptime(),
-    });
+    const [row] = await this.postgres
+      .query<BeatRow>(beat, {
+        id: this.processId,
+        roles: this.config.settings.ROLES,
+        lifetime_ms: lifetimeMs,
+        version,
+        node: process.versions.node,
+        host: hostname(),
+        running_s: process.uptime(),
+        is_fresh,
+      })
+      .catch((error: unknown) => {
+        this.isFresh ||= is_fresh; // nobody was told
+        throw error;
+      });
     this.beatAt = sentAt;
     this.isListenedTo = row!.is_listened_to;
-    this.isAnyFresh = row!.is_any_fresh;
+    this.isOtherFresh = row!.is_other_fresh;
+    this.workers = Math.max(1, row!.workers);
     this.offsetMs = narrowOffset(this.offsetMs, sentAt, Number(row!.now_ms), this.clock.now());
   }
 }
@@ -204,7 +213,8 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
 interface BeatRow {
   now_ms: string;
   is_listened_to: boolean;
-  is_any_fresh: boolean;
+  is_other_fresh: boolean;
+  workers: number;
 }
 
 interface ProcessRow {

@@ -3,7 +3,7 @@ import type { Heartbeat } from '../liveness/heartbeat.service.js';
 import { backlogPace } from './backlog-pace.metrics.js';
 import type { Lane } from './delivery-queue.js';
 
-/** What is delivered at once is protected for so long after the last of it. */
+/** Deliveries of this process that are sent as they are accepted are protected for so long after the last of them. */
 const freshForMs = 1000;
 /** While a backlog is sent beside what is fresh: above that, latencies rise faster than the rate. */
 const mostBusy: BusyPart = { process: 0.65, machine: 0.75 };
@@ -13,8 +13,10 @@ const rates = { first: 500, least: 400 };
 const factors = { down: 0.7, up: 1.3 };
 const tickMs = 10;
 const ticksToAdjust = 10;
-/** What was used lately counts a fifth less with each adjustment. */
+/** With each adjustment, the rate that was used before it counts a fifth less. */
 const usedFades = 0.8;
+/** A batch takes some 10 ms. One that waited for Postgres or the queue is no reason to keep the next one waiting as long. */
+const longestRestMs = 100;
 /** After so long without a backlog, the next one begins slowly again. */
 const idleMs = 1000;
 /** Deliveries that may be started together where none was for a moment: retries, which come alone, do not wait. */
@@ -47,7 +49,7 @@ export class BacklogPace {
    * @param busy how busy it was since the call before
    */
   constructor(
-    private readonly heartbeat: Pick<Heartbeat, 'noteFresh' | 'isAnyFresh'>,
+    private readonly heartbeat: Pick<Heartbeat, 'noteFresh' | 'isOtherFresh' | 'workers'>,
     private readonly now: () => number,
     private readonly busy: () => BusyPart,
   ) {}
@@ -67,11 +69,15 @@ export class BacklogPace {
     return undefined;
   }
 
-  /** @returns milliseconds to wait before more are handed out than these, which took `tookMs` */
+  /**
+   * At the rate of all workers together; otherwise half of the time, as another process may have fresh deliveries of which this one has not been told yet.
+   * @returns milliseconds to wait before more are handed out than these, which took `tookMs`
+   */
   restAfter(handedOut: number, tookMs: number): number {
-    if (!this.isPaced()) return 0;
+    const restMs = Math.min(tookMs, longestRestMs);
+    if (!this.isPaced()) return restMs;
     this.handedOut += handedOut;
-    return Math.max(0, (handedOut * 1000) / this.perSecond - tookMs);
+    return Math.max(restMs, (handedOut * 1000) / (this.perSecond * this.heartbeat.workers) - tookMs);
   }
 
   /** The worker stops: nothing waits any more. */
@@ -81,7 +87,7 @@ export class BacklogPace {
   }
 
   private get isFresh(): boolean {
-    return this.now() - this.freshAt < freshForMs || this.heartbeat.isAnyFresh;
+    return this.now() - this.freshAt < freshForMs || this.heartbeat.isOtherFresh;
   }
 
   private get inLine(): number {

@@ -5,7 +5,7 @@ describe('the pace of a backlog', () => {
   let now: number;
   /** Of the process and of the machine. */
   let busy: { process: number; machine: number };
-  let heartbeat: { isAnyFresh: boolean; noted: number; noteFresh: () => void };
+  let heartbeat: { isOtherFresh: boolean; workers: number; noted: number; noteFresh: () => void };
   let pace: BacklogPace;
   let started: BacklogLane[];
 
@@ -13,7 +13,7 @@ describe('the pace of a backlog', () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
     now = 0;
     busy = { process: 0.1, machine: 0.1 };
-    heartbeat = { isAnyFresh: false, noted: 0, noteFresh: () => void heartbeat.noted++ };
+    heartbeat = { isOtherFresh: false, workers: 2, noted: 0, noteFresh: () => void heartbeat.noted++ };
     started = [];
     pace = new BacklogPace(
       heartbeat,
@@ -53,7 +53,7 @@ describe('the pace of a backlog', () => {
 
   it('is full speed while nothing is delivered as it is accepted', () => {
     start('due', 5000);
-    expect([started.length, pace.restAfter(128, 10)]).toEqual([5000, 0]);
+    expect(started).toHaveLength(5000);
   });
 
   it('tells the other processes that something is, and obeys what they tell', () => {
@@ -61,7 +61,7 @@ describe('the pace of a backlog', () => {
     expect(heartbeat.noted).toBe(1);
     now += 2000;
     expect(pace.start('due')).toBeUndefined();
-    heartbeat.isAnyFresh = true;
+    heartbeat.isOtherFresh = true;
     start('due', 100);
     expect(started).toHaveLength(16);
   });
@@ -121,9 +121,13 @@ describe('the pace of a backlog', () => {
     expect(started.filter((lane) => lane === 'slow')).toHaveLength(10);
   });
 
-  it('rests after what was handed out, as long as the rate asks and it has not taken already', () => {
+  it('rests after each batch as long as it took, for what another process may have, and at most a tenth of a second', () => {
+    expect([pace.restAfter(128, 10), pace.restAfter(128, 300)]).toEqual([10, 100]);
+  });
+
+  it('rests for as long as the rate of all workers asks, less what the batch took', () => {
     pace.fresh();
-    expect([pace.restAfter(128, 6), pace.restAfter(128, 300)]).toEqual([250, 0]);
+    expect([pace.restAfter(128, 4), pace.restAfter(128, 300)]).toEqual([124, 100]);
   });
 
   it('ends with what was fresh: all that waits is started', async () => {

@@ -35,7 +35,7 @@ export interface Way {
 type TakeHandedOver = (chunk: Chunk) => Promise<void>;
 
 /**
- * Decides how accepted deliveries get to a worker: handed over to that of this process while it has little to do, otherwise by the
+ * Decides how accepted deliveries get to a worker: handed over to that of this process while it has room for them, otherwise by the
  * queue, and while that would refuse them by the dispatcher (docs/decisions/0030).
  */
 export class HandOver {

@@ -149,7 +149,13 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
   const run = (delivery: Delivery, isHandedOver = false) =>
     deliver.deliver(
       { ...delivery, body: Buffer.from('{}') },
-      { bodies: {} as never, onBegun: () => {}, stopping: new AbortController().signal, isHandedOver },
+      {
+        bodies: {} as never,
+        onBegun: () => {},
+        stopping: new AbortController().signal,
+        isHandedOver,
+        since: systemClock.now(),
+      },
     );
   /** It is handed over to the worker of the process that accepted it, and its call is open. */
   async function begin(delivery: Delivery): Promise<{ end: () => Promise<void> }> {
@@ -184,7 +190,8 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
   it('ends one whose body was erased, without a call', async () => {
     const [delivery] = await test.accept();
     const bodies = { borrow: () => Promise.resolve() } as never;
-    const surroundings = { bodies, onBegun: () => {}, stopping: new AbortController().signal };
+    const stopping = new AbortController().signal;
+    const surroundings = { bodies, onBegun: () => {}, stopping, isHandedOver: false, since: systemClock.now() };
     await deliver.deliver({ ...delivery!, body: null }, surroundings);
     const last_error = 'the body of its notification was erased';
     expect([calls, await test.row(delivery!)]).toMatchObject([0, { state: 'cancelled', last_error }]);

@@ -1,0 +1,104 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { readSettings } from '../config/settings.js';
+import type { Idempotency } from '../idempotency/idempotency.service.js';
+import { systemClock } from '../infra/clock.js';
+import type { Heartbeat } from '../liveness/heartbeat.service.js';
+import { newDelivery } from '../../test/support/new-delivery.js';
+import { LateLocks } from './late-locks.service.js';
+
+describe('late locks', () => {
+  let now: number;
+  /** What the store is asked, and what it was told. */
+  let steps: string[];
+  let answer: () => Promise<{ kind: string; lock?: object }>;
+  let locks: LateLocks;
+
+  const lock = {
+    seal: async () => void steps.push('seal'),
+    release: async () => void steps.push('release'),
+  };
+  const acquired = () => Promise.resolve({ kind: 'acquired', lock });
+
+  beforeEach(() => {
+    [now, steps, answer] = [0, [], acquired];
+    const operation = () => ({
+      acquire: () => {
+        steps.push('acquire');
+        return answer();
+      },
+    });
+    locks = new LateLocks(
+      { operation } as unknown as Idempotency,
+      { isSteady: true } as unknown as Heartbeat,
+      { now: () => now, pause: systemClock.pause },
+      { settings: readSettings({}) },
+    );
+  });
+  afterEach(() => locks.onModuleDestroy());
+
+  const begin = () => locks.begin(newDelivery({}));
+  async function sweepAt(ms: number): Promise<void> {
+    now = ms;
+    await locks.sweep();
+  }
+
+  it('are asked for after 300 milliseconds, once', async () => {
+    begin();
+    await sweepAt(299);
+    expect(steps).toEqual([]);
+    await sweepAt(300);
+    await sweepAt(500);
+    expect(steps).toEqual(['acquire']);
+  });
+
+  it('are not asked for where the delivery is over before', async () => {
+    const unlocked = begin();
+    expect(unlocked.seal(['delivered'], 1000)).toBeUndefined();
+    expect(unlocked.end()).toBeUndefined();
+    await sweepAt(1000);
+    expect(steps).toEqual([]);
+  });
+
+  it('are asked for again where the store does not answer', async () => {
+    begin();
+    answer = () => Promise.reject(new Error('away'));
+    await sweepAt(300);
+    answer = acquired;
+    await sweepAt(400);
+    await sweepAt(500);
+    expect(steps).toEqual(['acquire', 'acquire']);
+  });
+
+  it('are released where the store gave one without answering, although the delivery is over by then', async () => {
+    const unlocked = begin();
+    answer = () => Promise.reject(new Error('away'));
+    await sweepAt(300);
+    await unlocked.end();
+    answer = acquired;
+    await sweepAt(400);
+    await sweepAt(500);
+    expect(steps).toEqual(['acquire', 'acquire', 'release']);
+  });
+
+  it('are released where they come when the delivery is over, or sealed with its outcome', async () => {
+    const [failed, delivered] = [begin(), begin()];
+    const given: (() => void)[] = [];
+    answer = () => new Promise((resolve) => given.push(() => resolve({ kind: 'acquired', lock })));
+    const sweeping = sweepAt(300);
+    await failed.end();
+    await delivered.seal(['delivered'], 1000);
+    for (const give of given) give();
+    await sweeping;
+    expect(steps).toEqual(['acquire', 'acquire', 'release', 'seal']);
+  });
+
+  it('are left to another message that was faster', async () => {
+    const unlocked = begin();
+    answer = () => Promise.resolve({ kind: 'locked' });
+    await sweepAt(300);
+    await unlocked.seal(['delivered'], 1000);
+    await unlocked.end();
+    await sweepAt(400);
+    expect(steps).toEqual(['acquire']);
+  });
+});
