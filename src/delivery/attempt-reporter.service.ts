@@ -27,17 +27,6 @@ interface OpenCall {
   timeoutMs: number;
 }
 
-/** Of a line of the log, beside those of a trace. */
-interface AttemptedFields {
-  event: 'delivery.attempted';
-  notificationId: string;
-  subscriptionId: string;
-  attempt: number;
-  durationMs: number;
-  status: number | null;
-  outcome: Outcome['state'];
-}
-
 /** Tells operators of attempts, as they happen: in the log, in the counters, and in the live state. */
 @Injectable()
 export class AttemptReporter implements OnModuleDestroy {
@@ -150,8 +139,8 @@ export class AttemptReporter implements OnModuleDestroy {
     const { number, status, error, details } = attempt;
     const durationMs = Math.round(attempt.durationMs);
     // Field by field: an object that begins with `...` of another one takes V8 as long as all else that a line costs.
-    const event: AttemptedFields = {
-      event: 'delivery.attempted',
+    const event = {
+      event: 'delivery.attempted' as const,
       notificationId,
       subscriptionId,
       attempt: number,

@@ -167,7 +167,9 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
     return new Promise((resolve) => {
       let detaching: NodeJS.Timeout | undefined;
       let leave: (() => void) | undefined;
+      let isDetached = false;
       const detach = () => {
+        isDetached = true;
         leave?.();
         resolve();
       };
@@ -181,7 +183,9 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
         deliveries.map((delivery, nr) => this.deliver(delivery, starts[nr], surroundings, onSettled)),
       );
       // Not sooner: more would come in the place of each chunk that has not begun, and nothing would bound them.
-      const join = () => (leave = unacknowledged?.add({ deliveries: deliveries.length, detach: resolve }));
+      const join = () => {
+        if (!isDetached) leave = unacknowledged?.add({ deliveries: deliveries.length, detach: resolve });
+      };
       if (waiting.length === 0) join();
       else void Promise.all(waiting).then(join);
       void all.finally(() => {

@@ -5,7 +5,7 @@ import type { Lane } from './delivery-queue.js';
 
 /** Deliveries of this process that are sent as they are accepted are protected for so long after the last of them. */
 const freshForMs = 1000;
-/** While a backlog is sent beside what is fresh: above that, latencies rise faster than the rate. */
+/** While a backlog is sent beside fresh deliveries: above that, their latency rises faster than the rate. */
 const mostBusy: BusyPart = { process: 0.65, machine: 0.75 };
 /** Deliveries a second of a process: at the beginning, and at least, also on a machine that is busy with something else. */
 const rates = { first: 500, least: 400 };
@@ -25,9 +25,9 @@ const mostSaved = 16;
 export type BacklogLane = Exclude<Lane, 'fresh'>;
 
 /**
- * How fast a process hands out and sends what has waited in the ledger: at full speed, unless something is delivered as it is accepted, by this
- * process or another one. Then it is as fast as leaves process and machine some idle time, so that this feels little of a backlog, however
- * long (docs/decisions/0063).
+ * How fast a process hands out and sends deliveries that have waited in the ledger: at full speed, unless this process or another one sends
+ * deliveries as they are accepted. Then the rate leaves process and machine some idle time, so that a backlog delays fresh deliveries little,
+ * however long it is (docs/decisions/0063).
  */
 export class BacklogPace {
   private readonly waiting: Record<BacklogLane, (() => void)[]> = { due: [], slow: [] };
@@ -70,7 +70,8 @@ export class BacklogPace {
   }
 
   /**
-   * At the rate of all workers together; otherwise half of the time, as another process may have fresh deliveries of which this one has not been told yet.
+   * At the rate of all workers together. Without fresh deliveries it rests half of the time: another process may have some, of which this one
+   * has not been told yet.
    * @returns milliseconds to wait before more are handed out than these, which took `tookMs`
    */
   restAfter(handedOut: number, tookMs: number): number {

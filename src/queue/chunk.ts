@@ -9,7 +9,7 @@ export interface Chunk {
   deliveries: HandedOut[];
 }
 
-const maxDeliveries = 64;
+export const maxDeliveries = 64;
 const maxBytes = 256 * 1024;
 
 /** Cuts deliveries into chunks: a message costs the broker the same whether it carries one or 64. */

@@ -5,14 +5,15 @@ import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { busyPart } from '../infra/busy-part.js';
 import { Clock } from '../infra/clock.js';
 import { BacklogPace } from './backlog-pace.service.js';
+import { maxDeliveries } from './chunk.js';
 import { DeliveryQueue } from './delivery-queue.js';
 import { InProcessDeliveryQueue } from './delivery-queue.in-process.js';
 import { RabbitMqDeliveryQueue } from './delivery-queue.rabbitmq.js';
 import { Enqueuer } from './enqueuer.service.js';
 import { HandOver } from './hand-over.service.js';
 
-/** The chunks that a worker takes of the lane `fresh` (worker.service.ts), each with as many deliveries as one has. */
-const mostInMemory = 64 * 64;
+/** Full chunks, as many as a worker takes of the lane `fresh` (worker.service.ts). */
+const mostInMemory = 64 * maxDeliveries;
 
 /** RabbitMQ where AMQP_URL names one, this process's memory otherwise. */
 @Module({
