@@ -19,6 +19,7 @@ await runCommand(async ({ log, onEnd }) => {
     { log, onEnd },
     {
       embedded: false,
+      processes: 'auto', // as `npm start` on servers
       guarantee: 'at-least-once',
       prepareDatabase: async (postgres) => {
         // It is not waited for when the command ends early: the end of the server ends what it does.

@@ -11,7 +11,7 @@ import {
 } from './acceptance.js';
 import { decideRefused, type Refusal } from './decide-refused.js';
 import type { HeldReason } from './delivery.js';
-import { lookSoon } from './held-subscriptions.js';
+import { holding } from './held-subscriptions.js';
 import { liningUp, nextPlace } from './line-up.js';
 import { current, found, mayWrite, readFound, type Deadline, type Found } from './may-write.js';
 import { numbered, type Numbered } from './numbered.js';
@@ -48,9 +48,6 @@ const keysAs = (alias: string) =>
   });
 const requests = keysAs('request');
 const contents = keysAs('content');
-
-/** `held_at` is kept as exact as this, to spare writes; see forgetHeldSubscription. */
-const refreshSeconds = 5;
 
 /** Ids of the notifications that were refused, or are not for the queue now. */
 interface InsertedOnTerms extends Found {
@@ -89,8 +86,7 @@ const reserve = (wanted: string) => `
  * A join would compare every row with every other (see `preferIndexes`): hence subscripts, and NOT IN, which hashes.
  *
  * A delivery that may not be sent now is held at once, and its subscription's row is made or refreshed with it: then a
- * dispatcher releases it (held-subscriptions.ts). Refreshed every few seconds only, because a batch that writes the row waits for
- * others that do. One that keeps order lines up (line-up.ts), unless it is scheduled: then it does when it is due.
+ * dispatcher releases it (held-subscriptions.ts). One that keeps order lines up (line-up.ts), unless it is scheduled: then it does when it is due.
  */
 const insertOnTerms = statement(
   'accept-on-terms',
@@ -165,16 +161,7 @@ const insertOnTerms = statement(
     INSERT INTO in_line (subscription_id, object_key, turn_nr, notification_id)
     SELECT subscription_id, object_key, turn_nr, id FROM placed WHERE turn_nr > 0
   ),
-  holding AS (
-    INSERT INTO held_subscription AS s (subscription_id)
-    SELECT DISTINCT subscription_id FROM placed
-    WHERE state = 'held' AND held_for <> 'order' AND NOT EXISTS (
-      SELECT FROM held_subscription h
-      WHERE h.subscription_id = placed.subscription_id AND h.held_at > now() - interval '${refreshSeconds} s'
-    )
-    ORDER BY subscription_id
-    ON CONFLICT (subscription_id) DO UPDATE SET held_at = now(), look_at = ${lookSoon}
-  )
+  ${holding("(SELECT subscription_id FROM placed WHERE state = 'held' AND held_for <> 'order')")}
   SELECT ${found},
     ARRAY(SELECT id FROM repeated)::text[] AS repeated,
     ARRAY(SELECT id FROM duplicate)::text[] AS duplicates,

@@ -1,5 +1,5 @@
 import type { Postgres, Query } from '../infra/postgres/postgres.js';
-import { rowsOf, statement, type Values } from '../infra/postgres/statement.js';
+import { rowsOf, statement } from '../infra/postgres/statement.js';
 import { acceptOnTerms, decideOrLeave } from './accept-on-terms.js';
 import {
   acceptedColumns,
@@ -11,6 +11,8 @@ import {
   type Verdict,
 } from './acceptance.js';
 import { decideRefused } from './decide-refused.js';
+import type { HeldReason } from './delivery.js';
+import { holding } from './held-subscriptions.js';
 import { expiredCounted } from './ledger.counters.js';
 import {
   current,
@@ -30,15 +32,22 @@ const deliveries = rowsOf<Numbered<string>>('delivery', {
   subscription_id: ['uuid', (item) => item.value],
 });
 
+interface Held {
+  subscriptionId: string;
+  reason: HeldReason;
+}
+const held = rowsOf<Numbered<Held>>('held', {
+  nr: ['int', (item) => item.nr],
+  subscription_id: ['uuid', (item) => item.value.subscriptionId],
+  held_for: ['text', (item) => item.value.reason],
+});
+
 /**
  * Commits notifications and their deliveries, or nothing: only while the catalogue is at the version they were matched with.
  * The statement's snapshot decides, so a subscription committed before it began is never missed (docs/decisions/0004). All
  * times are Postgres' own, so that a process whose clock is off neither hurries nor delays anything.
  */
-const insertPlain = statement(
-  'accept',
-  `
-  WITH ${current},
+const plain = `
   notifications AS (
     INSERT INTO notification (id, channel, publisher, body, trace_parent)
     SELECT id, channel, publisher, body, trace_parent FROM ${notifications.from} WHERE ${mayWrite}
@@ -49,7 +58,23 @@ const insertPlain = statement(
       now() + coalesce($delay_ms::float8, $lease_ms::float8) * interval '1 ms',
       CASE WHEN $state::text = 'queued' AND ${isForQueue} THEN now() END, $process
     FROM ${deliveries.from} WHERE ${mayWrite}
-  )
+  )`;
+const insertPlain = statement('accept', `WITH ${current}, ${plain} SELECT ${found} FROM current`);
+
+/**
+ * The same where some deliveries may not be sent now. The one for all terms takes nearly twice as long, and beside an endpoint that is
+ * parked, nearly each batch has such a delivery.
+ */
+const insertSomeHeld = statement(
+  'accept-some-held',
+  `
+  WITH ${current}, ${plain},
+  held_deliveries AS (
+    INSERT INTO delivery (notification_id, subscription_id, state, held_for, held_since)
+    SELECT (${notifications.array('id')})[nr], subscription_id, 'held', held_for::held_reason, now()
+    FROM ${held.from} WHERE ${mayWrite}
+  ),
+  ${holding(`(SELECT subscription_id FROM ${held.from} WHERE ${mayWrite})`)}
   SELECT ${found} FROM current`,
 );
 
@@ -66,7 +91,7 @@ export async function accept(
   destination: Destination,
   deadline = noDeadline,
 ): Promise<Acceptance> {
-  if (batch.every(isPlain)) return acceptWithoutTerms(postgres, version, batch, destination, deadline);
+  if (batch.every(hasNoTerms)) return acceptWithoutTerms(postgres, version, batch, destination, deadline);
   const query: Query = (text, values) => postgres.query(text, values);
   // One with two keys may reserve its request although it is a duplicate: no other process may see that key before it is redirected.
   const hasTwoKeys = batch.some(({ request, content }) => request && content);
@@ -81,8 +106,8 @@ export async function accept(
   return acceptance;
 }
 
-const isPlain = ({ request, content, notBefore, expiresAt, heldFor, inOrder }: Accepted): boolean =>
-  !request && !content && notBefore === null && expiresAt === null && heldFor.size === 0 && !inOrder;
+const hasNoTerms = ({ request, content, notBefore, expiresAt, inOrder }: Accepted): boolean =>
+  !request && !content && notBefore === null && expiresAt === null && !inOrder;
 
 async function acceptWithoutTerms(
   postgres: Postgres,
@@ -91,25 +116,34 @@ async function acceptWithoutTerms(
   destination: Destination,
   deadline: Deadline,
 ): Promise<Acceptance> {
-  const [row] = await postgres.query<Found>(insertPlain, {
+  const { toSend, toHold } = deliveriesOf(batch);
+  const values = {
     version,
     begin_by_ms: deadline.at,
     ...notifications.bind(batch),
-    ...bindDeliveries(batch),
+    ...deliveries.bind(toSend),
     ...bindDestination(destination),
-  });
+  };
+  const [row] = await (toHold.length === 0
+    ? postgres.query<Found>(insertPlain, values)
+    : postgres.query<Found>(insertSomeHeld, { ...values, ...held.bind(toHold) }));
   const answer = readFound(row!);
   if (answer.version !== version) return { ...answer, verdicts: [] };
   const verdict: Verdict = { kind: 'accepted', handedTo: destination.state === 'waiting' ? 'dispatcher' : 'worker' };
   return { ...answer, verdicts: batch.map(() => verdict) };
 }
 
-function bindDeliveries(batch: readonly Accepted[]): Values {
-  const wanted: Numbered<string>[] = [];
-  batch.forEach(({ subscriptionIds }, index) => {
-    for (const value of subscriptionIds) wanted.push({ nr: index + 1, value });
+function deliveriesOf(batch: readonly Accepted[]): { toSend: Numbered<string>[]; toHold: Numbered<Held>[] } {
+  const [toSend, toHold]: [Numbered<string>[], Numbered<Held>[]] = [[], []];
+  batch.forEach(({ subscriptionIds, heldFor }, index) => {
+    const nr = index + 1;
+    for (const subscriptionId of subscriptionIds) {
+      const reason = heldFor.get(subscriptionId);
+      if (reason === undefined) toSend.push({ nr, value: subscriptionId });
+      else toHold.push({ nr, value: { subscriptionId, reason } });
+    }
   });
-  return deliveries.bind(wanted);
+  return { toSend, toHold };
 }
 
 function countExpired(batch: readonly Accepted[], verdicts: readonly Verdict[]): number {

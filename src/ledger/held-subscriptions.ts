@@ -15,6 +15,26 @@ export const quietSeconds = 10;
 export const lookSoon = `CASE WHEN s.held_at < now() - interval '${quietSeconds} s' THEN LEAST(s.look_at, now())
         ELSE s.look_at END`;
 
+/** `held_at` is kept as exact as this, to spare writes. */
+const refreshSeconds = 5;
+
+/**
+ * A common table expression of a statement that accepts: the row of each `subscription_id` of `source`, for which a delivery is held, is made or
+ * refreshed; every few seconds only, because a batch that writes the row waits for others that do. In the order of the subscriptions, so
+ * that two batches wait for each other instead of deadlocking.
+ */
+export const holding = (source: string): string => `
+  holding AS (
+    INSERT INTO held_subscription AS s (subscription_id)
+    SELECT DISTINCT subscription_id FROM ${source} AS held
+    WHERE NOT EXISTS (
+      SELECT FROM held_subscription h
+      WHERE h.subscription_id = held.subscription_id AND h.held_at > now() - interval '${refreshSeconds} s'
+    )
+    ORDER BY subscription_id
+    ON CONFLICT (subscription_id) DO UPDATE SET held_at = now(), look_at = ${lookSoon}
+  )`;
+
 /** A subscription that a dispatcher looks at now. */
 export interface Look {
   subscriptionId: string;

@@ -135,11 +135,17 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     await Promise.all(enqueued.splice(0).map((each) => test.settlements.settle(delivered(each))));
   };
 
-  it('are committed as held by the statement that accepts them, and the others of their notification are not', async () => {
+  it.each([
+    ['accept-some-held', {}],
+    ['accept-on-terms', { expiresAt: Date.now() + hourMs }],
+  ])('are committed as held by %s, and the others of their notification are not', async (statement, terms) => {
+    const names = vi.spyOn(test.postgres, 'query');
     const other = randomUUID();
-    const item = { ...newNotification(0), subscriptionIds: [subscription, other] };
+    const item = { ...newNotification(0), subscriptionIds: [subscription, other], ...terms };
     const { verdicts } = await test.acceptAll([{ ...item, heldFor: new Map([[subscription, 'endpoint-parked']]) }]);
-    expect(verdicts).toEqual([{ kind: 'accepted', handedTo: 'worker' }]);
+    expect(names.mock.calls.map(([{ name }]) => name)).toEqual([statement]);
+    names.mockRestore();
+    expect(verdicts).toMatchObject([{ kind: 'accepted', handedTo: 'worker' }]);
     expect(
       await test.sql(
         'SELECT subscription_id, state, held_for, next_at, queued_at IS NULL AS out FROM delivery ORDER BY state',
