@@ -10,6 +10,8 @@ import { measureSearches } from './volume/searches.mjs';
 import { logStatements, StatementLog } from './volume/statement-log.mjs';
 
 const warmUpSeconds = 10;
+/** As `npm start` on servers. */
+const processes = 'auto';
 
 await runCommand(async ({ log, onEnd }) => {
   const { cases, share, seconds, pairs, json } = readOptions();
@@ -19,7 +21,7 @@ await runCommand(async ({ log, onEnd }) => {
     { log, onEnd },
     {
       embedded: false,
-      processes: 'auto', // as `npm start` on servers
+      processes,
       guarantee: 'at-least-once',
       prepareDatabase: async (postgres) => {
         // It is not waited for when the command ends early: the end of the server ends what it does.
@@ -53,7 +55,7 @@ await runCommand(async ({ log, onEnd }) => {
   const wrong = await finishMeasuring(place, log);
   await database.close();
 
-  const results = { machine, date: new Date().toISOString(), comparisons, searched };
+  const results = { machine, date: new Date().toISOString(), processes, comparisons, searched };
   console.log(`\n${toTable(results)}\n`);
   for (const sentence of missedGoals(results)) console.log(`goal missed: ${sentence}`);
   for (const sentence of wrong) console.log(`FAILED: ${sentence}`);

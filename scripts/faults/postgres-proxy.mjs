@@ -6,7 +6,7 @@ import { connect, createServer } from 'node:net';
  * Heraut prepares them, and the end of every other transaction.
  */
 const committing =
-  /\0(accept|accept-on-terms|settle|claim-sending|hand-out-due|end-sending|free-[a-z-]+|put-back|keep-in-hand)\0|COMMIT/;
+  /\0(accept|accept-some-held|accept-on-terms|settle|claim-sending|hand-out-due|end-sending|free-[a-z-]+|put-back|keep-in-hand)\0|COMMIT/;
 
 /**
  * Where a connection is cut: `asked`, when the commit has gone to Postgres, which may or may not come to read it; `answered`,

@@ -5,7 +5,7 @@ import { shortestLoggedMs } from './statement-log.mjs';
 /** @typedef {import('./compare.mjs').Loop} Loop */
 /** @typedef {import('./statement-log.mjs').Call} Call */
 /** @typedef {import('./searches.mjs').Searched} Searched */
-/** @typedef {{ machine: string, date: string, comparisons: Comparison[], searched?: Searched }} Results */
+/** @typedef {{ machine: string, date: string, processes: string, comparisons: Comparison[], searched?: Searched }} Results */
 
 const leastRatio = 0.9;
 const longestMs = 100;
@@ -15,7 +15,7 @@ const longestSearchMs = 200;
  * The figures as `--json` writes them.
  * @param {Results} results
  */
-export function toJson({ machine, date, comparisons, searched }) {
+export function toJson({ machine, date, processes, comparisons, searched }) {
   const figures = (/** @type {Loop[]} */ loops) => ({
     deliveriesPerSecond: Math.round(rateOf(loops)),
     cpuMicrosPerDelivery: rounded(cpuOf(loops)),
@@ -23,6 +23,7 @@ export function toJson({ machine, date, comparisons, searched }) {
   return {
     machine,
     date,
+    processes,
     empty: figures(comparisons.flatMap(({ empty }) => empty)),
     cases: comparisons.map((comparison) => {
       const { name, ms } = slowestOf(comparison.full);
@@ -37,7 +38,7 @@ export function toJson({ machine, date, comparisons, searched }) {
  * @param {Results} results
  * @returns {string}
  */
-export function toTable({ machine, date, comparisons, searched }) {
+export function toTable({ machine, date, processes, comparisons, searched }) {
   const rows = comparisons.map((comparison) => {
     const { what, rows: count, empty, full } = comparison;
     const [before, beside] = [slowestOf(empty), slowestOf(full)];
@@ -52,7 +53,7 @@ export function toTable({ machine, date, comparisons, searched }) {
   const head = ['beside', 'deliveries', 'ratio', 'CPU per delivery', 'slowest statement'];
   return [
     machine,
-    date,
+    `${date}, PROCESSES=${processes}`,
     ...(comparisons.length > 0 ? ['', inColumns([head, ...rows])] : []),
     ...(searched ? ['', searchTable(searched)] : []),
   ].join('\n');

@@ -32,21 +32,17 @@ const deliveries = rowsOf<Numbered<string>>('delivery', {
   subscription_id: ['uuid', (item) => item.value],
 });
 
-interface Held {
+interface HeldDelivery {
   subscriptionId: string;
   reason: HeldReason;
 }
-const held = rowsOf<Numbered<Held>>('held', {
+const heldDeliveries = rowsOf<Numbered<HeldDelivery>>('held', {
   nr: ['int', (item) => item.nr],
   subscription_id: ['uuid', (item) => item.value.subscriptionId],
   held_for: ['text', (item) => item.value.reason],
 });
 
-/**
- * Commits notifications and their deliveries, or nothing: only while the catalogue is at the version they were matched with.
- * The statement's snapshot decides, so a subscription committed before it began is never missed (docs/decisions/0004). All
- * times are Postgres' own, so that a process whose clock is off neither hurries nor delays anything.
- */
+/** Common table expressions, after `current`: notifications, and those of their deliveries that may be sent. */
 const plain = `
   notifications AS (
     INSERT INTO notification (id, channel, publisher, body, trace_parent)
@@ -59,11 +55,16 @@ const plain = `
       CASE WHEN $state::text = 'queued' AND ${isForQueue} THEN now() END, $process
     FROM ${deliveries.from} WHERE ${mayWrite}
   )`;
+/**
+ * Commits notifications and their deliveries, or nothing: only while the catalogue is at the version they were matched with.
+ * The statement's snapshot decides, so a subscription committed before it began is never missed (docs/decisions/0004). All
+ * times are Postgres' own, so that a process whose clock is off neither hurries nor delays anything.
+ */
 const insertPlain = statement('accept', `WITH ${current}, ${plain} SELECT ${found} FROM current`);
 
 /**
- * The same where some deliveries may not be sent now. The one for all terms takes nearly twice as long, and beside an endpoint that is
- * parked, nearly each batch has such a delivery.
+ * The same where some deliveries may not be sent now. `accept-on-terms` takes nearly twice as long for a batch, and where much is published for
+ * an endpoint that is parked, nearly each batch has such a delivery.
  */
 const insertSomeHeld = statement(
   'accept-some-held',
@@ -72,9 +73,9 @@ const insertSomeHeld = statement(
   held_deliveries AS (
     INSERT INTO delivery (notification_id, subscription_id, state, held_for, held_since)
     SELECT (${notifications.array('id')})[nr], subscription_id, 'held', held_for::held_reason, now()
-    FROM ${held.from} WHERE ${mayWrite}
+    FROM ${heldDeliveries.from} WHERE ${mayWrite}
   ),
-  ${holding(`(SELECT subscription_id FROM ${held.from} WHERE ${mayWrite})`)}
+  ${holding(`(SELECT subscription_id FROM ${heldDeliveries.from} WHERE ${mayWrite})`)}
   SELECT ${found} FROM current`,
 );
 
@@ -126,15 +127,15 @@ async function acceptWithoutTerms(
   };
   const [row] = await (toHold.length === 0
     ? postgres.query<Found>(insertPlain, values)
-    : postgres.query<Found>(insertSomeHeld, { ...values, ...held.bind(toHold) }));
+    : postgres.query<Found>(insertSomeHeld, { ...values, ...heldDeliveries.bind(toHold) }));
   const answer = readFound(row!);
   if (answer.version !== version) return { ...answer, verdicts: [] };
   const verdict: Verdict = { kind: 'accepted', handedTo: destination.state === 'waiting' ? 'dispatcher' : 'worker' };
   return { ...answer, verdicts: batch.map(() => verdict) };
 }
 
-function deliveriesOf(batch: readonly Accepted[]): { toSend: Numbered<string>[]; toHold: Numbered<Held>[] } {
-  const [toSend, toHold]: [Numbered<string>[], Numbered<Held>[]] = [[], []];
+function deliveriesOf(batch: readonly Accepted[]): { toSend: Numbered<string>[]; toHold: Numbered<HeldDelivery>[] } {
+  const [toSend, toHold]: [Numbered<string>[], Numbered<HeldDelivery>[]] = [[], []];
   batch.forEach(({ subscriptionIds, heldFor }, index) => {
     const nr = index + 1;
     for (const subscriptionId of subscriptionIds) {

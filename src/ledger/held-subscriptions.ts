@@ -15,21 +15,21 @@ export const quietSeconds = 10;
 export const lookSoon = `CASE WHEN s.held_at < now() - interval '${quietSeconds} s' THEN LEAST(s.look_at, now())
         ELSE s.look_at END`;
 
-/** `held_at` is kept as exact as this, to spare writes. */
+/** `held_at` is kept as exact as this, to spare writes. Far below the time after which a row is forgotten (forgetHeldSubscriptions). */
 const refreshSeconds = 5;
 
 /**
- * A common table expression of a statement that accepts: the row of each `subscription_id` of `source`, for which a delivery is held, is made or
- * refreshed; every few seconds only, because a batch that writes the row waits for others that do. In the order of the subscriptions, so
- * that two batches wait for each other instead of deadlocking.
+ * A common table expression of a statement that holds deliveries: makes the row of each `subscription_id` in `source`, or refreshes one that is
+ * older than a few seconds. Not each time: a batch that writes the row makes others wait. In the order of the subscriptions, so that two batches
+ * wait for each other instead of deadlocking. The lookup is by `= ANY`, as in `sameDelivery`, so that it goes by the index in any plan.
  */
 export const holding = (source: string): string => `
   holding AS (
     INSERT INTO held_subscription AS s (subscription_id)
-    SELECT DISTINCT subscription_id FROM ${source} AS held
+    SELECT DISTINCT subscription_id FROM ${source} AS source
     WHERE NOT EXISTS (
       SELECT FROM held_subscription h
-      WHERE h.subscription_id = held.subscription_id AND h.held_at > now() - interval '${refreshSeconds} s'
+      WHERE h.subscription_id = ANY (ARRAY[source.subscription_id]) AND h.held_at > now() - interval '${refreshSeconds} s'
     )
     ORDER BY subscription_id
     ON CONFLICT (subscription_id) DO UPDATE SET held_at = now(), look_at = ${lookSoon}

@@ -143,8 +143,9 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     const other = randomUUID();
     const item = { ...newNotification(0), subscriptionIds: [subscription, other], ...terms };
     const { verdicts } = await test.acceptAll([{ ...item, heldFor: new Map([[subscription, 'endpoint-parked']]) }]);
-    expect(names.mock.calls.map(([{ name }]) => name)).toEqual([statement]);
+    const accepting = names.mock.calls.map(([{ name }]) => name).filter((name) => name.startsWith('accept'));
     names.mockRestore();
+    expect(accepting).toEqual([statement]);
     expect(verdicts).toMatchObject([{ kind: 'accepted', handedTo: 'worker' }]);
     expect(
       await test.sql(

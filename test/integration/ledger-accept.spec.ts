@@ -2,7 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { isDataError } from '../../src/infra/postgres/postgres-errors.js';
-import type { Accepted } from '../../src/ledger/acceptance.js';
+import { accept } from '../../src/ledger/accept.js';
+import type { Accepted, Destination } from '../../src/ledger/acceptance.js';
+import { DeadlinePassed } from '../../src/ledger/may-write.js';
 import { newNotification, TestLedger, toBroker } from '../support/ledger.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
 
@@ -22,6 +24,12 @@ describe.each(stacks)('accepting on the $name stack', (stack) => {
     await test.close();
     await prepared.release();
   });
+
+  /** For two subscriptions, of which one is paused. */
+  function partlyHeld(): Accepted {
+    const item = newNotification(2);
+    return { ...item, heldFor: new Map([[item.subscriptionIds[0]!, 'paused']]) };
+  }
 
   async function countOf(items: Accepted[]): Promise<{ notifications: number; deliveries: number }> {
     const ids = [items.map(({ id }) => id)];
@@ -85,12 +93,49 @@ describe.each(stacks)('accepting on the $name stack', (stack) => {
 
   it('writes no row when the catalogue is at another version, and returns that version', async () => {
     const items = [newNotification(3), newNotification(0)];
-    for (const other of [version - 1, version + 1]) {
-      expect(await test.acceptAll(items, toBroker, other)).toMatchObject({ version, verdicts: [] });
+    for (const batch of [items, [...items, partlyHeld()]]) {
+      for (const other of [version - 1, version + 1]) {
+        expect(await test.acceptAll(batch, toBroker, other)).toMatchObject({ version, verdicts: [] });
+      }
+      expect(await countOf(batch)).toEqual({ notifications: 0, deliveries: 0 });
     }
-    expect(await countOf(items)).toEqual({ notifications: 0, deliveries: 0 });
+    expect(await test.sql('SELECT FROM held_subscription')).toEqual([]);
     await test.acceptAll(items);
     expect(await countOf(items)).toEqual({ notifications: 2, deliveries: 3 });
+  });
+
+  it('writes no row after the deadline, also where deliveries are held', async () => {
+    const past = { at: Date.now() - 60_000, hasPassed: () => true };
+    const items = [newNotification(1), partlyHeld()];
+    for (const batch of [items.slice(0, 1), items])
+      await expect(accept(test.postgres, version, batch, toBroker, past)).rejects.toThrow(DeadlinePassed);
+    expect(await countOf(items)).toEqual({ notifications: 0, deliveries: 0 });
+    expect(await test.sql('SELECT FROM held_subscription')).toEqual([]);
+  });
+
+  it.each<Destination>([
+    toBroker,
+    { state: 'in-hand', process: 'a process', leaseMs: 15_000 },
+    { state: 'waiting', delayMs: 1000 },
+  ])('writes the same rows of what is held in part, whatever else is in the batch: %j', async (destination) => {
+    const rows = [];
+    for (const beside of [[], [{ ...newNotification(0), expiresAt: Date.now() + 3_600_000 }]]) {
+      const item = partlyHeld();
+      const { verdicts } = await test.acceptAll([item, ...beside], destination);
+      const deliveries = await test.sql(
+        `SELECT to_jsonb(d) - '{notification_id, subscription_id, held_since, queued_at, next_at}'::text[] AS row,
+           held_since IS NULL AS is_not_held, queued_at IS NULL AS is_out, round(extract(epoch FROM next_at - now())) AS due
+         FROM delivery d WHERE notification_id = $1 ORDER BY state`,
+        [item.id],
+      );
+      const of = item.heldFor.keys().next().value;
+      const looks = await test.sql('SELECT is_backlog FROM held_subscription WHERE subscription_id = $1', [of]);
+      rows.push({ deliveries, looks, handedTo: verdicts[0] });
+      await test.sql('TRUNCATE held_subscription');
+    }
+    expect(rows[0]!.deliveries).toHaveLength(2);
+    expect(rows[0]!.looks).toHaveLength(1);
+    expect(rows[1]).toEqual(rows[0]);
   });
 
   it('keeps a notification without a matching subscription', async () => {

@@ -120,10 +120,11 @@ describe('the benchmark of volume', () => {
   });
 
   it('writes the ratio to the empty ledger, and the slowest statement', () => {
-    const results = { machine: 'this', date: 'today', comparisons: [comparison()] };
+    const results = { machine: 'this', date: 'today', processes: 'auto', comparisons: [comparison()] };
     expect(toJson(results)).toEqual({
       machine: 'this',
       date: 'today',
+      processes: 'auto',
       empty: { deliveriesPerSecond: 1000, cpuMicrosPerDelivery: 300 },
       cases: [
         {
@@ -139,7 +140,7 @@ describe('the benchmark of volume', () => {
   });
 
   it('says so when no statement took long enough to be logged', () => {
-    const results = { machine: 'this', date: 'today', comparisons: [comparison(loop(950))] };
+    const results = { machine: 'this', date: 'today', processes: 'auto', comparisons: [comparison(loop(950))] };
     expect(toJson(results).cases[0]!.slowestStatement).toEqual({ name: 'each at most', ms: 2 });
   });
 
@@ -152,7 +153,7 @@ describe('the benchmark of volume', () => {
       ]),
       { ...loop(500), statements: { calls: [], cancelled: ['free-queued-before'] } },
     );
-    expect(missedGoals({ machine: 'this', date: 'today', comparisons: [slow] })).toEqual([
+    expect(missedGoals({ machine: 'this', date: 'today', processes: 'auto', comparisons: [slow] })).toEqual([
       'waiting: 0.50 of the empty ledger (goal: at least 0.9)',
       'waiting: end-sending took up to 9800 ms, 2 calls more than 100 ms (goal: none)',
       'waiting: settle took up to 101 ms, 1 calls more than 100 ms (goal: none)',
