@@ -19,7 +19,7 @@ export const lookSoon = `CASE WHEN s.held_at < now() - interval '${quietSeconds}
 const refreshSeconds = 5;
 
 /**
- * A common table expression of a statement that holds deliveries: makes the row of each `subscription_id` in `source`, or refreshes one that is
+ * A common table expression of a statement that accepts: makes the row of each `subscription_id` in `source`, or refreshes one that is
  * older than a few seconds. Not each time: a batch that writes the row makes others wait. In the order of the subscriptions, so that two batches
  * wait for each other instead of deadlocking. The lookup is by `= ANY`, as in `sameDelivery`, so that it goes by the index in any plan.
  */

@@ -2,7 +2,7 @@ import type { Query } from '../infra/postgres/postgres.js';
 import { rowsOf } from '../infra/postgres/statement.js';
 import { sameDelivery, type DeliveryKey, type DeliveryState, type HeldReason } from './delivery.js';
 import { outdateDigests } from './digests.js';
-import { holding } from './held-subscriptions.js';
+import { lookSoon } from './held-subscriptions.js';
 import { liningUp, mayHaveTurn, nextPlace } from './line-up.js';
 import { perDay } from './per-day.js';
 
@@ -89,7 +89,12 @@ export const sendAgainItems = perDay(
       INSERT INTO in_line (subscription_id, object_key, turn_nr, notification_id)
       SELECT subscription_id, object_key, turn_nr, notification_id FROM placed WHERE turn_nr > 0
     ),
-    ${holding("(SELECT subscription_id FROM placed WHERE held_for <> 'order')")}
+    -- each row, however new, unlike \`holding\`: it stays locked, so that it is not forgotten before a long transaction commits
+    holding AS (
+      INSERT INTO held_subscription AS s (subscription_id)
+      SELECT DISTINCT subscription_id FROM placed WHERE held_for <> 'order' ORDER BY subscription_id
+      ON CONFLICT (subscription_id) DO UPDATE SET held_at = now(), look_at = ${lookSoon}
+    )
     SELECT ((SELECT count(*) FROM changed) + (SELECT count(*) FROM made))::int AS sent`,
 );
 
