@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Agent, request } from 'node:http';
+import type { Socket } from 'node:net';
 import pg from 'pg';
 import { Api } from '../support/api.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
@@ -84,17 +85,18 @@ describe('while Postgres is frozen', () => {
   };
 
   it('every publisher is refused with 503 and Retry-After, and nothing of that is committed when it thaws', async () => {
-    // Until several connections are there: while Postgres is frozen, no other comes about, and each takes one statement.
-    const accepting = new Set<number>();
-    proxy.onClientData = (bytes, { localPort }) => {
-      if (isAccepting(bytes)) accepting.add(localPort!);
+    // Until several connections are there: while Postgres is frozen, no other comes about, and each takes one statement. Those that
+    // were given up because a statement took more than a second, as on a busy machine, do not count.
+    const accepting = new Set<Socket>();
+    proxy.onClientData = (bytes, server) => {
+      if (isAccepting(bytes)) accepting.add(server);
     };
     const before: Answer[] = [];
     await eventually(async () => {
       const answered = await Promise.all(Array.from({ length: 300 }, () => publish()));
       // On a machine that is busy with something else, a second does not suffice for all of them.
       before.push(...answered.filter(({ status }) => status === 201));
-      return accepting.size > 1;
+      return [...accepting].filter((server) => server.writable).length > 1;
     }, 'a second connection that accepts');
 
     proxy.holdUp();
@@ -112,14 +114,15 @@ describe('while Postgres is frozen', () => {
     };
     const thawed = await now();
     proxy.letGo();
-    await eventually(() => late.length > 1, 'the statements that were on their way');
-    proxy.onClientData = undefined;
+    // One is enough: the kernel drops the bytes of a connection that the api reset instead of closing it.
+    await eventually(() => late.length > 0, 'the statements that were on their way');
     // Most of their connections were given up, and end when Postgres has carried out what came on them. One that was made while it was
     // frozen may be used again: what had waited for it came too late, and was told so.
     await eventually(async () => {
       const still = await unheard(thawed);
       return late.every((port) => !still.has(port));
     }, 'their end');
+    proxy.onClientData = undefined;
     await eventually(async () => (await publish()).status === 201, 'publishing');
     expect(await stored()).toBe(before.length + 1);
   });
