@@ -7,7 +7,7 @@ import { startChild } from './bench/child.mjs';
 import { describeMachine } from './bench/report.mjs';
 import { measureLimit } from './faults/calibration.mjs';
 import { readOptions } from './faults/options.mjs';
-import { toJson, toTable } from './faults/report.mjs';
+import { toJson, toLines, toTable } from './faults/report.mjs';
 import { FaultyServers } from './faults/servers.mjs';
 import { playScenario } from './faults/play.mjs';
 import { startGuardian } from './private-servers.mjs';
@@ -103,6 +103,7 @@ async function run() {
     log(`${scenario.name} …`);
     const result = await play(scenario, rate);
     results.push(result);
+    for (const line of toLines(result)) log(line);
     for (const sentence of result.wrong) log(`${scenario.name}: WRONG: ${sentence}`);
   }
 

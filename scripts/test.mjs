@@ -1,11 +1,11 @@
 // Everything a change has to pass, on a machine with only Node: installs missing programs, checks format, lint, types
 // and arrows, builds, starts private servers, runs the tests, and ends with `tests: N passed, N failed`.
 import { spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 import { buildWhenNeeded, installWhenNeeded, projectDirectory, requireNode } from './ready-to-run.mjs';
 import { findOrInstallChromium } from './private-servers/programs.mjs';
 import { makeScratchDirectory } from './scratch-directory.mjs';
+import { readPlaywrightResult, readVitestResult } from './test-results.mjs';
 
 const startedAt = Date.now();
 const log = (/** @type {string} */ line) => {
@@ -30,7 +30,8 @@ for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {
 }
 
 let passed = 0;
-let failed = 0;
+/** @type {string[]} */
+const failures = [];
 try {
   requireNode();
   installWhenNeeded(log);
@@ -77,8 +78,9 @@ try {
     for (const run of runs) if (run.status === 'rejected') throw run.reason;
   }
 } catch (error) {
-  failed += 1;
-  console.error(error instanceof Error ? error.message : error);
+  const message = error instanceof Error ? error.message : String(error);
+  console.error(message);
+  failures.push(message.split('\n', 1)[0] ?? message);
 } finally {
   // The lint, where something else failed beside it.
   for (const { pid } of running) if (pid) killGroup(pid);
@@ -87,9 +89,11 @@ try {
   await scratch?.remove();
 }
 if (interrupted) console.log('interrupted; everything that was started is stopped');
-console.log(`tests: ${passed} passed, ${failed} failed`);
+// Once more, together: each was told where it happened, which may be thousands of lines above.
+for (const name of failures) console.log(`FAILED ${name}`);
+console.log(`tests: ${passed} passed, ${failures.length} failed`);
 // Without this, Node closes the handles it still has, and has been seen to wait for one of them for ever.
-process.exit(interrupted ? 130 : failed > 0 ? 1 : 0);
+process.exit(interrupted ? 130 : failures.length > 0 ? 1 : 0);
 
 /**
  * Counts as a test only when it fails.
@@ -104,7 +108,7 @@ async function check(name, program, words, verdict = () => 'ok') {
   if (interrupted) return;
   log(`${name}: ${status === 0 ? verdict(output) : 'FAILED'}`);
   if (status === 0) return;
-  failed += 1;
+  failures.push(name);
   console.log(output);
 }
 
@@ -130,11 +134,9 @@ async function runVitest(paths, environment, resultFile) {
   log('running the tests …');
   const words = ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${resultFile}`, ...paths];
   const { status } = await finish(node, [bin('vitest/vitest.mjs'), ...words], environment, 'all');
-  const result = readResult(resultFile);
-  passed += result.numPassedTests;
-  failed += result.numFailedTests + result.testResults.filter(isBroken).length;
-  for (const line of slowest(result)) log(line);
-  if (status !== 0 && failed === 0) failed = 1;
+  const result = readVitestResult(resultFile, projectDirectory);
+  for (const line of result.slowest) log(line);
+  count('Vitest', status, result);
 }
 
 /**
@@ -157,53 +159,18 @@ async function runPlaywright(paths, environment, resultFile, isBeside) {
     isBeside ? 'pipe' : 'all',
   );
   if (isBeside) log(`the tests of the console have ended\n${output}`);
-  const { expected, unexpected, flaky } = readConsoleResult(resultFile);
-  passed += expected;
-  failed += unexpected + flaky;
-  if (status !== 0 && unexpected + flaky === 0) failed += 1;
+  count('Playwright', status, readPlaywrightResult(resultFile, projectDirectory));
 }
 
 /**
- * @param {string} file
- * @returns {{ expected: number, unexpected: number, flaky: number }}
+ * @param {string} runner
+ * @param {number | null} status of its process
+ * @param {import('./test-results.mjs').Outcome} outcome
  */
-function readConsoleResult(file) {
-  try {
-    return JSON.parse(readFileSync(file, 'utf8')).stats;
-  } catch {
-    return { expected: 0, unexpected: 1, flaky: 0 }; // Playwright ended before it wrote one
-  }
-}
-
-/**
- * Where the time goes; several files run at once.
- * @param {ReturnType<typeof readResult>} result
- */
-function slowest({ testResults }) {
-  const seconds = testResults.map((file) => ({ ...file, took: (file.endTime - file.startTime) / 1000 }));
-  const lines = seconds.toSorted((one, other) => other.took - one.took).slice(0, 10);
-  return lines.map(({ name, took }) => `${took.toFixed(0).padStart(4)} s  ${relative(projectDirectory, name)}`);
-}
-
-/**
- * A file that could not be loaded, or whose `beforeAll` or `afterAll` failed, has no failed test to count.
- * @param {ReturnType<typeof readResult>['testResults'][number]} file
- */
-function isBroken({ status, assertionResults }) {
-  return status === 'failed' && assertionResults.every((test) => test.status !== 'failed');
-}
-
-/**
- * @param {string} file
- * @returns {{ numPassedTests: number, numFailedTests: number,
- *   testResults: { name: string, status: string, startTime: number, endTime: number, assertionResults: { status: string }[] }[] }}
- */
-function readResult(file) {
-  try {
-    return JSON.parse(readFileSync(file, 'utf8'));
-  } catch {
-    return { numPassedTests: 0, numFailedTests: 1, testResults: [] }; // Vitest ended before it wrote one
-  }
+function count(runner, status, outcome) {
+  passed += outcome.passed;
+  failures.push(...outcome.failures);
+  if (status !== 0 && outcome.failures.length === 0) failures.push(`${runner} ended with exit status ${status}`);
 }
 
 /**

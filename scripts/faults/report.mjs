@@ -1,4 +1,7 @@
-/** @typedef {import('./stage.mjs').Result} Result */
+/**
+ * @typedef {import('./stage.mjs').Result} Result
+ * @typedef {Result['reckonings'][number]} Reckoning
+ */
 
 const columns = [
   'scenario',
@@ -24,10 +27,10 @@ export function toTable(results) {
       String(reckoning.accepted),
       String(reckoning.delivered),
       String(reckoning.lost),
-      `${reckoning.duplicates} (of ${reckoning.allowedDuplicates})`,
+      duplicatesOf(reckoning),
       `${reckoning.unknown}${reckoning.unknownArrived > 0 ? ` (${reckoning.unknownArrived} came)` : ''}`,
       String(reckoning.failed),
-      `${(reckoning.longestRecoveryMs / 1000).toFixed(1)} s`,
+      recoveryOf(reckoning),
     ]),
   );
   const widths = columns.map((column, index) => Math.max(column.length, ...rows.map((row) => row[index]?.length ?? 0)));
@@ -35,6 +38,19 @@ export function toTable(results) {
     `| ${cells.map((cell, index) => (index < 2 ? cell.padEnd(widths[index] ?? 0) : cell.padStart(widths[index] ?? 0))).join(' | ')} |`;
   const rule = `| ${widths.map((width, index) => (index < 2 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`)).join(' | ')} |`;
   return [line(columns), rule, ...rows.map(line)].join('\n');
+}
+
+/**
+ * What a run that is stopped before its table has shown so far: one line for each strategy.
+ * @param {Result} result
+ * @returns {string[]}
+ */
+export function toLines({ name, reckonings }) {
+  return reckonings.map(
+    (reckoning) =>
+      `${name}, ${reckoning.strategy}: delivered ${reckoning.delivered} of ${reckoning.accepted}, lost ${reckoning.lost}, ` +
+      `duplicates ${duplicatesOf(reckoning)}, longest recovery ${recoveryOf(reckoning)}`,
+  );
 }
 
 /**
@@ -59,4 +75,14 @@ export function toJson({ machine, date, seed, results }) {
       })),
     ),
   };
+}
+
+/** @param {Reckoning} reckoning */
+function duplicatesOf({ duplicates, allowedDuplicates }) {
+  return `${duplicates} (of ${allowedDuplicates})`;
+}
+
+/** @param {Reckoning} reckoning */
+function recoveryOf({ longestRecoveryMs }) {
+  return `${(longestRecoveryMs / 1000).toFixed(1)} s`;
 }

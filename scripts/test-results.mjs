@@ -1,0 +1,100 @@
+// What the test runners wrote, as a number of passed tests and the names of the failed ones.
+import { readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+
+/**
+ * @typedef {{ passed: number, failures: string[] }} Outcome a failure is named as a person would look for it: file, then test
+ * @typedef {{ fullName: string, status: string }} VitestTest
+ * @typedef {{ name: string, status: string, startTime: number, endTime: number, assertionResults: VitestTest[] }} VitestFile
+ * @typedef {{ title: string, file: string, tests: { projectName: string, status: string }[] }} PlaywrightSpec
+ * @typedef {{ title: string, suites?: PlaywrightSuite[], specs?: PlaywrightSpec[] }} PlaywrightSuite
+ */
+
+/**
+ * @param {string} resultFile that Vitest's reporter `json` wrote
+ * @param {string} directory names of files are relative to it
+ * @returns {Outcome & { slowest: string[] }}
+ */
+export function readVitestResult(resultFile, directory) {
+  /** @type {{ numPassedTests: number, testResults: VitestFile[] } | undefined} */
+  const result = read(resultFile);
+  if (!result) return { passed: 0, failures: ['Vitest ended before it wrote its result'], slowest: [] };
+  const { numPassedTests: passed, testResults: files } = result;
+  return {
+    passed,
+    failures: files.flatMap((file) => failuresOf(file).map((name) => `${relative(directory, file.name)}${name}`)),
+    slowest: slowest(files).map(({ name, seconds }) => `${seconds.padStart(4)} s  ${relative(directory, name)}`),
+  };
+}
+
+/**
+ * @param {string} resultFile that Playwright's reporter `json` wrote
+ * @param {string} directory likewise
+ * @returns {Outcome}
+ */
+export function readPlaywrightResult(resultFile, directory) {
+  /**
+   * @type {{ config: { rootDir: string }, suites: PlaywrightSuite[], errors: { message?: string }[], stats: { expected: number } }
+   *   | undefined}
+   */
+  const result = read(resultFile);
+  if (!result) return { passed: 0, failures: ['Playwright ended before it wrote its result'] };
+  const nameOf = (/** @type {PlaywrightSpec} */ { file, title }) =>
+    `${relative(directory, join(result.config.rootDir, file))} > ${title}`;
+  return {
+    passed: result.stats.expected,
+    failures: [
+      ...result.suites.flatMap(specsOf).flatMap((spec) =>
+        spec.tests
+          // A test that passes only when it is repeated counts as failed.
+          .filter(({ status }) => status === 'unexpected' || status === 'flaky')
+          .map(({ projectName }) => `${nameOf(spec)} (${projectName})`),
+      ),
+      ...result.errors.map(({ message = 'an error' }) => message.split('\n', 1)[0] ?? message),
+    ],
+  };
+}
+
+/**
+ * A file that could not be loaded, or whose `beforeAll` or `afterAll` failed, has no failed test to count.
+ * @param {VitestFile} file
+ */
+function failuresOf({ status, assertionResults }) {
+  const names = assertionResults.filter((test) => test.status === 'failed').map(({ fullName }) => ` > ${fullName}`);
+  return names.length === 0 && status === 'failed' ? [''] : names;
+}
+
+/**
+ * Where the time goes; several files run at once.
+ * @param {VitestFile[]} files
+ */
+function slowest(files) {
+  return files
+    .map(({ name, startTime, endTime }) => ({ name, took: endTime - startTime }))
+    .toSorted((one, other) => other.took - one.took)
+    .slice(0, 10)
+    .map(({ name, took }) => ({ name, seconds: (took / 1000).toFixed(0) }));
+}
+
+/**
+ * @param {PlaywrightSuite} suite
+ * @returns {PlaywrightSpec[]} titled as Vitest does: with those of the suites within the file
+ */
+function specsOf({ specs = [], suites = [] }) {
+  const inner = suites.flatMap((suite) =>
+    specsOf(suite).map((spec) => ({ ...spec, title: `${suite.title} ${spec.title}` })),
+  );
+  return [...specs, ...inner];
+}
+
+/**
+ * @param {string} file
+ * @returns {any} undefined where the runner ended before it wrote one
+ */
+function read(file) {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,72 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { readPlaywrightResult, readVitestResult } from '../scripts/test-results.mjs';
+
+describe('what the test runners wrote', () => {
+  let directory: string;
+  let file: string;
+  beforeEach(() => {
+    directory = mkdtempSync(join(tmpdir(), 'heraut-results-'));
+    file = join(directory, 'result.json');
+  });
+  afterEach(() => rmSync(directory, { recursive: true }));
+
+  const write = (result: unknown) => writeFileSync(file, JSON.stringify(result));
+  const vitestFile = (name: string, seconds: number, status: string, tests: Record<string, string> = {}) => ({
+    name: `/project/${name}`,
+    status,
+    startTime: 1000,
+    endTime: 1000 + seconds * 1000,
+    assertionResults: Object.entries(tests).map(([fullName, state]) => ({ fullName, status: state })),
+  });
+
+  it('names each test of Vitest that failed, and a file whose tests did not begin', () => {
+    write({
+      numPassedTests: 1,
+      testResults: [
+        vitestFile('test/held.spec.ts', 3, 'failed', { 'held goes out': 'failed', 'held stays': 'passed' }),
+        vitestFile('test/broken.spec.ts', 12, 'failed'),
+      ],
+    });
+    expect(readVitestResult(file, '/project')).toEqual({
+      passed: 1,
+      failures: ['test/held.spec.ts > held goes out', 'test/broken.spec.ts'],
+      slowest: ['  12 s  test/broken.spec.ts', '   3 s  test/held.spec.ts'],
+    });
+  });
+
+  it('names each test of Playwright that failed or passed only when it was repeated, with its project', () => {
+    const spec = (title: string, status: string) => ({
+      title,
+      file: 'login.e2e.ts',
+      tests: [{ projectName: 'real', status }],
+    });
+    write({
+      config: { rootDir: '/project/web/e2e' },
+      stats: { expected: 1 },
+      errors: [{ message: 'no such browser\n    at …' }],
+      suites: [
+        {
+          title: 'login.e2e.ts',
+          specs: [spec('asks', 'expected'), spec('refuses', 'unexpected')],
+          suites: [{ title: 'a login', suites: [{ title: 'that is slow', specs: [spec('waits', 'flaky')] }] }],
+        },
+      ],
+    });
+    expect(readPlaywrightResult(file, '/project')).toEqual({
+      passed: 1,
+      failures: [
+        'web/e2e/login.e2e.ts > refuses (real)',
+        'web/e2e/login.e2e.ts > a login that is slow waits (real)',
+        'no such browser',
+      ],
+    });
+  });
+
+  it('count as a failure where there is nothing', () => {
+    expect(readVitestResult(file, '/project')).toMatchObject({ passed: 0, failures: [expect.any(String)] });
+    expect(readPlaywrightResult(file, '/project')).toMatchObject({ passed: 0, failures: [expect.any(String)] });
+  });
+});
