@@ -13,7 +13,7 @@ const look: Look = {
   secondsSinceHeld: 0,
   catalogueVersion: 1,
 };
-const release = { kind: 'release', window: 100, limit: 100, rateCredit: null, nextLookInMs: 250 } as const;
+const release = { kind: 'release', window: 100, limit: 100, rate: null, nextLookInMs: 250 } as const;
 const endpoint = {
   address: 'https://receiver.example',
   openedAt: new Date(0),
@@ -101,8 +101,11 @@ describe('a look that was made', () => {
   });
 
   it('is not repeated soon for what a rate paces, however quick the endpoint is', () => {
-    const paced = planned({ ...release, rateCredit: 1000 }, { window: 2048, outstanding: 1000 });
-    expect(madeLook(paced, { count: 500, outstanding: 0 }, true, 120_000).isSoon).toBe(false);
+    const rate = { credit: 1000.5, ofASecond: 2000 };
+    const paced = planned({ ...release, window: 2048, limit: 1000, rate }, { window: 2048, outstanding: 1000 });
+    expect(madeLook(paced, { count: 1000, outstanding: 0 }, true, 120_000).isSoon).toBe(false);
+    // Its window kept it from releasing as much as the rate allows.
+    expect(madeLook(paced, { count: 999, outstanding: 0 }, true, 120_000).isSoon).toBe(true);
   });
 
   it('finds no backlog where less was held than it might release', () => {
@@ -110,13 +113,9 @@ describe('a look that was made', () => {
     expect(lookedAt.isBacklog).toBe(false);
   });
 
-  it('leaves the window as it is where the rate decides, and takes what was released from its credit', () => {
-    const { lookedAt } = madeLook(
-      planned({ ...release, rateCredit: 5.5 }),
-      { count: 5, outstanding: 0 },
-      true,
-      120_000,
-    );
+  it('takes what was released from the credit of its rate', () => {
+    const paced = planned({ ...release, limit: 5, rate: { credit: 5.5, ofASecond: 20 } });
+    const { lookedAt } = madeLook(paced, { count: 5, outstanding: 100 }, true, 120_000);
     expect(lookedAt).toMatchObject({ window: 100, rateCredit: 0.5, nextLookInMs: 250 });
   });
 

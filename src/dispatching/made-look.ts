@@ -1,7 +1,7 @@
 import type { ReleasePlan } from '../endpoints/plan-release.js';
 import { quietSeconds, type Look, type LookedAt } from '../ledger/held-subscriptions.js';
 import type { Allowance } from '../ledger/release.js';
-import { firstWindow, nextWindow } from '../ledger/release-window.js';
+import { firstWindow, nextWindow, nextWindowAtRate } from '../ledger/release-window.js';
 
 /**
  * Where few are looked at, a subscription may be looked at again sooner than it is planned:
@@ -86,17 +86,22 @@ export function madeLook(
     const lookedAt = { ...look, window: firstWindow, rateCredit: null, nextLookInMs: plan.nextLookInMs };
     return { lookedAt, released: count, isSoon: false };
   }
-  const window = plan.rateCredit === null ? nextWindow(look.window, look.outstanding, outstanding) : look.window;
+  const { rate } = plan;
+  const window = rate
+    ? nextWindowAtRate(look.window, look.outstanding, outstanding, rate.ofASecond)
+    : nextWindow(look.window, look.outstanding, outstanding);
   const isGrowing = window > look.window && window < soon.belowWindow;
-  const isQuick = plan.rateCredit === null && look.outstanding - outstanding >= soon.settled;
-  const isSoon = areFew && count > 0 && (isGrowing || isQuick);
-  const isIdle = count + outstanding === 0 && plan.rateCredit === null;
+  const isQuick = look.outstanding - outstanding >= soon.settled;
+  // Where the rate, not the window, kept the rest, an earlier look would release no more.
+  const isPaced = rate !== null && count === plan.limit;
+  const isSoon = areFew && count > 0 && !isPaced && (isGrowing || isQuick);
+  const isIdle = count + outstanding === 0 && !rate;
   const lookedAt: LookedAt = {
     subscriptionId,
     window,
     outstanding: outstanding + count,
     isBacklog: count >= Math.min(plan.limit, plan.window - outstanding),
-    rateCredit: plan.rateCredit === null ? null : plan.rateCredit - count,
+    rateCredit: rate && rate.credit - count,
     nextLookInMs: isIdle ? idlePauseMs(look, forgetAfterMs) : isSoon ? soon.nextLookInMs : plan.nextLookInMs,
   };
   return { lookedAt, released: count, isSoon };

@@ -10,12 +10,15 @@ export type ReleasePlan =
   | { kind: 'parked'; nextLookInMs: number }
   /** Its endpoint is parked, and a probe is due: one delivery, if no other process releases it. */
   | { kind: 'probe'; endpoint: OpenEndpoint; nextLookInMs: number }
-  /**
-   * As many as `window` has room for, and at most `limit`. `rateCredit`: calls that its rate allows now; null: it has
-   * no rate. With a rate the window is that of a second at most: all that is released while no worker runs goes out at
-   * once when one starts.
-   */
-  | { kind: 'release'; window: number; limit: number; rateCredit: number | null; nextLookInMs: number };
+  /** As many as `window` has room for, and at most `limit`. `rate`: null, it has none. */
+  | { kind: 'release'; window: number; limit: number; rate: Rate | null; nextLookInMs: number };
+
+export interface Rate {
+  /** Calls that it allows now. */
+  credit: number;
+  /** Calls of a second, a whole number. */
+  ofASecond: number;
+}
 
 /**
  * Until the next look, while deliveries are released. A delivery may wait as long although its rate would let it go at
@@ -48,7 +51,7 @@ export function planRelease(
   // A worker ends the deliveries of one that was deleted or disabled: those that were held after the rule for that had
   // looked.
   if (!subscription || subscription.disabledAt)
-    return { kind: 'release', window: look.window, limit: look.window, rateCredit: null, nextLookInMs: releasingMs };
+    return { kind: 'release', window: look.window, limit: look.window, rate: null, nextLookInMs: releasingMs };
   if (subscription.pausedAt) return { kind: 'paused', nextLookInMs: pausedMs };
   if (endpoint) {
     const isDue = endpoint.nextProbeAt.getTime() <= nowMs;
@@ -56,14 +59,14 @@ export function planRelease(
   }
   const rate = subscription.ratePerSecond;
   if (rate === null)
-    return { kind: 'release', window: look.window, limit: look.window, rateCredit: null, nextLookInMs: releasingMs };
-  const rateCredit = Math.min(look.rateCredit + rate * look.secondsSinceCredit, 1 + rate * burstSeconds);
+    return { kind: 'release', window: look.window, limit: look.window, rate: null, nextLookInMs: releasingMs };
+  const credit = Math.min(look.rateCredit + rate * look.secondsSinceCredit, 1 + rate * burstSeconds);
   return {
     kind: 'release',
-    window: Math.min(look.window, Math.max(1, Math.ceil(rate))),
-    limit: Math.floor(rateCredit),
-    rateCredit,
+    window: look.window,
+    limit: Math.floor(credit),
+    rate: { credit, ofASecond: Math.ceil(rate) },
     // A slow rate need not be looked at four times a second: when it has earned one whole call.
-    nextLookInMs: Math.max(releasingMs, Math.min(longestMs, ((1 - (rateCredit % 1)) / rate) * 1000)),
+    nextLookInMs: Math.max(releasingMs, Math.min(longestMs, ((1 - (credit % 1)) / rate) * 1000)),
   };
 }

@@ -75,11 +75,19 @@ const lockedTurns = (items: string, condition = 'true'): string => `
  * Finds the first in line of each object. Where there is none, the turn is given up, but only if nobody has lined up
  * since `lined_up` was read, before this statement began: one who has may not be seen by it. The first that is seen is
  * the right one all the same: what was accepted before that was published is seen as well.
+ *
+ * The delivery that ended may have been sent again meanwhile, and have found its turn still its own. If that was committed before this statement,
+ * it has not ended any more; if not, `lined_up` as this statement found it, and not as it is now, tells the one that passes the turn on.
  */
-export const findNextItems = statement(
+export const findNextItems = perDay(
   'first-in-line',
-  `
-    WITH mine AS MATERIALIZED (SELECT t.*, t.lined_up = item.lined_up AS is_certain ${lockedTurns(awaitedTurns.from)}),
+  (of) => `
+    WITH ended AS MATERIALIZED (
+      SELECT item.*, (SELECT t.lined_up FROM turn t WHERE ${sameTurn('item')}) AS found
+      FROM ${awaitedTurns.from} JOIN ${of('delivery')} d ON ${sameDelivery('item')}
+        AND coalesce(d.turn_nr, 1) <= 0 AND d.ended_at IS NOT NULL
+    ),
+    mine AS MATERIALIZED (SELECT t.*, item.found, t.lined_up = item.lined_up AS is_certain ${lockedTurns('ended')}),
     next AS MATERIALIZED (
       SELECT mine.*, first.notification_id AS next_id, first.turn_nr FROM mine LEFT JOIN LATERAL (
         SELECT l.notification_id, l.turn_nr FROM in_line l
@@ -87,7 +95,7 @@ export const findNextItems = statement(
       ) first ON true
     ),
     given_up AS (DELETE FROM turn t USING next WHERE next.next_id IS NULL AND next.is_certain AND ${sameTurn('next')})
-    SELECT notification_id, subscription_id, object_key, lined_up, next_id, turn_nr FROM next WHERE next_id IS NOT NULL`,
+    SELECT notification_id, subscription_id, object_key, found AS lined_up, next_id, turn_nr FROM next WHERE next_id IS NOT NULL`,
 );
 
 interface NextRow extends KeyRow {
@@ -179,7 +187,11 @@ export async function passTurns(
 
 async function passToNext(postgres: Postgres, awaited: readonly TurnRow[], handOut: HandOut): Promise<HandedOutRow[]> {
   if (awaited.length === 0) return [];
-  const next = await postgres.query<NextRow>(findNextItems, awaitedTurns.bind(awaited));
+  const next = await onEachDay(
+    awaited,
+    (row) => row.notification_id,
+    (day, rows) => postgres.query<NextRow>(findNextItems(day), awaitedTurns.bind(rows)),
+  );
   return onEachDay(
     next,
     (row) => row.next_id,

@@ -10,6 +10,9 @@ export const smallestWindow = 4;
 /** More would only wait in the queue and in the memory of workers: a quick endpoint is looked at more often instead. */
 export const largestWindow = 2048;
 
+/** Of a window that is larger than what a rate needs, with each look. */
+const shrinkBy = 0.9;
+
 /**
  * The window for the next look.
  * @param before released and not yet settled after the former look
@@ -19,4 +22,16 @@ export function nextWindow(window: number, before: number, outstanding: number):
   // Half of it, because it has grown since they were released.
   const wasFull = before * 2 >= window;
   return wasFull ? Math.min(largestWindow, window + Math.max(0, before - outstanding)) : window;
+}
+
+/**
+ * The same where a rate paces what is released: the window follows what the endpoint has in flight at that rate, also where a call takes
+ * seconds. It is no larger than that and than a second of the rate needs: all that is released while no worker runs goes out at once when
+ * one starts.
+ * @param ofASecond calls
+ */
+export function nextWindowAtRate(window: number, before: number, outstanding: number, ofASecond: number): number {
+  const next = nextWindow(window, before, outstanding);
+  const isLargerThanNeeded = before * 2 < window && window > ofASecond;
+  return isLargerThanNeeded ? Math.max(ofASecond, Math.floor(window * shrinkBy)) : next;
 }

@@ -21,7 +21,8 @@ const allowances = rowsOf<Allowance>('item', {
 /**
  * Releases the oldest deliveries that are held for each of these subscriptions, under a new generation. Those that wait for their
  * turn (`order`) are not among them. The released ones that are not settled are counted by an index of their own. Nothing is released
- * for a subscription that is paused by now, whatever the dispatcher knows of it: what is accepted after the pause stays.
+ * for a subscription that is paused by now, whatever the dispatcher knows of it: what is accepted after the pause stays. What is held for
+ * one that has ended besides goes to a worker, which ends it.
  */
 export const releaseItems = statement(
   'release',
@@ -35,7 +36,10 @@ export const releaseItems = statement(
           LIMIT item.release_window
         ) AS released_before
       ) AS counted
-      WHERE NOT EXISTS (SELECT FROM subscription WHERE id = item.subscription_id AND paused_at IS NOT NULL)
+      WHERE NOT EXISTS (
+        SELECT FROM subscription
+        WHERE id = item.subscription_id AND paused_at IS NOT NULL AND deleted_at IS NULL AND disabled_at IS NULL
+      )
     ),
     oldest AS MATERIALIZED (
       SELECT held.notification_id, held.subscription_id FROM looked_at AS l CROSS JOIN LATERAL (

@@ -192,7 +192,7 @@ describe('a statement about deliveries', () => {
       await prepare();
       const found: Record<string, string[]> = {};
       const day = dayOfId(uuidv7());
-      for (const { name, text } of [lineUpItems, endTurnItems(day), findNextItems, passTurnItems(day)]) {
+      for (const { name, text } of [lineUpItems, endTurnItems(day), findNextItems(day), passTurnItems(day)]) {
         const plan = await genericPlan(text);
         found[name] = [...scansOf('delivery', plan), ...scansOf('turn', plan), ...scansOf('in_line', plan)]
           .map(wayOf)
@@ -208,7 +208,9 @@ describe('a statement about deliveries', () => {
         'line-up': ['Index Scan delivery_not_in_line (next_at <= now())', deliveryOf('placed')],
         'end-turns': [deliveryOf('item'), deliveryOf('ended_1'), turnOf('ended'), turnOf('turns_1')],
         'first-in-line': [
+          deliveryOf('item'),
           turnOf('item'),
+          turnOf('ended'),
           turnOf('next_1'),
           'Index Scan in_line_pkey ((subscription_id = mine.subscription_id) AND (object_key = mine.object_key))',
         ],

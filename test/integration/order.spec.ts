@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
+import type { Postgres } from '../../src/infra/postgres/postgres.js';
 import type { Accepted } from '../../src/ledger/acceptance.js';
 import { cancel } from '../../src/ledger/cancel.js';
 import type { Delivery, DeliveryKey, HandedOut } from '../../src/ledger/delivery.js';
@@ -236,6 +237,31 @@ describe.each(stacks)('order by object on the $name stack', (stack) => {
     expect((await handOutDue(test.postgres, 10, null)).deliveries).toHaveLength(1);
     expect(await statesOf(first, second)).toEqual(['queued', 'held for order']);
   });
+
+  it.each(['first-in-line', 'pass-turns'])(
+    'leaves the turn to a dead one that an operator retries while it is being passed on, right before the statement %s',
+    async (statement) => {
+      anew();
+      const [first, second] = [await accept('a'), await accept('a')];
+      await settle(ended(first, 'failed'));
+      const retry = async () => {
+        await retryNow(test.postgres, first);
+        expect(await lineUpDue(test.postgres, 10)).toBe(1);
+      };
+      let isRetried = false;
+      const postgres = Object.create(test.postgres) as Postgres;
+      postgres.query = async (...asked: Parameters<Postgres['query']>) => {
+        if (asked[0].name.startsWith(statement) && !isRetried) {
+          isRetried = true;
+          await retry();
+        }
+        return test.postgres.query(...asked) as never;
+      };
+      expect((await passTurns(postgres, [first], toBroker)).deliveries).toEqual([]);
+      expect(isRetried).toBe(true);
+      expect(await statesOf(first, second)).toEqual(['waiting', 'held for order']);
+    },
+  );
 
   it.each<[string, (again: Delivery) => Promise<unknown>]>([
     ['by the late answer to its earlier call', (again) => settle(delivered({ ...again, generation: 1 }))],

@@ -11,6 +11,7 @@ import { dropHeld, forgetDrop, readDrops } from '../../src/ledger/drop-held.js';
 import { claimLooks, endLooks, type Look } from '../../src/ledger/held-subscriptions.js';
 import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
 import { readHeld } from '../../src/ledger/read-held.js';
+import { release } from '../../src/ledger/release.js';
 import type { OperationalEvent, OperationalEvents } from '../../src/operational-events/operational-events.service.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import type { Subscription } from '../../src/subscriptions/subscription.js';
@@ -244,6 +245,18 @@ describe.each(stacks)('a paused subscription on the $name stack', (stack) => {
     }
     for (const act of ['pause', 'resume', 'dropHeld', 'enable'] as const)
       await expect(subscriptions[act](id)).rejects.toThrow(NotFoundProblem);
+  });
+
+  it('has a worker end what was held after it had been disabled or deleted', async () => {
+    for (const end of [() => subscriptions.disable(id), () => subscriptions.remove(id)]) {
+      id = await subscribe();
+      await subscriptions.pause(id);
+      await end();
+      await apply('subscription-ended');
+      const [late] = await hold(1); // by a worker that did not know yet
+      const { deliveries } = await release(postgres, [{ subscriptionId: id, window: 4, limit: 4 }], null);
+      expect(deliveries.map(({ notificationId }) => notificationId)).toEqual([late]);
+    }
   });
 
   it('stays paused when it is disabled and enabled, by an operator or by its subscriber', async () => {

@@ -397,7 +397,7 @@ describe('with much in every state, the cost of a statement is that of its own w
       ],
       [endTurnItems(day), endedDeliveries.bind([delivery])],
       [endFetchedItems(day), endedDeliveries.bind([delivery])],
-      [findNextItems, awaitedTurns.bind([turn])],
+      [findNextItems(day), awaitedTurns.bind([turn])],
       [
         passTurnItems(day),
         {
