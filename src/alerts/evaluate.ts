@@ -1,4 +1,4 @@
-import { originOf } from '../endpoints/origin.js';
+import { endpointsOf, originOf } from '../endpoints/origin.js';
 import { timeOfId } from '../ledger/partitions.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import { keyOf, type Alert, type Finding } from './alert.js';
@@ -120,7 +120,7 @@ function failingFound(
   const findings = found.flatMap((each): Finding[] => {
     const subscription = subscriptions.find(each.subscriptionId);
     if (!subscription || subscription.pausedAt || subscription.disabledAt) return [];
-    if (parked.has(subscription.callbackUrl) || parked.has(originOf(subscription.callbackUrl))) return [];
+    if (endpointsOf(subscription.callbackUrl).some((address) => parked.has(address))) return [];
     const { count, since, reason } = each;
     const details = { ...aboutSubscription(subscription), count, reason };
     return [{ rule: 'subscription-failing', subject: subjectOf(subscription.id), since, details }];

@@ -1,5 +1,5 @@
 import type { Application } from '../auth/application.js';
-import { originOf } from '../endpoints/origin.js';
+import { endpointsOf } from '../endpoints/origin.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import type { Alert } from './alert.js';
 
@@ -37,7 +37,7 @@ export class Owners {
     for (const subscription of this.subscriptions.list()) {
       const address = this.addressOf(subscription);
       if (address === undefined) continue;
-      for (const each of [originOf(subscription.callbackUrl), subscription.callbackUrl]) {
+      for (const each of endpointsOf(subscription.callbackUrl)) {
         const group = groups.get(each);
         if (group) group.add(address);
         else groups.set(each, new Set([address]));

@@ -56,7 +56,7 @@ describe('a delivery that waited in line', () => {
       pause: (ms, signal) => systemClock.pause(ms, signal),
     };
     const config = { settings: readSettings({}) };
-    const noneOpen = { of: () => undefined } as unknown as OpenEndpoints;
+    const noneOpen = { of: () => undefined, all: new Map() } as unknown as OpenEndpoints;
     const done = () => Promise.resolve();
     const lock = { seal: done, release: async () => void steps.push('released') };
     deliver = new DeliverService(

@@ -93,7 +93,7 @@ async function play(
   const client = new Client();
   const none = {} as never;
   const turns = { passOn: () => {} } as unknown as Turns;
-  const noneOpen = { of: () => undefined } as unknown as OpenEndpoints;
+  const noneOpen = { of: () => undefined, all: new Map() } as unknown as OpenEndpoints;
   const admission = new Admission(config, new HoldRule(noneOpen), noneOpen, heartbeat, systemClock);
   const inHand = { keep: () => Promise.resolve() } as never;
   const finished = new Promise<void>((resolve) => {

@@ -63,7 +63,7 @@ const done = () => Promise.resolve();
 async function start(parts: Parts) {
   const { load, send = done, abandon = () => {}, finish = () => {}, hold = done, keep = done, pace = unpaced } = parts;
   const config = { settings: readSettings({}) };
-  const noneOpen = { of: () => undefined } as unknown as OpenEndpoints;
+  const noneOpen = { of: () => undefined, all: new Map() } as unknown as OpenEndpoints;
   const admission = new Admission(config, new HoldRule(noneOpen), noneOpen, heartbeat, systemClock);
   const lock = { seal: done, release: done };
   const response = { kind: 'abandoned', durationMs: 0, wasSent: false };

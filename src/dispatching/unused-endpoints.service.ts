@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { OpenEndpoints } from '../endpoints/open-endpoints.service.js';
-import { originOf } from '../endpoints/origin.js';
+import { endpointsOf } from '../endpoints/origin.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 
 /**
@@ -28,8 +28,7 @@ export class UnusedEndpoints {
     for (const { callbackUrl, disabledAt } of this.subscriptions.all()) {
       if (unused.size === 0) break;
       if (disabledAt) continue;
-      unused.delete(callbackUrl);
-      unused.delete(originOf(callbackUrl));
+      for (const address of endpointsOf(callbackUrl)) unused.delete(address);
     }
     return unused;
   }

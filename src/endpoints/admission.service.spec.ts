@@ -9,7 +9,7 @@ import type { Subscription } from '../subscriptions/subscription.js';
 import { Admission } from './admission.service.js';
 import { HoldRule } from './hold-rule.service.js';
 import type { OpenEndpoints } from './open-endpoints.service.js';
-import { originOf } from './origin.js';
+import { endpointsOf } from './origin.js';
 import type { Place } from './room.js';
 import type { Rooms } from './rooms.js';
 import { well, type Verdict } from './verdict.js';
@@ -51,8 +51,11 @@ describe('admission', () => {
     endedProbes = [];
     openEndpoints = {
       of: (callbackUrl: string) => {
-        const address = [originOf(callbackUrl), callbackUrl].find((each) => opened.has(each));
+        const address = endpointsOf(callbackUrl).find((each) => opened.has(each));
         return address === undefined ? undefined : ({ address, nextProbeAt } as OpenEndpoint);
+      },
+      get all() {
+        return new Map(opened);
       },
       claimProbe: () => {
         claims++;
@@ -147,6 +150,33 @@ describe('admission', () => {
     expect(await send(well, delivery(), `${origin}/other`)).toBe('sent');
     await send(unanswered, delivery(true));
     expect([...opened.keys()]).toEqual([url]);
+  });
+
+  it('parks a URL without a path alone, and not its origin, whose other URLs are well', async () => {
+    for (let nr = 0; nr < 4; nr++) await send(troubled(), delivery(), origin);
+    expect(opened.size).toBe(0);
+    await send(troubled(120_000), delivery(), origin);
+    expect([...opened]).toEqual([[`${origin}/`, ['HTTP 503', 5, 120_000]]]);
+    expect(await send(well, delivery(), origin)).toBe('endpoint-parked');
+    expect(await send(well, delivery(), `${origin}/other`)).toBe('sent');
+    expect(closed).toEqual([]);
+    expect(await send(well, delivery(true), origin)).toBe('sent');
+    expect(closed).toEqual([`${origin}/`]);
+  });
+
+  it('begins anew with an endpoint that another process, or an operator, has closed', async () => {
+    const tick = async () => {
+      await vi.advanceTimersByTimeAsync(50);
+      await new Promise((resolve) => setImmediate(resolve));
+    };
+    await sendMany(5, unanswered);
+    await tick();
+    opened.delete(origin);
+    await tick();
+    await sendMany(4, unanswered);
+    expect(opened.size).toBe(0);
+    await send(unanswered);
+    expect([...opened.keys()]).toEqual([origin]);
   });
 
   it('parks no URL for a delivery that is alone, however often it is not answered', async () => {

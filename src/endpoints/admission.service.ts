@@ -37,6 +37,7 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly changing = new Set<string>();
   /** Of open endpoints: when the last probe ended; Infinity while one is under way. */
   private readonly probedAt = new Map<string, number>();
+  private openBefore: ReadonlyMap<string, OpenEndpoint> = new Map();
   private ticking: NodeJS.Timeout | undefined;
 
   constructor(
@@ -92,17 +93,16 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
   /** The call of that delivery has ended. */
   leave(place: Place, verdict: Verdict, durationMs: number, delivery: DeliveryKey): void {
     this.rooms.leave(place, verdict, durationMs);
-    const { url, origin } = place.room;
+    const { address, origin } = place.room;
     if (verdict.kind === 'none') return;
     if (verdict.kind === 'unanswered') return this.unanswered(place, verdict.reason, delivery);
     this.breakers.succeeded(origin.address);
-    if (verdict.kind === 'well') this.breakers.succeeded(url);
-    else this.troubled(url, verdict, delivery);
-    const open = this.openEndpoints.of(url);
+    if (verdict.kind === 'well') this.breakers.succeeded(address);
+    else this.troubled(address, verdict, delivery);
     // Any answer shows that the origin is well. Of a URL only its probe counts: a call that began before it was parked may end well
     // although it has asked meanwhile to be left alone.
-    const isProbe = verdict.kind === 'well' && place.probes === open?.address;
-    if (open && (isProbe || open.address === origin.address)) this.close(open.address);
+    if (this.isOpen(origin.address)) this.close(origin.address);
+    if (verdict.kind === 'well' && place.probes === address) this.close(address);
   }
 
   /** The delivery is settled. */
@@ -130,7 +130,16 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
       this.openIfClosed(address, reason, calls);
     }
     inLineGauge.set(this.rooms.inLine);
+    this.forgetClosed();
     for (const address of this.probedAt.keys()) if (!this.isProbed(address)) this.probedAt.delete(address);
+  }
+
+  /** One that any process, or an operator, has closed begins anew: failures before that no longer count. */
+  private forgetClosed(): void {
+    const { all } = this.openEndpoints;
+    if (all === this.openBefore) return;
+    for (const address of this.openBefore.keys()) if (!all.has(address)) this.breakers.closed(address);
+    this.openBefore = all;
   }
 
   private isProbed(address: string): boolean {
@@ -181,18 +190,18 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
    * It counts for both. Where the URL has more failures in a row than its origin, the host has answered since the first of them: so
    * the host is well, and the URL alone hangs.
    */
-  private unanswered({ room: { url, origin } }: Place, reason: string, delivery: DeliveryKey): void {
+  private unanswered({ room: { address, origin } }: Place, reason: string, delivery: DeliveryKey): void {
     const ofOrigin = this.failed(origin.address, delivery);
-    const ofUrl = this.failed(url, delivery);
+    const ofUrl = this.failed(address, delivery);
     if (ofOrigin !== undefined) this.openIfClosed(origin.address, reason, ofOrigin);
-    else if (ofUrl !== undefined) this.openIfClosed(url, reason, ofUrl);
+    else if (ofUrl !== undefined && !this.isOpen(origin.address)) this.openIfClosed(address, reason, ofUrl);
   }
 
-  private troubled(url: string, verdict: Verdict & { kind: 'troubled' }, delivery: DeliveryKey): void {
+  private troubled(address: string, verdict: Verdict & { kind: 'troubled' }, delivery: DeliveryKey): void {
     const { reason, askedDelayMs = 0 } = verdict;
-    const failures = this.failed(url, delivery);
-    if (askedDelayMs > 0) this.open(url, reason, failures ?? 1, askedDelayMs);
-    else if (failures !== undefined) this.openIfClosed(url, reason, failures);
+    const failures = this.failed(address, delivery);
+    if (askedDelayMs > 0) this.open(address, reason, failures ?? 1, askedDelayMs);
+    else if (failures !== undefined) this.openIfClosed(address, reason, failures);
   }
 
   private failed(address: string, { notificationId, subscriptionId }: DeliveryKey): number | undefined {
@@ -200,7 +209,11 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   private openIfClosed(address: string, reason: string, failures: number): void {
-    if (!this.openEndpoints.of(address)) this.open(address, reason, failures);
+    if (!this.isOpen(address)) this.open(address, reason, failures);
+  }
+
+  private isOpen(address: string): boolean {
+    return this.openEndpoints.all.has(address);
   }
 
   private open(address: string, reason: string, failures: number, firstProbeInMs?: number): void {

@@ -1,3 +1,5 @@
+import { originOf } from './origin.js';
+
 /** Failures longer ago than this do not count: calls as rare as that take nothing from other endpoints. */
 const lateMs = 30_000;
 /** As soon as there are more addresses than this, those whose failures are long ago are looked for, and forgotten. */
@@ -45,6 +47,11 @@ export class CircuitBreakers {
 
   succeeded(address: string): void {
     if (this.series.size > 0) this.series.delete(address); // on the hot path nearly always none has failed
+  }
+
+  /** It was open and is no more: it begins anew, an origin with all its URLs. */
+  closed(address: string): void {
+    for (const each of this.series.keys()) if (each === address || originOf(each) === address) this.series.delete(each);
   }
 
   private forgetOld(now: number): void {

@@ -3,7 +3,7 @@ import { isStorable } from '../infra/postgres/storable-text.js';
 import type { Pace } from '../ledger/held-subscriptions.js';
 import type { OpenEndpoint } from '../ledger/open-endpoints.js';
 import type { Subscription } from '../subscriptions/subscription.js';
-import { originOf } from './origin.js';
+import { endpointsOf } from './origin.js';
 
 export const endpointResetInput = z
   .strictObject({
@@ -75,9 +75,9 @@ export function endpointsToShow(
   const callbackUrls = new Map<string, string>();
   for (const { id, callbackUrl } of subscriptions) {
     callbackUrls.set(id, callbackUrl);
-    for (const each of new Set([originOf(callbackUrl), callbackUrl])) leading.get(each)?.push(id);
+    for (const each of endpointsOf(callbackUrl)) leading.get(each)?.push(id);
   }
-  const isOpen = (callbackUrl: string) => leading.has(originOf(callbackUrl)) || leading.has(callbackUrl);
+  const isOpen = (callbackUrl: string) => endpointsOf(callbackUrl).some((address) => leading.has(address));
   return {
     endpoints: open
       .toSorted((one, other) => one.openedAt.getTime() - other.openedAt.getTime())

@@ -73,6 +73,6 @@ export class KnownRooms {
   }
 }
 
-/** Whether deliveries of the room go to the endpoint with that address: an origin, or a callback URL. */
-export const leadsTo = ({ url, origin }: Room, address: string): boolean =>
+/** Whether deliveries of the room go to that endpoint: an origin, or a callback URL. */
+export const leadsTo = ({ address: url, origin }: Room, address: string): boolean =>
   url === address || origin.address === address;

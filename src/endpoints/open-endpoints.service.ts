@@ -24,7 +24,7 @@ import {
 } from '../ledger/open-endpoints.js';
 import { OperationalEvents } from '../operational-events/operational-events.service.js';
 import { openGauge } from './endpoints.metrics.js';
-import { originOf } from './origin.js';
+import { endpointsOf } from './origin.js';
 
 const pollIntervalMs = 1000;
 /**
@@ -77,10 +77,17 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy, O
     return this.reads.request();
   }
 
-  /** The open endpoint that this callback URL leads to: its origin, or the URL alone. */
+  /** The open endpoint that this callback URL leads to: its origin, or the URL alone; where both are open, the one that is to be left alone for longer. */
   of(callbackUrl: string): OpenEndpoint | undefined {
     if (this.byAddress.size === 0) return undefined; // nearly always, and on the hot path
-    return this.byAddress.get(originOf(callbackUrl)) ?? this.byAddress.get(callbackUrl);
+    const [origin, url] = endpointsOf(callbackUrl).map((address) => this.byAddress.get(address));
+    if (!origin || !url) return origin ?? url;
+    return url.nextProbeAt > origin.nextProbeAt ? url : origin;
+  }
+
+  /** By their addresses; another map after each read. */
+  get all(): ReadonlyMap<string, OpenEndpoint> {
+    return this.byAddress;
   }
 
   get isAnyOpen(): boolean {

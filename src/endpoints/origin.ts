@@ -12,3 +12,14 @@ export function originOf(callbackUrl: string): string {
   }
   return origin;
 }
+
+/** The endpoint that a callback URL is by itself. One without a path reads like its origin, which may have other URLs. */
+export function addressOf(callbackUrl: string): string {
+  return originOf(callbackUrl) === callbackUrl ? `${callbackUrl}/` : callbackUrl;
+}
+
+/** The endpoints that a callback URL leads to: its origin, and itself. */
+export const endpointsOf = (callbackUrl: string): [origin: string, url: string] => [
+  originOf(callbackUrl),
+  addressOf(callbackUrl),
+];

@@ -1,4 +1,5 @@
 import type { HeldReason } from '../ledger/delivery.js';
+import { addressOf } from './origin.js';
 import { Window } from './window.js';
 
 /** Calls of a URL that may be open at first. */
@@ -46,6 +47,8 @@ export class Origin {
  * own.
  */
 export class Room {
+  /** Of the endpoint that its URL is by itself. */
+  readonly address: string;
   readonly window: Window;
   readonly line: Waiting[] = [];
   /** Calls under way; fewer than places, of which some wait for a lock. */
@@ -71,6 +74,7 @@ export class Room {
     readonly origin: Origin,
     readonly most: number,
   ) {
+    this.address = addressOf(url);
     this.window = new Window(firstLimit, most);
   }
 

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Criteria } from '../deliveries/criteria.js';
 import { DeliveryReader, type KnownAttempt, type KnownDelivery } from '../deliveries/delivery-reader.service.js';
 import { LedgerSearch, type SearchBounds } from '../deliveries/search.service.js';
-import { originOf } from '../endpoints/origin.js';
+import { endpointsOf } from '../endpoints/origin.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { valuesOf, type Statement, type Values } from '../infra/postgres/statement.js';
 import type { DeliveryKey, DeliveryState } from '../ledger/delivery.js';
@@ -219,8 +219,6 @@ interface EndpointRow {
   reason: string;
   next_probe_at: Date;
 }
-
-const endpointsOf = (callbackUrl: string): string[] => [...new Set([originOf(callbackUrl), callbackUrl])];
 
 const toNotification = (row: NotificationRow): KnownNotification => ({
   id: row.id,

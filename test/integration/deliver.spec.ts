@@ -106,6 +106,9 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
     mayProbe = false;
     const openEndpoints = {
       of: () => open,
+      get all() {
+        return new Map(open && [[open.address, open]]);
+      },
       claimProbe: () => Promise.resolve(mayProbe),
       endProbe: () => Promise.resolve(),
     } as unknown as OpenEndpoints;

@@ -445,6 +445,17 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     expect(open()).toEqual([]);
   });
 
+  it('of a URL that asked to be left alone for long are not probed sooner because its origin is in trouble too', async () => {
+    await accept(1, 'endpoint-parked');
+    await openEndpoints.open(url, 'HTTP 503', 1, 3_600_000);
+    await openEndpoints.open(new URL(url).origin, 'no answer', 5, 0);
+    expect(openEndpoints.of(url)?.address).toBe(url);
+    expect(await look()).toBe(0);
+    await test.sql("UPDATE endpoint SET next_probe_at = now() - interval '10 s' WHERE address = $1", [url]);
+    await openEndpoints.refresh();
+    expect(await look()).toBe(1);
+  });
+
   it('probe an endpoint less often the longer it is open', async () => {
     await accept(1, 'endpoint-parked');
     await openEndpoints.open(url, 'HTTP 503', 5);
