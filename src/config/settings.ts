@@ -75,7 +75,7 @@ export const settingsSchema = z
     QUEUE_MAX_LENGTH: wholeNumber(10, 10_000_000)
       .default(50_000)
       .describe(
-        'Messages (of up to 64 deliveries) a queue holds before it refuses; refused deliveries wait in the ledger. Counts when the queue is created.',
+        'Messages (of up to 64 deliveries) a queue holds before it refuses; refused deliveries wait in the ledger. Counts when the queue is created. Without RabbitMQ the queue is in memory, and holds at most 64 MB per lane.',
       ),
 
     SUPERUSER_CLIENT_ID: z

@@ -12,6 +12,20 @@ export interface Chunk {
 export const maxDeliveries = 64;
 const maxBytes = 256 * 1024;
 
+/** What a delivery takes of the memory of a process, beside its text: about. */
+const deliveryBytes = 500;
+
+/** What a chunk takes of the memory of a process: about. */
+export function bytesOf({ deliveries }: Chunk): number {
+  let bytes = deliveries.length * deliveryBytes;
+  let previousId = '';
+  for (const { notificationId, body } of deliveries) {
+    if (notificationId !== previousId) bytes += body?.length ?? 0; // one text for several
+    previousId = notificationId;
+  }
+  return bytes;
+}
+
 /** Cuts deliveries into chunks: a message costs the broker the same whether it carries one or 64. */
 export function cutIntoChunks(deliveries: HandedOut[], catalogueVersion: number, queuedAt: number): Chunk[] {
   const chunks: Chunk[] = [];

@@ -1,14 +1,45 @@
 import { Logger } from '@nestjs/common';
 import { systemClock, type Clock } from '../infra/clock.js';
 import { DeliveryQueue, lanes, type Consumption, type Lane, type PublishOutcome, type Take } from './delivery-queue.js';
-import type { Chunk } from './chunk.js';
+import { bytesOf, type Chunk } from './chunk.js';
 
 /** Before a chunk whose worker threw is given out again: do not spin on a bug. */
 const pauseAfterFailureMs = 1000;
+/** Of a lane: a backlog of millions stays in the ledger, and not in the memory of the process. Tens of thousands of deliveries of a kilobyte. */
+const maxBytes = 64 * 1024 * 1024;
 
 interface Waiting {
   chunk: Chunk;
   isRedelivered: boolean;
+}
+
+/** Chunks that wait, the first one first. */
+class Line {
+  readonly waiting: Waiting[] = [];
+  private bytes = 0;
+
+  constructor(private readonly maxChunks: number) {}
+
+  get isFull(): boolean {
+    return this.waiting.length >= this.maxChunks || this.bytes >= maxBytes;
+  }
+
+  push(next: Waiting): void {
+    this.waiting.push(next);
+    this.bytes += bytesOf(next.chunk);
+  }
+
+  /** Before all others. */
+  putBack(next: Waiting): void {
+    this.waiting.unshift(next);
+    this.bytes += bytesOf(next.chunk);
+  }
+
+  shift(): Waiting | undefined {
+    const first = this.waiting.shift();
+    if (first) this.bytes -= bytesOf(first.chunk);
+    return first;
+  }
 }
 
 interface Consumer {
@@ -25,16 +56,17 @@ interface Consumer {
  */
 export class InProcessDeliveryQueue extends DeliveryQueue {
   private readonly logger = new Logger('InProcessDeliveryQueue');
-  private readonly waiting: Record<Lane, Waiting[]> = { fresh: [], due: [], slow: [] };
+  private readonly lines: Record<Lane, Line>;
   private readonly consumers: Record<Lane, Consumer[]> = { fresh: [], due: [], slow: [] };
   private closed = false;
 
   constructor(
     readonly process: string,
-    private readonly maxChunks: number,
+    maxChunks: number,
     private readonly clock: Clock = systemClock,
   ) {
     super();
+    this.lines = { fresh: new Line(maxChunks), due: new Line(maxChunks), slow: new Line(maxChunks) };
   }
 
   get isAccepting(): boolean {
@@ -44,14 +76,12 @@ export class InProcessDeliveryQueue extends DeliveryQueue {
 
   /** Of first attempts: a backlog of repeated ones is no reason to leave these in the ledger. */
   private get isFull(): boolean {
-    return this.waiting.fresh.length >= this.maxChunks || this.waiting.due.length >= this.maxChunks;
+    return this.lines.fresh.isFull || this.lines.due.isFull;
   }
 
   publish(lane: Lane, chunk: Chunk): Promise<PublishOutcome> {
-    if (this.closed || this.consumers[lane].length === 0 || this.waiting[lane].length >= this.maxChunks) {
-      return Promise.resolve('refused');
-    }
-    this.waiting[lane].push({ chunk, isRedelivered: false });
+    if (this.closed || this.consumers[lane].length === 0 || this.lines[lane].isFull) return Promise.resolve('refused');
+    this.lines[lane].push({ chunk, isRedelivered: false });
     this.handOut(lane);
     return Promise.resolve('confirmed');
   }
@@ -70,7 +100,7 @@ export class InProcessDeliveryQueue extends DeliveryQueue {
   }
 
   depth(lane: Lane): Promise<number> {
-    return Promise.resolve(this.waiting[lane].length);
+    return Promise.resolve(this.lines[lane].waiting.length);
   }
 
   /** Never calls back: the queue is created once, with the process; the dispatcher frees the deliveries of the former process. */
@@ -83,8 +113,10 @@ export class InProcessDeliveryQueue extends DeliveryQueue {
 
   private handOut(lane: Lane): void {
     for (const consumer of this.consumers[lane]) {
-      while (consumer.free > 0 && this.waiting[lane].length > 0) {
-        void this.give(consumer, lane, this.waiting[lane].shift()!);
+      while (consumer.free > 0) {
+        const next = this.lines[lane].shift();
+        if (!next) return;
+        void this.give(consumer, lane, next);
       }
     }
   }
@@ -96,7 +128,7 @@ export class InProcessDeliveryQueue extends DeliveryQueue {
     } catch (error) {
       this.logger.error({ event: 'queue.take-failed', lane, error });
       await this.clock.pause(pauseAfterFailureMs);
-      this.waiting[lane].unshift({ chunk, isRedelivered: true });
+      this.lines[lane].putBack({ chunk, isRedelivered: true });
     }
     consumer.free++;
     if (consumer.stopped && consumer.free === consumer.prefetch) consumer.done?.();

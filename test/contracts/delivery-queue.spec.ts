@@ -37,8 +37,8 @@ const adapters: Adapter[] = [
 
 let counter = 0;
 
-function chunk(): Chunk {
-  return { catalogueVersion: 3, queuedAt: ++counter, deliveries: [newDelivery({ body: Buffer.from('{"π":"€"}') })] };
+function chunk(body = Buffer.from('{"π":"€"}')): Chunk {
+  return { catalogueVersion: 3, queuedAt: ++counter, deliveries: [newDelivery({ body })] };
 }
 
 /** A consumer that is done with a chunk when the test says so. */
@@ -264,5 +264,22 @@ describe.each(adapters)('the delivery queue, $name', (adapter) => {
     await queue.close();
     expect(queue.isAccepting).toBe(false);
     expect(await queue.publish('due', chunk())).toBe('refused');
+  });
+});
+
+describe('the queue in the memory of a process', () => {
+  it('refuses as well where its chunks are few and large, and accepts again when they have been taken', async () => {
+    const queue = new InProcessDeliveryQueue('this process', 50_000);
+    const hands = new Hands();
+    await queue.consume('due', 1, hands.take);
+    const mebibyte = Buffer.alloc(1024 * 1024);
+    let accepted = 0;
+    while ((await queue.publish('due', chunk(mebibyte))) === 'confirmed') accepted++;
+    expect(accepted).toBe(1 + 64); // one is taken
+    expect(queue.isAccepting).toBe(false);
+    hands.done(0);
+    await eventually(() => queue.isAccepting, 'room');
+    expect(await queue.publish('fresh', chunk())).toBe('refused'); // nobody takes it
+    expect(await queue.publish('due', chunk(mebibyte))).toBe('confirmed');
   });
 });
