@@ -111,9 +111,12 @@ export async function examine(program) {
     const { direct, proxied } = waysOut[networks ?? 'public'];
     const { settings, outbound } = way === 'delivery through a proxy' ? proxied : direct;
     const { verbatim: credentials } = program;
-    const authorizations = new program.Authorizations(outbound, program.systemClock);
+    const heartbeat = /** @type {import('../../src/liveness/heartbeat.service.js').Heartbeat} */ ({
+      ledgerNow: Date.now,
+    });
+    const authorizations = new program.Authorizations(outbound, program.systemClock, heartbeat);
     if (way === 'probe') {
-      const probe = new program.CallbackProbe({ settings }, outbound, authorizations, program.systemClock);
+      const probe = new program.CallbackProbe({ settings }, outbound, authorizations, heartbeat);
       const asked = { callbackUrl: url, auth: 'Bearer x', credentials, isUrlNew: true, signingKeys: [] };
       return unlessInvalid(probe.prove(asked));
     }

@@ -1,5 +1,6 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { Clock } from '../infra/clock.js';
+import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { Outbound } from '../outbound/outbound.service.js';
 import type { Credentials } from './credentials.js';
 import { OAuth2Tokens } from './oauth2-tokens.js';
@@ -18,9 +19,9 @@ export class Authorizations implements OnModuleDestroy {
   private readonly zgw: ZgwTokens;
   private readonly oauth2: OAuth2Tokens;
 
-  constructor(outbound: Outbound, clock: Clock) {
-    // Not by the clock of the process, which follows no correction: a receiver compares the time in a token with its own.
-    this.zgw = new ZgwTokens(Date.now);
+  constructor(outbound: Outbound, clock: Clock, heartbeat: Heartbeat) {
+    // Not by a clock of this machine, which may be hours off: a receiver compares the time in a token with its own.
+    this.zgw = new ZgwTokens(() => heartbeat.ledgerNow());
     this.oauth2 = new OAuth2Tokens(outbound, () => clock.now());
   }
 

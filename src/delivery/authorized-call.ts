@@ -21,7 +21,7 @@ export async function postAuthorized(
   const { tls, headers } = credentials;
   if (unreadable !== null) return unreadableFor(unreadable);
   const expiresAt = tls?.expiresAt ?? Infinity;
-  if (expiresAt <= Date.now()) return notCalled(`the client certificate ended at ${new Date(expiresAt).toISOString()}`);
+  if (expiresAt <= at) return notCalled(`the client certificate ended at ${new Date(expiresAt).toISOString()}`);
   const startedAt = performance.now();
   const authorization = await within(request.timeoutMs, authorizations.of(subscription));
   if (typeof authorization !== 'string')

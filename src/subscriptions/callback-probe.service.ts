@@ -6,8 +6,8 @@ import { Authorizations } from '../credentials/authorizations.service.js';
 import type { CredentialChanges } from '../credentials/credentials-io.js';
 import { changedCredentials, verbatim, type Credentials } from '../credentials/credentials.js';
 import { Config } from '../config/config.module.js';
-import { Clock } from '../infra/clock.js';
 import { UnavailableProblem, ValidationProblem, wholeInput } from '../infra/http/problem.js';
+import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { connectTo } from '../outbound/connector.js';
 import { ProxyTrouble } from '../outbound/egress-proxy.js';
 import { Outbound, type TlsIdentity } from '../outbound/outbound.service.js';
@@ -46,7 +46,7 @@ export class CallbackProbe implements OnModuleDestroy {
     { settings }: Config,
     private readonly outbound: Outbound,
     private readonly authorizations: Authorizations,
-    private readonly clock: Clock,
+    private readonly heartbeat: Heartbeat,
   ) {
     this.mustRefuseStrangers = settings.TEST_CALLBACK_AUTH;
   }
@@ -104,7 +104,7 @@ export class CallbackProbe implements OnModuleDestroy {
 
   private sign(signingKeys: readonly SigningKey[]): Record<string, string> {
     const id = randomUUID();
-    const signed = signatureHeaders(signingKeys, { id, at: this.clock.now(), body: Buffer.from(probeBody) });
+    const signed = signatureHeaders(signingKeys, { id, at: this.heartbeat.ledgerNow(), body: Buffer.from(probeBody) });
     return signed ? { 'webhook-id': id, ...signed } : {};
   }
 

@@ -1,10 +1,13 @@
 import { Logger } from '@nestjs/common';
+import jwt from 'jsonwebtoken';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { readSettings } from '../../src/config/settings.js';
 import { Authorizations } from '../../src/credentials/authorizations.service.js';
-import { verbatim } from '../../src/credentials/credentials.js';
+import { verbatim, type Credentials } from '../../src/credentials/credentials.js';
 import { systemClock } from '../../src/infra/clock.js';
+import type { Heartbeat } from '../../src/liveness/heartbeat.service.js';
 import { Outbound } from '../../src/outbound/outbound.service.js';
+import { newKey, SigningKey } from '../../src/signing/signing-key.js';
 import { CallbackProbe } from '../../src/subscriptions/callback-probe.service.js';
 import { eventually } from '../support/eventually.js';
 import { answer, drip, hang, Receiver } from '../support/receiver.js';
@@ -15,7 +18,9 @@ class HurriedProbe extends CallbackProbe {
 
 const config = { settings: readSettings({}) };
 const outbound = new Outbound(config.settings);
-const authorizations = new Authorizations(outbound, systemClock);
+/** Hours ahead of that of this process. */
+const ledgersClock = { ledgerNow: () => Date.now() + 6 * 3_600_000 } as Heartbeat;
+const authorizations = new Authorizations(outbound, systemClock, ledgersClock);
 
 describe('a callback that sends an informational response first', () => {
   it('is judged by its answer', async () => {
@@ -26,8 +31,32 @@ describe('a callback that sends an informational response first', () => {
     });
     const request = { callbackUrl: receiver.url, auth: 'x', credentials: verbatim, signingKeys: [], isUrlNew: true };
     await expect(
-      new CallbackProbe(config, outbound, authorizations, systemClock).prove(request),
+      new CallbackProbe(config, outbound, authorizations, ledgersClock).prove(request),
     ).resolves.toBeUndefined();
+    await receiver.stop();
+  });
+});
+
+describe('a callback that looks at the time', () => {
+  it('gets the ledger’s in token and signatures, however wrong the clock of the process is', async () => {
+    const receiver = await Receiver.start();
+    const credentials: Credentials = {
+      ...verbatim,
+      kind: 'zgw',
+      clientId: 'heraut',
+      secret: 'x'.repeat(32),
+      userId: '',
+      userRepresentation: '',
+    };
+    const signingKeys = [new SigningKey('key', 'v1', newKey('v1').secret, null)];
+    const before = ledgersClock.ledgerNow();
+    receiver.next(answer(401), answer(204));
+    const request = { callbackUrl: receiver.url, auth: '', credentials, signingKeys, isUrlNew: true };
+    await new CallbackProbe(config, outbound, authorizations, ledgersClock).prove(request);
+    const { headers } = receiver.requests.at(-1)!;
+    const token = jwt.decode(String(headers.authorization).replace('Bearer ', '')) as { iat: number };
+    for (const seconds of [token.iat, Number(headers['webhook-timestamp'])])
+      expect(Math.abs(seconds * 1000 - before)).toBeLessThan(3_600_000);
     await receiver.stop();
   });
 });
@@ -53,7 +82,7 @@ describe('a slow callback', () => {
     receiver.next(hang);
     const logged = vi.spyOn(Logger.prototype, 'log').mockImplementation(() => {});
     const reason = 'The callback cannot be reached, or gives no answer over HTTP.';
-    const probe = new HurriedProbe(config, outbound, authorizations, systemClock);
+    const probe = new HurriedProbe(config, outbound, authorizations, ledgersClock);
     await expect(probe.prove(request())).rejects.toMatchObject({
       extra: { invalidParams: [{ name: 'callbackUrl', code: 'invalid-callback-url', reason }] },
     });
@@ -67,12 +96,12 @@ describe('a slow callback', () => {
   it('has proved itself with its status, even if its body never ends', async () => {
     receiver.next(answer(401), drip(10));
     await expect(
-      new HurriedProbe(config, outbound, authorizations, systemClock).prove(request()),
+      new HurriedProbe(config, outbound, authorizations, ledgersClock).prove(request()),
     ).resolves.toBeUndefined();
   });
 
   it('does not keep the server from stopping', async () => {
-    const probe = new CallbackProbe(config, outbound, authorizations, systemClock);
+    const probe = new CallbackProbe(config, outbound, authorizations, ledgersClock);
     receiver.requests.length = 0;
     receiver.next(hang);
     const outcome = probe.prove(request()).catch((error: unknown) => error);

@@ -7,6 +7,7 @@ import { readSettings } from '../../src/config/settings.js';
 import { Authorizations } from '../../src/credentials/authorizations.service.js';
 import { verbatim } from '../../src/credentials/credentials.js';
 import { systemClock } from '../../src/infra/clock.js';
+import type { Heartbeat } from '../../src/liveness/heartbeat.service.js';
 import { HttpWebhookClient } from '../../src/delivery/webhook-client.http.js';
 import type { WebhookRequest } from '../../src/delivery/webhook-client.js';
 import { Outbound, type TlsIdentity } from '../../src/outbound/outbound.service.js';
@@ -17,6 +18,7 @@ import { answer, Receiver, reset } from '../support/receiver.js';
 import { certificate, key } from '../support/tls-identity.js';
 
 /** Of no machine; the proxy leads it to this one. */
+const ledgersClock = { ledgerNow: Date.now } as Heartbeat;
 const address = '192.0.2.7';
 
 /** Trusts the certificate of the tests' receivers. */
@@ -297,8 +299,8 @@ describe.each([
     const probe = new CallbackProbe(
       { settings: readSettings({}) },
       outboundWith(),
-      new Authorizations(outboundWith(), systemClock),
-      systemClock,
+      new Authorizations(outboundWith(), systemClock, ledgersClock),
+      ledgersClock,
     );
     await expect(
       probe.prove({ callbackUrl: urlOf(), auth: 'x', credentials: verbatim, isUrlNew: true, signingKeys: [] }),

@@ -119,7 +119,7 @@ export class ModelProcess {
       subscriptions,
       idempotency,
       this.admission,
-      new Sender(webhooks, new Authorizations(new Outbound(settings), clock), reporter, untraced, config),
+      new Sender(webhooks, new Authorizations(new Outbound(settings), clock, heartbeat), reporter, untraced, config),
       new Decider(catalogue, policies, heartbeat, reporter, config),
       records,
       this.lateLocks,
