@@ -16,6 +16,7 @@ import { TellOfFailing1763625600016 } from './1763625600016-tell-of-failing.js';
 import { DateSecrets1763625600017 } from './1763625600017-date-secrets.js';
 import { OneProbeAtATime1763625600018 } from './1763625600018-one-probe-at-a-time.js';
 import { TellOfFresh1763625600019 } from './1763625600019-tell-of-fresh.js';
+import { KeepSchedules1763625600020 } from './1763625600020-keep-schedules.js';
 
 /** In the order they run. Plain SQL; a released one is never edited. */
 export const migrations = [
@@ -37,4 +38,5 @@ export const migrations = [
   DateSecrets1763625600017,
   OneProbeAtATime1763625600018,
   TellOfFresh1763625600019,
+  KeepSchedules1763625600020,
 ];

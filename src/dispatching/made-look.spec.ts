@@ -21,6 +21,7 @@ const endpoint = {
   failures: 3,
   probes: 0,
   nextProbeAt: new Date(0),
+  leftAloneUntil: new Date(0),
   probeInMs: 0,
 };
 const probe = { kind: 'probe', endpoint, nextLookInMs: 500 } as const;

@@ -92,6 +92,7 @@ export class Releaser {
       await this.clock.pause(endingPauseMs, stopping);
       return freed;
     };
+    if (this.openEndpoints.isAnyOpen) await this.openEndpoints.refresh();
     for (const { id: subscriptionId, callbackUrl, pausedAt } of await this.parkable()) {
       const endpoint = this.openEndpoints.of(callbackUrl);
       if (pausedAt || !endpoint) continue;
@@ -160,10 +161,12 @@ export class Releaser {
   /** @returns the subscriptions of which a delivery is to be released as a probe */
   private async claimProbes(planned: readonly Planned[]): Promise<Set<string>> {
     const claims = planned.flatMap(({ look, plan }) =>
-      plan.kind === 'probe' ? [{ address: plan.endpoint.address, heldFor: look.subscriptionId }] : [],
+      plan.kind === 'probe'
+        ? [{ address: plan.endpoint.address, subscriptionId: look.subscriptionId, isRelease: true }]
+        : [],
     );
     const met = claims.length > 0 ? await this.openEndpoints.claimProbes(claims) : [];
-    return new Set(met.map(({ heldFor }) => heldFor!));
+    return new Set(met.map(({ subscriptionId }) => subscriptionId));
   }
 
   /** Probes for which nothing was released: until the lease of such a claim ended, nobody else could make one. */

@@ -29,6 +29,8 @@ describe('admission', () => {
   let staysOpen: boolean;
   let failing: Error | undefined;
   let nextProbeAt: Date;
+  /** The same as the next probe, if undefined. */
+  let leftAloneUntil: Date | undefined;
   /** How many probes were claimed, and whether it is given. */
   let claims: number;
   let claim: () => Promise<boolean>;
@@ -47,12 +49,15 @@ describe('admission', () => {
     staysOpen = false;
     failing = undefined;
     nextProbeAt = new Date(1e15);
+    leftAloneUntil = undefined;
     claims = 0;
     endedProbes = [];
     openEndpoints = {
       of: (callbackUrl: string) => {
         const address = endpointsOf(callbackUrl).find((each) => opened.has(each));
-        return address === undefined ? undefined : ({ address, nextProbeAt } as OpenEndpoint);
+        return address === undefined
+          ? undefined
+          : ({ address, nextProbeAt, leftAloneUntil: leftAloneUntil ?? nextProbeAt } as OpenEndpoint);
       },
       get all() {
         return new Map(opened);
@@ -273,6 +278,24 @@ describe('admission', () => {
     nowMs += 500;
     claim = () => Promise.resolve(true);
     expect(typeof (await enter())).toBe('object');
+  });
+
+  it('asks for a delivery that is alone before a probe is due, and not again for one that is not', async () => {
+    await sendMany(5, unanswered);
+    leftAloneUntil = new Date(0);
+    claim = () => Promise.resolve(true);
+    const alone = (await enter()) as Place;
+    expect(alone.probes).toBe(origin);
+    admission.giveBack(alone);
+    claim = () => Promise.resolve(false);
+    for (let nr = 0; nr < 9; nr++) {
+      nowMs += 500;
+      expect(await enter()).toBe('endpoint-parked');
+    }
+    expect(claims).toBe(2);
+    nowMs += 1000;
+    await enter();
+    expect(claims).toBe(3);
   });
 
   it('closes it again when a call goes well', async () => {

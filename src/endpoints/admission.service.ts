@@ -1,4 +1,6 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+
 import { Config } from '../config/config.module.js';
 import { Clock } from '../infra/clock.js';
 import type { Delivery, DeliveryKey, HeldReason } from '../ledger/delivery.js';
@@ -18,6 +20,8 @@ const tickMs = 50;
 const waitingPart = 3;
 /** Between two probes of an endpoint by one worker: deliveries that were released before it opened come all at once. */
 const betweenProbesMs = 500;
+/** What is due for a subscription while others of it are held asks no more often whether it is alone: there may be thousands, at hundreds of endpoints. */
+const notAloneForMs = 5000;
 /**
  * Where endpoints that hang have taken the places that they may have, a probe is refused, and was released in vain. Their open calls find
  * out as well: any answer closes an origin.
@@ -37,6 +41,8 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly changing = new Set<string>();
   /** Of open endpoints: when the last probe ended; Infinity while one is under way. */
   private readonly probedAt = new Map<string, number>();
+  /** By subscription. */
+  private readonly notAloneUntil = new LRUCache<string, number>({ max: 10_000 });
   private openBefore: ReadonlyMap<string, OpenEndpoint> = new Map();
   private ticking: NodeJS.Timeout | undefined;
 
@@ -146,19 +152,22 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
     return this.clock.now() - (this.probedAt.get(address) ?? -Infinity) < betweenProbesMs;
   }
 
-  /** A delivery that is due when a probe is due too is the probe: one that is alone keeps its schedule. */
+  /** A delivery that is due when a probe is due too is the probe, and so is one that is alone: it keeps its schedule. */
   private async probeIfDue(subscription: Subscription, open: OpenEndpoint): Promise<Place | HeldReason> {
-    if (this.isProbed(open.address) || open.nextProbeAt.getTime() > this.heartbeat.ledgerNow())
+    if (this.isProbed(open.address) || open.leftAloneUntil.getTime() > this.heartbeat.ledgerNow())
       return 'endpoint-parked';
+    const isDue = open.nextProbeAt.getTime() <= this.heartbeat.ledgerNow();
+    if (!isDue && this.clock.now() < (this.notAloneUntil.get(subscription.id) ?? -Infinity)) return 'endpoint-parked';
     this.probedAt.set(open.address, Infinity); // before the claim: a hundred that are due together must not each write one
-    if (await this.claimProbe(open)) return this.enterAsProbe(subscription, open.address);
+    if (await this.claimProbe(open, subscription.id)) return this.enterAsProbe(subscription, open.address);
     this.probedAt.set(open.address, this.clock.now());
+    this.notAloneUntil.set(subscription.id, this.clock.now() + notAloneForMs);
     return 'endpoint-parked';
   }
 
-  private async claimProbe(open: OpenEndpoint): Promise<boolean> {
+  private async claimProbe(open: OpenEndpoint, subscriptionId: string): Promise<boolean> {
     try {
-      return await this.openEndpoints.claimProbe(open);
+      return await this.openEndpoints.claimProbe(open, subscriptionId);
     } catch (error) {
       this.logger.warn({ event: 'endpoint.probe-failed', address: open.address, error });
       return false;

@@ -111,9 +111,10 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy, O
     return this.backlogs.has(subscriptionId);
   }
 
-  /** @param probeInMs until the first probe; of an endpoint that is open already, until the next one at the earliest */
-  open(address: string, reason: string, failures: number, probeInMs = probePauses.shortestMs): Promise<void> {
-    return this.openings.add({ address, reason, failures, probeInMs });
+  /** @param askedMs for which the receiver asked to be left alone; of an endpoint that is open already it counts from now */
+  open(address: string, reason: string, failures: number, askedMs?: number): Promise<void> {
+    const probeInMs = askedMs ?? probePauses.shortestMs;
+    return this.openings.add({ address, reason, failures, probeInMs, isAsked: askedMs !== undefined });
   }
 
   /**
@@ -134,9 +135,9 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy, O
     return true;
   }
 
-  /** The right to send a delivery that is due as a probe; given to one process, when a probe is due. */
-  async claimProbe({ address }: OpenEndpoint): Promise<boolean> {
-    return (await this.claimProbes([{ address, heldFor: null }])).length > 0;
+  /** The right to send a delivery that is due as a probe; given to one process, when a probe is due, or the delivery is alone. */
+  async claimProbe({ address }: OpenEndpoint, subscriptionId: string): Promise<boolean> {
+    return (await this.claimProbes([{ address, subscriptionId, isRelease: false }])).length > 0;
   }
 
   /** The right to release a held delivery as a probe, for each of these for which one is due. @returns those that got it */

@@ -32,6 +32,10 @@ export const freeTooLongItems = statement(
      SELECT notification_id, subscription_id FROM delivery
      WHERE subscription_id = $subscription AND state = 'held' AND held_for <> 'order'
        AND notification_id < $before AND held_since < to_timestamp($before_ms::float8 / 1000)
+       AND NOT EXISTS (
+         SELECT FROM held_subscription
+         WHERE subscription_id = $subscription AND resumed_at >= to_timestamp($before_ms::float8 / 1000)
+       )
      ORDER BY notification_id LIMIT $limit FOR UPDATE SKIP LOCKED
    ) freed
    WHERE ${sameDelivery('freed')}`,
@@ -47,7 +51,7 @@ export interface HeldTooLong {
 
 /**
  * Those of a subscription that have been held since before that time, without a call, are no longer worth sending, and
- * due at once. A delivery is not accepted after it was held, so by its id the index leads to them.
+ * due at once; none of one that was paused since then, which kept them from being tried. A delivery is not accepted after it was held, so by its id the index leads to them.
  * @returns how many
  */
 export async function freeHeldTooLong(

@@ -190,6 +190,15 @@ export async function lookNow(manager: EntityManager, subscriptionId: string): P
   );
 }
 
+/** The same where it was paused. What it held begins to be too old for its retry policy only now (src/ledger/free-held.ts). */
+export async function noteResumed(manager: EntityManager, subscriptionId: string): Promise<void> {
+  await manager.query(
+    `INSERT INTO held_subscription (subscription_id, resumed_at) VALUES ($1, now())
+     ON CONFLICT (subscription_id) DO UPDATE SET look_at = now(), resumed_at = now()`,
+    [subscriptionId],
+  );
+}
+
 /**
  * More subscriptions than this with a backlog are not known to the api: their new deliveries are held by a worker
  * instead.

@@ -13,6 +13,8 @@ export interface OpenEndpoint {
   probes: number;
   /** While a probe is under way: when it is taken for lost. */
   nextProbeAt: Date;
+  /** Before this not even a delivery that is alone is sent: a probe is under way, or the receiver asked to be left alone. */
+  leftAloneUntil: Date;
   /** Milliseconds until the next probe, by Postgres' clock; negative when it is due. */
   probeInMs: number;
 }
@@ -24,7 +26,8 @@ export const readOpenItems = statement(
   'read-open-endpoints',
   `SELECT *, (extract(epoch FROM next_probe_at - now()) * 1000)::float8 AS probe_in_ms
    FROM (
-     SELECT address, opened_at, reason, failures, probes, GREATEST(next_probe_at, probing_until) AS next_probe_at
+     SELECT address, opened_at, reason, failures, probes, GREATEST(next_probe_at, probing_until) AS next_probe_at,
+       GREATEST(asked_until, probing_until, opened_at) AS left_alone_until
      FROM endpoint ORDER BY opened_at, address LIMIT $limit
    ) AS oldest ORDER BY opened_at, address`,
 );
@@ -37,6 +40,7 @@ export async function readOpenEndpoints(postgres: Postgres): Promise<OpenEndpoin
     failures: number;
     probes: number;
     next_probe_at: Date;
+    left_alone_until: Date;
     probe_in_ms: number;
   }>(readOpenItems, { limit: mostOpen });
   return rows.map((row) => ({
@@ -46,6 +50,7 @@ export async function readOpenEndpoints(postgres: Postgres): Promise<OpenEndpoin
     failures: row.failures,
     probes: row.probes,
     nextProbeAt: row.next_probe_at,
+    leftAloneUntil: row.left_alone_until,
     probeInMs: row.probe_in_ms,
   }));
 }
@@ -56,6 +61,8 @@ export interface Opening {
   reason: string;
   failures: number;
   probeInMs: number;
+  /** The receiver asked to be left alone for that long. */
+  isAsked: boolean;
 }
 
 const openings = rowsOf<Opening>('item', {
@@ -63,15 +70,18 @@ const openings = rowsOf<Opening>('item', {
   reason: ['text', (item) => item.reason],
   failures: ['int', (item) => item.failures],
   probe_ms: ['float8', (item) => item.probeInMs],
+  asked_ms: ['float8', (item) => (item.isAsked ? item.probeInMs : null)],
 });
 
 // In order: processes that open the same ones wait for each other instead of deadlocking. One statement may write a row only once.
 const openItems = statement(
   'open-endpoints',
-  `INSERT INTO endpoint (address, reason, failures, next_probe_at)
-   SELECT address, min(reason), max(failures), now() + max(probe_ms) * interval '1 ms'
+  `INSERT INTO endpoint (address, reason, failures, next_probe_at, asked_until)
+   SELECT address, min(reason), max(failures), now() + max(probe_ms) * interval '1 ms', now() + max(asked_ms) * interval '1 ms'
    FROM ${openings.from} GROUP BY address ORDER BY address
-   ON CONFLICT (address) DO UPDATE SET next_probe_at = GREATEST(endpoint.next_probe_at, EXCLUDED.next_probe_at)
+   ON CONFLICT (address) DO UPDATE SET
+     next_probe_at = GREATEST(endpoint.next_probe_at, EXCLUDED.next_probe_at),
+     asked_until = GREATEST(endpoint.asked_until, EXCLUDED.asked_until)
    RETURNING address, xmax = 0 AS is_new`,
 );
 
@@ -127,13 +137,15 @@ export async function closeEndpoint(
 /** A probe that a process wants to make. */
 export interface ProbeClaim {
   address: string;
-  /** The subscription of which a held delivery is to be released; null: a delivery that is due is the probe. */
-  heldFor: string | null;
+  subscriptionId: string;
+  /** A held delivery is to be released; otherwise one that is due is the probe. */
+  isRelease: boolean;
 }
 
 const claims = rowsOf<ProbeClaim>('item', {
   address: ['text', (item) => item.address],
-  held_for: ['uuid', (item) => item.heldFor],
+  subscription_id: ['uuid', (item) => item.subscriptionId],
+  is_release: ['bool', (item) => item.isRelease],
 });
 
 // One of several processes that try gets it: one that is being claimed or changed is left alone.
@@ -146,17 +158,17 @@ export const claimProbesItems = statement(
        $shortest_ms * interval '1 ms', LEAST($longest_ms * interval '1 ms', (now() - opened_at) / $fraction::float8)
      )
    FROM ${claims.from} JOIN (
-     SELECT address FROM endpoint
-     WHERE address = ANY (${claims.array('address')}) AND GREATEST(next_probe_at, probing_until) <= now()
+     SELECT address, next_probe_at <= now() AS is_due FROM endpoint
+     WHERE address = ANY (${claims.array('address')}) AND GREATEST(asked_until, probing_until, opened_at) <= now()
      FOR UPDATE SKIP LOCKED
-   ) AS due USING (address)
-   WHERE e.address = item.address AND (
-     item.held_for IS NULL OR (
+   ) AS free USING (address) CROSS JOIN LATERAL (
+     SELECT (
        SELECT d.subscription_id FROM delivery d
-       WHERE d.subscription_id = item.held_for AND d.state = 'held' AND d.held_for <> 'order' LIMIT 1
-     ) IS NOT NULL
-   )
-   RETURNING e.address, item.held_for`,
+       WHERE d.subscription_id = item.subscription_id AND d.state = 'held' AND d.held_for <> 'order' LIMIT 1
+     ) IS NOT NULL AS has_held
+   ) AS others
+   WHERE e.address = item.address AND CASE WHEN item.is_release THEN is_due AND has_held ELSE is_due OR NOT has_held END
+   RETURNING e.address, item.subscription_id`,
 );
 
 /** The time from one probe to the next: a fraction of the time that the endpoint has been open, within bounds, or until the former has ended. */
@@ -170,6 +182,8 @@ export interface ProbePauses {
 
 /**
  * Probes that are due, and for which a delivery is there. Each goes to one process, and to one of several claims for the same endpoint.
+ * A delivery that is due while none is held for its subscription is alone, and need not wait until a probe is due: its schedule stays as it is, unless
+ * the receiver asked to be left alone.
  * @returns the claims that are met
  */
 export async function claimProbes(
@@ -178,11 +192,12 @@ export async function claimProbes(
   { shortestMs, longestMs, fraction, leaseMs }: ProbePauses,
 ): Promise<ProbeClaim[]> {
   const pauses = { shortest_ms: shortestMs, longest_ms: longestMs, fraction, lease_ms: leaseMs };
-  const rows = await postgres.query<{ address: string; held_for: string | null }>(claimProbesItems, {
+  const rows = await postgres.query<{ address: string; subscription_id: string }>(claimProbesItems, {
     ...claims.bind(asked),
     ...pauses,
   });
-  return rows.map((row) => ({ address: row.address, heldFor: row.held_for }));
+  const met = new Set(rows.map((row) => `${row.subscription_id} ${row.address}`));
+  return asked.filter(({ address, subscriptionId }) => met.has(`${subscriptionId} ${address}`));
 }
 
 /** A probe that has ended. */

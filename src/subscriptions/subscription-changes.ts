@@ -6,7 +6,7 @@ import type { CredentialChanges } from '../credentials/credentials-io.js';
 import { isDropping } from '../ledger/drop-held.js';
 import { noteOrderEnding, withdrawOrderEnding } from '../ledger/end-of-order.js';
 import { noteEnding, withdrawEnding } from '../ledger/end-of-subscription.js';
-import { lookNow } from '../ledger/held-subscriptions.js';
+import { lookNow, noteResumed } from '../ledger/held-subscriptions.js';
 import type { SecretCipher } from '../secrets/secret-cipher.service.js';
 import { addSigningKey } from './add-signing-key.js';
 import { noteSigningKeys } from './note-signing-keys.js';
@@ -165,7 +165,7 @@ export class SubscriptionChanges {
   resume(id: string): Promise<ChangedSubscription | undefined> {
     return this.change('resumed', id, isPaused, { pausedAt: null }, async () => {
       if (await isDropping(this.manager, id)) throw stillDropping();
-      await lookNow(this.manager, id);
+      await noteResumed(this.manager, id);
     });
   }
 

@@ -353,6 +353,7 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
       failures: 5,
       probes: 0,
       nextProbeAt: new Date(Date.now() + nextProbeInMs),
+      leftAloneUntil: new Date(Date.now() + nextProbeInMs),
       probeInMs: nextProbeInMs,
     });
     beforeEach(() => {

@@ -420,7 +420,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
         .toSorted(),
     ).toEqual(sorted);
     await test.sql("UPDATE endpoint SET next_probe_at = now() - interval '1 s'");
-    const claims = addresses.map((address) => ({ address, heldFor: null }));
+    const claims = addresses.map((address) => ({ address, subscriptionId: subscription, isRelease: false }));
     expect(await openEndpoints.claimProbes(claims)).toHaveLength(300);
     expect(await openEndpoints.claimProbes(claims)).toEqual([]);
     await Promise.all(addresses.slice(1).map((address) => openEndpoints.endProbe(address, 0)));
@@ -445,6 +445,26 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     expect(open()).toEqual([]);
   });
 
+  it('give way to no delivery that is due; one that is due while none is held is a probe, unless the receiver asked to be left alone', async () => {
+    const claim = async () => {
+      await test.sql('UPDATE endpoint SET probing_until = NULL'); // the former has ended
+      await openEndpoints.refresh();
+      return openEndpoints.claimProbe(openEndpoints.of(url)!, subscription);
+    };
+    await openEndpoints.open(url, 'HTTP 503', 5);
+    await test.sql("UPDATE endpoint SET next_probe_at = now() + interval '1 minute'");
+    expect(await claim()).toBe(true);
+    expect(await openEndpoints.claimProbe(openEndpoints.of(url)!, subscription)).toBe(false); // it is under way
+    await openEndpoints.open(url, 'HTTP 503', 5, 60_000);
+    expect(await claim()).toBe(false);
+    await test.sql("UPDATE endpoint SET asked_until = now() - interval '1 s'");
+    expect(await claim()).toBe(true);
+    await accept(1, 'endpoint-parked');
+    expect(await claim()).toBe(false);
+    await test.sql('UPDATE endpoint SET next_probe_at = now()');
+    expect(await claim()).toBe(true);
+  });
+
   it('of a URL that asked to be left alone for long are not probed sooner because its origin is in trouble too', async () => {
     await accept(1, 'endpoint-parked');
     await openEndpoints.open(url, 'HTTP 503', 1, 3_600_000);
@@ -465,7 +485,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
         openSeconds,
       ]);
       await openEndpoints.refresh();
-      expect(await openEndpoints.claimProbe(openEndpoints.of(url)!)).toBe(true);
+      expect(await openEndpoints.claimProbe(openEndpoints.of(url)!, subscription)).toBe(true);
       await openEndpoints.endProbe(url, 0);
       const [{ seconds }] = (await test.sql<{ seconds: number }>(
         'SELECT round(extract(epoch FROM next_probe_at - now()))::int AS seconds FROM endpoint',
@@ -567,6 +587,16 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     expect(
       await test.sql(`SELECT expires_at <= now() AS expired, last_error FROM delivery WHERE state = 'waiting'`),
     ).toEqual(Array.from({ length: 2 }, () => ({ expired: true, last_error: 'held for long' })));
+  });
+
+  it('of a parked endpoint are not too old for their retry policy because their subscription was paused for as long', async () => {
+    const deliveries = await accept(2, 'endpoint-parked');
+    const tooLong = { subscriptionId: subscription, heldBefore: (await test.now()) + hourMs, reason: 'held for long' };
+    await test.sql("UPDATE held_subscription SET resumed_at = now() + interval '2 hours'");
+    expect(await freeHeldTooLong(test.postgres, tooLong, 10)).toBe(0);
+    await test.sql('UPDATE held_subscription SET resumed_at = now()');
+    expect(await freeHeldTooLong(test.postgres, tooLong, 10)).toBe(2);
+    expect(await states(deliveries)).toEqual(['waiting', 'waiting']);
   });
 
   it('of a parked endpoint that have waited for too long are not all due together: others are due, too', async () => {

@@ -41,7 +41,13 @@ import { freeItems as freeAfterLease } from '../../src/ledger/free-after-lease.j
 import { freeItems as freeOfDeadProcesses } from '../../src/ledger/free-of-dead-processes.js';
 import { findQueued, freeItems as freeQueuedBefore } from '../../src/ledger/free-queued-before.js';
 import { freeExpiredItems, freeTooLongItems } from '../../src/ledger/free-held.js';
-import { claimLooksItems, endLooksItems, forgetItems, leaveLooksItems } from '../../src/ledger/held-subscriptions.js';
+import {
+  claimLooksItems,
+  endLooksItems,
+  forgetItems,
+  leaveLooksItems,
+  readBacklogsItems,
+} from '../../src/ledger/held-subscriptions.js';
 import { holdItems, holds } from '../../src/ledger/hold.service.js';
 import { findDue, handOutDueItems } from '../../src/ledger/hand-out-due.js';
 import { keepItems, leaveItems } from '../../src/ledger/keep-in-hand.service.js';
@@ -281,7 +287,8 @@ describe('with much in every state, the cost of a statement is that of its own w
       claimProbesItems,
       {
         item_address: ['https://receiver.example'],
-        item_held_for: [ordered],
+        item_subscription_id: [ordered],
+        item_is_release: [true],
         shortest_ms: 1,
         longest_ms: 1,
         fraction: 20,
@@ -290,6 +297,7 @@ describe('with much in every state, the cost of a statement is that of its own w
     ],
     [forgetItems, { subscriptions: [ordered], idle_ms: 60_000 }],
     [claimLooksItems, { claim_ms: 5000, limit: 64 }],
+    [readBacklogsItems, { limit: 10_000 }],
     [sweepProcesses, {}],
     [findStepDue, {}],
     [claimStep, {}],
