@@ -65,7 +65,7 @@ async function measure(sender, subscription, body) {
   const caller = async () => {
     while (left-- > 0) {
       const delivery = { notificationId: '019a1b2c-0000-7000-8000-000000000000', attempts: 0, body };
-      const response = await sender.send(/** @type {never} */ (delivery), subscription, 'at-least-once');
+      const response = await sender.send(/** @type {never} */ (delivery), subscription, 'at-least-once', () => {});
       if (response.kind !== 'answered') throw new Error(`A call came to nothing: ${JSON.stringify(response)}`);
     }
   };

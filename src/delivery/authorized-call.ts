@@ -9,6 +9,7 @@ import type { WebhookClient, WebhookRequest, WebhookResponse } from './webhook-c
  * One call with all that its subscription has: an authorization that may have to be made first, a certificate, which may have ended,
  * own headers, and signatures. Never rejects.
  * @param at milliseconds since 1970, by the ledger's clock
+ * @param begun is called when the receiver is
  */
 export async function postAuthorized(
   webhooks: WebhookClient,
@@ -16,6 +17,7 @@ export async function postAuthorized(
   subscription: Authorized & Pick<Subscription, 'unreadable' | 'signingKeys'>,
   request: WebhookRequest,
   at: number,
+  begun = () => {},
 ): Promise<WebhookResponse> {
   const { unreadable, credentials } = subscription;
   const { tls, headers } = credentials;
@@ -36,6 +38,7 @@ export async function postAuthorized(
   };
   const unsigned = sign(authorized, subscription, at + tookMs);
   if (unsigned) return unsigned;
+  begun();
   const response = await webhooks.post(authorized);
   if (response.kind === 'answered' && response.status === 401) authorizations.refused(subscription, authorization);
   return response;

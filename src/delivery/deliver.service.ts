@@ -147,8 +147,8 @@ export class DeliverService {
     if (key.kind !== 'acquired') return this.yieldTo(key, delivery, stopping);
     try {
       stopping.throwIfAborted();
-      this.admission.begin(place);
-      const response = await this.sender.send(delivery, subscription, 'at-least-once');
+      const begun = () => this.admission.begin(place);
+      const response = await this.sender.send(delivery, subscription, 'at-least-once', begun);
       this.admission.leave(place, verdictOn(response), response.durationMs, delivery);
       const outcome = await this.decider.decide(delivery, 'at-least-once', response);
       if (isSealed(outcome)) await key.lock.seal(toSeal(outcome), this.sealMs(subscription));
@@ -167,8 +167,8 @@ export class DeliverService {
     stopping.throwIfAborted();
     const unlocked = this.lateLocks.begin(delivery);
     try {
-      this.admission.begin(place);
-      const response = await this.sender.send(delivery, subscription, 'at-least-once');
+      const begun = () => this.admission.begin(place);
+      const response = await this.sender.send(delivery, subscription, 'at-least-once', begun);
       this.admission.leave(place, verdictOn(response), response.durationMs, delivery);
       const outcome = await this.decider.decide(delivery, 'at-least-once', response);
       if (isSealed(outcome)) await unlocked.seal(toSeal(outcome), this.sealMs(subscription));
@@ -185,8 +185,8 @@ export class DeliverService {
   private async atMostOnce({ delivery, subscription, place, stopping }: Task): Promise<void> {
     const timeoutMs = callTimeoutMs(subscription, this.settings);
     if (!(await this.records.claim(delivery, timeoutMs, stopping))) return;
-    this.admission.begin(place);
-    const response = await this.sender.send(delivery, subscription, 'at-most-once');
+    const begun = () => this.admission.begin(place);
+    const response = await this.sender.send(delivery, subscription, 'at-most-once', begun);
     this.admission.leave(place, verdictOn(response), response.durationMs, delivery);
     const outcome = await this.decider.decide(delivery, 'at-most-once', response);
     await this.records.settle(delivery, outcome, 'sending', stopping, subscription);

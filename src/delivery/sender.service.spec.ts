@@ -32,6 +32,8 @@ describe('a call to a receiver', () => {
   const requests: WebhookRequest[] = [];
   const kept: number[] = [];
   const refused: string[] = [];
+  /** How many calls there were when another one was said to begin. */
+  const begun: number[] = [];
   const heartbeat = { ledgerNow: () => now } as unknown as Heartbeat;
   const states = { put: (_key: unknown, _state: unknown, keepMs: number) => void kept.push(keepMs) };
   const reporter = new AttemptReporter(states as unknown as AttemptStates, heartbeat, noListeners, new Tally(), config);
@@ -50,10 +52,11 @@ describe('a call to a receiver', () => {
       delivery,
       { timeoutSeconds: null, ...plain, ...parts } as Subscription,
       'at-least-once',
+      () => void begun.push(requests.length),
     );
 
   afterEach(() => {
-    for (const list of [requests, kept, refused]) list.length = 0;
+    for (const list of [requests, kept, refused, begun]) list.length = 0;
     status = 204;
   });
 
@@ -98,6 +101,23 @@ describe('a call to a receiver', () => {
       isOurs: true,
     });
     expect(requests).toEqual([]);
+  });
+
+  it('begins when its token is there, and not while none can be had: an endpoint is not blamed for that wait', async () => {
+    const credentials = credentialsOf({ ...noParts, headers: { a: 'b' } });
+    let tokenComes!: (token: string) => void;
+    authorization = new Promise((resolve) => (tokenComes = resolve));
+    const sent = send({ credentials });
+    await Promise.resolve();
+    expect(begun).toEqual([]);
+    tokenComes('Bearer fresh');
+    await sent;
+    expect(begun).toEqual([0]);
+    authorization = Promise.resolve({ reason: 'no token', isRefused: false, forMs: 5, againInMs: 7 });
+    await send({ credentials });
+    expect(begun).toEqual([0]);
+    await send({});
+    expect(begun).toEqual([0, 1]);
   });
 
   it('waits no longer for a token than it may take itself', async () => {

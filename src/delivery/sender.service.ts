@@ -23,8 +23,16 @@ export class Sender {
     private readonly config: Config,
   ) {}
 
-  /** Never rejects: what receivers do is a response. */
-  send(delivery: Loaded, subscription: Subscription, guarantee: DeliveryGuarantee): Promise<WebhookResponse> {
+  /**
+   * Never rejects: what receivers do is a response.
+   * @param begun is called when the receiver is: not before a token for it was had, which is no fault of its
+   */
+  send(
+    delivery: Loaded,
+    subscription: Subscription,
+    guarantee: DeliveryGuarantee,
+    begun: () => void,
+  ): Promise<WebhookResponse> {
     const span = this.tracing.tracer && beginAttempt(this.tracing.tracer, delivery, subscription);
     if (span) this.reporter.traced(delivery, span.logFields);
     const traceParent = span ? span.traceParent : delivery.traceParent;
@@ -51,8 +59,9 @@ export class Sender {
     let response: Promise<WebhookResponse>;
     if (isPlain) {
       const unsigned = sign(request, subscription, startedAt);
+      if (!unsigned) begun();
       response = unsigned ? Promise.resolve(unsigned) : this.webhooks.post(request);
-    } else response = postAuthorized(this.webhooks, this.authorizations, subscription, request, startedAt);
+    } else response = postAuthorized(this.webhooks, this.authorizations, subscription, request, startedAt, begun);
     return span ? endAttempt(span, response) : response;
   }
 }
