@@ -5,3 +5,6 @@
  * is copied once or twice, and then collected among the old ones: a twentieth of the CPU (docs/performance.md).
  */
 export const herautNodeOptions = ['--min-semi-space-size=32', '--max-semi-space-size=32'];
+
+/** UV_THREADPOOL_SIZE: half of these threads may wait for name servers, so that a few that do not answer keep no other name waiting. */
+export const herautThreads = '16';

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { firstSteps, wayIntoConsole } from './first-steps.mjs';
-import { herautNodeOptions } from './node-options.mjs';
+import { herautNodeOptions, herautThreads } from './node-options.mjs';
 import { accepts, freePort } from './private-servers/private-server.mjs';
 import { buildWhenNeeded, installWhenNeeded, projectDirectory, requireNode } from './ready-to-run.mjs';
 import { startReceiver } from './receiver.mjs';
@@ -33,6 +33,7 @@ async function run() {
     DATA_DIR,
     SUPERUSER_CLIENT_ID,
     SUPERUSER_SECRET,
+    UV_THREADPOOL_SIZE,
   } = process.env;
   const port = PORT === '0' ? await freePort() : Number(PORT || 8000);
   if (await accepts(port)) throw new Error(`Something listens on port ${port} already. Set PORT to another one.`);
@@ -56,6 +57,7 @@ async function run() {
       PORT: String(port),
       ADMIN_PORT: adminPort ? String(adminPort) : '',
       PROCESSES: PROCESSES || 'auto',
+      UV_THREADPOOL_SIZE: UV_THREADPOOL_SIZE || herautThreads,
     },
     // In a process group of its own: a Ctrl-C comes to this process, which passes on exactly one signal.
     detached: true,

@@ -7,6 +7,7 @@ import type { Connector } from './connector.js';
 import { EgressProxy } from './egress-proxy.js';
 import { ProxyExceptions } from './proxy-exceptions.js';
 import { AddressRefused, Refused } from './refused.js';
+import { sharedLookup } from './shared-lookup.js';
 import { Tunnel } from './tunnel.js';
 import { UrlRules, type Callable } from './url-rules.js';
 
@@ -32,7 +33,7 @@ export class Outbound {
   constructor(settings: Settings, lookUp: LookupFunction = lookup) {
     this.guard = new AddressGuard(settings);
     this.rules = new UrlRules(settings);
-    this.lookUp = this.guard.guarded(lookUp);
+    this.lookUp = this.guard.guarded(sharedLookup(lookUp));
     this.proxy = settings.EGRESS_PROXY_URL === undefined ? undefined : new EgressProxy(settings.EGRESS_PROXY_URL);
     this.exceptions = new ProxyExceptions(settings.EGRESS_PROXY_EXCEPTIONS);
   }

@@ -48,6 +48,11 @@ describe('how many processes', () => {
 });
 
 describe('the settings of one of several processes', () => {
+  it('give each threads enough to wait for names, unless their number was set', () => {
+    expect(environment({}, 1, 2).UV_THREADPOOL_SIZE).toBe('16');
+    expect(environment({ UV_THREADPOOL_SIZE: '8' }, 1, 2).UV_THREADPOOL_SIZE).toBe('8');
+  });
+
   it('give the role dispatcher to the first only', () => {
     expect([1, 2, 3].map((number) => environment({}, number, 3).ROLES)).toEqual([
       'api,worker,dispatcher',

@@ -26,6 +26,9 @@ type Planned = Pick<
   'PROCESSES' | 'ROLES' | 'DATABASE_URL' | 'AMQP_URL' | 'DATABASE_POOL_SIZE' | 'MAX_IN_FLIGHT_PER_ENDPOINT'
 >;
 
+/** Of libuv, for each process; half of them may wait for the addresses of names (src/outbound/shared-lookup.ts). With the usual 4, two names without an answer would keep all others waiting. */
+const threads = 16;
+
 /**
  * How many processes `PROCESSES` means here. `auto` keeps to the connections that a usual Postgres allows, unless the
  * `environment` says how many a process may have.
@@ -61,6 +64,7 @@ export function environmentOf(
     ...(number > 1 && { CONFIG_FILE: '' }),
     DATABASE_POOL_SIZE: environment.DATABASE_POOL_SIZE || String(pool),
     MAX_IN_FLIGHT_PER_ENDPOINT: String(perEndpoint),
+    UV_THREADPOOL_SIZE: environment.UV_THREADPOOL_SIZE || String(threads),
   };
 }
 
