@@ -2,7 +2,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
  * What is held for long, or alone, keeps its time: since when a subscription is no longer paused, and until when a receiver asked to be
- * left alone, apart from the pauses between our own probes. Locks three small tables for an instant.
+ * left alone, apart from the pauses between our own probes. Locks two small tables for an instant.
  */
 export class KeepSchedules1763625600020 implements MigrationInterface {
   name = 'KeepSchedules1763625600020';
@@ -16,6 +16,8 @@ export class KeepSchedules1763625600020 implements MigrationInterface {
       CREATE INDEX held_subscription_backlog ON held_subscription (subscription_id) WHERE is_backlog;
       -- by a Retry-After with 429 or 503; null: it did not ask
       ALTER TABLE endpoint ADD COLUMN asked_until timestamptz;
+      -- Our own pauses are no longer than that.
+      UPDATE endpoint SET asked_until = next_probe_at WHERE next_probe_at > now() + interval '1 minute';
     `);
   }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Look } from '../ledger/held-subscriptions.js';
 import { firstWindow } from '../ledger/release-window.js';
-import { allowanceFor, inStatements, madeLook, type Planned } from './made-look.js';
+import { allowanceFor, inStatements, madeInVain, madeLook, type Planned } from './made-look.js';
 
 const look: Look = {
   subscriptionId: 'one',
@@ -82,6 +82,13 @@ describe('a look that was made', () => {
       released: 60,
       isSoon: false,
     });
+  });
+
+  it('widens nothing where the queue refused some of it, neither now nor at the next look', () => {
+    const made = madeInVain(madeLook(planned(release), { count: 60, outstanding: 40 }, true, 120_000), look);
+    expect(made).toMatchObject({ lookedAt: { window: 100, outstanding: 0, isBacklog: true }, isSoon: false });
+    const next = { ...look, ...made.lookedAt, rateCredit: 0 };
+    expect(madeLook(planned(release, next), { count: 100, outstanding: 0 }, true, 120_000).lookedAt.window).toBe(100);
   });
 
   it('is repeated soon where the window grows, and few others are looked at', () => {

@@ -107,6 +107,12 @@ export function madeLook(
   return { lookedAt, released: count, isSoon };
 }
 
+/** Where the queue refused some of what was released: to the next look they seem to be settled, and the window would grow for nothing. */
+export function madeInVain(made: MadeLook, { window }: Look): MadeLook {
+  const lookedAt = { ...made.lookedAt, window: Math.min(made.lookedAt.window, window), outstanding: 0 };
+  return { ...made, lookedAt, isSoon: false };
+}
+
 /** As long as nothing was held, so that it doubles, up to when the row is forgotten: ten thousand of them cost little. */
 function idlePauseMs({ secondsSinceHeld }: Look, forgetAfterMs: number): number {
   if (secondsSinceHeld < quietSeconds) return idleMs;

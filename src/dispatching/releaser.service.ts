@@ -21,6 +21,7 @@ import { inBatches } from './in-batches.js';
 import {
   allowanceFor,
   inStatements,
+  madeInVain,
   madeLook,
   soon,
   type MadeLook,
@@ -127,7 +128,7 @@ export class Releaser {
     if (toMake.length === 0) return [];
     const probing = await this.claimProbes(toMake);
     const allowances = toMake.flatMap((each) => allowanceFor(each, probing) ?? []);
-    const { released, failures } = await this.release(allowances, probing);
+    const { released, failures, isRefused } = await this.release(allowances, probing);
     await this.giveBack(
       toMake.filter(({ look }) => probing.has(look.subscriptionId) && !released.get(look.subscriptionId)?.count),
     );
@@ -135,7 +136,10 @@ export class Releaser {
     const failed = new Set(failures.flatMap(({ asked }) => asked.map(({ subscriptionId }) => subscriptionId)));
     const made = toMake
       .filter(({ look }) => !failed.has(look.subscriptionId))
-      .map((each) => madeLook(each, released.get(each.look.subscriptionId), areFew, this.forgetAfterMs));
+      .map((each) => {
+        const look = madeLook(each, released.get(each.look.subscriptionId), areFew, this.forgetAfterMs);
+        return isRefused ? madeInVain(look, each.look) : look;
+      });
     await this.end(made);
     // Those are looked at again when their claim has ended.
     if (failures[0]) throw failures[0].error;
@@ -179,11 +183,11 @@ export class Releaser {
 
   /** What fails in one statement does not keep the others from being released. */
   private async release(allowances: readonly Allowance[], probing: ReadonlySet<string>): Promise<ReleasedTogether> {
-    const together: ReleasedTogether = { released: new Map(), failures: [] };
+    const together: ReleasedTogether = { released: new Map(), failures: [], isRefused: false };
     const releaseSome = async (asked: Allowance[]) => {
       const { deliveries, outstanding, ...rest } = await release(this.postgres, asked, this.enqueuer.process);
       for (const delivery of deliveries) delivery.isProbe = probing.has(delivery.subscriptionId);
-      await this.enqueuer.enqueueAll({ deliveries, ...rest });
+      if ((await this.enqueuer.enqueueAll({ deliveries, ...rest })) > 0) together.isRefused = true;
       for (const [subscriptionId, before] of outstanding)
         together.released.set(subscriptionId, { count: 0, outstanding: before });
       for (const { subscriptionId, isProbe } of deliveries) {
@@ -203,4 +207,6 @@ interface ReleasedTogether {
   /** By subscription. */
   released: Map<string, ReleasedOf>;
   failures: { asked: readonly Allowance[]; error: unknown }[];
+  /** The queue did not take all of it. */
+  isRefused: boolean;
 }

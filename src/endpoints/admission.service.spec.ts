@@ -298,6 +298,28 @@ describe('admission', () => {
     expect(claims).toBe(3);
   });
 
+  it('lets a released probe go that comes while a delivery asks whether it is alone, and which it keeps from being sent', async () => {
+    await sendMany(5, unanswered);
+    leftAloneUntil = new Date(0);
+    let refuse!: () => void;
+    claim = () => new Promise((resolve) => (refuse = () => resolve(false)));
+    const asking = enter();
+    const probe = (await enter(delivery(true))) as Place;
+    expect(probe.probes).toBe(origin);
+    refuse();
+    expect(await asking).toBe('endpoint-parked');
+    expect(await enter(delivery(true))).toBe('endpoint-parked'); // that one is still under way
+    expect(endedProbes).toEqual([]);
+  });
+
+  it('lets a released probe go right after a delivery that turned out not to be alone', async () => {
+    await sendMany(5, unanswered);
+    leftAloneUntil = new Date(0);
+    claim = () => Promise.resolve(false);
+    expect(await enter()).toBe('endpoint-parked');
+    expect(((await enter(delivery(true))) as Place).probes).toBe(origin);
+  });
+
   it('closes it again when a call goes well', async () => {
     await sendMany(5, unanswered);
     expect(await send(well, delivery(true))).toBe('sent');

@@ -41,6 +41,8 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly changing = new Set<string>();
   /** Of open endpoints: when the last probe ended; Infinity while one is under way. */
   private readonly probedAt = new Map<string, number>();
+  /** Of open endpoints: those for which a delivery that is due is asking. */
+  private readonly claiming = new Set<string>();
   /** By subscription. */
   private readonly notAloneUntil = new LRUCache<string, number>({ max: 10_000 });
   private openBefore: ReadonlyMap<string, OpenEndpoint> = new Map();
@@ -159,8 +161,12 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
     const isDue = open.nextProbeAt.getTime() <= this.heartbeat.ledgerNow();
     if (!isDue && this.clock.now() < (this.notAloneUntil.get(subscription.id) ?? -Infinity)) return 'endpoint-parked';
     this.probedAt.set(open.address, Infinity); // before the claim: a hundred that are due together must not each write one
-    if (await this.claimProbe(open, subscription.id)) return this.enterAsProbe(subscription, open.address);
-    this.probedAt.set(open.address, this.clock.now());
+    this.claiming.add(open.address);
+    const isClaimed = await this.claimProbe(open, subscription.id);
+    if (!this.claiming.delete(open.address)) return 'endpoint-parked'; // one that was released is under way
+    if (isClaimed) return this.enterAsProbe(subscription, open.address);
+    if (isDue) this.probedAt.set(open.address, this.clock.now());
+    else this.probedAt.delete(open.address); // one that is due, or alone, comes at any moment
     this.notAloneUntil.set(subscription.id, this.clock.now() + notAloneForMs);
     return 'endpoint-parked';
   }
@@ -174,9 +180,12 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
     }
   }
 
-  /** One at a time. One that comes too soon gives its claim back, which would keep others away; of one under way the end does. */
+  /**
+   * One at a time. One that comes too soon gives its claim back, which would keep others away; of one under way the end does. One that comes while
+   * another delivery asks for the same goes: it has the claim.
+   */
   private async probe(subscription: Subscription, address: string): Promise<Place | HeldReason> {
-    if (this.isProbed(address)) {
+    if (!this.claiming.delete(address) && this.isProbed(address)) {
       if (this.probedAt.get(address) !== Infinity) void this.openEndpoints.endProbe(address, betweenProbesMs);
       return 'endpoint-parked';
     }

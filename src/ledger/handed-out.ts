@@ -45,18 +45,28 @@ export interface HandedOutRow extends KeyRow {
 }
 
 export const readHandedOut = (rows: readonly HandedOutRow[]): HandedOutTogether => ({
-  deliveries: rows.map((row) => ({
-    ...keyOf(row),
-    generation: row.generation,
-    attempts: row.attempts,
-    failures: row.failures,
-    replays: row.replays,
-    isReleased: row.is_released,
-    isProbe: false,
-    expiresAt: row.expires_ms === null ? null : Number(row.expires_ms),
-    body: row.body === null ? null : Buffer.from(row.body),
-    traceParent: row.trace_parent ?? undefined,
-  })),
+  deliveries: withBodies(rows),
   catalogueVersion: Math.max(0, ...rows.map((row) => Number(row.catalogue_version))),
   queuedAt: rows.length === 0 ? 0 : Math.min(...rows.map((row) => Number(row.now_ms))),
 });
+
+/** Deliveries of one notification that follow each other share its text: one to hundreds of subscriptions takes the memory of one. */
+function withBodies(rows: readonly HandedOutRow[]): HandedOut[] {
+  let before: HandedOut | undefined;
+  return rows.map((row) => {
+    const key = keyOf(row);
+    const shared = before?.notificationId === key.notificationId ? before.body : null;
+    return (before = {
+      ...key,
+      generation: row.generation,
+      attempts: row.attempts,
+      failures: row.failures,
+      replays: row.replays,
+      isReleased: row.is_released,
+      isProbe: false,
+      expiresAt: row.expires_ms === null ? null : Number(row.expires_ms),
+      body: row.body === null ? null : (shared ?? Buffer.from(row.body)),
+      traceParent: row.trace_parent ?? undefined,
+    });
+  });
+}

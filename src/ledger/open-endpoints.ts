@@ -154,9 +154,9 @@ export const claimProbesItems = statement(
   `UPDATE endpoint e SET
      probes = probes + 1,
      probing_until = now() + $lease_ms * interval '1 ms',
-     next_probe_at = now() + GREATEST(
+     next_probe_at = CASE WHEN is_due THEN now() + GREATEST(
        $shortest_ms * interval '1 ms', LEAST($longest_ms * interval '1 ms', (now() - opened_at) / $fraction::float8)
-     )
+     ) ELSE next_probe_at END
    FROM ${claims.from} JOIN (
      SELECT address, next_probe_at <= now() AS is_due FROM endpoint
      WHERE address = ANY (${claims.array('address')}) AND GREATEST(asked_until, probing_until, opened_at) <= now()
@@ -183,7 +183,7 @@ export interface ProbePauses {
 /**
  * Probes that are due, and for which a delivery is there. Each goes to one process, and to one of several claims for the same endpoint.
  * A delivery that is due while none is held for its subscription is alone, and need not wait until a probe is due: its schedule stays as it is, unless
- * the receiver asked to be left alone.
+ * the receiver asked to be left alone. It moves no other probe: those of others would be put off by one that comes to no call, for want of a token.
  * @returns the claims that are met
  */
 export async function claimProbes(

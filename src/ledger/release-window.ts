@@ -26,8 +26,8 @@ export function nextWindow(window: number, before: number, outstanding: number):
 
 /**
  * The same where a rate paces what is released: the window follows what the endpoint has in flight at that rate, also where a call takes
- * seconds. It is no larger than that and than a second of the rate needs: all that is released while no worker runs goes out at once when
- * one starts.
+ * seconds. While less than half of it is used it shrinks again, down to a second of the rate: all that is released while no worker runs goes out at
+ * once when one starts.
  * @param ofASecond calls
  */
 export function nextWindowAtRate(window: number, before: number, outstanding: number, ofASecond: number): number {

@@ -15,9 +15,14 @@ export function sharedLookup(lookUp: LookupFunction): LookupFunction {
     if (others) return void others.push(callback);
     const all = [callback];
     waiting.set(key, all);
-    lookUp(hostname, options, (...answer) => {
-      waiting.delete(key);
-      for (const each of all) each(...answer);
-    });
+    try {
+      lookUp(hostname, options, (...answer) => {
+        waiting.delete(key);
+        for (const each of all) each(...answer);
+      });
+    } catch (error) {
+      waiting.delete(key); // it would never be answered
+      throw error;
+    }
   };
 }

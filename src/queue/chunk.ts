@@ -18,10 +18,10 @@ const deliveryBytes = 500;
 /** What a chunk takes of the memory of a process: about. */
 export function bytesOf({ deliveries }: Chunk): number {
   let bytes = deliveries.length * deliveryBytes;
-  let previousId = '';
-  for (const { notificationId, body } of deliveries) {
-    if (notificationId !== previousId) bytes += body?.length ?? 0; // one text for several
-    previousId = notificationId;
+  let previous: Buffer | null = null;
+  for (const { body } of deliveries) {
+    if (body && body !== previous) bytes += body.length; // several may share one
+    previous = body;
   }
   return bytes;
 }

@@ -12,6 +12,7 @@ import type { JsonObject } from '../infra/http/json-body.pipe.js';
 import { KnownQuery } from '../infra/http/known-query.pipe.js';
 import { originOf } from '../infra/http/origin.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
+import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { FieldReader } from '../nrc/fields.js';
 import { apiPath } from '../nrc/nrc-dialect.js';
 import { NrcOperation } from '../nrc/nrc-operation.js';
@@ -53,6 +54,7 @@ export class AbonnementController {
     private readonly channels: ChannelDirectory,
     private readonly probe: CallbackProbe,
     private readonly catalogue: Catalogue,
+    private readonly heartbeat: Heartbeat,
     private readonly config: Config,
   ) {}
 
@@ -112,7 +114,7 @@ export class AbonnementController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Abonnement> {
     await this.catalogue.refresh();
-    const input = readAbonnement(new FieldReader(body), this.findChannel);
+    const input = readAbonnement(new FieldReader(body), this.findChannel, this.heartbeat.ledgerNow());
     await this.probe.proveNew(input);
     const how = { isSigned: this.config.settings.SIGN_BY_DEFAULT };
     const { subscription, secret } = await this.subscriptions.create(application.clientId, input, how);
@@ -144,7 +146,8 @@ export class AbonnementController {
     @Req() request: FastifyRequest,
   ): Promise<Abonnement> {
     const subscription = await this.subscriptions.getOwn(uuid, application);
-    return this.change(subscription, readAbonnement(new FieldReader(body), this.findChannel), request);
+    const input = readAbonnement(new FieldReader(body), this.findChannel, this.heartbeat.ledgerNow());
+    return this.change(subscription, input, request);
   }
 
   @Patch(':uuid')
@@ -168,7 +171,10 @@ export class AbonnementController {
     @Req() request: FastifyRequest,
   ): Promise<Abonnement> {
     const subscription = await this.subscriptions.getOwn(uuid, application);
-    const changes = readChanges(new FieldReader(body), this.findChannel, { isPartial: true });
+    const changes = readChanges(new FieldReader(body), this.findChannel, {
+      isPartial: true,
+      nowMs: this.heartbeat.ledgerNow(),
+    });
     return this.change(subscription, changes, request);
   }
 

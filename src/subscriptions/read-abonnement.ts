@@ -16,10 +16,11 @@ type FindChannel = (name: string) => Channel | undefined;
 
 /**
  * The abonnement that a POST or PUT describes. What is beyond the standard, and left out by a client that does not know it, is undefined.
+ * @param nowMs milliseconds since 1970, by the ledger's clock: a certificate that has ended is refused
  * @throws {ValidationProblem}
  */
-export function readAbonnement(fields: FieldReader, findChannel: FindChannel): SubscriptionInput {
-  const changes = readChanges(fields, findChannel, { isPartial: false });
+export function readAbonnement(fields: FieldReader, findChannel: FindChannel, nowMs: number): SubscriptionInput {
+  const changes = readChanges(fields, findChannel, { isPartial: false, nowMs });
   const { callbackUrl = '', auth = '', channels = [], deliveryGuarantee, credentials, alertEmail } = changes;
   return { callbackUrl, auth, channels, deliveryGuarantee, credentials, alertEmail };
 }
@@ -31,7 +32,7 @@ export function readAbonnement(fields: FieldReader, findChannel: FindChannel): S
 export function readChanges(
   fields: FieldReader,
   findChannel: FindChannel,
-  { isPartial }: { isPartial: boolean },
+  { isPartial, nowMs }: { isPartial: boolean; nowMs: number },
 ): Partial<SubscriptionInput> {
   const callbackUrl = fields.url('callbackUrl', { maxLength: maxUrlLength, isOptional: isPartial });
   if (callbackUrl !== undefined && hasCredentials(callbackUrl)) {
@@ -42,7 +43,7 @@ export function readChanges(
     fields.refuse('auth', 'invalid', 'Holds a character that cannot be sent in a header.');
   }
   const deliveryGuarantee = readGuarantee(fields);
-  const credentials = readCredentials(fields);
+  const credentials = readCredentials(fields, nowMs);
   const alertEmail = readAlertEmail(fields);
   const channels = readChannels(fields);
   if (fields.invalidParams.length > 0) throw new ValidationProblem(fields.invalidParams);
@@ -71,11 +72,11 @@ function readAlertEmail(fields: FieldReader): string | null | undefined {
 }
 
 /** An addition of ours to the standard, as the admin API has it. */
-function readCredentials(fields: FieldReader): CredentialChanges | undefined {
+function readCredentials(fields: FieldReader, nowMs: number): CredentialChanges | undefined {
   const value = fields.raw('credentials');
   if (value === undefined) return undefined;
   try {
-    return readCredentialChanges(value, Date.now());
+    return readCredentialChanges(value, nowMs);
   } catch (error) {
     if (!(error instanceof ValidationProblem)) throw error;
     for (const { name, code, reason } of error.extra.invalidParams ?? [])

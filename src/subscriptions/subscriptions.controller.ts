@@ -13,6 +13,7 @@ import { entityTagOf, requireMatch } from '../infra/http/if-match.js';
 import { ValidationProblem } from '../infra/http/problem.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
 import { Postgres } from '../infra/postgres/postgres.js';
+import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { readHeld } from '../ledger/read-held.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { checkTimeout } from './call-timeout.js';
@@ -60,6 +61,7 @@ export class SubscriptionsController {
     private readonly probe: CallbackProbe,
     private readonly catalogue: Catalogue,
     private readonly postgres: Postgres,
+    private readonly heartbeat: Heartbeat,
     private readonly config: Config,
   ) {
     this.atLeastOnceCustomers = new Set(config.settings.AT_LEAST_ONCE_SENDING_CUSTOMERS);
@@ -96,7 +98,7 @@ export class SubscriptionsController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<z.output<typeof createdSubscriptionOutput>> {
     await this.catalogue.refresh();
-    const { ownerClientId, ...input } = readNewSubscription(body, this.findChannel, Date.now());
+    const { ownerClientId, ...input } = readNewSubscription(body, this.findChannel, this.heartbeat.ledgerNow());
     if (!this.applications.find(ownerClientId)) throw unknownOwner();
     if (typeof input.timeoutSeconds === 'number') checkTimeout(input.timeoutSeconds, this.config.settings);
     await this.probe.proveNew(input);
@@ -192,7 +194,7 @@ export class SubscriptionsController {
     @Headers('if-match') ifMatch: string | undefined,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Shown> {
-    const changes = readCredentialChanges(body, Date.now());
+    const changes = readCredentialChanges(body, this.heartbeat.ledgerNow());
     if (Object.keys(changes).length === 0) return this.tagged(await this.subscriptions.get(subscriptionId), reply);
     return this.tagged(await this.subscriptions.setCredentials(subscriptionId, changes, { ifMatch }), reply);
   }

@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Logger } from '@nestjs/common';
-import type { Chunk } from '../../src/queue/chunk.js';
+import { bytesOf, type Chunk } from '../../src/queue/chunk.js';
 import { InProcessDeliveryQueue } from '../../src/queue/delivery-queue.in-process.js';
 import { RabbitMqDeliveryQueue } from '../../src/queue/delivery-queue.rabbitmq.js';
 import type { DeliveryQueue, Lane, Taken } from '../../src/queue/delivery-queue.js';
@@ -276,6 +276,11 @@ describe('the queue in the memory of a process', () => {
     let accepted = 0;
     while ((await queue.publish('due', chunk(mebibyte))) === 'confirmed') accepted++;
     expect(accepted).toBe(1 + 64); // one is taken
+    const shared = {
+      ...chunk(mebibyte),
+      deliveries: [newDelivery({ body: mebibyte }), newDelivery({ body: mebibyte })],
+    };
+    expect([bytesOf(chunk(mebibyte)), bytesOf(shared)]).toEqual([mebibyte.length + 500, mebibyte.length + 1000]);
     expect(queue.isAccepting).toBe(false);
     hands.done(0);
     await eventually(() => queue.isAccepting, 'room');
