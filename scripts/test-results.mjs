@@ -1,12 +1,14 @@
 // What the test runners wrote, as a number of passed tests and the names of the failed ones.
 import { readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 
 /**
- * @typedef {{ passed: number, failures: string[] }} Outcome a failure is named as a person would look for it: file, then test
- * @typedef {{ fullName: string, status: string }} VitestTest
- * @typedef {{ name: string, status: string, startTime: number, endTime: number, assertionResults: VitestTest[] }} VitestFile
- * @typedef {{ title: string, file: string, tests: { projectName: string, status: string }[] }} PlaywrightSpec
+ * @typedef {{ passed: number, failures: string[] }} Outcome a failure is named as a person would look for it: file, then test; and why
+ * @typedef {{ fullName: string, status: string, failureMessages?: string[] }} VitestTest
+ * @typedef {{ name: string, status: string, message?: string, startTime: number, endTime: number, assertionResults: VitestTest[] }} VitestFile
+ * @typedef {{ projectName: string, status: string, results?: { error?: { message?: string } }[] }} PlaywrightTest
+ * @typedef {{ title: string, file: string, tests: PlaywrightTest[] }} PlaywrightSpec
  * @typedef {{ title: string, suites?: PlaywrightSuite[], specs?: PlaywrightSpec[] }} PlaywrightSuite
  */
 
@@ -48,9 +50,12 @@ export function readPlaywrightResult(resultFile, directory) {
         spec.tests
           // A test that passes only when it is repeated counts as failed.
           .filter(({ status }) => status === 'unexpected' || status === 'flaky')
-          .map(({ projectName }) => `${nameOf(spec)} (${projectName})`),
+          .map(({ projectName, results = [] }) => {
+            const [because] = results.flatMap(({ error }) => error?.message ?? []);
+            return `${nameOf(spec)} (${projectName})${why(because)}`;
+          }),
       ),
-      ...result.errors.map(({ message = 'an error' }) => message.split('\n', 1)[0] ?? message),
+      ...result.errors.map(({ message }) => `Playwright${why(message)}`),
     ],
   };
 }
@@ -59,9 +64,21 @@ export function readPlaywrightResult(resultFile, directory) {
  * A file that could not be loaded, or whose `beforeAll` or `afterAll` failed, has no failed test to count.
  * @param {VitestFile} file
  */
-function failuresOf({ status, assertionResults }) {
-  const names = assertionResults.filter((test) => test.status === 'failed').map(({ fullName }) => ` > ${fullName}`);
-  return names.length === 0 && status === 'failed' ? [''] : names;
+function failuresOf({ status, message, assertionResults }) {
+  const names = assertionResults
+    .filter((test) => test.status === 'failed')
+    .map(({ fullName, failureMessages = [] }) => ` > ${fullName}${why(failureMessages[0])}`);
+  return names.length === 0 && status === 'failed' ? [why(message)] : names;
+}
+
+/**
+ * Where only the last lines of an output are kept, that is all that is known of a failure.
+ * @param {string | undefined} message of several lines, coloured
+ */
+function why(message) {
+  if (!message) return '';
+  const [told = ''] = stripVTControlCharacters(message).split(/\n\s+at /, 1);
+  return `: ${told.replaceAll(/\s+/g, ' ').trim().slice(0, 300)}`;
 }
 
 /**

@@ -17,12 +17,17 @@ describe('what the test runners wrote', () => {
   const vitestFile = (name: string, seconds: number, status: string, tests: Record<string, string> = {}) => ({
     name: `/project/${name}`,
     status,
+    message: Object.keys(tests).length === 0 ? 'Error: no such module\n    at load (x.ts:1:2)' : '',
     startTime: 1000,
     endTime: 1000 + seconds * 1000,
-    assertionResults: Object.entries(tests).map(([fullName, state]) => ({ fullName, status: state })),
+    assertionResults: Object.entries(tests).map(([fullName, state]) => ({
+      fullName,
+      status: state,
+      failureMessages: state === 'failed' ? ['Error: Waited 30 s\nin vain\n    at held (x.ts:3:4)'] : [],
+    })),
   });
 
-  it('names each test of Vitest that failed, and a file whose tests did not begin', () => {
+  it('names each test of Vitest that failed, and a file whose tests did not begin, and says why', () => {
     write({
       numPassedTests: 1,
       testResults: [
@@ -32,16 +37,25 @@ describe('what the test runners wrote', () => {
     });
     expect(readVitestResult(file, '/project')).toEqual({
       passed: 1,
-      failures: ['test/held.spec.ts > held goes out', 'test/broken.spec.ts'],
+      failures: [
+        'test/held.spec.ts > held goes out: Error: Waited 30 s in vain',
+        'test/broken.spec.ts: Error: no such module',
+      ],
       slowest: ['  12 s  test/broken.spec.ts', '   3 s  test/held.spec.ts'],
     });
   });
 
-  it('names each test of Playwright that failed or passed only when it was repeated, with its project', () => {
+  it('names each test of Playwright that failed or passed only when it was repeated, with its project, and says why', () => {
     const spec = (title: string, status: string) => ({
       title,
       file: 'login.e2e.ts',
-      tests: [{ projectName: 'real', status }],
+      tests: [
+        {
+          projectName: 'real',
+          status,
+          results: [{ error: { message: '\u001b[31mnot visible\u001b[39m\n\nTimeout: 30 s' } }, {}],
+        },
+      ],
     });
     write({
       config: { rootDir: '/project/web/e2e' },
@@ -58,9 +72,9 @@ describe('what the test runners wrote', () => {
     expect(readPlaywrightResult(file, '/project')).toEqual({
       passed: 1,
       failures: [
-        'web/e2e/login.e2e.ts > refuses (real)',
-        'web/e2e/login.e2e.ts > a login that is slow waits (real)',
-        'no such browser',
+        'web/e2e/login.e2e.ts > refuses (real): not visible Timeout: 30 s',
+        'web/e2e/login.e2e.ts > a login that is slow waits (real): not visible Timeout: 30 s',
+        'Playwright: no such browser',
       ],
     });
   });

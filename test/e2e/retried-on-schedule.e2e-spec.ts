@@ -135,7 +135,7 @@ describe.each(stacks)('a delivery that fails on the $name stack', (stack) => {
 
   it('is not repeated any more when it was cancelled while it waited', async () => {
     // Long enough to be cancelled meanwhile, also on a busy machine.
-    await heraut.setRetryPolicy({ maxRetries: 3, backoffFactor: 3 });
+    await heraut.setRetryPolicy({ maxRetries: 3, backoffFactor: 6 });
     receiver.next(answer(500));
     const [{ id: cancelled }, { id: other }] = [await heraut.publish(channel), await heraut.publish(channel)];
     const failedOne = await eventually(async () => {
@@ -182,13 +182,14 @@ describe.each(stacks)('a delivery that fails on the $name stack', (stack) => {
   });
 
   it('ends with its subscription', async () => {
-    await heraut.setRetryPolicy({ maxRetries: 3, backoffFactor: 0.5 });
+    await heraut.setRetryPolicy(forLong);
     const unsubscribed = await heraut.subscribe({ channel, url: `${receiver.url}/unsubscribed` });
     receiver.always((request, response) => response.writeHead(request.path.endsWith('unsubscribed') ? 500 : 204).end());
     const { id } = await heraut.publish(channel);
     await heraut.becomes('waiting', id, unsubscribed);
     await heraut.unsubscribe(unsubscribed);
     await heraut.becomes('cancelled', id, unsubscribed);
+    await heraut.setRetryPolicy({ maxRetries: 3, backoffFactor: 0.5 });
     receiver.next(answer(500));
     const { id: later } = await heraut.publish(channel);
     expect((await heraut.becomes('delivered', later, subscription)).attemptCount).toBe(2);
