@@ -17,6 +17,7 @@ import { DateSecrets1763625600017 } from './1763625600017-date-secrets.js';
 import { OneProbeAtATime1763625600018 } from './1763625600018-one-probe-at-a-time.js';
 import { TellOfFresh1763625600019 } from './1763625600019-tell-of-fresh.js';
 import { KeepSchedules1763625600020 } from './1763625600020-keep-schedules.js';
+import { FindOverdue1763625600021 } from './1763625600021-find-overdue.js';
 
 /** In the order they run. Plain SQL; a released one is never edited. */
 export const migrations = [
@@ -39,4 +40,5 @@ export const migrations = [
   OneProbeAtATime1763625600018,
   TellOfFresh1763625600019,
   KeepSchedules1763625600020,
+  FindOverdue1763625600021,
 ];

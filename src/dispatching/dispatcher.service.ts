@@ -2,6 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { anyDue, handOutDue } from '../ledger/hand-out-due.js';
 import { lineUpDue } from '../ledger/line-up.js';
+import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { Enqueuer } from '../queue/enqueuer.service.js';
 import { OperationalEvents } from '../operational-events/operational-events.service.js';
 import { QueuePosition } from '../queue/queue-position.service.js';
@@ -34,8 +35,9 @@ export class Dispatcher {
     private readonly enqueuer: Enqueuer,
     position: QueuePosition,
     events: OperationalEvents,
+    heartbeat: Heartbeat,
   ) {
-    this.rules = recoveryRules(postgres, position, events);
+    this.rules = recoveryRules(postgres, position, events, () => heartbeat.ledgerNow());
   }
 
   /**

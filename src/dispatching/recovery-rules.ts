@@ -18,6 +18,7 @@ import type { OperationalEvents } from '../operational-events/operational-events
 import { readQueueCreation } from '../queue/progress-reports.js';
 import type { QueuePosition } from '../queue/queue-position.service.js';
 import { doNoted, inBatches } from './in-batches.js';
+import { SinceLastLook } from './since-last-look.js';
 
 /** From the end of a delivery to its worker's passing its turn on. The end itself may have come from elsewhere. */
 const passingSlackMs = 500;
@@ -36,8 +37,26 @@ export interface RecoveryRule {
  * Every way in which a delivery can be left behind, each with its rule. Each statement is bounded and finds its rows by a partial
  * index of its own; any number of processes may run it, as often as they like. A delivery that is freed is due at once, and is
  * handed out under a new generation.
+ * @param ledgerNow milliseconds since 1970, by Postgres' clock
  */
-export function recoveryRules(postgres: Postgres, position: QueuePosition, events: OperationalEvents): RecoveryRule[] {
+export function recoveryRules(
+  postgres: Postgres,
+  position: QueuePosition,
+  events: OperationalEvents,
+  ledgerNow: () => number,
+): RecoveryRule[] {
+  /** Up to the moment of the look. */
+  const sinceLastLook = (find: (sinceMs: number, limit: number) => Promise<number>) => {
+    const looks = new SinceLastLook(ledgerNow);
+    return async (stopping: AbortSignal) => {
+      const { count } = await looks.look(async (sinceMs, nowMs) => ({
+        count: await inBatches((limit) => find(sinceMs, limit), stopping),
+        upToMs: nowMs,
+      }));
+      return count;
+    };
+  };
+  const queued = new SinceLastLook(ledgerNow);
   return [
     {
       // The process that had it in hand, or as its queue in memory, no longer shows signs of life.
@@ -47,17 +66,16 @@ export function recoveryRules(postgres: Postgres, position: QueuePosition, event
     {
       // It has been in a worker's hand for longer than its lease: the worker hangs, or its result was never written.
       name: 'lease-ended',
-      run: (stopping) => inBatches((limit) => freeAfterLease(postgres, limit), stopping),
+      run: sinceLastLook((sinceMs, limit) => freeAfterLease(postgres, sinceMs, limit)),
     },
     {
       // At most once: the process that claimed it died, or did not report in time. It becomes unknown, and is not sent again.
       name: 'sending-ended',
-      run: (stopping) =>
-        inBatches(async (limit) => {
-          const ended = await endSending(postgres, limit);
-          events.reportDead(ended.map((key) => ({ ...key, state: 'unknown', reason: sendingEnded })));
-          return ended.length;
-        }, stopping),
+      run: sinceLastLook(async (sinceMs, limit) => {
+        const ended = await endSending(postgres, sinceMs, limit);
+        events.reportDead(ended.map((key) => ({ ...key, state: 'unknown', reason: sendingEnded })));
+        return ended.length;
+      }),
     },
     {
       // A subscription was deleted or disabled; the transaction that did so left its deliveries to this rule.
@@ -77,12 +95,11 @@ export function recoveryRules(postgres: Postgres, position: QueuePosition, event
     {
       // It ended without a worker, or the worker did not come to pass its turn on: others about the same object wait for that.
       name: 'turn-not-passed',
-      run: (stopping) =>
-        inBatches(async (limit) => {
-          const left = await findTurnsLeft(postgres, passingSlackMs, limit);
-          await passTurns(postgres, left, { state: 'waiting', delayMs: 0 });
-          return left.length;
-        }, stopping),
+      run: sinceLastLook(async (sinceMs, limit) => {
+        const left = await findTurnsLeft(postgres, sinceMs, passingSlackMs, limit);
+        await passTurns(postgres, left, { state: 'waiting', delayMs: 0 });
+        return left.length;
+      }),
     },
     {
       // A subscription keeps order no more; what is in line for it goes.
@@ -107,7 +124,7 @@ export function recoveryRules(postgres: Postgres, position: QueuePosition, event
       run: async (stopping) => {
         const createdAt = await readQueueCreation(postgres);
         if (createdAt === undefined) return 0;
-        return inBatches((limit) => freeQueuedBefore(postgres, createdAt, limit), stopping);
+        return inBatches((limit) => freeQueuedBefore(postgres, 0, createdAt, limit), stopping);
       },
     },
     {
@@ -116,9 +133,14 @@ export function recoveryRules(postgres: Postgres, position: QueuePosition, event
       // out a second time would only make the line longer (docs/decisions/0016).
       name: 'queue-lost-it',
       run: async (stopping) => {
-        if (!(await anyQueuedFor(postgres, publishingSlackMs))) return 0;
-        const lostBefore = (await position.findDoneUpTo()) - publishingSlackMs;
-        return inBatches((limit) => freeQueuedBefore(postgres, lostBefore, limit), stopping);
+        const { count } = await queued.look(async (sinceMs, nowMs) => {
+          if (!(await anyQueuedFor(postgres, sinceMs, publishingSlackMs)))
+            return { count: 0, upToMs: nowMs - publishingSlackMs };
+          const lostBefore = (await position.findDoneUpTo()) - publishingSlackMs;
+          const free = (limit: number) => freeQueuedBefore(postgres, sinceMs, lostBefore, limit);
+          return { count: await inBatches(free, stopping), upToMs: lostBefore };
+        });
+        return count;
       },
     },
   ];

@@ -13,7 +13,8 @@ export const endItems = statement(
      state = 'unknown', held_for = NULL, next_at = NULL, process = NULL, ended_at = now(), last_error = '${sendingEnded}'
    FROM (
      SELECT notification_id, subscription_id FROM delivery
-     WHERE state = 'sending' AND (next_at <= now() OR process = ANY (${deadProcesses}))
+     WHERE state = 'sending' AND next_at >= to_timestamp($since_ms::float8 / 1000)
+       AND (next_at <= now() OR process = ANY (${deadProcesses}))
      LIMIT $limit FOR UPDATE SKIP LOCKED
    ) ended
    WHERE ${sameDelivery('ended')}
@@ -22,10 +23,12 @@ export const endItems = statement(
 
 /**
  * Ends at-most-once deliveries that were claimed, and whose process died or did not report in time: it will never be known
- * whether they arrived, so they are not sent again. @returns which
+ * whether they arrived, so they are not sent again.
+ * @param sinceMs milliseconds since 1970, by Postgres' clock: of claims that end after that
+ * @returns which
  */
-export async function endSending(postgres: Postgres, limit: number): Promise<DeliveryKey[]> {
-  const rows = await postgres.query<KeyRow>(endItems, { limit });
+export async function endSending(postgres: Postgres, sinceMs: number, limit: number): Promise<DeliveryKey[]> {
+  const rows = await postgres.query<KeyRow>(endItems, { since_ms: sinceMs, limit });
   unknownCounted.inc(rows.length);
   return rows.map(keyOf);
 }

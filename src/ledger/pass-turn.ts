@@ -208,12 +208,21 @@ async function passToNext(postgres: Postgres, awaited: readonly TurnRow[], handO
 export const findLeftItems = statement(
   'find-turns-left',
   `SELECT notification_id, subscription_id FROM delivery
-   WHERE turn_nr <= 0 AND ended_at IS NOT NULL AND ended_at <= now() - $for_ms * interval '1 ms'
+   WHERE turn_nr <= 0 AND ended_at IS NOT NULL
+     AND ended_at >= to_timestamp($since_ms::float8 / 1000) AND ended_at <= now() - $for_ms * interval '1 ms'
    ORDER BY ended_at LIMIT $limit`,
 );
 
-/** Deliveries that ended that long ago, and whose turn was not passed on. */
-export async function findTurnsLeft(postgres: Postgres, forMs: number, limit: number): Promise<DeliveryKey[]> {
-  const rows = await postgres.query<KeyRow>(findLeftItems, { for_ms: forMs, limit });
+/**
+ * Deliveries that ended that long ago, and whose turn was not passed on.
+ * @param sinceMs milliseconds since 1970, by Postgres' clock: of those that ended after that
+ */
+export async function findTurnsLeft(
+  postgres: Postgres,
+  sinceMs: number,
+  forMs: number,
+  limit: number,
+): Promise<DeliveryKey[]> {
+  const rows = await postgres.query<KeyRow>(findLeftItems, { since_ms: sinceMs, for_ms: forMs, limit });
   return rows.map(keyOf);
 }

@@ -35,7 +35,7 @@ describe('dead letters', () => {
   });
 
   async function apply(name: string, stopping = running): Promise<number> {
-    const rules = recoveryRules(test.postgres, {} as QueuePosition, test.events);
+    const rules = recoveryRules(test.postgres, {} as QueuePosition, test.events, Date.now);
     return rules.find((rule) => rule.name === name)!.run(stopping);
   }
 

@@ -48,7 +48,7 @@ class TestProcess {
   ) {
     this.enqueuer = new Enqueuer(queue, test.postgres, test.heartbeat);
     const position = new QueuePosition(queue, test.postgres, test.heartbeat, quickClock);
-    this.dispatcher = new Dispatcher(test.postgres, this.enqueuer, position, new OperationalEvents());
+    this.dispatcher = new Dispatcher(test.postgres, this.enqueuer, position, new OperationalEvents(), test.heartbeat);
   }
 
   handOutDue(onProgress?: (handedOut: number) => void): Promise<number> {

@@ -173,18 +173,26 @@ describe('a statement about deliveries', () => {
       }
       const byKey = (from: string) =>
         `Index Scan delivery_pkey ((notification_id = ANY (ARRAY[${from}.notification_id])) AND (subscription_id = ${from}.subscription_id))`;
+      const since = (column: string) => `(${column} >= to_timestamp(($1 / '1000'::double precision)))`;
       expect(found).toEqual({
         'hand-out-due': ['Index Scan delivery_due (next_at <= now())', byKey('due')],
         'any-due': ['Index Only Scan delivery_due (next_at <= now())'],
         'free-of-dead-processes': ['Index Scan delivery_process (process = ANY ($1))', byKey('freed')],
-        'free-after-lease': ['Index Scan delivery_queued (queued_at IS NULL)', byKey('freed')],
-        'free-queued-before': [
-          "Index Scan delivery_queued (queued_at < to_timestamp(($1 / '1000'::double precision)))",
+        'free-after-lease': [
+          `Index Scan delivery_queued ((queued_at IS NULL) AND ${since('next_at')} AND (next_at <= now()))`,
           byKey('freed'),
         ],
-        'any-queued-for': ["Index Only Scan delivery_queued (queued_at < (now() - ($1 * '00:00:00.001'::interval)))"],
-        'end-sending': ['Index Scan delivery_sending', byKey('ended')],
-        'find-turns-left': ["Index Scan delivery_turn_left (ended_at <= (now() - ($1 * '00:00:00.001'::interval)))"],
+        'free-queued-before': [
+          `Index Scan delivery_queued (${since('queued_at')} AND (queued_at < to_timestamp(($2 / '1000'::double precision))))`,
+          byKey('freed'),
+        ],
+        'any-queued-for': [
+          `Index Only Scan delivery_queued (${since('queued_at')} AND (queued_at < (now() - ($2 * '00:00:00.001'::interval))))`,
+        ],
+        'end-sending': [`Index Scan delivery_sending ${since('next_at')}`, byKey('ended')],
+        'find-turns-left': [
+          `Index Scan delivery_turn_left (${since('ended_at')} AND (ended_at <= (now() - ($2 * '00:00:00.001'::interval))))`,
+        ],
       });
     });
 

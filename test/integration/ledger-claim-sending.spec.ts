@@ -114,8 +114,8 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
     await test.keepInHand([delivery], 'another process');
     await test.inHandOf('another process').leaveToHolder(delivery, 0);
     await freeOfDeadProcesses(test.postgres, 100);
-    await freeAfterLease(test.postgres, 100);
-    await freeQueuedBefore(test.postgres, Date.now() + 3_600_000, 100);
+    await freeAfterLease(test.postgres, 0, 100);
+    await freeQueuedBefore(test.postgres, 0, Date.now() + 3_600_000, 100);
     expect(await test.row(delivery)).toMatchObject({
       state: 'sending',
       process: test.heartbeat.processId,
@@ -146,10 +146,10 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
   it('becomes unknown when its time is over, and delivered if a success is told all the same', async () => {
     const delivery = await accept();
     await claim(delivery);
-    expect(await endSending(test.postgres, 100)).toEqual([]);
+    expect(await endSending(test.postgres, 0, 100)).toEqual([]);
     await test.age([delivery], 3_600_000);
     const { notificationId, subscriptionId } = delivery;
-    expect(await endSending(test.postgres, 100)).toEqual([{ notificationId, subscriptionId }]);
+    expect(await endSending(test.postgres, 0, 100)).toEqual([{ notificationId, subscriptionId }]);
     expect(await test.row(delivery)).toMatchObject({
       state: 'unknown',
       process: null,
@@ -166,10 +166,10 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
     const [hasty, patient] = [await accept(), await accept()];
     await Promise.all([test.claims.claim(hasty, 1000), test.claims.claim(patient, 300_000)]);
     await test.age([hasty, patient], 60_000);
-    expect(await endSending(test.postgres, 100)).toHaveLength(1);
+    expect(await endSending(test.postgres, 0, 100)).toHaveLength(1);
     expect([await test.state(hasty), await test.state(patient)]).toEqual(['unknown', 'sending']);
     await test.age([patient], 300_000);
-    expect(await endSending(test.postgres, 100)).toHaveLength(1);
+    expect(await endSending(test.postgres, 0, 100)).toHaveLength(1);
   });
 
   it('is counted as unknown once, by the dispatcher or by its process', async () => {
@@ -177,7 +177,7 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
     const late = await accept();
     await claim(late);
     await test.age([late], 3_600_000);
-    await endSending(test.postgres, 100);
+    await endSending(test.postgres, 0, 100);
     await test.settlements.settle({ ...late, state: 'unknown', attempt: attemptNumber(1), from: 'sending' as const });
     expect(await unknown()).toBe(before + 1);
     const reported = await accept();
@@ -196,9 +196,9 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
     await claim(delivery);
     await live('-1 ms');
     // As after an outage of Postgres: nobody could show signs of life.
-    expect(await endSending(test.postgres, 100)).toEqual([]);
+    expect(await endSending(test.postgres, 0, 100)).toEqual([]);
     await (await test.startProcess()).witness();
-    expect(await endSending(test.postgres, 100)).toHaveLength(1);
+    expect(await endSending(test.postgres, 0, 100)).toHaveLength(1);
     expect(await test.state(delivery)).toBe('unknown');
   });
 
@@ -206,7 +206,7 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
     const delivery = await accept();
     await claim(delivery);
     await test.age([delivery], 3_600_000);
-    await endSending(test.postgres, 100);
+    await endSending(test.postgres, 0, 100);
     expect(await retryNow(test.postgres, delivery)).toBe('retried');
     const { deliveries } = await handOutDue(test.postgres, 10, null);
     expect(deliveries).toMatchObject([{ replays: 1, failures: 0 }]);

@@ -277,7 +277,7 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
       const [late, inTime, inQueue] = await test.accept(3);
       await test.keepInHand([late!, inTime!], id);
       await test.age([late!, inQueue!], hourMs);
-      expect(await freeAfterLease(test.postgres, 100)).toBe(1);
+      expect(await freeAfterLease(test.postgres, 0, 100)).toBe(1);
       expect(await statesOf([late!, inTime!, inQueue!])).toEqual(['waiting', 'queued', 'queued']);
       expect(await test.row(late!)).toMatchObject({ process: null, generation: 1 });
       expect((await handOutDue(test.postgres, 10, null)).deliveries).toMatchObject([{ generation: 2 }]);
@@ -292,7 +292,7 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
       await test.settlements.settle(delivered(done!));
       await test.age([lost!, inHand!, done!], 10_000);
       const since = await accept();
-      expect(await freeQueuedBefore(test.postgres, Date.now() - 5000, 100)).toBe(1);
+      expect(await freeQueuedBefore(test.postgres, 0, Date.now() - 5000, 100)).toBe(1);
       expect(await statesOf([lost!, inHand!, done!, since])).toEqual(['waiting', 'queued', 'delivered', 'queued']);
       expect((await test.row(lost!))!.due_in_ms).toBeLessThanOrEqual(0);
     });
@@ -301,24 +301,24 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
       const deliveries = await test.accept(200);
       await test.age(deliveries, hourMs);
       await test.age(deliveries.slice(0, 50), hourMs);
-      expect(await freeQueuedBefore(test.postgres, Date.now(), 50)).toBe(50);
+      expect(await freeQueuedBefore(test.postgres, 0, Date.now(), 50)).toBe(50);
       expect(new Set(await statesOf(deliveries.slice(0, 50)))).toEqual(new Set(['waiting']));
       const counts = await Promise.all(
-        [0, 1, 2, 3].map((nr) => freeQueuedBefore((nr % 2 === 0 ? test : other).postgres, Date.now(), 100)),
+        [0, 1, 2, 3].map((nr) => freeQueuedBefore((nr % 2 === 0 ? test : other).postgres, 0, Date.now(), 100)),
       );
       const total = counts.reduce((sum, count) => sum + count, 0);
-      expect(total + (await freeQueuedBefore(test.postgres, Date.now(), 1000))).toBe(150);
+      expect(total + (await freeQueuedBefore(test.postgres, 0, Date.now(), 1000))).toBe(150);
     });
 
     it('is noticed when it was handed out longer ago than that, and is not done', async () => {
       const [queued, inHand, done] = await test.accept(3);
-      expect(await anyQueuedFor(test.postgres, 60_000)).toBe(false);
+      expect(await anyQueuedFor(test.postgres, 0, 60_000)).toBe(false);
       await test.keepInHand([inHand!], 'a process');
       await test.settlements.settle(delivered(done!));
       await test.age([inHand!, done!], hourMs);
-      expect(await anyQueuedFor(test.postgres, 60_000)).toBe(false);
+      expect(await anyQueuedFor(test.postgres, 0, 60_000)).toBe(false);
       await test.age([queued!], hourMs);
-      expect(await anyQueuedFor(test.postgres, 60_000)).toBe(true);
+      expect(await anyQueuedFor(test.postgres, 0, 60_000)).toBe(true);
     });
   });
 

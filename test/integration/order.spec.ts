@@ -83,7 +83,7 @@ describe.each(stacks)('order by object on the $name stack', (stack) => {
   }
   /** As the rule of the dispatcher does. */
   async function passLeft(): Promise<number> {
-    const left = await findTurnsLeft(test.postgres, 0, 1000);
+    const left = await findTurnsLeft(test.postgres, 0, 0, 1000);
     await passTurns(test.postgres, left, { state: 'waiting', delayMs: 0 });
     return left.length;
   }
@@ -152,7 +152,7 @@ describe.each(stacks)('order by object on the $name stack', (stack) => {
       async (delivery) => {
         await test.claims.claim(delivery, 1000);
         await test.age([delivery], hourMs);
-        await endSending(test.postgres, 10);
+        await endSending(test.postgres, 0, 10);
       },
     ],
   ];
@@ -410,7 +410,7 @@ describe.each(stacks)('order by object on the $name stack', (stack) => {
       while (!isOver()) {
         await passLeft();
         // What a worker lost on its way; also what it still has, which it then finds handed out anew.
-        await freeQueuedBefore(test.postgres, (await test.now()) - 20, 100);
+        await freeQueuedBefore(test.postgres, 0, (await test.now()) - 20, 100);
         await lineUpDue(test.postgres, 100);
         const { deliveries } = await handOutDue(test.postgres, 100, null);
         work.push(...deliveries.filter(({ notificationId }) => objectOf.has(notificationId)));

@@ -86,7 +86,7 @@ describe.each(stacks)('a paused subscription on the $name stack', (stack) => {
   }
 
   function apply(name: string): Promise<number> {
-    const rules = recoveryRules(postgres, undefined as never, reporting);
+    const rules = recoveryRules(postgres, undefined as never, reporting, Date.now);
     return rules.find((rule) => rule.name === name)!.run(running);
   }
 

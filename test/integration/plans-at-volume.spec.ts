@@ -104,6 +104,7 @@ import { createEmptyDatabase, type TestDatabase } from '../support/database.js';
 import { delivered } from '../support/ledger.js';
 import { newDelivery } from '../support/new-delivery.js';
 
+const minuteMs = 60_000;
 const dayMs = 86_400_000;
 const firstId = '00000000-0000-0000-0000-000000000000';
 const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
@@ -251,12 +252,12 @@ describe('with much in every state, the cost of a statement is that of its own w
     [findDue, {}],
     [handOutDueItems, { limit: 512, process: null }],
     [freeOfDeadProcesses, { limit: 1000 }],
-    [freeAfterLease, { limit: 1000 }],
-    [endSending, { limit: 1000 }],
-    [freeQueuedBefore, { before_ms: Date.now() - dayMs, limit: 1000 }],
-    [findQueued, { ms: dayMs }],
+    [freeAfterLease, { since_ms: 0, limit: 1000 }],
+    [endSending, { since_ms: 0, limit: 1000 }],
+    [freeQueuedBefore, { since_ms: 0, before_ms: Date.now() - dayMs, limit: 1000 }],
+    [findQueued, { since_ms: 0, ms: dayMs }],
     [endOfSubscription, { subscription: ending, version: 1, limit: 1000 }],
-    [findLeftItems, { for_ms: 0, limit: 1000 }],
+    [findLeftItems, { since_ms: 0, for_ms: 0, limit: 1000 }],
     [lineUpItems, { limit: 512 }],
     [findOrderEndings, { limit: 100, after: null }],
     [freeLineItems, { subscription: ending, version: 1, limit: 1000 }],
@@ -549,6 +550,46 @@ describe('with much in every state, the cost of a statement is that of its own w
       const pages = await explained(admin, statement.text, valuesOf(statement, values));
       // Each row of a page brings its notification along.
       expect([name, pages, pages < mostPages + 20 * 5]).toEqual([name, pages, true]);
+    }
+  });
+
+  it('a rule that has just looked does not walk over what a snapshot, as a backup has one, keeps from being removed', async () => {
+    const backup = await connect();
+    await backup.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+    await backup.query('SELECT');
+    try {
+      const gone = randomUUID();
+      await admin.query(
+        `INSERT INTO delivery (notification_id, subscription_id, state, next_at, queued_at, ended_at, turn_nr)
+         SELECT id, $1::uuid, 'queued'::delivery_state, now() - interval '1 hour', NULL::timestamptz, NULL::timestamptz, NULL::bigint FROM notification
+         UNION ALL SELECT id, gen_random_uuid(), 'queued', NULL, now() - interval '1 hour', NULL, NULL FROM notification
+         UNION ALL SELECT id, gen_random_uuid(), 'sending', now() - interval '1 hour', NULL, NULL, NULL FROM notification
+         UNION ALL SELECT id, gen_random_uuid(), 'delivered', NULL, NULL, now() - interval '1 hour', 0 FROM notification`,
+        [gone],
+      );
+      await admin.query(
+        `DELETE FROM delivery WHERE subscription_id = $1 OR queued_at < now() - interval '30 minutes' OR next_at < now() OR turn_nr = 0 AND ended_at < now()`,
+        [gone],
+      );
+      // Before those that are there for the other tests.
+      const [lookedUpTo, upTo] = [30 * minuteMs, 25 * minuteMs];
+      const looks: [Statement, Values][] = [
+        [freeAfterLease, { limit: 1000 }],
+        [endSending, { limit: 1000 }],
+        [findQueued, { ms: upTo }],
+        [freeQueuedBefore, { before_ms: Date.now() - upTo, limit: 1000 }],
+        [findLeftItems, { for_ms: upTo, limit: 1000 }],
+      ];
+      for (const [statement, values] of looks) {
+        const most = statement === endSending ? mostPages + sendingPages : mostPages;
+        const pages = await pagesOf(statement, { ...values, since_ms: Date.now() - lookedUpTo });
+        expect([statement.name, pages, pages < most]).toEqual([statement.name, pages, true]);
+        const ofAll = await pagesOf(statement, { ...values, since_ms: 0 });
+        expect([statement.name, ofAll, ofAll > pages + mostPages]).toEqual([statement.name, ofAll, true]);
+      }
+    } finally {
+      await backup.end();
+      await admin.query('VACUUM ANALYZE delivery');
     }
   });
 

@@ -143,7 +143,7 @@ export class ModelProcess {
       heartbeat,
       untraced,
     );
-    this.dispatcher = new Dispatcher(postgres, enqueuer, position, events);
+    this.dispatcher = new Dispatcher(postgres, enqueuer, position, events, heartbeat);
     this.publishing = new PublishService(
       catalogue,
       directory,
