@@ -25,7 +25,7 @@ describe('a rule that looks for what has become overdue', () => {
     await look();
     now += 1000;
     await look();
-    expect(since).toEqual([0, first - 10_000]);
+    expect(since).toEqual([0, first - 20_000]);
   });
 
   it('looks at everything again every five minutes', async () => {
@@ -36,7 +36,7 @@ describe('a rule that looks for what has become overdue', () => {
     await look();
     now += 1000;
     await look();
-    expect(since).toEqual([0, expect.any(Number), 0, now - 11_000]);
+    expect(since).toEqual([0, expect.any(Number), 0, now - 21_000]);
     expect(since[1]).toBeGreaterThan(0);
   });
 
@@ -46,7 +46,7 @@ describe('a rule that looks for what has become overdue', () => {
     await look();
     now += 1000;
     await look();
-    expect(since).toEqual([0, 0, now - 11_000]);
+    expect(since).toEqual([0, 0, now - 21_000]);
   });
 
   it('begins where it has begun before, as long as it finds some, or fails', async () => {
@@ -59,12 +59,12 @@ describe('a rule that looks for what has become overdue', () => {
     await look();
     now += 1000;
     await look();
-    expect(since).toEqual([0, first - 10_000, first - 10_000, first + 30_000]);
+    expect(since).toEqual([0, first - 20_000, first - 20_000, first + 20_000]);
   });
 
   it('begins where its last look has ended', async () => {
     await look({ upToMs: now - 7 * minute });
     await look({ upToMs: now - 5000 });
-    expect(since).toEqual([0, now - 7 * minute - 10_000]);
+    expect(since).toEqual([0, now - 7 * minute - 20_000]);
   });
 });

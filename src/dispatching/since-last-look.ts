@@ -1,5 +1,5 @@
-/** A transaction that was under way at a look may commit later; and what a process takes for the ledger's time may be wrong by a little. */
-const slackMs = 10_000;
+/** A statement that was under way at a look may commit until its time limit (DATABASE_TIMEOUT, 15 s) ends it. */
+const slackMs = 20_000;
 /** A row that another transaction had locked for longer than that is found by a look at everything. */
 const everythingEveryMs = 5 * 60_000;
 
