@@ -2,6 +2,7 @@ import pg from 'pg';
 import type { Role, Settings } from '../config/settings.js';
 import { migrationNames } from '../infra/postgres/migration-names.js';
 import { inMegabytes } from './here.js';
+import { examineLockTable } from './lock-table.pg.js';
 import { examineSecretKeys } from './secret-keys.pg.js';
 import { failed, ok, reasonOf, skipped, warning, type Finding } from './finding.js';
 
@@ -23,6 +24,7 @@ const names = [
   'postgres-time-limits',
   'postgres-durability',
   'postgres-connections',
+  'postgres-locks',
   'postgres-permissions',
   'clock',
   'migrations',
@@ -70,6 +72,7 @@ async function examineWith(client: pg.Client, settings: Settings): Promise<Findi
     'postgres-time-limits': () => timeLimits(client),
     'postgres-durability': () => durability(client),
     'postgres-connections': () => connections(client),
+    'postgres-locks': () => examineLockTable(client, settings),
     'postgres-permissions': () => permissions(client),
     clock: () => clock(client),
     migrations: () => migrated(client),

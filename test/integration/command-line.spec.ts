@@ -406,6 +406,7 @@ describe('the command line', () => {
         postgres: 'ok',
         'postgres-time-limits': 'ok',
         'postgres-connections': 'ok',
+        'postgres-locks': 'ok',
         'postgres-permissions': 'ok',
         clock: 'ok',
         migrations: 'ok',
