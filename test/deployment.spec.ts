@@ -2,8 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
-import { herautNodeOptions } from '../scripts/node-options.mjs';
+import { herautNodeOptions, herautThreads } from '../scripts/node-options.mjs';
 import { settingsSchema } from '../src/config/settings.js';
+import { threads } from '../src/supervision/process-plan.js';
 
 const read = (name: string) => readFileSync(fileURLToPath(new URL(`../docker/${name}`, import.meta.url)), 'utf8');
 
@@ -69,6 +70,11 @@ describe('docker/Dockerfile', () => {
     const started = readme.match(/^ROLES=.* node .*$/gm) ?? [];
     expect(started.length).toBe(3);
     for (const line of started) expect(line).toContain(`node ${herautNodeOptions.join(' ')} dist/main.js`);
+  });
+
+  it('gives Node as many threads as `npm start` and a supervisor give it', () => {
+    expect(image).toMatch(new RegExp(`UV_THREADPOOL_SIZE=${herautThreads}$`, 'm'));
+    expect(String(threads)).toBe(herautThreads);
   });
 
   it('runs no install script of a package', () => {

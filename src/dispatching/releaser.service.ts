@@ -68,8 +68,9 @@ export class Releaser {
       const looks = await claimLooks(this.postgres, looksTogether);
       // A subscription that was just resumed by another process would be taken for paused, and not be looked at again soon.
       if (looks[0]) await this.catalogue.reach(looks[0].catalogueVersion);
-      const made = await this.make(looks);
+      const { made, isRefused } = await this.make(looks);
       total += made.reduce((sum, { released }) => sum + released, 0);
+      if (isRefused) break; // the next round finds whether there is room again
       if (looks.length === looksTogether) continue;
       if (!made.some(({ isSoon }) => isSoon) || ++times > soon.times) break;
       await this.clock.pause(soon.nextLookInMs, stopping);
@@ -121,11 +122,11 @@ export class Releaser {
   }
 
   /** Each step is one statement for all of them: two hundred endpoints in trouble are looked at four times a second. */
-  private async make(looks: readonly Look[]): Promise<MadeLook[]> {
+  private async make(looks: readonly Look[]): Promise<{ made: MadeLook[]; isRefused: boolean }> {
     const planned = looks.map((look): Planned => ({ look, plan: this.plan(look) }));
     await this.leaveParked(planned.filter(({ plan }) => plan.kind === 'parked'));
     const toMake = planned.filter(({ plan }) => plan.kind !== 'parked');
-    if (toMake.length === 0) return [];
+    if (toMake.length === 0) return { made: [], isRefused: false };
     const probing = await this.claimProbes(toMake);
     const allowances = toMake.flatMap((each) => allowanceFor(each, probing) ?? []);
     const { released, failures, isRefused } = await this.release(allowances, probing);
@@ -143,7 +144,7 @@ export class Releaser {
     await this.end(made);
     // Those are looked at again when their claim has ended.
     if (failures[0]) throw failures[0].error;
-    return made;
+    return { made, isRefused };
   }
 
   private async end(made: readonly MadeLook[]): Promise<void> {

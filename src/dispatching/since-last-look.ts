@@ -1,6 +1,6 @@
-/** A statement that was under way at a look may commit until its time limit (DATABASE_TIMEOUT, 15 s) ends it. */
+/** A statement that was under way at a look may commit until its time limit ends it: DATABASE_TIMEOUT, 15 s by default. */
 const slackMs = 20_000;
-/** A row that another transaction had locked for longer than that is found by a look at everything. */
+/** A row that was committed later than that, or was locked for longer, is found by a look at everything. */
 const everythingEveryMs = 5 * 60_000;
 
 /**

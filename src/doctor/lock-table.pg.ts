@@ -3,7 +3,7 @@ import type { Settings } from '../config/settings.js';
 import { ok, skipped, warning, type Finding } from './finding.js';
 
 const name = 'postgres-locks';
-/** That have partitions before there is anything in them. */
+/** Days to come that have partitions already. */
 const daysAhead = 7;
 
 export interface LockTable {
@@ -20,8 +20,8 @@ export interface LockTable {
 }
 
 /**
- * To plan a statement about deliveries that are due, Postgres locks each day and each of its indexes. All that dispatch do so after their
- * start, and whenever statistics change. The lock table has room for `perTransaction * transactions` things, and for twice as many holders;
+ * To plan a statement about deliveries that are due, Postgres locks each day and each of its indexes. Each process that dispatches does so after
+ * its start, and whenever statistics change. The lock table has room for `perTransaction * transactions` things, and for twice as many holders;
  * without room a statement fails with "out of shared memory" (measured: 365 days, 100 connections and 64 locks each are enough for four at once).
  */
 export function judgeLockTable(table: LockTable, retentionDays: number): Finding {

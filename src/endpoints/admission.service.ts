@@ -1,6 +1,5 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-
 import { Config } from '../config/config.module.js';
 import { Clock } from '../infra/clock.js';
 import type { Delivery, DeliveryKey, HeldReason } from '../ledger/delivery.js';

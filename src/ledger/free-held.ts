@@ -51,7 +51,7 @@ export interface HeldTooLong {
 
 /**
  * Those of a subscription that have been held since before that time, without a call, are no longer worth sending, and
- * due at once; none of one that was paused since then, which kept them from being tried. A delivery is not accepted after it was held, so by its id the index leads to them.
+ * due at once; none where the subscription was paused since then, which kept them from being tried. A delivery is not accepted after it was held, so by its id the index leads to them.
  * @returns how many
  */
 export async function freeHeldTooLong(

@@ -5,8 +5,6 @@ import { bytesOf, type Chunk } from './chunk.js';
 
 /** Before a chunk whose worker threw is given out again: do not spin on a bug. */
 const pauseAfterFailureMs = 1000;
-/** After a chunk was refused for want of room: in the lane of what was held, too, whoever hands out would go on, and have it refused again. */
-const pauseAfterRefusalMs = 250;
 /** Of a lane: a backlog of millions stays in the ledger, and not in the memory of the process. Tens of thousands of deliveries of a kilobyte. */
 const maxBytes = 64 * 1024 * 1024;
 
@@ -61,7 +59,6 @@ export class InProcessDeliveryQueue extends DeliveryQueue {
   private readonly lines: Record<Lane, Line>;
   private readonly consumers: Record<Lane, Consumer[]> = { fresh: [], due: [], slow: [] };
   private closed = false;
-  private refusedUntil = -Infinity;
 
   constructor(
     readonly process: string,
@@ -74,8 +71,7 @@ export class InProcessDeliveryQueue extends DeliveryQueue {
 
   get isAccepting(): boolean {
     // Without a consumer in this process no worker would take it: the dispatcher of a process that has one hands it out.
-    if (this.closed || this.isFull || this.clock.now() < this.refusedUntil) return false;
-    return lanes.some((lane) => this.consumers[lane].length > 0);
+    return !this.closed && lanes.some((lane) => this.consumers[lane].length > 0) && !this.isFull;
   }
 
   /** Of first attempts: a backlog of repeated ones is no reason to leave these in the ledger. */
@@ -84,11 +80,7 @@ export class InProcessDeliveryQueue extends DeliveryQueue {
   }
 
   publish(lane: Lane, chunk: Chunk): Promise<PublishOutcome> {
-    if (this.closed || this.consumers[lane].length === 0) return Promise.resolve('refused');
-    if (this.lines[lane].isFull) {
-      this.refusedUntil = this.clock.now() + pauseAfterRefusalMs;
-      return Promise.resolve('refused');
-    }
+    if (this.closed || this.consumers[lane].length === 0 || this.lines[lane].isFull) return Promise.resolve('refused');
     this.lines[lane].push({ chunk, isRedelivered: false });
     this.handOut(lane);
     return Promise.resolve('confirmed');

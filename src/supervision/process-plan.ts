@@ -27,7 +27,7 @@ type Planned = Pick<
 >;
 
 /** Of libuv, for each process; half of them may wait for the addresses of names (src/outbound/shared-lookup.ts). With the usual 4, two names without an answer would keep all others waiting. */
-const threads = 16;
+export const threads = 16;
 
 /**
  * How many processes `PROCESSES` means here. `auto` keeps to the connections that a usual Postgres allows, unless the

@@ -268,6 +268,16 @@ describe.each(adapters)('the delivery queue, $name', (adapter) => {
 });
 
 describe('the queue in the memory of a process', () => {
+  it('takes first attempts, and is no reason to leave them in the ledger, while its lane of repeated ones is full', async () => {
+    const queue = new InProcessDeliveryQueue('this process', 2);
+    for (const lane of ['fresh', 'due', 'slow'] as const) await queue.consume(lane, 1, new Hands().take);
+    let accepted = 0;
+    while ((await queue.publish('slow', chunk())) === 'confirmed') accepted++;
+    expect(accepted).toBe(1 + 2); // one is taken
+    expect(queue.isAccepting).toBe(true);
+    expect(await queue.publish('fresh', chunk())).toBe('confirmed');
+  });
+
   it('refuses as well where its chunks are few and large, and accepts again when they have been taken', async () => {
     const queue = new InProcessDeliveryQueue('this process', 50_000);
     const hands = new Hands();

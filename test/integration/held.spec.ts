@@ -46,8 +46,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
   let subscription: string;
 
   /** A releaser with a queue that keeps what it is given in `enqueued`. */
-  const newReleaser = () => {
-    const queue = new InProcessDeliveryQueue(test.heartbeat.processId, 100_000);
+  const newReleaser = (queue = new InProcessDeliveryQueue(test.heartbeat.processId, 100_000)) => {
     const keep = ({ chunk }: { chunk: Chunk }) => {
       enqueued.push(...chunk.deliveries);
       return Promise.resolve();
@@ -134,6 +133,19 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
   const settleAll = async () => {
     await Promise.all(enqueued.splice(0).map((each) => test.settlements.settle(delivered(each))));
   };
+
+  it('stay in the ledger, all but those of one look, where the queue has no room for repeated ones', async () => {
+    const many = [];
+    for (let nr = 0; nr < 65; nr++) many.push(...(await accept(1, 'endpoint-busy', await newSubscription())));
+    await test.sql('UPDATE held_subscription SET look_at = now()');
+    const full = new InProcessDeliveryQueue(test.heartbeat.processId, 100_000);
+    await full.consume('fresh', 1, () => Promise.resolve());
+    const published = vi.spyOn(full, 'publish').mockResolvedValue('refused');
+    expect(await newReleaser(full).releaseHeld(running)).toBe(64);
+    expect(published).toHaveBeenCalledTimes(1);
+    const found = await states(many);
+    expect([count(found, 'waiting'), count(found, 'held')]).toEqual([64, 1]);
+  });
 
   it.each([
     ['accept-some-held', {}],
