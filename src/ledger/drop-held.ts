@@ -59,17 +59,18 @@ export async function readDrops(postgres: Postgres, limit: number, after: string
 // again.
 export const dropItems = statement(
   'drop-held',
-  `WITH changed AS (
-   UPDATE delivery d SET
-     state = 'cancelled', held_for = NULL, next_at = NULL, process = NULL, generation = d.generation + 1, ended_at = now()
-   FROM (
+  `WITH dropped AS MATERIALIZED (
      SELECT notification_id, subscription_id FROM delivery
      WHERE subscription_id = $subscription AND state = 'held' AND notification_id <= $up_to
        AND EXISTS (SELECT FROM held_drop WHERE subscription_id = $subscription)
      LIMIT $limit FOR UPDATE OF delivery SKIP LOCKED
-   ) dropped
-   WHERE ${sameDelivery('dropped')}
-   RETURNING d.subscription_id, d.object_key, d.turn_nr
+   ),
+   changed AS (
+     UPDATE delivery d SET
+       state = 'cancelled', held_for = NULL, next_at = NULL, process = NULL, generation = d.generation + 1, ended_at = now()
+     FROM dropped
+     WHERE ${sameDelivery('dropped')}
+     RETURNING d.subscription_id, d.object_key, d.turn_nr
    ),
    ${outOfLine('changed')}
    SELECT FROM changed`,

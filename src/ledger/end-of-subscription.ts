@@ -64,21 +64,22 @@ export async function readEndings(
 // the condition of the index by subscription, and not that of the index of all that is due.
 export const endItems = statement(
   'end-of-subscription',
-  `WITH changed AS (
-   UPDATE delivery d SET
-     state = ended.state, held_for = NULL, next_at = NULL, process = NULL, generation = d.generation + 1, ended_at = now(),
-     last_error = CASE WHEN ended.state = 'failed' THEN '${subscriptionDisabled}'
-       ELSE d.last_error END
-   FROM (
+  `WITH ended AS MATERIALIZED (
      SELECT notification_id, subscription_id,
        (SELECT state FROM subscription_ending WHERE subscription_id = $subscription) AS state
      FROM delivery
      WHERE subscription_id = $subscription AND state BETWEEN 'waiting' AND 'held'
        AND EXISTS (SELECT FROM subscription_ending WHERE subscription_id = $subscription AND version = $version)
      LIMIT $limit FOR UPDATE OF delivery SKIP LOCKED
-   ) ended
-   WHERE ${sameDelivery('ended')}
-   RETURNING d.subscription_id, d.object_key, d.turn_nr
+   ),
+   changed AS (
+     UPDATE delivery d SET
+       state = ended.state, held_for = NULL, next_at = NULL, process = NULL, generation = d.generation + 1, ended_at = now(),
+       last_error = CASE WHEN ended.state = 'failed' THEN '${subscriptionDisabled}'
+         ELSE d.last_error END
+     FROM ended
+     WHERE ${sameDelivery('ended')}
+     RETURNING d.subscription_id, d.object_key, d.turn_nr
    ),
    ${outOfLine('changed')}
    SELECT FROM changed`,

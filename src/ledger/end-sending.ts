@@ -9,14 +9,15 @@ export const sendingEnded = 'the worker ended, or could not report, after it had
 
 export const endItems = statement(
   'end-sending',
-  `UPDATE delivery d SET
-     state = 'unknown', held_for = NULL, next_at = NULL, process = NULL, ended_at = now(), last_error = '${sendingEnded}'
-   FROM (
+  `WITH ended AS MATERIALIZED (
      SELECT notification_id, subscription_id FROM delivery
      WHERE state = 'sending' AND next_at >= to_timestamp($since_ms::float8 / 1000)
        AND (next_at <= now() OR process = ANY (${deadProcesses}))
      LIMIT $limit FOR UPDATE SKIP LOCKED
-   ) ended
+   )
+   UPDATE delivery d SET
+     state = 'unknown', held_for = NULL, next_at = NULL, process = NULL, ended_at = now(), last_error = '${sendingEnded}'
+   FROM ended
    WHERE ${sameDelivery('ended')}
    RETURNING d.notification_id, d.subscription_id`,
 );

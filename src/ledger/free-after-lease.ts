@@ -5,12 +5,13 @@ import { sameDelivery } from './delivery.js';
 // Only what is in a process' hand has no `queued_at`, so the index on it, and on `next_at`, leads to what is in flight, and to no backlog.
 export const freeItems = statement(
   'free-after-lease',
-  `UPDATE delivery d SET state = 'waiting', next_at = now(), process = NULL
-   FROM (
+  `WITH freed AS MATERIALIZED (
      SELECT notification_id, subscription_id FROM delivery
      WHERE state = 'queued' AND queued_at IS NULL AND next_at >= to_timestamp($since_ms::float8 / 1000) AND next_at <= now()
      LIMIT $limit FOR UPDATE SKIP LOCKED
-   ) freed
+   )
+   UPDATE delivery d SET state = 'waiting', next_at = now(), process = NULL
+   FROM freed
    WHERE ${sameDelivery('freed')}`,
 );
 

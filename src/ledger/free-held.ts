@@ -9,11 +9,12 @@ import { sameDelivery } from './delivery.js';
 
 export const freeExpiredItems = statement(
   'free-held-expired',
-  `UPDATE delivery d SET state = 'waiting', next_at = now()
-   FROM (
+  `WITH freed AS MATERIALIZED (
      SELECT notification_id, subscription_id FROM delivery
      WHERE state = 'held' AND held_for <> 'order' AND expires_at <= now() LIMIT $limit FOR UPDATE SKIP LOCKED
-   ) freed
+   )
+   UPDATE delivery d SET state = 'waiting', next_at = now()
+   FROM freed
    WHERE ${sameDelivery('freed')}`,
 );
 
@@ -27,8 +28,7 @@ export async function freeHeldExpired(postgres: Postgres, limit: number): Promis
 
 export const freeTooLongItems = statement(
   'free-held-too-long',
-  `UPDATE delivery d SET state = 'waiting', next_at = now(), expires_at = now(), last_error = $reason
-   FROM (
+  `WITH freed AS MATERIALIZED (
      SELECT notification_id, subscription_id FROM delivery
      WHERE subscription_id = $subscription AND state = 'held' AND held_for <> 'order'
        AND notification_id < $before AND held_since < to_timestamp($before_ms::float8 / 1000)
@@ -37,7 +37,9 @@ export const freeTooLongItems = statement(
          WHERE subscription_id = $subscription AND resumed_at >= to_timestamp($before_ms::float8 / 1000)
        )
      ORDER BY notification_id LIMIT $limit FOR UPDATE SKIP LOCKED
-   ) freed
+   )
+   UPDATE delivery d SET state = 'waiting', next_at = now(), expires_at = now(), last_error = $reason
+   FROM freed
    WHERE ${sameDelivery('freed')}`,
 );
 

@@ -7,11 +7,12 @@ import { sameDelivery } from './delivery.js';
 // backlog. The plain state would also fit the index of all that is queued, which is as long.
 export const freeItems = statement(
   'free-of-dead-processes',
-  `UPDATE delivery d SET state = 'waiting', next_at = now(), process = NULL
-   FROM (
+  `WITH freed AS MATERIALIZED (
      SELECT notification_id, subscription_id FROM delivery
      WHERE process = ANY (${deadProcesses}) AND state::text = 'queued' LIMIT $limit FOR UPDATE SKIP LOCKED
-   ) freed
+   )
+   UPDATE delivery d SET state = 'waiting', next_at = now(), process = NULL
+   FROM freed
    WHERE ${sameDelivery('freed')}`,
 );
 

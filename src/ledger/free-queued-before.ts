@@ -4,13 +4,14 @@ import { sameDelivery } from './delivery.js';
 
 export const freeItems = statement(
   'free-queued-before',
-  `UPDATE delivery d SET state = 'waiting', next_at = now(), process = NULL
-   FROM (
+  `WITH freed AS MATERIALIZED (
      SELECT notification_id, subscription_id FROM delivery
      WHERE state = 'queued'
        AND queued_at >= to_timestamp($since_ms::float8 / 1000) AND queued_at < to_timestamp($before_ms::float8 / 1000)
      ORDER BY queued_at LIMIT $limit FOR UPDATE SKIP LOCKED
-   ) freed
+   )
+   UPDATE delivery d SET state = 'waiting', next_at = now(), process = NULL
+   FROM freed
    WHERE ${sameDelivery('freed')}`,
 );
 

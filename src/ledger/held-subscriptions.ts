@@ -53,11 +53,12 @@ export interface Look {
 
 export const claimLooksItems = statement(
   'claim-looks',
-  `UPDATE held_subscription s SET look_at = now() + $claim_ms * interval '1 ms'
-   FROM (
+  `WITH claimed AS MATERIALIZED (
      SELECT subscription_id, extract(epoch FROM now() - credited_at)::float8 AS since FROM held_subscription
      WHERE look_at <= now() ORDER BY look_at LIMIT $limit FOR UPDATE SKIP LOCKED
-   ) claimed
+   )
+   UPDATE held_subscription s SET look_at = now() + $claim_ms * interval '1 ms'
+   FROM claimed
    WHERE s.subscription_id = claimed.subscription_id
    RETURNING s.subscription_id, s.release_window, s.outstanding, s.is_backlog, s.rate_credit, claimed.since,
      extract(epoch FROM now() - s.held_at)::float8 AS since_held,
@@ -117,7 +118,11 @@ const lookedAt = rowsOf<LookedAt>('item', {
 // statement that holds deliveries writes the rows (src/ledger/hold.service.ts): they wait for each other instead of deadlocking.
 export const endLooksItems = statement(
   'end-looks',
-  `UPDATE held_subscription s SET
+  `WITH locked AS MATERIALIZED (
+     SELECT subscription_id FROM held_subscription
+     WHERE subscription_id = ANY (${lookedAt.array('subscription_id')}) ORDER BY subscription_id FOR UPDATE
+   )
+   UPDATE held_subscription s SET
      release_window = CASE WHEN shrunk_at > now() - interval '1 s' THEN LEAST(s.release_window, item.release_window)
        ELSE item.release_window END,
      outstanding = item.outstanding,
@@ -126,10 +131,7 @@ export const endLooksItems = statement(
      credited_at = CASE WHEN item.rate_credit IS NULL THEN credited_at
        WHEN look_at > now() THEN look_at - $claim_ms * interval '1 ms' ELSE now() END,
      look_at = CASE WHEN look_at > now() THEN now() + item.next_ms * interval '1 ms' ELSE look_at END
-   FROM ${lookedAt.from} JOIN (
-     SELECT subscription_id FROM held_subscription
-     WHERE subscription_id = ANY (${lookedAt.array('subscription_id')}) ORDER BY subscription_id FOR UPDATE
-   ) AS locked USING (subscription_id)
+   FROM ${lookedAt.from} JOIN locked USING (subscription_id)
    WHERE s.subscription_id = item.subscription_id`,
 );
 

@@ -151,17 +151,18 @@ const claims = rowsOf<ProbeClaim>('item', {
 // One of several processes that try gets it: one that is being claimed or changed is left alone.
 export const claimProbesItems = statement(
   'claim-probes',
-  `UPDATE endpoint e SET
+  `WITH free AS MATERIALIZED (
+     SELECT address, next_probe_at <= now() AS is_due FROM endpoint
+     WHERE address = ANY (${claims.array('address')}) AND GREATEST(asked_until, probing_until, opened_at) <= now()
+     FOR UPDATE SKIP LOCKED
+   )
+   UPDATE endpoint e SET
      probes = probes + 1,
      probing_until = now() + $lease_ms * interval '1 ms',
      next_probe_at = CASE WHEN is_due THEN now() + GREATEST(
        $shortest_ms * interval '1 ms', LEAST($longest_ms * interval '1 ms', (now() - opened_at) / $fraction::float8)
      ) ELSE next_probe_at END
-   FROM ${claims.from} JOIN (
-     SELECT address, next_probe_at <= now() AS is_due FROM endpoint
-     WHERE address = ANY (${claims.array('address')}) AND GREATEST(asked_until, probing_until, opened_at) <= now()
-     FOR UPDATE SKIP LOCKED
-   ) AS free USING (address) CROSS JOIN LATERAL (
+   FROM ${claims.from} JOIN free USING (address) CROSS JOIN LATERAL (
      SELECT (
        SELECT d.subscription_id FROM delivery d
        WHERE d.subscription_id = item.subscription_id AND d.state = 'held' AND d.held_for <> 'order' LIMIT 1
@@ -213,10 +214,11 @@ const ended = rowsOf<EndedProbe>('item', {
 
 const endProbesItems = statement(
   'end-probes',
-  `UPDATE endpoint e SET probing_until = NULL, next_probe_at = GREATEST(next_probe_at, now() + item.pause_ms * interval '1 ms')
-   FROM (SELECT address, max(pause_ms) AS pause_ms FROM ${ended.from} GROUP BY address) AS item JOIN (
+  `WITH locked AS MATERIALIZED (
      SELECT address FROM endpoint WHERE address = ANY (${ended.array('address')}) ORDER BY address FOR UPDATE
-   ) AS locked USING (address)
+   )
+   UPDATE endpoint e SET probing_until = NULL, next_probe_at = GREATEST(next_probe_at, now() + item.pause_ms * interval '1 ms')
+   FROM (SELECT address, max(pause_ms) AS pause_ms FROM ${ended.from} GROUP BY address) AS item JOIN locked USING (address)
    WHERE e.address = item.address AND probing_until IS NOT NULL`,
 );
 

@@ -46,7 +46,7 @@ export const lockScheduled = perDay(
   'lock-scheduled',
   (
     of,
-  ) => `WITH mine AS (SELECT state, generation, attempts FROM ${of('delivery')} WHERE notification_id = $id FOR UPDATE)
+  ) => `WITH mine AS MATERIALIZED (SELECT state, generation, attempts FROM ${of('delivery')} WHERE notification_id = $id FOR UPDATE)
    SELECT id FROM ${of('notification')} n
    WHERE n.id = $id AND n.not_before > now() AND n.body IS NOT NULL
      AND NOT EXISTS (

@@ -9,7 +9,7 @@ import { OpenEndpoints } from '../../src/endpoints/open-endpoints.service.js';
 import { systemClock, type Clock } from '../../src/infra/clock.js';
 import type { Delivery, HeldReason } from '../../src/ledger/delivery.js';
 import { freeHeldExpired, freeHeldTooLong } from '../../src/ledger/free-held.js';
-import { forgetHeldSubscriptions, lookNow, readBacklogs } from '../../src/ledger/held-subscriptions.js';
+import { claimLooks, forgetHeldSubscriptions, lookNow, readBacklogs } from '../../src/ledger/held-subscriptions.js';
 import { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
 import type { Chunk } from '../../src/queue/chunk.js';
 import { lanes } from '../../src/queue/delivery-queue.js';
@@ -133,6 +133,15 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
   const settleAll = async () => {
     await Promise.all(enqueued.splice(0).map((each) => test.settlements.settle(delivered(each))));
   };
+
+  it('are looked at for no more subscriptions than asked, also by a plan that was made when there was one', async () => {
+    const insert =
+      'INSERT INTO held_subscription (subscription_id) SELECT gen_random_uuid() FROM generate_series(1, $1)';
+    await test.sql(insert, [1]);
+    await test.sql('VACUUM ANALYZE held_subscription');
+    await test.sql(insert, [24]);
+    expect(await claimLooks(test.postgres, 20)).toHaveLength(20);
+  });
 
   it('stay in the ledger, all but those of one look, where the queue has no room for repeated ones', async () => {
     const many = [];
