@@ -95,7 +95,10 @@ export class ConfigurationService {
   ): Promise<Record<SectionName, Planned>> {
     const problems: InvalidParam[] = [];
     const configuration = readConfiguration(input, problems);
-    const options = { isPruning, caller: currentAuthor()?.client, looksUpCallbacks };
+    const [{ now_ms: now }] = await manager.query<[{ now_ms: string }]>(
+      'SELECT (extract(epoch FROM now()) * 1000)::bigint AS now_ms',
+    );
+    const options = { isPruning, caller: currentAuthor()?.client, looksUpCallbacks, nowMs: Number(now) };
     const planning = new Planning(manager, configuration, problems, options);
     const planned: Partial<Record<SectionName, Planned>> = {};
     for (const [name, section] of Object.entries(this.sections))

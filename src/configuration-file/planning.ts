@@ -74,6 +74,8 @@ export class Planning {
       caller: string | undefined;
       /** Whether names of new callbacks are looked up, which may take seconds. */
       looksUpCallbacks: boolean;
+      /** Milliseconds since 1970, by Postgres' clock: the clock of the machine may be off by years. */
+      nowMs: number;
     },
   ) {
     this.unreadable = new Set(problems.map(({ name }) => name.split('.', 1)[0]!));

@@ -11,6 +11,7 @@ import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { RetryPolicyChanges } from '../../src/retry-policy/retry-policy-changes.js';
 import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import { AdminApi } from '../support/admin-api.js';
+import { makeCertificate } from '../support/certificates.js';
 import { runConfigurationCommand, type Ran } from '../support/run-configuration-command.js';
 import { secretWatch } from '../support/secret-watch.js';
 import { signToken } from '../support/tokens.js';
@@ -363,6 +364,19 @@ describe('a configuration file', () => {
     const plans = await Promise.all([1, 2, 3].map(() => service.apply(configuration, false)));
     expect(plans.map(({ changes }) => changes.length).toSorted()).toEqual([0, 0, 1]);
     expect((await plan(jsonFile(configuration))).changes).toEqual([]);
+  });
+
+  it('takes a certificate that is valid by the clock of Postgres, wherever the clock of the machine is', async () => {
+    const { certificate, key } = makeCertificate('heraut');
+    const { entry } = await subscription();
+    const configuration = { subscriptions: [{ ...entry, tls: { certificate, key } }] };
+    const machine = vi.spyOn(Date, 'now').mockReturnValue(Date.parse('2999-01-01'));
+    try {
+      const { changes } = await admin.api.app.get(ConfigurationService).plan(configuration, false);
+      expect(changes).toMatchObject([{ action: 'change', key: entry.id }]);
+    } finally {
+      machine.mockRestore();
+    }
   });
 
   it('removes with --prune what it could name and does not, and only of the kinds it has', async () => {
