@@ -1,4 +1,11 @@
-import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
+import {
+  Injectable,
+  Logger,
+  type BeforeApplicationShutdown,
+  type OnApplicationBootstrap,
+  type OnModuleDestroy,
+} from '@nestjs/common';
+import { setTimeout as pause } from 'node:timers/promises';
 import { Config } from '../config/config.module.js';
 import { Clock } from '../infra/clock.js';
 import { BacklogPace } from '../queue/backlog-pace.service.js';
@@ -11,12 +18,14 @@ import { TaskFailures } from './task-failures.js';
 import { Upkeep, type UpkeepTask } from './upkeep.service.js';
 
 const recoverEveryMs = 1000;
+/** A task that takes longer is left to the next start: what it has not committed is not done. */
+const longestStopMs = 3000;
 
 type Task = UpkeepTask & { firstAfterMs?: number; failures: TaskFailures };
 
 /** Runs the dispatcher's tasks for as long as the process lives, each in its own rhythm and never twice at once. */
 @Injectable()
-export class DispatchLoop implements OnApplicationBootstrap, OnModuleDestroy {
+export class DispatchLoop implements OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown {
   private readonly logger = new Logger(DispatchLoop.name);
   private readonly tasks: Task[];
   private readonly timers = new Set<NodeJS.Timeout>();
@@ -41,6 +50,7 @@ export class DispatchLoop implements OnApplicationBootstrap, OnModuleDestroy {
           let [since, before] = [clock.now(), 0];
           // Otherwise thousands are handed out long before they can be sent, and what is published meanwhile waits for that.
           return dispatcher.handOutDue(stopping, async (handedOut) => {
+            roundAge.renew('hand-out'); // a backlog may take a round for hours
             const restMs = pace.restAfter(handedOut - before, clock.now() - since);
             if (restMs > 0) await clock.pause(restMs, stopping);
             [since, before] = [clock.now(), handedOut];
@@ -50,7 +60,7 @@ export class DispatchLoop implements OnApplicationBootstrap, OnModuleDestroy {
       {
         name: 'release',
         everyMs: settings.DISPATCH_INTERVAL_MS,
-        run: (stopping: AbortSignal) => releaser.releaseHeld(stopping),
+        run: (stopping: AbortSignal) => releaser.releaseHeld(stopping, () => roundAge.renew('release')),
       },
       {
         name: 'replay',
@@ -77,10 +87,14 @@ export class DispatchLoop implements OnApplicationBootstrap, OnModuleDestroy {
     }
   }
 
-  async onModuleDestroy(): Promise<void> {
+  onModuleDestroy(): void {
     this.stopping.abort();
     for (const timer of this.timers) clearTimeout(timer);
-    await Promise.all(this.running);
+  }
+
+  /** Not before every module was told to stop: a statement may take long, and the worker of this process has 11 s for its calls. */
+  async beforeApplicationShutdown(): Promise<void> {
+    await Promise.race([Promise.all(this.running), pause(longestStopMs, undefined, { ref: false })]);
   }
 
   private schedule(task: Task, delayMs: number): void {

@@ -8,7 +8,7 @@ import { ageGauge } from '../infra/age-gauge.js';
 
 export const roundAge = ageGauge(
   'heraut_dispatcher_round_age_seconds',
-  'Seconds since a task of the dispatcher has last worked; of several processes the largest.',
+  'Seconds since a task of the dispatcher has last worked, or a part of a long round of it; of several processes the largest.',
   'task',
 );
 

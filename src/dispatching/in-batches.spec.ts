@@ -26,6 +26,21 @@ describe('work that is noted for subscriptions', () => {
     expect(worked).toEqual(noted.map(({ subscriptionId }) => subscriptionId));
   });
 
+  it('is done for the others where it fails for one, and for that one it stays noted', async () => {
+    const [broken, worked, forgotten] = ['003', [] as string[], [] as string[]];
+    const work = (_: Postgres, { subscriptionId }: Noted) => {
+      if (subscriptionId === broken) return Promise.reject(new Error('it took too long'));
+      worked.push(subscriptionId);
+      return Promise.resolve(2);
+    };
+    const forget = (_: Postgres, { subscriptionId }: Noted) => Promise.resolve(void forgotten.push(subscriptionId));
+    await expect(doNoted({ ...stays, work, forget }, postgres, new AbortController().signal)).rejects.toThrow(
+      'it took too long',
+    );
+    expect([worked.length, forgotten.length]).toEqual([249, 249]);
+    expect(forgotten).not.toContain(broken);
+  });
+
   it('is not forgotten when the process stops in the middle of it', async () => {
     const stopping = new AbortController();
     const forgotten: Noted[] = [];

@@ -28,9 +28,10 @@ export interface NotedWork<Noted> {
 }
 
 /**
- * Does what is noted for each subscription, once. Once, because some may stay noted: those of which another process has
+ * Does what is noted for each subscription, once, also where it fails for one of them. Once, because some may stay noted: those of which another process has
  * a delivery locked. A loop that went on until nothing is noted would ask for them again and again meanwhile.
  * @returns how many deliveries it freed or ended
+ * @throws the first error, after all
  */
 export async function doNoted<Noted extends { subscriptionId: string }>(
   { read, work, worked, forget }: NotedWork<Noted>,
@@ -39,6 +40,7 @@ export async function doNoted<Noted extends { subscriptionId: string }>(
 ): Promise<number> {
   let total = 0;
   let after: string | null = null;
+  const failures: unknown[] = [];
   for (;;) {
     const page: Noted[] = await read(postgres, subscriptionsTogether, after);
     for (const noted of page) {
@@ -50,14 +52,18 @@ export async function doNoted<Noted extends { subscriptionId: string }>(
       };
       try {
         await inBatches(someMore, stopping);
+        if (!stopping.aborted) await forget(postgres, noted);
+      } catch (error) {
+        failures.push(error);
       } finally {
         worked?.(noted, count);
       }
       total += count;
-      if (stopping.aborted) return total;
-      await forget(postgres, noted);
+      if (stopping.aborted) break;
     }
-    if (page.length < subscriptionsTogether) return total;
+    if (page.length < subscriptionsTogether || stopping.aborted) break;
     after = page.at(-1)!.subscriptionId;
   }
+  if (failures.length > 0) throw failures[0];
+  return total;
 }
