@@ -27,8 +27,14 @@ export class OpenCalls {
   private isAbandoned = false;
   private readonly readOnOf = new Map<string, number>();
 
-  /** @param proxyFailingMs for how long the egress proxy has failed for an `address:port` */
-  constructor(readonly proxyFailingMs: (authority: string) => number = () => 0) {}
+  /**
+   * @param proxyFailingMs for how long the egress proxy has failed for an `address:port`
+   * @param now milliseconds since 1970: what a receiver that sends no `Date` means by the date of a `Retry-After`
+   */
+  constructor(
+    readonly proxyFailingMs: (authority: string) => number = () => 0,
+    readonly now: () => number = Date.now,
+  ) {}
 
   /** @param origin to which it goes */
   open(
@@ -219,7 +225,7 @@ export class Call {
       status,
       headers: this.isBrief ? {} : helpfulHeaders(headers),
       body: kept.length === 0 ? '' : textOf(kept),
-      askedDelayMs: isSuccess(status) ? null : askedDelayMs(headers, Date.now()),
+      askedDelayMs: isSuccess(status) ? null : askedDelayMs(headers, this.open.now()),
       ...this.facts(),
     });
   }

@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { EndpointsModule } from '../endpoints/endpoints.module.js';
 import { IdempotencyModule } from '../idempotency/idempotency.module.js';
 import { LedgerModule } from '../ledger/ledger.module.js';
+import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { Outbound } from '../outbound/outbound.service.js';
 import { QueueModule } from '../queue/queue.module.js';
 import { QueueProgress } from '../queue/queue-progress.service.js';
@@ -44,8 +45,9 @@ import { Worker } from './worker.service.js';
     Worker,
     {
       provide: WebhookClient,
-      inject: [Outbound],
-      useFactory: (outbound: Outbound): WebhookClient => new HttpWebhookClient(outbound),
+      inject: [Outbound, Heartbeat],
+      useFactory: (outbound: Outbound, heartbeat: Heartbeat): WebhookClient =>
+        new HttpWebhookClient(outbound, () => heartbeat.ledgerNow()),
     },
   ],
 })

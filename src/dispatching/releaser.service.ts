@@ -31,6 +31,8 @@ import {
 
 /** Subscriptions that are looked at together. */
 const looksTogether = 64;
+/** A receiver may ask for no more by `Retry-After`. */
+const dayMs = 86_400_000;
 /** Of deliveries that were held for too long; and the pause after them. */
 const endedTogether = 1000;
 const endingPauseMs = 500;
@@ -58,8 +60,12 @@ export class Releaser {
     this.forgetAfterMs = acceptedWithin(settings.DATABASE_TIMEOUT);
   }
 
-  /** Makes all looks that are due. @returns how many deliveries were released */
-  async releaseHeld(stopping: AbortSignal): Promise<number> {
+  /**
+   * Makes all looks that are due.
+   * @param afterLooks told after some of them: where hundreds of subscriptions are looked at, there may always be one that is due
+   * @returns how many deliveries were released
+   */
+  async releaseHeld(stopping: AbortSignal, afterLooks?: () => void): Promise<number> {
     let total = 0;
     let times = 0;
     // Deliveries of an endpoint that was just closed would wait for the next look.
@@ -70,6 +76,7 @@ export class Releaser {
       if (looks[0]) await this.catalogue.reach(looks[0].catalogueVersion);
       const { made, isRefused } = await this.make(looks);
       total += made.reduce((sum, { released }) => sum + released, 0);
+      afterLooks?.();
       if (isRefused) break; // the next round finds whether there is room again
       if (looks.length === looksTogether) continue;
       if (!made.some(({ isSoon }) => isSoon) || ++times > soon.times) break;
@@ -99,8 +106,11 @@ export class Releaser {
       const endpoint = this.openEndpoints.of(callbackUrl);
       if (pausedAt || !endpoint) continue;
       const longestSeconds = longestParkedSeconds(this.retryPolicies.for(subscriptionId));
-      const { address, openedAt, reason: why } = endpoint;
-      const heldBefore = this.heartbeat.ledgerNow() - longestSeconds * 1000;
+      const { address, openedAt, reason: why, leftAloneUntil } = endpoint;
+      const now = this.heartbeat.ledgerNow();
+      const heldBefore = now - longestSeconds * 1000;
+      // It asked for that time, and could not be tried before. One that asks again and again keeps them for a day more, and no longer.
+      if (leftAloneUntil.getTime() > now && openedAt.getTime() > heldBefore - dayMs) continue;
       // They may have been held for another reason, a pause for example, before it was opened.
       if (openedAt.getTime() > heldBefore) continue;
       const reason = `held for ${formatDuration(longestSeconds)}: its endpoint ${address} is parked since ${openedAt.toISOString()}: ${why}`;
@@ -130,9 +140,9 @@ export class Releaser {
     const probing = await this.claimProbes(toMake);
     const allowances = toMake.flatMap((each) => allowanceFor(each, probing) ?? []);
     const { released, failures, isRefused } = await this.release(allowances, probing);
-    await this.giveBack(
-      toMake.filter(({ look }) => probing.has(look.subscriptionId) && !released.get(look.subscriptionId)?.count),
-    );
+    // What was refused comes again later, and not as a probe.
+    const isUnused = ({ look }: Planned) => isRefused || !released.get(look.subscriptionId)?.count;
+    await this.giveBack(toMake.filter((each) => probing.has(each.look.subscriptionId) && isUnused(each)));
     const areFew = looks.length <= soon.mostLooks;
     const failed = new Set(failures.flatMap(({ asked }) => asked.map(({ subscriptionId }) => subscriptionId)));
     const made = toMake
@@ -174,7 +184,7 @@ export class Releaser {
     return new Set(met.map(({ subscriptionId }) => subscriptionId));
   }
 
-  /** Probes for which nothing was released: until the lease of such a claim ended, nobody else could make one. */
+  /** Probes for which nothing was released, or that the queue may have refused: until the lease of such a claim ended, nobody else could make one. */
   private async giveBack(unused: readonly Planned[]): Promise<void> {
     const ending = unused.flatMap(({ plan }) =>
       plan.kind === 'probe' ? [this.openEndpoints.endProbe(plan.endpoint.address, plan.nextLookInMs)] : [],

@@ -148,13 +148,25 @@ const claims = rowsOf<ProbeClaim>('item', {
   is_release: ['bool', (item) => item.isRelease],
 });
 
-// One of several processes that try gets it: one that is being claimed or changed is left alone.
+// One of several processes that try gets it: one that is being claimed or changed is left alone. Of several subscriptions one by chance: the
+// calls of one may tell nothing of the endpoint, for want of a token for example, and it would keep it parked for all others.
 export const claimProbesItems = statement(
   'claim-probes',
   `WITH free AS MATERIALIZED (
      SELECT address, next_probe_at <= now() AS is_due FROM endpoint
      WHERE address = ANY (${claims.array('address')}) AND GREATEST(asked_until, probing_until, opened_at) <= now()
      FOR UPDATE SKIP LOCKED
+   ),
+   claim AS MATERIALIZED (
+     SELECT DISTINCT ON (address) address, item.subscription_id, is_due
+     FROM ${claims.from} JOIN free USING (address) CROSS JOIN LATERAL (
+       SELECT (
+         SELECT d.subscription_id FROM delivery d
+         WHERE d.subscription_id = item.subscription_id AND d.state = 'held' AND d.held_for <> 'order' LIMIT 1
+       ) IS NOT NULL AS has_held
+     ) AS others
+     WHERE CASE WHEN item.is_release THEN is_due AND has_held ELSE is_due OR NOT has_held END
+     ORDER BY address, random()
    )
    UPDATE endpoint e SET
      probes = probes + 1,
@@ -162,14 +174,9 @@ export const claimProbesItems = statement(
      next_probe_at = CASE WHEN is_due THEN now() + GREATEST(
        $shortest_ms * interval '1 ms', LEAST($longest_ms * interval '1 ms', (now() - opened_at) / $fraction::float8)
      ) ELSE next_probe_at END
-   FROM ${claims.from} JOIN free USING (address) CROSS JOIN LATERAL (
-     SELECT (
-       SELECT d.subscription_id FROM delivery d
-       WHERE d.subscription_id = item.subscription_id AND d.state = 'held' AND d.held_for <> 'order' LIMIT 1
-     ) IS NOT NULL AS has_held
-   ) AS others
-   WHERE e.address = item.address AND CASE WHEN item.is_release THEN is_due AND has_held ELSE is_due OR NOT has_held END
-   RETURNING e.address, item.subscription_id`,
+   FROM claim
+   WHERE e.address = claim.address
+   RETURNING e.address, claim.subscription_id`,
 );
 
 /** The time from one probe to the next: a fraction of the time that the endpoint has been open, within bounds, or until the former has ended. */

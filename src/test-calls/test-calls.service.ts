@@ -70,7 +70,7 @@ export class TestCalls implements OnModuleDestroy {
   }
 
   private async call(subscription: Subscription, timeoutMs: number): Promise<ReturnType<typeof testCallToShow>> {
-    this.webhooks ??= new HttpWebhookClient(this.outbound);
+    this.webhooks ??= new HttpWebhookClient(this.outbound, () => this.heartbeat.ledgerNow());
     const webhookId = randomUUID();
     const at = this.heartbeat.ledgerNow();
     const request = {

@@ -134,6 +134,18 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     await Promise.all(enqueued.splice(0).map((each) => test.settlements.settle(delivered(each))));
   };
 
+  it('may be probed again soon where the queue refused the probe', async () => {
+    await accept(1, 'endpoint-parked');
+    await openEndpoints.open(url, 'HTTP 503', 5);
+    await test.sql("UPDATE endpoint SET next_probe_at = now() - interval '1 s'");
+    await test.sql('UPDATE held_subscription SET look_at = now()');
+    await openEndpoints.refresh();
+    const full = new InProcessDeliveryQueue(test.heartbeat.processId, 100_000);
+    vi.spyOn(full, 'publish').mockResolvedValue('refused');
+    expect(await newReleaser(full).releaseHeld(running)).toBe(1);
+    expect(await test.sql('SELECT probes, probing_until FROM endpoint')).toEqual([{ probes: 1, probing_until: null }]);
+  });
+
   it('are looked at for no more subscriptions than asked, also by a plan that was made when there was one', async () => {
     const insert =
       'INSERT INTO held_subscription (subscription_id) SELECT gen_random_uuid() FROM generate_series(1, $1)';
@@ -388,6 +400,24 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     expect(others.slice(2).map(released)).toEqual([20 - firstWindow, 20 - firstWindow]);
   });
 
+  it('probe a parked origin in turns: the calls for one subscription may tell nothing of it', async () => {
+    const claims = [];
+    for (const path of ['one', 'two']) {
+      const subscriptionId = await newSubscription({ url: `${url}/${path}` });
+      await accept(1, 'endpoint-parked', subscriptionId);
+      claims.push({ address: new URL(url).origin, subscriptionId, isRelease: true });
+    }
+    await openEndpoints.open(claims[0]!.address, 'no answer', 5);
+    const met: string[] = [];
+    for (let times = 0; times < 40; times++) {
+      await test.sql("UPDATE endpoint SET next_probe_at = now() - interval '1 s', probing_until = NULL");
+      const claimed = await openEndpoints.claimProbes(claims);
+      expect(claimed).toHaveLength(1);
+      met.push(claimed[0]!.subscriptionId);
+    }
+    expect(new Set(met).size).toBe(2);
+  });
+
   it('go out for the others where the statement that releases some of them fails, and those follow', async () => {
     const other = await newSubscription();
     for (const id of [subscription, other]) await accept(5, 'endpoint-parked', id);
@@ -608,6 +638,29 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     expect(
       await test.sql(`SELECT expires_at <= now() AS expired, last_error FROM delivery WHERE state = 'waiting'`),
     ).toEqual(Array.from({ length: 2 }, () => ({ expired: true, last_error: 'held for long' })));
+  });
+
+  it('of an endpoint that asked to be left alone for longer than their policy tries are kept until it may be probed', async () => {
+    await accept(3, 'endpoint-parked');
+    await openEndpoints.open(url, 'HTTP 503', 5);
+    const at = (hours: number) => vi.spyOn(test.heartbeat, 'ledgerNow').mockReturnValue(Date.now() + hours * hourMs);
+    await test.sql("UPDATE endpoint SET asked_until = now() + interval '24 hours'");
+    await openEndpoints.refresh();
+    at(23.97);
+    expect(await releaser.freeHeldTooLong(running)).toBe(0);
+    at(24.01);
+    expect(await releaser.freeHeldTooLong(running)).toBe(3);
+    vi.restoreAllMocks();
+  });
+
+  it('of an endpoint that asks to be left alone again and again are kept for a day more than their policy tries', async () => {
+    await accept(3, 'endpoint-parked');
+    await openEndpoints.open(url, 'HTTP 503', 5);
+    await test.sql("UPDATE endpoint SET asked_until = now() + interval '100 hours'");
+    await openEndpoints.refresh();
+    vi.spyOn(test.heartbeat, 'ledgerNow').mockReturnValue(Date.now() + 48 * hourMs);
+    expect(await releaser.freeHeldTooLong(running)).toBe(3);
+    vi.restoreAllMocks();
   });
 
   it('of a parked endpoint are not too old for their retry policy because their subscription was paused for as long', async () => {

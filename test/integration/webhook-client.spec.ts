@@ -222,6 +222,16 @@ describe.each(ways)('a call %s', (_way, mayRepeat) => {
     });
   });
 
+  it('takes a Retry-After date of a receiver that sends no Date by the clock that it was given', async () => {
+    await client.close();
+    const at = Date.parse('2031-05-06T07:08:09Z');
+    client = new HttpWebhookClient(new Outbound(readSettings({})), () => at);
+    const response = await postRaw(
+      'HTTP/1.1 503 Busy\r\nretry-after: Tue, 06 May 2031 07:09:09 GMT\r\ncontent-length: 0\r\n\r\n',
+    );
+    expect(response).toMatchObject({ kind: 'answered', status: 503, askedDelayMs: 60_000 });
+  });
+
   it('uses the first of several Retry-After headers', async () => {
     const response = await postRaw(
       'HTTP/1.1 503 Busy\r\nretry-after: 5\r\nRetry-After: 9\r\ncontent-length: 0\r\n\r\n',
