@@ -1,5 +1,6 @@
 import type { Query } from '../infra/postgres/postgres.js';
 import { keyOf, type DeliveryKey, type KeyRow } from './delivery.js';
+import { outOfLine } from './line-up.js';
 import { perDay } from './per-day.js';
 
 /** For the operator who finds a delivery cancelled. */
@@ -75,7 +76,9 @@ export const cancelItems = perDay(
         generation = d.generation + 1, ended_at = now(), last_error = '${bodyErased}'
       FROM found
       WHERE d.notification_id = ANY (ARRAY[found.notification_id]) AND d.subscription_id = found.subscription_id
-    )
+      RETURNING d.subscription_id, d.object_key, d.turn_nr
+    ),
+    ${outOfLine('cancelled')}
     SELECT notification_id, subscription_id, replays, true AS is_cancelled, state = 'queued' AS was_queued,
       CASE WHEN state = 'sending' THEN next_at END AS call_ends_at
     FROM found

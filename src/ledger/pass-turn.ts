@@ -158,10 +158,10 @@ export const leaveLineItems = statement(
 );
 
 /**
- * Of one call, at most: a line may be long, or grow all the time. A rule of the dispatcher finds the turns that are
+ * For one delivery, at most: a line may be long, or grow all the time. A rule of the dispatcher finds the turns that are
  * left then.
  */
-const mostRounds = 100;
+export const mostRounds = 100;
 
 /**
  * Passes on the turns of those deliveries that have ended; does nothing for the others.
@@ -176,13 +176,39 @@ export async function passTurns(
   const passedOn: HandedOutRow[] = [];
   let left = ended;
   for (let round = 0; left.length > 0 && round < mostRounds; round++) {
-    const awaited = await onEachDay(left, notificationIdOf, (day, items) =>
-      postgres.query<TurnRow>(endTurnItems(day), endedDeliveries.bind(items)),
-    );
-    passedOn.push(...(await passToNext(postgres, awaited, handOut)));
-    left = awaited.map(keyOf);
+    const { rows, awaited } = await passEach(postgres, left, handOut);
+    passedOn.push(...rows);
+    left = awaited;
   }
   return readHandedOut(passedOn);
+}
+
+/**
+ * One round of `passTurns`.
+ * @returns `passedOn`: the deliveries that have got a turn; `left`: of `ended`, those that need another round, be it to find that their
+ * turn is no longer theirs
+ */
+export async function passTurnsOnce<Ended extends DeliveryKey>(
+  postgres: Postgres,
+  ended: readonly Ended[],
+  handOut: HandOut,
+): Promise<{ passedOn: HandedOutTogether; left: Ended[] }> {
+  const { rows, awaited } = await passEach(postgres, ended, handOut);
+  const names = new Set(awaited.map(nameOf));
+  return { passedOn: readHandedOut(rows), left: ended.filter((key) => names.has(nameOf(key))) };
+}
+
+const nameOf = ({ notificationId, subscriptionId }: DeliveryKey): string => `${notificationId}/${subscriptionId}`;
+
+async function passEach(
+  postgres: Postgres,
+  ended: readonly DeliveryKey[],
+  handOut: HandOut,
+): Promise<{ rows: HandedOutRow[]; awaited: DeliveryKey[] }> {
+  const awaited = await onEachDay(ended, notificationIdOf, (day, items) =>
+    postgres.query<TurnRow>(endTurnItems(day), endedDeliveries.bind(items)),
+  );
+  return { rows: await passToNext(postgres, awaited, handOut), awaited: awaited.map(keyOf) };
 }
 
 async function passToNext(postgres: Postgres, awaited: readonly TurnRow[], handOut: HandOut): Promise<HandedOutRow[]> {

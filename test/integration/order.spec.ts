@@ -17,11 +17,18 @@ import { endDeliveries, noteEnding, readEndings } from '../../src/ledger/end-of-
 import { endSending } from '../../src/ledger/end-sending.js';
 import { freeQueuedBefore } from '../../src/ledger/free-queued-before.js';
 import { handOutDue } from '../../src/ledger/hand-out-due.js';
+import { cancelDeliveriesOf } from '../../src/ledger/erase-bodies.js';
+import type { HandedOutTogether } from '../../src/ledger/handed-out.js';
 import { Holds } from '../../src/ledger/hold.service.js';
 import { lineUpDue } from '../../src/ledger/line-up.js';
+import { dayOfId } from '../../src/ledger/partitions.js';
 import { findTurnsLeft, passTurns } from '../../src/ledger/pass-turn.js';
 import { retryNow } from '../../src/ledger/retry-now.js';
 import { stillQueued } from '../../src/ledger/still-queued.js';
+import { Turns } from '../../src/delivery/turns.service.js';
+import type { Enqueuer } from '../../src/queue/enqueuer.service.js';
+import type { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
+import { eventually } from '../support/eventually.js';
 import { delivered, ended, newNotification, retried, TestLedger, toBroker } from '../support/ledger.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
 import { newDelivery } from '../support/new-delivery.js';
@@ -105,6 +112,45 @@ describe.each(stacks)('order by object on the $name stack', (stack) => {
     await settle(delivered({ ...second, generation: 2 }));
     expect(await pass(second, first)).toEqual([]);
     expect(await turns()).toEqual([{ notification_id: other.notificationId }]);
+  });
+
+  it('passes on the turns of others while a long line of which much was cancelled is worked off, and that too', async () => {
+    anew();
+    const long: Delivery[] = [];
+    for (let nr = 0; nr < 12; nr++) long.push(await accept('a'));
+    const [short, next] = [await accept('b'), await accept('b')];
+    for (const each of long.slice(1, -1)) await cancel(test.postgres, each);
+    await settle(delivered(long[0]!));
+    await settle(delivered(short));
+    const published: string[] = [];
+    const places: number[] = [];
+    const enqueuer = {
+      isAccepting: true,
+      process: null,
+      enqueueAll: async ({ deliveries }: HandedOutTogether) => {
+        published.push(...deliveries.map(({ notificationId }) => notificationId));
+        if (deliveries.length > 0) places.push((await test.sql('SELECT FROM in_line')).length);
+      },
+    } as unknown as Enqueuer;
+    const ordered = { find: () => ({ ordering: 'per-object' }) } as unknown as SubscriptionsService;
+    const passing = new Turns(ordered, test.postgres, enqueuer);
+    passing.passOn(long[0]!);
+    passing.passOn(short);
+    await eventually(() => published.length === 2);
+    expect(published).toEqual([next.notificationId, long.at(-1)!.notificationId]);
+    await eventually(() => places.length === 2);
+    expect(places[0]).toBeGreaterThan(1);
+    await passing.onApplicationShutdown();
+  });
+
+  it('leaves no place in line to deliveries that end because their notifications are erased', async () => {
+    anew();
+    const [first, ...others] = [await accept('a'), await accept('a'), await accept('a')];
+    const ids = others.map(({ notificationId }) => notificationId);
+    const day = dayOfId(first!.notificationId);
+    await test.postgres.transaction((query) => cancelDeliveriesOf(query, day, ids, 10));
+    expect(await statesOf(...others)).toEqual(['cancelled', 'cancelled']);
+    expect(await test.sql('SELECT FROM in_line')).toEqual([]);
   });
 
   it('says of those that are accepted together which are not to be handed out', async () => {
