@@ -19,10 +19,22 @@ const sameTroubleMs = 600_000;
 /** A token that a receiver refused is replaced, but not all the time: perhaps the receiver refuses every token. */
 const replacedAfterMs = 30_000;
 
+/**
+ * A token endpoint that has not answered by then hangs, or nearly: a call that needs a token from then on is not kept waiting. Thousands of deliveries would wait
+ * in the lines that all receivers share.
+ */
+const soonMs = 1000;
+const unanswered: Unavailable = {
+  reason: 'the token endpoint has not answered for a second',
+  isRefused: false,
+  forMs: 0, // it is still asked; when that has failed, there is a reason
+  againInMs: 1000,
+};
+
 /** What is known for one set of credentials, however many subscriptions have it. */
 interface Known {
   token?: { value: string; fetchedAt: number; refreshAt: number; endsAt: number } | undefined;
-  fetching?: Promise<void> | undefined;
+  fetching?: { since: number; done: Promise<void> } | undefined;
   failure?:
     | { reason: string; isRefused: boolean; since: number; lastAt: number; times: number; pauseUntil: number }
     | undefined;
@@ -59,6 +71,7 @@ export class OAuth2Tokens {
       return token.value;
     }
     if (!mayFetch) return this.unavailable(failure, now);
+    if (known.fetching && now - known.fetching.since >= soonMs) return unanswered;
     return this.fetch(credentials, known).then(() => this.fetched(known));
   }
 
@@ -98,8 +111,11 @@ export class OAuth2Tokens {
 
   /** One for all. */
   private fetch(credentials: OAuth2Authorization, known: Known): Promise<void> {
-    known.fetching ??= this.fetchOnce(credentials, known).finally(() => (known.fetching = undefined));
-    return known.fetching;
+    known.fetching ??= {
+      since: this.now(),
+      done: this.fetchOnce(credentials, known).finally(() => (known.fetching = undefined)),
+    };
+    return known.fetching.done;
   }
 
   private async fetchOnce(credentials: OAuth2Authorization, known: Known): Promise<void> {

@@ -144,6 +144,24 @@ describe('a token of OAuth 2.0 client credentials', () => {
     expect(await get({ ...credentials, scope: 'other' })).toBe('Bearer token-2');
   });
 
+  it('keeps nobody waiting any more once its endpoint has not answered for a second', async () => {
+    begin();
+    let answer = () => {};
+    endpoint.answer = (response, nr) => {
+      answer = () => void response.end(JSON.stringify({ access_token: `token-${nr}`, expires_in: 100 }));
+    };
+    const first = get();
+    await eventually(() => endpoint.requests.length === 1);
+    now += 999;
+    const second = get();
+    now += 1;
+    expect(tokens.authorizationFor(credentials)).toMatchObject({ isRefused: false, againInMs: 1000 });
+    answer();
+    expect(await Promise.all([first, second])).toEqual(['Bearer token-1', 'Bearer token-1']);
+    expect(tokens.authorizationFor(credentials)).toBe('Bearer token-1');
+    expect(endpoint.requests).toHaveLength(1);
+  });
+
   it('is replaced before its end, while it is still used', async () => {
     begin();
     await get();
