@@ -293,9 +293,10 @@ describe('a worker', () => {
   it('takes no more of a backlog than the queue hands over, while that waits for its turn', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
     const idle = { process: 0, machine: 0 };
-    const heartbeat = { noteFresh: () => {}, isOtherFresh: true, workers: 1 };
+    const heartbeat = { noteFresh: () => {}, isOtherFresh: true };
     const pace = new BacklogPace(
       heartbeat,
+      () => 1,
       () => 0,
       () => idle,
     );

@@ -45,11 +45,13 @@ export class BacklogPace {
   private hasStopped = false;
 
   /**
+   * @param workers that send what this process hands out: its own alone, where the queue is in its memory
    * @param now milliseconds, monotonic
    * @param busy how busy it was since the call before
    */
   constructor(
-    private readonly heartbeat: Pick<Heartbeat, 'noteFresh' | 'isOtherFresh' | 'workers'>,
+    private readonly heartbeat: Pick<Heartbeat, 'noteFresh' | 'isOtherFresh'>,
+    private readonly workers: () => number,
     private readonly now: () => number,
     private readonly busy: () => BusyPart,
   ) {}
@@ -70,7 +72,7 @@ export class BacklogPace {
   }
 
   /**
-   * At the rate of all workers together. Without fresh deliveries it rests half of the time: another process may have some, of which this one
+   * At the rate of all workers that send it, together. Without fresh deliveries it rests half of the time: another process may have some, of which this one
    * has not been told yet.
    * @returns milliseconds to wait before more are handed out than these, which took `tookMs`
    */
@@ -78,7 +80,7 @@ export class BacklogPace {
     const restMs = Math.min(tookMs, longestRestMs);
     if (!this.isPaced()) return restMs;
     this.handedOut += handedOut;
-    return Math.max(restMs, (handedOut * 1000) / (this.perSecond * this.heartbeat.workers) - tookMs);
+    return Math.max(restMs, (handedOut * 1000) / (this.perSecond * this.workers()) - tookMs);
   }
 
   /** The worker stops: nothing waits any more. */

@@ -5,7 +5,8 @@ describe('the pace of a backlog', () => {
   let now: number;
   /** Of the process and of the machine. */
   let busy: { process: number; machine: number };
-  let heartbeat: { isOtherFresh: boolean; workers: number; noted: number; noteFresh: () => void };
+  let workers: number;
+  let heartbeat: { isOtherFresh: boolean; noted: number; noteFresh: () => void };
   let pace: BacklogPace;
   let started: BacklogLane[];
 
@@ -13,10 +14,12 @@ describe('the pace of a backlog', () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
     now = 0;
     busy = { process: 0.1, machine: 0.1 };
-    heartbeat = { isOtherFresh: false, workers: 2, noted: 0, noteFresh: () => void heartbeat.noted++ };
+    workers = 2;
+    heartbeat = { isOtherFresh: false, noted: 0, noteFresh: () => void heartbeat.noted++ };
     started = [];
     pace = new BacklogPace(
       heartbeat,
+      () => workers,
       () => now,
       () => busy,
     );

@@ -30,8 +30,11 @@ const mostInMemory = 64 * maxDeliveries;
     Enqueuer,
     {
       provide: BacklogPace,
-      inject: [Heartbeat, Clock],
-      useFactory: (heartbeat: Heartbeat, clock: Clock) => new BacklogPace(heartbeat, () => clock.now(), busyPart()),
+      inject: [DeliveryQueue, Heartbeat, Clock],
+      useFactory: (queue: DeliveryQueue, heartbeat: Heartbeat, clock: Clock) => {
+        const workers = () => (queue.process === null ? heartbeat.workers : 1);
+        return new BacklogPace(heartbeat, workers, () => clock.now(), busyPart());
+      },
     },
     {
       provide: HandOver,

@@ -40,7 +40,7 @@ export function routeFor({ selection, states }: Meant): Route {
 
 /** Null: of any. */
 const subscriptionsOf = ({ subscriptions, groups }: Selection): readonly string[] | null =>
-  subscriptions ?? (groups ? [...new Set(groups.map(({ subscriptionId }) => subscriptionId))] : null);
+  subscriptions || groups ? [...new Set(subscriptions ?? groups!.map(({ subscriptionId }) => subscriptionId))] : null;
 
 const columns = 'notification_id, subscription_id, state, last_status, last_error, replay_id';
 const inOrder = `ORDER BY notification_id, subscription_id LIMIT $scan`;
@@ -186,23 +186,31 @@ export interface Bounds {
   limit: number | null;
 }
 
-export const bindSearch = ({ selection, states }: Meant, { after, before, scan, limit }: Bounds): Values => ({
-  states,
-  subscriptions: subscriptionsOf(selection),
-  channels: selection.channels ?? null,
-  error_classes: selection.errorClasses ?? null,
-  replay: selection.replay ?? null,
-  group_subscriptions: selection.groups?.map(({ subscriptionId }) => subscriptionId) ?? null,
-  group_states: selection.groups?.map(({ state }) => state) ?? null,
-  group_classes: selection.groups?.map(({ errorClass }) => errorClass) ?? null,
-  notifications_named: selection.deliveries?.map(({ notificationId }) => notificationId) ?? null,
-  subscriptions_named: selection.deliveries?.map(({ subscriptionId }) => subscriptionId) ?? null,
-  after_notification: after.notificationId,
-  after_subscription: after.subscriptionId,
-  before,
-  scan,
-  limit,
-});
+/** What an operator names twice is found once. */
+const eachOnce = (keys: readonly DeliveryKey[]): DeliveryKey[] => [
+  ...new Map(keys.map((key) => [`${key.notificationId}/${key.subscriptionId}`, key])).values(),
+];
+
+export function bindSearch({ selection, states }: Meant, { after, before, scan, limit }: Bounds): Values {
+  const named = selection.deliveries && eachOnce(selection.deliveries);
+  return {
+    states,
+    subscriptions: subscriptionsOf(selection),
+    channels: selection.channels ?? null,
+    error_classes: selection.errorClasses ?? null,
+    replay: selection.replay ?? null,
+    group_subscriptions: selection.groups?.map(({ subscriptionId }) => subscriptionId) ?? null,
+    group_states: selection.groups?.map(({ state }) => state) ?? null,
+    group_classes: selection.groups?.map(({ errorClass }) => errorClass) ?? null,
+    notifications_named: named?.map(({ notificationId }) => notificationId) ?? null,
+    subscriptions_named: named?.map(({ subscriptionId }) => subscriptionId) ?? null,
+    after_notification: after.notificationId,
+    after_subscription: after.subscriptionId,
+    before,
+    scan,
+    limit,
+  };
+}
 
 /**
  * For `everythingFor`: the next notifications after the cursor, of the channels of the subscription, with what its filters look at and

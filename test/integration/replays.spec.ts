@@ -217,6 +217,7 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
       const many = [id, ...Array.from({ length: 10 }, () => randomUUID())];
       const expected: [Selection, boolean, number][] = [
         [{ subscriptions: [id] }, true, 5],
+        [{ subscriptions: [id, id] }, true, 5],
         [{ subscriptions: many }, true, 5],
         [{ all: true }, true, 10],
         [{ subscriptions: [id] }, false, 6],
