@@ -76,18 +76,19 @@ const lockedTurns = (items: string, condition = 'true'): string => `
  * since `lined_up` was read, before this statement began: one who has may not be seen by it. The first that is seen is
  * the right one all the same: what was accepted before that was published is seen as well.
  *
- * The delivery that ended may have been sent again meanwhile, and have found its turn still its own. If that was committed before this statement,
- * it has not ended any more; if not, `lined_up` as this statement found it, and not as it is now, tells the one that passes the turn on.
+ * The delivery that ended may have been sent again meanwhile, and have found its turn still its own. If that was committed before it was locked here,
+ * it has not ended any more; if not, `lined_up` tells the one that passes the turn on. As it is when the turn is locked: an object about which much is
+ * published has the turn locked most of the time, and what was read before the wait would never be right.
  */
 export const findNextItems = perDay(
   'first-in-line',
   (of) => `
     WITH ended AS MATERIALIZED (
-      SELECT item.*, (SELECT t.lined_up FROM turn t WHERE ${sameTurn('item')}) AS found
-      FROM ${awaitedTurns.from} JOIN ${of('delivery')} d ON ${sameDelivery('item')}
+      SELECT item.* FROM ${awaitedTurns.from} JOIN ${of('delivery')} d ON ${sameDelivery('item')}
         AND coalesce(d.turn_nr, 1) <= 0 AND d.ended_at IS NOT NULL
+      FOR UPDATE OF d SKIP LOCKED
     ),
-    mine AS MATERIALIZED (SELECT t.*, item.found, t.lined_up = item.lined_up AS is_certain ${lockedTurns('ended')}),
+    mine AS MATERIALIZED (SELECT t.*, t.lined_up = item.lined_up AS is_certain ${lockedTurns('ended')}),
     next AS MATERIALIZED (
       SELECT mine.*, first.notification_id AS next_id, first.turn_nr FROM mine LEFT JOIN LATERAL (
         SELECT l.notification_id, l.turn_nr FROM in_line l
@@ -95,7 +96,7 @@ export const findNextItems = perDay(
       ) first ON true
     ),
     given_up AS (DELETE FROM turn t USING next WHERE next.next_id IS NULL AND next.is_certain AND ${sameTurn('next')})
-    SELECT notification_id, subscription_id, object_key, found AS lined_up, next_id, turn_nr FROM next WHERE next_id IS NOT NULL`,
+    SELECT notification_id, subscription_id, object_key, lined_up, next_id, turn_nr FROM next WHERE next_id IS NOT NULL`,
 );
 
 interface NextRow extends KeyRow {

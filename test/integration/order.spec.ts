@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
 import type { Postgres } from '../../src/infra/postgres/postgres.js';
+import { statement } from '../../src/infra/postgres/statement.js';
 import type { Accepted } from '../../src/ledger/acceptance.js';
 import { cancel } from '../../src/ledger/cancel.js';
 import type { Delivery, DeliveryKey, HandedOut } from '../../src/ledger/delivery.js';
@@ -22,7 +23,7 @@ import type { HandedOutTogether } from '../../src/ledger/handed-out.js';
 import { Holds } from '../../src/ledger/hold.service.js';
 import { lineUpDue } from '../../src/ledger/line-up.js';
 import { dayOfId } from '../../src/ledger/partitions.js';
-import { findTurnsLeft, passTurns } from '../../src/ledger/pass-turn.js';
+import { findTurnsLeft, passTurns, passTurnsOnce } from '../../src/ledger/pass-turn.js';
 import { retryNow } from '../../src/ledger/retry-now.js';
 import { stillQueued } from '../../src/ledger/still-queued.js';
 import { Turns } from '../../src/delivery/turns.service.js';
@@ -151,6 +152,36 @@ describe.each(stacks)('order by object on the $name stack', (stack) => {
     await test.postgres.transaction((query) => cancelDeliveriesOf(query, day, ids, 10));
     expect(await statesOf(...others)).toEqual(['cancelled', 'cancelled']);
     expect(await test.sql('SELECT FROM in_line')).toEqual([]);
+  });
+
+  it.runIf(stack.name === 'real')('passes on a turn that a publication about the same object has locked', async () => {
+    anew();
+    const [first, second] = [await accept('a'), await accept('a')];
+    await settle(delivered(first));
+    const lineUp = statement('line-up-behind', 'UPDATE turn SET lined_up = lined_up + 1 WHERE subscription_id = $id');
+    const isAwaited = async () =>
+      (
+        await test.sql(
+          `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'transactionid'`,
+        )
+      ).length > 0;
+    let publishing: Promise<void> | undefined;
+    const postgres = Object.create(test.postgres) as Postgres;
+    postgres.query = async (...asked: Parameters<Postgres['query']>) => {
+      if (asked[0].name.startsWith('first-in-line') && !publishing)
+        await new Promise<void>((hasLocked) => {
+          publishing = test.postgres.transaction(async (query) => {
+            await query(lineUp, { id: subscriptionId });
+            hasLocked();
+            await eventually(isAwaited);
+          });
+        });
+      return test.postgres.query(...asked) as never;
+    };
+    const { passedOn, left } = await passTurnsOnce(postgres, [first], toBroker);
+    await publishing;
+    expect(passedOn.deliveries.map(({ notificationId }) => notificationId)).toEqual([second.notificationId]);
+    expect(left).toEqual([first]);
   });
 
   it('says of those that are accepted together which are not to be handed out', async () => {
