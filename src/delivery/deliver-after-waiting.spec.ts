@@ -31,6 +31,8 @@ describe('a delivery that waited in line', () => {
   let waitedMs: number;
   let asked: string[];
   let isStillQueued: boolean;
+  /** What the wait for its lock takes. */
+  let onLock: () => void;
   /** What came of each call. */
   let state: Outcome['state'];
   let steps: string[];
@@ -51,6 +53,7 @@ describe('a delivery that waited in line', () => {
     open = 0;
     [waitedMs, asked, isStillQueued] = [0, [], true];
     [state, steps] = ['delivered', []];
+    onLock = () => {};
     clock = {
       now: () => systemClock.now() + waitedMs,
       pause: (ms, signal) => systemClock.pause(ms, signal),
@@ -63,7 +66,14 @@ describe('a delivery that waited in line', () => {
       config,
       clock,
       { find: () => subscription } as unknown as SubscriptionsService,
-      { operation: () => ({ acquire: () => Promise.resolve({ kind: 'acquired', lock }) }) } as unknown as Idempotency,
+      {
+        operation: () => ({
+          acquire: () => {
+            onLock();
+            return Promise.resolve({ kind: 'acquired', lock });
+          },
+        }),
+      } as unknown as Idempotency,
       new Admission(config, new HoldRule(noneOpen), noneOpen, {} as Heartbeat, systemClock),
       {
         send: (_: unknown, { callbackUrl, auth }: Subscription) =>
@@ -143,6 +153,36 @@ describe('a delivery that waited in line', () => {
     calls[0]!.answer();
     for (let rounds = 0; rounds < 10 && open > 0; rounds++) await settled();
     expect([ended, steps]).toEqual([['waiting'], ['settled', 'released']]);
+  });
+
+  it.each<[string, () => void, { sent: string[]; held: HeldReason[]; ended: string[] }]>([
+    ['is sent where nothing changed', () => {}, { sent: ['http://old/'], held: [], ended: ['delivered'] }],
+    ['is left alone where it was cancelled', () => (isStillQueued = false), { sent: [], held: [], ended: [] }],
+    [
+      'goes to the new callback URL',
+      () => (subscription = { ...subscription!, callbackUrl: 'http://new/' }),
+      { sent: ['http://new/'], held: [], ended: ['delivered'] },
+    ],
+    [
+      'is held where its subscription was paused',
+      () => (subscription = { ...subscription!, pausedAt: new Date() }),
+      { sent: [], held: ['paused'], ended: [] },
+    ],
+  ])('for its lock, for more than a second, %s meanwhile', async (_, change, expected) => {
+    let times = 0;
+    onLock = () => {
+      // The locks are slow both times: it is not sent later for that.
+      waitedMs += 1001;
+      if (++times === 1) change();
+    };
+    void begin(1);
+    for (let rounds = 0; rounds < 10 && open > 0; rounds++) {
+      for (const { answer } of calls) answer();
+      await settled();
+    }
+    expect({ sent: calls.map(({ callbackUrl }) => callbackUrl), held, ended }).toEqual(expected);
+    expect([open, asked]).toEqual([0, expected.held.length > 0 ? [] : ['1']]);
+    expect(steps.filter((step) => step === 'released')).toHaveLength(times);
   });
 
   it('is held when its subscription was paused meanwhile', async () => {

@@ -82,15 +82,16 @@ export class DeliverService {
   /**
    * end, hold, or place → send as its guarantee says. Resolves when the ledger has the outcome of the delivery, holds
    * it, has left it to the worker that is sending it, or says that it is not to be sent any more.
+   * @param longestLockMs after a longer wait for its lock, what was known of it before is looked up again
    * @throws {Stopping} when the process stops before that
    * @throws an error of a value that cannot be stored
    */
-  async deliver(delivery: HandedOut, surroundings: Surroundings): Promise<void> {
+  async deliver(delivery: HandedOut, surroundings: Surroundings, longestLockMs = freshMs): Promise<void> {
     const { bodies, onBegun, stopping, isHandedOver, since } = surroundings;
     const admitted = await this.admit(delivery);
     if (admitted.ending) return this.end(delivery, admitted.ending, stopping);
     const { subscription, place } = admitted;
-    let borrowed: Buffer | undefined;
+    let [borrowed, isStale]: [Buffer | undefined, boolean] = [undefined, false];
     try {
       stopping.throwIfAborted();
       if (typeof place === 'string') return await this.records.hold(delivery, place, stopping);
@@ -106,11 +107,13 @@ export class DeliverService {
       const task: Task = { delivery: withBody(delivery, body), subscription, place, stopping };
       if (guaranteeOf(subscription, this.atLeastOnceCustomers) === 'at-most-once') await this.atMostOnce(task);
       else if (isHandedOver && this.lateLocks.mayWait) await this.underLease(task);
-      else await this.atLeastOnce(task);
+      else isStale = (await this.atLeastOnce(task, longestLockMs)) === 'stale';
     } finally {
       if (borrowed) bodies.giveBack(delivery);
       if (typeof place !== 'string') this.admission.giveBack(place);
     }
+    // From the beginning: it is asked for again. Once, however long the lock takes then.
+    if (isStale) await this.deliver(delivery, { ...surroundings, onBegun: () => {}, since: -Infinity }, Infinity);
   }
 
   /** Without a promise where it need not wait. */
@@ -141,12 +144,20 @@ export class DeliverService {
     return this.admit(delivery);
   }
 
-  /** lock → send → leave → decide → seal → settle. A later message that finds the seal is not sent. */
-  private async atLeastOnce({ delivery, subscription, place, stopping }: Task): Promise<void> {
+  /**
+   * lock → send → leave → decide → seal → settle. A later message that finds the seal is not sent. While locks move to another store
+   * (docs/decisions/0062) it waits for seconds, in which an operator may have cancelled it or changed its subscription.
+   */
+  private async atLeastOnce(
+    { delivery, subscription, place, stopping }: Task,
+    longestMs: number,
+  ): Promise<'stale' | void> {
+    const askedAt = this.clock.now();
     const key = await this.lock(delivery, stopping);
-    if (key.kind !== 'acquired') return this.yieldTo(key, delivery, stopping);
+    if (key.kind !== 'acquired') return await this.yieldTo(key, delivery, stopping);
     try {
       stopping.throwIfAborted();
+      if (this.clock.now() - askedAt > longestMs) return 'stale';
       const begun = () => this.admission.begin(place);
       const response = await this.sender.send(delivery, subscription, 'at-least-once', begun);
       this.admission.leave(place, verdictOn(response), response.durationMs, delivery);
