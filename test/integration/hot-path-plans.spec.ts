@@ -217,7 +217,6 @@ describe('a statement about deliveries', () => {
         'end-turns': [deliveryOf('item'), deliveryOf('ended_1'), turnOf('ended'), turnOf('turns_1')],
         'first-in-line': [
           deliveryOf('item'),
-          turnOf('item'),
           turnOf('ended'),
           turnOf('next_1'),
           'Index Scan in_line_pkey ((subscription_id = mine.subscription_id) AND (object_key = mine.object_key))',
