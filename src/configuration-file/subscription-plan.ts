@@ -163,13 +163,7 @@ export class SubscriptionPlan {
       this.planning.refuse(this.name, 'credentials-unreadable', reason);
       return undefined;
     }
-    return wantCredentials(
-      this.planning,
-      this.name,
-      { authorization, tls, headers },
-      parts,
-      this.planning.options.nowMs,
-    );
+    return wantCredentials(this.planning, this.name, { authorization, tls, headers }, parts);
   }
 
   /** Null: it follows the general policy in everything. */

@@ -11,7 +11,6 @@ type WantedTls = Wanted['tls'];
 /**
  * The changes of credentials that the configuration wants, with the secrets that it leaves out taken from those that are there.
  * @param parts those there are; undefined: there are none, or they cannot be decrypted
- * @param nowMs milliseconds since 1970
  * @returns undefined: something is wrong
  */
 export function wantCredentials(
@@ -19,7 +18,6 @@ export function wantCredentials(
   name: string,
   { authorization, tls, headers }: Wanted,
   parts: CredentialParts | undefined,
-  nowMs: number,
 ): CredentialChanges | undefined {
   const incomplete = new Set<string>();
   const missing = (field: string, secret: string) => {
@@ -62,7 +60,7 @@ export function wantCredentials(
   // A certificate that has ended since does not keep a process from starting.
   for (const part of ['authorization', 'tls', 'headers'] as const)
     if (parts && isDeepStrictEqual(asStored(whole[part]), asStored(parts[part]))) delete whole[part];
-  const changes = planning.check(name, () => readCredentialChanges(whole, nowMs));
+  const changes = planning.check(name, () => readCredentialChanges(whole, planning.options.nowMs));
   if (incomplete.size > 0) return undefined;
   if (changes && authorization?.kind === 'verbatim' && authorization.auth !== undefined)
     changes.auth = authorization.auth;

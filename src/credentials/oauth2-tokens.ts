@@ -20,16 +20,10 @@ const sameTroubleMs = 600_000;
 const replacedAfterMs = 30_000;
 
 /**
- * A token endpoint that has not answered by then hangs, or nearly: a call that needs a token from then on is not kept waiting. Thousands of deliveries would wait
- * in the lines that all receivers share.
+ * While a token endpoint has not answered for so long, calls that need its token are postponed at once: thousands of deliveries would wait in the
+ * lines that all receivers share.
  */
-const soonMs = 1000;
-const unanswered: Unavailable = {
-  reason: 'the token endpoint has not answered for a second',
-  isRefused: false,
-  forMs: 0, // it is still asked; when that has failed, there is a reason
-  againInMs: 1000,
-};
+const patienceMs = 1000;
 
 /** What is known for one set of credentials, however many subscriptions have it. */
 interface Known {
@@ -71,7 +65,13 @@ export class OAuth2Tokens {
       return token.value;
     }
     if (!mayFetch) return this.unavailable(failure, now);
-    if (known.fetching && now - known.fetching.since >= soonMs) return unanswered;
+    const { fetching } = known;
+    if (fetching && now - fetching.since >= patienceMs) {
+      // It may have failed all day before: how long decides when a delivery is tried again, and when it is given up.
+      const since = failure && this.isSame(failure, now) ? failure.since : fetching.since;
+      const reason = 'the token endpoint has not answered yet';
+      return { reason, isRefused: false, forMs: now - since, againInMs: patienceMs };
+    }
     return this.fetch(credentials, known).then(() => this.fetched(known));
   }
 
@@ -109,6 +109,10 @@ export class OAuth2Tokens {
     return { reason, isRefused, forMs: now - since, againInMs: Math.max(pauseUntil - now, 0) };
   }
 
+  private isSame({ lastAt }: NonNullable<Known['failure']>, now: number): boolean {
+    return now - lastAt < sameTroubleMs;
+  }
+
   /** One for all. */
   private fetch(credentials: OAuth2Authorization, known: Known): Promise<void> {
     known.fetching ??= {
@@ -130,8 +134,8 @@ export class OAuth2Tokens {
       known.failure = undefined;
       return;
     }
-    const isSame = known.failure && now - known.failure.lastAt < sameTroubleMs;
-    const { since, times } = isSame ? known.failure! : { since: now, times: 0 };
+    const { failure } = known;
+    const { since, times } = failure && this.isSame(failure, now) ? failure : { since: now, times: 0 };
     const pauseMs = Math.min(firstPauseMs * 2 ** times, longestPauseMs);
     const reason = `the token endpoint ${new URL(tokenUrl).origin} ${result.reason}`;
     known.failure = {

@@ -41,6 +41,15 @@ describe('work that is noted for subscriptions', () => {
     expect(forgotten).not.toContain(broken);
   });
 
+  it('is left to the next round where it fails for three: then it fails for all, and each takes as long as a statement may', async () => {
+    let tried = 0;
+    const work = () => (tried++, Promise.reject(new Error('it took too long')));
+    await expect(doNoted({ ...stays, work }, postgres, new AbortController().signal)).rejects.toThrow(
+      'it took too long',
+    );
+    expect(tried).toBe(3);
+  });
+
   it('is not forgotten when the process stops in the middle of it', async () => {
     const stopping = new AbortController();
     const forgotten: Noted[] = [];

@@ -15,6 +15,9 @@ export async function inBatches(statement: (limit: number) => Promise<number>, s
   }
 }
 
+/** Of so many subscriptions in a round: then it is Postgres that is in trouble, and each further one would wait for its time limit. */
+const mostFailures = 3;
+
 /** Work that the ledger notes for subscriptions. */
 export interface NotedWork<Noted> {
   /** The next subscriptions after that one, in the order of their ids; `after` null: the first ones. */
@@ -28,7 +31,7 @@ export interface NotedWork<Noted> {
 }
 
 /**
- * Does what is noted for each subscription, once, also where it fails for one of them. Once, because some may stay noted: those of which another process has
+ * Does what is noted for each subscription, once, also where it fails for one or two of them. Once, because some may stay noted: those of which another process has
  * a delivery locked. A loop that went on until nothing is noted would ask for them again and again meanwhile.
  * @returns how many deliveries it freed or ended
  * @throws the first error, after all
@@ -41,6 +44,7 @@ export async function doNoted<Noted extends { subscriptionId: string }>(
   let total = 0;
   let after: string | null = null;
   const failures: unknown[] = [];
+  const isOver = () => stopping.aborted || failures.length === mostFailures;
   for (;;) {
     const page: Noted[] = await read(postgres, subscriptionsTogether, after);
     for (const noted of page) {
@@ -59,9 +63,9 @@ export async function doNoted<Noted extends { subscriptionId: string }>(
         worked?.(noted, count);
       }
       total += count;
-      if (stopping.aborted) break;
+      if (isOver()) break;
     }
-    if (page.length < subscriptionsTogether || stopping.aborted) break;
+    if (page.length < subscriptionsTogether || isOver()) break;
     after = page.at(-1)!.subscriptionId;
   }
   if (failures.length > 0) throw failures[0];

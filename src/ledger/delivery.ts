@@ -75,6 +75,10 @@ export const keyOf = (row: KeyRow): DeliveryKey => ({
   subscriptionId: row.subscription_id,
 });
 
+/** Of a delivery, for maps and sets. */
+export const nameOf = ({ notificationId, subscriptionId }: DeliveryKey): string =>
+  `${notificationId}/${subscriptionId}`;
+
 export const notificationIdOf = (key: DeliveryKey): string => key.notificationId;
 
 /** Deliveries that were handed out, as rows for a statement. */

@@ -1,7 +1,7 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { rowsOf, statement } from '../infra/postgres/statement.js';
 import { bindHandOut, type HandOut } from './acceptance.js';
-import { keyOf, notificationIdOf, sameDelivery, type DeliveryKey, type KeyRow } from './delivery.js';
+import { keyOf, nameOf, notificationIdOf, sameDelivery, type DeliveryKey, type KeyRow } from './delivery.js';
 import { handedOutColumns, readHandedOut, withText, type HandedOutRow, type HandedOutTogether } from './handed-out.js';
 import { samePlace, sameTurn } from './line-up.js';
 import { onDay, onEachDay, perDay } from './per-day.js';
@@ -198,8 +198,6 @@ export async function passTurnsOnce<Ended extends DeliveryKey>(
   const names = new Set(awaited.map(nameOf));
   return { passedOn: readHandedOut(rows), left: ended.filter((key) => names.has(nameOf(key))) };
 }
-
-const nameOf = ({ notificationId, subscriptionId }: DeliveryKey): string => `${notificationId}/${subscriptionId}`;
 
 async function passEach(
   postgres: Postgres,

@@ -4,7 +4,15 @@ import { isDataError } from '../infra/postgres/postgres-errors.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { rowsOf } from '../infra/postgres/statement.js';
 import { OperationalEvents, type DeadState } from '../operational-events/operational-events.service.js';
-import { keyOf, mostInHand, notificationIdOf, sameDelivery, type DeliveryKey, type KeyRow } from './delivery.js';
+import {
+  keyOf,
+  nameOf,
+  mostInHand,
+  notificationIdOf,
+  sameDelivery,
+  type DeliveryKey,
+  type KeyRow,
+} from './delivery.js';
 import { expiredCounted, unknownCounted } from './ledger.counters.js';
 import { onEachDay, perDay } from './per-day.js';
 
@@ -164,7 +172,7 @@ export class Settlements implements OnApplicationShutdown {
     const first: Settlement[] = [];
     const later: Settlement[] = [];
     for (const item of batch) {
-      const key = `${item.notificationId}/${item.subscriptionId}`;
+      const key = nameOf(item);
       (seen.has(key) ? later : first).push(item);
       seen.add(key);
     }

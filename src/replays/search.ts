@@ -1,7 +1,7 @@
 import { errorClassCondition, errorClasses, errorClassInSql } from '../deliveries/error-class.js';
 import type { Selection } from '../deliveries/selection.js';
 import type { Values } from '../infra/postgres/statement.js';
-import { deadStates, type DeliveryKey, type DeliveryState } from '../ledger/delivery.js';
+import { deadStates, nameOf, type DeliveryKey, type DeliveryState } from '../ledger/delivery.js';
 import type { LedgerTable } from '../ledger/partitions.js';
 import { perDay, type StatementOfDay } from '../ledger/per-day.js';
 import type { Meant } from './replay.js';
@@ -39,8 +39,10 @@ export function routeFor({ selection, states }: Meant): Route {
 }
 
 /** Null: of any. */
-const subscriptionsOf = ({ subscriptions, groups }: Selection): readonly string[] | null =>
-  subscriptions || groups ? [...new Set(subscriptions ?? groups!.map(({ subscriptionId }) => subscriptionId))] : null;
+function subscriptionsOf({ subscriptions, groups }: Selection): readonly string[] | null {
+  const named = subscriptions ?? groups?.map(({ subscriptionId }) => subscriptionId);
+  return named ? [...new Set(named)] : null;
+}
 
 const columns = 'notification_id, subscription_id, state, last_status, last_error, replay_id';
 const inOrder = `ORDER BY notification_id, subscription_id LIMIT $scan`;
@@ -188,7 +190,7 @@ export interface Bounds {
 
 /** What an operator names twice is found once. */
 const eachOnce = (keys: readonly DeliveryKey[]): DeliveryKey[] => [
-  ...new Map(keys.map((key) => [`${key.notificationId}/${key.subscriptionId}`, key])).values(),
+  ...new Map(keys.map((key) => [nameOf(key), key])).values(),
 ];
 
 export function bindSearch({ selection, states }: Meant, { after, before, scan, limit }: Bounds): Values {

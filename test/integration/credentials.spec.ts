@@ -162,6 +162,19 @@ describe('a token of OAuth 2.0 client credentials', () => {
     expect(endpoint.requests).toHaveLength(1);
   });
 
+  it('is missing for as long as its endpoint has been in trouble, also while that is asked once more and hangs', async () => {
+    begin();
+    endpoint.answer = (response) => response.writeHead(503).end('<html>');
+    await get();
+    endpoint.answer = () => {};
+    now += 300_000;
+    void get();
+    await eventually(() => endpoint.requests.length === 2);
+    now += 1000;
+    expect(tokens.authorizationFor(credentials)).toMatchObject({ isRefused: false, forMs: 301_000 });
+    tokens.close();
+  });
+
   it('is replaced before its end, while it is still used', async () => {
     begin();
     await get();
