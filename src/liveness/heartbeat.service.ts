@@ -14,7 +14,9 @@ const intervalMs = 2000;
 const lifetimeMs = 10_000;
 /** A process whose last beat is longer ago may itself not have reached Postgres: it does not show that others could have. */
 const recentMs = lifetimeMs / 2;
-/** Longer than two beats: that of the process that tells, and that of the one that is told. */
+/** A process has fresh deliveries for so long after the last of them: its next beats say that it has none. */
+const freshForMs = 1000;
+/** Of one that does not beat any more. Longer than two beats: that of the process that tells, and that of the one that is told. */
 const toldForMs = 5000;
 const beatRecently = `process.expires_at > now() + interval '${lifetimeMs - recentMs} ms'`;
 
@@ -25,7 +27,7 @@ const beat = statement(
      now() - $running_s * interval '1 s', CASE WHEN $is_fresh::boolean THEN now() END)
    ON CONFLICT (id) DO UPDATE SET
      expires_at = EXCLUDED.expires_at,
-     fresh_at = coalesce(EXCLUDED.fresh_at, process.fresh_at),
+     fresh_at = EXCLUDED.fresh_at,
      steady_since = CASE WHEN ${beatRecently} THEN process.steady_since ELSE now() END
    RETURNING (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms,
              EXISTS (SELECT FROM live_listener WHERE expires_at > now()) AS is_listened_to,
@@ -95,11 +97,11 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
   readonly processId = randomUUID();
   /** Whether anybody listens to live events, in any process (src/live-events), as of the last beat. */
   isListenedTo = false;
-  /** Whether another process has delivered something as it was accepted, in the last seconds before the last beat. */
+  /** Whether another process was delivering something as it was accepted when it last beat, as of the last beat of this one. */
   isOtherFresh = false;
   /** Processes with the role `worker` that are alive, as of the last beat. */
   workers = 1;
-  private isFresh = false;
+  private freshAt = -Infinity;
   private readonly logger = new Logger(Heartbeat.name);
   private timer: NodeJS.Timeout | undefined;
   private offsetMs = 0;
@@ -127,7 +129,7 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
 
   /** This process delivers something as it was accepted: the next beat tells the others. */
   noteFresh(): void {
-    this.isFresh = true;
+    this.freshAt = this.clock.now();
   }
 
   async onApplicationBootstrap(): Promise<void> {
@@ -185,23 +187,16 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
 
   private async beat(): Promise<void> {
     const sentAt = this.clock.now();
-    const is_fresh = this.isFresh;
-    this.isFresh = false;
-    const [row] = await this.postgres
-      .query<BeatRow>(beat, {
-        id: this.processId,
-        roles: this.config.settings.ROLES,
-        lifetime_ms: lifetimeMs,
-        version,
-        node: process.versions.node,
-        host: hostname(),
-        running_s: process.uptime(),
-        is_fresh,
-      })
-      .catch((error: unknown) => {
-        this.isFresh ||= is_fresh; // nobody was told
-        throw error;
-      });
+    const [row] = await this.postgres.query<BeatRow>(beat, {
+      id: this.processId,
+      roles: this.config.settings.ROLES,
+      lifetime_ms: lifetimeMs,
+      version,
+      node: process.versions.node,
+      host: hostname(),
+      running_s: process.uptime(),
+      is_fresh: sentAt - this.freshAt < freshForMs,
+    });
     this.beatAt = sentAt;
     this.isListenedTo = row!.is_listened_to;
     this.isOtherFresh = row!.is_other_fresh;

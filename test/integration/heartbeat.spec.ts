@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Logger } from '@nestjs/common';
-import { deadProcesses } from '../../src/liveness/heartbeat.service.js';
+import { systemClock, type Clock } from '../../src/infra/clock.js';
+import { deadProcesses, Heartbeat } from '../../src/liveness/heartbeat.service.js';
+import { eventually } from '../support/eventually.js';
 import { TestLedger } from '../support/ledger.js';
 import { real, type PreparedStack } from '../support/stacks.js';
 
@@ -71,5 +73,44 @@ describe('a process whose row has expired', () => {
     await other.witness();
     await test.heartbeat.sweep();
     expect(await isKnown()).toBe(false);
+  });
+});
+
+describe('a process that sends fresh deliveries', () => {
+  let prepared: PreparedStack;
+  let test: TestLedger;
+  let teller: Heartbeat;
+  let passedMs = 0;
+
+  beforeAll(async () => {
+    prepared = await real.prepare();
+    test = await TestLedger.open(prepared.settings);
+    const clock: Clock = {
+      now: () => systemClock.now() + passedMs,
+      pause: (ms, signal) => systemClock.pause(ms, signal),
+    };
+    teller = new Heartbeat(test.postgres, test.config, clock);
+  });
+  afterAll(async () => {
+    await teller.stop();
+    await test.close();
+    await prepared.release();
+  });
+
+  const isOtherTold = async () => {
+    const other = new Heartbeat(test.postgres, test.config, systemClock);
+    await other.onApplicationBootstrap();
+    await other.stop();
+    return other.isOtherFresh;
+  };
+
+  it('tells the others, until a beat comes a second after the last of them', async () => {
+    teller.noteFresh();
+    await teller.onApplicationBootstrap();
+    expect(await isOtherTold()).toBe(true);
+    passedMs = 1000;
+    const saysOtherwise = () => test.sql('SELECT FROM process WHERE id = $1 AND fresh_at IS NULL', [teller.processId]);
+    await eventually(async () => (await saysOtherwise()).length === 1, 'the next beat');
+    expect(await isOtherTold()).toBe(false);
   });
 });
