@@ -14,9 +14,12 @@ const intervalMs = 2000;
 const lifetimeMs = 10_000;
 /** A process whose last beat is longer ago may itself not have reached Postgres: it does not show that others could have. */
 const recentMs = lifetimeMs / 2;
-/** A process has fresh deliveries for so long after the last of them: its next beats say that it has none. */
-const freshForMs = 1000;
-/** Of one that does not beat any more. Longer than two beats: that of the process that tells, and that of the one that is told. */
+/** A process counts as one that sends deliveries as they are accepted for so long after the last of these. */
+export const freshForMs = 1000;
+/**
+ * The last beat of a process that beats no more counts for so long. Longer than two beats: that of the process that tells, and that of the
+ * one that is told.
+ */
 const toldForMs = 5000;
 const beatRecently = `process.expires_at > now() + interval '${lifetimeMs - recentMs} ms'`;
 

@@ -1,10 +1,8 @@
 import type { BusyPart } from '../infra/busy-part.js';
-import type { Heartbeat } from '../liveness/heartbeat.service.js';
+import { freshForMs, type Heartbeat } from '../liveness/heartbeat.service.js';
 import { backlogPace } from './backlog-pace.metrics.js';
 import type { Lane } from './delivery-queue.js';
 
-/** Deliveries of this process that are sent as they are accepted are protected for so long after the last of them. */
-const freshForMs = 1000;
 /** While a backlog is sent beside fresh deliveries: above that, their latency rises faster than the rate. */
 const mostBusy: BusyPart = { process: 0.65, machine: 0.75 };
 /** Deliveries a second of a process: at the beginning, and at least, also on a machine that is busy with something else. */
