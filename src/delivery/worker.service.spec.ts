@@ -45,6 +45,9 @@ const heartbeat = { processId: 'process' } as unknown as Heartbeat;
 /** Of a worker that is handed deliveries. */
 const mostInMemory = 12;
 
+/** A notification that so many deliveries are about to be accepted of. */
+const matched = { subscriptionIds: Array.from({ length: deliveriesEach }, () => 'any'), body: '' };
+
 const large = (nr: number): HandedOut => newDelivery({ notificationId: `notification ${nr}`, body: null });
 
 interface Parts {
@@ -81,7 +84,10 @@ async function start(parts: Parts) {
   );
   const queue = new InProcessDeliveryQueue('process', 1000);
   const enqueuer = new Enqueuer(queue, {} as Postgres, heartbeat);
-  const handOver = new HandOver(enqueuer, heartbeat, pace, { together: mostInMemory, inMemory: mostInMemory });
+  const handOver = new HandOver(enqueuer, heartbeat, pace, {
+    together: mostInMemory,
+    inMemory: () => ({ deliveries: mostInMemory, bytes: Infinity }),
+  });
   const worker = new Worker(
     systemClock,
     queue,
@@ -248,7 +254,7 @@ describe('a worker', () => {
       keep: async (deliveries) => void kept.push(deliveries.map(({ notificationId }) => notificationId)),
     });
     const deliveries = Array.from({ length: deliveriesEach }, (_, nr) => ({ ...large(nr), body: Buffer.alloc(size) }));
-    handOver.wayFor([deliveriesEach]).go(deliveries, 0, 0);
+    handOver.wayFor([matched]).go(deliveries, 0, 0);
     await settled();
     answers[0]!(); // the window of an unknown endpoint had room for eight
     await settled();
@@ -273,7 +279,7 @@ describe('a worker', () => {
       },
     });
     const stateOfWay = () => {
-      const way = handOver.wayFor([deliveriesEach]);
+      const way = handOver.wayFor([matched]);
       way.giveUp();
       return way.destination.state;
     };

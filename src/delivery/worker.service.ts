@@ -100,7 +100,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
 
   /** The queue forgets the chunk when this resolves: each delivery is settled, in this process' hand, or no longer queued. */
   private async take({ chunk, lane, isRedelivered }: Taken): Promise<void> {
-    const leave = lane === 'fresh' ? this.handOver.occupy(chunk.deliveries.length) : undefined;
+    const leave = lane === 'fresh' ? this.handOver.occupy(chunk) : undefined;
     this.progress.take(lane, chunk.queuedAt);
     this.trace(chunk, lane);
     const unsettled = new Set(chunk.deliveries);

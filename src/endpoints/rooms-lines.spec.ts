@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Place } from './room.js';
 import { well } from './verdict.js';
-import { settled, troubled, testRooms } from '../../test/support/test-rooms.js';
+import { settled, troubled, testRooms, type Asked } from '../../test/support/test-rooms.js';
 
 describe('deliveries in line', () => {
   const { at, start, ask, askMany, isOpen, openOf, end, round, prove, fill, pass } = testRooms();
@@ -25,7 +25,7 @@ describe('deliveries in line', () => {
     expect(waiting.answer).toBe('endpoint-busy');
   });
 
-  it('wait on where the endpoint, as fast as it was lately, will get to them within two seconds', async () => {
+  it('wait on where the endpoint is late, but will get to them within two seconds at the pace of its last calls', async () => {
     prove('http://other/');
     const open = askMany('http://a/', 8);
     for (let nr = 0; nr < 2; nr++) end(open[nr]!);
@@ -37,6 +37,34 @@ describe('deliveries in line', () => {
       ...Array.from({ length: 4 }, () => undefined),
       ...Array.from({ length: 6 }, () => 'endpoint-busy'),
     ]);
+  });
+
+  /** One in line more than an endpoint answers in ten seconds, which answered two calls of late, in time. */
+  function askMore() {
+    prove('http://other/');
+    const open = askMany('http://a/', 8);
+    for (let nr = 0; nr < 2; nr++) end(open[nr]!, well, 5000);
+    return askMany('http://a/', 25).filter((each) => !isOpen(each));
+  }
+  const heldOf = (asked: Asked[]) => asked.filter(({ answer }) => answer === 'endpoint-busy').length;
+
+  it('wait on where nothing bad is known of the endpoint, and it will get to them within ten seconds', async () => {
+    const more = askMore();
+    expect(more).toHaveLength(21);
+    prove('http://other/'); // else nobody would be kept waiting
+    await pass(250);
+    expect([heldOf(more), more.at(-1)!.answer]).toEqual([1, 'endpoint-busy']);
+  });
+
+  it('wait on for two seconds only, also there, where lines are full by three quarters', async () => {
+    const more = askMore();
+    for (let nr = 0; nr < 20; nr++) {
+      prove(`http://filling-${nr}/`);
+      askMany(`http://filling-${nr}/`, 1024);
+    }
+    expect(at.rooms.inLine).toBeGreaterThan(18_432);
+    await pass(250);
+    expect(heldOf(more)).toBe(17);
   });
 
   it('are never held because the worker is full: that is not the fault of their endpoint', async () => {

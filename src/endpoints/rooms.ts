@@ -10,12 +10,20 @@ import { none, type Verdict } from './verdict.js';
 const inLinePerCall = 16;
 /** In line for an endpoint of which nothing bad is known, at least: its window has yet to widen. */
 const inLineOfHarmless = 1024;
-/** In all lines; more than the chunks that a worker takes before it acknowledges the first of them. */
-const inAllLines = 8192;
+/**
+ * In all lines; more than what was handed over to a worker (16,384, src/queue/most-in-memory.ts) and what it has taken from the queue (88 chunks,
+ * src/delivery/worker.service.ts) before it acknowledges the first of it.
+ */
+const inAllLines = 24_576;
 /** After this time a delivery is held, unless the endpoint is about to get to it. */
 const patienceMs = 250;
 /** An endpoint will complete as many calls in a second as it did lately; what is this near in line waits on. */
 const worthWaitingSeconds = 2;
+/**
+ * The same where nothing bad is known of the endpoint, while a quarter of what may be in lines is free: a burst to many of its URLs is through
+ * sooner than it would be held and released. Less than the lease of what was handed over (15 s, src/queue/hand-over.service.ts).
+ */
+const worthWaitingSecondsOfHarmless = 10;
 /** No other endpoint was asked for in this time: what waits keeps nobody waiting, and holding it would only cost. */
 const aloneMs = 1000;
 /** Calls are overdue and nothing was answered for this long: the endpoint hangs, and need not be waited for until a timeout. */
@@ -208,9 +216,14 @@ export class Rooms {
     const { length } = room.line;
     const few = room.window.limit * inLinePerCall;
     if (this.waiting >= inAllLines) return true;
-    if (room.overdue > 0 || room.isTroubled || !this.places.hasShare(room)) return length >= few;
+    if (!this.isHarmless(room)) return length >= few;
     if (length < Math.max(inLineOfHarmless, few)) return false;
     return !this.isAlone(now) || length >= (room.pace(now) * this.options.longestWaitMs) / 1000;
+  }
+
+  /** Nothing bad is known of its endpoint. */
+  private isHarmless(room: Room): boolean {
+    return room.overdue === 0 && !room.isTroubled && this.places.hasShare(room);
   }
 
   private isAlone(now: number): boolean {
@@ -269,8 +282,13 @@ export class Rooms {
     const pace = room.pace(now);
     if (pace > 0 && this.isAlone(now)) return;
     const old = room.waitingSince(now - patienceMs);
-    const soon = pace * worthWaitingSeconds;
+    const soon = pace * this.worthWaitingSeconds(room);
     if (old > soon) this.answer(room, room.line.splice(soon, old - soon), 'endpoint-busy');
+  }
+
+  private worthWaitingSeconds(room: Room): number {
+    const hasTime = this.isHarmless(room) && this.waiting <= (inAllLines * 3) / 4;
+    return hasTime ? worthWaitingSecondsOfHarmless : worthWaitingSeconds;
   }
 
   private answer(room: Room, held: Room['line'], reason: HeldReason): void {

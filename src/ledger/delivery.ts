@@ -53,8 +53,11 @@ export interface Delivery extends DeliveryKey {
 /** A text above this size, in bytes, is not in the queue's message: a worker reads it from the ledger. */
 export const longestInlineBody = 8192;
 
-/** No worker has more deliveries in hand (the highest MAX_IN_FLIGHT), so no more of them can wait to be written. */
-export const mostInHand = 10_000;
+/**
+ * No worker has more deliveries in memory: those that it sends (10,000, the highest MAX_IN_FLIGHT), and as many as may wait in line
+ * (src/endpoints/rooms.ts). So no more of them can wait to be written.
+ */
+export const mostInHand = 10_000 + 24_576;
 
 /** A delivery with the bytes to send; null where they are too many for a message and are read when they are needed. */
 export interface HandedOut extends Delivery {

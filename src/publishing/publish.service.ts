@@ -135,7 +135,7 @@ export class PublishService {
     for (;;) {
       const { version } = this.catalogue;
       const accepted = batch.map((item) => this.match(item));
-      const way = this.handOver.wayFor(accepted.map(({ subscriptionIds }) => subscriptionIds.length));
+      const way = this.handOver.wayFor(accepted);
       const acceptance = await this.write(accepted, version, way, deadline);
       if (acceptance.version === version) return { accepted, acceptance, way };
       way.giveUp();

@@ -13,7 +13,7 @@ export const maxDeliveries = 64;
 const maxBytes = 256 * 1024;
 
 /** What a delivery takes of the memory of a process, beside its text: about. */
-const deliveryBytes = 500;
+export const deliveryBytes = 500;
 
 /** What a chunk takes of the memory of a process: about. */
 export function bytesOf({ deliveries }: Chunk): number {

@@ -1,8 +1,8 @@
-import type { Destination } from '../ledger/acceptance.js';
-import type { HandedOut } from '../ledger/delivery.js';
+import type { Accepted, Destination } from '../ledger/acceptance.js';
+import { longestInlineBody, type HandedOut } from '../ledger/delivery.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
 import type { BacklogPace } from './backlog-pace.service.js';
-import type { Chunk } from './chunk.js';
+import { bytesOf, deliveryBytes, type Chunk } from './chunk.js';
 import type { Consumption } from './delivery-queue.js';
 import { refusedDelayMs, type Enqueuer } from './enqueuer.service.js';
 
@@ -15,11 +15,14 @@ const leaseMs = 15_000;
 export interface HandOverLimits {
   /** Deliveries of one notification: those of one that has more go to other workers too, by the queue. */
   together: number;
-  /**
-   * Deliveries that the worker may have in memory, from the lane `fresh` and from here: as many as it takes from the queue before their
-   * turn. Texts of up to 8 KB come with them.
-   */
-  inMemory: number;
+  /** What the worker may have in memory, from the lane `fresh` and from here. */
+  inMemory: () => Memory;
+}
+
+/** With the texts, about; those of more than 8 KB are not in memory. */
+export interface Memory {
+  deliveries: number;
+  bytes: number;
 }
 
 /** The way of deliveries that are about to be accepted. It is gone, or given up. */
@@ -40,7 +43,7 @@ type TakeHandedOver = (chunk: Chunk) => Promise<void>;
  */
 export class HandOver {
   private take: TakeHandedOver | undefined;
-  private inMemory = 0;
+  private readonly inMemory: Memory = { deliveries: 0, bytes: 0 };
   private readonly underWay = new Set<Promise<void>>();
 
   constructor(
@@ -61,19 +64,21 @@ export class HandOver {
     };
   }
 
-  /** The worker has so many deliveries in memory, until what is returned is called. */
-  occupy(count: number): () => void {
-    this.pace.fresh();
-    this.inMemory += count;
-    return () => (this.inMemory -= count);
+  /** The worker has its deliveries in memory, until what is returned is called. */
+  occupy(chunk: Chunk): () => void {
+    return this.occupyWith({ deliveries: chunk.deliveries.length, bytes: bytesOf(chunk) });
   }
 
-  /** @param counts how many deliveries each notification has, at most; they go all the same way */
-  wayFor(counts: readonly number[]): Way {
-    const count = counts.reduce((sum, each) => sum + each, 0);
+  /** @param accepted all that they may have been matched with; their deliveries go all the same way */
+  wayFor(accepted: readonly Pick<Accepted, 'subscriptionIds' | 'body'>[]): Way {
     const { together, inMemory } = this.limits;
-    const isForOne = count > 0 && this.inMemory + count <= inMemory && counts.every((each) => each <= together);
-    if (this.take && isForOne) return this.straight(count);
+    const added = memoryFor(accepted);
+    const most = inMemory();
+    const hasRoom =
+      this.inMemory.deliveries + added.deliveries <= most.deliveries && this.inMemory.bytes + added.bytes <= most.bytes;
+    const isForOne =
+      added.deliveries > 0 && accepted.every(({ subscriptionIds }) => subscriptionIds.length <= together);
+    if (this.take && isForOne && hasRoom) return this.straight(added);
     const { isAccepting, process } = this.enqueuer;
     return {
       destination: isAccepting ? { state: 'queued', process } : { state: 'waiting', delayMs: refusedDelayMs },
@@ -82,8 +87,18 @@ export class HandOver {
     };
   }
 
-  private straight(count: number): Way {
-    let leave: (() => void) | undefined = this.occupy(count);
+  private occupyWith({ deliveries, bytes }: Memory): () => void {
+    this.pace.fresh();
+    this.inMemory.deliveries += deliveries;
+    this.inMemory.bytes += bytes;
+    return () => {
+      this.inMemory.deliveries -= deliveries;
+      this.inMemory.bytes -= bytes;
+    };
+  }
+
+  private straight(added: Memory): Way {
+    let leave: (() => void) | undefined = this.occupyWith(added);
     const giveUp = () => {
       leave?.();
       leave = undefined;
@@ -101,11 +116,20 @@ export class HandOver {
   private hand(chunk: Chunk): void {
     // The worker has stopped meanwhile.
     if (!this.take) return void this.enqueuer.putBack(chunk.deliveries);
-    const leave = this.occupy(chunk.deliveries.length);
+    const leave = this.occupy(chunk);
     const taken = this.take(chunk).finally(() => {
       leave();
       this.underWay.delete(taken);
     });
     this.underWay.add(taken);
   }
+}
+
+function memoryFor(accepted: readonly Pick<Accepted, 'subscriptionIds' | 'body'>[]): Memory {
+  const memory = { deliveries: 0, bytes: 0 };
+  for (const { subscriptionIds, body } of accepted) {
+    memory.deliveries += subscriptionIds.length;
+    memory.bytes += subscriptionIds.length * deliveryBytes + (body.length > longestInlineBody ? 0 : body.length);
+  }
+  return memory;
 }

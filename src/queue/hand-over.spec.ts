@@ -3,13 +3,15 @@ import type { Postgres } from '../infra/postgres/postgres.js';
 import type { Statement } from '../infra/postgres/statement.js';
 import { unpaced } from '../../test/support/unpaced.js';
 import { newDelivery } from '../../test/support/new-delivery.js';
-import type { HandedOut } from '../ledger/delivery.js';
+import { longestInlineBody, type HandedOut } from '../ledger/delivery.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
 import { InProcessDeliveryQueue } from './delivery-queue.in-process.js';
 import { Enqueuer } from './enqueuer.service.js';
 import { HandOver } from './hand-over.service.js';
 
 const most = 5;
+/** With their texts. */
+const mostBytes = 10_000;
 /** Of one notification. */
 const together = 5;
 const deliveries = (count: number): HandedOut[] =>
@@ -20,6 +22,14 @@ const deliveries = (count: number): HandedOut[] =>
       body: null,
     }),
   );
+
+const inMemory = () => ({ deliveries: most, bytes: mostBytes });
+/** Notifications, each with so many deliveries. */
+const matched = (...counts: number[]) => counts.map((count) => matchedWith(count, ''));
+const matchedWith = (count: number, body: string) => ({
+  subscriptionIds: Array.from({ length: count }, () => 'any'),
+  body,
+});
 
 describe('the way of accepted deliveries', () => {
   let handOver: HandOver;
@@ -33,7 +43,7 @@ describe('the way of accepted deliveries', () => {
     const postgres = { query: async ({ name }: Statement) => void written.push(name) } as unknown as Postgres;
     const heartbeat = { processId: 'this process' } as unknown as Heartbeat;
     queue = new InProcessDeliveryQueue('the queue', 10);
-    handOver = new HandOver(new Enqueuer(queue, postgres, heartbeat), heartbeat, unpaced, { together, inMemory: most });
+    handOver = new HandOver(new Enqueuer(queue, postgres, heartbeat), heartbeat, unpaced, { together, inMemory });
     // Of another worker, which is not as far.
     await queue.consume('fresh', 0, () => Promise.resolve());
   });
@@ -43,7 +53,7 @@ describe('the way of accepted deliveries', () => {
       ({ deliveries: { length: count } }) => new Promise<void>((done) => inHand.push({ count, done: () => done() })),
     );
   const send = (count: number) => {
-    const way = handOver.wayFor([count]);
+    const way = handOver.wayFor(matched(count));
     way.go(deliveries(count), 1, 2);
     way.giveUp();
     return way.destination;
@@ -70,44 +80,63 @@ describe('the way of accepted deliveries', () => {
     const heartbeat = { processId: 'this process' } as unknown as Heartbeat;
     handOver = new HandOver(new Enqueuer(queue, {} as Postgres, heartbeat), heartbeat, unpaced, {
       together: 2,
-      inMemory: most,
+      inMemory,
     });
     startWorker();
-    expect(handOver.wayFor([1, 3]).destination).toEqual(toQueue);
-    expect(handOver.wayFor([2, 2]).destination).toEqual(straight);
+    expect(handOver.wayFor(matched(1, 3)).destination).toEqual(toQueue);
+    expect(handOver.wayFor(matched(2, 2)).destination).toEqual(straight);
   });
 
   it('counts what is being accepted, until it is given up, and what the worker has taken from the queue', () => {
     startWorker();
-    const [one, other] = [handOver.wayFor([3]), handOver.wayFor([3])];
+    const [one, other] = [handOver.wayFor(matched(3)), handOver.wayFor(matched(3))];
     expect([one.destination, other.destination]).toEqual([straight, toQueue]);
     one.giveUp();
     one.giveUp();
-    const leave = handOver.occupy(4);
-    expect(handOver.wayFor([1, 1]).destination).toEqual(toQueue);
+    const leave = handOver.occupy({ deliveries: deliveries(4), catalogueVersion: 1, queuedAt: 2 });
+    expect(handOver.wayFor(matched(1, 1)).destination).toEqual(toQueue);
     leave();
-    expect(handOver.wayFor([most]).destination).toEqual(straight);
+    expect(handOver.wayFor(matched(most)).destination).toEqual(straight);
+  });
+
+  it('leads by the queue as soon as the worker would have too many bytes in memory', () => {
+    startWorker();
+    const kilobytes = 'x'.repeat(4000);
+    const one = handOver.wayFor([matchedWith(1, kilobytes)]);
+    expect(handOver.wayFor([matchedWith(1, kilobytes), matchedWith(1, kilobytes)]).destination).toEqual(toQueue);
+    const other = handOver.wayFor([matchedWith(1, kilobytes)]);
+    expect([one.destination, other.destination]).toEqual([straight, straight]);
+    expect(handOver.wayFor(matched(3)).destination).toEqual(toQueue);
+    expect(handOver.wayFor(matched(2)).destination).toEqual(straight);
+  });
+
+  it('does not count texts that the worker reads when it needs them', () => {
+    startWorker();
+    expect(handOver.wayFor([matchedWith(1, 'x'.repeat(longestInlineBody + 1))]).destination).toEqual(straight);
+    expect(
+      handOver.wayFor([matchedWith(1, 'x'.repeat(longestInlineBody)), matchedWith(1, 'x'.repeat(2000))]).destination,
+    ).toEqual(toQueue);
   });
 
   it('counts those that were accepted, where there are fewer than there might have been', () => {
     startWorker();
-    const way = handOver.wayFor([most]);
+    const way = handOver.wayFor(matched(most));
     way.go(deliveries(1), 1, 2);
     way.giveUp();
-    expect(handOver.wayFor([most - 1]).destination).toEqual(straight);
+    expect(handOver.wayFor(matched(most - 1)).destination).toEqual(straight);
   });
 
   it('leads to the dispatcher while the queue would refuse; the worker of this process is handed all the same', async () => {
     startWorker();
     await queue.close();
-    expect(handOver.wayFor([most + 1]).destination).toEqual({ state: 'waiting', delayMs: 1000 });
-    expect(handOver.wayFor([most]).destination).toEqual(straight);
+    expect(handOver.wayFor(matched(most + 1)).destination).toEqual({ state: 'waiting', delayMs: 1000 });
+    expect(handOver.wayFor(matched(most)).destination).toEqual(straight);
   });
 
   it('leads back to the ledger where the worker stopped while they were accepted, and by the queue after that', async () => {
     const consumption = startWorker();
     send(1);
-    const way = handOver.wayFor([1]);
+    const way = handOver.wayFor(matched(1));
     let hasStopped = false;
     const stopping = consumption.stop().then(() => (hasStopped = true));
     way.go(deliveries(1), 1, 2);

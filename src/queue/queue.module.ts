@@ -5,15 +5,16 @@ import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { busyPart } from '../infra/busy-part.js';
 import { Clock } from '../infra/clock.js';
 import { BacklogPace } from './backlog-pace.service.js';
-import { maxDeliveries } from './chunk.js';
 import { DeliveryQueue } from './delivery-queue.js';
 import { InProcessDeliveryQueue } from './delivery-queue.in-process.js';
 import { RabbitMqDeliveryQueue } from './delivery-queue.rabbitmq.js';
 import { Enqueuer } from './enqueuer.service.js';
 import { HandOver } from './hand-over.service.js';
+import { mostInMemory } from './most-in-memory.js';
 
-/** Full chunks, as many as a worker takes of the lane `fresh` (worker.service.ts). */
-const mostInMemory = 64 * maxDeliveries;
+/** That take what is in the queue. */
+const workersOf = (queue: DeliveryQueue, heartbeat: Heartbeat): number =>
+  queue.process === null ? heartbeat.workers : 1;
 
 /** RabbitMQ where AMQP_URL names one, this process's memory otherwise. */
 @Module({
@@ -31,16 +32,28 @@ const mostInMemory = 64 * maxDeliveries;
     {
       provide: BacklogPace,
       inject: [DeliveryQueue, Heartbeat, Clock],
-      useFactory: (queue: DeliveryQueue, heartbeat: Heartbeat, clock: Clock) => {
-        const workers = () => (queue.process === null ? heartbeat.workers : 1);
-        return new BacklogPace(heartbeat, workers, () => clock.now(), busyPart());
-      },
+      useFactory: (queue: DeliveryQueue, heartbeat: Heartbeat, clock: Clock) =>
+        new BacklogPace(
+          heartbeat,
+          () => workersOf(queue, heartbeat),
+          () => clock.now(),
+          busyPart(),
+        ),
     },
     {
       provide: HandOver,
-      inject: [Enqueuer, Heartbeat, BacklogPace, Config],
-      useFactory: (enqueuer: Enqueuer, heartbeat: Heartbeat, pace: BacklogPace, { settings }: Config) =>
-        new HandOver(enqueuer, heartbeat, pace, { together: settings.MAX_IN_FLIGHT, inMemory: mostInMemory }),
+      inject: [Enqueuer, Heartbeat, BacklogPace, Config, DeliveryQueue],
+      useFactory: (
+        enqueuer: Enqueuer,
+        heartbeat: Heartbeat,
+        pace: BacklogPace,
+        { settings }: Config,
+        queue: DeliveryQueue,
+      ) =>
+        new HandOver(enqueuer, heartbeat, pace, {
+          together: settings.MAX_IN_FLIGHT,
+          inMemory: () => mostInMemory(workersOf(queue, heartbeat)),
+        }),
     },
   ],
   exports: [DeliveryQueue, Enqueuer, HandOver, BacklogPace],

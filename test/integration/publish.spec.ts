@@ -74,7 +74,10 @@ describe('publishing', () => {
     const { events } = test;
     const holdRule = new HoldRule(new OpenEndpoints(test.postgres, events));
     newHandOver = () =>
-      new HandOver(enqueuer as Enqueuer, test.heartbeat, unpaced, { together: mostInMemory, inMemory: mostInMemory });
+      new HandOver(enqueuer as Enqueuer, test.heartbeat, unpaced, {
+        together: mostInMemory,
+        inMemory: () => ({ deliveries: mostInMemory, bytes: Infinity }),
+      });
     publishingWith = (heartbeat, handOver = newHandOver()) =>
       new PublishService(
         catalogue,

@@ -98,7 +98,10 @@ export class ModelProcess {
       ? new ModelQueue(broker, number)
       : new InProcessDeliveryQueue(heartbeat.processId, 1000, clock);
     const enqueuer = new Enqueuer(queue, postgres, heartbeat);
-    const handOver = new HandOver(enqueuer, heartbeat, unpaced, { together: mostInMemory, inMemory: mostInMemory });
+    const handOver = new HandOver(enqueuer, heartbeat, unpaced, {
+      together: mostInMemory,
+      inMemory: () => ({ deliveries: mostInMemory, bytes: Infinity }),
+    });
     const position = new QueuePosition(queue, postgres, heartbeat, clock);
     const webhooks = new ModelWebhookClient(receiver, number);
     const reporter = new AttemptReporter(new InProcessAttemptStates(), heartbeat, noListeners, new Tally(), config);
