@@ -26,6 +26,7 @@ export function isolationToJson(rows) {
     ratio: Math.round(ratioOf(row) * 100) / 100,
     lost: row.lost,
     secondsUntilAllDelivered: rounded(row.secondsUntilAllDelivered),
+    undisturbedThirdsP95Ms: row.undisturbedThirdsP95Ms.map(rounded),
     thirdsP95Ms: row.thirdsP95Ms.map(rounded),
     held: row.held,
     machineSeconds: rounded(row.machineSeconds),
@@ -43,6 +44,7 @@ export function isolationToTable(rows, { embedded }) {
   const head = [
     'p95 of a healthy endpoint beside',
     'undisturbed',
+    'by thirds',
     'beside',
     'by thirds',
     `ratio (goal: ${goalOf(embedded)})`,
@@ -56,6 +58,7 @@ export function isolationToTable(rows, { embedded }) {
   const lines = rows.map((row) => [
     `${row.endpoints} ${row.kind}`,
     `${rounded(row.undisturbedP95Ms)} ms`,
+    row.undisturbedThirdsP95Ms.map(rounded).join(', '),
     `${rounded(row.besideP95Ms)} ms`,
     row.thirdsP95Ms.map(rounded).join(', '),
     ratioOf(row).toFixed(2),

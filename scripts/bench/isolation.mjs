@@ -17,6 +17,7 @@ import { apiAsTarget } from './scenarios.mjs';
  * @property {Kind} kind
  * @property {number} endpoints
  * @property {number} undisturbedP95Ms beside as many healthy ones
+ * @property {number[]} undisturbedThirdsP95Ms of that time, in turn: how far they are apart is what the machine does by itself
  * @property {number} besideP95Ms
  * @property {number[]} thirdsP95Ms of the time beside them, in turn: the first has the onset
  * @property {number} lost accepted deliveries that never came, of the healthy one and of the others
@@ -114,6 +115,7 @@ export class IsolationMeasurements {
     const arrivals = await this.measurements.runs.arrivals(others.receiver, others.run);
     return {
       undisturbedP95Ms: p95Of(undisturbed.latencyMs),
+      undisturbedThirdsP95Ms: thirdsOf(undisturbed.latencyMs),
       besideP95Ms: p95Of(beside.latencyMs),
       thirdsP95Ms: thirdsOf(beside.latencyMs),
       lost: await this.#countLost([undisturbed.healthy, undisturbed.others, beside.healthy, others]),
@@ -151,6 +153,7 @@ export class IsolationMeasurements {
     );
     return {
       undisturbedP95Ms: p95Of(undisturbed.latencyMs),
+      undisturbedThirdsP95Ms: thirdsOf(undisturbed.latencyMs),
       besideP95Ms: p95Of(besideMs),
       thirdsP95Ms: thirdsOf(besideMs),
       lost: await this.#countLost([undisturbed.healthy, undisturbed.others, neighbour, burst]),

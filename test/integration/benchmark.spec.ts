@@ -105,6 +105,7 @@ describe('the benchmark', () => {
       kind: 'hanging',
       endpoints: 20,
       undisturbedP95Ms: 10,
+      undisturbedThirdsP95Ms: [10, 8, 11],
       besideP95Ms: 12,
       thirdsP95Ms: thirdsOf(Float64Array.from({ length: 30 }, (_, number) => (number < 10 ? 30 : 5))),
       lost: 0,
@@ -115,7 +116,13 @@ describe('the benchmark', () => {
       machineSeconds: 2,
     };
     expect(isolationToJson([row])).toEqual([
-      expect.objectContaining({ kind: 'hanging', worstThirdP95Ms: 30, ratio: 3, thirdsP95Ms: [30, 5, 5] }),
+      expect.objectContaining({
+        kind: 'hanging',
+        worstThirdP95Ms: 30,
+        ratio: 3,
+        undisturbedThirdsP95Ms: [10, 8, 11],
+        thirdsP95Ms: [30, 5, 5],
+      }),
     ]);
     expect(missedIsolation([row], { embedded: false })).toEqual([
       '20 hanging: the worst third is 3.00 (goal: at most 1.5)',
