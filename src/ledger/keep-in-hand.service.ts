@@ -24,6 +24,9 @@ export const leaveItems = perDay(
    FROM ${handedOut.from} WHERE ${stillHandedOut}`,
 );
 
+/** Of one statement: a process may have 16,384 in hand, and results of those that end meanwhile wait for the lock of their row. */
+const writtenTogether = 1024;
+
 /** Deliveries that this process has in hand, and that the queue has forgotten. */
 @Injectable()
 export class DeliveriesInHand {
@@ -67,8 +70,10 @@ export class DeliveriesInHand {
 
   private async write(statement: StatementOfDay, deliveries: Delivery[], leaseMs: number): Promise<void> {
     const process = this.heartbeat.processId;
-    await onEachDay(deliveries, notificationIdOf, (day, items) =>
-      this.postgres.query(statement(day), { ...handedOut.bind(items), process, lease_ms: leaseMs }),
-    );
+    for (let at = 0; at < deliveries.length; at += writtenTogether) {
+      await onEachDay(deliveries.slice(at, at + writtenTogether), notificationIdOf, (day, items) =>
+        this.postgres.query(statement(day), { ...handedOut.bind(items), process, lease_ms: leaseMs }),
+      );
+    }
   }
 }
