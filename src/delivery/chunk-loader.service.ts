@@ -19,7 +19,7 @@ export const freshMs = 1000;
 /**
  * Of large texts, all chunks together. Short ones come with their chunks: their memory is bounded by the size of a
  * chunk and the number that are taken before their turn, and after their chunk was acknowledged by the number of
- * deliveries in flight.
+ * deliveries in flight and in lines (src/endpoints/rooms.ts).
  */
 const largeBytes = 64 * 1024 * 1024;
 

@@ -88,7 +88,7 @@ export class DeliverService {
    */
   async deliver(delivery: HandedOut, surroundings: Surroundings, longestLockMs = freshMs): Promise<void> {
     const { bodies, onBegun, stopping, isHandedOver, since } = surroundings;
-    const admitted = await this.admit(delivery);
+    const admitted = await this.admit(delivery, isHandedOver);
     if (admitted.ending) return this.end(delivery, admitted.ending, stopping);
     const { subscription, place } = admitted;
     let [borrowed, isStale]: [Buffer | undefined, boolean] = [undefined, false];
@@ -117,13 +117,15 @@ export class DeliverService {
   }
 
   /** Without a promise where it need not wait. */
-  private admit(delivery: HandedOut): Admitted | Promise<Admitted> {
+  private admit(delivery: HandedOut, isHandedOver: boolean): Admitted | Promise<Admitted> {
     const subscription = this.subscriptions.find(delivery.subscriptionId);
     if (!subscription) return { ending: { state: 'cancelled', attempt: null } };
     const ending = this.decider.endingOf(delivery, subscription);
     if (ending) return { ending };
-    const place = this.admission.enter(delivery, subscription);
-    return place instanceof Promise ? this.afterWaiting(delivery, subscription, place) : { subscription, place };
+    const place = this.admission.enter(delivery, subscription, isHandedOver);
+    return place instanceof Promise
+      ? this.afterWaiting(delivery, subscription, place, isHandedOver)
+      : { subscription, place };
   }
 
   /** While it waited, its subscription may have been changed, paused or deleted, and the delivery may have expired. */
@@ -131,6 +133,7 @@ export class DeliverService {
     delivery: HandedOut,
     before: ListedSubscription,
     waiting: Promise<Place | HeldReason>,
+    isHandedOver: boolean,
   ): Promise<Admitted> {
     const place = await waiting;
     if (typeof place === 'string') return { subscription: before, place };
@@ -141,7 +144,7 @@ export class DeliverService {
       this.admission.isStillFor(place, delivery, subscription);
     if (mayUse) return { subscription, place };
     this.admission.giveBack(place);
-    return this.admit(delivery);
+    return this.admit(delivery, isHandedOver);
   }
 
   /**

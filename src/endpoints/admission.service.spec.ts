@@ -98,13 +98,11 @@ describe('admission', () => {
   const delivery = (isProbe = false, isReleased = isProbe) =>
     ({ notificationId: String(++count), subscriptionId: 's', isReleased, isProbe }) as Delivery;
   const enter = (each = delivery(), callbackUrl = url) =>
-    admission.enter(each, {
-      id: 's',
-      callbackUrl,
-      maxConcurrency: null,
-      pausedAt: null,
-      ratePerSecond: null,
-    } as Subscription);
+    admission.enter(
+      each,
+      { id: 's', callbackUrl, maxConcurrency: null, pausedAt: null, ratePerSecond: null } as Subscription,
+      false,
+    );
   /** Sends one, with that end. */
   async function send(verdict: Verdict, each = delivery(), callbackUrl = url): Promise<HeldReason | 'sent'> {
     const place = await enter(each, callbackUrl);

@@ -77,12 +77,16 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
    * Gives a delivery room at its endpoint, and a place in the worker; a promise where it has to wait for them.
    * @returns why it is held, where it gets none
    */
-  enter(delivery: Delivery, subscription: Subscription): Place | HeldReason | Promise<Place | HeldReason> {
+  enter(
+    delivery: Delivery,
+    subscription: Subscription,
+    isHandedOver: boolean,
+  ): Place | HeldReason | Promise<Place | HeldReason> {
     const reason = this.holdRule.beforeCall(subscription, delivery);
     const open = this.openEndpoints.of(subscription.callbackUrl);
     if (reason === 'endpoint-parked' && open) return this.probeIfDue(subscription, open);
     if (reason) return reason;
-    return open ? this.probe(subscription, open.address) : this.rooms.enter(subscription);
+    return open ? this.probe(subscription, open.address) : this.rooms.enter(subscription, isHandedOver);
   }
 
   /** Whether a place that the delivery waited for is still the one that it needs: subscriptions and endpoints change meanwhile. */

@@ -20,6 +20,8 @@ const bucketMs = 1000;
 export interface Waiting {
   /** Milliseconds, monotonic. */
   since: number;
+  /** By the process that accepted it: while it waits, nothing in the queue waits for it. */
+  isHandedOver: boolean;
   resolve: (answer: Place | HeldReason) => void;
 }
 

@@ -39,32 +39,52 @@ describe('deliveries in line', () => {
     ]);
   });
 
-  /** One in line more than an endpoint answers in ten seconds, which answered two calls of late, in time. */
-  function askMore() {
+  /** More in line than an endpoint answers in ten seconds, of which nothing bad is known and which answered two calls of late. */
+  function askMore(isHandedOver: boolean) {
     prove('http://other/');
     const open = askMany('http://a/', 8);
     for (let nr = 0; nr < 2; nr++) end(open[nr]!, well, 5000);
-    return askMany('http://a/', 25).filter((each) => !isOpen(each));
+    const more = askMany('http://a/', 25, isHandedOver).filter((each) => !isOpen(each));
+    prove('http://other/'); // else nobody would be kept waiting
+    return more;
   }
   const heldOf = (asked: Asked[]) => asked.filter(({ answer }) => answer === 'endpoint-busy').length;
 
-  it('wait on where nothing bad is known of the endpoint, and it will get to them within ten seconds', async () => {
-    const more = askMore();
+  it('wait on where they were handed over, nothing bad is known of the endpoint, and it will get to them within ten seconds', async () => {
+    const more = askMore(true);
     expect(more).toHaveLength(21);
-    prove('http://other/'); // else nobody would be kept waiting
     await pass(250);
     expect([heldOf(more), more.at(-1)!.answer]).toEqual([1, 'endpoint-busy']);
+    expect(at.rooms.inLine).toBe(20);
   });
 
-  it('wait on for two seconds only, also there, where lines are full by three quarters', async () => {
-    const more = askMore();
-    for (let nr = 0; nr < 20; nr++) {
-      prove(`http://filling-${nr}/`);
-      askMany(`http://filling-${nr}/`, 1024);
-    }
-    expect(at.rooms.inLine).toBeGreaterThan(18_432);
+  it('from the queue wait on there for two seconds only, else those behind them in the queue would wait as well', async () => {
+    const more = askMore(false);
     await pass(250);
-    expect(heldOf(more)).toBe(17);
+    expect([heldOf(more), at.rooms.inLine]).toEqual([17, 4]);
+  });
+
+  it('from the queue are held in a line where those that were handed over wait on', async () => {
+    const handedOver = askMore(true);
+    const queued = askMany('http://a/', 3);
+    await pass(250);
+    expect([heldOf(handedOver), heldOf(queued), at.rooms.inLine]).toEqual([1, 3, 20]);
+  });
+
+  it('from the queue are as many as it may have in all lines, however many were handed over', () => {
+    const urlOf = (nr: number) => `http://filling-${nr}/`;
+    const fillLines = (isHandedOver: boolean) => {
+      for (let nr = 0; nr < 20; nr++) askMany(urlOf(nr), 512, isHandedOver);
+    };
+    for (let nr = 0; nr < 20; nr++) prove(urlOf(nr));
+    fillLines(true);
+    const before = at.rooms.inLine;
+    expect(before).toBeGreaterThan(8192);
+    fillLines(false);
+    expect(at.rooms.inLine - before).toBe(8192);
+    at.rooms.turnAway('endpoint-busy');
+    fillLines(false);
+    expect(at.rooms.inLine).toBe(8192);
   });
 
   it('are never held because the worker is full: that is not the fault of their endpoint', async () => {

@@ -1,7 +1,7 @@
 import type { HeldReason } from '../ledger/delivery.js';
 import { KnownRooms, leadsTo, type Destination } from './known-rooms.js';
 import { Places } from './places.js';
-import { shortestOverdueMs, type Origin, type Place, type Room } from './room.js';
+import { shortestOverdueMs, type Origin, type Place, type Room, type Waiting } from './room.js';
 import { RunningTime } from './running-time.js';
 import { ShortOrigins } from './short-origins.js';
 import { none, type Verdict } from './verdict.js';
@@ -11,19 +11,20 @@ const inLinePerCall = 16;
 /** In line for an endpoint of which nothing bad is known, at least: its window has yet to widen. */
 const inLineOfHarmless = 1024;
 /**
- * In all lines; more than what was handed over to a worker (16,384, src/queue/most-in-memory.ts) and what it has taken from the queue (88 chunks,
- * src/delivery/worker.service.ts) before it acknowledges the first of it.
+ * In all lines, from the queue; more than the chunks that a worker takes before it acknowledges the first of them. What was handed over is
+ * bounded before it comes here (src/queue/most-in-memory.ts).
  */
-const inAllLines = 24_576;
+const inAllLines = 8192;
 /** After this time a delivery is held, unless the endpoint is about to get to it. */
 const patienceMs = 250;
 /** An endpoint will complete as many calls in a second as it did lately; what is this near in line waits on. */
 const worthWaitingSeconds = 2;
 /**
- * The same where nothing bad is known of the endpoint, while a quarter of what may be in lines is free: a burst to many of its URLs is through
- * sooner than it would be held and released. Less than the lease of what was handed over (15 s, src/queue/hand-over.service.ts).
+ * The same for what was handed over, where nothing bad is known of the endpoint: a burst to many of its URLs is through sooner than it would be
+ * held and released. What came by the queue may not: its chunk would keep its place in the lane, and those behind it would wait for a host that is
+ * well and slow (docs/decisions/0064).
  */
-const worthWaitingSecondsOfHarmless = 10;
+const worthWaitingSecondsOfHandedOver = 10;
 /** No other endpoint was asked for in this time: what waits keeps nobody waiting, and holding it would only cost. */
 const aloneMs = 1000;
 /** Calls are overdue and nothing was answered for this long: the endpoint hangs, and need not be waited for until a timeout. */
@@ -65,6 +66,7 @@ export class Rooms {
   private readonly now: () => number;
   private readonly places: Places;
   private waiting = 0;
+  private waitingFromQueue = 0;
   private isClosed = false;
   private lastAsked: Room | undefined;
   private lastAskedAt = -Infinity;
@@ -84,7 +86,7 @@ export class Rooms {
   }
 
   /** @returns why the delivery is held, where there is no room; a promise: it waits in line */
-  enter(destination: Destination): Place | HeldReason | Promise<Place | HeldReason> {
+  enter(destination: Destination, isHandedOver = false): Place | HeldReason | Promise<Place | HeldReason> {
     if (this.isClosed) return 'endpoint-busy';
     const now = this.now();
     const room = this.known.of(destination, now);
@@ -94,10 +96,12 @@ export class Rooms {
     this.places.judge(room, now);
     if (room.line.length === 0 && room.hasRoom && this.places.suffice(room.origin) && this.places.hasShare(room))
       return this.places.take(room, now);
+    if (!isHandedOver && this.waitingFromQueue >= inAllLines) return 'endpoint-busy';
     if (this.isLineFull(room, now)) return 'endpoint-busy';
     return new Promise((resolve) => {
-      room.line.push({ since: now, resolve });
+      room.line.push({ since: now, isHandedOver, resolve });
       this.waiting++;
+      if (!isHandedOver) this.waitingFromQueue++;
       this.withLine.add(room);
       room.origin.withLine.add(room);
       this.mayBeReady(room.origin);
@@ -215,7 +219,6 @@ export class Rooms {
   private isLineFull(room: Room, now: number): boolean {
     const { length } = room.line;
     const few = room.window.limit * inLinePerCall;
-    if (this.waiting >= inAllLines) return true;
     if (!this.isHarmless(room)) return length >= few;
     if (length < Math.max(inLineOfHarmless, few)) return false;
     return !this.isAlone(now) || length >= (room.pace(now) * this.options.longestWaitMs) / 1000;
@@ -238,9 +241,9 @@ export class Rooms {
       this.ready.delete(origin);
       const room = this.nextOf(origin);
       if (!room) continue; // it comes back when one of its calls ends, or a place is given back
-      const first = room.line.shift(); // not `splice`, which moves all that is behind it
-      this.withdraw(room, 1);
-      first!.resolve(this.places.take(room, this.now()));
+      const first = room.line.shift()!; // not `splice`, which moves all that is behind it
+      this.withdraw(room, [first]);
+      first.resolve(this.places.take(room, this.now()));
       if (origin.withLine.size > 0) this.ready.add(origin);
     }
   }
@@ -282,23 +285,28 @@ export class Rooms {
     const pace = room.pace(now);
     if (pace > 0 && this.isAlone(now)) return;
     const old = room.waitingSince(now - patienceMs);
-    const soon = pace * this.worthWaitingSeconds(room);
-    if (old > soon) this.answer(room, room.line.splice(soon, old - soon), 'endpoint-busy');
+    const soon = pace * worthWaitingSeconds;
+    if (old <= soon) return;
+    const later = this.isHarmless(room) ? pace * worthWaitingSecondsOfHandedOver : soon;
+    const mayWait = ({ isHandedOver }: Waiting, nr: number) => isHandedOver && soon + nr < later;
+    const late = room.line.slice(soon, old);
+    room.line.splice(soon, old - soon, ...late.filter(mayWait));
+    this.answer(
+      room,
+      late.filter((each, nr) => !mayWait(each, nr)),
+      'endpoint-busy',
+    );
   }
 
-  private worthWaitingSeconds(room: Room): number {
-    const hasTime = this.isHarmless(room) && this.waiting <= (inAllLines * 3) / 4;
-    return hasTime ? worthWaitingSecondsOfHarmless : worthWaitingSeconds;
-  }
-
-  private answer(room: Room, held: Room['line'], reason: HeldReason): void {
-    this.withdraw(room, held.length);
+  private answer(room: Room, held: readonly Waiting[], reason: HeldReason): void {
+    this.withdraw(room, held);
     for (const { resolve } of held) resolve(reason);
   }
 
-  /** That many have left its line. */
-  private withdraw(room: Room, count: number): void {
-    this.waiting -= count;
+  /** They have left its line. */
+  private withdraw(room: Room, gone: readonly Waiting[]): void {
+    this.waiting -= gone.length;
+    for (const { isHandedOver } of gone) if (!isHandedOver) this.waitingFromQueue--;
     if (room.line.length > 0) return;
     this.withLine.delete(room);
     room.origin.withLine.delete(room);

@@ -54,10 +54,10 @@ export interface Delivery extends DeliveryKey {
 export const longestInlineBody = 8192;
 
 /**
- * No worker has more deliveries in memory: those that it sends (10,000, the highest MAX_IN_FLIGHT), and as many as may wait in line
- * (src/endpoints/rooms.ts). So no more of them can wait to be written.
+ * No worker has more deliveries in memory: those that it sends (10,000, the highest MAX_IN_FLIGHT), those from the queue in line (8192,
+ * src/endpoints/rooms.ts), and those that were handed over to it (16,384, src/queue/most-in-memory.ts). So no more of them can wait to be written.
  */
-export const mostInHand = 10_000 + 24_576;
+export const mostInHand = 10_000 + 8192 + 16_384;
 
 /** A delivery with the bytes to send; null where they are too many for a message and are read when they are needed. */
 export interface HandedOut extends Delivery {

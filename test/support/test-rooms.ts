@@ -24,18 +24,19 @@ export function testRooms() {
   };
 
   /** The call begins as soon as it has its place. */
-  function ask(url: string, maxConcurrency: number | null = null): Asked {
+  function ask(url: string, maxConcurrency: number | null = null, isHandedOver = false): Asked {
     const asked: Asked = { url, answer: undefined };
     const take = (answer: Place | HeldReason) => {
       asked.answer = answer;
       if (answer instanceof Place) at.rooms.begin(answer);
     };
-    const answer = at.rooms.enter({ id: 'subscription', callbackUrl: url, maxConcurrency });
+    const answer = at.rooms.enter({ id: 'subscription', callbackUrl: url, maxConcurrency }, isHandedOver);
     if (answer instanceof Promise) void answer.then(take);
     else take(answer);
     return asked;
   }
-  const askMany = (url: string, count: number) => Array.from({ length: count }, () => ask(url));
+  const askMany = (url: string, count: number, isHandedOver = false) =>
+    Array.from({ length: count }, () => ask(url, null, isHandedOver));
   const isOpen = ({ answer }: Asked) => answer instanceof Place && answer.hasRoom;
   const openOf = (asked: Asked[]) => asked.filter(isOpen).length;
   const end = ({ answer }: Asked, verdict: Verdict = well, durationMs = 10) => {
