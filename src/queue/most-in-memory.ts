@@ -4,7 +4,7 @@ const mebibyte = 1024 * 1024;
 
 /** Deliveries in the memory of a worker, at least: as many as it takes from the lane `fresh` of the queue before their turn. */
 const least = 4096;
-/** At most: a slow worker sends them in a few seconds, well before the lease of those that were handed over ends. */
+/** At most. Those that take longer than five seconds get the longer lease by then (src/delivery/worker.service.ts). */
 const most = 16_384;
 /** Of all workers together, until each has `least`. */
 const together = 2 * most;
