@@ -71,6 +71,13 @@ describe('deliveries in line', () => {
     expect([heldOf(handedOver), heldOf(queued), at.rooms.inLine]).toEqual([1, 3, 20]);
   });
 
+  it('that were handed over wait on as if those from the queue, which are held, had not been before them', async () => {
+    const queued = askMore(false);
+    const handedOver = askMany('http://a/', 5, true);
+    await pass(250);
+    expect([heldOf(queued), heldOf(handedOver), at.rooms.inLine]).toEqual([17, 0, 9]);
+  });
+
   it('from the queue are as many as it may have in all lines, however many were handed over', () => {
     const urlOf = (nr: number) => `http://filling-${nr}/`;
     const fillLines = (isHandedOver: boolean) => {

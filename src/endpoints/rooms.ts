@@ -288,14 +288,12 @@ export class Rooms {
     const soon = pace * worthWaitingSeconds;
     if (old <= soon) return;
     const later = this.isHarmless(room) ? pace * worthWaitingSecondsOfHandedOver : soon;
-    const mayWait = ({ isHandedOver }: Waiting, nr: number) => isHandedOver && soon + nr < later;
-    const late = room.line.slice(soon, old);
-    room.line.splice(soon, old - soon, ...late.filter(mayWait));
-    this.answer(
-      room,
-      late.filter((each, nr) => !mayWait(each, nr)),
-      'endpoint-busy',
-    );
+    const [kept, held]: [Waiting[], Waiting[]] = [[], []];
+    // What is held makes room for those behind it.
+    for (const each of room.line.slice(soon, old))
+      (each.isHandedOver && soon + kept.length < later ? kept : held).push(each);
+    room.line.splice(soon, old - soon, ...kept);
+    this.answer(room, held, 'endpoint-busy');
   }
 
   private answer(room: Room, held: readonly Waiting[], reason: HeldReason): void {
