@@ -176,7 +176,9 @@ describe('a deadlock', () => {
 
   beforeAll(async () => {
     database = await createDatabase();
-    postgres = await Postgres.open(readSettings({ DATABASE_URL: database.url }), []);
+    // Waiting for a lock outlasts the patience of both, so that each deadlock is found, by one of them.
+    const settings = readSettings({ DATABASE_URL: database.url, DATABASE_TIMEOUT: '60' });
+    postgres = await Postgres.open(settings, []);
     await postgres.migrate();
     await postgres.dataSource.query(`INSERT INTO process (id, roles, expires_at) VALUES ('own', '{}', now())`);
     catalogue = new Catalogue(postgres);
@@ -228,11 +230,8 @@ describe('a deadlock', () => {
       await manager.query(raiseOwn.text);
     });
     await Promise.all([transaction, change]);
-    // Its repetition may get the row of its own before the other one, which was woken for it, and is then ended once more.
-    const [ended, other] =
-      victim === 'the transaction' ? (['transaction', 'change'] as const) : (['change', 'transaction'] as const);
-    expect(tries[ended]).toBeGreaterThan(1);
-    expect(tries[other]).toBe(1);
+    // Its repetition may get its first row before the other one, which was woken for it: that is another deadlock, which may end either.
+    expect(tries[victim === 'the transaction' ? 'transaction' : 'change']).toBeGreaterThan(1);
     await catalogue.refresh();
     expect(await ownRoles()).toBe(before.roles + 2);
     expect(catalogue.version).toBeGreaterThanOrEqual(before.version + 2);

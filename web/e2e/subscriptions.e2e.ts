@@ -241,10 +241,10 @@ test('the schedule of retries follows what is typed, and a field that is emptied
   await page.getByRole('button', { name: 'Save', exact: true }).click();
   await expect(notice(page, 'Saved.')).toBeVisible();
   const policy = async () => (await admin(heraut, 'GET', `subscriptions/${id}/retry-policy`)).body;
-  expect(await policy()).toMatchObject({ overrides: { maxRetries: 3, jitter: 0.5 } });
+  expect(await policy()).toHaveProperty('overrides', { maxRetries: 3, jitter: 0.5 });
   await page.getByLabel('Random part').fill('');
   await page.getByRole('button', { name: 'Save', exact: true }).click();
-  await expect.poll(policy).toMatchObject({ overrides: { maxRetries: 3 } });
+  await expect.poll(policy).toHaveProperty('overrides', { maxRetries: 3 });
   await page.getByRole('button', { name: 'Follow the general policy in everything' }).click();
   const ask = page.getByRole('dialog', { name: 'Follow the general policy?' });
   await ask.getByRole('button', { name: 'Follow the general policy in everything' }).click();

@@ -84,7 +84,8 @@ function Editor({ subscriptionId, policy, tag, general }: Props) {
           <DraftBar draft={draft} onSaved={() => told(t('saved'))} />
           {count > 0 && (
             <Group>
-              <Button variant="default" onClick={() => setAsked(true)}>
+              {/* Beside a save that is under way, one of the two would be refused as changed meanwhile. */}
+              <Button variant="default" onClick={() => setAsked(true)} disabled={draft.isSaving}>
                 {t('follow')}
               </Button>
             </Group>
