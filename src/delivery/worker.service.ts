@@ -102,7 +102,6 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
   private async take({ chunk, lane, isRedelivered }: Taken): Promise<void> {
     const leave = lane === 'fresh' ? this.handOver.occupy(chunk) : undefined;
     this.progress.take(lane, chunk.queuedAt);
-    this.trace(chunk, lane);
     const unsettled = new Set(chunk.deliveries);
     try {
       await this.beginAll(chunk, { lane, isRedelivered }, unsettled, this.unacknowledged[lane]);
@@ -116,7 +115,6 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
 
   /** Its deliveries are in this process' hand already, but with a lease that is meant for those that are settled soon. */
   private async takeHandedOver(chunk: Chunk): Promise<void> {
-    this.trace(chunk, 'handed-over');
     const unsettled = new Set(chunk.deliveries);
     // What happens to them besides is found when their lease ends.
     const report = (error: unknown) => {
@@ -147,6 +145,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
   ): Promise<void> {
     const { signal } = this.stopping;
     try {
+      this.trace(chunk, lane);
       signal.throwIfAborted();
       const loaded = await untilItWorks(() => this.loader.load(chunk, isRedelivered), this.clock, signal);
       unsettled.clear();

@@ -1,4 +1,5 @@
 import type { HeldReason } from '../ledger/delivery.js';
+import { Line, type InLine } from './line.js';
 import { addressOf } from './origin.js';
 import { Window } from './window.js';
 
@@ -17,11 +18,7 @@ const longestLateMs = 2000;
 const bucketMs = 1000;
 
 /** A delivery in line. */
-export interface Waiting {
-  /** Milliseconds, monotonic. */
-  since: number;
-  /** By the process that accepted it: while it waits, nothing in the queue waits for it. */
-  isHandedOver: boolean;
+export interface Waiting extends InLine {
   resolve: (answer: Place | HeldReason) => void;
 }
 
@@ -52,7 +49,7 @@ export class Room {
   /** Of the endpoint that its URL is by itself. */
   readonly address: string;
   readonly window: Window;
-  readonly line: Waiting[] = [];
+  readonly line = new Line<Waiting>();
   /** Calls under way; fewer than places, of which some wait for a lock. */
   calling = 0;
   /** Of these, those that take far longer than usual. */
@@ -96,12 +93,6 @@ export class Room {
   get overdueMs(): number {
     const usualMs = this.meanMs ?? 0;
     return Math.max(shortestOverdueMs, Math.min(overdueFactor * usualMs, usualMs + longestLateMs));
-  }
-
-  /** Deliveries in its line since that time, or longer; the first in line came first. */
-  waitingSince(time: number): number {
-    const younger = this.line.findIndex(({ since }) => since > time);
-    return younger === -1 ? this.line.length : younger;
   }
 
   deservesProven(now: number): boolean {

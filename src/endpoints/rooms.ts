@@ -97,7 +97,7 @@ export class Rooms {
     if (room.line.length === 0 && room.hasRoom && this.places.suffice(room.origin) && this.places.hasShare(room))
       return this.places.take(room, now);
     if (!isHandedOver && this.waitingFromQueue >= inAllLines) return 'endpoint-busy';
-    if (this.isLineFull(room, now)) return 'endpoint-busy';
+    if (this.isLineFull(room, isHandedOver, now)) return 'endpoint-busy';
     return new Promise((resolve) => {
       room.line.push({ since: now, isHandedOver, resolve });
       this.waiting++;
@@ -191,7 +191,7 @@ export class Rooms {
   turnAway(reason: HeldReason, address?: string): void {
     const withLine = address === undefined ? this.withLine : (this.known.originAt(address)?.withLine ?? []);
     for (const room of [...withLine]) {
-      if (address === undefined || leadsTo(room, address)) this.answer(room, room.line.splice(0), reason);
+      if (address === undefined || leadsTo(room, address)) this.answer(room, room.line.takeAll(), reason);
     }
   }
 
@@ -216,8 +216,8 @@ export class Rooms {
     if (!this.places.areAllFree) await new Promise<void>((resolve) => this.idle.push(resolve));
   }
 
-  private isLineFull(room: Room, now: number): boolean {
-    const { length } = room.line;
+  private isLineFull(room: Room, isHandedOver: boolean, now: number): boolean {
+    const length = room.line.lengthOf(isHandedOver);
     const few = room.window.limit * inLinePerCall;
     if (!this.isHarmless(room)) return length >= few;
     if (length < Math.max(inLineOfHarmless, few)) return false;
@@ -241,9 +241,9 @@ export class Rooms {
       this.ready.delete(origin);
       const room = this.nextOf(origin);
       if (!room) continue; // it comes back when one of its calls ends, or a place is given back
-      const first = room.line.shift()!; // not `splice`, which moves all that is behind it
-      this.withdraw(room, [first]);
-      first.resolve(this.places.take(room, this.now()));
+      const next = room.line.next()!;
+      this.withdraw(room, [next]);
+      next.resolve(this.places.take(room, this.now()));
       if (origin.withLine.size > 0) this.ready.add(origin);
     }
   }
@@ -279,21 +279,14 @@ export class Rooms {
 
   /** Those that have waited for too long, and that the endpoint will not get to soon. A full worker is not its fault. */
   private giveUp(room: Room, now: number): void {
-    const tooOld = room.waitingSince(now - this.options.longestWaitMs);
-    if (tooOld > 0) this.answer(room, room.line.splice(0, tooOld), 'endpoint-busy');
+    const { line } = room;
+    this.answer(room, line.takeSince(now - this.options.longestWaitMs), 'endpoint-busy');
     if (!room.isBusy && !this.places.areTakenBy(room.origin) && this.places.hasShare(room)) return;
     const pace = room.pace(now);
     if (pace > 0 && this.isAlone(now)) return;
-    const old = room.waitingSince(now - patienceMs);
-    const soon = pace * worthWaitingSeconds;
-    if (old <= soon) return;
-    const later = this.isHarmless(room) ? pace * worthWaitingSecondsOfHandedOver : soon;
-    const [kept, held]: [Waiting[], Waiting[]] = [[], []];
-    // What is held makes room for those behind it.
-    for (const each of room.line.slice(soon, old))
-      (each.isHandedOver && soon + kept.length < later ? kept : held).push(each);
-    room.line.splice(soon, old - soon, ...kept);
-    this.answer(room, held, 'endpoint-busy');
+    const seconds = this.isHarmless(room) ? worthWaitingSecondsOfHandedOver : worthWaitingSeconds;
+    const inTime = { fromQueue: pace * worthWaitingSeconds, handedOver: pace * seconds };
+    this.answer(room, line.takeLateSince(now - patienceMs, inTime), 'endpoint-busy');
   }
 
   private answer(room: Room, held: readonly Waiting[], reason: HeldReason): void {

@@ -128,8 +128,10 @@ export class HandOver {
 function memoryFor(accepted: readonly Pick<Accepted, 'subscriptionIds' | 'body'>[]): Memory {
   const memory = { deliveries: 0, bytes: 0 };
   for (const { subscriptionIds, body } of accepted) {
+    if (subscriptionIds.length === 0) continue;
+    const bodyBytes = Buffer.byteLength(body);
     memory.deliveries += subscriptionIds.length;
-    memory.bytes += subscriptionIds.length * deliveryBytes + (body.length > longestInlineBody ? 0 : body.length);
+    memory.bytes += subscriptionIds.length * deliveryBytes + (bodyBytes > longestInlineBody ? 0 : bodyBytes);
   }
   return memory;
 }

@@ -118,6 +118,21 @@ describe('the way of accepted deliveries', () => {
     ).toEqual(toQueue);
   });
 
+  it('counts the bytes of a text, not its characters', () => {
+    startWorker();
+    expect(handOver.wayFor([matchedWith(1, 'é'.repeat(4000)), matchedWith(1, 'x'.repeat(2000))]).destination).toEqual(
+      toQueue,
+    );
+    const longer = matchedWith(1, 'é'.repeat(longestInlineBody / 2 + 1)); // the worker reads it
+    expect(handOver.wayFor([longer, matchedWith(1, 'x'.repeat(2000))]).destination).toEqual(straight);
+  });
+
+  it('does not count the texts of notifications without deliveries', () => {
+    startWorker();
+    const without = matchedWith(0, 'x'.repeat(8000));
+    expect(handOver.wayFor([without, without, matchedWith(1, '')]).destination).toEqual(straight);
+  });
+
   it('counts those that were accepted, where there are fewer than there might have been', () => {
     startWorker();
     const way = handOver.wayFor(matched(most));
