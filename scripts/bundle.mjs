@@ -1,9 +1,10 @@
 // Second step of `npm run build`: joins the programs that tsc has compiled, and the packages they import, into a few files:
 // to load the 1,300 that they are would take most of a start of Heraut. `dist/main.js`, `dist/dispatch-once.js`,
 // `dist/rotate-keys.js` and `dist/heraut.js` (the command line) begin.
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import * as esbuild from 'esbuild';
+import { byLines } from './source-map-by-lines.mjs';
 import { requireFromHere, unbundledPackages } from './unbundled-packages.mjs';
 
 const project = fileURLToPath(new URL('..', import.meta.url));
@@ -60,6 +61,10 @@ await esbuild.build({
     },
   ],
 });
+
+const bundle = `${project}dist/bundle/`;
+for (const name of readdirSync(bundle).filter((each) => each.endsWith('.map')))
+  writeFileSync(bundle + name, JSON.stringify(byLines(JSON.parse(readFileSync(bundle + name, 'utf8')))));
 
 // Source maps are read for what is loaded after this. Stack traces name the files and lines of src with them.
 for (const name of programs) {

@@ -3,6 +3,12 @@ import type { buildConnector } from 'undici';
 import type { Connecting, Connector } from '../outbound/connector.js';
 import { AddressRefused } from '../outbound/refused.js';
 
+/**
+ * With which connections are closed that nobody waits for any more. One for all, with a stack that is written already: Node makes the stack of any error
+ * that a socket is closed with, and hundreds of calls may end at once.
+ */
+export const callIsOver = Object.assign(new Error('the call is over'), { stack: 'Error: the call is over' });
+
 /** A connection to a receiver: where it leads, what it took to make, and how many calls were begun on it. */
 export class Connection {
   /** `IP:port`; while it is being made, the address that is tried. Where it was refused, without the port. */
@@ -57,6 +63,6 @@ export class Connection {
 
   /** Closes it at once, whatever is still to come over it. */
   cut(): void {
-    this.made?.destroy(new Error('the call is over'));
+    this.made?.destroy(callIsOver);
   }
 }

@@ -1,7 +1,7 @@
 import { Agent, Client, Pool, type Dispatcher } from 'undici';
 import type { Connector } from '../outbound/connector.js';
 import type { Call } from './call.js';
-import { Connection } from './connection.js';
+import { callIsOver, Connection } from './connection.js';
 import type { Target } from './target.js';
 import type { WebhookRequest } from './webhook-client.js';
 
@@ -89,7 +89,7 @@ class Handler implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     // Its time was up before there was a connection: nothing may leave any more.
-    if (this.call.isOver) return controller.abort(new Error('the call is over'));
+    if (this.call.isOver) return controller.abort(callIsOver);
     const connection = this.connection!;
     this.isKept = connection.calls++ > 0;
     // Not by an abort of the request: after that undici connects once more, for nothing.
