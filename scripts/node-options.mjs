@@ -5,7 +5,8 @@
  * is copied once or twice, and then collected among the old ones: a twentieth of the CPU (docs/performance.md).
  *
  * V8 collects the old ones when they have grown by a part that it works out. Where they grow slowly, as here, that is a tenth: 50 MB were collected every three seconds,
- * which keeps two cores busy for 100 ms. In a burst it is up to three times their size, which costs memory. When they have doubled is neither.
+ * which keeps two cores busy for 100 ms. In a burst it is up to three times their size, which costs memory. With 100 they are collected when they have doubled: seldom under a
+ * steady load, and soon enough in a burst (docs/decisions/0065).
  */
 export const herautNodeOptions = ['--min-semi-space-size=32', '--max-semi-space-size=32', '--heap-growing-percent=100'];
 

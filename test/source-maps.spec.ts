@@ -1,4 +1,4 @@
-import { encode, type SourceMapSegment } from '@jridgewell/sourcemap-codec';
+import { decode, encode, type SourceMapSegment } from '@jridgewell/sourcemap-codec';
 import fc from 'fast-check';
 import { readdirSync, readFileSync } from 'node:fs';
 import { SourceMap, type SourceMapPayload } from 'node:module';
@@ -36,6 +36,22 @@ describe('the source maps of the program', () => {
           for (const [column] of line) expect(lineAt(after, nr, column)).toBe(lineAt(before, nr, column));
       }),
     );
+  });
+
+  it('by lines have one place for each line of a source, however many columns it had', () => {
+    const columnsOfTwoLines: SourceMapSegment[] = [
+      [0, 0, 1, 4],
+      [5, 0, 1, 9, 0],
+      [8, 0, 2, 2],
+      [9, 0, 2, 3],
+      [12],
+      [14],
+    ];
+    const map = byLines({ names: ['a'], mappings: encode([columnsOfTwoLines]) });
+    expect({ ...map, mappings: decode(map.mappings) }).toEqual({
+      names: [],
+      mappings: [[[0, 0, 1, 0], [8, 0, 2, 0], [12]]],
+    });
   });
 
   it('are by lines, which Node reads in a fraction of the time', () => {

@@ -4,8 +4,8 @@ import type { Connecting, Connector } from '../outbound/connector.js';
 import { AddressRefused } from '../outbound/refused.js';
 
 /**
- * With which connections are closed that nobody waits for any more. One for all, with a stack that is written already: Node makes the stack of any error
- * that a socket is closed with, and hundreds of calls may end at once.
+ * Connections that nobody waits for any more are closed with this error. There is one for all, and its stack is written already: Node writes the stack of each error
+ * that closes a socket, for which it first reads a source map, and hundreds of calls may end at once.
  */
 export const callIsOver = Object.assign(new Error('the call is over'), { stack: 'Error: the call is over' });
 

@@ -6,7 +6,7 @@ export interface InLine {
   isHandedOver: boolean;
 }
 
-/** Deliveries of either kind, of which the endpoint gets to the last one in time. */
+/** Of each kind: how many deliveries the endpoint gets to in the time that one of that kind may wait. */
 export interface InTime {
   fromQueue: number;
   handedOver: number;
@@ -26,7 +26,7 @@ export class Line<W extends InLine> {
     return this.fromQueue.length + this.handedOver.length;
   }
 
-  /** Of one kind. */
+  /** Deliveries of one kind. */
   lengthOf(isHandedOver: boolean): number {
     return this.of(isHandedOver).length;
   }
@@ -63,10 +63,10 @@ export class Line<W extends InLine> {
   }
 }
 
-/** Of so many that are sent, where they take turns with the others. */
+/** Of `sent` deliveries, how many are of the one kind, where it takes turns with the other. */
 const shareOf = (sent: number, others: readonly InLine[]): number => Math.max(sent - others.length, sent / 2);
 
-/** The first one came first. */
+/** How many have waited since then, or longer: those at the front, since the first one came first. */
 function countSince(kind: readonly InLine[], time: number): number {
   const younger = kind.findIndex(({ since }) => since > time);
   return younger === -1 ? kind.length : younger;
