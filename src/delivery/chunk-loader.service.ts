@@ -7,8 +7,8 @@ import { readBodies, readBodySizes } from '../ledger/read-bodies.js';
 import { stillQueued } from '../ledger/still-queued.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import type { Chunk } from '../queue/chunk.js';
+import { BodyMemory } from './body-memory.js';
 import { LargeBodies } from './large-bodies.js';
-import { Semaphore } from './semaphore.js';
 
 /**
  * Milliseconds. What has waited for longer, as a chunk behind others or in the line of its endpoint, may have been cancelled meanwhile, or
@@ -22,6 +22,8 @@ export const freshMs = 1000;
  * deliveries in flight and in lines (src/endpoints/rooms.ts).
  */
 const largeBytes = 64 * 1024 * 1024;
+/** Of these, the calls to one origin: eight of the largest at a time. */
+const largeBytesOfOrigin = largeBytes / 8;
 
 /** A delivery with the bytes to send. */
 export type Loaded = HandedOut & { body: Buffer };
@@ -35,7 +37,7 @@ export interface LoadedChunk {
 /** Makes of a chunk what is to be sent of it. */
 @Injectable()
 export class ChunkLoader {
-  private readonly memory = new Semaphore(largeBytes);
+  private readonly memory = new BodyMemory(largeBytes, largeBytesOfOrigin);
   private readonly reading = new Batcher<string, Buffer | undefined>((ids) => this.readTogether(ids), {
     maxItems: 64,
     lingerMs: 0,

@@ -97,7 +97,11 @@ export class DeliverService {
       if (typeof place === 'string') return await this.records.hold(delivery, place, stopping);
       onBegun();
       if (delivery.body === null) {
-        borrowed = await untilItWorks(() => bodies.borrow(delivery, stopping), this.clock, stopping);
+        borrowed = await untilItWorks(
+          () => bodies.borrow(delivery, place.room.origin.address, stopping),
+          this.clock,
+          stopping,
+        );
         stopping.throwIfAborted();
       }
       const body = delivery.body ?? borrowed;
@@ -109,8 +113,10 @@ export class DeliverService {
       else if (isHandedOver && this.lateLocks.mayWait) await this.underLease(task);
       else isStale = (await this.atLeastOnce(task, longestLockMs)) === 'stale';
     } finally {
-      if (borrowed) bodies.giveBack(delivery);
-      if (typeof place !== 'string') this.admission.giveBack(place);
+      if (typeof place !== 'string') {
+        if (borrowed) bodies.giveBack(delivery, place.room.origin.address);
+        this.admission.giveBack(place);
+      }
     }
     // From the beginning: it is asked for again. Once, however long the lock takes then.
     if (isStale) await this.deliver(delivery, { ...surroundings, onBegun: () => {}, since: -Infinity }, Infinity);

@@ -26,7 +26,7 @@ import { Decider } from './decider.service.js';
 import { DeliveryRecords } from './delivery-records.service.js';
 import { DeliverService } from './deliver.service.js';
 import { LateLocks } from './late-locks.service.js';
-import { Semaphore } from './semaphore.js';
+import { BodyMemory } from './body-memory.js';
 import { Sender } from './sender.service.js';
 import { WebhookClient } from './webhook-client.js';
 import type { Turns } from './turns.service.js';
@@ -126,7 +126,7 @@ async function play(
       consume: (take: typeof handOver) => ((handOver = take), { stop: () => Promise.resolve() }),
       occupy: () => () => {},
     } as never;
-    const bodies = new LargeBodies(new Map(), new Semaphore(1), () => Promise.resolve(undefined));
+    const bodies = new LargeBodies(new Map(), new BodyMemory(1, 1), () => Promise.resolve(undefined));
     const loader = { load: async () => ({ deliveries: [delivery], bodies }) } as unknown as ChunkLoader;
     const progress = { take: () => {}, finish: () => resolve() } as never;
     const worker = new Worker(

@@ -1,63 +1,94 @@
 import type { HandedOut } from '../ledger/delivery.js';
-import type { Semaphore } from './semaphore.js';
+import type { BodyMemory } from './body-memory.js';
 
-/** A text that is too long for the queue's message. */
-interface Large {
+/** A text that is too long for the queue's message, in use. */
+interface Loan {
   bytes: Promise<Buffer | undefined>;
-  size: number;
-  /** Deliveries of the chunk that are being sent with it. */
   users: number;
+  /** Called when nobody uses it any more, or it could not be had. */
+  end: () => void;
 }
 
-/**
- * The bytes to send of a chunk's notifications that were too many to come with it, each once for all deliveries that
- * are sent at the same time. They are read when they are needed, and kept only while they are in use, within what all
- * chunks of the worker together may have in memory.
- */
-export class LargeBodies {
-  private readonly large = new Map<string, Large>();
+/** Texts in use, each borrowed once for all that use it at the same time. */
+class Loans {
+  private readonly loans = new Map<string, Loan>();
 
-  /**
-   * @param sizes in bytes, of the large texts, by notification; one that is past its retention is missing
-   * @param memory a permit is a byte
-   */
-  constructor(
-    private readonly sizes: ReadonlyMap<string, number>,
-    private readonly memory: Semaphore,
-    private readonly read: (notificationId: string) => Promise<Buffer | undefined>,
-  ) {}
-
-  /**
-   * For one delivery, which gives them back; undefined: the notification is past its retention.
-   * @throws {Stopping} when the worker stops before there is memory for them
-   */
-  async borrow({ notificationId }: HandedOut, stopping: AbortSignal): Promise<Buffer | undefined> {
-    const size = this.sizes.get(notificationId);
-    if (size === undefined) return undefined;
-    let large = this.large.get(notificationId);
-    if (!large)
-      this.large.set(notificationId, (large = { size, users: 0, bytes: this.load(notificationId, size, stopping) }));
-    large.users++;
+  /** @returns what `load` does; undefined is no loan. What it throws, it throws */
+  async borrow(key: string, load: () => Promise<Buffer | undefined>, end: Loan['end']): Promise<Buffer | undefined> {
+    let loan = this.loans.get(key);
+    if (!loan) this.loans.set(key, (loan = { bytes: load(), users: 0, end }));
+    loan.users++;
     let bytes: Buffer | undefined;
     try {
-      bytes = await large.bytes;
+      bytes = await loan.bytes;
     } finally {
-      if (!bytes) this.giveBack({ notificationId });
+      if (!bytes) this.giveBack(key);
     }
     return bytes;
   }
 
   /** Once for each that was borrowed. */
-  giveBack({ notificationId }: Pick<HandedOut, 'notificationId'>): void {
-    const large = this.large.get(notificationId);
-    if (!large || --large.users > 0) return; // others are sending it
-    this.large.delete(notificationId);
-    this.memory.release(large.size);
-  }
-
-  private async load(notificationId: string, size: number, stopping: AbortSignal): Promise<Buffer | undefined> {
-    await this.memory.acquire(size);
-    stopping.throwIfAborted(); // the memory is released by those that wait for the text
-    return this.read(notificationId);
+  giveBack(key: string): void {
+    const loan = this.loans.get(key);
+    if (!loan || --loan.users > 0) return;
+    this.loans.delete(key);
+    loan.end();
   }
 }
+
+/**
+ * The bytes to send of a chunk's notifications that were too many to come with it, each once for all deliveries that
+ * are sent at the same time. They are read when they are needed, and kept only while they are in use, within what all
+ * chunks of the worker together may have in memory, and the calls to one origin.
+ */
+export class LargeBodies {
+  /** By notification. */
+  private readonly texts = new Loans();
+  /** By origin and notification: an origin that keeps a text longer than the others do is the only one that it still counts for. */
+  private readonly ofOrigins = new Loans();
+
+  /** @param sizes in bytes, of the large texts, by notification; one that is past its retention is missing */
+  constructor(
+    private readonly sizes: ReadonlyMap<string, number>,
+    private readonly memory: BodyMemory,
+    private readonly read: (notificationId: string) => Promise<Buffer | undefined>,
+  ) {}
+
+  /**
+   * For one delivery, which gives them back; undefined: the notification is past its retention.
+   * @param origin to which they are to be sent
+   * @throws {Stopping} when the worker stops before there is memory for them
+   */
+  async borrow({ notificationId }: HandedOut, origin: string, stopping: AbortSignal): Promise<Buffer | undefined> {
+    const size = this.sizes.get(notificationId);
+    if (size === undefined) return undefined;
+    let text: Buffer | undefined;
+    const load = async () => {
+      await this.memory.acquireFor(origin, size);
+      stopping.throwIfAborted(); // the memory is released by those that wait for the text
+      text = await this.textOf(notificationId, size, stopping);
+      return text;
+    };
+    const end = () => {
+      if (text) this.texts.giveBack(notificationId);
+      this.memory.releaseFor(origin, size);
+    };
+    return this.ofOrigins.borrow(keyOf(notificationId, origin), load, end);
+  }
+
+  /** Once for each that was borrowed. */
+  giveBack({ notificationId }: Pick<HandedOut, 'notificationId'>, origin: string): void {
+    this.ofOrigins.giveBack(keyOf(notificationId, origin));
+  }
+
+  private textOf(notificationId: string, size: number, stopping: AbortSignal): Promise<Buffer | undefined> {
+    const load = async () => {
+      await this.memory.acquire(size);
+      stopping.throwIfAborted();
+      return this.read(notificationId);
+    };
+    return this.texts.borrow(notificationId, load, () => this.memory.release(size));
+  }
+}
+
+const keyOf = (notificationId: string, origin: string): string => `${notificationId} ${origin}`;

@@ -33,15 +33,20 @@ export class Semaphore {
       this.free -= next.permits;
       next.go();
     }
-    if (this.free === this.permits) for (const resolve of this.idle.splice(0)) resolve();
+    if (this.isIdle) for (const resolve of this.idle.splice(0)) resolve();
+  }
+
+  /** Every permit is free, and no caller waits in line. */
+  get isIdle(): boolean {
+    return this.free === this.permits;
   }
 
   /** Resolves when every permit has been released and no caller waits in line. */
   async drained(): Promise<void> {
-    if (this.free < this.permits) await new Promise<void>((resolve) => this.idle.push(resolve));
+    if (!this.isIdle) await new Promise<void>((resolve) => this.idle.push(resolve));
   }
 
   private hasFree(permits: number): boolean {
-    return this.free >= permits || this.free === this.permits;
+    return this.free >= permits || this.isIdle;
   }
 }

@@ -23,7 +23,7 @@ import type { ChunkLoader, Loaded, LoadedChunk } from './chunk-loader.service.js
 import type { Decider } from './decider.service.js';
 import { DeliverService } from './deliver.service.js';
 import type { DeliveryRecords } from './delivery-records.service.js';
-import { Semaphore } from './semaphore.js';
+import { BodyMemory } from './body-memory.js';
 import type { Sender } from './sender.service.js';
 import type { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
 import type { WebhookClient } from './webhook-client.js';
@@ -115,7 +115,7 @@ describe('a worker', () => {
   });
 
   it('has no more large texts in memory than it may, however many chunks it has taken, and sends them all', async () => {
-    const memory = new Semaphore(sentTogether * size);
+    const memory = new BodyMemory(sentTogether * size, sentTogether * size);
     let inMemory = 0;
     let most = 0;
     const read = () => {
@@ -145,7 +145,7 @@ describe('a worker', () => {
 
   it('that abandons its calls reads no more large texts, and begins nothing with one that it was reading', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
-    const memory = new Semaphore(2 * size);
+    const memory = new BodyMemory(2 * size, 2 * size);
     let read = 0;
     let arrive!: (text: Buffer) => void;
     const reading = new Promise<Buffer>((resolve) => (arrive = resolve));
@@ -212,7 +212,7 @@ describe('a worker', () => {
       load: ({ deliveries }) =>
         Promise.resolve({
           deliveries,
-          bodies: new LargeBodies(sizesOf(deliveries), new Semaphore(1000 * size), () =>
+          bodies: new LargeBodies(sizesOf(deliveries), new BodyMemory(1000 * size, 1000 * size), () =>
             Promise.resolve(Buffer.alloc(1)),
           ),
         }),

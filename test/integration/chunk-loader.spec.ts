@@ -49,7 +49,9 @@ describe('loading a chunk', () => {
     const { deliveries: toSend, bodies } = await loader.load(chunkOf(deliveries), false);
     expect(toSend).toEqual(deliveries);
     expect(statements).toEqual(['read-body-sizes']);
-    const borrowed = await Promise.all(deliveries.map((delivery) => bodies.borrow(delivery, running)));
+    const borrowed = await Promise.all(
+      deliveries.map((delivery) => bodies.borrow(delivery, 'https://example.org', running)),
+    );
     expect(borrowed.map(String)).toEqual([texts[0], texts[0], texts[1], texts[1]]);
     expect(statements).toEqual(['read-body-sizes', 'read-bodies']);
   });
@@ -69,6 +71,6 @@ describe('loading a chunk', () => {
     const [delivery] = await test.accept(1, toBroker, 'x'.repeat(10_000));
     await test.sql(change, [delivery!.notificationId]);
     const { deliveries, bodies } = await loader.load(chunkOf([{ ...delivery!, body: null }]), false);
-    expect(await bodies.borrow(deliveries[0]!, running)).toBeUndefined();
+    expect(await bodies.borrow(deliveries[0]!, 'https://example.org', running)).toBeUndefined();
   });
 });
