@@ -50,6 +50,7 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy, O
   private readonly reads = new SharedRuns(() => this.read());
   private poll: NodeJS.Timeout | undefined;
   private readonly openings = new Batcher<Opening, void>((batch) => this.openTogether(batch), together);
+  private readonly claims = new Batcher<ProbeClaim, boolean>((batch) => this.claimTogether(batch), together);
   private readonly endings = new Batcher<EndedProbe, void>((batch) => this.endTogether(batch), together);
 
   constructor(
@@ -69,7 +70,7 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy, O
   }
 
   async onApplicationShutdown(): Promise<void> {
-    await Promise.all([this.openings.drain(), this.endings.drain()]);
+    await Promise.all([this.openings.drain(), this.claims.drain(), this.endings.drain()]);
   }
 
   /** Resolves when all that was committed before the call is known. Calls that arrive together share one read. */
@@ -136,8 +137,8 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy, O
   }
 
   /** The right to send a delivery that is due as a probe; given to one process, when a probe is due, or the delivery is alone. */
-  async claimProbe({ address }: OpenEndpoint, subscriptionId: string): Promise<boolean> {
-    return (await this.claimProbes([{ address, subscriptionId, isRelease: false }])).length > 0;
+  claimProbe({ address }: OpenEndpoint, subscriptionId: string): Promise<boolean> {
+    return this.claims.add({ address, subscriptionId, isRelease: false });
   }
 
   /** The right to release a held delivery as a probe, for each of these for which one is due. @returns those that got it */
@@ -160,6 +161,11 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy, O
     for (const { address, reason, failures } of batch)
       if (opened.delete(address)) this.events.report({ event: 'endpoint.opened', address, reason, failures });
     return batch.map(() => undefined);
+  }
+
+  private async claimTogether(batch: ProbeClaim[]): Promise<boolean[]> {
+    const met = new Set(await this.claimProbes(batch));
+    return batch.map((claim) => met.has(claim));
   }
 
   private async endTogether(batch: EndedProbe[]): Promise<void[]> {

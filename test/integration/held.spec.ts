@@ -480,6 +480,27 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     ]);
   });
 
+  it('ask in two statements for probes of all endpoints that are found out at the same time, each for its own', async () => {
+    const addresses = Array.from({ length: 100 }, (_, nr) => `http://host-${nr}.example`);
+    await Promise.all(addresses.map((address) => openEndpoints.open(address, 'no answer', 5)));
+    await test.sql("UPDATE endpoint SET next_probe_at = now() - interval '1 s'");
+    await test.sql("UPDATE endpoint SET probing_until = now() + interval '1 minute' WHERE address LIKE '%9.example'");
+    const query = vi.spyOn(test.postgres, 'query');
+    try {
+      const met = await Promise.all(
+        openEndpoints
+          .list()
+          .map(async (open) => `${open.address} ${await openEndpoints.claimProbe(open, subscription)}`),
+      );
+      const expected = addresses.map((address) => `${address} ${!address.endsWith('9.example')}`);
+      expect(met.toSorted()).toEqual(expected.toSorted());
+      // The first goes at once, alone; the others together, while it is written.
+      expect(query.mock.calls.filter(([{ name }]) => name === 'claim-probes').length).toBeLessThanOrEqual(2);
+    } finally {
+      vi.restoreAllMocks();
+    }
+  });
+
   it('leave no circuit breaker open of an endpoint that no subscription leads to: nothing would probe it', async () => {
     const [origin, elsewhere] = [new URL(url).origin, 'http://elsewhere.example'];
     await openEndpoints.open(origin, 'no answer', 5);
