@@ -64,6 +64,30 @@ describe('a batcher', () => {
     expect(batches()).toEqual(['ab', 'cd']);
   });
 
+  it('that lingers alone waits for more items also when the batch before had only one, or there was none', async () => {
+    const { batcher, writes, batches } = controlled({ lingersAlone: true });
+    void batcher.add('a');
+    await pass(9);
+    expect(batches()).toEqual([]);
+    void batcher.add('b');
+    await pass(1);
+    expect(batches()).toEqual(['ab']);
+    writes[0]!.finish();
+    await pass(0);
+    void batcher.add('c');
+    await pass(10);
+    expect(batches()).toEqual(['ab', 'c']);
+    writes[1]!.finish();
+    await pass(0);
+    void batcher.add('d');
+    await pass(9);
+    expect(batches()).toEqual(['ab', 'c']);
+    void batcher.add('e');
+    void batcher.add('f');
+    await pass(0);
+    expect(batches()).toEqual(['ab', 'c', 'def']); // full
+  });
+
   it('never waits when it has no linger time', async () => {
     const { batcher, writes, batches } = controlled({ lingerMs: 0 });
     void batcher.add('a');

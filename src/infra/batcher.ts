@@ -6,6 +6,8 @@ export interface BatcherOptions<Item> {
   maxBytes?: number;
   /** Wait for more items, unless the batch before had only one: then more are unlikely, and it does not wait. */
   lingerMs: number;
+  /** Waits also where the batch before had only one: for what is not urgent, and comes from many sides at the same time. */
+  lingersAlone?: boolean;
   /** Batches written at the same time. */
   concurrency?: number;
   /** True for an error that one item may have caused: the batch is then repeated item by item, so that only that item fails. */
@@ -98,7 +100,7 @@ export class Batcher<Item, Result> {
 
   private schedule(): void {
     if (this.isBusy) return this.watchTurns(); // the write that finishes flushes again
-    const { maxItems, maxBytes = Infinity, lingerMs } = this.options;
+    const { maxItems, maxBytes = Infinity, lingerMs, lingersAlone = false } = this.options;
     if (this.waiting.length >= maxItems || this.waitingBytes >= maxBytes) this.flush();
     else if (!this.scheduled) {
       this.scheduled = true;
@@ -106,7 +108,7 @@ export class Batcher<Item, Result> {
         this.scheduled = false;
         if (this.waiting.length > 0 && !this.isBusy) this.flush();
       };
-      if (this.lastSize <= 1 || lingerMs === 0) setImmediate(go);
+      if ((this.lastSize <= 1 && !lingersAlone) || lingerMs === 0) setImmediate(go);
       else setTimeout(go, lingerMs);
     }
   }

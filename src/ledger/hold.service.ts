@@ -52,7 +52,9 @@ export const holdItems = perDay(
 export class Holds implements OnApplicationShutdown {
   private readonly batcher = new Batcher<Hold, void>((batch) => this.holdTogether(batch), {
     maxItems: 512,
-    lingerMs: 5,
+    // Where an endpoint is found to be in trouble, others mostly are as well.
+    lingerMs: 25,
+    lingersAlone: true,
     // A refusal is repeated by the worker, which has the delivery in hand.
     room: { items: mostInHand },
     turnWithinMs: 30_000,

@@ -27,15 +27,23 @@ export const leaveItems = perDay(
 /** Of one statement: a process may have 16,384 in hand, and results of those that end meanwhile wait for the lock of their row. */
 const writtenTogether = 1024;
 
+/** A refusal is repeated by the worker, which has the delivery in hand. */
+const bounds = { room: { items: mostInHand }, turnWithinMs: 30_000 };
+
 /** Deliveries that this process has in hand, and that the queue has forgotten. */
 @Injectable()
 export class DeliveriesInHand {
   private readonly looks = new Batcher<Delivery, boolean>((batch) => this.lookTogether(batch), {
     maxItems: 512,
     lingerMs: 5,
-    // A refusal is repeated by the worker, which has the delivery in hand.
-    room: { items: mostInHand },
-    turnWithinMs: 30_000,
+    ...bounds,
+  });
+  private readonly keeping = new Batcher<Delivery, void>((batch) => this.keepTogether(batch), {
+    maxItems: writtenTogether,
+    // Of a receiver that hangs, hundreds of chunks a second come to their time, with a delivery or two each.
+    lingerMs: 25,
+    lingersAlone: true,
+    ...bounds,
   });
 
   constructor(
@@ -49,7 +57,7 @@ export class DeliveriesInHand {
    * lease ends is handed out again.
    */
   async keep(deliveries: Delivery[]): Promise<void> {
-    await this.write(keepItems, deliveries, this.config.settings.DELIVERY_LEASE_MS);
+    await Promise.all(deliveries.map((delivery) => this.keeping.add(delivery)));
   }
 
   /** The queue may forget this one: another message of it is being sent. It is handed out again unless settled in `leaseMs`. */
@@ -68,12 +76,15 @@ export class DeliveriesInHand {
     return batch.map((delivery) => found.has(generationOf(delivery)));
   }
 
+  private async keepTogether(batch: Delivery[]): Promise<void[]> {
+    await this.write(keepItems, batch, this.config.settings.DELIVERY_LEASE_MS);
+    return batch.map(() => undefined);
+  }
+
   private async write(statement: StatementOfDay, deliveries: Delivery[], leaseMs: number): Promise<void> {
     const process = this.heartbeat.processId;
-    for (let at = 0; at < deliveries.length; at += writtenTogether) {
-      await onEachDay(deliveries.slice(at, at + writtenTogether), notificationIdOf, (day, items) =>
-        this.postgres.query(statement(day), { ...handedOut.bind(items), process, lease_ms: leaseMs }),
-      );
-    }
+    await onEachDay(deliveries, notificationIdOf, (day, items) =>
+      this.postgres.query(statement(day), { ...handedOut.bind(items), process, lease_ms: leaseMs }),
+    );
   }
 }
