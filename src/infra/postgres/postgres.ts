@@ -72,9 +72,10 @@ export class Postgres {
         onConnect: (client) => client.query(asOnHotPath),
         // Statements that are prepared for one day each (src/ledger/per-day.ts) would pile up in a connection that lives for months.
         maxLifetimeSeconds: 3600,
-        // Until then it stays. By default pg closes one that was idle for ten seconds, and opens another in the next moment in which much happens: Postgres then
-        // starts a process for it, and plans each statement with a cold cache, which takes 30 to 50 ms of a core just when it is needed.
+        // Until then it stays open (docs/decisions/0066), and is not silent for so long that a firewall forgets it.
         idleTimeoutMillis: 0,
+        keepAlive: true,
+        keepAliveInitialDelayMillis: 60_000,
       });
       // Without a listener an idle connection that dies (a restart of Postgres) would end the process.
       pool.on('error', ignore);
