@@ -16,8 +16,8 @@ export class BodyMemory {
   }
 
   /** For a text, however many calls send it. One that is larger than all of it has it alone. */
-  async acquire(bytes: number): Promise<void> {
-    await this.free.acquire(bytes);
+  acquire(bytes: number): Promise<void> | undefined {
+    return this.free.acquire(bytes);
   }
 
   release(bytes: number): void {
@@ -25,20 +25,15 @@ export class BodyMemory {
   }
 
   /** For a text that is sent to that origin. One that goes to several counts for each: which of them keeps it longest is not known before. */
-  async acquireFor(origin: string, bytes: number): Promise<void> {
+  acquireFor(origin: string, bytes: number): Promise<void> | undefined {
     let share = this.ofOrigins.get(origin);
     if (!share) this.ofOrigins.set(origin, (share = new Semaphore(this.bytesOfOrigin)));
-    await share.acquire(bytes);
+    return share.acquire(bytes);
   }
 
   releaseFor(origin: string, bytes: number): void {
     const share = this.ofOrigins.get(origin)!;
     share.release(bytes);
     if (share.isIdle) this.ofOrigins.delete(origin);
-  }
-
-  /** Nothing is kept, and nothing waits. */
-  get isIdle(): boolean {
-    return this.free.isIdle && this.ofOrigins.size === 0;
   }
 }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import pg from 'pg';
 import { readSettings } from '../../src/config/settings.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
@@ -155,6 +155,30 @@ describe('the hot path of a real server', () => {
     });
     await postgres.close();
     expect(planned).toEqual([{ once: 8, anew: 0 }]);
+  });
+});
+
+describe('the connections of the hot path', () => {
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it('stay open after a burst, so that the next one waits for none', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const postgres = await Postgres.open(readSettings({ DATABASE_URL: process.env['TEST_DATABASE_URL'] }), []);
+    try {
+      const pid = statement('pid', 'SELECT pg_backend_pid() AS pid, pg_sleep(0.05)');
+      const burst = async () => {
+        const rows = await Promise.all(Array.from({ length: 5 }, () => postgres.query<{ pid: number }>(pid)));
+        return rows.map(([row]) => row!.pid).toSorted((a, b) => a - b);
+      };
+      const before = await burst();
+      expect(new Set(before).size).toBe(5);
+      vi.advanceTimersByTime(15 * 60_000);
+      expect(await burst()).toEqual(before);
+    } finally {
+      await postgres.close();
+    }
   });
 });
 
