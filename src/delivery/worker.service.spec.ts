@@ -40,6 +40,8 @@ const chunks = 20;
 const deliveriesEach = 10;
 const size = 1000;
 const sentTogether = 7;
+/** A subscription with a receiver of its own. */
+const hanging = 'hanging';
 
 const heartbeat = { processId: 'process' } as unknown as Heartbeat;
 /** Of a worker that is handed deliveries. */
@@ -70,11 +72,14 @@ async function start(parts: Parts) {
   const admission = new Admission(config, new HoldRule(noneOpen), noneOpen, heartbeat, systemClock);
   const lock = { seal: done, release: done };
   const response = { kind: 'abandoned', durationMs: 0, wasSent: false };
-  const subscription = { callbackUrl: 'http://receiver/', maxConcurrency: null, ratePerSecond: null };
+  const find = (id: string) => {
+    const callbackUrl = id === hanging ? 'http://hanging/' : 'http://receiver/';
+    return { callbackUrl, maxConcurrency: null, ratePerSecond: null };
+  };
   const deliver = new DeliverService(
     config,
     systemClock,
-    { find: () => subscription } as unknown as SubscriptionsService,
+    { find } as unknown as SubscriptionsService,
     { operation: () => ({ acquire: () => Promise.resolve({ kind: 'acquired', lock }) }) } as unknown as Idempotency,
     admission,
     { send: (delivery: Loaded) => send(delivery).then(() => response) } as unknown as Sender,
@@ -141,6 +146,31 @@ describe('a worker', () => {
     const all = Array.from({ length: chunks * deliveriesEach }, (_, nr) => `notification ${nr}: ${size}`);
     expect(sent.toSorted()).toEqual(all.toSorted());
     expect(most).toBe(sentTogether);
+  });
+
+  it('sends the large texts of others although an origin keeps as many as it may', async () => {
+    const memory = new BodyMemory(sentTogether * size, 2 * size);
+    const read = () => Promise.resolve(Buffer.alloc(size));
+    const sent: string[] = [];
+    let answer!: () => void;
+    const answered = new Promise<void>((resolve) => (answer = resolve));
+    const { worker, queue } = await start({
+      load: ({ deliveries }) =>
+        Promise.resolve({ deliveries, bodies: new LargeBodies(sizesOf(deliveries), memory, read) }),
+      send: ({ notificationId, subscriptionId }) => {
+        sent.push(notificationId);
+        return subscriptionId === hanging ? answered : Promise.resolve();
+      },
+    });
+    const toHanging = [0, 1, 2, 3].map((nr) => ({ ...large(nr), subscriptionId: hanging }));
+    const toOthers = [4, 5, 6, 7].map(large);
+    await queue.publish('fresh', { catalogueVersion: 0, queuedAt: 0, deliveries: toHanging });
+    await queue.publish('fresh', { catalogueVersion: 0, queuedAt: 0, deliveries: toOthers });
+    await eventually(() => sent.length === 6);
+    expect(sent.toSorted()).toEqual([0, 1, 4, 5, 6, 7].map((nr) => `notification ${nr}`));
+    answer();
+    await eventually(() => sent.length === 8);
+    await worker.onModuleDestroy();
   });
 
   it('that abandons its calls reads no more large texts, and begins nothing with one that it was reading', async () => {
