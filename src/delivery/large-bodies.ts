@@ -5,7 +5,6 @@ import type { BodyMemory } from './body-memory.js';
 interface Loan {
   bytes: Promise<Buffer | undefined>;
   users: number;
-  /** Called when nobody uses it any more, or it could not be had. */
   end: () => void;
 }
 
@@ -13,7 +12,11 @@ interface Loan {
 class Loans {
   private readonly loans = new Map<string, Loan>();
 
-  /** @returns what `load` does; undefined is no loan. What it throws, it throws */
+  /**
+   * @param load is called when nobody has it; where it resolves to undefined, there is nothing to give back
+   * @param end is called after the last has given it back, or when it could not be had
+   * @throws what `load` throws
+   */
   async borrow(key: string, load: () => Promise<Buffer | undefined>, end: Loan['end']): Promise<Buffer | undefined> {
     let loan = this.loans.get(key);
     if (!loan) this.loans.set(key, (loan = { bytes: load(), users: 0, end }));
@@ -65,7 +68,7 @@ export class LargeBodies {
     let text: Buffer | undefined;
     const load = async () => {
       await this.memory.acquireFor(origin, size);
-      stopping.throwIfAborted(); // the memory is released by those that wait for the text
+      stopping.throwIfAborted(); // the end of the loan releases the memory
       text = await this.textOf(notificationId, size, stopping);
       return text;
     };

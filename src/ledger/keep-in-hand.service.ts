@@ -40,7 +40,7 @@ export class DeliveriesInHand {
   });
   private readonly keeping = new Batcher<Delivery, void>((batch) => this.keepTogether(batch), {
     maxItems: writtenTogether,
-    // Of a receiver that hangs, hundreds of chunks a second come to their time, with a delivery or two each.
+    // Beside receivers that hang, hundreds of chunks a second are left with a delivery or two, each of which needs a lease.
     lingerMs: 25,
     lingersAlone: true,
     ...bounds,
