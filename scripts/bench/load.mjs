@@ -1,7 +1,9 @@
 // The publishers of the benchmark, in a process of their own: undici at its cheapest, the way Heraut's own worker calls
 // receivers, so that the raw limit is the rate that Heraut would reach if all the rest cost nothing.
-import { setTimeout as sleep } from 'node:timers/promises';
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
 import { Pool } from 'undici';
+import { dueMs } from './alarm.mjs';
 import { answerCalls } from './child.mjs';
 import { sharedNowMs } from './clock.mjs';
 import { notificationWriter } from './notification.mjs';
@@ -166,26 +168,24 @@ const handlers = {
    * @param {{ target: Target, ratePerSecond: number, seconds: number }} parameter
    */
   openLoop: async ({ target, ratePerSecond, seconds }) => {
-    const count = ratePerSecond * seconds;
-    const sender = new Sender(target, count, manyConnections);
+    const schedule = { ratePerSecond, count: ratePerSecond * seconds };
+    const alarm = new Worker(new URL('./alarm.mjs', import.meta.url), { workerData: schedule });
+    await once(alarm, 'message'); // it is ready
+    const sender = new Sender(target, schedule.count, manyConnections);
     const { startedMs } = sender.published;
     let answered = 0;
     /** @type {() => void} */
     let finish = () => {};
     const finished = new Promise((resolve) => (finish = () => resolve(undefined)));
     const next = () => {
-      if (++answered === count) finish();
+      if (++answered === schedule.count) finish();
     };
-    const dueMs = (/** @type {number} */ number) => startedMs + (number * 1000) / ratePerSecond;
-    for (let number = 0; number < count;) {
-      while (number < count && dueMs(number) <= sharedNowMs()) {
-        sender.send(number, dueMs(number), next);
-        number += 1;
-      }
-      await sleep(Math.max(1, Math.floor(dueMs(number) - sharedNowMs())));
-    }
+    alarm.on('message', (/** @type {number} */ number) =>
+      sender.send(number, dueMs(schedule, startedMs, number), next),
+    );
+    alarm.postMessage(startedMs);
     await finished;
-    return sender.finish(count);
+    return sender.finish(schedule.count);
   },
 };
 
