@@ -22,7 +22,7 @@ export const arrows = {
   ledger: ['liveness', 'operational-events', 'infra', 'config'],
   activity: ['liveness', 'operational-events', 'infra'],
   'live-events': ['auth', 'ledger', 'liveness', 'operational-events', 'openapi', 'infra'],
-  queue: ['ledger', 'liveness', 'infra', 'config'],
+  queue: ['supervision', 'ledger', 'liveness', 'infra', 'config'],
   idempotency: ['liveness', 'infra'],
   credentials: ['liveness', 'outbound', 'infra'],
   auth: ['secrets', 'idempotency', 'audit', 'ledger', 'catalogue', 'liveness', 'openapi', 'infra', 'config'],

@@ -37,6 +37,8 @@ import type { SecretCipher } from './secrets/secret-cipher.service.js';
 import { SecretsModule } from './secrets/secrets.module.js';
 import { SessionsModule } from './sessions/sessions.module.js';
 import { SubscriptionsModule } from './subscriptions/subscriptions.module.js';
+import { noSiblings, type Siblings } from './supervision/siblings.js';
+import { SupervisionModule } from './supervision/supervision.module.js';
 import { TestCallsModule } from './test-calls/test-calls.module.js';
 import { TelemetryModule } from './telemetry/telemetry.module.js';
 import type { Tracer } from './telemetry/tracing.js';
@@ -44,7 +46,13 @@ import type { Tracer } from './telemetry/tracing.js';
 /** The modules of a process, in the order in which a notification passes through them. */
 @Module({})
 export class AppModule {
-  static with(settings: Settings, postgres: Postgres, cipher: SecretCipher, tracer: Tracer | undefined): DynamicModule {
+  static with(
+    settings: Settings,
+    postgres: Postgres,
+    cipher: SecretCipher,
+    tracer: Tracer | undefined,
+    siblings: Siblings = noSiblings,
+  ): DynamicModule {
     return {
       module: AppModule,
       imports: [
@@ -53,6 +61,7 @@ export class AppModule {
         PostgresModule.with(postgres),
         SecretsModule.with(cipher),
         TelemetryModule.with(tracer),
+        SupervisionModule.with(siblings),
         LivenessModule,
         OperationalEventsModule,
         LiveEventsModule,

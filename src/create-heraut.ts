@@ -18,6 +18,7 @@ import { adminApi } from './openapi/admin-api.js';
 import { publishDirectly } from './publishing/direct-route.js';
 import { openSecrets } from './secrets/open-secrets.js';
 import { serveDocumentation } from './openapi/serve-documentation.js';
+import type { Siblings } from './supervision/siblings.js';
 import { startTracing } from './telemetry/start-tracing.js';
 import { SubscriptionEntity } from './subscriptions/subscription.entity.js';
 
@@ -33,6 +34,7 @@ export async function createHeraut(
   settings: Settings,
   logger: LoggerService,
   metrics = ownMetrics,
+  siblings?: Siblings,
 ): Promise<NestFastifyApplication> {
   const postgres = await Postgres.open(settings, entities);
   try {
@@ -41,7 +43,7 @@ export async function createHeraut(
     const tracer = await startTracing(settings, logger);
     const isApi = settings.ROLES.includes('api');
     const app = await NestFactory.create<NestFastifyApplication>(
-      AppModule.with({ ...settings, SUPERUSER_SECRET: superuserSecret(settings) }, postgres, cipher, tracer),
+      AppModule.with({ ...settings, SUPERUSER_SECRET: superuserSecret(settings) }, postgres, cipher, tracer, siblings),
       createHttpAdapter({
         settings,
         dialect: nrcDialect,

@@ -32,6 +32,8 @@ import { SecretsModule } from './secrets/secrets.module.js';
 import { QueueModule } from './queue/queue.module.js';
 import { ReplayRunner } from './replays/replay-runner.service.js';
 import { SessionsModule } from './sessions/sessions.module.js';
+import { noSiblings } from './supervision/siblings.js';
+import { SupervisionModule } from './supervision/supervision.module.js';
 import { startTracing } from './telemetry/start-tracing.js';
 import { TelemetryModule } from './telemetry/telemetry.module.js';
 import type { Tracer } from './telemetry/tracing.js';
@@ -48,6 +50,7 @@ class DispatchOnceModule {
         PostgresModule.with(postgres),
         SecretsModule.with(cipher),
         TelemetryModule.with(tracer),
+        SupervisionModule.with(noSiblings),
         LivenessModule,
         OperationalEventsModule,
         LiveEventsModule,

@@ -10,7 +10,7 @@ const longestShutdownMs = 14_500;
 
 /** Does the work of this process' roles until a signal, or the end of its supervisor, stops it in good order. */
 export async function serve(settings: Settings, logger: JsonLogger, supervised: Supervised | undefined): Promise<void> {
-  const app = await createHeraut(settings, logger, supervised && (() => supervised.metrics()));
+  const app = await createHeraut(settings, logger, supervised && (() => supervised.metrics()), supervised?.siblings);
   let isStopping = false;
   const stop = (reason: string) => {
     if (isStopping) return;

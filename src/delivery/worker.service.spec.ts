@@ -33,6 +33,7 @@ import { eventually } from '../../test/support/eventually.js';
 import { newDelivery } from '../../test/support/new-delivery.js';
 import { unpaced } from '../../test/support/unpaced.js';
 import { untraced } from '../../test/support/untraced.js';
+import { noSiblings } from '../../test/support/no-siblings.js';
 
 Logger.overrideLogger(false);
 
@@ -89,10 +90,17 @@ async function start(parts: Parts) {
   );
   const queue = new InProcessDeliveryQueue('process', 1000);
   const enqueuer = new Enqueuer(queue, {} as Postgres, heartbeat);
-  const handOver = new HandOver(enqueuer, heartbeat, pace, {
-    together: mostInMemory,
-    inMemory: () => ({ deliveries: mostInMemory, bytes: Infinity }),
-  });
+  const handOver = new HandOver(
+    enqueuer,
+    heartbeat,
+    pace,
+    noSiblings,
+    {
+      together: mostInMemory,
+      inMemory: () => ({ deliveries: mostInMemory, bytes: Infinity }),
+    },
+    () => systemClock.now(),
+  );
   const worker = new Worker(
     systemClock,
     queue,

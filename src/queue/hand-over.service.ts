@@ -1,28 +1,30 @@
+import { Logger } from '@nestjs/common';
 import type { Accepted, Destination } from '../ledger/acceptance.js';
 import { longestInlineBody, type HandedOut } from '../ledger/delivery.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
+import type { Room, Siblings } from '../supervision/siblings.js';
 import type { BacklogPace } from './backlog-pace.service.js';
 import { bytesOf, deliveryBytes, type Chunk } from './chunk.js';
+import { decodeChunk, encodeChunk } from './chunk-format.js';
 import type { Consumption } from './delivery-queue.js';
 import { refusedDelayMs, type Enqueuer } from './enqueuer.service.js';
+import type { Memory } from './most-in-memory.js';
+import { handedToSiblings } from './queue.counters.js';
+import { SiblingRoom } from './sibling-room.js';
 
 /**
  * Of what is handed over, until its worker has taken the lease of all that is in hand. A delivery that was committed and could
  * not be handed over, because the ledger's answer was lost, is found when this ends.
  */
 const leaseMs = 15_000;
+/** What a sibling handed over longer ago goes back to the ledger: too little of its lease is left. */
+const lateAfterMs = 5000;
 
 export interface HandOverLimits {
   /** Deliveries of one notification: those of one that has more go to other workers too, by the queue. */
   together: number;
   /** What the worker may have in memory, from the lane `fresh` and from here. */
   inMemory: () => Memory;
-}
-
-/** With the texts, about; those of more than 8 KB are not in memory. */
-export interface Memory {
-  deliveries: number;
-  bytes: number;
 }
 
 /** The way of deliveries that are about to be accepted. It is gone, or given up. */
@@ -38,24 +40,35 @@ export interface Way {
 type TakeHandedOver = (chunk: Chunk) => Promise<void>;
 
 /**
- * Decides how accepted deliveries get to a worker: handed over to that of this process while it has room for them, otherwise by the
- * queue, and while that would refuse them by the dispatcher (docs/decisions/0030).
+ * Decides how accepted deliveries get to a worker: handed over to that of this process while it has room for them, or to that of a sibling
+ * that has less to send (docs/decisions/0067), otherwise by the queue, and while that would refuse them by the dispatcher (docs/decisions/0030).
  */
 export class HandOver {
+  private readonly logger = new Logger(HandOver.name);
   private take: TakeHandedOver | undefined;
   private readonly inMemory: Memory = { deliveries: 0, bytes: 0 };
   private readonly underWay = new Set<Promise<void>>();
+  private readonly siblingRoom: SiblingRoom;
 
   constructor(
     private readonly enqueuer: Enqueuer,
     private readonly heartbeat: Heartbeat,
     private readonly pace: BacklogPace,
+    private readonly siblings: Siblings,
     private readonly limits: HandOverLimits,
-  ) {}
+    now: () => number,
+  ) {
+    this.siblingRoom = new SiblingRoom(siblings, now);
+  }
 
   /** Of the worker of this process: it takes what is handed over, until this is stopped. `take` must not reject. */
   consume(take: TakeHandedOver): Consumption {
     this.take = take;
+    this.siblings.listen({
+      roomFor: (deliveries) => this.roomFor(deliveries),
+      room: (sibling, room) => this.siblingRoom.find(sibling, room),
+      handedOver: (message) => this.takeFromSibling(message),
+    });
     return {
       stop: async () => {
         this.take = undefined;
@@ -71,20 +84,36 @@ export class HandOver {
 
   /** @param accepted all that they may have been matched with; their deliveries go all the same way */
   wayFor(accepted: readonly Pick<Accepted, 'subscriptionIds' | 'body'>[]): Way {
-    const { together, inMemory } = this.limits;
+    const { together } = this.limits;
     const added = memoryFor(accepted);
-    const most = inMemory();
-    const hasRoom =
-      this.inMemory.deliveries + added.deliveries <= most.deliveries && this.inMemory.bytes + added.bytes <= most.bytes;
     const isForOne =
       added.deliveries > 0 && accepted.every(({ subscriptionIds }) => subscriptionIds.length <= together);
-    if (this.take && isForOne && hasRoom) return this.straight(added);
+    if (this.take && isForOne) {
+      const room = this.siblingRoom.take(added, this.inMemory);
+      if (room) return this.toSibling(room);
+      if (this.hasRoomFor(added)) return this.straight(added);
+    }
     const { isAccepting, process } = this.enqueuer;
     return {
       destination: isAccepting ? { state: 'queued', process } : { state: 'waiting', delayMs: refusedDelayMs },
       go: (...chunk) => void this.enqueuer.enqueue('fresh', ...chunk),
       giveUp: () => {},
     };
+  }
+
+  private hasRoomFor({ deliveries, bytes }: Memory): boolean {
+    const most = this.limits.inMemory();
+    return this.inMemory.deliveries + deliveries <= most.deliveries && this.inMemory.bytes + bytes <= most.bytes;
+  }
+
+  /** Half of the difference, so that both have as much to send. */
+  private roomFor(deliveriesOfSibling: number): Room | undefined {
+    if (!this.take) return undefined;
+    const most = this.limits.inMemory();
+    const own = this.inMemory.deliveries;
+    const deliveries = Math.min(Math.floor((deliveriesOfSibling - own) / 2), most.deliveries - own);
+    const bytes = most.bytes - this.inMemory.bytes;
+    return deliveries > 0 && bytes > 0 ? { process: this.heartbeat.processId, deliveries, bytes } : undefined;
   }
 
   private occupyWith({ deliveries, bytes }: Memory): () => void {
@@ -111,6 +140,30 @@ export class HandOver {
       },
       giveUp,
     };
+  }
+
+  /** As if that had accepted them itself. Where they do not get there, their lease ends, or the process whose they are. */
+  private toSibling({ sibling, process }: { sibling: number; process: string }): Way {
+    return {
+      destination: { state: 'in-hand', process, leaseMs },
+      go: (deliveries, catalogueVersion, queuedAt) => {
+        this.siblings.handOver(sibling, encodeChunk({ deliveries, catalogueVersion, queuedAt }));
+        handedToSiblings.inc(deliveries.length);
+      },
+      giveUp: () => {},
+    };
+  }
+
+  private takeFromSibling(message: Buffer): void {
+    try {
+      const chunk = decodeChunk(message);
+      const isLate = this.heartbeat.ledgerNow() - chunk.queuedAt > lateAfterMs;
+      if (isLate) void this.enqueuer.putBack(chunk.deliveries);
+      else this.hand(chunk);
+    } catch (error) {
+      // Of a sibling of another version, while the program is being replaced: the lease of these ends soon.
+      this.logger.error({ event: 'queue.chunk-unreadable', lane: 'handed-over', error });
+    }
   }
 
   private hand(chunk: Chunk): void {

@@ -8,6 +8,7 @@ import type { Heartbeat } from '../liveness/heartbeat.service.js';
 import { InProcessDeliveryQueue } from './delivery-queue.in-process.js';
 import { Enqueuer } from './enqueuer.service.js';
 import { HandOver } from './hand-over.service.js';
+import { noSiblings } from '../supervision/siblings.js';
 
 const most = 5;
 /** With their texts. */
@@ -43,7 +44,14 @@ describe('the way of accepted deliveries', () => {
     const postgres = { query: async ({ name }: Statement) => void written.push(name) } as unknown as Postgres;
     const heartbeat = { processId: 'this process' } as unknown as Heartbeat;
     queue = new InProcessDeliveryQueue('the queue', 10);
-    handOver = new HandOver(new Enqueuer(queue, postgres, heartbeat), heartbeat, unpaced, { together, inMemory });
+    handOver = new HandOver(
+      new Enqueuer(queue, postgres, heartbeat),
+      heartbeat,
+      unpaced,
+      noSiblings,
+      { together, inMemory },
+      () => 0,
+    );
     // Of another worker, which is not as far.
     await queue.consume('fresh', 0, () => Promise.resolve());
   });
@@ -78,10 +86,8 @@ describe('the way of accepted deliveries', () => {
 
   it('leads by the queue for all of a batch where one notification has more than one worker should send', () => {
     const heartbeat = { processId: 'this process' } as unknown as Heartbeat;
-    handOver = new HandOver(new Enqueuer(queue, {} as Postgres, heartbeat), heartbeat, unpaced, {
-      together: 2,
-      inMemory,
-    });
+    const enqueuer = new Enqueuer(queue, {} as Postgres, heartbeat);
+    handOver = new HandOver(enqueuer, heartbeat, unpaced, noSiblings, { together: 2, inMemory }, () => 0);
     startWorker();
     expect(handOver.wayFor(matched(1, 3)).destination).toEqual(toQueue);
     expect(handOver.wayFor(matched(2, 2)).destination).toEqual(straight);

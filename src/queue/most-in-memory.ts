@@ -1,6 +1,10 @@
-import type { Memory } from './hand-over.service.js';
-
 const mebibyte = 1024 * 1024;
+
+/** With the texts, about; those of more than 8 KB are not in memory. */
+export interface Memory {
+  deliveries: number;
+  bytes: number;
+}
 
 /** Deliveries in the memory of a worker, at least: as many as it takes from the lane `fresh` of the queue before their turn. */
 const least = 4096;

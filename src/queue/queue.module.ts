@@ -4,6 +4,7 @@ import { LedgerModule } from '../ledger/ledger.module.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { busyPart } from '../infra/busy-part.js';
 import { Clock } from '../infra/clock.js';
+import { Siblings } from '../supervision/siblings.js';
 import { BacklogPace } from './backlog-pace.service.js';
 import { DeliveryQueue } from './delivery-queue.js';
 import { InProcessDeliveryQueue } from './delivery-queue.in-process.js';
@@ -42,18 +43,20 @@ const workersOf = (queue: DeliveryQueue, heartbeat: Heartbeat): number =>
     },
     {
       provide: HandOver,
-      inject: [Enqueuer, Heartbeat, BacklogPace, Config, DeliveryQueue],
+      inject: [Enqueuer, Heartbeat, BacklogPace, Siblings, Config, DeliveryQueue, Clock],
       useFactory: (
         enqueuer: Enqueuer,
         heartbeat: Heartbeat,
         pace: BacklogPace,
+        siblings: Siblings,
         { settings }: Config,
         queue: DeliveryQueue,
-      ) =>
-        new HandOver(enqueuer, heartbeat, pace, {
-          together: settings.MAX_IN_FLIGHT,
-          inMemory: () => mostInMemory(workersOf(queue, heartbeat)),
-        }),
+        clock: Clock,
+      ) => {
+        const inMemory = () => mostInMemory(workersOf(queue, heartbeat));
+        const limits = { together: settings.MAX_IN_FLIGHT, inMemory };
+        return new HandOver(enqueuer, heartbeat, pace, siblings, limits, () => clock.now());
+      },
     },
   ],
   exports: [DeliveryQueue, Enqueuer, HandOver, BacklogPace],

@@ -1,4 +1,5 @@
 import type { MetricSnapshot } from './metric-totals.js';
+import type { Room } from './siblings.js';
 
 /** From the supervisor to one of its processes. */
 export type ToProcess =
@@ -6,11 +7,19 @@ export type ToProcess =
   /** Asks for the metrics of this process; `scrape` comes back with them. */
   | { kind: 'ask-metrics'; scrape: number }
   /** The metrics of all processes, in the text format of Prometheus. */
-  | { kind: 'all-metrics'; request: number; text: string };
+  | { kind: 'all-metrics'; request: number; text: string }
+  /** The process `from` has so many deliveries in memory, and asks for room; `room` goes back to it. */
+  | { kind: 'ask-room'; from: number; deliveries: number }
+  | { kind: 'room'; from: number; room: Room }
+  | { kind: 'handed-over'; message: Uint8Array };
 
 /** From a process to its supervisor. */
 export type ToSupervisor =
   | { kind: 'here' }
   | { kind: 'metrics'; scrape: number; metrics: MetricSnapshot }
   /** Asks for the metrics of all processes; `request` comes back with them. */
-  | { kind: 'ask-all-metrics'; request: number };
+  | { kind: 'ask-all-metrics'; request: number }
+  /** For one of the other processes, whichever has its turn. */
+  | { kind: 'ask-room'; deliveries: number }
+  | { kind: 'room'; to: number; room: Room }
+  | { kind: 'hand-over'; to: number; message: Uint8Array };

@@ -2,6 +2,7 @@ import cluster, { type Worker } from 'node:cluster';
 import { register } from 'prom-client';
 import { UnavailableProblem } from '../infra/http/problem.js';
 import type { ToProcess, ToSupervisor } from './messages.js';
+import type { SiblingListener, Siblings } from './siblings.js';
 
 /** Longer than the supervisor waits for the metrics of one process. */
 const supervisorAnswersMs = 5000;
@@ -10,6 +11,14 @@ const supervisorAnswersMs = 5000;
 export class Supervised {
   private readonly requests = new Map<number, (text: string) => void>();
   private lastRequest = 0;
+  private listener: SiblingListener | undefined;
+
+  /** By way of the supervisor. */
+  readonly siblings: Siblings = {
+    listen: (listener) => (this.listener = listener),
+    askForRoom: (deliveries) => this.tell({ kind: 'ask-room', deliveries }),
+    handOver: (to, message) => this.tell({ kind: 'hand-over', to, message }),
+  };
 
   private constructor(private readonly worker: Worker) {
     worker.on('message', (message: ToProcess) => this.read(message));
@@ -61,7 +70,18 @@ export class Supervised {
         return void this.tellMetrics(message.scrape);
       case 'all-metrics':
         return this.requests.get(message.request)?.(message.text);
+      case 'ask-room':
+        return this.tellRoom(message.from, message.deliveries);
+      case 'room':
+        return this.listener?.room(message.from, message.room);
+      case 'handed-over':
+        return this.listener?.handedOver(asBuffer(message.message));
     }
+  }
+
+  private tellRoom(to: number, deliveries: number): void {
+    const room = this.listener?.roomFor(deliveries);
+    if (room) this.tell({ kind: 'room', to, room });
   }
 
   private async tellMetrics(scrape: number): Promise<void> {
@@ -73,3 +93,5 @@ export class Supervised {
     this.worker.send(message, () => {});
   }
 }
+
+const asBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array) => Buffer.from(buffer, byteOffset, byteLength);

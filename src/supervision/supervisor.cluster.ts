@@ -43,6 +43,8 @@ export class Supervisor {
   private readonly totals = new MetricTotals();
   private readonly metrics = supervisorMetrics();
   private scrape = 0;
+  /** How often one was asked for room. */
+  private asked = 0;
   private scraping: Promise<string> | undefined;
   private status = 0;
   private end: (status: number) => void = () => {};
@@ -189,7 +191,19 @@ export class Supervisor {
         return void this.allMetrics().then((text) =>
           tell(child, { kind: 'all-metrics', request: message.request, text }),
         );
+      case 'ask-room':
+        return tell(this.siblingOf(child), { kind: 'ask-room', from: child.worker.id, deliveries: message.deliveries });
+      case 'room':
+        return tell(this.children.get(message.to), { kind: 'room', from: child.worker.id, room: message.room });
+      case 'hand-over':
+        return tell(this.children.get(message.to), { kind: 'handed-over', message: message.message });
     }
+  }
+
+  /** Each has its turn, whichever of them asks. */
+  private siblingOf(child: Child): Child | undefined {
+    const siblings = [...this.children.values()].filter((other) => other !== child);
+    return siblings[this.asked++ % siblings.length];
   }
 
   /** Scrapes that come together share one look at all processes. */
@@ -216,7 +230,8 @@ export class Supervisor {
   }
 }
 
-function tell({ worker }: Child, message: ToProcess): void {
+/** Does nothing where the process is gone. */
+function tell(child: Child | undefined, message: ToProcess): void {
   // Fails only for a process that has just ended, which is noticed by `close`.
-  worker.send(message, () => {});
+  child?.worker.send(message, () => {});
 }

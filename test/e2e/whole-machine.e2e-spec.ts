@@ -90,6 +90,45 @@ describe('an installation with PROCESSES=2', () => {
     },
   );
 
+  describe('shares what one process accepts with the other, where that is more than it soon sends', () => {
+    it('and sends nothing twice', async () => {
+      await arriveAll(await publishUntilShared());
+      expect(new Set(receiver.arrivals).size).toBe(receiver.arrivals.length);
+    });
+
+    it('and loses nothing when one of them is killed', async () => {
+      const [, victim = 0] = await bothListen();
+      const published = await publishUntilShared();
+      process.kill(victim, 'SIGKILL');
+      await arriveAll(published);
+      expect(pids('process.ended')).toContain(victim);
+    });
+
+    const nrs = Array.from({ length: 100 }, (_, nr) => nr);
+
+    /** To many at a time, one after the other on a connection that is kept. @returns the ids */
+    async function publishUntilShared(): Promise<string[]> {
+      for (const nr of nrs) await heraut.subscribe({ channel, url: `${receiver.url}/${nr}` });
+      receiver.always((request, response) => setTimeout(() => answer(204)(request, response), 300));
+      const before = await shared();
+      const published: string[] = [];
+      await eventually(async () => {
+        for (let nr = 0; nr < 20; nr++) published.push((await heraut.publish(channel)).id);
+        return (await shared()) > before;
+      }, 'something that was handed over to the other process');
+      return published;
+    }
+
+    async function arriveAll(published: string[]): Promise<void> {
+      const { pathname } = new URL(receiver.url);
+      const expected = published.flatMap((id) => nrs.map((nr) => arrival(id, `${pathname}/${nr}`)));
+      await eventually(() => {
+        const arrived = new Set(receiver.arrivals);
+        return expected.every((each) => arrived.has(each));
+      }, 'all of them to arrive');
+    }
+  });
+
   it('serves metrics, and operators, at ADMIN_PORT alone', async () => {
     for (const path of ['/metrics', '/docs', '/console/', '/admin/v1/applications']) {
       const { status } = await heraut.api.call('GET', path, { headers: alone });
@@ -194,6 +233,8 @@ describe('an installation with PROCESSES=2', () => {
     const expected = published.map((id) => arrival(id, new URL(receiver.url).pathname));
     await eventually(() => expected.every((each) => receiver.arrivals.includes(each)), 'all of them to arrive');
   }
+
+  const shared = () => sample('heraut_deliveries_handed_to_siblings_total');
 
   const accepted = (signal?: AbortSignal) => sample('heraut_publications_total', 'result="accepted"', signal);
 

@@ -23,6 +23,7 @@ import { contentKey, requestKey } from '../support/once-keys.js';
 import { embedded, type PreparedStack } from '../support/stacks.js';
 import { plainCipher } from '../support/secrets.js';
 import { noListeners } from '../support/no-listeners.js';
+import { noSiblings } from '../support/no-siblings.js';
 
 Logger.overrideLogger(false);
 const dayMs = 86_400_000;
@@ -74,10 +75,17 @@ describe('publishing', () => {
     const { events } = test;
     const holdRule = new HoldRule(new OpenEndpoints(test.postgres, events));
     newHandOver = () =>
-      new HandOver(enqueuer as Enqueuer, test.heartbeat, unpaced, {
-        together: mostInMemory,
-        inMemory: () => ({ deliveries: mostInMemory, bytes: Infinity }),
-      });
+      new HandOver(
+        enqueuer as Enqueuer,
+        test.heartbeat,
+        unpaced,
+        noSiblings,
+        {
+          together: mostInMemory,
+          inMemory: () => ({ deliveries: mostInMemory, bytes: Infinity }),
+        },
+        () => systemClock.now(),
+      );
     publishingWith = (heartbeat, handOver = newHandOver()) =>
       new PublishService(
         catalogue,

@@ -46,6 +46,7 @@ import { Outbound } from '../../src/outbound/outbound.service.js';
 import { noListeners } from '../support/no-listeners.js';
 import { unpaced } from '../support/unpaced.js';
 import { untraced } from '../support/untraced.js';
+import { noSiblings } from '../support/no-siblings.js';
 
 /** The parts that all processes share. */
 export interface Surroundings {
@@ -98,10 +99,17 @@ export class ModelProcess {
       ? new ModelQueue(broker, number)
       : new InProcessDeliveryQueue(heartbeat.processId, 1000, clock);
     const enqueuer = new Enqueuer(queue, postgres, heartbeat);
-    const handOver = new HandOver(enqueuer, heartbeat, unpaced, {
-      together: mostInMemory,
-      inMemory: () => ({ deliveries: mostInMemory, bytes: Infinity }),
-    });
+    const handOver = new HandOver(
+      enqueuer,
+      heartbeat,
+      unpaced,
+      noSiblings,
+      {
+        together: mostInMemory,
+        inMemory: () => ({ deliveries: mostInMemory, bytes: Infinity }),
+      },
+      () => clock.now(),
+    );
     const position = new QueuePosition(queue, postgres, heartbeat, clock);
     const webhooks = new ModelWebhookClient(receiver, number);
     const reporter = new AttemptReporter(new InProcessAttemptStates(), heartbeat, noListeners, new Tally(), config);

@@ -1,0 +1,194 @@
+import { Logger } from '@nestjs/common';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { newDelivery } from '../../test/support/new-delivery.js';
+import { unpaced } from '../../test/support/unpaced.js';
+import type { Postgres } from '../infra/postgres/postgres.js';
+import type { Statement } from '../infra/postgres/statement.js';
+import type { HandedOut } from '../ledger/delivery.js';
+import type { Heartbeat } from '../liveness/heartbeat.service.js';
+import type { SiblingListener, Siblings } from '../supervision/siblings.js';
+import type { Chunk } from './chunk.js';
+import { InProcessDeliveryQueue } from './delivery-queue.in-process.js';
+import { Enqueuer } from './enqueuer.service.js';
+import { HandOver } from './hand-over.service.js';
+
+Logger.overrideLogger(false);
+const most = 10_000;
+const mostBytes = 10_000_000;
+const body = Buffer.from('{"kenmerken":{}}');
+
+const deliveries = (count: number): HandedOut[] =>
+  Array.from({ length: count }, (_, nr) =>
+    newDelivery({
+      notificationId: '019aa000-0000-7000-8000-000000000001',
+      subscriptionId: `00000000-0000-4000-8000-${String(nr).padStart(12, '0')}`,
+      body,
+    }),
+  );
+const accepted = (count: number) => [
+  { subscriptionIds: Array.from({ length: count }, () => 'any'), body: body.toString() },
+];
+
+/** Two processes of one supervisor. */
+class Pair {
+  now = 0;
+  ledgerNow = 1000;
+  readonly asked: number[] = [];
+  private readonly listeners: SiblingListener[] = [];
+  readonly one = new OneProcess('one', this, this.ends(0));
+  readonly other = new OneProcess('other', this, this.ends(1));
+
+  private ends(own: 0 | 1): Siblings {
+    const other = 1 - own;
+    return {
+      listen: (listener) => (this.listeners[own] = listener),
+      askForRoom: (count) => {
+        this.asked.push(count);
+        const room = this.listeners[other]?.roomFor(count);
+        if (room) this.listeners[own]?.room(other, room);
+      },
+      handOver: (sibling, message) => this.listeners[sibling]?.handedOver(message),
+    };
+  }
+}
+
+class OneProcess {
+  readonly taken: Chunk[] = [];
+  readonly written: string[] = [];
+  readonly handOver: HandOver;
+  private readonly consumption: { stop(): Promise<void> };
+
+  constructor(
+    readonly id: string,
+    pair: Pair,
+    readonly siblings: Siblings,
+  ) {
+    const heartbeat = { processId: id, ledgerNow: () => pair.ledgerNow } as unknown as Heartbeat;
+    const postgres = { query: async ({ name }: Statement) => void this.written.push(name) } as unknown as Postgres;
+    const enqueuer = new Enqueuer(new InProcessDeliveryQueue(id, 10), postgres, heartbeat);
+    const limits = { together: 2000, inMemory: () => ({ deliveries: most, bytes: mostBytes }) };
+    this.handOver = new HandOver(enqueuer, heartbeat, unpaced, siblings, limits, () => pair.now);
+    // Never done with any.
+    this.consumption = this.handOver.consume((chunk) => {
+      this.taken.push(chunk);
+      return new Promise(() => {});
+    });
+  }
+
+  get inHand(): number {
+    return this.taken.reduce((sum, chunk) => sum + chunk.deliveries.length, 0);
+  }
+
+  /** @returns the process whose they are in the ledger; undefined: they went by the queue */
+  accept(count: number, queuedAt = 1000): string | undefined {
+    const way = this.handOver.wayFor(accepted(count));
+    way.go(deliveries(count), 7, queuedAt);
+    return way.destination.state === 'in-hand' ? way.destination.process : undefined;
+  }
+
+  stop(): void {
+    void this.consumption.stop();
+  }
+}
+
+describe('what a process accepts', () => {
+  let pair: Pair;
+  let one: OneProcess;
+  let other: OneProcess;
+
+  beforeEach(() => {
+    pair = new Pair();
+    ({ one, other } = pair);
+  });
+
+  it('is handed over to its own worker, and nobody is asked, while that has little to send', () => {
+    expect([one.accept(500), one.accept(11), one.accept(1)]).toEqual(['one', 'one', 'one']);
+    expect(pair.asked).toEqual([]);
+  });
+
+  it('goes to a sibling that has less to send, as if that had accepted it', () => {
+    one.accept(600);
+    expect(one.accept(100)).toBe('other');
+    expect(other.taken).toEqual([{ catalogueVersion: 7, queuedAt: 1000, deliveries: deliveries(100) }]);
+    expect(one.inHand).toBe(600);
+    expect(pair.asked).toEqual([600]);
+  });
+
+  it('goes to both in equal parts when it comes for long', () => {
+    for (let nr = 0; nr < 80; nr++) {
+      one.accept(100);
+      pair.now += 5;
+    }
+    expect(one.inHand + other.inHand).toBe(8000);
+    expect(Math.abs(one.inHand - other.inHand)).toBeLessThanOrEqual(600);
+  });
+
+  it('goes there only as far as there is room, and the question is not repeated at once', () => {
+    one.accept(600);
+    expect([one.accept(200), one.accept(101), one.accept(100), one.accept(1)]).toEqual([
+      'other',
+      'one',
+      'other',
+      'one',
+    ]);
+    expect(pair.asked).toEqual([600]);
+  });
+
+  it('stays where the answer is a tenth of a second old', () => {
+    one.accept(600);
+    one.accept(1);
+    other.stop(); // it answers no more
+    pair.now = 99;
+    expect(one.accept(1)).toBe('other');
+    pair.now = 100;
+    expect(one.accept(1)).toBe('one');
+  });
+
+  it('stays where the sibling has as much to send', () => {
+    other.accept(600);
+    one.accept(600);
+    expect([one.accept(1), one.accept(1)]).toEqual(['one', 'one']);
+    expect(pair.asked).toHaveLength(1);
+  });
+
+  it('goes to a sibling that has room where the own worker has none', () => {
+    one.handOver.occupy({ catalogueVersion: 1, queuedAt: 1, deliveries: deliveries(most) });
+    expect([one.accept(1000), one.accept(1000)]).toEqual(['other', 'other']);
+  });
+
+  it('stays where the sibling has no room in bytes', () => {
+    const large = Buffer.alloc(8000);
+    const chunk = { catalogueVersion: 1, queuedAt: 1, deliveries: [] as HandedOut[] };
+    for (let bytes = 0; bytes < mostBytes; bytes += 8500)
+      chunk.deliveries.push(newDelivery({ body: Buffer.from(large) }));
+    other.handOver.occupy(chunk);
+    for (let nr = 0; nr < 6; nr++) one.accept(1000);
+    expect(one.accept(1000)).toBe('one');
+  });
+
+  it('goes back to the ledger where it comes late: little is left of its lease', async () => {
+    one.accept(600);
+    pair.ledgerNow = 6001;
+    expect(one.accept(100, 1000)).toBe('other');
+    await new Promise(setImmediate);
+    expect(other.inHand).toBe(0);
+    expect(other.written).toEqual(['put-back']);
+    expect(one.accept(100, 1001)).toBe('other');
+    expect(other.inHand).toBe(100);
+  });
+
+  it('goes back to the ledger where the worker of the sibling has stopped meanwhile', async () => {
+    one.accept(600);
+    const way = one.handOver.wayFor(accepted(100));
+    expect(way.destination).toMatchObject({ state: 'in-hand', process: 'other' });
+    other.stop();
+    way.go(deliveries(100), 7, 1000);
+    await new Promise(setImmediate);
+    expect(other.written).toEqual(['put-back']);
+  });
+
+  it('is left to its lease where the sibling cannot read it', () => {
+    other.siblings.handOver(0, Buffer.from('of another version'));
+    expect([one.inHand, one.written]).toEqual([0, []]);
+  });
+});
