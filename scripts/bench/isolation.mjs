@@ -42,6 +42,8 @@ const ratePerSecond = 400;
 const besideTimes = 2;
 const burstPerSecond = 1000;
 const burstPublishers = 128;
+/** After subscriptions were made: what that costs is not what their endpoints cost, and two hundred of them cost a second or two. */
+const subscribedBeforeMs = 3000;
 /** The neighbour of a burst is called from so long before it. */
 const beforeBurstMs = 2000;
 /** So that those that failed before their endpoint was given up come soon after it is well again. */
@@ -100,6 +102,7 @@ export class IsolationMeasurements {
     if (kind !== 'hanging-later') {
       await this.odd.unsubscribe();
       await odd.subscribe(row);
+      await sleep(subscribedBeforeMs);
     }
     const beside = await this.#sideBySide(row, {
       seconds: seconds * besideTimes,
@@ -171,6 +174,7 @@ export class IsolationMeasurements {
    */
   async #besideHealthy(row, seconds) {
     await this.odd.subscribe(row);
+    await sleep(subscribedBeforeMs);
     const undisturbed = await this.#sideBySide({ ...row, kind: 'healthy' }, { seconds, receiver: this.odd.receivers });
     await this.#untilArrived(undisturbed.others);
     return undisturbed;
