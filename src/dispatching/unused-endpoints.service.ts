@@ -20,7 +20,7 @@ export class UnusedEndpoints {
     await this.openEndpoints.refresh();
     if (!this.openEndpoints.isAnyOpen) return;
     await this.catalogue.refresh();
-    for (const address of this.find()) await this.openEndpoints.close(address, 'unused');
+    await this.openEndpoints.closeUnused([...this.find()]);
   }
 
   private find(): ReadonlySet<string> {

@@ -247,7 +247,7 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
   private close(address: string): void {
     this.change(address, async () => {
       // It stays open where it has asked for more time meanwhile, or another worker was faster.
-      if (await this.openEndpoints.close(address, 'probe')) this.rooms.startSlowly(address);
+      if (await this.openEndpoints.close(address)) this.rooms.startSlowly(address);
     });
   }
 

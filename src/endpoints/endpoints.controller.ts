@@ -55,7 +55,7 @@ export class EndpointsController {
   })
   async reset(@Body() body: unknown): Promise<void> {
     const { address } = checkInput(endpointResetInput, body);
-    const wasOpen = await this.openEndpoints.close(address, 'operator', (query, { openedAt, reason, failures }) => {
+    const wasOpen = await this.openEndpoints.reset(address, (query, { openedAt, reason, failures }) => {
       const before = { openedAt, reason, failures };
       return AuditLog.note(query, { action: 'endpoint.reset', subject: `endpoint/${address}`, before, after: null });
     });

@@ -12,7 +12,7 @@ import { SharedRuns } from '../infra/shared-runs.js';
 import { readBacklogs } from '../ledger/held-subscriptions.js';
 import {
   claimProbes,
-  closeEndpoint,
+  closeEndpoints,
   endProbes,
   openEndpoints,
   readOpenEndpoints,
@@ -60,8 +60,11 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy, O
   private readonly reads = new SharedRuns(() => this.read());
   private poll: NodeJS.Timeout | undefined;
   private readonly openings = new Batcher<Opening, void>((batch) => this.openTogether(batch), together);
+  private readonly closings = new Batcher<string, boolean>((batch) => this.closeTogether(batch), together);
   private readonly claims = new Batcher<ProbeClaim, boolean>((batch) => this.claimTogether(batch), together);
   private readonly endings = new Batcher<EndedProbe, void>((batch) => this.endTogether(batch), together);
+
+  private readonly query: Query = (statement, values) => this.postgres.query(statement, values);
 
   constructor(
     private readonly postgres: Postgres,
@@ -80,7 +83,7 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy, O
   }
 
   async onApplicationShutdown(): Promise<void> {
-    await Promise.all([this.openings.drain(), this.claims.drain(), this.endings.drain()]);
+    await Promise.all([this.openings, this.closings, this.claims, this.endings].map((each) => each.drain()));
   }
 
   /** Resolves when all that was committed before the call is known. Calls that arrive together share one read. */
@@ -129,21 +132,30 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy, O
   }
 
   /**
-   * @param also runs in the same transaction, if it was open
-   * @returns whether it was open
+   * A call to it was answered well.
+   * @returns false: it was not open, or stays so, since it has asked for more time after the probe began
    */
-  async close(
-    address: string,
-    by: 'probe' | 'operator' | 'unused',
-    also?: (query: Query, closed: ClosedEndpoint) => Promise<void>,
-  ): Promise<boolean> {
-    // An endpoint that has asked for more time since the probe began stays open.
-    const probeWithinMs = by === 'probe' ? probePauses.longestMs : Infinity;
-    const closed = await closeEndpoint(this.postgres, address, probeWithinMs, also);
-    await this.refresh();
-    if (!closed) return false;
-    this.events.report({ event: 'endpoint.closed', address, openMs: Math.round(closed.openMs), by });
-    return true;
+  close(address: string): Promise<boolean> {
+    return this.closings.add(address);
+  }
+
+  /** @param also runs in the same transaction, if it was open. @returns whether it was */
+  async reset(address: string, also: (query: Query, closed: ClosedEndpoint) => Promise<void>): Promise<boolean> {
+    const closed = await this.postgres.transaction(async (query) => {
+      const [was] = await closeEndpoints(query, [address], Infinity);
+      if (was) await also(query, was);
+      return was;
+    });
+    await this.haveClosed(closed ? [closed] : [], 'operator');
+    return closed !== undefined;
+  }
+
+  /** No subscription leads to them. */
+  async closeUnused(addresses: readonly string[]): Promise<void> {
+    for (let at = 0; at < addresses.length; at += together.maxItems) {
+      const some = addresses.slice(at, at + together.maxItems);
+      await this.haveClosed(await closeEndpoints(this.query, some, Infinity), 'unused');
+    }
   }
 
   /** The right to send a delivery that is due as a probe; given to one process, when a probe is due, or the delivery is alone. */
@@ -171,6 +183,19 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy, O
     for (const { address, reason, failures } of batch)
       if (opened.delete(address)) this.events.report({ event: 'endpoint.opened', address, reason, failures });
     return batch.map(() => undefined);
+  }
+
+  private async closeTogether(batch: string[]): Promise<boolean[]> {
+    const closed = await closeEndpoints(this.query, batch, probePauses.longestMs);
+    await this.haveClosed(closed, 'probe');
+    const addresses = new Set(closed.map(({ address }) => address));
+    return batch.map((address) => addresses.has(address));
+  }
+
+  private async haveClosed(closed: readonly ClosedEndpoint[], by: 'probe' | 'operator' | 'unused'): Promise<void> {
+    await this.refresh();
+    for (const { address, openMs } of closed)
+      this.events.report({ event: 'endpoint.closed', address, openMs: Math.round(openMs), by });
   }
 
   private async claimTogether(batch: ProbeClaim[]): Promise<boolean[]> {

@@ -91,15 +91,22 @@ export async function openEndpoints(postgres: Postgres, asked: readonly Opening[
   return new Set(rows.filter((row) => row.is_new).map((row) => row.address));
 }
 
-const closeItem = statement(
-  'close-endpoint',
-  `DELETE FROM endpoint
-   WHERE address = $address AND next_probe_at <= now() + LEAST($within_ms::float8, 1e12) * interval '1 ms'
-   RETURNING opened_at, reason, failures, (extract(epoch FROM now() - opened_at) * 1000)::float8 AS open_ms`,
+const closings = rowsOf<string>('item', { address: ['text', (address) => address] });
+
+// Locked in order, as they are opened.
+const closeItems = statement(
+  'close-endpoints',
+  `WITH locked AS MATERIALIZED (
+     SELECT address FROM endpoint WHERE address = ANY (${closings.array('address')}) ORDER BY address FOR UPDATE
+   )
+   DELETE FROM endpoint e USING locked
+   WHERE e.address = locked.address AND next_probe_at <= now() + LEAST($within_ms::float8, 1e12) * interval '1 ms'
+   RETURNING e.address, opened_at, reason, failures, (extract(epoch FROM now() - opened_at) * 1000)::float8 AS open_ms`,
 );
 
 /** An endpoint that is open no more. */
 export interface ClosedEndpoint {
+  address: string;
   openedAt: Date;
   reason: string;
   failures: number;
@@ -107,31 +114,28 @@ export interface ClosedEndpoint {
   openMs: number;
 }
 
-interface ClosedRow {
-  opened_at: Date;
-  reason: string;
-  failures: number;
-  open_ms: number;
-}
-
 /**
- * @param probeWithinMs it stays open where its next probe is later than that
- * @param also runs in the same transaction, if it was closed
- * @returns undefined: it was not open, or stays open
+ * @param query of a transaction, or without one
+ * @param probeWithinMs one whose next probe is later than that stays open
+ * @returns those that were open, and are not any more
  */
-export async function closeEndpoint(
-  postgres: Postgres,
-  address: string,
+export async function closeEndpoints(
+  query: Query,
+  addresses: readonly string[],
   probeWithinMs: number,
-  also?: (query: Query, closed: ClosedEndpoint) => Promise<void>,
-): Promise<ClosedEndpoint | undefined> {
-  return postgres.transaction(async (query) => {
-    const [row] = await query<ClosedRow & Record<string, unknown>>(closeItem, { address, within_ms: probeWithinMs });
-    if (!row) return undefined;
-    const closed = { openedAt: row.opened_at, reason: row.reason, failures: row.failures, openMs: row.open_ms };
-    await also?.(query, closed);
-    return closed;
-  });
+): Promise<ClosedEndpoint[]> {
+  const values = { ...closings.bind(addresses), within_ms: probeWithinMs };
+  const rows = await query<{ address: string; opened_at: Date; reason: string; failures: number; open_ms: number }>(
+    closeItems,
+    values,
+  );
+  return rows.map((row) => ({
+    address: row.address,
+    openedAt: row.opened_at,
+    reason: row.reason,
+    failures: row.failures,
+    openMs: row.open_ms,
+  }));
 }
 
 /** A probe that a process wants to make. */

@@ -235,7 +235,7 @@ describe('the whole installation at a glance', () => {
     for (const address of addresses) await admin.api.app.get(OpenEndpoints).open(address, 'ECONNREFUSED', 5, 60_000);
     const { endpoints } = await eventuallyShows('six endpoints', ({ endpoints: { openCount } }) => openCount === 6);
     expect(endpoints.longest.map(({ address }) => address)).toEqual(addresses.slice(0, 5));
-    for (const address of addresses) await admin.api.app.get(OpenEndpoints).close(address, 'operator');
+    await admin.api.app.get(OpenEndpoints).closeUnused(addresses);
   });
 
   it('is answered without a body where the same is known already', async () => {

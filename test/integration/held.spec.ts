@@ -371,7 +371,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     await test.sql("UPDATE endpoint SET probing_until = now() - interval '1 s'");
     await due();
     expect(await look()).toBe(1);
-    await openEndpoints.close(new URL(url).origin, 'probe');
+    await openEndpoints.close(new URL(url).origin);
     expect(await look()).toBe(8);
   });
 
@@ -495,6 +495,27 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
       const expected = addresses.map((address) => `${address} ${!address.endsWith('9.example')}`);
       expect(met.toSorted()).toEqual(expected.toSorted());
       expect(query.mock.calls.filter(([{ name }]) => name === 'claim-probes')).toHaveLength(1);
+    } finally {
+      vi.restoreAllMocks();
+    }
+  });
+
+  it('are released by endpoints that recover at the same time, which are closed in one statement but for one that asked for more time', async () => {
+    const addresses = Array.from({ length: 100 }, (_, nr) => `http://host-${nr}.example`);
+    await Promise.all(addresses.map((address) => openEndpoints.open(address, 'no answer', 5)));
+    await openEndpoints.open('http://host-7.example', 'HTTP 503', 5, 120_000);
+    const query = vi.spyOn(test.postgres, 'query');
+    const report = vi.spyOn(events, 'report');
+    try {
+      const others = [...addresses, 'http://never-open.example'];
+      const closed = await Promise.all(others.map((address) => openEndpoints.close(address)));
+      expect(others.filter((_, nr) => !closed[nr])).toEqual(['http://host-7.example', 'http://never-open.example']);
+      expect(query.mock.calls.filter(([{ name }]) => name === 'close-endpoints')).toHaveLength(1);
+      expect(openEndpoints.list().map(({ address }) => address)).toEqual(['http://host-7.example']);
+      expect(report).toHaveBeenCalledTimes(99);
+      expect(report).toHaveBeenCalledWith(
+        expect.objectContaining({ event: 'endpoint.closed', address: addresses[0], by: 'probe' }),
+      );
     } finally {
       vi.restoreAllMocks();
     }
