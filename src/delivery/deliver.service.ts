@@ -33,7 +33,7 @@ export interface Surroundings {
   /** One of them has its place. */
   onBegun: () => void;
   stopping: AbortSignal;
-  /** This process has just accepted them, and nobody else knows of them but the ledger, which says that they are here. */
+  /** They have just been accepted, by this process or for it by a sibling, and the ledger says that they are in its hand: nobody else sends them. */
   isHandedOver: boolean;
   /** When they were known to be still queued. */
   since: number;

@@ -32,7 +32,7 @@ export type HandOut =
   /** `process`: id of the process whose memory is the queue; null with a broker. */
   { state: 'queued'; process: string | null } | { state: 'waiting'; delayMs: number };
 
-/** Accepted deliveries may also be in the hand of a worker from the start: that of the process which accepts them. */
+/** Accepted deliveries may also be in the hand of a worker from the start: that of the process which accepts them, or of a sibling. */
 export type Destination = HandOut | { state: 'in-hand'; process: string; leaseMs: number };
 
 export type Verdict =

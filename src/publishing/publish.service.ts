@@ -45,7 +45,7 @@ const bytesOfDelivery = 400;
  * - commit: the ledger writes the notifications with their deliveries, and reserves each key for one of them. It refuses when
  *   the catalogue has changed since they were matched; then they are matched again. It also refuses what reaches it so late
  *   that the publishers may have been told that it was not stored (docs/decisions/0020);
- * - send: deliveries that are due go to a worker, by the queue or straight to that of this process. The publisher is answered
+ * - send: deliveries that are due go to a worker, by the queue or straight to that of this process or of a sibling. The publisher is answered
  *   after the commit and does not wait for this.
  */
 @Injectable()

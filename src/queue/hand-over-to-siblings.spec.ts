@@ -8,6 +8,7 @@ import type { HandedOut } from '../ledger/delivery.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
 import type { SiblingListener, Siblings } from '../supervision/siblings.js';
 import type { Chunk } from './chunk.js';
+import { encodeChunk } from './chunk-format.js';
 import { InProcessDeliveryQueue } from './delivery-queue.in-process.js';
 import { Enqueuer } from './enqueuer.service.js';
 import { HandOver } from './hand-over.service.js';
@@ -33,19 +34,33 @@ const accepted = (count: number) => [
 class Pair {
   now = 0;
   ledgerNow = 1000;
+  /** Answers wait for `tell` while it is false. */
+  answersAtOnce = true;
+  /** Deliveries in memory with each question. */
   readonly asked: number[] = [];
   private readonly listeners: SiblingListener[] = [];
+  private readonly late: (() => void)[] = [];
   readonly one = new OneProcess('one', this, this.ends(0));
   readonly other = new OneProcess('other', this, this.ends(1));
+
+  /** Of `other`. */
+  roomFor(sibling: number, count: number): number | undefined {
+    return this.listeners[1]?.roomFor(sibling, count)?.deliveries;
+  }
+
+  tell(): void {
+    for (const answer of this.late.splice(0)) answer();
+  }
 
   private ends(own: 0 | 1): Siblings {
     const other = 1 - own;
     return {
       listen: (listener) => (this.listeners[own] = listener),
-      askForRoom: (count) => {
+      askForRoom: (question, count) => {
         this.asked.push(count);
-        const room = this.listeners[other]?.roomFor(count);
-        if (room) this.listeners[own]?.room(other, room);
+        const room = this.listeners[other]?.roomFor(own, count);
+        this.late.push(() => this.listeners[own]?.answered(question, other, room));
+        if (this.answersAtOnce) this.tell();
       },
       handOver: (sibling, message) => this.listeners[sibling]?.handedOver(message),
     };
@@ -56,6 +71,8 @@ class OneProcess {
   readonly taken: Chunk[] = [];
   readonly written: string[] = [];
   readonly handOver: HandOver;
+  /** False: others may take it for dead. */
+  isSteady = true;
   private readonly consumption: { stop(): Promise<void> };
 
   constructor(
@@ -63,7 +80,14 @@ class OneProcess {
     pair: Pair,
     readonly siblings: Siblings,
   ) {
-    const heartbeat = { processId: id, ledgerNow: () => pair.ledgerNow } as unknown as Heartbeat;
+    const isSteady = () => this.isSteady;
+    const heartbeat = {
+      processId: id,
+      ledgerNow: () => pair.ledgerNow,
+      get isSteady() {
+        return isSteady();
+      },
+    } as unknown as Heartbeat;
     const postgres = { query: async ({ name }: Statement) => void this.written.push(name) } as unknown as Postgres;
     const enqueuer = new Enqueuer(new InProcessDeliveryQueue(id, 10), postgres, heartbeat);
     const limits = { together: 2000, inMemory: () => ({ deliveries: most, bytes: mostBytes }) };
@@ -109,7 +133,11 @@ describe('what a process accepts', () => {
   it('goes to a sibling that has less to send, as if that had accepted it', () => {
     one.accept(600);
     expect(one.accept(100)).toBe('other');
-    expect(other.taken).toEqual([{ catalogueVersion: 7, queuedAt: 1000, deliveries: deliveries(100) }]);
+    expect(other.taken.map(({ catalogueVersion, queuedAt }) => [catalogueVersion, queuedAt])).toEqual([
+      [7, 1000],
+      [7, 1000],
+    ]);
+    expect(other.taken.flatMap((chunk) => chunk.deliveries)).toEqual(deliveries(100));
     expect(one.inHand).toBe(600);
     expect(pair.asked).toEqual([600]);
   });
@@ -134,14 +162,46 @@ describe('what a process accepts', () => {
     expect(pair.asked).toEqual([600]);
   });
 
-  it('stays where the answer is a tenth of a second old', () => {
+  it('stays where the question is a tenth of a second old, however late the answer came', () => {
+    pair.answersAtOnce = false;
     one.accept(600);
-    one.accept(1);
-    other.stop(); // it answers no more
+    expect(one.accept(1)).toBe('one');
+    pair.now = 98;
+    pair.tell();
     pair.now = 99;
     expect(one.accept(1)).toBe('other');
     pair.now = 100;
     expect(one.accept(1)).toBe('one');
+  });
+
+  it('causes one question at a time; one without an answer is given up after a second, and an answer that comes then is ignored', () => {
+    pair.answersAtOnce = false;
+    one.accept(600);
+    for (pair.now = 0; pair.now < 1000; pair.now += 10) one.accept(1);
+    expect(pair.asked).toEqual([600]);
+    one.accept(1);
+    expect(pair.asked).toHaveLength(2);
+    const answers = pair.tell.bind(pair);
+    answers(); // to both
+    expect(one.accept(1)).toBe('other');
+  });
+
+  it('stays where others may take the sibling for dead', () => {
+    other.isSteady = false;
+    one.accept(600);
+    expect([one.accept(1), one.accept(1)]).toEqual(['one', 'one']);
+    expect(pair.asked).toHaveLength(1);
+  });
+
+  it('gets half of the room that is not promised to a third one', () => {
+    const third = 2;
+    one.accept(1000);
+    expect(pair.roomFor(third, 1000)).toBe(500);
+    expect([one.accept(251), one.accept(250)]).toEqual(['one', 'other']);
+    // A later answer takes the place of the one before, and one that was not used counts for a tenth of a second.
+    expect(pair.roomFor(third, 1000)).toBe(250);
+    pair.now = 100;
+    expect(pair.roomFor(3, 1250)).toBe(500);
   });
 
   it('stays where the sibling has as much to send', () => {
@@ -156,39 +216,54 @@ describe('what a process accepts', () => {
     expect([one.accept(1000), one.accept(1000)]).toEqual(['other', 'other']);
   });
 
-  it('stays where the sibling has no room in bytes', () => {
-    const large = Buffer.alloc(8000);
+  it('stays where the sibling has no room in bytes, whatever it has in number', () => {
     const chunk = { catalogueVersion: 1, queuedAt: 1, deliveries: [] as HandedOut[] };
     for (let bytes = 0; bytes < mostBytes; bytes += 8500)
-      chunk.deliveries.push(newDelivery({ body: Buffer.from(large) }));
-    other.handOver.occupy(chunk);
-    for (let nr = 0; nr < 6; nr++) one.accept(1000);
-    expect(one.accept(1000)).toBe('one');
+      chunk.deliveries.push(newDelivery({ body: Buffer.alloc(8000) }));
+    const leave = other.handOver.occupy(chunk);
+    one.accept(2000);
+    one.accept(2000);
+    expect(one.accept(100)).toBe('one');
+    leave();
+    pair.now = 20;
+    expect(one.accept(100)).toBe('other');
+  });
+
+  it('goes back to the ledger where the sibling has no room any more', async () => {
+    one.accept(600);
+    const way = one.handOver.wayFor(accepted(50));
+    expect(way.destination).toMatchObject({ state: 'in-hand', process: 'other' });
+    other.handOver.occupy({ catalogueVersion: 1, queuedAt: 1, deliveries: deliveries(most) });
+    way.go(deliveries(50), 7, 1000);
+    await new Promise(setImmediate);
+    expect([other.inHand, other.written]).toEqual([0, ['put-back']]);
   });
 
   it('goes back to the ledger where it comes late: little is left of its lease', async () => {
     one.accept(600);
     pair.ledgerNow = 6001;
-    expect(one.accept(100, 1000)).toBe('other');
+    expect(one.accept(50, 1000)).toBe('other');
     await new Promise(setImmediate);
-    expect(other.inHand).toBe(0);
-    expect(other.written).toEqual(['put-back']);
-    expect(one.accept(100, 1001)).toBe('other');
-    expect(other.inHand).toBe(100);
+    expect([other.inHand, other.written]).toEqual([0, ['put-back']]);
+    expect(one.accept(50, 1001)).toBe('other');
+    expect([other.inHand, other.written]).toEqual([50, ['put-back']]);
   });
 
   it('goes back to the ledger where the worker of the sibling has stopped meanwhile', async () => {
     one.accept(600);
-    const way = one.handOver.wayFor(accepted(100));
+    const way = one.handOver.wayFor(accepted(50));
     expect(way.destination).toMatchObject({ state: 'in-hand', process: 'other' });
     other.stop();
-    way.go(deliveries(100), 7, 1000);
+    way.go(deliveries(50), 7, 1000);
     await new Promise(setImmediate);
     expect(other.written).toEqual(['put-back']);
   });
 
   it('is left to its lease where the sibling cannot read it', () => {
-    other.siblings.handOver(0, Buffer.from('of another version'));
+    const [message] = [Buffer.from('of another version')];
+    expect(() => other.siblings.handOver(0, message)).not.toThrow();
     expect([one.inHand, one.written]).toEqual([0, []]);
+    other.siblings.handOver(0, encodeChunk({ catalogueVersion: 1, queuedAt: 1000, deliveries: deliveries(1) }));
+    expect(one.inHand).toBe(1);
   });
 });

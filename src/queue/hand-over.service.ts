@@ -4,12 +4,12 @@ import { longestInlineBody, type HandedOut } from '../ledger/delivery.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
 import type { Room, Siblings } from '../supervision/siblings.js';
 import type { BacklogPace } from './backlog-pace.service.js';
-import { bytesOf, deliveryBytes, type Chunk } from './chunk.js';
+import { bytesOf, cutIntoChunks, deliveryBytes, type Chunk } from './chunk.js';
 import { decodeChunk, encodeChunk } from './chunk-format.js';
 import type { Consumption } from './delivery-queue.js';
 import { refusedDelayMs, type Enqueuer } from './enqueuer.service.js';
 import type { Memory } from './most-in-memory.js';
-import { handedToSiblings } from './queue.counters.js';
+import { takenFromSiblings } from './queue.counters.js';
 import { SiblingRoom } from './sibling-room.js';
 
 /**
@@ -17,7 +17,7 @@ import { SiblingRoom } from './sibling-room.js';
  * not be handed over, because the ledger's answer was lost, is found when this ends.
  */
 const leaseMs = 15_000;
-/** What a sibling handed over longer ago goes back to the ledger: too little of its lease is left. */
+/** Deliveries that a sibling accepted longer ago go back to the ledger: too little of their lease is left. */
 const lateAfterMs = 5000;
 
 export interface HandOverLimits {
@@ -65,8 +65,8 @@ export class HandOver {
   consume(take: TakeHandedOver): Consumption {
     this.take = take;
     this.siblings.listen({
-      roomFor: (deliveries) => this.roomFor(deliveries),
-      room: (sibling, room) => this.siblingRoom.find(sibling, room),
+      roomFor: (sibling, deliveries) => this.roomFor(sibling, deliveries),
+      answered: (question, sibling, room) => this.siblingRoom.answered(question, sibling, room),
       handedOver: (message) => this.takeFromSibling(message),
     });
     return {
@@ -89,7 +89,7 @@ export class HandOver {
     const isForOne =
       added.deliveries > 0 && accepted.every(({ subscriptionIds }) => subscriptionIds.length <= together);
     if (this.take && isForOne) {
-      const room = this.siblingRoom.take(added, this.inMemory);
+      const room = this.siblingRoom.use(added, this.inMemory);
       if (room) return this.toSibling(room);
       if (this.hasRoomFor(added)) return this.straight(added);
     }
@@ -106,14 +106,11 @@ export class HandOver {
     return this.inMemory.deliveries + deliveries <= most.deliveries && this.inMemory.bytes + bytes <= most.bytes;
   }
 
-  /** Half of the difference, so that both have as much to send. */
-  private roomFor(deliveriesOfSibling: number): Room | undefined {
-    if (!this.take) return undefined;
-    const most = this.limits.inMemory();
-    const own = this.inMemory.deliveries;
-    const deliveries = Math.min(Math.floor((deliveriesOfSibling - own) / 2), most.deliveries - own);
-    const bytes = most.bytes - this.inMemory.bytes;
-    return deliveries > 0 && bytes > 0 ? { process: this.heartbeat.processId, deliveries, bytes } : undefined;
+  /** None while others may take this process for dead: they would send what is written as in its hand. */
+  private roomFor(sibling: number, deliveries: number): Room | undefined {
+    if (!this.take || !this.heartbeat.isSteady) return undefined;
+    const room = this.siblingRoom.promise(sibling, deliveries, this.inMemory, this.limits.inMemory());
+    return room && { ...room, process: this.heartbeat.processId };
   }
 
   private occupyWith({ deliveries, bytes }: Memory): () => void {
@@ -142,13 +139,13 @@ export class HandOver {
     };
   }
 
-  /** As if that had accepted them itself. Where they do not get there, their lease ends, or the process whose they are. */
+  /** The sibling treats them as accepted by itself. If they do not arrive, they are freed when their lease has ended, or that process is dead. */
   private toSibling({ sibling, process }: { sibling: number; process: string }): Way {
     return {
       destination: { state: 'in-hand', process, leaseMs },
       go: (deliveries, catalogueVersion, queuedAt) => {
-        this.siblings.handOver(sibling, encodeChunk({ deliveries, catalogueVersion, queuedAt }));
-        handedToSiblings.inc(deliveries.length);
+        for (const chunk of cutIntoChunks(deliveries, catalogueVersion, queuedAt))
+          this.siblings.handOver(sibling, encodeChunk(chunk));
       },
       giveUp: () => {},
     };
@@ -157,9 +154,14 @@ export class HandOver {
   private takeFromSibling(message: Buffer): void {
     try {
       const chunk = decodeChunk(message);
+      const { length } = chunk.deliveries;
       const isLate = this.heartbeat.ledgerNow() - chunk.queuedAt > lateAfterMs;
-      if (isLate) void this.enqueuer.putBack(chunk.deliveries);
-      else this.hand(chunk);
+      if (isLate || !this.hasRoomFor({ deliveries: length, bytes: bytesOf(chunk) })) {
+        void this.enqueuer.putBack(chunk.deliveries);
+      } else {
+        takenFromSiblings.inc(length);
+        this.hand(chunk);
+      }
     } catch (error) {
       // Of a sibling of another version, while the program is being replaced: the lease of these ends soon.
       this.logger.error({ event: 'queue.chunk-unreadable', lane: 'handed-over', error });

@@ -1,6 +1,6 @@
 import { Counter } from 'prom-client';
 
-export const handedToSiblings = new Counter({
-  name: 'heraut_deliveries_handed_to_siblings_total',
-  help: 'Deliveries that were handed over to another process of this installation, because the one that accepted them had more to send.',
+export const takenFromSiblings = new Counter({
+  name: 'heraut_deliveries_taken_from_siblings_total',
+  help: 'Deliveries that this process sends for another one of the same supervisor, which accepted them and had more to send.',
 });

@@ -1,50 +1,95 @@
 import type { Room, Siblings } from '../supervision/siblings.js';
 import type { Memory } from './most-in-memory.js';
 
-/** Fewer are sent in a tenth of a second: they are there sooner than by way of another process. */
+/** Fewer than this are sent within 0.1 s; handing them over would hardly be sooner. */
 const muchInMemory = 512;
 const askEveryMs = 20;
-/** An answer says little about later; and a process that stands still soon gets nothing more. */
-const answerCountsForMs = 100;
+/** A question without an answer is given up: the sibling, or the supervisor, is busy or gone. */
+const answeredWithinMs = 1000;
+/** From the question on: an answer says little about later, and a process that stands still gets nothing more. */
+const countsForMs = 100;
 
-/** Room that a sibling had a moment ago. */
-interface FoundRoom extends Room {
-  sibling: number;
-  foundAt: number;
+interface Question {
+  number: number;
+  askedAt: number;
 }
 
-/** Looks for room at siblings while this process has much in memory. */
+/** Room that a sibling had when it was asked. */
+interface FoundRoom extends Room {
+  sibling: number;
+  until: number;
+}
+
+/** Room of this process that a sibling may be about to use. */
+interface Promised extends Memory {
+  until: number;
+}
+
+/** Looks for room at siblings while this process has much in memory, and promises them room while it has little. */
 export class SiblingRoom {
+  private question: Question = { number: 0, askedAt: -Infinity };
+  private isOpen = false;
   private found: FoundRoom | undefined;
-  private askedAt = -Infinity;
+  /** By sibling: a later answer takes the place of the one before. */
+  private readonly promised = new Map<number, Promised>();
 
   constructor(
     private readonly siblings: Siblings,
     private readonly now: () => number,
   ) {}
 
-  /** In answer to a question. */
-  find(sibling: number, room: Room): void {
-    this.found = { ...room, sibling, foundAt: this.now() };
-  }
-
   /**
-   * Does not wait: it asks, and an answer counts for what is accepted after it.
+   * Does not wait: it asks, and the answer counts for what is accepted after it.
    * @param inMemory of this process
-   * @returns the sibling that has room for `added`, which is taken
+   * @returns the sibling that has room for `added`, which is used up
    */
-  take(added: Memory, inMemory: Memory): { sibling: number; process: string } | undefined {
+  use(added: Memory, inMemory: Memory): { sibling: number; process: string } | undefined {
     if (inMemory.deliveries < muchInMemory) return undefined;
     const now = this.now();
-    if (now - this.askedAt >= askEveryMs) {
-      this.askedAt = now;
-      this.siblings.askForRoom(inMemory.deliveries);
-    }
+    this.ask(now, inMemory.deliveries);
     const { found } = this;
-    if (!found || now - found.foundAt >= answerCountsForMs) return undefined;
+    if (!found || now >= found.until) return undefined;
     if (added.deliveries > found.deliveries || added.bytes > found.bytes) return undefined;
     found.deliveries -= added.deliveries;
     found.bytes -= added.bytes;
     return found;
+  }
+
+  /** One that comes after the next question was asked is ignored. */
+  answered(question: number, sibling: number, room: Room | undefined): void {
+    if (!this.isOpen || question !== this.question.number) return;
+    this.isOpen = false;
+    this.found = room && { ...room, sibling, until: this.question.askedAt + countsForMs };
+  }
+
+  /**
+   * Half of the difference, so that both have as much to send, of what is not promised to another one.
+   * @param deliveries that the sibling has in memory
+   */
+  promise(sibling: number, deliveries: number, inMemory: Memory, most: Memory): Memory | undefined {
+    const now = this.now();
+    this.promised.delete(sibling);
+    const own = { ...inMemory };
+    for (const [other, each] of this.promised) {
+      if (now >= each.until) this.promised.delete(other);
+      else {
+        own.deliveries += each.deliveries;
+        own.bytes += each.bytes;
+      }
+    }
+    const room = {
+      deliveries: Math.min(Math.floor((deliveries - own.deliveries) / 2), most.deliveries - own.deliveries),
+      bytes: Math.floor((most.bytes - own.bytes) / 2),
+    };
+    if (room.deliveries <= 0 || room.bytes <= 0) return undefined;
+    this.promised.set(sibling, { ...room, until: now + countsForMs });
+    return room;
+  }
+
+  private ask(now: number, deliveries: number): void {
+    if (now - this.question.askedAt < (this.isOpen ? answeredWithinMs : askEveryMs)) return;
+    this.question = { number: this.question.number + 1, askedAt: now };
+    this.isOpen = true;
+    this.siblings.askForRoom(this.question.number, deliveries);
   }
 }

@@ -9,8 +9,9 @@ export type ToProcess =
   /** The metrics of all processes, in the text format of Prometheus. */
   | { kind: 'all-metrics'; request: number; text: string }
   /** The process `from` has so many deliveries in memory, and asks for room; `room` goes back to it. */
-  | { kind: 'ask-room'; from: number; deliveries: number }
-  | { kind: 'room'; from: number; room: Room }
+  | { kind: 'ask-room'; from: number; question: number; deliveries: number }
+  /** Undefined: the process `from` has none. */
+  | { kind: 'room'; from: number; question: number; room: Room | undefined }
   | { kind: 'handed-over'; message: Uint8Array };
 
 /** From a process to its supervisor. */
@@ -20,6 +21,6 @@ export type ToSupervisor =
   /** Asks for the metrics of all processes; `request` comes back with them. */
   | { kind: 'ask-all-metrics'; request: number }
   /** For one of the other processes, whichever has its turn. */
-  | { kind: 'ask-room'; deliveries: number }
-  | { kind: 'room'; to: number; room: Room }
+  | { kind: 'ask-room'; question: number; deliveries: number }
+  | { kind: 'room'; to: number; question: number; room: Room | undefined }
   | { kind: 'hand-over'; to: number; message: Uint8Array };

@@ -7,21 +7,21 @@ export interface Room {
   bytes: number;
 }
 
-/** One end of what siblings tell each other. */
+/** What a process is told by its siblings. */
 export interface SiblingListener {
-  /** A sibling has so many deliveries in memory. @returns undefined: this process has no room for any of them */
-  roomFor(deliveries: number): Room | undefined;
-  /** `sibling` has room, in answer to a question. */
-  room(sibling: number, room: Room): void;
-  /** What a sibling accepted. Must not throw. */
+  /** `sibling` has so many deliveries in memory, and asks for room. @returns undefined: there is none for it */
+  roomFor(sibling: number, deliveries: number): Room | undefined;
+  /** The answer of `sibling` to the question with that number. */
+  answered(question: number, sibling: number, room: Room | undefined): void;
+  /** Deliveries that a sibling has accepted. Must not throw. */
   handedOver(message: Buffer): void;
 }
 
-/** The other processes of this installation on this machine: those with the same supervisor. What is told to one of them may be lost with it. */
+/** The other processes of this installation on this machine: those with the same supervisor. A message to one of them is lost if that process, or the supervisor, ends before it arrives. */
 export abstract class Siblings {
   abstract listen(listener: SiblingListener): void;
-  /** Asks one of them, each in turn, for room: this process has so many deliveries in memory. It need not answer. */
-  abstract askForRoom(deliveries: number): void;
+  /** Asks one of them, each in turn, for room: this process has so many deliveries in memory. There may be no answer. */
+  abstract askForRoom(question: number, deliveries: number): void;
   abstract handOver(sibling: number, message: Buffer): void;
 }
 

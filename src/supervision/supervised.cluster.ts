@@ -16,7 +16,7 @@ export class Supervised {
   /** By way of the supervisor. */
   readonly siblings: Siblings = {
     listen: (listener) => (this.listener = listener),
-    askForRoom: (deliveries) => this.tell({ kind: 'ask-room', deliveries }),
+    askForRoom: (question, deliveries) => this.tell({ kind: 'ask-room', question, deliveries }),
     handOver: (to, message) => this.tell({ kind: 'hand-over', to, message }),
   };
 
@@ -71,17 +71,16 @@ export class Supervised {
       case 'all-metrics':
         return this.requests.get(message.request)?.(message.text);
       case 'ask-room':
-        return this.tellRoom(message.from, message.deliveries);
+        return this.tellRoom(message.from, message.question, message.deliveries);
       case 'room':
-        return this.listener?.room(message.from, message.room);
+        return this.listener?.answered(message.question, message.from, message.room);
       case 'handed-over':
         return this.listener?.handedOver(asBuffer(message.message));
     }
   }
 
-  private tellRoom(to: number, deliveries: number): void {
-    const room = this.listener?.roomFor(deliveries);
-    if (room) this.tell({ kind: 'room', to, room });
+  private tellRoom(to: number, question: number, deliveries: number): void {
+    this.tell({ kind: 'room', to, question, room: this.listener?.roomFor(to, deliveries) });
   }
 
   private async tellMetrics(scrape: number): Promise<void> {

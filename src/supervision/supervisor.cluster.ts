@@ -31,7 +31,7 @@ interface Child {
 
 /**
  * Starts the processes of `PROCESSES`, gives them the connections to the port in turn, starts one again that ends, and ends with
- * them. It has no role and opens no server, so that nothing can make it wait. The first process starts alone: it migrates, and
+ * them. It has no role, opens no server and waits for nothing; it passes on what they tell each other. The first process starts alone: it migrates, and
  * when it cannot start, no other would. When the supervisor is killed, each process notices and ends by itself.
  */
 export class Supervisor {
@@ -43,7 +43,7 @@ export class Supervisor {
   private readonly totals = new MetricTotals();
   private readonly metrics = supervisorMetrics();
   private scrape = 0;
-  /** How often one was asked for room. */
+  /** Questions for room so far, which decide whose turn it is. */
   private asked = 0;
   private scraping: Promise<string> | undefined;
   private status = 0;
@@ -192,9 +192,9 @@ export class Supervisor {
           tell(child, { kind: 'all-metrics', request: message.request, text }),
         );
       case 'ask-room':
-        return tell(this.siblingOf(child), { kind: 'ask-room', from: child.worker.id, deliveries: message.deliveries });
+        return tell(this.siblingOf(child), { ...message, from: child.worker.id });
       case 'room':
-        return tell(this.children.get(message.to), { kind: 'room', from: child.worker.id, room: message.room });
+        return tell(this.children.get(message.to), { ...message, from: child.worker.id });
       case 'hand-over':
         return tell(this.children.get(message.to), { kind: 'handed-over', message: message.message });
     }
