@@ -159,13 +159,15 @@ describe('applications', () => {
   it('that another process has just made are found', async () => {
     const id = randomUUID();
     const { dataSource } = api.app.get(Postgres);
-    // As another process would; this one has not read it yet.
-    await dataSource.query('UPDATE catalogue SET version = version + 1');
-    await dataSource.query(
-      `INSERT INTO application (id, client_id, label, secret, scopes, is_superuser, version)
-       SELECT $1, $2, '', 'other', '{notificaties.consumeren}', false, version FROM catalogue`,
-      [id, id],
-    );
+    // As another process would, in one transaction: this one reads what is new by its version, and might read between the two.
+    await dataSource.transaction(async (manager) => {
+      await manager.query('UPDATE catalogue SET version = version + 1');
+      await manager.query(
+        `INSERT INTO application (id, client_id, label, secret, scopes, is_superuser, version)
+         SELECT $1, $2, '', 'other', '{notificaties.consumeren}', false, version FROM catalogue`,
+        [id, id],
+      );
+    });
     expect((await api.get('/kanaal', { token: signToken({ clientId: id, secret: 'other' }) })).status).toBe(200);
   });
 
