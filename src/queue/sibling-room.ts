@@ -6,8 +6,11 @@ const muchInMemory = 512;
 const askEveryMs = 20;
 /** A question without an answer is given up: the sibling, or the supervisor, is busy or gone. */
 const answeredWithinMs = 1000;
-/** From the question on: an answer says little about later, and a process that stands still gets nothing more. */
-const countsForMs = 100;
+/**
+ * From the question on: an answer says little about later, and a process that stands still gets nothing more. Longer than one with much to send takes to accept
+ * the next notification of a publisher that waits for each answer: with 100 ms it would find none.
+ */
+const countsForMs = 500;
 
 interface Question {
   number: number;
