@@ -7,7 +7,7 @@ export interface Room {
   bytes: number;
 }
 
-/** What a process is told by its siblings. */
+/** Takes the messages of siblings, in a process. */
 export interface SiblingListener {
   /** `sibling` has so many deliveries in memory, and asks for room. @returns undefined: there is none for it */
   roomFor(sibling: number, deliveries: number): Room | undefined;
