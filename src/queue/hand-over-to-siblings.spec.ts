@@ -262,8 +262,7 @@ describe('what a process accepts', () => {
   });
 
   it('is left to its lease where the sibling cannot read it', () => {
-    const [message] = [Buffer.from('of another version')];
-    expect(() => other.siblings.handOver(0, message)).not.toThrow();
+    expect(() => other.siblings.handOver(0, Buffer.from('of another version'))).not.toThrow();
     expect([one.inHand, one.written]).toEqual([0, []]);
     other.siblings.handOver(0, encodeChunk({ catalogueVersion: 1, queuedAt: 1000, deliveries: deliveries(1) }));
     expect(one.inHand).toBe(1);

@@ -152,19 +152,25 @@ export class HandOver {
   }
 
   private takeFromSibling(message: Buffer): void {
+    const chunk = this.read(message);
+    if (!chunk) return;
+    const { length } = chunk.deliveries;
+    const isLate = this.heartbeat.ledgerNow() - chunk.queuedAt > lateAfterMs;
+    if (isLate || !this.hasRoomFor({ deliveries: length, bytes: bytesOf(chunk) })) {
+      void this.enqueuer.putBack(chunk.deliveries);
+      return;
+    }
+    takenFromSiblings.inc(length);
+    this.hand(chunk);
+  }
+
+  /** Undefined: it is of a sibling of another version, while the program is being replaced. The lease of its deliveries ends soon. */
+  private read(message: Buffer): Chunk | undefined {
     try {
-      const chunk = decodeChunk(message);
-      const { length } = chunk.deliveries;
-      const isLate = this.heartbeat.ledgerNow() - chunk.queuedAt > lateAfterMs;
-      if (isLate || !this.hasRoomFor({ deliveries: length, bytes: bytesOf(chunk) })) {
-        void this.enqueuer.putBack(chunk.deliveries);
-      } else {
-        takenFromSiblings.inc(length);
-        this.hand(chunk);
-      }
+      return decodeChunk(message);
     } catch (error) {
-      // Of a sibling of another version, while the program is being replaced: the lease of these ends soon.
       this.logger.error({ event: 'queue.chunk-unreadable', lane: 'handed-over', error });
+      return undefined;
     }
   }
 
