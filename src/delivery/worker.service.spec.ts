@@ -98,6 +98,7 @@ async function start(parts: Parts) {
     {
       together: mostInMemory,
       inMemory: () => ({ deliveries: mostInMemory, bytes: Infinity }),
+      sharedFrom: Infinity,
     },
     () => systemClock.now(),
   );

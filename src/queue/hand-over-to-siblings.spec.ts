@@ -16,6 +16,7 @@ import { HandOver } from './hand-over.service.js';
 Logger.overrideLogger(false);
 const most = 10_000;
 const mostBytes = 10_000_000;
+const sharedFrom = 512;
 const body = Buffer.from('{"kenmerken":{}}');
 
 const deliveries = (count: number): HandedOut[] =>
@@ -91,7 +92,7 @@ class OneProcess {
     } as unknown as Heartbeat;
     const postgres = { query: async ({ name }: Statement) => void this.written.push(name) } as unknown as Postgres;
     const enqueuer = new Enqueuer(new InProcessDeliveryQueue(id, 10), postgres, heartbeat);
-    const limits = { together: 2000, inMemory: () => ({ deliveries: most, bytes: mostBytes }) };
+    const limits = { together: 2000, inMemory: () => ({ deliveries: most, bytes: mostBytes }), sharedFrom };
     this.handOver = new HandOver(enqueuer, heartbeat, unpaced, siblings, limits, () => pair.now);
     // Never done with any.
     this.consumption = this.handOver.consume((chunk) => {

@@ -25,6 +25,8 @@ export interface HandOverLimits {
   together: number;
   /** What the worker may have in memory, from the lane `fresh` and from here. */
   inMemory: () => Memory;
+  /** Deliveries in memory from which on a process looks for room at its siblings. */
+  sharedFrom: number;
 }
 
 /** The way of deliveries that are about to be accepted. It is gone, or given up. */
@@ -58,7 +60,7 @@ export class HandOver {
     private readonly limits: HandOverLimits,
     now: () => number,
   ) {
-    this.siblingRoom = new SiblingRoom(siblings, now);
+    this.siblingRoom = new SiblingRoom(siblings, limits.sharedFrom, now);
   }
 
   /** Of the worker of this process: it takes what is handed over, until this is stopped. `take` must not reject. */

@@ -49,7 +49,7 @@ describe('the way of accepted deliveries', () => {
       heartbeat,
       unpaced,
       noSiblings,
-      { together, inMemory },
+      { together, inMemory, sharedFrom: Infinity },
       () => 0,
     );
     // Of another worker, which is not as far.
@@ -87,7 +87,14 @@ describe('the way of accepted deliveries', () => {
   it('leads by the queue for all of a batch where one notification has more than one worker should send', () => {
     const heartbeat = { processId: 'this process' } as unknown as Heartbeat;
     const enqueuer = new Enqueuer(queue, {} as Postgres, heartbeat);
-    handOver = new HandOver(enqueuer, heartbeat, unpaced, noSiblings, { together: 2, inMemory }, () => 0);
+    handOver = new HandOver(
+      enqueuer,
+      heartbeat,
+      unpaced,
+      noSiblings,
+      { together: 2, inMemory, sharedFrom: Infinity },
+      () => 0,
+    );
     startWorker();
     expect(handOver.wayFor(matched(1, 3)).destination).toEqual(toQueue);
     expect(handOver.wayFor(matched(2, 2)).destination).toEqual(straight);

@@ -13,6 +13,9 @@ import { Enqueuer } from './enqueuer.service.js';
 import { HandOver } from './hand-over.service.js';
 import { mostInMemory } from './most-in-memory.js';
 
+/** Fewer deliveries than this are sent within 0.1 s; handing them over to a sibling would hardly be sooner. */
+const sharedFrom = 512;
+
 /** That take what is in the queue. */
 const workersOf = (queue: DeliveryQueue, heartbeat: Heartbeat): number =>
   queue.process === null ? heartbeat.workers : 1;
@@ -54,7 +57,7 @@ const workersOf = (queue: DeliveryQueue, heartbeat: Heartbeat): number =>
         clock: Clock,
       ) => {
         const inMemory = () => mostInMemory(workersOf(queue, heartbeat));
-        const limits = { together: settings.MAX_IN_FLIGHT, inMemory };
+        const limits = { together: settings.MAX_IN_FLIGHT, inMemory, sharedFrom };
         return new HandOver(enqueuer, heartbeat, pace, siblings, limits, () => clock.now());
       },
     },

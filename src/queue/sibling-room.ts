@@ -1,8 +1,6 @@
 import type { Room, Siblings } from '../supervision/siblings.js';
 import type { Memory } from './most-in-memory.js';
 
-/** Fewer than this are sent within 0.1 s; handing them over would hardly be sooner. */
-const muchInMemory = 512;
 const askEveryMs = 20;
 /** A question without an answer is given up: the sibling, or the supervisor, is busy or gone. */
 const answeredWithinMs = 1000;
@@ -38,6 +36,7 @@ export class SiblingRoom {
 
   constructor(
     private readonly siblings: Siblings,
+    private readonly sharedFrom: number,
     private readonly now: () => number,
   ) {}
 
@@ -47,7 +46,7 @@ export class SiblingRoom {
    * @returns the sibling that has room for `added`, which is used up
    */
   use(added: Memory, inMemory: Memory): { sibling: number; process: string } | undefined {
-    if (inMemory.deliveries < muchInMemory) return undefined;
+    if (inMemory.deliveries < this.sharedFrom) return undefined;
     const now = this.now();
     this.ask(now, inMemory.deliveries);
     const { found } = this;

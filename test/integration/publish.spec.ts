@@ -83,6 +83,7 @@ describe('publishing', () => {
         {
           together: mostInMemory,
           inMemory: () => ({ deliveries: mostInMemory, bytes: Infinity }),
+          sharedFrom: Infinity,
         },
         () => systemClock.now(),
       );

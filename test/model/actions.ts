@@ -22,6 +22,8 @@ export type Action =
   | { do: 'wipe'; isNoticed: boolean }
   /** Empties these tables, as a flush of Redis or a crash of Postgres does. */
   | { do: 'forget'; tables: readonly string[] }
+  /** A message from one process to another, by their supervisor. */
+  | { do: 'message'; pick: number; isLost: boolean }
   | { do: 'operate'; pick: number; verb: 'cancel' | 'retry' }
   | { do: 'subscription'; pick: number; verb: SubscriptionVerb };
 
@@ -48,6 +50,13 @@ const terms = fc.oneof(
 
 const publish = fc.record({ do: always('publish' as const), by: process, terms });
 
+const often = { weight: 9, arbitrary: always(false) };
+const message = fc.record({
+  do: always('message' as const),
+  pick,
+  isLost: fc.oneof(often, { weight: 1, arbitrary: always(true) }),
+});
+
 /** Mostly what ordinarily happens, now and then a misfortune. */
 const action: fc.Arbitrary<Action> = fc.oneof(
   {
@@ -57,6 +66,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
   { weight: 6, arbitrary: publish },
   { weight: 20, arbitrary: fc.record({ do: always('hand' as const), pick, to: process }) },
   { weight: 20, arbitrary: fc.record({ do: always('call' as const), pick, event: events }) },
+  { weight: 10, arbitrary: message },
   {
     weight: 20,
     arbitrary: fc.record({
@@ -106,6 +116,20 @@ const action: fc.Arbitrary<Action> = fc.oneof(
   },
 );
 
-export const actions: fc.Arbitrary<Action[]> = fc
-  .tuple(publish, fc.array(action, { minLength: 30, maxLength: 250, size: 'max' }))
-  .map(([first, rest]) => [first, ...rest]);
+/** One process has so much in memory that it looks for room at another one, which has it for the last of these notifications. */
+const burst: Action[] = [1, 2, 3, 4].flatMap((): Action[] => [
+  { do: 'publish', by: 0, terms: {} },
+  { do: 'step', pick: 0, fate: 'works', count: 3 },
+  { do: 'message', pick: 0, isLost: false },
+  { do: 'message', pick: 0, isLost: false },
+  // It asks no sooner again.
+  { do: 'pass', ms: 20 },
+]);
+
+const storyAfter = (beginning: fc.Arbitrary<Action[]>): fc.Arbitrary<Action[]> =>
+  fc
+    .tuple(beginning, fc.array(action, { minLength: 30, maxLength: 250, size: 'max' }))
+    .map(([first, rest]) => [...first, ...rest]);
+
+export const story = storyAfter(publish.map((first) => [first]));
+export const storyOfBurst = storyAfter(publish.map((last) => [...burst, { ...last, by: 0 }]));

@@ -1,19 +1,31 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { Logger } from '@nestjs/common';
 import fc from 'fast-check';
+import type { HandOverLimits } from '../../src/queue/hand-over.service.js';
 import { readSettings, type Settings } from '../../src/config/settings.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { SubscriptionEntity } from '../../src/subscriptions/subscription.entity.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
-import { actions, type Action } from './actions.js';
+import { story, storyOfBurst, type Action } from './actions.js';
 import { VirtualTime } from './virtual-time.js';
 import { subscriptionsPerGuarantee, World } from './world.js';
 
-/** A quiet machine plays these in about forty seconds. Fewer would show less, so they are not enough. */
+/** A quiet machine plays these in about a minute. Fewer would show less, so they are not enough. */
 const ordinaryRuns = { embedded: 40, real: 50 };
 /** Far more than they take beside other work. A number that was asked for may take as long as it does. */
 const patienceMs = process.env.FAST_CHECK_RUNS ? 86_400_000 : 900_000;
 const deliveriesEach = 2 * subscriptionsPerGuarantee;
+/** The deliveries of so many notifications may be in the memory of one process. */
+const inMemory = (notifications: number, sharedFrom: number): HandOverLimits => ({
+  together: deliveriesEach,
+  inMemory: () => ({ deliveries: notifications * deliveriesEach, bytes: Infinity }),
+  sharedFrom,
+});
+const throughQueue = inMemory(0, Infinity);
+/** While the worker has one of its deliveries, those of the next go by the queue. */
+const onlyOne = inMemory(1, Infinity);
+/** A process that has any looks for room at another one. */
+const shared = inMemory(4, 1);
 /** For the run during which the patience ends. */
 const lastRunMs = 120_000;
 const seed = process.env.FAST_CHECK_SEED === undefined ? {} : { seed: Number(process.env.FAST_CHECK_SEED) };
@@ -58,14 +70,14 @@ describe.each(stacks)('the states of a delivery, on the ledger of the $name stac
     await prepared.release();
   });
 
-  const play = async (hasBroker: boolean, mostInMemory: number, story: Action[]): Promise<void> => {
+  const play = async (hasBroker: boolean, [handOver, events]: [HandOverLimits, Action[]]): Promise<void> => {
     const world = await World.create(postgres, settings, time, {
       hasBroker,
       processes: postgres.isEmbedded ? 1 : 3, // no second one can open the embedded database
-      mostInMemory,
+      handOver,
     });
     try {
-      for (const next of story) await world.play(next);
+      for (const next of events) await world.play(next);
       await world.heal();
       world.conclude();
       runs++;
@@ -82,9 +94,10 @@ describe.each(stacks)('the states of a delivery, on the ledger of the $name stac
     async () => {
       const numRuns = Number(process.env.FAST_CHECK_RUNS ?? ordinaryRuns[stack.name]);
       const hasBroker = stack.name === 'embedded' ? fc.constant(false) : fc.boolean();
-      // None, or all deliveries of one notification: while the worker has one of these, those of the next go by the queue.
-      const mostInMemory = fc.constantFrom(0, deliveriesEach, deliveriesEach);
-      const details = await fc.check(fc.asyncProperty(hasBroker, mostInMemory, actions, play), {
+      const ordinary = fc.tuple(fc.constantFrom(throughQueue, onlyOne, onlyOne), story);
+      const withSharing = fc.tuple(fc.constant(shared), storyOfBurst);
+      const scenes = fc.oneof({ weight: 3, arbitrary: ordinary }, { weight: 2, arbitrary: withSharing });
+      const details = await fc.check(fc.asyncProperty(hasBroker, scenes, play), {
         numRuns,
         // Not an interrupt, which would leave a world going on beside what comes next.
         skipAllAfterTimeLimit: patienceMs,

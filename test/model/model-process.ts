@@ -31,7 +31,7 @@ import { PublishService } from '../../src/publishing/publish.service.js';
 import type { Publication } from '../../src/publishing/publication.js';
 import { InProcessDeliveryQueue } from '../../src/queue/delivery-queue.in-process.js';
 import { Enqueuer } from '../../src/queue/enqueuer.service.js';
-import { HandOver } from '../../src/queue/hand-over.service.js';
+import { HandOver, type HandOverLimits } from '../../src/queue/hand-over.service.js';
 import { QueuePosition } from '../../src/queue/queue-position.service.js';
 import { QueueProgress } from '../../src/queue/queue-progress.service.js';
 import { RetryPolicies } from '../../src/retry-policy/retry-policies.service.js';
@@ -39,6 +39,7 @@ import { SubscriptionDirectory } from '../../src/subscriptions/subscription-dire
 import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import { seenBy, type Gates } from './gates.js';
 import { ModelQueue, type ModelBroker } from './model-queue.js';
+import type { ModelSupervisor } from './model-supervisor.js';
 import { ModelWebhookClient, type ModelReceiver } from './model-receiver.js';
 import { plainCipher } from '../support/secrets.js';
 import { Authorizations } from '../../src/credentials/authorizations.service.js';
@@ -46,7 +47,6 @@ import { Outbound } from '../../src/outbound/outbound.service.js';
 import { noListeners } from '../support/no-listeners.js';
 import { unpaced } from '../support/unpaced.js';
 import { untraced } from '../support/untraced.js';
-import { noSiblings } from '../support/no-siblings.js';
 
 /** The parts that all processes share. */
 export interface Surroundings {
@@ -57,8 +57,8 @@ export interface Surroundings {
   receiver: ModelReceiver;
   /** Undefined: the queue is each process's memory. */
   broker: ModelBroker | undefined;
-  /** Deliveries that a process may have in memory when its worker is handed more. */
-  mostInMemory: number;
+  supervisor: ModelSupervisor;
+  handOver: HandOverLimits;
 }
 
 export const modelTasks = ['hand-out', 'recover', 'release', 'read-endpoints'] as const;
@@ -86,7 +86,7 @@ export class ModelProcess {
     readonly number: number,
     private readonly around: Surroundings,
   ) {
-    const { settings, clock, gates, receiver, broker, mostInMemory } = around;
+    const { settings, clock, gates, receiver, broker, supervisor } = around;
     const config = { settings };
     const postgres = seenBy(this, around.postgres, gates);
     const heartbeat = new Heartbeat(postgres, config, clock);
@@ -99,16 +99,8 @@ export class ModelProcess {
       ? new ModelQueue(broker, number)
       : new InProcessDeliveryQueue(heartbeat.processId, 1000, clock);
     const enqueuer = new Enqueuer(queue, postgres, heartbeat);
-    const handOver = new HandOver(
-      enqueuer,
-      heartbeat,
-      unpaced,
-      noSiblings,
-      {
-        together: mostInMemory,
-        inMemory: () => ({ deliveries: mostInMemory, bytes: Infinity }),
-      },
-      () => clock.now(),
+    const handOver = new HandOver(enqueuer, heartbeat, unpaced, supervisor.siblingsOf(number), around.handOver, () =>
+      clock.now(),
     );
     const position = new QueuePosition(queue, postgres, heartbeat, clock);
     const webhooks = new ModelWebhookClient(receiver, number);
@@ -242,12 +234,13 @@ export class ModelProcess {
 
   /** SIGKILL. */
   kill(): void {
-    const { gates, receiver, broker } = this.around;
+    const { gates, receiver, broker, supervisor } = this.around;
     this.state = 'ended';
     this.admission.onModuleDestroy();
     this.lateLocks.onModuleDestroy();
     gates.close(this.number);
     receiver.end(this.number);
     broker?.end(this.number);
+    supervisor.end(this.number);
   }
 }

@@ -6,6 +6,7 @@ import { cancel } from '../../src/ledger/cancel.js';
 import { makeMonthsAhead } from '../../src/audit/months-kept.js';
 import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
 import { retryNow } from '../../src/ledger/retry-now.js';
+import type { HandOverLimits } from '../../src/queue/hand-over.service.js';
 import { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
 import { RetryPolicies } from '../../src/retry-policy/retry-policies.service.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
@@ -16,11 +17,12 @@ import { Judge, retryPolicy } from './judge.js';
 import { ModelBroker } from './model-queue.js';
 import { modelTasks, ModelProcess, type Surroundings } from './model-process.js';
 import { ModelReceiver } from './model-receiver.js';
+import { ModelSupervisor } from './model-supervisor.js';
 import type { VirtualTime } from './virtual-time.js';
 import { plainCipher } from '../support/secrets.js';
 
 export const subscriptionsPerGuarantee = 2;
-const maxNotifications = 3;
+const maxNotifications = 5;
 /** Enough for every lease, lock, claim, hold and retry of a run to end one after another. */
 const healingRounds = 400;
 const healingStepsMs = [20, 300, 1000, 5000];
@@ -28,8 +30,7 @@ const healingStepsMs = [20, 300, 1000, 5000];
 export interface Installation {
   hasBroker: boolean;
   processes: number;
-  /** Deliveries that a process may have in memory when its worker is handed more; 0: all go by the queue. */
-  mostInMemory: number;
+  handOver: HandOverLimits;
 }
 
 /** A few processes, their database, queue and receivers, and the faults they may meet. */
@@ -48,12 +49,13 @@ export class World {
     postgres: Postgres,
     settings: Settings,
     private readonly time: VirtualTime,
-    { hasBroker, mostInMemory }: Installation,
+    { hasBroker, handOver }: Installation,
   ) {
     const gates = new Gates();
     const receiver = new ModelReceiver();
     const broker = hasBroker ? new ModelBroker(gates) : undefined;
-    this.around = { postgres, settings, clock: time, gates, receiver, broker, mostInMemory };
+    const supervisor = new ModelSupervisor();
+    this.around = { postgres, settings, clock: time, gates, receiver, broker, supervisor, handOver };
     const catalogue = new Catalogue(postgres);
     const directory = new SubscriptionDirectory(catalogue, postgres, plainCipher);
     const subscriptions = new SubscriptionsService(
@@ -130,7 +132,7 @@ export class World {
 
   /** Without further faults, and with every receiver answering, lets time pass until there is nothing left to do. */
   async heal(): Promise<void> {
-    const { gates, receiver, broker } = this.around;
+    const { gates, receiver, broker, supervisor } = this.around;
     this.story.push('healing');
     this.thaw();
     let calmRounds = 0;
@@ -140,7 +142,7 @@ export class World {
       for (const task of modelTasks) process.perform(task);
       await this.finish();
       await this.restart();
-      const isQuiet = gates.count + receiver.count + (broker?.count ?? 0) === 0;
+      const isQuiet = gates.count + receiver.count + supervisor.count + (broker?.count ?? 0) === 0;
       await this.judge.look();
       calmRounds = isQuiet && this.judge.isOver() ? calmRounds + 1 : 0;
       // Two cycles: in the first a pause after a failure may end, unseen, and in the second the work that it held up.
@@ -160,25 +162,28 @@ export class World {
   }
 
   private async finish(): Promise<void> {
-    const { gates, receiver, broker } = this.around;
+    const { gates, receiver, broker, supervisor } = this.around;
     for (;;) {
       await gates.quiet();
       if (gates.count > 0) {
         this.story.push(...(await gates.open(0, 'works', () => true)));
         await this.judge.look();
       } else if (receiver.count > 0) this.story.push(...receiver.event(0, 200));
-      else if (!this.slots.some(({ number }) => broker?.hand(0, number))) return;
+      else {
+        const passed = supervisor.pass(0, () => true);
+        this.story.push(...passed);
+        if (passed.length === 0 && !this.slots.some(({ number }) => broker?.hand(0, number))) return;
+      }
     }
   }
 
   private async act(action: Action): Promise<void> {
-    const { gates, receiver, broker, postgres } = this.around;
+    const { gates, receiver, broker, supervisor, postgres } = this.around;
     switch (action.do) {
       case 'publish':
         return this.publish(this.slot(action.by), action.terms);
       case 'step': {
-        const mayGo = (number: number) => this.slots.some((process) => process.number === number && process.mayGo);
-        this.story.push(...(await gates.open(action.pick, action.fate, mayGo, action.count)));
+        this.story.push(...(await gates.open(action.pick, action.fate, this.mayGo, action.count)));
         return;
       }
       case 'hand': {
@@ -188,6 +193,9 @@ export class World {
       }
       case 'call':
         this.story.push(...receiver.event(action.pick, action.event));
+        return;
+      case 'message':
+        this.story.push(...supervisor.pass(action.pick, this.mayGo, action.isLost));
         return;
       case 'task':
         return this.slot(action.by).perform(action.task);
@@ -261,6 +269,9 @@ export class World {
     } else if (verb === 'enable') await this.operator.subscriptions.update(id, {});
     else await this.operator.subscriptions[verb](id);
   }
+
+  private readonly mayGo = (number: number): boolean =>
+    this.slots.some((process) => process.number === number && process.mayGo);
 
   private thaw(): void {
     for (const process of this.slots) process.thaw();

@@ -1,0 +1,63 @@
+import type { SiblingListener, Siblings } from '../../src/supervision/siblings.js';
+
+interface Message {
+  /** Undefined: the supervisor chooses, when it passes the question on. */
+  to: number | undefined;
+  from: number;
+  what: string;
+  take: (listener: SiblingListener, to: number) => void;
+}
+
+/** Passes messages between the processes: in any order, late, or never. */
+export class ModelSupervisor {
+  private messages: Message[] = [];
+  private readonly listeners = new Map<number, SiblingListener>();
+
+  get count(): number {
+    return this.messages.length;
+  }
+
+  /** The others, as one process reaches them. */
+  siblingsOf(process: number): Siblings {
+    return {
+      listen: (listener) => this.listeners.set(process, listener),
+      askForRoom: (question, deliveries) => {
+        if (this.listeners.size < 2) return; // there is no other one to ask
+        const take = (listener: SiblingListener, to: number) =>
+          this.answer(to, process, question, listener.roomFor(process, deliveries));
+        this.messages.push({ to: undefined, from: process, what: 'question', take });
+      },
+      handOver: (to, message) => {
+        this.messages.push({ to, from: process, what: 'deliveries', take: (listener) => listener.handedOver(message) });
+      },
+    };
+  }
+
+  /**
+   * Takes the `pick`-th of the messages for processes that `mayGo`, and passes it on unless it `isLost`.
+   * @returns what it was, none if there is no such message
+   */
+  pass(pick: number, mayGo: (process: number) => boolean, isLost = false): string[] {
+    const routes = this.messages.flatMap((message) =>
+      [...this.listeners.keys()]
+        .filter((to) => mayGo(to) && to !== message.from && (message.to ?? to) === to)
+        .map((to) => ({ message, to })),
+    );
+    const route = routes[pick % routes.length];
+    if (!route) return [];
+    const { message, to } = route;
+    this.messages = this.messages.filter((other) => other !== message);
+    if (!isLost) message.take(this.listeners.get(to)!, to);
+    return [`${message.from} ${message.what} to ${to}${isLost ? ', lost' : ''}`];
+  }
+
+  /** What it has sent may still arrive; what is on the way to it is lost. */
+  end(process: number): void {
+    this.listeners.delete(process);
+    this.messages = this.messages.filter(({ to }) => to !== process);
+  }
+
+  private answer(from: number, to: number, question: number, room: ReturnType<SiblingListener['roomFor']>): void {
+    this.messages.push({ to, from, what: 'answer', take: (listener) => listener.answered(question, from, room) });
+  }
+}
