@@ -1,18 +1,31 @@
 import { Semaphore } from './semaphore.js';
 
+/** In bytes, for the calls that are under way at the same time. */
+export interface BodyShares {
+  /** To one origin. */
+  origin: number;
+  /** To all endpoints together that are not proven (src/endpoints/places.ts). */
+  unproven: number;
+  /** To those of one origin. */
+  unprovenOrigin: number;
+}
+
 /**
- * What the large texts of a worker may have of its memory, in bytes: all together, and those of the calls to one origin. An origin that
- * hangs keeps the texts of its calls for as long as these may take, and without a bound of its own would keep those of all others waiting.
+ * What the large texts of a worker may have of its memory: all together, those of the calls to one origin, and those of the calls to
+ * endpoints that are not proven. An endpoint that hangs keeps the texts of its calls for as long as these may take, and without a bound of
+ * their own such endpoints would keep those of all others waiting.
  */
 export class BodyMemory {
   private readonly free: Semaphore;
-  private readonly ofOrigins = new Map<string, Semaphore>();
+  private readonly unproven: Semaphore;
+  private readonly ofOrigins: SemaphorePerOrigin;
+  private readonly ofUnprovenOrigins: SemaphorePerOrigin;
 
-  constructor(
-    bytes: number,
-    private readonly bytesOfOrigin: number,
-  ) {
+  constructor(bytes: number, shares: BodyShares) {
     this.free = new Semaphore(bytes);
+    this.unproven = new Semaphore(shares.unproven);
+    this.ofOrigins = new SemaphorePerOrigin(shares.origin);
+    this.ofUnprovenOrigins = new SemaphorePerOrigin(shares.unprovenOrigin);
   }
 
   /** For a text, however many calls send it. One that is larger than all of it has it alone. */
@@ -25,15 +38,35 @@ export class BodyMemory {
   }
 
   /** For a text that is sent to that origin. One that goes to several counts for each: which of them keeps it longest is not known before. */
-  acquireFor(origin: string, bytes: number): Promise<void> | undefined {
-    let share = this.ofOrigins.get(origin);
-    if (!share) this.ofOrigins.set(origin, (share = new Semaphore(this.bytesOfOrigin)));
-    return share.acquire(bytes);
+  async acquireFor(origin: string, isProven: boolean, bytes: number): Promise<void> {
+    if (isProven) return this.ofOrigins.of(origin).acquire(bytes);
+    // First its own: while it waits for that, it keeps nothing that another one could have.
+    await this.ofUnprovenOrigins.of(origin).acquire(bytes);
+    await this.unproven.acquire(bytes);
   }
 
-  releaseFor(origin: string, bytes: number): void {
-    const share = this.ofOrigins.get(origin)!;
-    share.release(bytes);
-    if (share.isIdle) this.ofOrigins.delete(origin);
+  /** @param isProven as it was acquired */
+  releaseFor(origin: string, isProven: boolean, bytes: number): void {
+    if (isProven) return this.ofOrigins.release(origin, bytes);
+    this.unproven.release(bytes);
+    this.ofUnprovenOrigins.release(origin, bytes);
+  }
+}
+
+class SemaphorePerOrigin {
+  private readonly semaphores = new Map<string, Semaphore>();
+
+  constructor(private readonly permits: number) {}
+
+  of(origin: string): Semaphore {
+    let semaphore = this.semaphores.get(origin);
+    if (!semaphore) this.semaphores.set(origin, (semaphore = new Semaphore(this.permits)));
+    return semaphore;
+  }
+
+  release(origin: string, permits: number): void {
+    const semaphore = this.semaphores.get(origin)!;
+    semaphore.release(permits);
+    if (semaphore.isIdle) this.semaphores.delete(origin);
   }
 }

@@ -22,8 +22,8 @@ export const freshMs = 1000;
  * deliveries in flight and in lines (src/endpoints/rooms.ts).
  */
 const largeBytes = 64 * 1024 * 1024;
-/** Of these, the calls to one origin: eight of the largest at a time. */
-const largeBytesOfOrigin = largeBytes / 8;
+/** Of these, the calls to one origin: eight of the largest at a time, two while nothing is known to its credit. */
+const shares = { origin: largeBytes / 8, unproven: largeBytes / 4, unprovenOrigin: largeBytes / 32 };
 
 /** A delivery with the bytes to send. */
 export type Loaded = HandedOut & { body: Buffer };
@@ -37,7 +37,7 @@ export interface LoadedChunk {
 /** Makes of a chunk what is to be sent of it. */
 @Injectable()
 export class ChunkLoader {
-  private readonly memory = new BodyMemory(largeBytes, largeBytesOfOrigin);
+  private readonly memory = new BodyMemory(largeBytes, shares);
   private readonly reading = new Batcher<string, Buffer | undefined>((ids) => this.readTogether(ids), {
     maxItems: 64,
     lingerMs: 0,

@@ -97,8 +97,9 @@ export class DeliverService {
       if (typeof place === 'string') return await this.records.hold(delivery, place, stopping);
       onBegun();
       if (delivery.body === null) {
+        const { room } = place;
         borrowed = await untilItWorks(
-          () => bodies.borrow(delivery, place.room.origin.address, stopping),
+          () => bodies.borrow(delivery, { origin: room.origin.address, isProven: room.isProven }, stopping),
           this.clock,
           stopping,
         );

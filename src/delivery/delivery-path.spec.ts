@@ -126,7 +126,9 @@ async function play(
       consume: (take: typeof handOver) => ((handOver = take), { stop: () => Promise.resolve() }),
       occupy: () => () => {},
     } as never;
-    const bodies = new LargeBodies(new Map(), new BodyMemory(1, 1), () => Promise.resolve(undefined));
+    const bodies = new LargeBodies(new Map(), new BodyMemory(1, { origin: 1, unproven: 1, unprovenOrigin: 1 }), () =>
+      Promise.resolve(undefined),
+    );
     const loader = { load: async () => ({ deliveries: [delivery], bodies }) } as unknown as ChunkLoader;
     const progress = { take: () => {}, finish: () => resolve() } as never;
     const worker = new Worker(

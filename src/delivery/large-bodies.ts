@@ -8,6 +8,12 @@ interface Loan {
   end: () => void;
 }
 
+/** The endpoint that they are to be sent to. */
+export interface Borrower {
+  origin: string;
+  isProven: boolean;
+}
+
 /** Texts in use, each borrowed once for all that use it at the same time. */
 class Loans {
   private readonly loans = new Map<string, Loan>();
@@ -42,7 +48,7 @@ class Loans {
 /**
  * The bytes to send of a chunk's notifications that were too many to come with it, each once for all deliveries that
  * are sent at the same time. They are read when they are needed, and kept only while they are in use, within what all
- * chunks of the worker together may have in memory, and the calls to one origin.
+ * chunks of the worker together may have in memory, the calls to one origin, and those to endpoints that are not proven.
  */
 export class LargeBodies {
   /** By notification. */
@@ -59,22 +65,25 @@ export class LargeBodies {
 
   /**
    * For one delivery, which gives them back; undefined: the notification is past its retention.
-   * @param origin to which they are to be sent
    * @throws {Stopping} when the worker stops before there is memory for them
    */
-  async borrow({ notificationId }: HandedOut, origin: string, stopping: AbortSignal): Promise<Buffer | undefined> {
+  async borrow(
+    { notificationId }: HandedOut,
+    { origin, isProven }: Borrower,
+    stopping: AbortSignal,
+  ): Promise<Buffer | undefined> {
     const size = this.sizes.get(notificationId);
     if (size === undefined) return undefined;
     let text: Buffer | undefined;
     const load = async () => {
-      await this.memory.acquireFor(origin, size);
+      await this.memory.acquireFor(origin, isProven, size);
       stopping.throwIfAborted(); // the end of the loan releases the memory
       text = await this.textOf(notificationId, size, stopping);
       return text;
     };
     const end = () => {
       if (text) this.texts.giveBack(notificationId);
-      this.memory.releaseFor(origin, size);
+      this.memory.releaseFor(origin, isProven, size);
     };
     return this.ofOrigins.borrow(keyOf(notificationId, origin), load, end);
   }

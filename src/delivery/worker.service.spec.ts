@@ -121,6 +121,8 @@ async function start(parts: Parts) {
 }
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
+const memoryOf = (bytes: number, origin = bytes) =>
+  new BodyMemory(bytes, { origin, unproven: bytes, unprovenOrigin: origin });
 const sizesOf = (deliveries: HandedOut[]) => new Map(deliveries.map(({ notificationId }) => [notificationId, size]));
 
 describe('a worker', () => {
@@ -129,7 +131,7 @@ describe('a worker', () => {
   });
 
   it('has no more large texts in memory than it may, however many chunks it has taken, and sends them all', async () => {
-    const memory = new BodyMemory(sentTogether * size, sentTogether * size);
+    const memory = memoryOf(sentTogether * size);
     let inMemory = 0;
     let most = 0;
     const read = () => {
@@ -158,7 +160,7 @@ describe('a worker', () => {
   });
 
   it('sends the large texts of others although an origin keeps as many as it may', async () => {
-    const memory = new BodyMemory(sentTogether * size, 2 * size);
+    const memory = memoryOf(sentTogether * size, 2 * size);
     const read = () => Promise.resolve(Buffer.alloc(size));
     const sent: string[] = [];
     let answer!: () => void;
@@ -184,7 +186,7 @@ describe('a worker', () => {
 
   it('that abandons its calls reads no more large texts, and begins nothing with one that it was reading', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
-    const memory = new BodyMemory(2 * size, 2 * size);
+    const memory = memoryOf(2 * size);
     let read = 0;
     let arrive!: (text: Buffer) => void;
     const reading = new Promise<Buffer>((resolve) => (arrive = resolve));
@@ -251,9 +253,7 @@ describe('a worker', () => {
       load: ({ deliveries }) =>
         Promise.resolve({
           deliveries,
-          bodies: new LargeBodies(sizesOf(deliveries), new BodyMemory(1000 * size, 1000 * size), () =>
-            Promise.resolve(Buffer.alloc(1)),
-          ),
+          bodies: new LargeBodies(sizesOf(deliveries), memoryOf(1000 * size), () => Promise.resolve(Buffer.alloc(1))),
         }),
       send: ({ notificationId }) => {
         sent.push(notificationId);

@@ -9,6 +9,7 @@ import { embedded, type PreparedStack } from '../support/stacks.js';
 Logger.overrideLogger(false);
 
 const running = new AbortController().signal;
+const borrower = { origin: 'https://example.org', isProven: true };
 
 describe('loading a chunk', () => {
   let prepared: PreparedStack;
@@ -49,9 +50,7 @@ describe('loading a chunk', () => {
     const { deliveries: toSend, bodies } = await loader.load(chunkOf(deliveries), false);
     expect(toSend).toEqual(deliveries);
     expect(statements).toEqual(['read-body-sizes']);
-    const borrowed = await Promise.all(
-      deliveries.map((delivery) => bodies.borrow(delivery, 'https://example.org', running)),
-    );
+    const borrowed = await Promise.all(deliveries.map((delivery) => bodies.borrow(delivery, borrower, running)));
     expect(borrowed.map(String)).toEqual([texts[0], texts[0], texts[1], texts[1]]);
     expect(statements).toEqual(['read-body-sizes', 'read-bodies']);
   });
@@ -71,6 +70,6 @@ describe('loading a chunk', () => {
     const [delivery] = await test.accept(1, toBroker, 'x'.repeat(10_000));
     await test.sql(change, [delivery!.notificationId]);
     const { deliveries, bodies } = await loader.load(chunkOf([{ ...delivery!, body: null }]), false);
-    expect(await bodies.borrow(deliveries[0]!, 'https://example.org', running)).toBeUndefined();
+    expect(await bodies.borrow(deliveries[0]!, borrower, running)).toBeUndefined();
   });
 });
