@@ -42,7 +42,7 @@ describe('the large texts of a chunk', () => {
   const isAllFree = async () => {
     let isHad = false;
     const all = [
-      memory.acquire(1000),
+      Promise.resolve(memory.acquire(1000)),
       ...[origin, hanging].map((each) => memory.acquireFor(each.origin, true, 1000)),
       memory.acquireFor(origin.origin, false, 1000),
     ];
