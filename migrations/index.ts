@@ -18,6 +18,7 @@ import { OneProbeAtATime1763625600018 } from './1763625600018-one-probe-at-a-tim
 import { TellOfFresh1763625600019 } from './1763625600019-tell-of-fresh.js';
 import { KeepSchedules1763625600020 } from './1763625600020-keep-schedules.js';
 import { FindOverdue1763625600021 } from './1763625600021-find-overdue.js';
+import { DueInTurn1763625600022 } from './1763625600022-due-in-turn.js';
 
 /** In the order they run. Plain SQL; a released one is never edited. */
 export const migrations = [
@@ -41,4 +42,5 @@ export const migrations = [
   TellOfFresh1763625600019,
   KeepSchedules1763625600020,
   FindOverdue1763625600021,
+  DueInTurn1763625600022,
 ];

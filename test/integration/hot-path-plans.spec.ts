@@ -175,7 +175,7 @@ describe('a statement about deliveries', () => {
         `Index Scan delivery_pkey ((notification_id = ANY (ARRAY[${from}.notification_id])) AND (subscription_id = ${from}.subscription_id))`;
       const since = (column: string) => `(${column} >= to_timestamp(($1 / '1000'::double precision)))`;
       expect(found).toEqual({
-        'hand-out-due': ['Index Scan delivery_due (next_at <= now())', byKey('due')],
+        'hand-out-due': ['Index Scan delivery_due_in_turn (next_at <= now())', byKey('due')],
         'any-due': ['Index Only Scan delivery_due (next_at <= now())'],
         'free-of-dead-processes': ['Index Scan delivery_process (process = ANY ($1))', byKey('freed')],
         'free-after-lease': [
