@@ -17,7 +17,6 @@ import { formatDuration, longestParkedSeconds } from '../retry-policy/retry-sche
 import type { Subscription } from '../subscriptions/subscription.js';
 import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
 import { acceptedWithin } from './accepted-within.js';
-import { inBatches } from './in-batches.js';
 import {
   allowanceFor,
   inStatements,
@@ -33,6 +32,8 @@ import {
 const looksTogether = 64;
 /** A receiver may ask for no more by `Retry-After`. */
 const dayMs = 86_400_000;
+/** Held deliveries that one statement looks at. */
+const heldTogether = 1000;
 /** Of deliveries that were held for too long; and the pause after them. */
 const endedTogether = 1000;
 const endingPauseMs = 500;
@@ -93,13 +94,17 @@ export class Releaser {
   async freeHeldTooLong(stopping: AbortSignal): Promise<number> {
     let total = 0;
     let together = 0;
-    const freeSome = async (tooLong: HeldTooLong, limit: number) => {
-      const freed = await freeHeldTooLong(this.postgres, tooLong, limit);
-      together += freed;
-      if (together < endedTogether) return freed;
-      together = 0;
-      await this.clock.pause(endingPauseMs, stopping);
-      return freed;
+    const free = async (tooLong: HeldTooLong) => {
+      let after: string | undefined;
+      do {
+        const { freed, next } = await freeHeldTooLong(this.postgres, tooLong, after, heldTogether);
+        after = next;
+        total += freed;
+        together += freed;
+        if (together < endedTogether) continue;
+        together = 0;
+        await this.clock.pause(endingPauseMs, stopping);
+      } while (after && !stopping.aborted);
     };
     if (this.openEndpoints.isAnyOpen) await this.openEndpoints.refresh();
     for (const { id: subscriptionId, callbackUrl, pausedAt } of await this.parkable()) {
@@ -114,8 +119,7 @@ export class Releaser {
       // They may have been held for another reason, a pause for example, before it was opened.
       if (openedAt.getTime() > heldBefore) continue;
       const reason = `held for ${formatDuration(longestSeconds)}: its endpoint ${address} is parked since ${openedAt.toISOString()}: ${why}`;
-      const tooLong = { subscriptionId, heldBefore, reason };
-      total += await inBatches((limit) => freeSome(tooLong, limit), stopping);
+      await free({ subscriptionId, heldBefore, reason });
     }
     return total;
   }

@@ -28,19 +28,33 @@ export async function freeHeldExpired(postgres: Postgres, limit: number): Promis
 
 export const freeTooLongItems = statement(
   'free-held-too-long',
-  `WITH freed AS MATERIALIZED (
+  `WITH looked_at AS MATERIALIZED (
+     SELECT notification_id FROM delivery
+     WHERE subscription_id = $subscription AND state = 'held' AND held_for <> 'order'
+       AND notification_id > $after AND notification_id < $before
+     ORDER BY notification_id LIMIT $limit
+   ),
+   last AS MATERIALIZED (SELECT notification_id FROM looked_at ORDER BY notification_id DESC LIMIT 1),
+   -- Only these are locked: to lock one writes it.
+   too_old AS MATERIALIZED (
      SELECT notification_id, subscription_id FROM delivery
      WHERE subscription_id = $subscription AND state = 'held' AND held_for <> 'order'
-       AND notification_id < $before AND held_since < to_timestamp($before_ms::float8 / 1000)
+       AND notification_id > $after AND notification_id <= (SELECT notification_id FROM last)
+       AND held_since < to_timestamp($before_ms::float8 / 1000)
        AND NOT EXISTS (
          SELECT FROM held_subscription
          WHERE subscription_id = $subscription AND resumed_at >= to_timestamp($before_ms::float8 / 1000)
        )
      ORDER BY notification_id LIMIT $limit FOR UPDATE SKIP LOCKED
+   ),
+   freed AS (
+     UPDATE delivery d SET state = 'waiting', next_at = now(), expires_at = now(), last_error = $reason
+     FROM too_old
+     WHERE ${sameDelivery('too_old')}
+     RETURNING 1
    )
-   UPDATE delivery d SET state = 'waiting', next_at = now(), expires_at = now(), last_error = $reason
-   FROM freed
-   WHERE ${sameDelivery('freed')}`,
+   SELECT (SELECT count(*) FROM freed)::int AS freed, (SELECT count(*) FROM looked_at)::int AS "lookedAt",
+     (SELECT notification_id FROM last) AS last`,
 );
 
 export interface HeldTooLong {
@@ -54,20 +68,27 @@ export interface HeldTooLong {
 /**
  * Those of a subscription that have been held since before that time, without a call, are no longer worth sending, and
  * due at once; none where the subscription was paused since then, which kept them from being tried. A delivery is not accepted after it was held, so by its id the index leads to them.
- * @returns how many
+ * It also leads to those that were held later than they were accepted: by a replay there may be any number of these, so a call looks at so many and no more.
+ * @param after looks at those after that notification; undefined: at the first
+ * @param limit of deliveries that are looked at
+ * @returns how many are due now, and the notification to go on after; undefined: there is none to look at
  */
 export async function freeHeldTooLong(
   postgres: Postgres,
   { subscriptionId, heldBefore, reason }: HeldTooLong,
+  after: string | undefined,
   limit: number,
-): Promise<number> {
-  return postgres.affected(freeTooLongItems, {
+): Promise<{ freed: number; next: string | undefined }> {
+  const [row] = await postgres.query<{ freed: number; lookedAt: number; last: string | null }>(freeTooLongItems, {
     subscription: subscriptionId,
+    after: after ?? firstIdAt(0),
     before: firstIdAt(heldBefore),
     before_ms: heldBefore,
     reason,
     limit,
   });
+  const { freed, lookedAt, last } = row!;
+  return { freed, next: lookedAt === limit ? last! : undefined };
 }
 
 /** The smallest UUIDv7 of that millisecond. */

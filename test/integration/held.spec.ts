@@ -673,8 +673,12 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     expect(await releaser.freeHeldTooLong(running)).toBe(0);
     const now = await test.now();
     const tooLong = { subscriptionId: subscription, heldBefore: now + hourMs, reason: 'held for long' };
-    expect(await freeHeldTooLong(test.postgres, { ...tooLong, heldBefore: now - hourMs }, 10)).toBe(0);
-    expect(await freeHeldTooLong(test.postgres, tooLong, 2)).toBe(2);
+    const isNone = { freed: 0, next: undefined };
+    expect(await freeHeldTooLong(test.postgres, { ...tooLong, heldBefore: now - hourMs }, undefined, 10)).toEqual(
+      isNone,
+    );
+    const { freed, next } = await freeHeldTooLong(test.postgres, tooLong, undefined, 2);
+    expect([freed, next]).toEqual([2, deliveries[1]!.notificationId]);
     expect(await states(deliveries)).toEqual(['waiting', 'waiting', 'held']);
     expect(
       await test.sql(`SELECT expires_at <= now() AS expired, last_error FROM delivery WHERE state = 'waiting'`),
@@ -708,10 +712,23 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     const deliveries = await accept(2, 'endpoint-parked');
     const tooLong = { subscriptionId: subscription, heldBefore: (await test.now()) + hourMs, reason: 'held for long' };
     await test.sql("UPDATE held_subscription SET resumed_at = now() + interval '2 hours'");
-    expect(await freeHeldTooLong(test.postgres, tooLong, 10)).toBe(0);
+    expect((await freeHeldTooLong(test.postgres, tooLong, undefined, 10)).freed).toBe(0);
     await test.sql('UPDATE held_subscription SET resumed_at = now()');
-    expect(await freeHeldTooLong(test.postgres, tooLong, 10)).toBe(2);
+    expect((await freeHeldTooLong(test.postgres, tooLong, undefined, 10)).freed).toBe(2);
     expect(await states(deliveries)).toEqual(['waiting', 'waiting']);
+  });
+
+  it('of a parked endpoint that a replay has held only now are passed over, so many with each statement, to those that have waited for too long', async () => {
+    const deliveries = await accept(5, 'endpoint-parked');
+    const heldLater = deliveries.slice(0, 4).map(({ notificationId }) => notificationId);
+    await test.sql("UPDATE delivery SET held_since = now() + interval '2 hours' WHERE notification_id = ANY ($1)", [
+      heldLater,
+    ]);
+    const tooLong = { subscriptionId: subscription, heldBefore: (await test.now()) + hourMs, reason: 'held for long' };
+    const first = await freeHeldTooLong(test.postgres, tooLong, undefined, 3);
+    expect(first).toEqual({ freed: 0, next: heldLater[2] });
+    expect(await freeHeldTooLong(test.postgres, tooLong, first.next, 3)).toEqual({ freed: 1, next: undefined });
+    expect(await states(deliveries)).toEqual(['held', 'held', 'held', 'held', 'waiting']);
   });
 
   it('of a parked endpoint that have waited for too long are not all due together: others are due, too', async () => {

@@ -269,7 +269,7 @@ describe('with much in every state, the cost of a statement is that of its own w
     [freeExpiredItems, { limit: 1000 }],
     [
       freeTooLongItems,
-      { subscription: ordered, before: lastId, before_ms: Date.now() + dayMs, reason: '', limit: 1000 },
+      { subscription: ordered, after: firstId, before: lastId, before_ms: Date.now() + dayMs, reason: '', limit: 1000 },
     ],
     [
       endLooksItems,
