@@ -12,6 +12,7 @@ import { encodeChunk } from './chunk-format.js';
 import { InProcessDeliveryQueue } from './delivery-queue.in-process.js';
 import { Enqueuer } from './enqueuer.service.js';
 import { HandOver } from './hand-over.service.js';
+import { takenFromSiblings } from './queue.counters.js';
 
 Logger.overrideLogger(false);
 const most = 10_000;
@@ -30,6 +31,8 @@ const deliveries = (count: number): HandedOut[] =>
 const accepted = (count: number) => [
   { subscriptionIds: Array.from({ length: count }, () => 'any'), body: body.toString() },
 ];
+
+const takenSoFar = async () => (await takenFromSiblings.get()).values[0]!.value;
 
 /** Two processes of one supervisor. */
 class Pair {
@@ -257,9 +260,11 @@ describe('what a process accepts', () => {
     const way = one.handOver.wayFor(accepted(50));
     expect(way.destination).toMatchObject({ state: 'in-hand', process: 'other' });
     other.stop();
+    const taken = await takenSoFar();
     way.go(deliveries(50), 7, 1000);
     await new Promise(setImmediate);
     expect(other.written).toEqual(['put-back']);
+    expect(await takenSoFar()).toBe(taken);
   });
 
   it('is left to its lease where the sibling cannot read it', () => {

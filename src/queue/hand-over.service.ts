@@ -158,7 +158,7 @@ export class HandOver {
     if (!chunk) return;
     const { length } = chunk.deliveries;
     const isLate = this.heartbeat.ledgerNow() - chunk.queuedAt > lateAfterMs;
-    if (isLate || !this.hasRoomFor({ deliveries: length, bytes: bytesOf(chunk) })) {
+    if (!this.take || isLate || !this.hasRoomFor({ deliveries: length, bytes: bytesOf(chunk) })) {
       void this.enqueuer.putBack(chunk.deliveries);
       return;
     }
