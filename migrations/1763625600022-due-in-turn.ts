@@ -8,6 +8,8 @@ export class DueInTurn1763625600022 implements MigrationInterface {
   name = 'DueInTurn1763625600022';
 
   async up(queryRunner: QueryRunner): Promise<void> {
+    // Where writers are long in their transactions, it would keep all others waiting: it gives up, and is tried again (Postgres.migrate).
+    await queryRunner.query(`SET LOCAL lock_timeout = '2s'`);
     await queryRunner.query(`
       CREATE INDEX delivery_due_in_turn ON delivery (next_at)
         WHERE state = 'waiting' AND (object_key IS NULL OR turn_nr = 0);

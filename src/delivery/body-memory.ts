@@ -2,7 +2,7 @@ import { Semaphore } from './semaphore.js';
 
 /** In bytes, for the calls that are under way at the same time. */
 export interface BodyShares {
-  /** To one origin. */
+  /** To one origin, of endpoints that are proven. */
   origin: number;
   /** To all endpoints together that are not proven (src/endpoints/places.ts). */
   unproven: number;
@@ -10,63 +10,54 @@ export interface BodyShares {
   unprovenOrigin: number;
 }
 
+/** Bytes to wait for, and to give back. */
+export type Share = Pick<Semaphore, 'acquire' | 'release'>;
+
 /**
  * What the large texts of a worker may have of its memory: all together, those of the calls to one origin, and those of the calls to
  * endpoints that are not proven. An endpoint that hangs keeps the texts of its calls for as long as these may take, and without a bound of
- * their own such endpoints would keep those of all others waiting.
+ * their own such endpoints would keep those of all others waiting. A text that is larger than a share has it alone.
  */
 export class BodyMemory {
-  private readonly free: Semaphore;
-  private readonly unproven: Semaphore;
-  private readonly ofOrigins: SemaphorePerOrigin;
-  private readonly ofUnprovenOrigins: SemaphorePerOrigin;
+  /** For a text, however many calls send it. */
+  readonly all: Share;
+  /** For a text, however many calls to endpoints that are not proven send it. */
+  readonly unproven: Share;
+  private readonly ofOrigins: SharePerOrigin;
+  private readonly ofUnprovenOrigins: SharePerOrigin;
 
   constructor(bytes: number, shares: BodyShares) {
-    this.free = new Semaphore(bytes);
+    this.all = new Semaphore(bytes);
     this.unproven = new Semaphore(shares.unproven);
-    this.ofOrigins = new SemaphorePerOrigin(shares.origin);
-    this.ofUnprovenOrigins = new SemaphorePerOrigin(shares.unprovenOrigin);
-  }
-
-  /** For a text, however many calls send it. One that is larger than all of it has it alone. */
-  acquire(bytes: number): Promise<void> | undefined {
-    return this.free.acquire(bytes);
-  }
-
-  release(bytes: number): void {
-    this.free.release(bytes);
+    this.ofOrigins = new SharePerOrigin(shares.origin);
+    this.ofUnprovenOrigins = new SharePerOrigin(shares.unprovenOrigin);
   }
 
   /** For a text that is sent to that origin. One that goes to several counts for each: which of them keeps it longest is not known before. */
-  async acquireFor(origin: string, isProven: boolean, bytes: number): Promise<void> {
-    if (isProven) return this.ofOrigins.of(origin).acquire(bytes);
-    // First its own: while it waits for that, it keeps nothing that another one could have.
-    await this.ofUnprovenOrigins.of(origin).acquire(bytes);
-    await this.unproven.acquire(bytes);
-  }
-
-  /** @param isProven as it was acquired */
-  releaseFor(origin: string, isProven: boolean, bytes: number): void {
-    if (isProven) return this.ofOrigins.release(origin, bytes);
-    this.unproven.release(bytes);
-    this.ofUnprovenOrigins.release(origin, bytes);
+  of(origin: string, isProven: boolean): Share {
+    return (isProven ? this.ofOrigins : this.ofUnprovenOrigins).of(origin);
   }
 }
 
-class SemaphorePerOrigin {
+class SharePerOrigin {
   private readonly semaphores = new Map<string, Semaphore>();
 
   constructor(private readonly permits: number) {}
 
-  of(origin: string): Semaphore {
+  of(origin: string): Share {
+    return {
+      acquire: (permits) => this.semaphoreOf(origin).acquire(permits),
+      release: (permits) => {
+        const semaphore = this.semaphoreOf(origin);
+        semaphore.release(permits);
+        if (semaphore.isIdle) this.semaphores.delete(origin);
+      },
+    };
+  }
+
+  private semaphoreOf(origin: string): Semaphore {
     let semaphore = this.semaphores.get(origin);
     if (!semaphore) this.semaphores.set(origin, (semaphore = new Semaphore(this.permits)));
     return semaphore;
-  }
-
-  release(origin: string, permits: number): void {
-    const semaphore = this.semaphores.get(origin)!;
-    semaphore.release(permits);
-    if (semaphore.isIdle) this.semaphores.delete(origin);
   }
 }

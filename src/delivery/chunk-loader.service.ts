@@ -22,7 +22,7 @@ export const freshMs = 1000;
  * deliveries in flight and in lines (src/endpoints/rooms.ts).
  */
 const largeBytes = 64 * 1024 * 1024;
-/** Of these, the calls to one origin: eight of the largest at a time, two while nothing is known to its credit. */
+/** Of these, the calls to one origin: eight of the largest at a time, two to endpoints that are not proven. */
 const shares = { origin: largeBytes / 8, unproven: largeBytes / 4, unprovenOrigin: largeBytes / 32 };
 
 /** A delivery with the bytes to send. */

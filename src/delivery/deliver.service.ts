@@ -16,7 +16,7 @@ import { Decider } from './decider.service.js';
 import { filteredCounted } from './delivery.counters.js';
 import { deliveryKeys, keyIdOf } from './delivery-keys.js';
 import { DeliveryRecords } from './delivery-records.service.js';
-import type { LargeBodies } from './large-bodies.js';
+import type { BorrowedText, LargeBodies } from './large-bodies.js';
 import { LateLocks } from './late-locks.service.js';
 import { sealMsOf } from './seal-lifetime.js';
 import { fromSeal, toSeal, type SealedOutcome } from './sealed-outcome.js';
@@ -91,7 +91,7 @@ export class DeliverService {
     const admitted = await this.admit(delivery, isHandedOver);
     if (admitted.ending) return this.end(delivery, admitted.ending, stopping);
     const { subscription, place } = admitted;
-    let [borrowed, isStale]: [Buffer | undefined, boolean] = [undefined, false];
+    let [borrowed, isStale]: [BorrowedText | undefined, boolean] = [undefined, false];
     try {
       stopping.throwIfAborted();
       if (typeof place === 'string') return await this.records.hold(delivery, place, stopping);
@@ -105,7 +105,7 @@ export class DeliverService {
         );
         stopping.throwIfAborted();
       }
-      const body = delivery.body ?? borrowed;
+      const body = delivery.body ?? borrowed?.text;
       if (!body) return await this.records.settle(delivery, erasedMeanwhile, 'queued', stopping);
       const hasWaited = this.clock.now() - since > freshMs;
       if (hasWaited && !(await this.records.isStillQueued(delivery, stopping))) return;
@@ -115,7 +115,7 @@ export class DeliverService {
       else isStale = (await this.atLeastOnce(task, longestLockMs)) === 'stale';
     } finally {
       if (typeof place !== 'string') {
-        if (borrowed) bodies.giveBack(delivery, place.room.origin.address);
+        borrowed?.giveBack();
         this.admission.giveBack(place);
       }
     }

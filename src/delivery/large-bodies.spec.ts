@@ -1,11 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { HandedOut } from '../ledger/delivery.js';
 import { BodyMemory } from './body-memory.js';
-import { LargeBodies } from './large-bodies.js';
+import { LargeBodies, type BorrowedText, type Borrower } from './large-bodies.js';
 import { Stopping } from './until-it-works.js';
-import { newDelivery } from '../../test/support/new-delivery.js';
-
-const delivery = (notificationId: string): HandedOut => newDelivery({ notificationId, body: null });
 
 const running = new AbortController().signal;
 const origin = { origin: 'https://example.org', isProven: true };
@@ -37,65 +33,79 @@ describe('the large texts of a chunk', () => {
     });
   });
 
+  /** By notification and origin. */
+  const borrowed = new Map<string, BorrowedText[]>();
+  const borrow = async (
+    notificationId: string,
+    borrower: Borrower,
+    stopping = running,
+  ): Promise<Buffer | undefined> => {
+    const loan = await bodies.borrow({ notificationId }, borrower, stopping);
+    const key = `${notificationId} ${borrower.origin}`;
+    if (loan) borrowed.set(key, [...(borrowed.get(key) ?? []), loan]);
+    return loan?.text;
+  };
+  const giveBack = (notificationId: string, { origin: address }: Borrower) =>
+    borrowed.get(`${notificationId} ${address}`)!.pop()!.giveBack();
+
   const settled = () => new Promise((resolve) => setImmediate(resolve));
   /** More than there is, which is had only where nothing is kept and nothing waits. */
   const isAllFree = async () => {
     let isHad = false;
     const all = [
-      Promise.resolve(memory.acquire(1000)),
-      ...[origin, hanging].map((each) => memory.acquireFor(each.origin, true, 1000)),
-      memory.acquireFor(origin.origin, false, 1000),
+      memory.all.acquire(1000),
+      memory.unproven.acquire(1000),
+      ...[origin, hanging, { ...origin, isProven: false }].map((each) =>
+        memory.of(each.origin, each.isProven).acquire(1000),
+      ),
     ];
-    void Promise.all(all).then(() => (isHad = true));
+    void Promise.all(all.map((each) => Promise.resolve(each))).then(() => (isHad = true));
     await settled();
     return isHad;
   };
 
   it('are read once for the deliveries that are sent at the same time, and kept until the last gives them back', async () => {
-    const [one, other] = await Promise.all([
-      bodies.borrow(delivery('a'), origin, running),
-      bodies.borrow(delivery('a'), origin, running),
-    ]);
+    const [one, other] = await Promise.all([borrow('a', origin), borrow('a', origin)]);
     expect(one?.toString()).toBe('aaaaaa');
     expect(other).toBe(one);
-    bodies.giveBack(delivery('a'), origin.origin);
-    expect(await bodies.borrow(delivery('a'), origin, running)).toBe(one);
+    giveBack('a', origin);
+    expect(await borrow('a', origin)).toBe(one);
     expect(read).toEqual(['a']);
-    bodies.giveBack(delivery('a'), origin.origin);
-    bodies.giveBack(delivery('a'), origin.origin);
+    giveBack('a', origin);
+    giveBack('a', origin);
     expect(await isAllFree()).toBe(true);
   });
 
   it('are read only when there is memory for them', async () => {
-    await bodies.borrow(delivery('a'), origin, running);
-    const second = bodies.borrow(delivery('b'), origin, running);
+    await borrow('a', origin);
+    const second = borrow('b', origin);
     await settled();
     expect(read).toEqual(['a']);
-    bodies.giveBack(delivery('a'), origin.origin);
+    giveBack('a', origin);
     expect((await second)?.toString()).toBe('bbbbbb');
-    bodies.giveBack(delivery('b'), origin.origin);
+    giveBack('b', origin);
     expect(await isAllFree()).toBe(true);
   });
 
   it('share the memory of the worker with those of other chunks', async () => {
     const others = new LargeBodies(sizes, memory, () => Promise.resolve(texts.get('b')));
-    await bodies.borrow(delivery('a'), origin, running);
+    await borrow('a', origin);
     let isRead = false;
-    const second = others.borrow(delivery('b'), origin, running).then(() => (isRead = true));
+    const second = others.borrow({ notificationId: 'b' }, origin, running).then(() => (isRead = true));
     await settled();
     expect(isRead).toBe(false);
-    bodies.giveBack(delivery('a'), origin.origin);
+    giveBack('a', origin);
     await second;
   });
 
   it('are sent alone where one is larger than all memory', async () => {
-    await bodies.borrow(delivery('a'), origin, running);
-    const huge = bodies.borrow(delivery('huge'), origin, running);
+    await borrow('a', origin);
+    const huge = borrow('huge', origin);
     await settled();
     expect(read).toEqual(['a']);
-    bodies.giveBack(delivery('a'), origin.origin);
+    giveBack('a', origin);
     expect((await huge)?.length).toBe(50);
-    bodies.giveBack(delivery('huge'), origin.origin);
+    giveBack('huge', origin);
     expect(await isAllFree()).toBe(true);
   });
 
@@ -105,91 +115,117 @@ describe('the large texts of a chunk', () => {
       read.push(id);
       return Promise.resolve(texts.get(id));
     });
-    await bodies.borrow(delivery('a'), hanging, running);
+    await borrow('a', hanging);
     let isSent = false;
-    const second = bodies.borrow(delivery('b'), hanging, running).then(() => (isSent = true));
+    const second = borrow('b', hanging).then(() => (isSent = true));
     await settled();
     expect([isSent, read]).toEqual([false, ['a']]);
-    expect((await bodies.borrow(delivery('b'), origin, running))?.toString()).toBe('bbbbbb');
-    bodies.giveBack(delivery('b'), origin.origin);
-    bodies.giveBack(delivery('a'), hanging.origin);
+    expect((await borrow('b', origin))?.toString()).toBe('bbbbbb');
+    giveBack('b', origin);
+    giveBack('a', hanging);
     await second;
-    bodies.giveBack(delivery('b'), hanging.origin);
+    giveBack('b', hanging);
     expect(await isAllFree()).toBe(true);
   });
 
   it('count for the origin that keeps them, not for the one that they were read for', async () => {
     memory = new BodyMemory(100, { origin: 10, unproven: 10, unprovenOrigin: 10 });
     bodies = new LargeBodies(sizes, memory, (id) => Promise.resolve(texts.get(id)));
-    await bodies.borrow(delivery('a'), origin, running);
-    await bodies.borrow(delivery('a'), hanging, running);
-    bodies.giveBack(delivery('a'), origin.origin);
-    expect((await bodies.borrow(delivery('b'), origin, running))?.toString()).toBe('bbbbbb');
-    bodies.giveBack(delivery('b'), origin.origin);
-    bodies.giveBack(delivery('a'), hanging.origin);
+    await borrow('a', origin);
+    await borrow('a', hanging);
+    giveBack('a', origin);
+    expect((await borrow('b', origin))?.toString()).toBe('bbbbbb');
+    giveBack('b', origin);
+    giveBack('a', hanging);
     expect(await isAllFree()).toBe(true);
   });
 
   it('count once for an origin, however many calls send them there', async () => {
     memory = new BodyMemory(100, { origin: 10, unproven: 10, unprovenOrigin: 10 });
     bodies = new LargeBodies(sizes, memory, (id) => Promise.resolve(texts.get(id)));
-    const [one, other] = await Promise.all([
-      bodies.borrow(delivery('a'), origin, running),
-      bodies.borrow(delivery('a'), origin, running),
-    ]);
+    const [one, other] = await Promise.all([borrow('a', origin), borrow('a', origin)]);
     expect(other).toBe(one);
-    bodies.giveBack(delivery('a'), origin.origin);
+    giveBack('a', origin);
     let isSent = false;
-    const second = bodies.borrow(delivery('b'), origin, running).then(() => (isSent = true));
+    const second = borrow('b', origin).then(() => (isSent = true));
     await settled();
     expect(isSent).toBe(false); // the other call still sends the first
-    bodies.giveBack(delivery('a'), origin.origin);
+    giveBack('a', origin);
     await second;
-    bodies.giveBack(delivery('b'), origin.origin);
+    giveBack('b', origin);
     expect(await isAllFree()).toBe(true);
   });
 
   it('of endpoints that are not proven wait for their like, however many these are, and leave memory for those of proven ones', async () => {
     memory = new BodyMemory(100, { origin: 50, unproven: 12, unprovenOrigin: 12 });
     bodies = new LargeBodies(sizes, memory, (id) => Promise.resolve(texts.get(id)));
-    await bodies.borrow(delivery('a'), unknown(1), running);
-    await bodies.borrow(delivery('a'), unknown(2), running);
+    await borrow('a', unknown(1));
+    await borrow('b', unknown(2));
     let isSent = false;
-    const third = bodies.borrow(delivery('b'), unknown(3), running).then(() => (isSent = true));
+    const third = borrow('huge', unknown(3)).then(() => (isSent = true));
     await settled();
     expect(isSent).toBe(false);
-    expect((await bodies.borrow(delivery('huge'), origin, running))?.length).toBe(50);
-    bodies.giveBack(delivery('huge'), origin.origin);
-    bodies.giveBack(delivery('a'), unknown(1).origin);
+    expect((await borrow('huge', origin))?.length).toBe(50);
+    giveBack('huge', origin);
+    giveBack('a', unknown(1));
+    giveBack('b', unknown(2));
     await third;
-    bodies.giveBack(delivery('a'), unknown(2).origin);
-    bodies.giveBack(delivery('b'), unknown(3).origin);
+    giveBack('huge', unknown(3));
     expect(await isAllFree()).toBe(true);
   });
 
   it('of an endpoint that is not proven leave memory for those of others that are not, also while they wait', async () => {
     memory = new BodyMemory(100, { origin: 50, unproven: 12, unprovenOrigin: 6 });
     bodies = new LargeBodies(sizes, memory, (id) => Promise.resolve(texts.get(id)));
-    await bodies.borrow(delivery('a'), unknown(1), running);
+    await borrow('a', unknown(1));
     let isSent = false;
-    const second = bodies.borrow(delivery('b'), unknown(1), running).then(() => (isSent = true));
-    expect((await bodies.borrow(delivery('b'), unknown(2), running))?.toString()).toBe('bbbbbb');
+    const second = borrow('b', unknown(1)).then(() => (isSent = true));
+    expect((await borrow('b', unknown(2)))?.toString()).toBe('bbbbbb');
     await settled();
     expect(isSent).toBe(false);
-    bodies.giveBack(delivery('a'), unknown(1).origin);
+    giveBack('a', unknown(1));
     await second;
-    bodies.giveBack(delivery('b'), unknown(1).origin);
-    bodies.giveBack(delivery('b'), unknown(2).origin);
+    giveBack('b', unknown(1));
+    giveBack('b', unknown(2));
+    expect(await isAllFree()).toBe(true);
+  });
+
+  it('count once for all endpoints that are not proven, however many calls send them there', async () => {
+    memory = new BodyMemory(100, { origin: 50, unproven: 6, unprovenOrigin: 6 });
+    bodies = new LargeBodies(sizes, memory, (id) => Promise.resolve(texts.get(id)));
+    await borrow('a', unknown(1));
+    expect((await borrow('a', unknown(2)))?.toString()).toBe('aaaaaa');
+    giveBack('a', unknown(1));
+    let isSent = false;
+    const other = borrow('b', unknown(1)).then(() => (isSent = true));
+    await settled();
+    expect(isSent).toBe(false);
+    giveBack('a', unknown(2));
+    await other;
+    giveBack('b', unknown(1));
+    expect(await isAllFree()).toBe(true);
+  });
+
+  it('of a proven endpoint do not wait because the same text waits for one of its origin that is not proven', async () => {
+    memory = new BodyMemory(100, { origin: 50, unproven: 6, unprovenOrigin: 6 });
+    bodies = new LargeBodies(sizes, memory, (id) => Promise.resolve(texts.get(id)));
+    await borrow('a', unknown(1));
+    const waiting = borrow('b', { ...origin, isProven: false });
+    expect((await borrow('b', origin))?.toString()).toBe('bbbbbb');
+    giveBack('b', origin);
+    giveBack('a', unknown(1));
+    await waiting;
+    giveBack('b', origin);
     expect(await isAllFree()).toBe(true);
   });
 
   it('of an endpoint that was proven meanwhile do not wait for those that it was sent before', async () => {
     memory = new BodyMemory(100, { origin: 6, unproven: 6, unprovenOrigin: 6 });
     bodies = new LargeBodies(sizes, memory, (id) => Promise.resolve(texts.get(id)));
-    await bodies.borrow(delivery('a'), { ...origin, isProven: false }, running);
-    expect((await bodies.borrow(delivery('b'), origin, running))?.toString()).toBe('bbbbbb');
-    bodies.giveBack(delivery('a'), origin.origin);
-    bodies.giveBack(delivery('b'), origin.origin);
+    await borrow('a', { ...origin, isProven: false });
+    expect((await borrow('b', origin))?.toString()).toBe('bbbbbb');
+    giveBack('a', origin);
+    giveBack('b', origin);
     expect(await isAllFree()).toBe(true);
   });
 
@@ -198,34 +234,29 @@ describe('the large texts of a chunk', () => {
     bodies = new LargeBodies(sizes, memory, () =>
       fails-- > 0 ? Promise.reject(new Error('down')) : Promise.resolve(texts.get('a')),
     );
-    await expect(
-      Promise.all([bodies.borrow(delivery('a'), origin, running), bodies.borrow(delivery('a'), origin, running)]),
-    ).rejects.toThrow('down');
+    await expect(Promise.all([borrow('a', origin), borrow('a', origin)])).rejects.toThrow('down');
     await settled();
-    await expect(bodies.borrow(delivery('a'), origin, running)).rejects.toThrow('down');
-    expect((await bodies.borrow(delivery('a'), origin, running))?.toString()).toBe('aaaaaa');
-    bodies.giveBack(delivery('a'), origin.origin);
+    await expect(borrow('a', origin)).rejects.toThrow('down');
+    expect((await borrow('a', origin))?.toString()).toBe('aaaaaa');
+    giveBack('a', origin);
     expect(await isAllFree()).toBe(true);
   });
 
   it('are not read once the worker stops, and keep no memory', async () => {
     const stopping = new AbortController();
-    await bodies.borrow(delivery('a'), origin, stopping.signal);
-    const waiting = [
-      bodies.borrow(delivery('b'), origin, stopping.signal),
-      bodies.borrow(delivery('b'), origin, stopping.signal),
-    ];
+    await borrow('a', origin, stopping.signal);
+    const waiting = [borrow('b', origin, stopping.signal), borrow('b', origin, stopping.signal)];
     const refused = Promise.all(waiting.map((each) => expect(each).rejects.toThrow(Stopping)));
     stopping.abort(new Stopping());
-    bodies.giveBack(delivery('a'), origin.origin);
+    giveBack('a', origin);
     await refused;
     expect(read).toEqual(['a']);
     expect(await isAllFree()).toBe(true);
   });
 
   it('are missing when the notification is past its retention, before or after its size was known', async () => {
-    expect(await bodies.borrow(delivery('unknown'), origin, running)).toBeUndefined();
-    expect(await bodies.borrow(delivery('gone'), origin, running)).toBeUndefined();
+    expect(await borrow('unknown', origin)).toBeUndefined();
+    expect(await borrow('gone', origin)).toBeUndefined();
     expect(await isAllFree()).toBe(true);
   });
 });

@@ -1,47 +1,78 @@
 import type { HandedOut } from '../ledger/delivery.js';
-import type { BodyMemory } from './body-memory.js';
+import type { BodyMemory, Share } from './body-memory.js';
 
-/** A text that is too long for the queue's message, in use. */
-interface Loan {
-  bytes: Promise<Buffer | undefined>;
-  users: number;
-  end: () => void;
-}
-
-/** The endpoint that they are to be sent to. */
+/** The endpoint that a text is to be sent to. */
 export interface Borrower {
   origin: string;
   isProven: boolean;
 }
 
-/** Texts in use, each borrowed once for all that use it at the same time. */
-class Loans {
+export interface BorrowedText {
+  text: Buffer;
+  /** Once. */
+  giveBack: () => void;
+}
+
+/** @returns undefined: the notification is past its retention, and nothing is to be given back */
+type Borrow = (notificationId: string, size: number, stopping: AbortSignal) => Promise<Buffer | undefined>;
+
+interface Lender {
+  borrow: Borrow;
+  /** Once for each that was borrowed. */
+  giveBack: (notificationId: string) => void;
+}
+
+/** A text that is too long for the queue's message, in use. */
+interface Loan {
+  text: Promise<Buffer | undefined>;
+  users: number;
+  end: () => void;
+}
+
+/** Borrows a text from another lender once for all that use it at the same time, when its share of the memory has room for it. */
+class SharedLender implements Lender {
+  /** By notification. */
   private readonly loans = new Map<string, Loan>();
 
-  /**
-   * @param load is called when nobody has it; where it resolves to undefined, there is nothing to give back
-   * @param end is called after the last has given it back, or when it could not be had
-   * @throws what `load` throws
-   */
-  async borrow(key: string, load: () => Promise<Buffer | undefined>, end: Loan['end']): Promise<Buffer | undefined> {
-    let loan = this.loans.get(key);
-    if (!loan) this.loans.set(key, (loan = { bytes: load(), users: 0, end }));
+  constructor(
+    private readonly share: Share,
+    private readonly from: Lender,
+  ) {}
+
+  async borrow(notificationId: string, size: number, stopping: AbortSignal): Promise<Buffer | undefined> {
+    let loan = this.loans.get(notificationId);
+    if (!loan) this.loans.set(notificationId, (loan = this.begin(notificationId, size, stopping)));
     loan.users++;
-    let bytes: Buffer | undefined;
+    let text: Buffer | undefined;
     try {
-      bytes = await loan.bytes;
+      text = await loan.text;
     } finally {
-      if (!bytes) this.giveBack(key);
+      if (!text) this.giveBack(notificationId);
     }
-    return bytes;
+    return text;
   }
 
-  /** Once for each that was borrowed. */
-  giveBack(key: string): void {
-    const loan = this.loans.get(key);
+  giveBack(notificationId: string): void {
+    const loan = this.loans.get(notificationId);
     if (!loan || --loan.users > 0) return;
-    this.loans.delete(key);
+    this.loans.delete(notificationId);
     loan.end();
+  }
+
+  private begin(notificationId: string, size: number, stopping: AbortSignal): Loan {
+    let isBorrowed = false;
+    const borrow = async () => {
+      await this.share.acquire(size);
+      stopping.throwIfAborted(); // the end of the loan releases the memory
+      const text = await this.from.borrow(notificationId, size, stopping);
+      isBorrowed = text !== undefined;
+      return text;
+    };
+    const end = () => {
+      if (isBorrowed) this.from.giveBack(notificationId);
+      this.share.release(size);
+    };
+    return { text: borrow(), users: 0, end };
   }
 }
 
@@ -51,56 +82,45 @@ class Loans {
  * chunks of the worker together may have in memory, the calls to one origin, and those to endpoints that are not proven.
  */
 export class LargeBodies {
-  /** By notification. */
-  private readonly texts = new Loans();
-  /** By origin and notification: an origin that keeps a text longer than the others do is the only one that it still counts for. */
-  private readonly ofOrigins = new Loans();
+  private readonly toProven: Lender;
+  private readonly toUnproven: Lender;
+  /** By origin and whether its endpoints are proven: an origin that keeps a text longer than the others do is the only one that it still counts for. */
+  private readonly toOrigins = new Map<string, Lender>();
 
   /** @param sizes in bytes, of the large texts, by notification; one that is past its retention is missing */
   constructor(
     private readonly sizes: ReadonlyMap<string, number>,
     private readonly memory: BodyMemory,
-    private readonly read: (notificationId: string) => Promise<Buffer | undefined>,
-  ) {}
+    read: (notificationId: string) => Promise<Buffer | undefined>,
+  ) {
+    this.toProven = new SharedLender(memory.all, { borrow: read, giveBack: () => {} });
+    this.toUnproven = new SharedLender(memory.unproven, this.toProven);
+  }
 
   /**
-   * For one delivery, which gives them back; undefined: the notification is past its retention.
+   * For one delivery; undefined: the notification is past its retention.
    * @throws {Stopping} when the worker stops before there is memory for them
    */
   async borrow(
-    { notificationId }: HandedOut,
-    { origin, isProven }: Borrower,
+    { notificationId }: Pick<HandedOut, 'notificationId'>,
+    borrower: Borrower,
     stopping: AbortSignal,
-  ): Promise<Buffer | undefined> {
+  ): Promise<BorrowedText | undefined> {
     const size = this.sizes.get(notificationId);
     if (size === undefined) return undefined;
-    let text: Buffer | undefined;
-    const load = async () => {
-      await this.memory.acquireFor(origin, isProven, size);
-      stopping.throwIfAborted(); // the end of the loan releases the memory
-      text = await this.textOf(notificationId, size, stopping);
-      return text;
-    };
-    const end = () => {
-      if (text) this.texts.giveBack(notificationId);
-      this.memory.releaseFor(origin, isProven, size);
-    };
-    return this.ofOrigins.borrow(keyOf(notificationId, origin), load, end);
+    const lender = this.lenderTo(borrower);
+    const text = await lender.borrow(notificationId, size, stopping);
+    return text && { text, giveBack: () => lender.giveBack(notificationId) };
   }
 
-  /** Once for each that was borrowed. */
-  giveBack({ notificationId }: Pick<HandedOut, 'notificationId'>, origin: string): void {
-    this.ofOrigins.giveBack(keyOf(notificationId, origin));
-  }
-
-  private textOf(notificationId: string, size: number, stopping: AbortSignal): Promise<Buffer | undefined> {
-    const load = async () => {
-      await this.memory.acquire(size);
-      stopping.throwIfAborted();
-      return this.read(notificationId);
-    };
-    return this.texts.borrow(notificationId, load, () => this.memory.release(size));
+  /** First what its origin may have: while a text waits for that, it keeps nothing that another origin could have. */
+  private lenderTo({ origin, isProven }: Borrower): Lender {
+    const key = `${isProven} ${origin}`;
+    let lender = this.toOrigins.get(key);
+    if (!lender) {
+      lender = new SharedLender(this.memory.of(origin, isProven), isProven ? this.toProven : this.toUnproven);
+      this.toOrigins.set(key, lender);
+    }
+    return lender;
   }
 }
-
-const keyOf = (notificationId: string, origin: string): string => `${notificationId} ${origin}`;

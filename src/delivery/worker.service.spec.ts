@@ -184,6 +184,35 @@ describe('a worker', () => {
     await worker.onModuleDestroy();
   });
 
+  it('sends no more large texts to endpoints that are not proven than these may keep, however many they are', async () => {
+    const memory = new BodyMemory(10 * size, { origin: 10 * size, unproven: 2 * size, unprovenOrigin: 10 * size });
+    const read = () => Promise.resolve(Buffer.alloc(size));
+    const sent: string[] = [];
+    let answer!: () => void;
+    const answered = new Promise<void>((resolve) => (answer = resolve));
+    const { worker, queue } = await start({
+      load: ({ deliveries }) =>
+        Promise.resolve({ deliveries, bodies: new LargeBodies(sizesOf(deliveries), memory, read) }),
+      send: ({ notificationId }) => {
+        sent.push(notificationId);
+        return answered;
+      },
+    });
+    const deliveries = [
+      { ...large(0), subscriptionId: hanging },
+      large(1),
+      { ...large(2), subscriptionId: hanging },
+      large(3),
+    ];
+    await queue.publish('fresh', { catalogueVersion: 0, queuedAt: 0, deliveries });
+    await eventually(() => sent.length === 2);
+    for (let turn = 0; turn < 10; turn++) await settled();
+    expect(sent).toHaveLength(2);
+    answer();
+    await eventually(() => sent.length === 4);
+    await worker.onModuleDestroy();
+  });
+
   it('that abandons its calls reads no more large texts, and begins nothing with one that it was reading', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
     const memory = memoryOf(2 * size);

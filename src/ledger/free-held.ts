@@ -32,6 +32,10 @@ export const freeTooLongItems = statement(
      SELECT notification_id FROM delivery
      WHERE subscription_id = $subscription AND state = 'held' AND held_for <> 'order'
        AND notification_id > $after AND notification_id < $before
+       AND NOT EXISTS (
+         SELECT FROM held_subscription
+         WHERE subscription_id = $subscription AND resumed_at >= to_timestamp($before_ms::float8 / 1000)
+       )
      ORDER BY notification_id LIMIT $limit
    ),
    last AS MATERIALIZED (SELECT notification_id FROM looked_at ORDER BY notification_id DESC LIMIT 1),
@@ -41,10 +45,6 @@ export const freeTooLongItems = statement(
      WHERE subscription_id = $subscription AND state = 'held' AND held_for <> 'order'
        AND notification_id > $after AND notification_id <= (SELECT notification_id FROM last)
        AND held_since < to_timestamp($before_ms::float8 / 1000)
-       AND NOT EXISTS (
-         SELECT FROM held_subscription
-         WHERE subscription_id = $subscription AND resumed_at >= to_timestamp($before_ms::float8 / 1000)
-       )
      ORDER BY notification_id LIMIT $limit FOR UPDATE SKIP LOCKED
    ),
    freed AS (
@@ -71,7 +71,7 @@ export interface HeldTooLong {
  * It also leads to those that were held later than they were accepted: by a replay there may be any number of these, so a call looks at so many and no more.
  * @param after looks at those after that notification; undefined: at the first
  * @param limit of deliveries that are looked at
- * @returns how many are due now, and the notification to go on after; undefined: there is none to look at
+ * @returns how many are due now, and the notification to go on after; undefined: there are no more
  */
 export async function freeHeldTooLong(
   postgres: Postgres,

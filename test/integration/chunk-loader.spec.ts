@@ -51,7 +51,7 @@ describe('loading a chunk', () => {
     expect(toSend).toEqual(deliveries);
     expect(statements).toEqual(['read-body-sizes']);
     const borrowed = await Promise.all(deliveries.map((delivery) => bodies.borrow(delivery, borrower, running)));
-    expect(borrowed.map(String)).toEqual([texts[0], texts[0], texts[1], texts[1]]);
+    expect(borrowed.map((each) => String(each?.text))).toEqual([texts[0], texts[0], texts[1], texts[1]]);
     expect(statements).toEqual(['read-body-sizes', 'read-bodies']);
   });
 

@@ -731,6 +731,18 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     expect(await states(deliveries)).toEqual(['held', 'held', 'held', 'held', 'waiting']);
   });
 
+  it('of a parked endpoint that have waited for too long are found behind more than one statement looks at', async () => {
+    await accept(1100, 'endpoint-parked');
+    await openEndpoints.open(url, 'HTTP 503', 5);
+    await test.sql(
+      `UPDATE delivery SET held_since = now() + interval '20000 hours'
+       WHERE notification_id IN (SELECT notification_id FROM delivery ORDER BY notification_id LIMIT 1050)`,
+    );
+    const later = vi.spyOn(test.heartbeat, 'ledgerNow').mockReturnValue(Date.now() + 10_000 * hourMs);
+    expect(await releaser.freeHeldTooLong(running)).toBe(50);
+    later.mockRestore();
+  });
+
   it('of a parked endpoint that have waited for too long are not all due together: others are due, too', async () => {
     await accept(2300, 'endpoint-parked');
     await openEndpoints.open(url, 'HTTP 503', 5);

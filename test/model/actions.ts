@@ -116,12 +116,14 @@ const action: fc.Arbitrary<Action> = fc.oneof(
   },
 );
 
-/** One process has so much in memory that it looks for room at another one, which has it for the last of these notifications. */
-const burst: Action[] = [1, 2, 3, 4].flatMap((): Action[] => [
+const publishAndTell = (messages: number): Action[] => [
   { do: 'publish', by: 0, terms: {} },
   { do: 'step', pick: 0, fate: 'works', count: 3 },
-  { do: 'message', pick: 0, isLost: false },
-  { do: 'message', pick: 0, isLost: false },
+  ...Array.from({ length: messages }, (): Action => ({ do: 'message', pick: 0, isLost: false })),
+];
+/** One process has so much in memory that it looks for room at another one, which has it for the next notification. */
+const burst: Action[] = [1, 2, 3, 4].flatMap((): Action[] => [
+  ...publishAndTell(2), // a question and its answer
   // It asks no sooner again.
   { do: 'pass', ms: 20 },
 ]);
@@ -133,3 +135,5 @@ const storyAfter = (beginning: fc.Arbitrary<Action[]>): fc.Arbitrary<Action[]> =
 
 export const story = storyAfter(publish.map((first) => [first]));
 export const storyOfBurst = storyAfter(publish.map((last) => [...burst, { ...last, by: 0 }]));
+/** In which another process takes what one has accepted, for sure. */
+export const storyOfTaking: Action[] = [...burst, ...publishAndTell(3)];

@@ -11,6 +11,8 @@ interface Message {
 /** Passes messages between the processes: in any order, late, or never. */
 export class ModelSupervisor {
   private messages: Message[] = [];
+  /** Messages with deliveries that arrived. */
+  handedOver = 0;
   private readonly listeners = new Map<number, SiblingListener>();
 
   get count(): number {
@@ -28,7 +30,12 @@ export class ModelSupervisor {
         this.messages.push({ to: undefined, from: process, what: 'question', take });
       },
       handOver: (to, message) => {
-        this.messages.push({ to, from: process, what: 'deliveries', take: (listener) => listener.handedOver(message) });
+        if (!this.listeners.has(to)) return; // it has ended
+        const take = (listener: SiblingListener) => {
+          this.handedOver++;
+          listener.handedOver(message);
+        };
+        this.messages.push({ to, from: process, what: 'deliveries', take });
       },
     };
   }
@@ -58,6 +65,7 @@ export class ModelSupervisor {
   }
 
   private answer(from: number, to: number, question: number, room: ReturnType<SiblingListener['roomFor']>): void {
+    if (!this.listeners.has(to)) return;
     this.messages.push({ to, from, what: 'answer', take: (listener) => listener.answered(question, from, room) });
   }
 }

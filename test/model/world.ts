@@ -152,6 +152,11 @@ export class World {
     }
   }
 
+  /** Messages with deliveries that a process took from another one. */
+  get handedOver(): number {
+    return this.around.supervisor.handedOver;
+  }
+
   /** Checks that every promise was kept. */
   conclude(): void {
     this.judge.conclude(new Set(this.slots.filter(({ state }) => state === 'running').map(({ number }) => number)));
