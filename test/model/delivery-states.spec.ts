@@ -117,7 +117,8 @@ describe.each(stacks)('the states of a delivery, on the ledger of the $name stac
       const demanded = process.env.FAST_CHECK_PATH === undefined ? numRuns : 1; // a path leads to one run, and its shrinks
       const missing = runs < demanded ? `${runs} of ${demanded} runs in ${patienceMs / 1000} s: ${remedy}` : 'none';
       expect(missing).toBe('none');
-      if (!postgres.isEmbedded && process.env.FAST_CHECK_PATH === undefined) expect(handedOver).toBeGreaterThan(0);
+      const mustShare = !postgres.isEmbedded && process.env.FAST_CHECK_PATH === undefined;
+      expect(mustShare && handedOver === 0 ? 'nothing was shared' : 'fine').toBe('fine');
     },
     patienceMs + lastRunMs,
   );
