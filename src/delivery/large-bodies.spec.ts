@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { BodyMemory } from './body-memory.js';
+import { BodyMemory, type BodyShares } from './body-memory.js';
 import { LargeBodies, type BorrowedText, type Borrower } from './large-bodies.js';
 import { Stopping } from './until-it-works.js';
 
@@ -26,13 +26,16 @@ describe('the large texts of a chunk', () => {
 
   beforeEach(() => {
     read = [];
-    memory = new BodyMemory(10, { origin: 10, unproven: 10, unprovenOrigin: 10 });
+    within({ origin: 10, unproven: 10, unprovenOrigin: 10 }, 10);
+  });
+
+  const within = (shares: BodyShares, bytes = 100) => {
+    memory = new BodyMemory(bytes, shares);
     bodies = new LargeBodies(sizes, memory, (id) => {
       read.push(id);
       return Promise.resolve(texts.get(id));
     });
-  });
-
+  };
   /** By notification and origin. */
   const borrowed = new Map<string, BorrowedText[]>();
   const borrow = async (
@@ -110,11 +113,7 @@ describe('the large texts of a chunk', () => {
   });
 
   it('of an origin that keeps them wait for their like, and leave memory for those of others', async () => {
-    memory = new BodyMemory(100, { origin: 10, unproven: 10, unprovenOrigin: 10 });
-    bodies = new LargeBodies(sizes, memory, (id) => {
-      read.push(id);
-      return Promise.resolve(texts.get(id));
-    });
+    within({ origin: 10, unproven: 10, unprovenOrigin: 10 });
     await borrow('a', hanging);
     let isSent = false;
     const second = borrow('b', hanging).then(() => (isSent = true));
@@ -129,8 +128,7 @@ describe('the large texts of a chunk', () => {
   });
 
   it('count for the origin that keeps them, not for the one that they were read for', async () => {
-    memory = new BodyMemory(100, { origin: 10, unproven: 10, unprovenOrigin: 10 });
-    bodies = new LargeBodies(sizes, memory, (id) => Promise.resolve(texts.get(id)));
+    within({ origin: 10, unproven: 10, unprovenOrigin: 10 });
     await borrow('a', origin);
     await borrow('a', hanging);
     giveBack('a', origin);
@@ -141,8 +139,7 @@ describe('the large texts of a chunk', () => {
   });
 
   it('count once for an origin, however many calls send them there', async () => {
-    memory = new BodyMemory(100, { origin: 10, unproven: 10, unprovenOrigin: 10 });
-    bodies = new LargeBodies(sizes, memory, (id) => Promise.resolve(texts.get(id)));
+    within({ origin: 10, unproven: 10, unprovenOrigin: 10 });
     const [one, other] = await Promise.all([borrow('a', origin), borrow('a', origin)]);
     expect(other).toBe(one);
     giveBack('a', origin);
@@ -157,8 +154,7 @@ describe('the large texts of a chunk', () => {
   });
 
   it('of endpoints that are not proven wait for their like, however many these are, and leave memory for those of proven ones', async () => {
-    memory = new BodyMemory(100, { origin: 50, unproven: 12, unprovenOrigin: 12 });
-    bodies = new LargeBodies(sizes, memory, (id) => Promise.resolve(texts.get(id)));
+    within({ origin: 50, unproven: 12, unprovenOrigin: 12 });
     await borrow('a', unknown(1));
     await borrow('b', unknown(2));
     let isSent = false;
@@ -175,8 +171,7 @@ describe('the large texts of a chunk', () => {
   });
 
   it('of an endpoint that is not proven leave memory for those of others that are not, also while they wait', async () => {
-    memory = new BodyMemory(100, { origin: 50, unproven: 12, unprovenOrigin: 6 });
-    bodies = new LargeBodies(sizes, memory, (id) => Promise.resolve(texts.get(id)));
+    within({ origin: 50, unproven: 12, unprovenOrigin: 6 });
     await borrow('a', unknown(1));
     let isSent = false;
     const second = borrow('b', unknown(1)).then(() => (isSent = true));
@@ -191,8 +186,7 @@ describe('the large texts of a chunk', () => {
   });
 
   it('count once for all endpoints that are not proven, however many calls send them there', async () => {
-    memory = new BodyMemory(100, { origin: 50, unproven: 6, unprovenOrigin: 6 });
-    bodies = new LargeBodies(sizes, memory, (id) => Promise.resolve(texts.get(id)));
+    within({ origin: 50, unproven: 6, unprovenOrigin: 6 });
     await borrow('a', unknown(1));
     expect((await borrow('a', unknown(2)))?.toString()).toBe('aaaaaa');
     giveBack('a', unknown(1));
@@ -207,8 +201,7 @@ describe('the large texts of a chunk', () => {
   });
 
   it('of a proven endpoint do not wait because the same text waits for one of its origin that is not proven', async () => {
-    memory = new BodyMemory(100, { origin: 50, unproven: 6, unprovenOrigin: 6 });
-    bodies = new LargeBodies(sizes, memory, (id) => Promise.resolve(texts.get(id)));
+    within({ origin: 50, unproven: 6, unprovenOrigin: 6 });
     await borrow('a', unknown(1));
     const waiting = borrow('b', { ...origin, isProven: false });
     expect((await borrow('b', origin))?.toString()).toBe('bbbbbb');
@@ -220,8 +213,7 @@ describe('the large texts of a chunk', () => {
   });
 
   it('of an endpoint that was proven meanwhile do not wait for those that it was sent before', async () => {
-    memory = new BodyMemory(100, { origin: 6, unproven: 6, unprovenOrigin: 6 });
-    bodies = new LargeBodies(sizes, memory, (id) => Promise.resolve(texts.get(id)));
+    within({ origin: 6, unproven: 6, unprovenOrigin: 6 });
     await borrow('a', { ...origin, isProven: false });
     expect((await borrow('b', origin))?.toString()).toBe('bbbbbb');
     giveBack('a', origin);

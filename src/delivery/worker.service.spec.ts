@@ -124,6 +124,18 @@ const settled = () => new Promise((resolve) => setImmediate(resolve));
 const memoryOf = (bytes: number, origin = bytes) =>
   new BodyMemory(bytes, { origin, unproven: bytes, unprovenOrigin: origin });
 const sizesOf = (deliveries: HandedOut[]) => new Map(deliveries.map(({ notificationId }) => [notificationId, size]));
+/** A loader of chunks whose texts are all large. */
+const withLarge =
+  (memory: BodyMemory, read = () => Promise.resolve(Buffer.alloc(size))): Parts['load'] =>
+  ({ deliveries }) =>
+    Promise.resolve({ deliveries, bodies: new LargeBodies(sizesOf(deliveries), memory, read) });
+
+/** Calls that take until `answer` is called. */
+function unanswered() {
+  let answer!: () => void;
+  const answered = new Promise<void>((resolve) => (answer = resolve));
+  return { answered, answer };
+}
 
 describe('a worker', () => {
   afterEach(() => {
@@ -140,8 +152,7 @@ describe('a worker', () => {
     };
     const sent: string[] = [];
     const { worker, queue } = await start({
-      load: ({ deliveries }) =>
-        Promise.resolve({ deliveries, bodies: new LargeBodies(sizesOf(deliveries), memory, read) }),
+      load: withLarge(memory, read),
       send: async ({ notificationId, body }) => {
         await settled();
         sent.push(`${notificationId}: ${body.length}`);
@@ -161,13 +172,10 @@ describe('a worker', () => {
 
   it('sends the large texts of others although an origin keeps as many as it may', async () => {
     const memory = memoryOf(sentTogether * size, 2 * size);
-    const read = () => Promise.resolve(Buffer.alloc(size));
     const sent: string[] = [];
-    let answer!: () => void;
-    const answered = new Promise<void>((resolve) => (answer = resolve));
+    const { answered, answer } = unanswered();
     const { worker, queue } = await start({
-      load: ({ deliveries }) =>
-        Promise.resolve({ deliveries, bodies: new LargeBodies(sizesOf(deliveries), memory, read) }),
+      load: withLarge(memory),
       send: ({ notificationId, subscriptionId }) => {
         sent.push(notificationId);
         return subscriptionId === hanging ? answered : Promise.resolve();
@@ -186,13 +194,10 @@ describe('a worker', () => {
 
   it('sends no more large texts to endpoints that are not proven than these may keep, however many they are', async () => {
     const memory = new BodyMemory(10 * size, { origin: 10 * size, unproven: 2 * size, unprovenOrigin: 10 * size });
-    const read = () => Promise.resolve(Buffer.alloc(size));
     const sent: string[] = [];
-    let answer!: () => void;
-    const answered = new Promise<void>((resolve) => (answer = resolve));
+    const { answered, answer } = unanswered();
     const { worker, queue } = await start({
-      load: ({ deliveries }) =>
-        Promise.resolve({ deliveries, bodies: new LargeBodies(sizesOf(deliveries), memory, read) }),
+      load: withLarge(memory),
       send: ({ notificationId }) => {
         sent.push(notificationId);
         return answered;
@@ -276,8 +281,7 @@ describe('a worker', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
     const sent: string[] = [];
     const kept: string[] = [];
-    let answer!: () => void;
-    const answered = new Promise<void>((resolve) => (answer = resolve));
+    const { answered, answer } = unanswered();
     const { worker, queue } = await start({
       load: ({ deliveries }) =>
         Promise.resolve({

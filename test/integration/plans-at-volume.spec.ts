@@ -569,6 +569,24 @@ describe('with much in every state, the cost of a statement is that of its own w
     }
   });
 
+  it('a look for what was held too long is as large as its limit, however much was held only now', async () => {
+    const replayed = randomUUID();
+    await admin.query(
+      `INSERT INTO delivery (notification_id, subscription_id, state, held_for, held_since)
+       SELECT id, $1::uuid, 'held', 'endpoint-parked', now() FROM notification`,
+      [replayed],
+    );
+    try {
+      await admin.query('ANALYZE delivery');
+      const asked = { subscription: replayed, after: firstId, before: lastId, reason: '' };
+      const pages = await pagesOf(freeTooLongItems, { ...asked, before_ms: Date.now() - dayMs, limit: 50 });
+      expect(pages).toBeLessThan(mostPages);
+    } finally {
+      await admin.query('DELETE FROM delivery WHERE subscription_id = $1', [replayed]);
+      await admin.query('VACUUM ANALYZE delivery');
+    }
+  });
+
   it('a rule that has just looked does not walk over what a snapshot, as a backup has one, keeps from being removed', async () => {
     const backup = await connect();
     await backup.query('BEGIN ISOLATION LEVEL REPEATABLE READ');

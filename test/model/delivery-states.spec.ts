@@ -24,7 +24,7 @@ const inMemory = (notifications: number, sharedFrom: number): HandOverLimits => 
 const throughQueue = inMemory(0, Infinity);
 /** While the worker has one of its deliveries, those of the next go by the queue. */
 const onlyOne = inMemory(1, Infinity);
-/** A process that has any looks for room at another one. */
+/** A process with a single delivery in memory already looks for room at another one. */
 const shared = inMemory(4, 1);
 /** For the run during which the patience ends. */
 const lastRunMs = 120_000;
