@@ -4,7 +4,7 @@ import { Batcher } from '../infra/batcher.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { generationOf, handedOut, mostInHand, notificationIdOf, stillHandedOut, type Delivery } from './delivery.js';
-import { onEachDay, perDay, type StatementOfDay } from './per-day.js';
+import { onEachDay, perDay } from './per-day.js';
 import { stillQueued } from './still-queued.js';
 
 export const keepItems = perDay(
@@ -12,15 +12,15 @@ export const keepItems = perDay(
   (
     of,
   ) => `UPDATE ${of('delivery')} d SET process = $process, queued_at = NULL, next_at = now() + $lease_ms * interval '1 ms'
-   FROM ${handedOut.from} WHERE ${stillHandedOut}`,
+   FROM ${handedOut.from} WHERE ${stillHandedOut} AND (d.queued_at IS NOT NULL OR d.process IS NOT NULL)`,
 );
 
-// The holder keeps it if it has it in hand already; until then this process answers for it.
+// From then on it is in no process' hand: only its lease frees it. The chunk that it came with may be kept at the same moment, in either
+// order. If that gave a delivery that was left its own lease, one whose holder has died would wait for minutes.
 export const leaveItems = perDay(
   'leave-to-holder',
   (of) => `UPDATE ${of('delivery')} d SET
-     process = coalesce(d.process, $process), queued_at = NULL,
-     next_at = LEAST(d.next_at, now() + $lease_ms * interval '1 ms')
+     process = NULL, queued_at = NULL, next_at = LEAST(d.next_at, now() + $lease_ms * interval '1 ms')
    FROM ${handedOut.from} WHERE ${stillHandedOut}`,
 );
 
@@ -54,7 +54,7 @@ export class DeliveriesInHand {
 
   /**
    * From now on the queue may forget these: the death of this process frees them. A delivery that is not settled when the
-   * lease ends is handed out again.
+   * lease ends is handed out again. One that was left to its holder keeps the lease that it got then.
    */
   async keep(deliveries: Delivery[]): Promise<void> {
     await Promise.all(deliveries.map((delivery) => this.keeping.add(delivery)));
@@ -62,7 +62,9 @@ export class DeliveriesInHand {
 
   /** The queue may forget this one: another message of it is being sent. It is handed out again unless settled in `leaseMs`. */
   async leaveToHolder(delivery: Delivery, leaseMs: number): Promise<void> {
-    await this.write(leaveItems, [delivery], leaseMs);
+    await onEachDay([delivery], notificationIdOf, (day, items) =>
+      this.postgres.query(leaveItems(day), { ...handedOut.bind(items), lease_ms: leaseMs }),
+    );
   }
 
   /** false: it was settled, cancelled, or handed out again. */
@@ -77,14 +79,11 @@ export class DeliveriesInHand {
   }
 
   private async keepTogether(batch: Delivery[]): Promise<void[]> {
-    await this.write(keepItems, batch, this.config.settings.DELIVERY_LEASE_MS);
-    return batch.map(() => undefined);
-  }
-
-  private async write(statement: StatementOfDay, deliveries: Delivery[], leaseMs: number): Promise<void> {
-    const process = this.heartbeat.processId;
-    await onEachDay(deliveries, notificationIdOf, (day, items) =>
-      this.postgres.query(statement(day), { ...handedOut.bind(items), process, lease_ms: leaseMs }),
+    const { processId: process } = this.heartbeat;
+    const { DELIVERY_LEASE_MS: lease_ms } = this.config.settings;
+    await onEachDay(batch, notificationIdOf, (day, items) =>
+      this.postgres.query(keepItems(day), { ...handedOut.bind(items), process, lease_ms }),
     );
+    return batch.map(() => undefined);
   }
 }

@@ -200,12 +200,21 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
     it('is left to the process that is sending it, and looked at again soon', async () => {
       const [inHand, inQueue] = await test.accept(2);
       await test.keepInHand([inHand!], 'the sender');
-      for (const each of [inHand!, inQueue!]) await test.inHandOf('another').leaveToHolder(each, 16_000);
-      for (const each of [inHand!, inQueue!]) expect((await test.row(each))!.due_in_ms).toBeLessThanOrEqual(16_000);
-      expect(await test.row(inHand!)).toMatchObject({ process: 'the sender', state: 'queued' });
-      expect(await test.row(inQueue!)).toMatchObject({ process: 'another', state: 'queued' });
-      await test.keepInHand([inQueue!], 'the sender');
-      expect(await test.row(inQueue!)).toMatchObject({ process: 'the sender' });
+      for (const each of [inHand!, inQueue!]) {
+        await test.inHandOf('another').leaveToHolder(each, 16_000);
+        const row = await test.row(each);
+        expect(row).toMatchObject({ state: 'queued', process: null });
+        expect(row!.due_in_ms).toBeLessThanOrEqual(16_000);
+      }
+    });
+
+    it.each(['the sender', 'the one that left it'])('and was left is not kept for longer by %s', async (process) => {
+      const delivery = await accept();
+      await test.inHandOf('the one that left it').leaveToHolder(delivery, 16_000);
+      await test.keepInHand([delivery], process);
+      expect((await test.row(delivery))!.due_in_ms).toBeLessThanOrEqual(16_000);
+      await test.age([delivery], 16_000);
+      expect(await freeAfterLease(test.postgres, 0, 100)).toBe(1);
     });
 
     it('is not given to a process under an older generation', async () => {
