@@ -1,5 +1,5 @@
 // What the test runners wrote, as a number of passed tests and the names of the failed ones.
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 
@@ -7,6 +7,7 @@ import { stripVTControlCharacters } from 'node:util';
  * @typedef {{ passed: number, failures: string[] }} Outcome a failure is named as a person would look for it: file, then test; and why
  * @typedef {{ fullName: string, status: string, failureMessages?: string[] }} VitestTest
  * @typedef {{ name: string, status: string, message?: string, startTime: number, endTime: number, assertionResults: VitestTest[] }} VitestFile
+ * @typedef {{ file: string, suite: string, message: string }} FailedHook a `beforeAll` or `afterAll` of a `describe`
  * @typedef {{ projectName: string, status: string, results?: { error?: { message?: string } }[] }} PlaywrightTest
  * @typedef {{ title: string, file: string, tests: PlaywrightTest[] }} PlaywrightSpec
  * @typedef {{ title: string, suites?: PlaywrightSuite[], specs?: PlaywrightSpec[] }} PlaywrightSuite
@@ -14,17 +15,24 @@ import { stripVTControlCharacters } from 'node:util';
 
 /**
  * @param {string} resultFile that Vitest's reporter `json` wrote
+ * @param {string} failedHooksFile that failed-hooks-reporter.mjs wrote; it is not there where no hook failed
  * @param {string} directory names of files are relative to it
  * @returns {Outcome & { slowest: string[] }}
  */
-export function readVitestResult(resultFile, directory) {
+export function readVitestResult(resultFile, failedHooksFile, directory) {
   /** @type {{ numPassedTests: number, testResults: VitestFile[] } | undefined} */
   const result = read(resultFile);
   if (!result) return { passed: 0, failures: ['Vitest ended before it wrote its result'], slowest: [] };
   const { numPassedTests: passed, testResults: files } = result;
+  const failedHooks = readFailedHooks(failedHooksFile);
   return {
     passed,
-    failures: files.flatMap((file) => failuresOf(file).map((name) => `${relative(directory, file.name)}${name}`)),
+    failures: files.flatMap((file) =>
+      failuresOf(
+        file,
+        failedHooks.filter((hook) => hook.file === file.name),
+      ).map((name) => `${relative(directory, file.name)}${name}`),
+    ),
     slowest: slowest(files).map(({ name, seconds }) => `${seconds.padStart(4)} s  ${relative(directory, name)}`),
   };
 }
@@ -61,14 +69,28 @@ export function readPlaywrightResult(resultFile, directory) {
 }
 
 /**
- * A file that could not be loaded, or whose `beforeAll` or `afterAll` failed, has no failed test to count.
+ * A file that could not be loaded has no failed test to count, nor one of which a `beforeAll` or `afterAll` failed.
  * @param {VitestFile} file
+ * @param {FailedHook[]} failedHooks
  */
-function failuresOf({ status, message, assertionResults }) {
-  const names = assertionResults
-    .filter((test) => test.status === 'failed')
-    .map(({ fullName, failureMessages = [] }) => ` > ${fullName}${why(failureMessages[0])}`);
+function failuresOf({ status, message, assertionResults }, failedHooks) {
+  const names = [
+    ...assertionResults
+      .filter((test) => test.status === 'failed')
+      .map(({ fullName, failureMessages = [] }) => ` > ${fullName}${why(failureMessages[0])}`),
+    ...failedHooks.map((hook) => ` > ${hook.suite}, before or after its tests${why(hook.message)}`),
+  ];
   return names.length === 0 && status === 'failed' ? [why(message)] : names;
+}
+
+/**
+ * @param {string} file
+ * @returns {FailedHook[]}
+ */
+function readFailedHooks(file) {
+  if (!existsSync(file)) return [];
+  const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
+  return lines.map((line) => JSON.parse(line));
 }
 
 /**

@@ -71,7 +71,7 @@ try {
     // At once: each leaves a core idle for a third of its time. One that cannot run does not end the others.
     const runs = await Promise.allSettled([
       linted,
-      isForVitest && runVitest(words, environment, join(scratchPath, 'result.json')),
+      isForVitest && runVitest(words, environment, scratchPath),
       isInBrowser &&
         runPlaywright(words.filter(isForConsole), environment, join(scratchPath, 'console.json'), isForVitest),
     ]);
@@ -128,13 +128,21 @@ async function migrate(serverUrl, scratchDirectory) {
 /**
  * @param {string[]} paths of the specs; none: all
  * @param {Record<string, string>} environment
- * @param {string} resultFile
+ * @param {string} scratchDirectory
  */
-async function runVitest(paths, environment, resultFile) {
+async function runVitest(paths, environment, scratchDirectory) {
   log('running the tests …');
-  const words = ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${resultFile}`, ...paths];
-  const { status } = await finish(node, [bin('vitest/vitest.mjs'), ...words], environment, 'all');
-  const result = readVitestResult(resultFile, projectDirectory);
+  const resultFile = join(scratchDirectory, 'result.json');
+  const failedHooksFile = join(scratchDirectory, 'failed-hooks.jsonl');
+  const reporters = ['default', 'json', './scripts/failed-hooks-reporter.mjs'].map((name) => `--reporter=${name}`);
+  const words = ['run', ...reporters, `--outputFile.json=${resultFile}`, ...paths];
+  const { status } = await finish(
+    node,
+    [bin('vitest/vitest.mjs'), ...words],
+    { ...environment, FAILED_HOOKS_FILE: failedHooksFile },
+    'all',
+  );
+  const result = readVitestResult(resultFile, failedHooksFile, projectDirectory);
   for (const line of result.slowest) log(line);
   count('Vitest', status, result);
 }

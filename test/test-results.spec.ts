@@ -1,15 +1,21 @@
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readPlaywrightResult, readVitestResult } from '../scripts/test-results.mjs';
+
+const inProject = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url));
 
 describe('what the test runners wrote', () => {
   let directory: string;
   let file: string;
+  let failedHooks: string;
   beforeEach(() => {
     directory = mkdtempSync(join(tmpdir(), 'heraut-results-'));
     file = join(directory, 'result.json');
+    failedHooks = join(directory, 'failed-hooks.jsonl');
   });
   afterEach(() => rmSync(directory, { recursive: true }));
 
@@ -35,13 +41,44 @@ describe('what the test runners wrote', () => {
         vitestFile('test/broken.spec.ts', 12, 'failed'),
       ],
     });
-    expect(readVitestResult(file, '/project')).toEqual({
+    expect(readVitestResult(file, failedHooks, '/project')).toEqual({
       passed: 1,
       failures: [
         'test/held.spec.ts > held goes out: Error: Waited 30 s in vain',
         'test/broken.spec.ts: Error: no such module',
       ],
       slowest: ['  12 s  test/broken.spec.ts', '   3 s  test/held.spec.ts'],
+    });
+  });
+
+  it('names each group of tests of Vitest that did not begin, or was not cleaned up, and says why', () => {
+    const spec = `
+      describe('a server', () => {
+        beforeAll(() => { throw new Error('was not ready\\nwithin 90 s'); });
+        it('answers', () => {});
+      });
+      describe('another one', () => {
+        afterAll(() => { throw new Error('does not stop'); });
+        it('answers', () => {});
+      });`;
+    writeFileSync(join(directory, 'servers.spec.mjs'), spec);
+    const words = ['run', '--globals', '--root', directory, `--outputFile.json=${file}`, '--reporter=json'];
+    const { status } = spawnSync(
+      process.execPath,
+      [
+        inProject('node_modules/vitest/vitest.mjs'),
+        ...words,
+        `--reporter=${inProject('scripts/failed-hooks-reporter.mjs')}`,
+      ],
+      { env: { PATH: process.env.PATH, FAILED_HOOKS_FILE: failedHooks } },
+    );
+    expect(status).toBe(1);
+    expect(readVitestResult(file, failedHooks, directory)).toMatchObject({
+      passed: 1,
+      failures: [
+        'servers.spec.mjs > a server, before or after its tests: was not ready within 90 s',
+        'servers.spec.mjs > another one, before or after its tests: does not stop',
+      ],
     });
   });
 
@@ -80,7 +117,10 @@ describe('what the test runners wrote', () => {
   });
 
   it('count as a failure where there is nothing', () => {
-    expect(readVitestResult(file, '/project')).toMatchObject({ passed: 0, failures: [expect.any(String)] });
+    expect(readVitestResult(file, failedHooks, '/project')).toMatchObject({
+      passed: 0,
+      failures: [expect.any(String)],
+    });
     expect(readPlaywrightResult(file, '/project')).toMatchObject({ passed: 0, failures: [expect.any(String)] });
   });
 });
