@@ -95,7 +95,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
     weight: 1,
     arbitrary: fc.record({
       do: always('forget' as const),
-      tables: fc.constantFrom(['idempotency_key'], ['idempotency_key', 'process', 'lane_progress', 'queue_creation']),
+      tables: fc.constantFrom(['idempotency_key'], ['idempotency_key', 'lane_progress', 'queue_creation']),
     }),
   },
   {

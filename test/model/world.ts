@@ -23,9 +23,11 @@ import { plainCipher } from '../support/secrets.js';
 
 export const subscriptionsPerGuarantee = 2;
 const maxNotifications = 5;
-/** Enough for every lease, lock, claim, hold and retry of a run to end one after another. */
 const healingRounds = 400;
-const healingStepsMs = [20, 300, 1000, 5000];
+/** With longer ones living processes would seem to have been dead meanwhile: so much is missing between two beats of theirs. */
+const healingStepsMs = [20, 300, 1000, 2500];
+/** Enough for every short lease, lock, claim, hold, probe and retry of a run to end one after another. */
+export const healingMs = (healingRounds / healingStepsMs.length) * healingStepsMs.reduce((sum, each) => sum + each);
 
 export interface Installation {
   hasBroker: boolean;
