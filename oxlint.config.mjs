@@ -15,7 +15,7 @@ export const arrows = {
   'operational-events': [],
   outbound: ['config'],
   telemetry: ['infra', 'config'],
-  liveness: ['infra', 'config'],
+  liveness: ['supervision', 'infra', 'config'],
   signing: [],
   audit: ['infra'],
   catalogue: ['infra'],

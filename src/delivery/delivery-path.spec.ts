@@ -55,6 +55,7 @@ class FreeStore extends IdempotencyStore {
   release = () => this.answer('release', true);
   announce = () => Promise.resolve();
   withdraw = () => Promise.resolve();
+  forget = () => Promise.resolve();
   sweep = () => Promise.resolve();
 }
 

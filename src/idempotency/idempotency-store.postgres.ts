@@ -112,6 +112,8 @@ export class PostgresIdempotencyStore extends IdempotencyStore {
 
   async withdraw(): Promise<void> {}
 
+  async forget(): Promise<void> {}
+
   acquire(request: LockRequest): Promise<LockAnswer> {
     return this.acquiring.add(request);
   }

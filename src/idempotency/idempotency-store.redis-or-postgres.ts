@@ -61,6 +61,10 @@ export class RedisOrPostgresIdempotencyStore extends IdempotencyStore {
     await this.stores.redis.withdraw();
   }
 
+  forget(process: string): Promise<void> {
+    return this.stores.redis.forget(process);
+  }
+
   async acquire(request: LockRequest): Promise<LockAnswer> {
     const { key, token } = request;
     const name = this.seen.store;

@@ -123,7 +123,11 @@ export class RedisIdempotencyStore extends IdempotencyStore {
 
   async withdraw(): Promise<void> {
     clearInterval(this.timer);
-    await this.redis.del(`w:${this.processId}`).catch((error: unknown) => {
+    await this.forget(this.processId);
+  }
+
+  async forget(process: string): Promise<void> {
+    await this.redis.del(`w:${process}`).catch((error: unknown) => {
       this.logger.debug({ event: 'redis.liveness-failed', error }); // then it expires
     });
   }

@@ -33,6 +33,8 @@ export abstract class IdempotencyStore {
   abstract announce(): Promise<void>;
   /** Other processes may take over the locks of this process at once. */
   abstract withdraw(): Promise<void>;
+  /** Likewise of another process, which has ended. */
+  abstract forget(process: string): Promise<void>;
 
   /** A second call with the same token gets the same lock again: the first answer may have been lost. */
   abstract acquire(request: LockRequest): Promise<LockAnswer>;

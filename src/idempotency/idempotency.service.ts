@@ -112,7 +112,9 @@ export class Idempotency implements OnApplicationBootstrap, OnApplicationShutdow
 
   /** A process without operations never has a lock, and has no say in where locks are. */
   async onApplicationBootstrap(): Promise<void> {
-    if (this.isUsed) await this.store.announce();
+    if (!this.isUsed) return;
+    this.heartbeat.beforeNotedEnd((process) => this.store.forget(process));
+    await this.store.announce();
   }
 
   async onApplicationShutdown(): Promise<void> {

@@ -37,7 +37,7 @@ const beat = statement(
              (SELECT count(*)::int FROM process WHERE 'worker' = ANY (roles) AND expires_at > now()) AS workers,
              EXISTS (SELECT FROM process WHERE id <> $id AND fresh_at > now() - interval '${toldForMs} ms') AS is_other_fresh`,
 );
-/** Says so itself: nobody needs to wait, or to doubt it. */
+/** It says so itself, or its supervisor does: nobody needs to wait, or to doubt it. */
 const hasEnded = `expires_at = '-infinity'`;
 const end = statement('process-ended', `UPDATE process SET ${hasEnded} WHERE id = $id`);
 const endAll = statement('processes-ended', `UPDATE process SET ${hasEnded}`);
@@ -105,6 +105,7 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
   /** Processes with the role `worker` that are alive, as of the last beat. */
   workers = 1;
   private freshAt = -Infinity;
+  private readonly forgetting: ((process: string) => Promise<void>)[] = [];
   private readonly logger = new Logger(Heartbeat.name);
   private timer: NodeJS.Timeout | undefined;
   private offsetMs = 0;
@@ -155,6 +156,17 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
   async stop(): Promise<void> {
     clearInterval(this.timer);
     await this.postgres.query(end, { id: this.processId });
+  }
+
+  /** @param forget must not reject; what another process has that ended is not handed out again before */
+  beforeNotedEnd(forget: (process: string) => Promise<void>): void {
+    this.forgetting.push(forget);
+  }
+
+  /** Another process has ended: what it had in hand may be handed out again at once. */
+  async noteEnd(process: string): Promise<void> {
+    await Promise.all(this.forgetting.map((forget) => forget(process)));
+    await this.postgres.query(end, { id: process });
   }
 
   /** Whether any process with that role is alive. For health checks, so it uses TypeORM's pool. */

@@ -1,7 +1,8 @@
 import { Global, Module } from '@nestjs/common';
+import { EndedSiblings } from './ended-siblings.service.js';
 import { Heartbeat } from './heartbeat.service.js';
 
 /** Global: every part that has deliveries in hand needs the id of its process and the ledger's clock. */
 @Global()
-@Module({ providers: [Heartbeat], exports: [Heartbeat] })
+@Module({ providers: [Heartbeat, EndedSiblings], exports: [Heartbeat] })
 export class LivenessModule {}

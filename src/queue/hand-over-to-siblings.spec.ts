@@ -60,6 +60,7 @@ class Pair {
   private ends(own: 0 | 1): Siblings {
     const other = 1 - own;
     return {
+      announce() {},
       listen: (listener) => (this.listeners[own] = listener),
       askForRoom: (question, count) => {
         this.asked.push(count);

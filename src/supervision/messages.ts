@@ -12,11 +12,15 @@ export type ToProcess =
   | { kind: 'ask-room'; from: number; question: number; deliveries: number }
   /** Undefined: the process `from` has none. */
   | { kind: 'room'; from: number; question: number; room: Room | undefined }
-  | { kind: 'handed-over'; message: Uint8Array };
+  | { kind: 'handed-over'; message: Uint8Array }
+  /** The id that it had announced. */
+  | { kind: 'sibling-ended'; process: string };
 
 /** From a process to its supervisor. */
 export type ToSupervisor =
   | { kind: 'here' }
+  /** `process`: id of this process, by its heartbeat. */
+  | { kind: 'announce'; process: string }
   | { kind: 'metrics'; scrape: number; metrics: MetricSnapshot }
   /** Asks for the metrics of all processes; `request` comes back with them. */
   | { kind: 'ask-all-metrics'; request: number }

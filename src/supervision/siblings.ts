@@ -19,6 +19,8 @@ export interface SiblingListener {
 
 /** The other processes of this installation on this machine: those with the same supervisor. A message to one of them is lost if that process, or the supervisor, ends before it arrives. */
 export abstract class Siblings {
+  /** Says by which id, of its heartbeat, the others know this process. @param onEnded is told the id of each sibling that has ended since: nothing of it runs any more */
+  abstract announce(process: string, onEnded: (process: string) => void): void;
   abstract listen(listener: SiblingListener): void;
   /** Asks one of them, each in turn, for room: this process has so many deliveries in memory. There may be no answer. */
   abstract askForRoom(question: number, deliveries: number): void;
@@ -26,4 +28,4 @@ export abstract class Siblings {
 }
 
 /** Of a process without a supervisor. */
-export const noSiblings: Siblings = { listen() {}, askForRoom() {}, handOver() {} };
+export const noSiblings: Siblings = { announce() {}, listen() {}, askForRoom() {}, handOver() {} };

@@ -12,9 +12,14 @@ export class Supervised {
   private readonly requests = new Map<number, (text: string) => void>();
   private lastRequest = 0;
   private listener: SiblingListener | undefined;
+  private onEnded: (process: string) => void = () => {};
 
   /** By way of the supervisor. */
   readonly siblings: Siblings = {
+    announce: (process, onEnded) => {
+      this.onEnded = onEnded;
+      this.tell({ kind: 'announce', process });
+    },
     listen: (listener) => (this.listener = listener),
     askForRoom: (question, deliveries) => this.tell({ kind: 'ask-room', question, deliveries }),
     handOver: (to, message) => this.tell({ kind: 'hand-over', to, message }),
@@ -76,6 +81,8 @@ export class Supervised {
         return this.listener?.answered(message.question, message.from, message.room);
       case 'handed-over':
         return this.listener?.handedOver(asBuffer(message.message));
+      case 'sibling-ended':
+        return this.onEnded(message.process);
     }
   }
 

@@ -12,6 +12,8 @@ import { supervisorMetrics } from './supervisor.metrics.js';
 const [askEveryMs, mostUnanswered] = [3000, 6];
 /** A scrape goes on without a process that does not tell its metrics in this time. */
 const metricsWithinMs = 1000;
+/** A process that starts is told which ones have ended so long before. Longer ago, their heartbeats have expired long since. */
+const toldForMs = 60_000;
 /** What an ended process had logged is read for so long. It takes longer only when nobody reads the log of the supervisor. */
 const restReadWithinMs = 1000;
 /** Of the 15 s that stopping may take. A process ends itself before that, unless it hangs. */
@@ -26,6 +28,8 @@ interface Child {
   listening: number;
   /** Questions in a row. */
   unanswered: number;
+  /** By its heartbeat; undefined: it has not announced itself yet. */
+  id?: string;
   onMetrics?: (() => void) | undefined;
 }
 
@@ -46,6 +50,7 @@ export class Supervisor {
   /** Questions for room so far, which decide whose turn it is. */
   private asked = 0;
   private scraping: Promise<string> | undefined;
+  private lastEnds: { id: string; at: number }[] = [];
   private status = 0;
   private end: (status: number) => void = () => {};
 
@@ -108,6 +113,7 @@ export class Supervisor {
     if (!this.children.delete(child.worker.id)) return;
     this.totals.end(child.worker.id);
     child.onMetrics?.();
+    this.tellOfEnd(child);
     const ended = { event: 'process.ended', process: child.number, pid: child.worker.process.pid, status, signal };
     switch (this.state) {
       case 'starting':
@@ -141,6 +147,21 @@ export class Supervisor {
       this.start(number);
     }, delayMs);
     this.restarts.add(timer);
+  }
+
+  /** All are told: one of them may hang, or have been killed at the same moment. */
+  private tellOfEnd({ id }: Child): void {
+    if (id === undefined) return;
+    this.lastEnds.push({ id, at: performance.now() });
+    for (const child of this.children.values())
+      if (child.id !== undefined) tell(child, { kind: 'sibling-ended', process: id });
+  }
+
+  private announces(child: Child, id: string): void {
+    child.id = id;
+    const since = performance.now() - toldForMs;
+    this.lastEnds = this.lastEnds.filter(({ at }) => at > since);
+    for (const { id: process } of this.lastEnds) tell(child, { kind: 'sibling-ended', process });
   }
 
   /** Every process stops in order, and is killed if it hangs. */
@@ -181,6 +202,8 @@ export class Supervisor {
       case 'here':
         child.unanswered = 0;
         return;
+      case 'announce':
+        return this.announces(child, message.process);
       case 'metrics':
         if (!this.children.has(child.worker.id)) return; // what it had told before is counted already
         this.totals.tell(child.worker.id, message.scrape, message.metrics);

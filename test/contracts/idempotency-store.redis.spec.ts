@@ -101,4 +101,20 @@ describe('the idempotency store in Redis', () => {
     redis.disconnect();
     await database.release();
   });
+
+  it('takes the locks of another process over at once when it is told that it has ended', async () => {
+    const database = await createRedisDatabase();
+    const redis = openRedis(database.url);
+    const [ended, other] = ['ended', 'other'].map((id) => new RedisIdempotencyStore(redis, id));
+    await eventually(() => redis.status === 'ready');
+    const key = `i9y:test:${randomUUID()}`;
+    const takeOver = () => other!.acquire({ ...requestFor(key), token: 'other/1' });
+    await redis.set('w:ended', '1'); // as its last beat has left it
+    await ended!.acquire({ ...requestFor(key), token: 'ended/1' });
+    expect(await takeOver()).toEqual(locked);
+    await other!.forget('ended');
+    expect(await takeOver()).toEqual(takenOver);
+    redis.disconnect();
+    await database.release();
+  });
 });

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createServer } from 'node:net';
+import pg from 'pg';
 import { accepts, freePort } from '../../scripts/private-servers/private-server.mjs';
 import { eventually } from '../support/eventually.js';
 import { Installation } from '../support/installation.js';
@@ -198,6 +199,23 @@ describe('an installation with PROCESSES=2', () => {
     expect(pids('process.unresponsive')).toContain(hanging);
   });
 
+  it.each([1, 2])('notes in the ledger at once that %i of its processes were killed', async (count) => {
+    const both = await bothListen();
+    const before = await eventually(async () => {
+      const alive = await processes('expires_at > now()');
+      return alive.length === 2 && alive;
+    }, 'both in the ledger');
+    for (const pid of both.slice(-count)) process.kill(pid, 'SIGKILL');
+    await eventually(async () => {
+      const left = await processes(`expires_at > '-infinity'`);
+      // By its heartbeat alone, it is in the ledger until it has been dead for a minute.
+      const noted = before.filter(
+        ({ id, expires_at }) => !left.some((row) => row.id === id) && Date.now() < expires_at.getTime() + 60_000,
+      );
+      return noted.length === count;
+    }, 'their ends in the ledger');
+  });
+
   it('ends as a whole with status 0 when its supervisor gets SIGTERM', async () => {
     const both = await bothListen();
     const published = await publishAlone(20);
@@ -218,6 +236,18 @@ describe('an installation with PROCESSES=2', () => {
     await startAgain();
     await arrive(await publishAlone(5));
   });
+
+  /** That the ledger knows. */
+  async function processes(which: string): Promise<{ id: string; expires_at: Date }[]> {
+    const client = new pg.Client({ connectionString: prepared.settings.DATABASE_URL });
+    await client.connect();
+    try {
+      return (await client.query<{ id: string; expires_at: Date }>(`SELECT id, expires_at FROM process WHERE ${which}`))
+        .rows;
+    } finally {
+      await client.end();
+    }
+  }
 
   async function startAgain(): Promise<void> {
     logBegins = heraut.api.logs.length;

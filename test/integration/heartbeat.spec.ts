@@ -64,6 +64,18 @@ describe('a process whose row has expired', () => {
     await other.stop();
   });
 
+  it('is dead at once when it is noted that it has ended, after its locks were given up', async () => {
+    await lastBeatOfOther(9000);
+    const deadBefore: string[][] = [];
+    test.heartbeat.beforeNotedEnd(async (process) => {
+      expect(process).toBe(expired);
+      deadBefore.push(await dead());
+    });
+    await test.heartbeat.noteEnd(expired);
+    expect(deadBefore).toEqual([[]]);
+    expect(await dead()).toEqual([expired]);
+  });
+
   it('is not forgotten before it is dead', async () => {
     const isKnown = async () => (await test.sql('SELECT FROM process WHERE id = $1', [expired])).length === 1;
     await test.sql(`UPDATE process SET expires_at = now() - interval '1 hour' WHERE id = $1`, [expired]);

@@ -25,6 +25,7 @@ import { Holds } from '../../src/ledger/hold.service.js';
 import { DeliveriesInHand } from '../../src/ledger/keep-in-hand.service.js';
 import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
 import { Settlements } from '../../src/ledger/settle.service.js';
+import { EndedSiblings } from '../../src/liveness/ended-siblings.service.js';
 import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
 import { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
 import { PublishService } from '../../src/publishing/publish.service.js';
@@ -71,6 +72,7 @@ export class ModelProcess {
   state: State = 'running';
   private readonly catalogue: Catalogue;
   private readonly heartbeat: Heartbeat;
+  private readonly endedSiblings: EndedSiblings;
   private readonly publishing: PublishService;
   private readonly dispatcher: Dispatcher;
   private readonly releaser: Releaser;
@@ -99,9 +101,9 @@ export class ModelProcess {
       ? new ModelQueue(broker, number)
       : new InProcessDeliveryQueue(heartbeat.processId, 1000, clock);
     const enqueuer = new Enqueuer(queue, postgres, heartbeat);
-    const handOver = new HandOver(enqueuer, heartbeat, unpaced, supervisor.siblingsOf(number), around.handOver, () =>
-      clock.now(),
-    );
+    const siblings = supervisor.siblingsOf(number);
+    const handOver = new HandOver(enqueuer, heartbeat, unpaced, siblings, around.handOver, () => clock.now());
+    this.endedSiblings = new EndedSiblings(siblings, heartbeat);
     const position = new QueuePosition(queue, postgres, heartbeat, clock);
     const webhooks = new ModelWebhookClient(receiver, number);
     const reporter = new AttemptReporter(new InProcessAttemptStates(), heartbeat, noListeners, new Tally(), config);
@@ -176,6 +178,7 @@ export class ModelProcess {
   static async start(number: number, around: Surroundings): Promise<ModelProcess> {
     const process = new ModelProcess(number, around);
     await process.heartbeat.onApplicationBootstrap();
+    process.endedSiblings.onApplicationBootstrap();
     await process.catalogue.refresh();
     process.progress.onApplicationBootstrap();
     process.admission.onApplicationBootstrap();

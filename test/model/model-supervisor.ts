@@ -14,6 +14,7 @@ export class ModelSupervisor {
   /** Messages with deliveries that arrived. */
   handedOver = 0;
   private readonly listeners = new Map<number, SiblingListener>();
+  private readonly announced = new Map<number, { id: string; onEnded: (id: string) => void }>();
 
   get count(): number {
     return this.messages.length;
@@ -22,6 +23,7 @@ export class ModelSupervisor {
   /** The others, as one process reaches them. */
   siblingsOf(process: number): Siblings {
     return {
+      announce: (id, onEnded) => this.announced.set(process, { id, onEnded }),
       listen: (listener) => this.listeners.set(process, listener),
       askForRoom: (question, deliveries) => {
         if (this.listeners.size < 2) return; // there is no other one to ask
@@ -58,10 +60,15 @@ export class ModelSupervisor {
     return [`${message.from} ${message.what} to ${to}${isLost ? ', lost' : ''}`];
   }
 
-  /** What it has sent may still arrive; what is on the way to it is lost. */
+  /** What it has sent may still arrive; what is on the way to it is lost. The others are told. */
   end(process: number): void {
     this.listeners.delete(process);
     this.messages = this.messages.filter(({ to }) => to !== process);
+    const ended = this.announced.get(process);
+    this.announced.delete(process);
+    if (!ended) return;
+    for (const [to, { onEnded }] of this.announced)
+      this.messages.push({ to, from: process, what: 'end', take: () => onEnded(ended.id) });
   }
 
   private answer(from: number, to: number, question: number, room: ReturnType<SiblingListener['roomFor']>): void {
