@@ -39,7 +39,7 @@ const beat = statement(
 );
 /** It says so itself, or its supervisor does: nobody needs to wait, or to doubt it. */
 const hasEnded = `expires_at = '-infinity'`;
-const end = statement('process-ended', `UPDATE process SET ${hasEnded} WHERE id = $id`);
+const end = statement('process-ended', `UPDATE process SET ${hasEnded}, steady_since = now() WHERE id = $id`);
 const endAll = statement('processes-ended', `UPDATE process SET ${hasEnded}`);
 
 /**
@@ -55,13 +55,14 @@ export const deadProcesses = `ARRAY(
 )`;
 
 /**
- * A dead process is forgotten when the ledger has nothing left that it had in hand. Not by NOT EXISTS: as a join it would read
+ * A dead process is forgotten when the ledger has nothing left that it had in hand, and after a minute: Postgres may still carry out what
+ * one that was killed had asked for. Not by NOT EXISTS: as a join it would read
  * all that any process has in hand.
  */
 export const sweep = statement(
   'sweep-processes',
   `DELETE FROM process p
-   WHERE p.expires_at <= now() - interval '1 minute' AND p.id = ANY (${deadProcesses})
+   WHERE GREATEST(p.expires_at, p.steady_since) <= now() - interval '1 minute' AND p.id = ANY (${deadProcesses})
      AND (SELECT d.process FROM delivery d WHERE d.process = p.id LIMIT 1) IS NULL`,
 );
 

@@ -76,9 +76,22 @@ describe('a process whose row has expired', () => {
     expect(await dead()).toEqual([expired]);
   });
 
+  const isKnown = async () => (await test.sql('SELECT FROM process WHERE id = $1', [expired])).length === 1;
+
+  it('is not forgotten in the minute after its end: Postgres may still carry out what it had asked for', async () => {
+    await test.heartbeat.noteEnd(expired);
+    await test.heartbeat.sweep();
+    expect(await isKnown()).toBe(true);
+    await test.sql(`UPDATE process SET steady_since = steady_since - interval '1 minute' WHERE id = $1`, [expired]);
+    await test.heartbeat.sweep();
+    expect(await isKnown()).toBe(false);
+  });
+
   it('is not forgotten before it is dead', async () => {
-    const isKnown = async () => (await test.sql('SELECT FROM process WHERE id = $1', [expired])).length === 1;
-    await test.sql(`UPDATE process SET expires_at = now() - interval '1 hour' WHERE id = $1`, [expired]);
+    await test.sql(
+      `UPDATE process SET expires_at = now() - interval '1 hour', steady_since = now() - interval '2 hours' WHERE id = $1`,
+      [expired],
+    );
     await test.heartbeat.sweep();
     expect(await isKnown()).toBe(true);
     const other = await test.startProcess();

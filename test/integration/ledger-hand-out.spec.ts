@@ -273,7 +273,10 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
       const delivery = await accept();
       await test.keepInHand([delivery], process.id);
       await process.witness();
-      await test.sql(`UPDATE process SET expires_at = now() - interval '1 hour' WHERE id = $1`, [process.id]);
+      await test.sql(
+        `UPDATE process SET expires_at = now() - interval '1 hour', steady_since = now() - interval '2 hours' WHERE id = $1`,
+        [process.id],
+      );
       await test.heartbeat.sweep();
       expect(await isKnown()).toBe(true);
       await freeOfDeadProcesses(test.postgres, 100);
