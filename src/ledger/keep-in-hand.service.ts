@@ -7,6 +7,7 @@ import { generationOf, handedOut, mostInHand, notificationIdOf, stillHandedOut, 
 import { onEachDay, perDay } from './per-day.js';
 import { stillQueued } from './still-queued.js';
 
+// Not what was left to its holder: that has no process (below).
 export const keepItems = perDay(
   'keep-in-hand',
   (

@@ -39,6 +39,7 @@ const beat = statement(
 );
 /** It says so itself, or its supervisor does: nobody needs to wait, or to doubt it. */
 const hasEnded = `expires_at = '-infinity'`;
+/** From then on, `steady_since` says when that was. */
 const end = statement('process-ended', `UPDATE process SET ${hasEnded}, steady_since = now() WHERE id = $id`);
 const endAll = statement('processes-ended', `UPDATE process SET ${hasEnded}`);
 
@@ -56,8 +57,7 @@ export const deadProcesses = `ARRAY(
 
 /**
  * A dead process is forgotten when the ledger has nothing left that it had in hand, and after a minute: Postgres may still carry out what
- * one that was killed had asked for. Not by NOT EXISTS: as a join it would read
- * all that any process has in hand.
+ * one that was killed had asked for. Not by NOT EXISTS: as a join it would read all that any process has in hand.
  */
 export const sweep = statement(
   'sweep-processes',

@@ -19,7 +19,10 @@ export interface SiblingListener {
 
 /** The other processes of this installation on this machine: those with the same supervisor. A message to one of them is lost if that process, or the supervisor, ends before it arrives. */
 export abstract class Siblings {
-  /** Says by which id, of its heartbeat, the others know this process. @param onEnded is told the id of each sibling that has ended since: nothing of it runs any more */
+  /**
+   * @param process id of this process, by its heartbeat: what its siblings are told when it has ended
+   * @param onEnded is told the same of each sibling that has ended: nothing of that one runs any more
+   */
   abstract announce(process: string, onEnded: (process: string) => void): void;
   abstract listen(listener: SiblingListener): void;
   /** Asks one of them, each in turn, for room: this process has so many deliveries in memory. There may be no answer. */

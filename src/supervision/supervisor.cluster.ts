@@ -35,7 +35,7 @@ interface Child {
 
 /**
  * Starts the processes of `PROCESSES`, gives them the connections to the port in turn, starts one again that ends, and ends with
- * them. It has no role, opens no server and waits for nothing; it passes on what they tell each other. The first process starts alone: it migrates, and
+ * them. It has no role, opens no server and waits for nothing; it passes on what they tell each other, and tells the others when one has ended. The first process starts alone: it migrates, and
  * when it cannot start, no other would. When the supervisor is killed, each process notices and ends by itself.
  */
 export class Supervisor {
@@ -50,6 +50,7 @@ export class Supervisor {
   /** Questions for room so far, which decide whose turn it is. */
   private asked = 0;
   private scraping: Promise<string> | undefined;
+  /** Of the last minute, at least; `at` by `performance.now()`. */
   private lastEnds: { id: string; at: number }[] = [];
   private status = 0;
   private end: (status: number) => void = () => {};

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { setTimeout as pause } from 'node:timers/promises';
-import pg from 'pg';
 import { startPrivateServers, type PrivateServers } from '../../scripts/private-servers.mjs';
+import { queryOnce } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
 import { Installation, type Published } from '../support/installation.js';
 import { answer, arrival, Receiver } from '../support/receiver.js';
@@ -190,13 +190,5 @@ describe('our own trouble', () => {
     );
   }
 
-  async function query(text: string): Promise<Record<string, unknown>[]> {
-    const client = new pg.Client({ connectionString: prepared.settings.DATABASE_URL });
-    await client.connect();
-    try {
-      return (await client.query(text)).rows as Record<string, unknown>[];
-    } finally {
-      await client.end();
-    }
-  }
+  const query = (text: string) => queryOnce(prepared.settings.DATABASE_URL, text);
 });

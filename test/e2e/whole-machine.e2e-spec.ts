@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createServer } from 'node:net';
-import pg from 'pg';
 import { accepts, freePort } from '../../scripts/private-servers/private-server.mjs';
+import { queryOnce } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
 import { Installation } from '../support/installation.js';
 import { answer, arrival, Receiver } from '../support/receiver.js';
@@ -238,16 +238,11 @@ describe('an installation with PROCESSES=2', () => {
   });
 
   /** That the ledger knows. */
-  async function processes(which: string): Promise<{ id: string; expires_at: Date }[]> {
-    const client = new pg.Client({ connectionString: prepared.settings.DATABASE_URL });
-    await client.connect();
-    try {
-      return (await client.query<{ id: string; expires_at: Date }>(`SELECT id, expires_at FROM process WHERE ${which}`))
-        .rows;
-    } finally {
-      await client.end();
-    }
-  }
+  const processes = (which: string) =>
+    queryOnce<{ id: string; expires_at: Date }>(
+      prepared.settings.DATABASE_URL,
+      `SELECT id, expires_at FROM process WHERE ${which}`,
+    );
 
   async function startAgain(): Promise<void> {
     logBegins = heraut.api.logs.length;

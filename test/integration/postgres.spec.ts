@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import pg from 'pg';
 import { readSettings } from '../../src/config/settings.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { isDataError, isUnavailable } from '../../src/infra/postgres/postgres-errors.js';
 import { rowsOf, statement, valuesOf, type Statement, type Values } from '../../src/infra/postgres/statement.js';
+import { queryOnce } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
@@ -205,12 +205,6 @@ describe('a Postgres that stops and comes back', () => {
 });
 
 async function activeSleeps({ settings }: PreparedStack): Promise<number> {
-  const client = new pg.Client({ connectionString: settings.DATABASE_URL });
-  await client.connect();
-  try {
-    const text = `SELECT FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%pg_sleep(30)' AND datname = current_database()`;
-    return (await client.query(text)).rowCount ?? 0;
-  } finally {
-    await client.end();
-  }
+  const text = `SELECT FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%pg_sleep(30)' AND datname = current_database()`;
+  return (await queryOnce(settings.DATABASE_URL, text)).length;
 }

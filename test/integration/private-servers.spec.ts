@@ -5,10 +5,9 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import pg from 'pg';
 import { accepts } from '../../scripts/private-servers/private-server.mjs';
 import { startPrivateServers, type PrivateServers } from '../../scripts/private-servers.mjs';
-import { createDatabase } from '../support/database.js';
+import { createDatabase, queryOnce } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
 import { createRedisDatabase } from '../support/redis.js';
 
@@ -25,13 +24,13 @@ describe('private servers', () => {
 
   it('keep what PostgreSQL committed when it is killed', async () => {
     const database = await createDatabase(servers.postgres.url);
-    await query(database.url, 'CREATE TABLE kept AS SELECT 42 AS number');
+    await queryOnce(database.url, 'CREATE TABLE kept AS SELECT 42 AS number');
     const before = servers.postgres.pid;
     await servers.postgres.kill9();
-    await expect(query(database.url, 'SELECT 1')).rejects.toThrow('ECONNREFUSED');
+    await expect(queryOnce(database.url, 'SELECT 1')).rejects.toThrow('ECONNREFUSED');
     await servers.postgres.start();
     expect(servers.postgres.pid).not.toBe(before);
-    expect(await query(database.url, 'SELECT number FROM kept')).toEqual([{ number: 42 }]);
+    expect(await queryOnce(database.url, 'SELECT number FROM kept')).toEqual([{ number: 42 }]);
     await database.drop();
   });
 
@@ -62,16 +61,6 @@ describe('the servers of a run', () => {
     await eventually(async () => !(await anyAccepts(ports)), 'all servers to be gone');
   });
 });
-
-async function query(url: string, statement: string): Promise<unknown[]> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    return (await client.query(statement)).rows;
-  } finally {
-    await client.end();
-  }
-}
 
 async function withRedis<T>(url: string, work: (client: Redis) => Promise<T>): Promise<T> {
   const client = new Redis(url);

@@ -21,17 +21,22 @@ export function createEmptyDatabase(serverUrl = testServers.databaseUrl()): Prom
 async function copyOf(template: string, serverUrl: string): Promise<TestDatabase> {
   const name = `test_${randomBytes(8).toString('hex')}`;
   // By its files: the other way writes each page to the log too, and costs half as much again.
-  await maintain(serverUrl, `CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY file_copy`);
+  await queryOnce(serverUrl, `CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY file_copy`);
   const url = new URL(serverUrl);
   url.pathname = `/${name}`;
-  return { url: url.href, drop: () => maintain(serverUrl, `DROP DATABASE ${name} WITH (FORCE)`) };
+  const drop = async () => void (await queryOnce(serverUrl, `DROP DATABASE ${name} WITH (FORCE)`));
+  return { url: url.href, drop };
 }
 
-async function maintain(serverUrl: string, statement: string): Promise<void> {
-  const client = new pg.Client({ connectionString: serverUrl });
+/** On a connection of its own. @returns the rows */
+export async function queryOnce<Row extends pg.QueryResultRow>(
+  databaseUrl: string | undefined,
+  statement: string,
+): Promise<Row[]> {
+  const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
   try {
-    await client.query(statement);
+    return (await client.query<Row>(statement)).rows;
   } finally {
     await client.end();
   }
