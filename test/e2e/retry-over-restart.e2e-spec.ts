@@ -12,7 +12,7 @@ describe.each(stacks)('a failing receiver on the $name stack', (stack) => {
   beforeEach(async () => {
     [prepared, receiver] = [await stack.prepare(), await Receiver.start()];
     // The deliveries of a killed process are free again once their lease is over; short, so that a test can wait for it.
-    const leases = { TTL_LOCK_TIME_LIMIT_MS: '1000', NOTIFICATION_REQUESTS_TIMEOUT: '1', DELIVERY_LEASE_MS: '12100' };
+    const leases = { TTL_LOCK_TIME_LIMIT_MS: '1000', NOTIFICATION_REQUESTS_TIMEOUT: '5', DELIVERY_LEASE_MS: '16100' };
     heraut = await HerautProcess.start({ settings: { ...prepared.settings, ...leases } });
     expect((await heraut.call('POST', '/api/v1/kanaal', { body: { naam: 'cases' } })).status).toBe(201);
     const abonnement = { callbackUrl: receiver.url, auth: 'Bearer secret', kanalen: [{ naam: 'cases' }] };
