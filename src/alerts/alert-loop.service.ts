@@ -1,4 +1,10 @@
-import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
+import {
+  Injectable,
+  Logger,
+  type BeforeApplicationShutdown,
+  type OnApplicationBootstrap,
+  type OnModuleDestroy,
+} from '@nestjs/common';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { countItems } from './alert-rows.js';
@@ -21,7 +27,7 @@ const longestStopMs = 3000;
  * is none. One process at a time has a round, and one has each note. A server that hangs delays notes, and no round.
  */
 @Injectable()
-export class AlertLoop implements OnApplicationBootstrap, OnModuleDestroy {
+export class AlertLoop implements OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown {
   private readonly logger = new Logger('Alerts');
   private readonly stopping = new AbortController();
   private readonly timers = new Set<NodeJS.Timeout>();
@@ -43,9 +49,13 @@ export class AlertLoop implements OnApplicationBootstrap, OnModuleDestroy {
     });
   }
 
-  async onModuleDestroy(): Promise<void> {
+  onModuleDestroy(): void {
     this.stopping.abort();
     for (const timer of this.timers) clearTimeout(timer);
+  }
+
+  /** Not before every module was told to stop: the worker of this process would begin to finish its calls only then. */
+  async beforeApplicationShutdown(): Promise<void> {
     await Promise.race([Promise.all(this.running), pause(longestStopMs, undefined, { ref: false })]);
   }
 

@@ -226,8 +226,8 @@ export class DeliverService {
   }
 
   /**
-   * Sealed: the ledger may have missed that outcome, so it is written. Locked: the holder will settle it within a short
-   * lease.
+   * Sealed: the ledger may have missed that outcome, so it is written. Locked: the holder will settle it within a short lease, or die,
+   * which frees it at once.
    */
   private async yieldTo(
     key: Exclude<Acquired<SealedOutcome>, { kind: 'acquired' }>,
@@ -244,7 +244,7 @@ export class DeliverService {
     // finds the delivery locked once more.
     const subscription = this.subscriptions.find(delivery.subscriptionId);
     const leaseMs = callTimeoutMs(subscription ?? { timeoutSeconds: null }, this.settings) + lockedSlackMs;
-    await this.records.leaveToHolder(delivery, leaseMs, stopping);
+    await this.records.leaveToHolder(delivery, key.kind === 'locked' ? key.holder : null, leaseMs, stopping);
   }
 
   private sealMs({ ownerClientId }: ListedSubscription): number {

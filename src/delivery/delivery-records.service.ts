@@ -68,8 +68,8 @@ export class DeliveryRecords {
   }
 
   /** Another message of it is being sent; it is handed out again unless settled in `leaseMs`. */
-  leaveToHolder(delivery: Delivery, leaseMs: number, stopping: AbortSignal): Promise<void> {
-    return untilItWorks(() => this.inHand.leaveToHolder(delivery, leaseMs), this.clock, stopping);
+  leaveToHolder(delivery: Delivery, holder: string | null, leaseMs: number, stopping: AbortSignal): Promise<void> {
+    return untilItWorks(() => this.inHand.leaveToHolder(delivery, holder, leaseMs), this.clock, stopping);
   }
 
   /** Not if it was changed while the call was open: it may have another address by now, or an operator has enabled it. */

@@ -94,7 +94,7 @@ describe('late locks', () => {
 
   it('are left to another message that was faster', async () => {
     const unlocked = begin();
-    answer = () => Promise.resolve({ kind: 'locked' });
+    answer = () => Promise.resolve({ kind: 'locked', holder: 'another' });
     await sweepAt(300);
     await unlocked.seal(['delivered'], 1000);
     await unlocked.end();

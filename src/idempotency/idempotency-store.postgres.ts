@@ -3,7 +3,7 @@ import { isDataError } from '../infra/postgres/postgres-errors.js';
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { rowsOf, statement } from '../infra/postgres/statement.js';
 import { deadProcesses } from '../liveness/heartbeat.service.js';
-import { IdempotencyStore, type LockAnswer, type LockRequest, type Sealed } from './idempotency-store.js';
+import { holderOf, IdempotencyStore, type LockAnswer, type LockRequest, type Sealed } from './idempotency-store.js';
 
 const wanted = rowsOf<LockRequest>('wanted', {
   key: ['text', (request) => request.key],
@@ -154,9 +154,11 @@ export class PostgresIdempotencyStore extends IdempotencyStore {
     const others = requests.filter(({ key }) => !answers.has(key)).map(({ key }) => key);
     const found = others.length > 0 ? await this.find(others) : new Map<string, LockAnswer>();
     return batch.map((request) => {
-      const own = first.get(request.key) === request ? answers.get(request.key) : undefined;
+      const asked = first.get(request.key)!;
+      const answer = answers.get(request.key);
+      if (answer) return asked === request ? answer : { kind: 'locked', holder: holderOf(asked.token) };
       // Not found: it was locked when the first statement ran, and has been released since.
-      return own ?? found.get(request.key) ?? { kind: 'locked' };
+      return found.get(request.key) ?? { kind: 'locked', holder: null };
     });
   }
 
@@ -180,7 +182,7 @@ export class PostgresIdempotencyStore extends IdempotencyStore {
         row.key,
         row.token === null
           ? { kind: 'sealed', outcome: row.outcome, requestHash: row.request_hash }
-          : { kind: 'locked' },
+          : { kind: 'locked', holder: holderOf(row.token) },
       ]),
     );
   }

@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { ReplyError, type Redis } from 'ioredis';
 import { Batcher } from '../infra/batcher.js';
-import { IdempotencyStore, type LockAnswer, type LockRequest, type Sealed } from './idempotency-store.js';
+import { holderOf, IdempotencyStore, type LockAnswer, type LockRequest, type Sealed } from './idempotency-store.js';
 
 /*
  * Value under a key: `L<token> <hash>` locked, `S<hash> <outcome as JSON>` sealed; the hash may be empty. A holder is
@@ -199,7 +199,7 @@ export class RedisIdempotencyStore extends IdempotencyStore {
 
   private read(answer: string, key: string): LockAnswer {
     if (answer === 'A' || answer === 'T') return { kind: 'acquired', takenOver: answer === 'T' };
-    if (answer.startsWith('=L')) return { kind: 'locked' };
+    if (answer.startsWith('=L')) return { kind: 'locked', holder: holderOf(answer.slice(2)) };
     const space = answer.indexOf(' ');
     if (answer.startsWith('=S') && space > 0) {
       try {
@@ -215,7 +215,7 @@ export class RedisIdempotencyStore extends IdempotencyStore {
     // Another program writes under our prefix, or a value was damaged. It counts as locked until it expires: the one answer by
     // which nothing is sent twice.
     this.logger.error({ event: 'idempotency.value-unreadable', key });
-    return { kind: 'locked' };
+    return { kind: 'locked', holder: null };
   }
 
   private async readTogether(keys: string[]): Promise<(Sealed | undefined)[]> {

@@ -20,9 +20,12 @@ export interface Sealed {
 export type LockAnswer =
   /** The caller has the lock until its TTL ends. `takenOver`: from a holder that is no longer alive. */
   | { kind: 'acquired'; takenOver: boolean }
-  /** Another caller has the lock, or the value under the key cannot be read. */
-  | { kind: 'locked' }
+  /** Another caller has the lock, in the process `holder`. Null: it is not known, or the value under the key cannot be read. */
+  | { kind: 'locked'; holder: string | null }
   | Sealed;
+
+/** The process that has the lock with this token; null when it is no token of ours. */
+export const holderOf = (token: string): string | null => /^([\w-]{1,64})\//.exec(token)?.[1] ?? null;
 
 /**
  * Keeps locks and seals. Every call is atomic, and those that change a lock check the token: a holder that comes too

@@ -17,8 +17,8 @@ export interface OperationOptions<Request> {
 export type Acquired<Outcome> =
   /** The caller has the lock, and must seal or release it. */
   | { kind: 'acquired'; lock: Lock }
-  /** Another caller has the lock. */
-  | { kind: 'locked' }
+  /** Another caller has the lock, in the process `holder` where that is known. */
+  | { kind: 'locked'; holder: string | null }
   /** Done before, with this outcome. */
   | { kind: 'sealed'; outcome: Outcome }
   /** Done before, with another request under the same key. */
@@ -92,7 +92,7 @@ export class IdempotentOperation<Outcome, Request = void> {
     }
     if (answer.kind === 'locked') {
       idempotencyCounted.inc({ operation: name, result: 'in-flight' });
-      return { kind: 'locked' };
+      return answer;
     }
     const isSame = answer.requestHash === requestHash;
     idempotencyCounted.inc({ operation: name, result: isSame ? 'hit' : 'mismatch' });

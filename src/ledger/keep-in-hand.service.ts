@@ -7,21 +7,22 @@ import { generationOf, handedOut, mostInHand, notificationIdOf, stillHandedOut, 
 import { onEachDay, perDay } from './per-day.js';
 import { stillQueued } from './still-queued.js';
 
-// Not what was left to its holder: that has no process (below).
+// Not what another process has in its hand already: it may have been left to that one (below).
 export const keepItems = perDay(
   'keep-in-hand',
   (
     of,
   ) => `UPDATE ${of('delivery')} d SET process = $process, queued_at = NULL, next_at = now() + $lease_ms * interval '1 ms'
-   FROM ${handedOut.from} WHERE ${stillHandedOut} AND (d.queued_at IS NOT NULL OR d.process IS NOT NULL)`,
+   FROM ${handedOut.from} WHERE ${stillHandedOut} AND (d.queued_at IS NOT NULL OR d.process = $process)`,
 );
 
-// From then on it is in no process' hand: only its lease frees it. The chunk that it came with may be kept at the same moment, in either
-// order. If that gave a delivery that was left its own lease, one whose holder has died would wait for minutes.
+// From then on it is in its holder's hand, whose death frees it; where no holder is known, only its lease does. The chunk that it came with
+// may be kept at the same moment, in either order. If that gave it the lease of another process, one whose holder has died would wait for
+// minutes.
 export const leaveItems = perDay(
   'leave-to-holder',
   (of) => `UPDATE ${of('delivery')} d SET
-     process = NULL, queued_at = NULL, next_at = LEAST(d.next_at, now() + $lease_ms * interval '1 ms')
+     process = $holder, queued_at = NULL, next_at = LEAST(d.next_at, now() + $lease_ms * interval '1 ms')
    FROM ${handedOut.from} WHERE ${stillHandedOut}`,
 );
 
@@ -55,16 +56,19 @@ export class DeliveriesInHand {
 
   /**
    * From now on the queue may forget these: the death of this process frees them. A delivery that is not settled when the
-   * lease ends is handed out again. One that was left to its holder keeps the lease that it got then.
+   * lease ends is handed out again. What another process has in hand stays there.
    */
   async keep(deliveries: Delivery[]): Promise<void> {
     await Promise.all(deliveries.map((delivery) => this.keeping.add(delivery)));
   }
 
-  /** The queue may forget this one: another message of it is being sent. It is handed out again unless settled in `leaseMs`. */
-  async leaveToHolder(delivery: Delivery, leaseMs: number): Promise<void> {
+  /**
+   * The queue may forget this one: the process `holder` is sending it by another message. It is handed out again when that one dies, and
+   * unless it is settled in `leaseMs`.
+   */
+  async leaveToHolder(delivery: Delivery, holder: string | null, leaseMs: number): Promise<void> {
     await onEachDay([delivery], notificationIdOf, (day, items) =>
-      this.postgres.query(leaveItems(day), { ...handedOut.bind(items), lease_ms: leaseMs }),
+      this.postgres.query(leaveItems(day), { ...handedOut.bind(items), holder, lease_ms: leaseMs }),
     );
   }
 

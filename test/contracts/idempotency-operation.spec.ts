@@ -57,7 +57,7 @@ describe.each(storeAdapters)('an idempotent operation with its state in $name', 
   it('gives a lock to one caller, and its outcome to the others once it is sealed', async () => {
     const keys = operation();
     const lock = lockOf(await keys.acquire(id, request));
-    expect(await keys.acquire(id, request)).toEqual({ kind: 'locked' });
+    expect(await keys.acquire(id, request)).toEqual({ kind: 'locked', holder: opened.living });
     await lock.seal('done', minute);
     expect(await keys.acquire(id, request)).toEqual({ kind: 'sealed', outcome: 'done' });
     expect(warnings()).toEqual([]);
@@ -163,7 +163,7 @@ describe.each(storeAdapters)('an idempotent operation with its state in $name', 
     const keys = operation();
     await expect(end(lockOf(await keys.acquire(id, request)))).resolves.toBeUndefined();
     expect(warnings()).toEqual([`idempotency.${verb}-failed`]);
-    expect(await keys.acquire(id, request)).toEqual({ kind: 'locked' }); // until its TTL ends
+    expect(await keys.acquire(id, request)).toEqual({ kind: 'locked', holder: opened.living }); // until its TTL ends
   });
 
   it('does not fail a caller that has lost its lock, and keeps the outcome of the one that took it over', async () => {

@@ -9,7 +9,6 @@ import { stacks, type PreparedStack } from '../support/stacks.js';
 const hour = 3_600_000;
 const acquired: LockAnswer = { kind: 'acquired', takenOver: false };
 const takenOver: LockAnswer = { kind: 'acquired', takenOver: true };
-const locked: LockAnswer = { kind: 'locked' };
 
 describe.each(stacks)('the idempotency store in the Postgres of the $name stack', (stack) => {
   let prepared: PreparedStack;
@@ -36,7 +35,10 @@ describe.each(stacks)('the idempotency store in the Postgres of the $name stack'
     expect(await store.acquire(requestFor(key, `${holder.id}/1`))).toEqual(acquired);
     await holder.die();
     const fresh = await ledger.startProcess();
-    expect(await store.acquire(requestFor(key, `${fresh.id}/1`))).toEqual(locked);
+    expect(await store.acquire(requestFor(key, `${fresh.id}/1`))).toEqual({
+      kind: 'locked',
+      holder: holder.id,
+    });
     await fresh.witness();
     expect(await store.acquire(requestFor(key, `${fresh.id}/1`))).toEqual(takenOver);
   });

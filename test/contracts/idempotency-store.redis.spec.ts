@@ -12,7 +12,7 @@ import { TcpProxy } from '../support/tcp-proxy.js';
 const hour = 3_600_000;
 const acquired: LockAnswer = { kind: 'acquired', takenOver: false };
 const takenOver: LockAnswer = { kind: 'acquired', takenOver: true };
-const locked: LockAnswer = { kind: 'locked' };
+const lockedBy = (holder: string | null): LockAnswer => ({ kind: 'locked', holder });
 
 describe('the idempotency store in Redis', () => {
   let opened: OpenStore;
@@ -45,7 +45,7 @@ describe('the idempotency store in Redis', () => {
       const [foreign, free] = [`i9y:test:${randomUUID()}`, `i9y:test:${randomUUID()}`];
       await opened.corrupt!(foreign, value);
       expect(await Promise.all([store.acquire(requestFor(foreign)), store.acquire(requestFor(free))])).toEqual([
-        locked,
+        lockedBy(null),
         acquired,
       ]);
       expect(
@@ -56,6 +56,12 @@ describe('the idempotency store in Redis', () => {
       ).toEqual([false, true]);
     },
   );
+
+  it('names no holder of a lock that another program wrote with an id that the ledger could not store', async () => {
+    const foreign = `i9y:test:${randomUUID()}`;
+    await opened.corrupt!(foreign, 'La\0b/1 ');
+    expect(await store.acquire({ ...requestFor(foreign), mayTakeOver: false })).toEqual(lockedBy(null));
+  });
 
   it('rejects while Redis cannot be reached, gives no caller a wrong answer, and works when it is back', async () => {
     const database = await createRedisDatabase();
@@ -91,11 +97,11 @@ describe('the idempotency store in Redis', () => {
     const takeOver = () => process.acquire({ ...requestFor(key), token: 'another/1' });
     await process.announce();
     await lockIt();
-    expect(await takeOver()).toEqual(locked);
+    expect(await takeOver()).toEqual(lockedBy('process'));
     await database.release(); // empties it
     expect(await lockIt()).toEqual(acquired);
     await eventually(() => redis.exists('w:process'), 'the next beat');
-    expect(await takeOver()).toEqual(locked);
+    expect(await takeOver()).toEqual(lockedBy('process'));
     await process.withdraw();
     expect(await takeOver()).toEqual(takenOver);
     redis.disconnect();
@@ -111,7 +117,7 @@ describe('the idempotency store in Redis', () => {
     const takeOver = () => other!.acquire({ ...requestFor(key), token: 'other/1' });
     await redis.set('w:ended', '1'); // as its last beat has left it
     await ended!.acquire({ ...requestFor(key), token: 'ended/1' });
-    expect(await takeOver()).toEqual(locked);
+    expect(await takeOver()).toEqual(lockedBy('ended'));
     await other!.forget('ended');
     expect(await takeOver()).toEqual(takenOver);
     redis.disconnect();

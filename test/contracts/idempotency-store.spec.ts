@@ -8,18 +8,19 @@ import { storeAdapters, type OpenStore } from '../support/idempotency-stores.js'
 const hour = 3_600_000;
 const acquired: LockAnswer = { kind: 'acquired', takenOver: false };
 const takenOver: LockAnswer = { kind: 'acquired', takenOver: true };
-const locked: LockAnswer = { kind: 'locked' };
 
 describe.each(storeAdapters)('the idempotency store, $name', (adapter) => {
   let opened: OpenStore;
   let store: IdempotencyStore;
   let other: IdempotencyStore;
   let counter = 0;
+  let locked: LockAnswer;
 
   beforeAll(async () => {
     Logger.overrideLogger(false);
     opened = await adapter.open();
     [store, other] = opened.stores;
+    locked = { kind: 'locked', holder: opened.living };
   });
   afterAll(() => opened.release());
 
@@ -37,7 +38,7 @@ describe.each(storeAdapters)('the idempotency store, $name', (adapter) => {
     return made;
   }
 
-  it('gives a free key to its first caller, and tells the others that it is locked', async () => {
+  it('gives a free key to its first caller, and tells the others that it is locked, and by which process', async () => {
     const { key } = await lock();
     expect(await store.acquire(requestFor(key))).toEqual(locked);
     expect(await other.acquire(requestFor(key))).toEqual(locked);
@@ -48,7 +49,10 @@ describe.each(storeAdapters)('the idempotency store, $name', (adapter) => {
     expect(await store.acquire({ ...made, ttlMs: hour, requestHash: 'other' })).toEqual(acquired);
     const neighbour = await lock({ ttlMs: 400 });
     await eventually(async () => (await other.acquire(requestFor(neighbour.key))).kind === 'acquired');
-    expect(await other.acquire(requestFor(made.key, { mayTakeOver: false }))).toEqual(locked);
+    expect(await other.acquire(requestFor(made.key, { mayTakeOver: false }))).toEqual({
+      ...locked,
+      holder: opened.dead,
+    });
     expect(await store.seal(made.key, made.token, 'done', hour)).toBe(true);
     expect(await store.acquire(made)).toEqual({ kind: 'sealed', outcome: 'done', requestHash: 'other' });
   });
@@ -209,7 +213,7 @@ describe.each(storeAdapters)('the idempotency store, $name', (adapter) => {
 
   it('does not give it to a caller that may not take over', async () => {
     const { key } = await lock({ token: newToken(opened.dead) });
-    expect(await other.acquire(requestFor(key, { mayTakeOver: false }))).toEqual(locked);
+    expect(await other.acquire(requestFor(key, { mayTakeOver: false }))).toEqual({ ...locked, holder: opened.dead });
   });
 
   it('never lets an outcome be taken over', async () => {

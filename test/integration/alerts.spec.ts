@@ -70,7 +70,9 @@ describe('alerts', () => {
       CALLBACK_NETWORKS: 'public',
     });
     // Rounds are made, and notes sent, when a test says so.
-    await admin.api.app.get(AlertLoop).onModuleDestroy();
+    const loop = admin.api.app.get(AlertLoop);
+    loop.onModuleDestroy();
+    await loop.beforeApplicationShutdown();
     rounds = admin.api.app.get(AlertRounds);
     sender = admin.api.app.get(NoteSender);
     postgres = admin.api.app.get(Postgres);
@@ -472,7 +474,8 @@ describe('alerts', () => {
     await sql(`UPDATE alert_round SET ended_at = now() - interval '14 s'`);
     loop.onApplicationBootstrap();
     await eventually(() => mailbox.mailTo(operator).length > 0, 'the mail', { everyMs: 200 });
-    await loop.onModuleDestroy();
+    loop.onModuleDestroy();
+    await loop.beforeApplicationShutdown();
     expect(mailbox.mailTo(operator)).toHaveLength(1);
     expect(await admin.api.get(`${admin.api.origin}/metrics`, { token: null })).toMatchObject({
       text: expect.stringContaining('heraut_alerts_open{rule="dead-letters"} 2'),

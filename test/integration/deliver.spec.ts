@@ -265,13 +265,13 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
     expect((await opened.stores[1].acquire(lockOf(delivery!))).kind).toBe('acquired');
   });
 
-  it('does not send a delivery that another worker is sending, and checks it again soon', async () => {
+  it('does not send a delivery that another worker is sending, leaves it in the hand of that one, and checks it again soon', async () => {
     const [delivery] = await test.accept();
     await opened.stores[1].acquire(lockOf(delivery!));
     await run(delivery!);
     expect(calls).toBe(0);
     const row = (await test.row(delivery!))!;
-    expect(row).toMatchObject({ state: 'queued', process: null });
+    expect(row).toMatchObject({ state: 'queued', process: opened.living });
     expect(row.due_in_ms).toBeLessThan(test.config.settings.NOTIFICATION_REQUESTS_TIMEOUT * 1000 + 10_000);
   });
 

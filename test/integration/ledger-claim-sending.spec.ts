@@ -112,7 +112,7 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
       await test.settlements.settle(ended(delivery, state));
     await putBack(test.postgres, [delivery], 0);
     await test.keepInHand([delivery], 'another process');
-    await test.inHandOf('another process').leaveToHolder(delivery, 0);
+    await test.inHandOf('another process').leaveToHolder(delivery, 'the holder', 0);
     await freeOfDeadProcesses(test.postgres, 100);
     await freeAfterLease(test.postgres, 0, 100);
     await freeQueuedBefore(test.postgres, 0, Date.now() + 3_600_000, 100);

@@ -187,34 +187,54 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
       expect((await stillQueued(test.postgres, [delivery])).deliveries).toEqual([delivery]);
     });
 
-    it('is in the hand of the last process that took it: the one before may have died with the message unacknowledged', async () => {
+    it('stays there when another process takes the message of it, which was not acknowledged', async () => {
       const delivery = await accept();
       await test.keepInHand([delivery], 'the first');
       await test.age([delivery], 60_000);
       await test.keepInHand([delivery], 'the second');
       const row = await test.row(delivery);
-      expect(row).toMatchObject({ process: 'the second' });
-      expect(row!.due_in_ms).toBeGreaterThan(test.config.settings.DELIVERY_LEASE_MS - 30_000);
+      expect(row).toMatchObject({ process: 'the first' });
+      expect(row!.due_in_ms).toBeLessThanOrEqual(test.config.settings.DELIVERY_LEASE_MS - 60_000);
     });
 
-    it('is left to the process that is sending it, and looked at again soon', async () => {
+    it.each([
+      ['the sender', 'the sender'],
+      ['that is not known', null],
+    ])('is left to its holder, %s, and looked at again soon', async (_, holder) => {
       const [inHand, inQueue] = await test.accept(2);
       await test.keepInHand([inHand!], 'the sender');
       for (const each of [inHand!, inQueue!]) {
-        await test.inHandOf('another').leaveToHolder(each, 16_000);
+        await test.inHandOf('another').leaveToHolder(each, holder, 16_000);
         const row = await test.row(each);
-        expect(row).toMatchObject({ state: 'queued', process: null });
+        expect(row).toMatchObject({ state: 'queued', process: holder });
         expect(row!.due_in_ms).toBeLessThanOrEqual(16_000);
       }
     });
 
-    it.each(['the sender', 'the one that left it'])('and was left is not kept for longer by %s', async (process) => {
+    it.each(['the sender', null])(
+      'and was left to its holder, %s, is not kept by the one that left it',
+      async (holder) => {
+        const delivery = await accept();
+        const another = test.inHandOf('another');
+        await another.leaveToHolder(delivery, holder, 16_000);
+        await another.keep([delivery]);
+        const row = await test.row(delivery);
+        expect(row).toMatchObject({ process: holder });
+        expect(row!.due_in_ms).toBeLessThanOrEqual(16_000);
+        await test.age([delivery], 16_000);
+        expect(await freeAfterLease(test.postgres, 0, 100)).toBe(1);
+      },
+    );
+
+    it('is due at once when the process to which it was left has died', async () => {
+      const [another, holder] = [await test.startProcess(), await test.startProcess()];
       const delivery = await accept();
-      await test.inHandOf('the one that left it').leaveToHolder(delivery, 16_000);
-      await test.keepInHand([delivery], process);
-      expect((await test.row(delivery))!.due_in_ms).toBeLessThanOrEqual(16_000);
-      await test.age([delivery], 16_000);
-      expect(await freeAfterLease(test.postgres, 0, 100)).toBe(1);
+      await test.inHandOf(another.id).leaveToHolder(delivery, holder.id, 16_000);
+      await another.witness();
+      expect(await freeOfDeadProcesses(test.postgres, 100)).toBe(0);
+      await holder.die();
+      expect(await freeOfDeadProcesses(test.postgres, 100)).toBe(1);
+      expect(await test.row(delivery)).toMatchObject({ state: 'waiting', process: null });
     });
 
     it('is not given to a process under an older generation', async () => {

@@ -382,7 +382,7 @@ describe('with much in every state, the cost of a statement is that of its own w
       [settleResults(day), results.bind([delivered(delivery)])],
       [claimItems(day), { ...claims.bind([{ ...delivery, timeoutMs: 1000 }]), process: 'alive' }],
       [keepItems(day), { ...given, lease_ms: 1000, process: 'alive' }],
-      [leaveItems(day), { ...given, lease_ms: 1000 }],
+      [leaveItems(day), { ...given, lease_ms: 1000, holder: 'alive' }],
       [putBackItems(day), { ...given, delay_ms: 1000 }],
       [findStillQueued(day), given],
       [findBodies(day), { ids: [delivery.notificationId] }],

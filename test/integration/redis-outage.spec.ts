@@ -23,7 +23,7 @@ import { testServers } from '../support/test-servers.js';
 
 const hour = 3_600_000;
 const acquired: LockAnswer = { kind: 'acquired', takenOver: false };
-const locked: LockAnswer = { kind: 'locked' };
+const lockedBy = (holder: string): LockAnswer => ({ kind: 'locked', holder });
 /** Shorter than in production, in the same order. */
 const times = { reportAfter: 100, lookEvery: 25, believed: 300, pause: 400, calm: 500, longestCalm: 4000 };
 
@@ -148,8 +148,8 @@ describe('while Redis cannot be used', () => {
         await nowIn('postgres');
         expect(await isRedisGivenUp(postgres)).toBe(true);
         if (canBeRead) await eventually(async () => (await health()).includes('locked in Postgres'));
-        expect(await acquire(other, requestFor('other', before.held.key))).toEqual(locked);
-        expect(await acquire(one, requestFor('one', before.theirs.key))).toEqual(locked);
+        expect(await acquire(other, requestFor('other', before.held.key))).toEqual(lockedBy('one'));
+        expect(await acquire(one, requestFor('one', before.theirs.key))).toEqual(lockedBy('other'));
         expect(await one.seal(before.held.key, before.held.token, 'brought', hour)).toBe(true);
         expect(await acquire(other, requestFor('other', before.held.key))).toMatchObject({ outcome: 'brought' });
         // What a Redis that does not answer has is lost for the time being.
@@ -169,7 +169,7 @@ describe('while Redis cannot be used', () => {
       expect(await acquire(other, afterwards)).toEqual(acquired);
       expect(await keysInRedis([afterwards.key])).toBe(1);
       expect(await acquire(other, requestFor('other', meanwhile.sealed.key))).toMatchObject({ outcome: 'meanwhile' });
-      expect(await acquire(other, requestFor('other', meanwhile.held.key))).toEqual(locked);
+      expect(await acquire(other, requestFor('other', meanwhile.held.key))).toEqual(lockedBy('one'));
       expect(await acquire(other, requestFor('other', before.held.key))).toMatchObject({ outcome: 'brought' });
       expect(await acquire(other, requestFor('other', before.sealed.key))).toMatchObject({ outcome: 'before' });
       expect(await one.seal(meanwhile.held.key, meanwhile.held.token, 'done', hour)).toBe(true);
@@ -270,7 +270,7 @@ describe('while Redis cannot be used', () => {
     expect(await acquire(one, requestFor('one', key))).toEqual(acquired);
     await beginOutage();
     await nowIn('postgres');
-    expect(await acquire(other, late)).toEqual(locked);
+    expect(await acquire(other, late)).toEqual(lockedBy('one'));
   });
 
   it('a lock that another process left in Redis does not keep out the one that is brought there', async () => {
@@ -285,7 +285,7 @@ describe('while Redis cannot be used', () => {
     await eventually(() => bringing.mock.settledResults.some(({ type }) => type === 'fulfilled'));
     await clients[0]!.del(held.key); // as that process does when it has seen the change
     await nowIn('redis');
-    expect(await acquire(other, requestFor('other', held.key))).toEqual(locked);
+    expect(await acquire(other, requestFor('other', held.key))).toEqual(lockedBy('one'));
     expect(await one.seal(held.key, held.token, 'done', hour)).toBe(true);
   });
 
