@@ -7,12 +7,16 @@ import { Enqueuer } from '../queue/enqueuer.service.js';
 import { OperationalEvents } from '../operational-events/operational-events.service.js';
 import { QueuePosition } from '../queue/queue-position.service.js';
 import { recoveryRules, type RecoveryRule } from './recovery-rules.js';
+import { SinceLastLook, type Looked } from './since-last-look.js';
 
 /**
  * What is handed out together is read, cut into chunks and published in one go, in a process that also delivers: of 8000 that were due at
  * once, batches of 512 made what others published meanwhile wait twice as long (docs/performance.md), and the 8000 were not sent sooner.
  */
 const batchSize = 128;
+
+/** A delivery that another process had locked when it was passed over, and then did not hand out, waits for so long at most. */
+const everythingEveryMs = 60_000;
 
 export interface Recovered {
   /** How many were freed or ended. */
@@ -29,6 +33,8 @@ export interface Recovered {
 export class Dispatcher {
   private readonly logger = new Logger(Dispatcher.name);
   readonly rules: readonly RecoveryRule[];
+  private readonly due: SinceLastLook;
+  private readonly ledgerNow: () => number;
 
   constructor(
     private readonly postgres: Postgres,
@@ -37,7 +43,9 @@ export class Dispatcher {
     events: OperationalEvents,
     heartbeat: Heartbeat,
   ) {
-    this.rules = recoveryRules(postgres, position, events, () => heartbeat.ledgerNow());
+    this.ledgerNow = () => heartbeat.ledgerNow();
+    this.rules = recoveryRules(postgres, position, events, this.ledgerNow);
+    this.due = new SinceLastLook(this.ledgerNow, everythingEveryMs);
   }
 
   /**
@@ -46,20 +54,35 @@ export class Dispatcher {
    * @returns how many were handed out
    */
   async handOutDue(stopping: AbortSignal, afterBatch?: (handedOut: number) => unknown): Promise<number> {
-    let total = 0;
-    // A full or absent queue leaves the work where it is safe. The look is far cheaper than a hand-out that finds
-    // nothing.
-    while (this.enqueuer.isAccepting && !stopping.aborted && (await anyDue(this.postgres))) {
-      const linedUp = await lineUpDue(this.postgres, batchSize);
-      const handedOut = await handOutDue(this.postgres, batchSize, this.enqueuer.process);
+    const { count } = await this.due.look((sinceMs, nowMs) => this.handOutSince(sinceMs, nowMs, stopping, afterBatch));
+    return count;
+  }
+
+  private async handOutSince(
+    sinceMs: number,
+    nowMs: number,
+    stopping: AbortSignal,
+    afterBatch?: (handedOut: number) => unknown,
+  ): Promise<Looked> {
+    let [total, fromMs, everythingAt] = [0, sinceMs, nowMs];
+    // A full or absent queue leaves the work where it is safe.
+    while (this.enqueuer.isAccepting && !stopping.aborted) {
+      // A backlog may take longer than that.
+      if (this.ledgerNow() - everythingAt >= everythingEveryMs) [fromMs, everythingAt] = [0, this.ledgerNow()];
+      // Far cheaper than a hand-out that finds nothing.
+      if (!(await anyDue(this.postgres, fromMs))) return { count: total, upToMs: nowMs };
+      const linedUp = await lineUpDue(this.postgres, batchSize, fromMs);
+      const handedOut = await handOutDue(this.postgres, batchSize, this.enqueuer.process, fromMs);
       const count = handedOut.deliveries.length;
-      if (count === 0 && linedUp < batchSize) break;
+      if (count === 0 && linedUp.count < batchSize) break;
       const refused = await this.enqueuer.enqueueAll(handedOut);
       total += count;
       await afterBatch?.(total);
       if (refused > 0) break;
+      const upToMs = Math.min(linedUp.upToMs, handedOut.upToMs);
+      if (upToMs < Infinity) fromMs = upToMs;
     }
-    return total;
+    return { count: total, upToMs: fromMs };
   }
 
   /** Frees or ends what one rule finds. @returns how many deliveries */

@@ -18,7 +18,7 @@ import type { OperationalEvents } from '../operational-events/operational-events
 import { readQueueCreation } from '../queue/progress-reports.js';
 import type { QueuePosition } from '../queue/queue-position.service.js';
 import { doNoted, inBatches } from './in-batches.js';
-import { SinceLastLook } from './since-last-look.js';
+import { SinceLastLook, type Looked } from './since-last-look.js';
 
 /** From the end of a delivery to its worker's passing its turn on. The end itself may have come from elsewhere. */
 const passingSlackMs = 500;
@@ -49,10 +49,9 @@ export function recoveryRules(
   const sinceLastLook = (find: (sinceMs: number, limit: number) => Promise<number>) => {
     const looks = new SinceLastLook(ledgerNow);
     return async (stopping: AbortSignal) => {
-      const { count } = await looks.look(async (sinceMs, nowMs) => ({
-        count: await inBatches((limit) => find(sinceMs, limit), stopping),
-        upToMs: nowMs,
-      }));
+      const { count } = await looks.look(async (sinceMs, nowMs) =>
+        unlessFound(await inBatches((limit) => find(sinceMs, limit), stopping), nowMs),
+      );
       return count;
     };
   };
@@ -138,13 +137,16 @@ export function recoveryRules(
             return { count: 0, upToMs: nowMs - publishingSlackMs };
           const lostBefore = (await position.findDoneUpTo()) - publishingSlackMs;
           const free = (limit: number) => freeQueuedBefore(postgres, sinceMs, lostBefore, limit);
-          return { count: await inBatches(free, stopping), upToMs: lostBefore };
+          return unlessFound(await inBatches(free, stopping), lostBefore);
         });
         return count;
       },
     },
   ];
 }
+
+/** Of what a rule finds some may be left: a turn that found nobody in a hundred places. */
+const unlessFound = (count: number, upToMs: number): Looked => ({ count, upToMs: count === 0 ? upToMs : undefined });
 
 /** As one: there may be a million. */
 function reportEnded(events: OperationalEvents, { subscriptionId, state }: NotedEnding, count: number): void {

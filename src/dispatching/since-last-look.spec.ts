@@ -3,7 +3,7 @@ import { SinceLastLook, type Looked } from './since-last-look.js';
 
 const minute = 60_000;
 
-describe('a rule that looks for what has become overdue', () => {
+describe('a look for what has become due or overdue', () => {
   let now: number;
   let looks: SinceLastLook;
   let since: number[];
@@ -20,7 +20,7 @@ describe('a rule that looks for what has become overdue', () => {
       return Promise.resolve({ count: 0, upToMs: nowMs, ...looked });
     });
 
-  it('looks at everything first, then only at what came since its last look and a little before', async () => {
+  it('is at everything first, then only at what came since the last look and a little before', async () => {
     const first = now;
     await look();
     now += 1000;
@@ -28,7 +28,7 @@ describe('a rule that looks for what has become overdue', () => {
     expect(since).toEqual([0, first - 20_000]);
   });
 
-  it('looks at everything again every five minutes', async () => {
+  it('is at everything again every five minutes', async () => {
     await look();
     now += 4 * minute;
     await look();
@@ -40,7 +40,18 @@ describe('a rule that looks for what has become overdue', () => {
     expect(since[1]).toBeGreaterThan(0);
   });
 
-  it('looks at everything where the clock was set back', async () => {
+  it('is at everything again as often as its work needs it', async () => {
+    looks = new SinceLastLook(() => now, minute);
+    await look();
+    now += minute - 1;
+    await look();
+    now += 1;
+    await look();
+    expect(since).toEqual([0, expect.any(Number), 0]);
+    expect(since[1]).toBeGreaterThan(0);
+  });
+
+  it('is at everything where the clock was set back', async () => {
     await look();
     now -= 60 * minute;
     await look();
@@ -49,11 +60,11 @@ describe('a rule that looks for what has become overdue', () => {
     expect(since).toEqual([0, 0, now - 21_000]);
   });
 
-  it('begins where it has begun before, as long as it finds some, or fails', async () => {
+  it('begins where the last one has begun, where that left some, or failed', async () => {
     const first = now;
     await look();
     now += 20_000;
-    await look({ count: 3 });
+    await look({ count: 3, upToMs: undefined });
     now += 20_000;
     await expect(looks.look(() => Promise.reject(new Error('no connection')))).rejects.toThrow('no connection');
     await look();
@@ -62,7 +73,24 @@ describe('a rule that looks for what has become overdue', () => {
     expect(since).toEqual([0, first - 20_000, first - 20_000, first + 20_000]);
   });
 
-  it('begins where its last look has ended', async () => {
+  it('does not begin earlier because the last one came nowhere', async () => {
+    const first = now;
+    await look();
+    now += 1000;
+    await look({ upToMs: first - 20_000 });
+    await look();
+    expect(since).toEqual([0, first - 20_000, first - 20_000]);
+  });
+
+  it('is at everything until one of those has come to its end', async () => {
+    await look({ upToMs: 0 });
+    await look({ upToMs: 5 });
+    await look();
+    await look();
+    expect(since).toEqual([0, 0, 0, now - 20_000]);
+  });
+
+  it('begins where the last one has ended', async () => {
     await look({ upToMs: now - 7 * minute });
     await look({ upToMs: now - 5000 });
     expect(since).toEqual([0, now - 7 * minute - 20_000]);

@@ -4,30 +4,35 @@ const slackMs = 20_000;
 const everythingEveryMs = 5 * 60_000;
 
 /**
- * Rules look each second for what has become overdue, by an index on a time. Only what has become so since the last look can be new; a look at
- * everything also walks over each entry that was there once and is gone. Mostly Postgres has removed those; while a backup or a forgotten
- * transaction keeps a snapshot open it cannot, and such a look takes longer with every second of it (docs/performance.md).
+ * The dispatcher looks each second, or more often, for what has become due or overdue, by an index on a time. Only what has become so since
+ * the last look can be new; a look at everything also walks over each entry that was there once and is gone. Mostly Postgres has removed
+ * those; while a backup or a forgotten transaction keeps a snapshot open it cannot, and such a look takes longer with every second of it
+ * (docs/performance.md).
  */
 export class SinceLastLook {
   private lookedUpToMs = 0;
   private everythingAt = -Infinity;
 
   /** @param ledgerNow milliseconds since 1970, by Postgres' clock */
-  constructor(private readonly ledgerNow: () => number) {}
+  constructor(
+    private readonly ledgerNow: () => number,
+    private readonly everythingMs = everythingEveryMs,
+  ) {}
 
   /**
-   * @param find finds what has become overdue since that time, by Postgres' clock, and deals with it. What it fails to find is left to
-   * the next look
+   * @param find finds what has become due or overdue since that time, by Postgres' clock, and deals with it. What it fails to find is left
+   * to the next look
    * @returns what `find` returns
    */
   async look(find: (sinceMs: number, nowMs: number) => Promise<Looked>): Promise<Looked> {
     const nowMs = this.ledgerNow();
     // The clock may have been set back.
-    const isEverything = nowMs - this.everythingAt >= everythingEveryMs || nowMs < this.lookedUpToMs;
+    const isEverything = nowMs - this.everythingAt >= this.everythingMs || nowMs < this.lookedUpToMs;
     const looked = await find(isEverything ? 0 : Math.max(0, this.lookedUpToMs - slackMs), nowMs);
     if (isEverything) this.everythingAt = nowMs;
-    // Of what was found, some may be left: a turn that found nobody in a hundred places.
-    if (looked.count === 0) this.lookedUpToMs = looked.upToMs;
+    const { upToMs } = looked;
+    // One that ended early has begun a little before where the last one has ended.
+    if (upToMs !== undefined) this.lookedUpToMs = isEverything ? upToMs : Math.max(this.lookedUpToMs, upToMs);
     return looked;
   }
 }
@@ -35,6 +40,9 @@ export class SinceLastLook {
 export interface Looked {
   /** Deliveries. */
   count: number;
-  /** Milliseconds since 1970, by Postgres' clock: of what was overdue then, nothing else is left. */
-  upToMs: number;
+  /**
+   * Milliseconds since 1970, by Postgres' clock: of what was due or overdue then, nothing else is left. Undefined: some may be, and the
+   * next look begins where this one has begun.
+   */
+  upToMs: number | undefined;
 }

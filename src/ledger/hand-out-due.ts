@@ -15,7 +15,8 @@ export const handOutDueItems = statement(
   `
     WITH due AS MATERIALIZED (
       SELECT notification_id, subscription_id, next_at FROM delivery
-      WHERE state = 'waiting' AND next_at <= now() AND (object_key IS NULL OR turn_nr = 0)
+      WHERE state = 'waiting' AND (object_key IS NULL OR turn_nr = 0)
+        AND next_at >= to_timestamp($since_ms::float8 / 1000) AND next_at <= now()
       ORDER BY next_at LIMIT $limit FOR UPDATE SKIP LOCKED
     ),
     handed_out AS (
@@ -23,29 +24,47 @@ export const handOutDueItems = statement(
         state = 'queued', generation = d.generation + 1, next_at = NULL, queued_at = now(), process = $process
       FROM due
       WHERE ${sameDelivery('due')}
-      RETURNING ${handedOutColumns}, extract(epoch FROM now() - due.next_at)::float8 AS late_seconds
+      RETURNING ${handedOutColumns}, floor(extract(epoch FROM due.next_at) * 1000)::float8 AS due_ms
     )
     ${withText('handed_out')}`,
 );
 
 export const findDue = statement(
   'any-due',
-  `SELECT EXISTS (SELECT FROM delivery WHERE state = 'waiting' AND next_at <= now()) AS yes`,
+  `SELECT EXISTS (
+     SELECT FROM delivery
+     WHERE state = 'waiting' AND next_at >= to_timestamp($since_ms::float8 / 1000) AND next_at <= now()
+   ) AS yes`,
 );
 
-/** Whether anything is due. */
-export async function anyDue(postgres: Postgres): Promise<boolean> {
-  const [row] = await postgres.query<{ yes: boolean }>(findDue);
+/**
+ * Whether anything is due.
+ * @param sinceMs milliseconds since 1970, by Postgres' clock: what became due before that does not count
+ */
+export async function anyDue(postgres: Postgres, sinceMs = 0): Promise<boolean> {
+  const [row] = await postgres.query<{ yes: boolean }>(findDue, { since_ms: sinceMs });
   return row!.yes;
 }
 
-/** @param process whose memory the queue is; null: a broker's */
+export interface HandedOutDue extends HandedOutTogether {
+  /** Milliseconds since 1970, by Postgres' clock: what became due before that is handed out. Infinite: all that was due. */
+  upToMs: number;
+}
+
+/**
+ * @param process whose memory the queue is; null: a broker's
+ * @param sinceMs milliseconds since 1970, by Postgres' clock: what became due before that is left
+ */
 export async function handOutDue(
   postgres: Postgres,
   limit: number,
   process: string | null,
-): Promise<HandedOutTogether> {
-  const rows = await postgres.query<HandedOutRow & { late_seconds: number }>(handOutDueItems, { limit, process });
-  for (const { failures, late_seconds: late } of rows) if (failures > 0) retriesLate.observe(late);
-  return readHandedOut(rows);
+  sinceMs = 0,
+): Promise<HandedOutDue> {
+  const values = { limit, process, since_ms: sinceMs };
+  const rows = await postgres.query<HandedOutRow & { due_ms: number }>(handOutDueItems, values);
+  for (const { failures, now_ms, due_ms } of rows)
+    if (failures > 0) retriesLate.observe(Math.max(0, Number(now_ms) - due_ms) / 1000);
+  const upToMs = rows.length < limit ? Infinity : Math.max(...rows.map(({ due_ms }) => due_ms));
+  return { ...readHandedOut(rows), upToMs };
 }

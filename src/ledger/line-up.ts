@@ -73,13 +73,14 @@ export const lineUpItems = statement(
   `
   WITH due AS MATERIALIZED (
     SELECT notification_id, subscription_id, object_key, next_at FROM delivery
-    WHERE state = 'waiting' AND object_key IS NOT NULL AND turn_nr IS DISTINCT FROM 0 AND next_at <= now()
+    WHERE state = 'waiting' AND object_key IS NOT NULL AND turn_nr IS DISTINCT FROM 0
+      AND next_at >= to_timestamp($since_ms::float8 / 1000) AND next_at <= now()
     ORDER BY next_at LIMIT $limit FOR UPDATE SKIP LOCKED
   ),
   numbered AS MATERIALIZED (SELECT *, row_number() OVER (ORDER BY next_at, notification_id) AS nr FROM due),
   ${liningUp('numbered')},
   placed AS MATERIALIZED (
-    SELECT notification_id, subscription_id, object_key, CASE WHEN is_behind THEN ${nextPlace} ELSE 0 END AS turn_nr
+    SELECT notification_id, subscription_id, object_key, next_at, CASE WHEN is_behind THEN ${nextPlace} ELSE 0 END AS turn_nr
     FROM (
       SELECT *, (notification_id, subscription_id) IN (SELECT notification_id, subscription_id FROM behind) AS is_behind
       FROM numbered ORDER BY nr
@@ -88,16 +89,32 @@ export const lineUpItems = statement(
   in_line AS (
     INSERT INTO in_line (subscription_id, object_key, turn_nr, notification_id)
     SELECT subscription_id, object_key, turn_nr, notification_id FROM placed WHERE turn_nr > 0
+  ),
+  lined_up AS (
+    UPDATE delivery d SET
+      turn_nr = placed.turn_nr,
+      state = CASE WHEN placed.turn_nr = 0 THEN 'waiting' ELSE 'held' END::delivery_state,
+      held_for = CASE WHEN placed.turn_nr = 0 THEN nullif(d.held_for, 'order') ELSE 'order' END,
+      next_at = CASE WHEN placed.turn_nr = 0 THEN d.next_at END
+    FROM placed WHERE ${sameDelivery('placed')}
+    RETURNING placed.next_at
   )
-  UPDATE delivery d SET
-    turn_nr = placed.turn_nr,
-    state = CASE WHEN placed.turn_nr = 0 THEN 'waiting' ELSE 'held' END::delivery_state,
-    held_for = CASE WHEN placed.turn_nr = 0 THEN nullif(d.held_for, 'order') ELSE 'order' END,
-    next_at = CASE WHEN placed.turn_nr = 0 THEN d.next_at END
-  FROM placed WHERE ${sameDelivery('placed')}`,
+  SELECT count(*)::int AS count, floor(extract(epoch FROM max(next_at)) * 1000)::float8 AS up_to_ms FROM lined_up`,
 );
 
-/** Deliveries that are due and keep order take the turn of their object, or their place in line. @returns how many */
-export async function lineUpDue(postgres: Postgres, limit: number): Promise<number> {
-  return postgres.affected(lineUpItems, { limit });
+export interface LinedUp {
+  count: number;
+  /** Milliseconds since 1970, by Postgres' clock: what became due before that is in line. Infinite: all that was due. */
+  upToMs: number;
+}
+
+/**
+ * Deliveries that are due and keep order take the turn of their object, or their place in line.
+ * @param sinceMs milliseconds since 1970, by Postgres' clock: what became due before that is left
+ */
+export async function lineUpDue(postgres: Postgres, limit: number, sinceMs = 0): Promise<LinedUp> {
+  const values = { limit, since_ms: sinceMs };
+  const [row] = await postgres.query<{ count: number; up_to_ms: number }>(lineUpItems, values);
+  const { count, up_to_ms: last } = row!;
+  return { count, upToMs: count < limit ? Infinity : last };
 }

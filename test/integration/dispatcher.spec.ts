@@ -51,7 +51,7 @@ class TestProcess {
     this.dispatcher = new Dispatcher(test.postgres, this.enqueuer, position, new OperationalEvents(), test.heartbeat);
   }
 
-  handOutDue(onProgress?: (handedOut: number) => void): Promise<number> {
+  handOutDue(onProgress?: (handedOut: number) => unknown): Promise<number> {
     return this.dispatcher.handOutDue(running, onProgress);
   }
 
@@ -132,6 +132,15 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
     await prepared.release();
   });
 
+  /** @param nextAt like `objectKey`, an SQL expression */
+  const insertWaiting = (count: number, nextAt: string, objectKey = 'NULL') =>
+    insertDeliveries((text, values) => test.sql(text, values), {
+      notifications: count,
+      subscriptionIds: [randomUUID()],
+      state: 'waiting',
+      columns: { next_at: nextAt, object_key: `${objectKey}::uuid` },
+    });
+
   it('hands due deliveries to the queue, once, first attempts apart from the rest', async () => {
     await process.work();
     const fresh = await test.accept(100, { state: 'waiting', delayMs: 0 });
@@ -164,6 +173,54 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
     expect(await process.handOutDue()).toBe(2000);
     await eventually(() => process.deliveries.length === 2000);
     expect(new Set(process.deliveries).size).toBe(2000);
+  });
+
+  it('goes on from the last one that it has handed out, and does not pass over what is gone again', async () => {
+    await process.work();
+    await insertWaiting(300, "now() - interval '1 hour' + random() * interval '1 minute'");
+    const query = vi.spyOn(test.postgres, 'query');
+    expect(await process.handOutDue()).toBe(300);
+    const since = query.mock.calls.flatMap(([{ name }, values]) =>
+      name === 'any-due' ? [Number(values!['since_ms'])] : [],
+    );
+    query.mockRestore();
+    const [first, second, third, ...others] = since;
+    expect(first).toBe(0);
+    expect(second).toBeGreaterThan((await test.now()) - hourMs - 60_000);
+    expect(third).toBeGreaterThan(second!);
+    expect(others).toEqual([third]);
+  });
+
+  it('hands out all that is due in one go, though part of it has yet to line up', async () => {
+    await process.work();
+    const nextAt = "now() - interval '1 hour' + random() * interval '1 minute'";
+    await insertWaiting(300, nextAt);
+    await insertWaiting(300, nextAt, `'${randomUUID()}'`); // about one object: all but one are held behind it
+    expect(await process.handOutDue()).toBe(301);
+    expect(await test.sql("SELECT FROM delivery WHERE state = 'waiting'")).toEqual([]);
+  });
+
+  it('finds within a minute what should have been handed out long ago, and was locked or not committed then', async () => {
+    await process.work();
+    expect(await process.handOutDue()).toBe(0);
+    await insertWaiting(1, "now() - interval '1 hour'");
+    expect(await process.handOutDue()).toBe(0);
+    const ledgerNow = vi.spyOn(test.heartbeat, 'ledgerNow').mockReturnValue(test.heartbeat.ledgerNow() + 60_000);
+    expect(await process.handOutDue()).toBe(1);
+    ledgerNow.mockRestore();
+  });
+
+  it('finds it within a minute while it hands out a backlog, too', async () => {
+    await process.work();
+    await insertWaiting(300, "now() - interval '1 minute'");
+    const ledgerNow = vi.spyOn(test.heartbeat, 'ledgerNow');
+    const handedOut = await process.handOutDue(async (count) => {
+      if (count !== 128) return;
+      await insertWaiting(1, "now() - interval '1 hour'");
+      ledgerNow.mockReturnValue(Date.now() + 61_000);
+    });
+    ledgerNow.mockRestore();
+    expect(handedOut).toBe(301);
   });
 
   it('hands out no waiting delivery before it is due', async () => {

@@ -34,6 +34,8 @@ interface Explained {
 }
 
 const dayMs = 86_400_000;
+/** In a plan, the beginning of a look since the last one. */
+const since = (column: string) => `(${column} >= to_timestamp(($1 / '1000'::double precision)))`;
 
 /** The statements that look for work, rather than being given deliveries. */
 const finders = [
@@ -173,10 +175,9 @@ describe('a statement about deliveries', () => {
       }
       const byKey = (from: string) =>
         `Index Scan delivery_pkey ((notification_id = ANY (ARRAY[${from}.notification_id])) AND (subscription_id = ${from}.subscription_id))`;
-      const since = (column: string) => `(${column} >= to_timestamp(($1 / '1000'::double precision)))`;
       expect(found).toEqual({
-        'hand-out-due': ['Index Scan delivery_due_in_turn (next_at <= now())', byKey('due')],
-        'any-due': ['Index Only Scan delivery_due (next_at <= now())'],
+        'hand-out-due': [`Index Scan delivery_due_in_turn (${since('next_at')} AND (next_at <= now()))`, byKey('due')],
+        'any-due': [`Index Only Scan delivery_due (${since('next_at')} AND (next_at <= now()))`],
         'free-of-dead-processes': ['Index Scan delivery_process (process = ANY ($1))', byKey('freed')],
         'free-after-lease': [
           `Index Scan delivery_queued ((queued_at IS NULL) AND ${since('next_at')} AND (next_at <= now()))`,
@@ -213,7 +214,10 @@ describe('a statement about deliveries', () => {
       const deliveryOf = (from: string) =>
         `Index Scan delivery_pkey ((notification_id = ANY (ARRAY[${from}.notification_id])) AND (subscription_id = ${from}.subscription_id))`;
       expect(found).toEqual({
-        'line-up': ['Index Scan delivery_not_in_line (next_at <= now())', deliveryOf('placed')],
+        'line-up': [
+          `Index Scan delivery_not_in_line (${since('next_at')} AND (next_at <= now()))`,
+          deliveryOf('placed_1'),
+        ],
         'end-turns': [deliveryOf('item'), deliveryOf('ended_1'), turnOf('ended'), turnOf('turns_1')],
         'first-in-line': [
           deliveryOf('item'),

@@ -94,7 +94,7 @@ describe.each(stacks)('replacing a scheduled notification on the $name stack', (
     const inOrder = { objectKey: randomUUID(), subscriptionIds: new Set([ordered]) };
     await replace(replacement(key, { subscriptionIds: [ordered, other], inOrder }));
     await test.sql('UPDATE delivery SET next_at = now() WHERE notification_id = $1', [id]);
-    expect(await lineUpDue(test.postgres, 10)).toBe(1);
+    expect((await lineUpDue(test.postgres, 10)).count).toBe(1);
     expect(await test.sql('SELECT subscription_id, notification_id FROM turn')).toEqual([
       { subscription_id: ordered, notification_id: id },
     ]);

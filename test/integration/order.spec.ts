@@ -286,7 +286,7 @@ describe.each(stacks)('order by object on the $name stack', (stack) => {
     const [next, last] = [await accept('a'), await accept('a')];
     await retryNow(test.postgres, dead);
     expect((await handOutDue(test.postgres, 10, null)).deliveries).toEqual([]); // it is not in line yet
-    expect(await lineUpDue(test.postgres, 10)).toBe(1);
+    expect((await lineUpDue(test.postgres, 10)).count).toBe(1);
     expect(await statesOf(next, last, dead)).toEqual(['queued', 'held for order', 'held for order']);
     await settle(delivered(next));
     expect(await pass(next)).toEqual([last.notificationId]);
@@ -312,7 +312,7 @@ describe.each(stacks)('order by object on the $name stack', (stack) => {
     await settle(ended(first, 'failed'));
     await retryNow(test.postgres, first);
     expect(await pass(first)).toEqual([]);
-    expect(await lineUpDue(test.postgres, 10)).toBe(1); // it finds the turn still its own
+    expect((await lineUpDue(test.postgres, 10)).count).toBe(1); // it finds the turn still its own
     expect((await handOutDue(test.postgres, 10, null)).deliveries).toHaveLength(1);
     expect(await statesOf(first, second)).toEqual(['queued', 'held for order']);
   });
@@ -325,7 +325,7 @@ describe.each(stacks)('order by object on the $name stack', (stack) => {
       await settle(ended(first, 'failed'));
       const retry = async () => {
         await retryNow(test.postgres, first);
-        expect(await lineUpDue(test.postgres, 10)).toBe(1);
+        expect((await lineUpDue(test.postgres, 10)).count).toBe(1);
       };
       let isRetried = false;
       const postgres = Object.create(test.postgres) as Postgres;
@@ -382,9 +382,9 @@ describe.each(stacks)('order by object on the $name stack', (stack) => {
     const scheduled = await accept('a', { notBefore: Date.now() + hourMs });
     const now = await accept('a');
     expect(await statesOf(scheduled, now)).toEqual(['waiting', 'queued']);
-    expect(await lineUpDue(test.postgres, 10)).toBe(0);
+    expect((await lineUpDue(test.postgres, 10)).count).toBe(0);
     await test.age([scheduled], 2 * hourMs);
-    expect(await lineUpDue(test.postgres, 10)).toBe(1);
+    expect((await lineUpDue(test.postgres, 10)).count).toBe(1);
     expect(await stateOf(scheduled)).toBe('held for order');
     await settle(delivered(now));
     expect(await pass(now)).toEqual([scheduled.notificationId]);
