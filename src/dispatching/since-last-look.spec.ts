@@ -73,7 +73,7 @@ describe('a look for what has become due or overdue', () => {
     expect(since).toEqual([0, first - 20_000, first - 20_000, first + 20_000]);
   });
 
-  it('does not begin earlier because the last one came nowhere', async () => {
+  it('does not begin earlier after one that was ended early', async () => {
     const first = now;
     await look();
     now += 1000;

@@ -1,7 +1,5 @@
 /** A statement that was under way at a look may commit until its time limit ends it: DATABASE_TIMEOUT, 15 s by default. */
 const slackMs = 20_000;
-/** A row that was committed later than that, or was locked for longer, is found by a look at everything. */
-const everythingEveryMs = 5 * 60_000;
 
 /**
  * The dispatcher looks each second, or more often, for what has become due or overdue, by an index on a time. Only what has become so since
@@ -13,10 +11,14 @@ export class SinceLastLook {
   private lookedUpToMs = 0;
   private everythingAt = -Infinity;
 
-  /** @param ledgerNow milliseconds since 1970, by Postgres' clock */
+  /**
+   * @param ledgerNow milliseconds since 1970, by Postgres' clock
+   * @param everythingEveryMs from one look at everything to the next, which finds a row that was committed later than `slackMs`, or was
+   * locked for longer
+   */
   constructor(
     private readonly ledgerNow: () => number,
-    private readonly everythingMs = everythingEveryMs,
+    private readonly everythingEveryMs = 5 * 60_000,
   ) {}
 
   /**
@@ -27,7 +29,7 @@ export class SinceLastLook {
   async look(find: (sinceMs: number, nowMs: number) => Promise<Looked>): Promise<Looked> {
     const nowMs = this.ledgerNow();
     // The clock may have been set back.
-    const isEverything = nowMs - this.everythingAt >= this.everythingMs || nowMs < this.lookedUpToMs;
+    const isEverything = nowMs - this.everythingAt >= this.everythingEveryMs || nowMs < this.lookedUpToMs;
     const looked = await find(isEverything ? 0 : Math.max(0, this.lookedUpToMs - slackMs), nowMs);
     if (isEverything) this.everythingAt = nowMs;
     const { upToMs } = looked;
