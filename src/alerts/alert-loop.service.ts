@@ -5,8 +5,8 @@ import {
   type OnApplicationBootstrap,
   type OnModuleDestroy,
 } from '@nestjs/common';
-import { setTimeout as pause } from 'node:timers/promises';
 import { Postgres } from '../infra/postgres/postgres.js';
+import { Repeating } from '../infra/repeating.js';
 import { countItems } from './alert-rows.js';
 import { ruleNames } from './alert-rules.js';
 import { openAlerts } from './alerts.metrics.js';
@@ -19,8 +19,6 @@ const pauseMs = evaluateEveryMs - 1000;
 export const sendEveryMs = 5000;
 /** A start has other things to do. */
 const firstAfterMs = 3000;
-/** A call that hangs is left to its lease. */
-const longestStopMs = 3000;
 
 /**
  * Evaluates the rules and sends notes, in every process, whatever its roles: if only dispatchers did, nobody would be told that there
@@ -29,9 +27,7 @@ const longestStopMs = 3000;
 @Injectable()
 export class AlertLoop implements OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown {
   private readonly logger = new Logger('Alerts');
-  private readonly stopping = new AbortController();
-  private readonly timers = new Set<NodeJS.Timeout>();
-  private readonly running = new Set<Promise<void>>();
+  private readonly repeating = new Repeating();
 
   constructor(
     private readonly postgres: Postgres,
@@ -44,40 +40,27 @@ export class AlertLoop implements OnApplicationBootstrap, OnModuleDestroy, Befor
       await this.rounds.run(pauseMs);
       await this.measure();
     });
-    this.repeat(sendEveryMs, async () => {
-      await this.sender.sendDue(this.stopping.signal);
-    });
+    this.repeat(sendEveryMs, (stopping) => this.sender.sendDue(stopping));
   }
 
   onModuleDestroy(): void {
-    this.stopping.abort();
-    for (const timer of this.timers) clearTimeout(timer);
+    this.repeating.stop();
   }
 
-  /** Not before every module was told to stop: the worker of this process would begin to finish its calls only then. */
-  async beforeApplicationShutdown(): Promise<void> {
-    await Promise.race([Promise.all(this.running), pause(longestStopMs, undefined, { ref: false })]);
+  beforeApplicationShutdown(): Promise<void> {
+    return this.repeating.ended();
   }
 
-  private repeat(everyMs: number, work: () => Promise<void>, delayMs = firstAfterMs): void {
-    const timer = setTimeout(() => {
-      this.timers.delete(timer);
-      const run = this.attempt(work).finally(() => {
-        this.running.delete(run);
-        if (!this.stopping.signal.aborted) this.repeat(everyMs, work, everyMs);
-      });
-      this.running.add(run);
-    }, delayMs).unref();
-    this.timers.add(timer);
-  }
-
-  private async attempt(work: () => Promise<void>): Promise<void> {
-    try {
-      await work();
-    } catch (error) {
-      // The next round begins from what is in the ledger.
-      if (!this.stopping.signal.aborted) this.logger.warn({ event: 'alerts.round-failed', error });
-    }
+  private repeat(everyMs: number, work: (stopping: AbortSignal) => Promise<unknown>): void {
+    const round = async (stopping: AbortSignal) => {
+      try {
+        await work(stopping);
+      } catch (error) {
+        // The next round begins from what is in the ledger.
+        if (!stopping.aborted) this.logger.warn({ event: 'alerts.round-failed', error });
+      }
+    };
+    this.repeating.repeat(everyMs, round, firstAfterMs);
   }
 
   private async measure(): Promise<void> {

@@ -5,9 +5,9 @@ import {
   type OnApplicationBootstrap,
   type OnModuleDestroy,
 } from '@nestjs/common';
-import { setTimeout as pause } from 'node:timers/promises';
 import { Config } from '../config/config.module.js';
 import { Clock } from '../infra/clock.js';
+import { Repeating } from '../infra/repeating.js';
 import { BacklogPace } from '../queue/backlog-pace.service.js';
 import { Dispatcher } from './dispatcher.service.js';
 import { roundAge } from './dispatching.metrics.js';
@@ -18,19 +18,15 @@ import { TaskFailures } from './task-failures.js';
 import { Upkeep, type UpkeepTask } from './upkeep.service.js';
 
 const recoverEveryMs = 1000;
-/** A task that takes longer is left to the next start: what it has not committed is not done. */
-const longestStopMs = 3000;
 
 type Task = UpkeepTask & { firstAfterMs?: number; failures: TaskFailures };
 
-/** Runs the dispatcher's tasks for as long as the process lives, each in its own rhythm and never twice at once. */
+/** Runs the dispatcher's tasks. */
 @Injectable()
 export class DispatchLoop implements OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown {
   private readonly logger = new Logger(DispatchLoop.name);
   private readonly tasks: Task[];
-  private readonly timers = new Set<NodeJS.Timeout>();
-  private readonly running = new Set<Promise<void>>();
-  private readonly stopping = new AbortController();
+  private readonly repeating = new Repeating();
 
   constructor(
     { settings }: Config,
@@ -83,35 +79,21 @@ export class DispatchLoop implements OnApplicationBootstrap, OnModuleDestroy, Be
   onApplicationBootstrap(): void {
     for (const task of this.tasks) {
       roundAge.renew(task.name); // one that never works ages from here on
-      this.schedule(task, task.firstAfterMs ?? 0);
+      this.repeating.repeat(task.everyMs, (stopping) => this.perform(task, stopping), task.firstAfterMs ?? 0);
     }
   }
 
   onModuleDestroy(): void {
-    this.stopping.abort();
-    for (const timer of this.timers) clearTimeout(timer);
+    this.repeating.stop();
   }
 
-  /** Not before every module was told to stop: a statement may take long, and the worker of this process has 11 s for its calls. */
-  async beforeApplicationShutdown(): Promise<void> {
-    await Promise.race([Promise.all(this.running), pause(longestStopMs, undefined, { ref: false })]);
+  beforeApplicationShutdown(): Promise<void> {
+    return this.repeating.ended();
   }
 
-  private schedule(task: Task, delayMs: number): void {
-    const timer = setTimeout(() => {
-      this.timers.delete(timer);
-      const run = this.perform(task).finally(() => {
-        this.running.delete(run);
-        if (!this.stopping.signal.aborted) this.schedule(task, task.everyMs);
-      });
-      this.running.add(run);
-    }, delayMs);
-    this.timers.add(timer);
-  }
-
-  private async perform({ name, run, failures }: Task): Promise<void> {
+  private async perform({ name, run, failures }: Task, stopping: AbortSignal): Promise<void> {
     try {
-      await run(this.stopping.signal);
+      await run(stopping);
       failures.worked();
       roundAge.renew(name);
     } catch (error) {

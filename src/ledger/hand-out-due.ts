@@ -41,7 +41,7 @@ export const findDue = statement(
  * Whether anything is due.
  * @param sinceMs milliseconds since 1970, by Postgres' clock: what became due before that does not count
  */
-export async function anyDue(postgres: Postgres, sinceMs = 0): Promise<boolean> {
+export async function anyDue(postgres: Postgres, sinceMs: number): Promise<boolean> {
   const [row] = await postgres.query<{ yes: boolean }>(findDue, { since_ms: sinceMs });
   return row!.yes;
 }

@@ -26,7 +26,10 @@ const throughQueue = inMemory(0, Infinity);
 const onlyOne = inMemory(1, Infinity);
 /** A process with a single delivery in memory already looks for room at another one. */
 const shared = inMemory(4, 1);
-/** Of what a worker has in hand. The short one ends in many a story. The long one ends in none: a delivery that waits for it does not come to its end, which the judge finds. */
+/**
+ * Of what a worker has in hand. The short one ends in many a story. The long one ends in none: a delivery that waits for it does not come to
+ * its end, which the judge finds.
+ */
 const leasesMs = [12_000, 2 * healingMs];
 /** For the run during which the patience ends. */
 const lastRunMs = 120_000;
