@@ -1,6 +1,6 @@
-import { isIPv6 } from 'node:net';
 import type { buildConnector } from 'undici';
 import type { Connecting, Connector } from '../outbound/connector.js';
+import { authorityOf } from '../outbound/host.js';
 import { AddressRefused } from '../outbound/refused.js';
 
 /**
@@ -47,7 +47,7 @@ export class Connection {
     }
     this.made = connecting;
     connecting?.on('connectionAttempt', (ip, port) => {
-      this.address = isIPv6(ip) ? `[${ip}]:${port}` : `${ip}:${port}`;
+      this.address = authorityOf(ip, port);
     });
   };
 

@@ -1,3 +1,5 @@
+import { withoutBrackets } from '../outbound/host.js';
+
 /** Where a callback URL leads. */
 export interface Target {
   origin: string;
@@ -17,5 +19,5 @@ export function targetOf(url: string): Target | undefined {
   if (!URL.canParse(url)) return undefined;
   const { origin, protocol, host, hostname, port, pathname, search } = new URL(url);
   if (protocol !== 'http:' && protocol !== 'https:') return undefined;
-  return { origin, protocol, host, hostname: hostname.replace(/^\[|\]$/g, ''), port, path: pathname + search };
+  return { origin, protocol, host, hostname: withoutBrackets(hostname), port, path: pathname + search };
 }

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { isIP, isIPv6, type LookupFunction } from 'node:net';
 import type { Settings } from '../config/settings.js';
 import { carriedAddresses, groupsOf, mappedAddress } from './carried-addresses.js';
+import { withoutBrackets } from './host.js';
 import { isWithin, Ranges } from './ranges.js';
 import { AddressRefused } from './refused.js';
 
@@ -101,7 +102,7 @@ export class AddressGuard {
    * spelling (`0x7f.1`, `2130706433`) into the usual one.
    */
   isRefusedHost(host: string): boolean {
-    const address = host.replace(/^\[|\]$/g, '');
+    const address = withoutBrackets(host);
     return isIP(address) !== 0 && this.isRefused(address);
   }
 

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import type { buildConnector } from 'undici';
+import { withoutBrackets } from './host.js';
 
 /** A connection in the making: nothing can be written yet, but it can be given up. */
 export interface Connecting {
@@ -29,7 +30,7 @@ export function connectTo(connect: Connector, url: URL, signal: AbortSignal, tri
   const { protocol, host, hostname, port } = url;
   return new Promise((resolve, reject) => {
     const stop = () => connecting?.destroy(signal.reason as Error);
-    const target = { protocol, host, hostname: hostname.replace(/^\[|\]$/g, ''), port };
+    const target = { protocol, host, hostname: withoutBrackets(hostname), port };
     const connecting = connect(target, (error, socket) => {
       signal.removeEventListener('abort', stop);
       if (error) reject(error);

@@ -1,8 +1,9 @@
-import { LRUCache } from 'lru-cache';
 import * as http from 'node:http';
 import * as https from 'node:https';
-import { isIPv6, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { Connected } from './connector.js';
+import { FailingSince } from './failing-since.js';
+import { authorityOf, withoutBrackets } from './host.js';
 
 /**
  * The proxy of this installation failed: no receiver has a part in it. `message` says nothing of its URL, which holds a
@@ -24,12 +25,8 @@ const ofReceiver: ReadonlySet<number> = new Set([502, 503, 504]);
 export class EgressProxy {
   /** By `performance.now`. */
   lastAnswerAt = -Infinity;
-  /** For each `address:port`, by `performance.now`: a proxy may fail for one receiver alone, and work for others. */
-  private readonly failingSince = new LRUCache<string, number>({
-    max: 10_000,
-    // Counted from the last failure: after so long without one, the next is the first of another trouble.
-    ttl: 600_000,
-  });
+  /** By `address:port`: a proxy may fail for one receiver alone, and work for others. */
+  private readonly failingSince = new FailingSince();
   private readonly request: typeof http.request;
   private readonly options: http.RequestOptions;
   private readonly credentials: Record<string, string>;
@@ -38,7 +35,7 @@ export class EgressProxy {
   constructor(url: string) {
     const { protocol, hostname, port, username, password } = new URL(url);
     this.request = protocol === 'https:' ? https.request : http.request;
-    this.options = { host: hostname.replace(/^\[|\]$/g, ''), port, method: 'CONNECT', agent: false };
+    this.options = { host: withoutBrackets(hostname), port, method: 'CONNECT', agent: false };
     const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
     const basic = `Basic ${Buffer.from(credentials).toString('base64')}`;
     this.credentials = credentials === ':' ? {} : { 'proxy-authorization': basic };
@@ -46,23 +43,22 @@ export class EgressProxy {
 
   /** For how long it has failed for that `address:port`, in milliseconds; 0: it has not. */
   failingMs(authority: string): number {
-    const now = performance.now();
-    return now - (this.failingSince.get(authority) ?? now);
+    return this.failingSince.forMs(authority);
   }
 
   works(authority: string): void {
-    this.failingSince.delete(authority);
+    this.failingSince.end(authority);
   }
 
   /** @param what without its URL */
-  fails(authority: string, what: string): ProxyTrouble {
-    this.failingSince.set(authority, this.failingSince.get(authority) ?? performance.now());
+  noteFailure(authority: string, what: string): ProxyTrouble {
+    this.failingSince.note(authority);
     return new ProxyTrouble(`the egress proxy failed: ${what}`);
   }
 
   /** @param address an IP address, which the caller has checked: to the proxy nothing is left to look up */
   ask(address: string, port: string, connected: Connected): Asking {
-    const path = `${isIPv6(address) ? `[${address}]` : address}:${port}`;
+    const path = authorityOf(address, port);
     const request = this.request({ ...this.options, path, headers: { host: path, ...this.credentials } });
     return new Asking(this, path, request, connected);
   }
@@ -81,7 +77,10 @@ export class Asking {
     private readonly connected: Connected,
   ) {
     request.on('socket', (socket) => socket.once('connect', () => (this.hasConnected = true)));
-    request.on('error', ({ code }: NodeJS.ErrnoException) => this.end(this.fails(code ?? 'no answer'), null));
+    request.on('error', ({ code }: NodeJS.ErrnoException) => {
+      // Given up, by which Node ends it with an error: whose failure that is, was decided then.
+      if (!this.isOver) this.end(this.noteFailure(code ?? 'no answer'), null);
+    });
     request.on('connect', (...answer) => this.read(...answer));
     request.end();
   }
@@ -94,7 +93,7 @@ export class Asking {
 
   /** Nobody wants to know any more. */
   destroy(): void {
-    if (!this.isOver && this.waitsForOurs !== undefined) this.fails('it hangs');
+    if (!this.isOver && this.waitsForOurs !== undefined) this.noteFailure('it hangs');
     this.isOver = true;
     this.request.destroy();
   }
@@ -109,11 +108,11 @@ export class Asking {
     }
     socket.on('error', () => {}).destroy();
     if (ofReceiver.has(statusCode)) this.end(unreachable(statusCode), null);
-    else this.end(this.fails(`it answers ${statusCode} to CONNECT`), null);
+    else this.end(this.noteFailure(`it answers ${statusCode} to CONNECT`), null);
   }
 
-  private fails(what: string): ProxyTrouble {
-    return this.proxy.fails(this.authority, what);
+  private noteFailure(what: string): ProxyTrouble {
+    return this.proxy.noteFailure(this.authority, what);
   }
 
   private end(...result: Parameters<Connected>): void {

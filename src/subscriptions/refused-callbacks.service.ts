@@ -1,6 +1,7 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import { isIP } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { withoutBrackets } from '../outbound/host.js';
 import { Outbound } from '../outbound/outbound.service.js';
 import type { Refused } from '../outbound/refused.js';
 import { SubscriptionsService } from './subscriptions.service.js';
@@ -82,7 +83,7 @@ export class RefusedCallbacks implements OnApplicationBootstrap, OnModuleDestroy
   }
 }
 
-const hasAddress = ({ url }: Callback): boolean => isIP(url.hostname.replace(/^\[|\]$/g, '')) !== 0;
+const hasAddress = ({ url }: Callback): boolean => isIP(withoutBrackets(url.hostname)) !== 0;
 
 const count = (callbacks: readonly Callback[]): number =>
   callbacks.reduce((total, { subscriptions }) => total + subscriptions, 0);

@@ -188,10 +188,14 @@ describe.each([
     names.names.set('gone.test', () => ['192.0.2.66']);
     proxy.behaviour = (socket, authority) =>
       authority.startsWith('192.0.2.66:') ? undefined : tunnel(socket, authority);
+    const outbound = outboundWith();
+    client = new HttpWebhookClient(outbound);
     const gone = post({ url: urlOf('gone.test'), timeoutMs: 1000 });
     await eventually(() => proxy.asked.length === 1);
     expect(await post()).toMatchObject({ kind: 'answered' });
     expect(await gone).toMatchObject({ kind: 'unanswered', reason: 'no answer within 1 s', isOurs: false });
+    await eventually(() => proxy.sockets[0]!.readableEnded || proxy.sockets[0]!.destroyed);
+    expect(outbound.proxyFailingMs(`192.0.2.66:${portOf(receiver.url)}`)).toBe(0);
   });
 
   it('is the receiver’s failure where that resets the tunnel', async () => {
