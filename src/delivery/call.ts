@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { ProxyTrouble } from '../outbound/egress-proxy.js';
-import { describeError, isOurTrouble } from './describe-error.js';
+import { FailingSince } from '../outbound/failing-since.js';
+import { describeError, isOurTrouble, isTroubleOfMachine } from './describe-error.js';
 import { askedDelayMs } from './retry-after.js';
 import type { Connection } from './connection.js';
 import { helpfulHeaders } from './helpful-headers.js';
@@ -12,7 +13,7 @@ const keptBytes = 4096;
 const readBytes = 262_144;
 /** Nor is one that takes longer than this after the head. */
 const bodyWithinMs = 1000;
-/** Before a call is tried again for which the egress proxy failed; the longer that goes on, the later. */
+/** Before a call is tried again for which the egress proxy or this machine failed; the longer that goes on, the later. */
 const postponedMs = 1000;
 /**
  * Bodies that are read on after the answer was told, at most: each keeps a connection busy that no window counts. An origin has no
@@ -26,6 +27,8 @@ export class OpenCalls {
   private readOn = 0;
   private isAbandoned = false;
   private readonly readOnOf = new Map<string, number>();
+  /** By origin: what this machine lacks may be the port or the network for that one alone. */
+  private readonly machineFailing = new FailingSince();
 
   /**
    * @param proxyFailingMs for how long the egress proxy has failed for an `address:port`
@@ -65,6 +68,17 @@ export class OpenCalls {
     const left = this.readOnOf.get(call.origin)! - 1;
     if (left > 0) this.readOnOf.set(call.origin, left);
     else this.readOnOf.delete(call.origin);
+  }
+
+  /** This machine lacks what a connection to it needs. @returns for how long, in milliseconds */
+  noteFailureOfMachine(origin: string): number {
+    this.machineFailing.note(origin);
+    return this.machineFailing.forMs(origin);
+  }
+
+  /** An answer came. */
+  reached(origin: string): void {
+    this.machineFailing.end(origin);
   }
 
   /** @param now on the clock of `performance.now`; all that came before it has been read */
@@ -172,14 +186,17 @@ export class Call {
   }
 
   failWith(error: Error): void {
-    if (error instanceof ProxyTrouble) this.postpone(describeError(error));
+    if (this.isOver) return;
+    if (error instanceof ProxyTrouble) this.postpone(describeError(error), this.proxyFailingMs);
+    else if (!this.wasSent && isTroubleOfMachine(error))
+      this.postpone(describeError(error), this.open.noteFailureOfMachine(this.origin));
     else this.fail(describeError(error), isOurTrouble(error));
   }
 
   endOverdue(): void {
     const ours = this.connection?.waitsForOurs;
     const within = `within ${Math.round(this.timeoutMs) / 1000} s`;
-    if (this.status === 0 && ours !== undefined) this.postpone(`no ${ours} ${within}`);
+    if (this.status === 0 && ours !== undefined) this.postpone(`no ${ours} ${within}`, this.proxyFailingMs);
     else if (this.status === 0) this.fail(`no answer ${within}`);
     this.end();
   }
@@ -189,13 +206,16 @@ export class Call {
     this.end();
   }
 
-  /** The egress proxy failed before anything was sent: like any other server of ours, it costs the receiver no attempt. */
-  private postpone(reason: string): void {
+  /** The egress proxy, or this machine, failed before anything was sent: like any other trouble of ours, it costs the receiver no attempt. */
+  private postpone(reason: string, forMs: number): void {
     if (this.isOver) return;
-    const facts = this.facts();
-    const forMs = facts.address === null ? 0 : this.open.proxyFailingMs(facts.address);
-    this.tell({ kind: 'postponed', reason, forMs, againInMs: postponedMs, wasSent: false, ...facts });
+    this.tell({ kind: 'postponed', reason, forMs, againInMs: postponedMs, wasSent: false, ...this.facts() });
     this.close();
+  }
+
+  private get proxyFailingMs(): number {
+    const address = this.connection?.address;
+    return address ? this.open.proxyFailingMs(address) : 0;
   }
 
   private tellEarly(): void {
@@ -220,6 +240,7 @@ export class Call {
   private tellAnswer(): void {
     if (this.isTold) return;
     const { status, headers, kept } = this;
+    this.open.reached(this.origin);
     this.tell({
       kind: 'answered',
       status,

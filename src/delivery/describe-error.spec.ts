@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { AddressRefused, UrlRefused } from '../outbound/refused.js';
-import { describeError, isOurTrouble } from './describe-error.js';
+import { describeError, isOurTrouble, isTroubleOfMachine } from './describe-error.js';
 
 const failed = (code: string) => Object.assign(new Error('connect'), { code });
 
@@ -30,6 +30,14 @@ describe('an error of a call', () => {
       expect(isOurTrouble(new Error('without a code'))).toBe(false);
     },
   );
+
+  it('is of this machine where that lacks what it takes to reach any address of the receiver', () => {
+    expect(isTroubleOfMachine(failed('EMFILE'))).toBe(true);
+    expect(isTroubleOfMachine(new AggregateError([failed('EADDRNOTAVAIL'), failed('ENETDOWN')]))).toBe(true);
+    expect(isTroubleOfMachine(new AggregateError([failed('EADDRNOTAVAIL'), failed('ECONNREFUSED')]))).toBe(false);
+    for (const code of ['EAI_AGAIN', 'ADDRESS_REFUSED', 'URL_REFUSED'])
+      expect(isTroubleOfMachine(failed(code))).toBe(false);
+  });
 
   it('is told with its code', () => {
     expect(describeError(new AggregateError([failed('ECONNREFUSED'), failed('EMFILE')]))).toBe('ECONNREFUSED: connect');

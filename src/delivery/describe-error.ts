@@ -1,25 +1,30 @@
-/**
- * Errors that this machine or its name server has, whichever receiver is called: no more files, ports or memory for
- * sockets, no network, no answer from the name server. And what callbacks may not use, which nobody called.
- */
-const ourCodes: ReadonlySet<string> = new Set([
+/** This machine has no more files, ports or memory for sockets, or no network. */
+const codesOfMachine: ReadonlySet<string> = new Set([
   'EMFILE',
   'ENFILE',
   'EADDRNOTAVAIL',
   'ENOBUFS',
   'ENOMEM',
   'ENETDOWN',
-  'EAI_AGAIN',
-  'ADDRESS_REFUSED',
-  'URL_REFUSED',
 ]);
 
+/**
+ * These say nothing of the endpoint either: no answer from a name server, which may be that of the receiver, and what callbacks may not
+ * use, which nobody called.
+ */
+const ourCodes: ReadonlySet<string> = new Set([...codesOfMachine, 'EAI_AGAIN', 'ADDRESS_REFUSED', 'URL_REFUSED']);
+
+/** Whether this machine lacks what a connection to any receiver needs; with several addresses, to each of them. */
+export const isTroubleOfMachine = (error: Error): boolean => isEach(error, codesOfMachine);
+
 /** Whether the error says nothing of the receiver; of a name with several addresses, that of none. */
-export function isOurTrouble(error: Error): boolean {
+export const isOurTrouble = (error: Error): boolean => isEach(error, ourCodes);
+
+function isEach(error: Error, codes: ReadonlySet<string>): boolean {
   if (error instanceof AggregateError && error.errors.length > 0)
-    return error.errors.every((each) => isOurTrouble(each as Error));
+    return error.errors.every((each) => isEach(each as Error, codes));
   const code = codeOfCall(error);
-  return code !== undefined && ourCodes.has(code);
+  return code !== undefined && codes.has(code);
 }
 
 /** The error's code where it has one: stable, and without texts that vary. */

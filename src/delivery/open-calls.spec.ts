@@ -54,6 +54,42 @@ describe('bodies that are read on after a 2xx was told', () => {
   });
 });
 
+describe('a machine that has no more files or ports', () => {
+  const noFiles = Object.assign(new Error('connect EMFILE'), { code: 'EMFILE' });
+  let calls: OpenCalls;
+  let told: WebhookResponse[];
+  const open = (origin = 'http://receiver') => calls.open(origin, 10_000, (response) => told.push(response));
+
+  beforeEach(() => ([calls, told] = [new OpenCalls(), []]));
+
+  it('postpones a call, and knows for how long it could not reach its receiver', () => {
+    open().failWith(noFiles);
+    open().failWith(noFiles);
+    expect(told[0]).toMatchObject({ kind: 'postponed', reason: 'EMFILE: connect EMFILE', wasSent: false });
+    const [first, second] = told as { forMs: number }[];
+    expect(second!.forMs).toBeGreaterThan(first!.forMs);
+  });
+
+  it('counts from its next failure once an answer came, and for each receiver by itself', () => {
+    open().failWith(noFiles);
+    const well = open();
+    well.begin(false, () => {});
+    well.head(204, {});
+    const before = performance.now();
+    open().failWith(noFiles);
+    open('http://another').failWith(noFiles);
+    const sinceMs = performance.now() - before;
+    for (const { forMs } of told.slice(2) as { forMs: number }[]) expect(forMs).toBeLessThanOrEqual(sinceMs);
+  });
+
+  it('has failed a call that was being sent: it may have arrived', () => {
+    const sent = open();
+    sent.begin(false, () => {});
+    sent.failWith(Object.assign(new Error('write ENOBUFS'), { code: 'ENOBUFS' }));
+    expect(told).toMatchObject([{ kind: 'unanswered', wasSent: true, isOurs: true }]);
+  });
+});
+
 describe('a process that stops', () => {
   it('abandons its calls, and begins none after that', () => {
     const calls = new OpenCalls();

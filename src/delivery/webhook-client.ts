@@ -50,17 +50,16 @@ export type WebhookResponse =
   | Answered
   /**
    * No usable answer: `reason` says what happened in words an operator understands. `wasSent`: false only when
-   * certainly no byte of the request left, so that the receiver cannot have seen it. `isOurs`: the trouble is this
-   * machine's (no more files or ports, no name server) or the egress proxy's, or we refused the address; it says nothing of
-   * the receiver.
+   * certainly no byte of the request left, so that the receiver cannot have seen it. `isOurs`: it says
+   * nothing of the receiver; no name server answers, the address was refused, the credentials cannot be right, or this machine failed while
+   * it was sending.
    */
   | (CallFacts & { kind: 'unanswered'; reason: string; wasSent: boolean; isOurs: boolean })
   /** We gave up ourselves, because this process is stopping: no fault of the receiver. */
   | (CallFacts & { kind: 'abandoned'; wasSent: boolean })
   /**
-   * No call was made: what it needs of somebody else than the receiver, a token, a key or a way through the egress proxy, cannot be had
-   * now, and that for `forMs`.
-   * It may be had in `againInMs`.
+   * No call was made: what it needs of somebody else than the receiver cannot be had now, and that for `forMs`: a token, a key, a way through
+   * the egress proxy, or a file, a port or a network of this machine. It may be had in `againInMs`.
    */
   | (CallFacts & { kind: 'postponed'; reason: string; forMs: number; againInMs: number; wasSent: false });
 
