@@ -41,7 +41,11 @@ function write(call: Call, { host, path }: Target, { headers, body }: WebhookReq
   outgoing.on('response', (answer) => {
     answer.on('error', failed);
     answer.on('data', (chunk: Buffer) => call.data(chunk));
-    answer.on('end', () => call.complete());
+    answer.on('end', () => {
+      call.complete();
+      // Node waits until all of the request is written, which a receiver that reads no further can put off for ever.
+      socket.destroy();
+    });
     const status = answer.statusCode ?? 0;
     if (status >= 200) return call.head(status, answer.headers);
     call.fail(`the status of the answer is ${status}`);

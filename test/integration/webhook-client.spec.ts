@@ -438,3 +438,33 @@ async function fullListener(): Promise<{ url: string; close: () => void }> {
     },
   };
 }
+
+describe('a connection of a call’s own', () => {
+  it('is closed when its call is answered, although the receiver reads no further', async () => {
+    const client = new HttpWebhookClient(new Outbound(readSettings({})));
+    let received = 0;
+    let isClosed = false;
+    let readOn = () => {};
+    const server = createServer((socket) => {
+      socket.once('data', () => {
+        socket.pause();
+        socket.on('data', ({ length }) => (received += length));
+        socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
+      });
+      socket.on('error', () => {}).on('close', () => (isClosed = true));
+      readOn = () => socket.resume();
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    const body = Buffer.alloc(64 * megabyte);
+    const request = { url, headers: {}, body, timeoutMs: 20_000, mayRepeat: false };
+    expect(await client.post(request)).toMatchObject({ kind: 'answered', status: 200 });
+    readOn();
+    await eventually(() => isClosed, 'the connection to be closed');
+    // Of all the rest only what the systems had buffered between the two.
+    expect(received).toBeLessThan(50 * megabyte);
+    await client.close();
+    server.close();
+  });
+});
