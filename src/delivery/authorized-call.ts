@@ -25,7 +25,8 @@ export async function postAuthorized(
   const expiresAt = tls?.expiresAt ?? Infinity;
   if (expiresAt <= at) return notCalled(`the client certificate ended at ${new Date(expiresAt).toISOString()}`);
   const startedAt = performance.now();
-  const authorization = await within(request.timeoutMs, authorizations.of(subscription));
+  // The other half, at least, is left for the receiver: it is not to blame for the time that a token took.
+  const authorization = await within(request.timeoutMs / 2, authorizations.of(subscription));
   if (typeof authorization !== 'string')
     return authorization.isRefused ? notCalled(authorization.reason) : postponedFor(authorization);
   const tookMs = performance.now() - startedAt;
@@ -34,7 +35,7 @@ export async function postAuthorized(
     headers: { ...headers, ...request.headers, authorization },
     tls,
     // Both together take no longer than the call may: the lease of the delivery counts on that.
-    timeoutMs: Math.max(request.timeoutMs - tookMs, 1),
+    timeoutMs: Math.max(request.timeoutMs - tookMs, request.timeoutMs / 2),
   };
   const unsigned = sign(authorized, subscription, at + tookMs);
   if (unsigned) return unsigned;
@@ -64,7 +65,7 @@ export function sign(
 }
 
 const late: Unavailable = {
-  reason: 'the token endpoint has not answered within the time of a call',
+  reason: 'the token endpoint has not answered within half the time of a call',
   isRefused: false,
   forMs: 0, // it is still asked; when that has failed, there is a reason
   againInMs: 1000,

@@ -120,10 +120,14 @@ describe('a call to a receiver', () => {
     expect(begun).toEqual([0, 1]);
   });
 
-  it('waits no longer for a token than it may take itself', async () => {
+  it('waits for a token no longer than half of its time', async () => {
     authorization = new Promise(() => {});
     const credentials = credentialsOf({ ...noParts, headers: { a: 'b' } });
     expect(await send({ credentials, timeoutSeconds: 0.1 })).toMatchObject({ kind: 'postponed', forMs: 0 });
+    // Its receiver would have 0.02 s left, and would be blamed for taking longer.
+    authorization = new Promise((resolve) => setTimeout(resolve, 80, 'Bearer late'));
+    expect(await send({ credentials, timeoutSeconds: 0.1 })).toMatchObject({ kind: 'postponed', forMs: 0 });
+    expect(requests).toEqual([]);
   });
 
   it('tells of a token that its receiver refused', async () => {
