@@ -1,8 +1,10 @@
+import { NestFactory } from '@nestjs/core';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readSettings } from '../config/settings.js';
 import type { Idempotency } from '../idempotency/idempotency.service.js';
 import { systemClock } from '../infra/clock.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
+import { eventually } from '../../test/support/eventually.js';
 import { newDelivery } from '../../test/support/new-delivery.js';
 import { LateLocks } from './late-locks.service.js';
 
@@ -34,7 +36,7 @@ describe('late locks', () => {
       { settings: readSettings({}) },
     );
   });
-  afterEach(() => locks.onModuleDestroy());
+  afterEach(() => locks.beforeApplicationShutdown());
 
   const begin = () => locks.begin(newDelivery({}));
   async function sweepAt(ms: number): Promise<void> {
@@ -57,6 +59,26 @@ describe('late locks', () => {
     expect(unlocked.end()).toBeUndefined();
     await sweepAt(1000);
     expect(steps).toEqual([]);
+  });
+
+  it('are asked for until the worker has finished, which may take its calls seconds while the process stops', async () => {
+    const worker = {
+      onModuleDestroy: async () => {
+        begin();
+        now = 300;
+        await eventually(() => steps.length > 0, 'its lock to be asked for');
+      },
+    };
+    const providers = [
+      { provide: LateLocks, useValue: locks },
+      { provide: 'worker', useValue: worker },
+    ];
+    const process = await NestFactory.createApplicationContext(
+      { module: class Delivering {}, providers },
+      { logger: false },
+    );
+    await process.close();
+    expect(steps).toEqual(['acquire']);
   });
 
   it('are asked for again where the store does not answer', async () => {

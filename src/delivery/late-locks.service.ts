@@ -1,4 +1,4 @@
-import { Injectable, type OnModuleDestroy } from '@nestjs/common';
+import { Injectable, type BeforeApplicationShutdown } from '@nestjs/common';
 import { Config } from '../config/config.module.js';
 import { Idempotency, type IdempotentOperation } from '../idempotency/idempotency.service.js';
 import type { Lock } from '../idempotency/lock.js';
@@ -26,7 +26,7 @@ export interface Unlocked {
  * still, the next one finds a lock, or the outcome under a seal.
  */
 @Injectable()
-export class LateLocks implements OnModuleDestroy {
+export class LateLocks implements BeforeApplicationShutdown {
   private readonly keys: IdempotentOperation<SealedOutcome>;
   /** The oldest first. */
   private readonly unlocked = new Set<UnderLease>();
@@ -42,7 +42,8 @@ export class LateLocks implements OnModuleDestroy {
     this.sweeping = setInterval(() => void this.sweep(), sweepMs).unref();
   }
 
-  onModuleDestroy(): void {
+  /** When the worker has finished: until then a call may take long, and the ledger may be away. */
+  beforeApplicationShutdown(): void {
     clearInterval(this.sweeping);
   }
 

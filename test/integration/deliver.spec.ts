@@ -144,7 +144,7 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
     );
   });
   afterEach(async () => {
-    lateLocks.onModuleDestroy();
+    lateLocks.beforeApplicationShutdown();
     vi.restoreAllMocks();
     await test.clear();
   });
@@ -354,7 +354,6 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
       probes: 0,
       nextProbeAt: new Date(Date.now() + nextProbeInMs),
       leftAloneUntil: new Date(Date.now() + nextProbeInMs),
-      probeInMs: nextProbeInMs,
     });
     beforeEach(() => {
       open = parked(minuteMs);

@@ -240,7 +240,7 @@ export class ModelProcess {
     const { gates, receiver, broker, supervisor } = this.around;
     this.state = 'ended';
     this.admission.onModuleDestroy();
-    this.lateLocks.onModuleDestroy();
+    this.lateLocks.beforeApplicationShutdown();
     gates.close(this.number);
     receiver.end(this.number);
     broker?.end(this.number);
