@@ -10,13 +10,22 @@ describe('the lookup of a name', () => {
   const want = (hostname: string, options = {}) =>
     lookUp(hostname, options, (error, address) => void found.push(error?.message ?? address));
 
+  const names = () => asked.map(({ hostname }) => hostname);
+  /** Asks for each, and is answered quickly. */
+  function prove(...hostnames: string[]): void {
+    for (const hostname of hostnames) {
+      want(hostname);
+      asked.pop()!.answer(null, '192.0.2.9', 4);
+    }
+  }
+
   beforeEach(() => {
     [asked, found, now] = [[], [], 0];
     const ask: LookupFunction = (hostname, _, answer) => {
       if (hostname === '') throw new Error('no name');
       asked.push({ hostname, answer });
     };
-    lookUp = sharedLookup(ask, { mostSlow: 2, now: () => now });
+    lookUp = sharedLookup(ask, { slow: 2, unproven: 4, unprovenOfDomain: 2, quickOfDomain: 3 }, () => now);
   });
 
   it('is made once for all that want it at the same time, and again for the next', () => {
@@ -24,7 +33,7 @@ describe('the lookup of a name', () => {
     want('slow.example');
     want('other.example');
     want('slow.example', { family: 6 });
-    expect(asked.map(({ hostname }) => hostname)).toEqual(['slow.example', 'other.example', 'slow.example']);
+    expect(names()).toEqual(['slow.example', 'other.example', 'slow.example']);
     asked[0]!.answer(null, '192.0.2.1', 4);
     asked[1]!.answer(new Error('ENOTFOUND'), '');
     expect(found).toEqual(['192.0.2.1', '192.0.2.1', 'ENOTFOUND']);
@@ -33,18 +42,18 @@ describe('the lookup of a name', () => {
   });
 
   it('that is slow waits while as many others are asked for as may be, and no quick one waits for them', () => {
-    const slow = ['one.example', 'two.example', 'three.example'];
+    const slow = ['www.one.example', 'www.two.example', 'www.three.example'];
     for (const name of slow) want(name);
     now += 1001;
     for (const { answer } of asked.splice(0)) answer(new Error('EAI_AGAIN'), '');
     for (const name of slow) want(name);
     want('quick.example');
-    want('three.example');
-    expect(asked.map(({ hostname }) => hostname)).toEqual(['one.example', 'two.example', 'quick.example']);
+    want('www.three.example');
+    expect(names()).toEqual(['www.one.example', 'www.two.example', 'quick.example']);
     found.length = 0;
     now += 5000;
     asked[1]!.answer(new Error('EAI_AGAIN'), '');
-    expect(asked.map(({ hostname }) => hostname).slice(3)).toEqual(['three.example']);
+    expect(names().slice(3)).toEqual(['www.three.example']);
     asked[3]!.answer(null, '192.0.2.3', 4);
     expect(found).toEqual(['EAI_AGAIN', '192.0.2.3', '192.0.2.3']);
     asked[0]!.answer(new Error('EAI_AGAIN'), '');
@@ -52,6 +61,27 @@ describe('the lookup of a name', () => {
     asked.length = 0;
     for (const name of slow) want(name);
     expect(asked).toHaveLength(3);
+  });
+
+  it('of which nothing is known waits while two others of its domain are asked for, and those of another domain do not', () => {
+    for (const name of ['a', 'b', 'c', 'd']) want(`${name}.silent.example`);
+    want('hooks.well.example');
+    expect(names()).toEqual(['a.silent.example', 'b.silent.example', 'hooks.well.example']);
+    now += 10_000;
+    asked[0]!.answer(new Error('EAI_AGAIN'), '');
+    expect(names().slice(3)).toEqual(['c.silent.example']);
+  });
+
+  it('that was quick waits for no name of which nothing is known, and for few others of its own domain', () => {
+    prove('a.well.example', 'b.well.example', 'c.well.example', 'd.well.example');
+    for (const domain of ['one', 'two', 'three']) for (const name of ['a', 'b']) want(`${name}.${domain}.example`);
+    expect(names()).toHaveLength(4);
+    for (const name of ['a', 'b', 'c', 'd']) want(`${name}.well.example`);
+    expect(names().slice(4)).toEqual(['a.well.example', 'b.well.example', 'c.well.example']);
+    asked[5]!.answer(null, '192.0.2.2', 4);
+    expect(names().slice(7)).toEqual(['d.well.example']);
+    asked[0]!.answer(null, '192.0.2.1', 4);
+    expect(names().slice(8)).toEqual(['a.three.example']);
   });
 
   it('is answered where it cannot even be asked for', () => {

@@ -6,59 +6,106 @@ type Callback = Parameters<LookupFunction>[2];
 /** A name that took longer to be looked up is slow until it is quick again: its servers do not answer, or hardly. */
 const slowMs = 1000;
 
-export interface SharedLookupOptions {
-  /** How many slow names may be asked for at the same time. The others of them wait. */
-  mostSlow: number;
-  /** Milliseconds, monotonic. */
-  now?: () => number;
+/** How many names may be asked for at the same time. The others wait. */
+export interface LookupBounds {
+  /** Of those that were slow when they were asked for last. */
+  slow: number;
+  /** Of these, and those of which nothing is known. */
+  unproven: number;
+  /** The same of one domain, of which the same servers answer for all names, or for none. */
+  unprovenOfDomain: number;
+  /** Of one domain, names that were quick when they were asked for last. */
+  quickOfDomain: number;
+}
+
+/** One name that is being asked for, or waits for that; by what was known of it when it was wanted. */
+interface Ask {
+  domain: string;
+  kind: 'quick' | 'unknown' | 'slow';
+  start: () => void;
 }
 
 /**
  * Asks for the addresses of a name once for all that want them at the same time. The operating system is asked on threads of which Node lets few wait
- * for names (libuv: half of UV_THREADPOOL_SIZE). A name whose servers do not answer keeps one for ten seconds or more: its calls would keep
- * all of them, and so would as many such names as there are threads. Then no connection to any other name would come about.
+ * for names (libuv: half of UV_THREADPOOL_SIZE). A name whose servers do not answer keeps one for ten seconds or more: the names of a domain
+ * that has fallen silent would keep all of them, and no connection to any other name would come about.
+ * @param now milliseconds, monotonic
  */
 export function sharedLookup(
   lookUp: LookupFunction,
-  { mostSlow, now = () => performance.now() }: SharedLookupOptions,
+  bounds: LookupBounds,
+  now: () => number = () => performance.now(),
 ): LookupFunction {
   const waiting = new Map<string, Callback[]>();
-  const slow = new LRUCache<string, true>({ max: 10_000 });
-  const inLine: (() => void)[] = [];
-  let slowAsked = 0;
+  const known = new LRUCache<string, 'quick' | 'slow'>({ max: 10_000 });
+  const asked = new Asked(bounds);
+  const inLine: Ask[] = [];
 
-  const answerAll = (key: string, ...answer: Parameters<Callback>) => {
-    const all = waiting.get(key)!;
-    waiting.delete(key);
-    for (const each of all) each(...answer);
+  const startNext = () => {
+    const next = inLine.findIndex((ask) => asked.hasRoomFor(ask));
+    if (next >= 0) inLine.splice(next, 1)[0]!.start();
+  };
+  const askFor = (hostname: string, options: Parameters<LookupFunction>[1], tell: Callback) => {
+    const start = () => {
+      const startedAt = now();
+      asked.add(ask, 1);
+      const end: Callback = (...answer) => {
+        known.set(hostname, now() - startedAt > slowMs ? 'slow' : 'quick');
+        asked.add(ask, -1);
+        startNext();
+        tell(...answer);
+      };
+      try {
+        lookUp(hostname, options, end);
+      } catch (error) {
+        end(error as NodeJS.ErrnoException, ''); // it would never be answered
+      }
+    };
+    const ask: Ask = { domain: domainOf(hostname), kind: known.get(hostname) ?? 'unknown', start };
+    if (asked.hasRoomFor(ask)) start();
+    else inLine.push(ask);
   };
   return (hostname, options, callback) => {
     const key = `${hostname} ${JSON.stringify(options)}`;
     const others = waiting.get(key);
     if (others) return void others.push(callback);
     waiting.set(key, [callback]);
-    const isSlow = slow.has(hostname);
-    const end = (askedAt: number) => {
-      if (now() - askedAt > slowMs) slow.set(hostname, true);
-      else slow.delete(hostname);
-      if (!isSlow) return;
-      slowAsked--;
-      inLine.shift()?.();
-    };
-    const ask = () => {
-      const askedAt = now();
-      if (isSlow) slowAsked++;
-      try {
-        lookUp(hostname, options, (...answer) => {
-          end(askedAt);
-          answerAll(key, ...answer);
-        });
-      } catch (error) {
-        end(askedAt);
-        answerAll(key, error as NodeJS.ErrnoException, ''); // it would never be answered
-      }
-    };
-    if (isSlow && slowAsked >= mostSlow) inLine.push(ask);
-    else ask();
+    askFor(hostname, options, (...answer) => {
+      const all = waiting.get(key)!;
+      waiting.delete(key);
+      for (const each of all) each(...answer);
+    });
   };
 }
+
+/** How many names are being asked for. */
+class Asked {
+  private slow = 0;
+  private unproven = 0;
+  /** By kind and domain; quick ones apart, so that no other name of their domain keeps them waiting. */
+  private readonly ofDomain = new Map<string, number>();
+
+  constructor(private readonly bounds: LookupBounds) {}
+
+  hasRoomFor(ask: Ask): boolean {
+    const { bounds } = this;
+    const ofDomain = this.ofDomain.get(domainKeyOf(ask)) ?? 0;
+    if (ask.kind === 'quick') return ofDomain < bounds.quickOfDomain;
+    if (ask.kind === 'slow' && this.slow >= bounds.slow) return false;
+    return this.unproven < bounds.unproven && ofDomain < bounds.unprovenOfDomain;
+  }
+
+  add(ask: Ask, count: 1 | -1): void {
+    if (ask.kind === 'slow') this.slow += count;
+    if (ask.kind !== 'quick') this.unproven += count;
+    const key = domainKeyOf(ask);
+    const left = (this.ofDomain.get(key) ?? 0) + count;
+    if (left > 0) this.ofDomain.set(key, left);
+    else this.ofDomain.delete(key);
+  }
+}
+
+const domainKeyOf = ({ kind, domain }: Ask): string => `${kind === 'quick' ? 'quick' : 'unproven'} ${domain}`;
+
+/** Near enough: under `co.uk` it is that of many, whose names then wait for each other while they are unproven. */
+const domainOf = (hostname: string): string => hostname.split('.').filter(Boolean).slice(-2).join('.').toLowerCase();
