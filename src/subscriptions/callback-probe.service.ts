@@ -161,6 +161,8 @@ function statusOver(
       signal,
     });
     call.on('error', reject);
+    // After an answer, or an error, this changes nothing. It is all that Node says of one that changes to another protocol.
+    call.on('close', () => reject(new Error('the connection was closed without an answer')));
     call.on('response', ({ statusCode = 0 }) => {
       resolve(statusCode);
       socket.destroy(); // only the status counts: the body, however long, is not read

@@ -37,6 +37,20 @@ describe('a callback that sends an informational response first', () => {
   });
 });
 
+describe('a callback that changes to another protocol', () => {
+  it('is refused', async () => {
+    const receiver = await Receiver.start();
+    const changed = 'HTTP/1.1 101 Switching Protocols\r\nupgrade: other\r\nconnection: upgrade\r\n\r\n';
+    receiver.always((_, response) => void response.socket!.write(changed));
+    const request = { callbackUrl: receiver.url, auth: 'x', credentials: verbatim, signingKeys: [], isUrlNew: false };
+    const probe = new CallbackProbe(config, outbound, authorizations, ledgersClock);
+    await expect(probe.prove(request)).rejects.toMatchObject({
+      extra: { invalidParams: [{ code: 'invalid-callback-url' }] },
+    });
+    await receiver.stop();
+  });
+});
+
 describe('a callback that looks at the time', () => {
   it('gets the ledger’s in token and signatures, however wrong the clock of the process is', async () => {
     const receiver = await Receiver.start();
