@@ -54,13 +54,12 @@ export class Enqueuer {
 
   /** The same for what the ledger has just handed out: each delivery goes to its lane. */
   async enqueueAll({ deliveries, catalogueVersion, queuedAt }: HandedOutTogether): Promise<number> {
-    let refused = 0;
-    const enqueueOf = async (lane: Lane) => {
+    const enqueueOf = (lane: Lane) => {
       const ofLane = deliveries.filter((delivery) => laneOf(delivery) === lane);
-      refused += await this.enqueue(lane, ofLane, catalogueVersion, queuedAt);
+      return this.enqueue(lane, ofLane, catalogueVersion, queuedAt);
     };
-    await Promise.all(lanes.map(enqueueOf));
-    return refused;
+    const refused = await Promise.all(lanes.map(enqueueOf));
+    return refused.reduce((sum, ofLane) => sum + ofLane, 0);
   }
 
   /** Deliveries that were handed out, and that no worker will get. Never throws. */
