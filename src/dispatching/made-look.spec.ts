@@ -22,7 +22,6 @@ const endpoint = {
   probes: 0,
   nextProbeAt: new Date(0),
   leftAloneUntil: new Date(0),
-  probeInMs: 0,
 };
 const probe = { kind: 'probe', endpoint, nextLookInMs: 500 } as const;
 const none = new Set<string>();

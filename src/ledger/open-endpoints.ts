@@ -15,8 +15,6 @@ export interface OpenEndpoint {
   nextProbeAt: Date;
   /** Before this not even a delivery that is alone is sent: a probe is under way, or the receiver asked to be left alone. */
   leftAloneUntil: Date;
-  /** Milliseconds until the next probe, by Postgres' clock; negative when it is due. */
-  probeInMs: number;
 }
 
 /** Of more than these the newest are not read: their deliveries are tried by the workers, a few at a time. */
@@ -24,12 +22,9 @@ const mostOpen = 10_000;
 
 export const readOpenItems = statement(
   'read-open-endpoints',
-  `SELECT *, (extract(epoch FROM next_probe_at - now()) * 1000)::float8 AS probe_in_ms
-   FROM (
-     SELECT address, opened_at, reason, failures, probes, GREATEST(next_probe_at, probing_until) AS next_probe_at,
-       GREATEST(asked_until, probing_until, opened_at) AS left_alone_until
-     FROM endpoint ORDER BY opened_at, address LIMIT $limit
-   ) AS oldest ORDER BY opened_at, address`,
+  `SELECT address, opened_at, reason, failures, probes, GREATEST(next_probe_at, probing_until) AS next_probe_at,
+     GREATEST(asked_until, probing_until, opened_at) AS left_alone_until
+   FROM endpoint ORDER BY opened_at, address LIMIT $limit`,
 );
 
 export async function readOpenEndpoints(postgres: Postgres): Promise<OpenEndpoint[]> {
@@ -41,7 +36,6 @@ export async function readOpenEndpoints(postgres: Postgres): Promise<OpenEndpoin
     probes: number;
     next_probe_at: Date;
     left_alone_until: Date;
-    probe_in_ms: number;
   }>(readOpenItems, { limit: mostOpen });
   return rows.map((row) => ({
     address: row.address,
@@ -51,7 +45,6 @@ export async function readOpenEndpoints(postgres: Postgres): Promise<OpenEndpoin
     probes: row.probes,
     nextProbeAt: row.next_probe_at,
     leftAloneUntil: row.left_alone_until,
-    probeInMs: row.probe_in_ms,
   }));
 }
 
