@@ -93,6 +93,24 @@ describe('the log, when the reader of its pipe stops', () => {
   });
 });
 
+describe('the log, when its disk is full', () => {
+  it('neither ends the process nor keeps it from ending, and is counted where more waits than may', async () => {
+    const full = openSync('/dev/full', 'w');
+    const child = spawn(process.execPath, ['--input-type=module', '--eval', program], {
+      stdio: ['ignore', full, 'pipe', 'ipc'],
+    });
+    closeSync(full);
+    let complaints = '';
+    child.stderr!.on('data', (text: Buffer) => (complaints += text.toString()));
+    const [first] = (await once(child, 'message')) as [string];
+    child.send('end');
+    const [metric] = (await once(child, 'message')) as [string];
+    const [status] = (await once(child, 'close')) as [number];
+    expect([first, status, complaints]).toEqual(['logged', 7, '']);
+    expect(Number(/^heraut_log_lines_dropped_total (\d+)$/m.exec(metric)![1])).toBeGreaterThan(lines / 2);
+  });
+});
+
 describe('the stack trace of an error', () => {
   it.each(['main.js', 'dispatch-once.js'])('names files and lines of src, not of the bundle (%s)', (name) => {
     const { stderr } = spawnSync(process.execPath, [join(dist, name), '--once'], {

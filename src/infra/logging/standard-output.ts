@@ -1,9 +1,9 @@
-import { pino, type DestinationStream } from 'pino';
+import { write, writeSync } from 'node:fs';
+import type { DestinationStream } from 'pino';
+import { BackgroundWriter } from './background-writer.js';
 import { linesDroppedCounted } from './logging.counters.js';
 
-const mebibyte = 1024 * 1024;
-/** What may wait to be written: the lines of some ten busy seconds. */
-const longestBacklog = 16 * mebibyte;
+const standardOutput = 1;
 /** Of the time that stopping may take. */
 const flushWithinMs = 1000;
 /** A line is written after this time at the latest. */
@@ -20,41 +20,37 @@ export interface LogDestination extends DestinationStream {
 
 /**
  * Standard output, written in the background and in large pieces: at thousands of events a second a write per line would cost
- * more than the event. When its reader stops, lines beyond a bound are dropped, and once it reads again a line says how many.
+ * more than the event. While it cannot be written (its reader stops, its disk is full), lines beyond a bound are dropped, and once it can a
+ * line says how many. No error of it ends the process: what Heraut is for does not depend on its log.
  * @param minLength characters that are worth a write before a quarter of a second has passed; 1 where the lines come collected
  */
 export function openStandardOutput(minLength = 16_000): LogDestination {
   // Asking for it makes a pipe non-blocking. Otherwise each write to a full pipe would hold a thread, at the end the main one.
   void process.stdout;
   let isEnding = false;
-  /** Collected here: pino's stream (sonic-boom 4.2.1) copies and counts all that it has collected anew for each line. */
   let collected = '';
   let passing: NodeJS.Timeout | undefined;
-  let giveUpAt = Infinity;
   let isRead = true;
   let dropped = 0;
   let waiting: (() => void)[] = [];
-  // Before pino adds its own listener, which would write for as long as it takes.
   process.once('exit', end);
-  const stream = pino.destination({
-    fd: 1,
-    sync: false,
-    minLength: 1, // with 0, a flush would wait for nothing
-    maxLength: longestBacklog,
-    retryEAGAIN: () => Date.now() < giveUpAt, // the pipe is full
-  });
-  stream.on('drop', (lines: string) => {
-    const count = lines.split('\n').length - 1;
-    dropped += count;
-    linesDroppedCounted.inc(count);
-  });
-  stream.on('drain', () => {
-    tellDropped();
-    tellRoom();
-  });
-  stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
-    tellRoom(); // there will be no `drain`
+  const target = {
+    write: (bytes: Buffer, done: (error: NodeJS.ErrnoException | null, written: number) => void) =>
+      write(standardOutput, bytes, done),
+    writeSync: (bytes: Buffer) => writeSync(standardOutput, bytes),
+  };
+  const writer = new BackgroundWriter(target, {
+    onDropped: (lines) => {
+      const count = lines.split('\n').length - 1;
+      dropped += count;
+      linesDroppedCounted.inc(count);
+    },
+    onWritten: () => {
+      const line = droppedLine();
+      if (line !== '') writer.write(line);
+      tellRoom();
+    },
+    onGone: tellRoom,
   });
   return {
     write: (lines) => {
@@ -72,7 +68,7 @@ export function openStandardOutput(minLength = 16_000): LogDestination {
           resolve();
         }, flushWithinMs);
         passOn();
-        stream.flush(() => {
+        writer.flush(() => {
           clearTimeout(giveUp);
           resolve();
         });
@@ -86,8 +82,7 @@ export function openStandardOutput(minLength = 16_000): LogDestination {
     if (collected === '') return true;
     const lines = collected;
     collected = '';
-    // Once the pipe is broken, pino makes `write` a function that does nothing and returns nothing: that is not a full pipe.
-    return stream.write(lines) !== false;
+    return writer.write(lines);
   }
 
   function tellRoom(): void {
@@ -96,24 +91,18 @@ export function openStandardOutput(minLength = 16_000): LogDestination {
     for (const listener of listeners) listener();
   }
 
-  function tellDropped(): void {
-    if (dropped === 0) return;
+  /** Empty where there is nothing to say. */
+  function droppedLine(): string {
     const lines = dropped;
     dropped = 0;
-    stream.write(lineAbout(lines));
+    return lines === 0 ? '' : lineAbout(lines);
   }
 
   function end(): void {
     isEnding = true;
-    giveUpAt = isRead ? Date.now() + flushWithinMs : 0; // `flush` has waited already
-    try {
-      passOn();
-      tellDropped();
-      stream.flushSync();
-    } catch {
-      // Nobody reads, so there is nobody to tell.
-    }
-    stream.destroy();
+    clearTimeout(passing);
+    // Where nobody reads, `flush` has waited already.
+    writer.end(`${collected}${droppedLine()}`, isRead ? Date.now() + flushWithinMs : 0);
   }
 }
 
