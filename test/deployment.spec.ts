@@ -10,6 +10,7 @@ const read = (name: string) => readFileSync(fileURLToPath(new URL(`../docker/${n
 
 interface Service {
   image: string;
+  command?: string[];
   environment?: Record<string, unknown>;
   ports?: string[];
 }
@@ -36,6 +37,15 @@ describe('docker/compose.yml', () => {
     expect(names.length).toBeGreaterThan(15);
     for (const [, { environment }] of ours)
       expect(environment).toMatchObject(Object.fromEntries(names.map((name) => [name, `\${${name}:-}`])));
+  });
+
+  it('has Redis refuse when it is full, and says how large it may be', () => {
+    const { command = [] } = services.redis!;
+    const option = (name: string) => command[command.indexOf(name) + 1];
+    // Without the first one, Redis keeps to no policy.
+    expect(command).toContain('--maxmemory');
+    expect(option('--maxmemory')).toMatch(/^\$\{REDIS_MAXMEMORY:-\d+gb\}$/);
+    expect(option('--maxmemory-policy')).toBe('noeviction');
   });
 
   it('has no secret, and no ports but those of the api and of the dashboards, on this machine alone', () => {
