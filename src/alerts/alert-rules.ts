@@ -58,7 +58,7 @@ const shapes = {
     .strictObject({ isEnabled, afterSeconds: seconds().describe('Seconds that its calls may fail.') })
     .describe(
       'A delivery of a subscription has failed for so long, and none has succeeded since: its receiver answers 401, say. Not of ' +
-        'one that is paused, nor while the circuit breaker of its endpoint is open.',
+        'one that is paused, nor of one whose endpoint `endpointOpen` tells of.',
     ),
   subscriptionDisabled: z
     .strictObject({ isEnabled })

@@ -13,7 +13,7 @@ const at = (ms: number) => new Date(start + ms);
 
 const quiet: Seen = {
   now: at(0),
-  dead: [],
+  dead: undefined,
   oldestDue: undefined,
   failing: undefined,
   openFor: [],
@@ -45,10 +45,15 @@ function look(seen: Partial<Seen>, { rules = {}, memory = {}, subscriptions = []
   return evaluate(withDefaults(rules), { ...quiet, ...seen }, memory, known, new Set(open));
 }
 
-const dead = (subscriptionId: string, count = 1) => {
+const died = (subscriptionId: string, count = 1) => {
   const id = uuidv7();
   return { subscriptionId, count, oldestNotificationId: id, newestNotificationId: id, reason: 'HTTP 503' };
 };
+
+const dead = (
+  found: ReturnType<typeof died>[],
+  { after, upTo }: { after?: string; upTo?: string } = {},
+): Partial<Seen> => ({ dead: { found, after, upTo } });
 
 describe('the rules of alerts', () => {
   it('find nothing where nothing is wrong', () => {
@@ -57,10 +62,10 @@ describe('the rules of alerts', () => {
 
   it('find dead letters by subscription, from as many as the rule says', () => {
     const subscriptions = [subscription('a'), subscription('b')];
-    const { findings } = look(
-      { dead: [dead('a', 4), dead('b', 5)] },
-      { rules: { deadLetters: { count: 5 } }, subscriptions },
-    );
+    const { findings } = look(dead([died('a', 4), died('b', 5)]), {
+      rules: { deadLetters: { count: 5 } },
+      subscriptions,
+    });
     expect(findings).toMatchObject([
       {
         rule: 'dead-letters',
@@ -72,16 +77,19 @@ describe('the rules of alerts', () => {
   });
 
   it('do not mention dead letters of a subscription that was deleted', () => {
-    expect(look({ dead: [dead('gone')] }).findings).toEqual([]);
+    expect(look(dead([died('gone')])).findings).toEqual([]);
   });
 
-  it('do not end what they did not see: subscriptions with dead letters behind the last one of a full look', () => {
-    const ids = Array.from({ length: mostSubjects }, (_, nr) => `m${String(nr).padStart(4, '0')}`);
-    const full = look({ dead: ids.map((id) => dead(id)) }, { subscriptions: ids.map((id) => subscription(id)) });
-    const alert = (subject: string) => ({ rule: 'dead-letters', subject: `subscription/${subject}` }) as never;
-    expect([full.isUnseen(alert('z')), full.isUnseen(alert('a'))]).toEqual([true, false]);
-    expect(changesOf([alert('z'), alert('a')], { ...full, findings: [] }).resolved).toEqual([alert('a')]);
-    expect(look({ dead: [dead('m')] }, { subscriptions: [subscription('m')] }).isUnseen(alert('z'))).toBe(false);
+  it('look for dead letters on behind where the last round ended, and end only what they saw', () => {
+    const alert = (id: string) => ({ rule: 'dead-letters', subject: `subscription/${id}` }) as never;
+    const part = look(dead([died('gone'), died('f')], { after: 'c', upTo: 'f' }));
+    expect(part.memory.deadUpTo).toBe('f');
+    expect(['c', 'd', 'f', 'g'].map((id) => part.isUnseen(alert(id)))).toEqual([true, false, false, true]);
+    expect(changesOf([alert('c'), alert('d')], part).resolved).toEqual([alert('d')]);
+    const last = look(dead([], { after: 'f' }), { memory: part.memory });
+    expect(last.memory.deadUpTo).toBeUndefined();
+    expect(['f', 'g'].map((id) => last.isUnseen(alert(id)))).toEqual([true, false]);
+    expect(look({}, { rules: { deadLetters: { isEnabled: false } } }).isUnseen(alert('a'))).toBe(false);
   });
 
   describe('about subscriptions that fail', () => {
@@ -141,6 +149,10 @@ describe('the rules of alerts', () => {
       ]);
       expect(subjects(look(seen(['m0', 'new']), { subscriptions, open: open.slice(1) }))).toHaveLength(1);
       expect(subjects(look(seen(['m0', 'new']), { subscriptions, open: open.slice(2) }))).toHaveLength(2);
+      const others = open.map((key) => key.replace('subscription-failing', 'dead-letters'));
+      const more = dead([died('m0'), died('new')]);
+      expect(subjects(look(more, { subscriptions, open: others }))).toEqual([['dead-letters', 'subscription/m0']]);
+      expect(subjects(look(more, { subscriptions, open }))).toHaveLength(2);
     });
   });
 
@@ -202,7 +214,7 @@ describe('the rules of alerts', () => {
     const subscriptions = [subscription('a', { disabledAt: at(5) })];
     const seen: Partial<Seen> = {
       now: at(3_600_000),
-      dead: [dead('a', 100)],
+      ...dead([died('a', 100)]),
       oldestDue: { notificationId: 'n', subscriptionId: 's', state: 'waiting', since: at(0) },
       openFor: [{ address: 'https://a', openedAt: at(0), reason: '', failures: 1 }],
       roles: new Set<string>(),

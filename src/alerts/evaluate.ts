@@ -3,17 +3,23 @@ import { timeOfId } from '../ledger/partitions.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import { keyOf, type Alert, type Finding } from './alert.js';
 import type { AlertRules } from './alert-rules.js';
-import { mostSubjects, type DeadOfSubscription, type Failing, type OldestDue, type OpenFor } from './look.js';
+import {
+  mostSubjects,
+  type DeadOfSubscription,
+  type FailingSubscription,
+  type OldestDue,
+  type OpenFor,
+  type Part,
+} from './look.js';
 import type { BacklogSample, Memory } from './memory.js';
 
 /** What one round saw. What only a disabled rule needs was not looked at, and is empty. */
 export interface Seen {
   /** By Postgres' clock. */
   now: Date;
-  /** By subscription id; `mostSubjects` of them: there may be more behind. */
-  dead: readonly DeadOfSubscription[];
+  dead: Part<DeadOfSubscription> | undefined;
   oldestDue: OldestDue | undefined;
-  failing: Failing | undefined;
+  failing: Part<FailingSubscription> | undefined;
   /** Of the oldest endpoints only. */
   openFor: readonly OpenFor[];
   /** Deliveries that are due or in the queue; at most `mostDue`. */
@@ -25,7 +31,7 @@ export interface Seen {
 }
 
 /** As they are in memory. */
-export interface KnownSubscriptions {
+interface KnownSubscriptions {
   find(id: string): Subscription | undefined;
   list(): readonly Subscription[];
 }
@@ -56,27 +62,32 @@ export function evaluate(
   const memory: Memory = {
     backlog: nextSamples(rules, seen, before.backlog ?? []),
     missingSince: missingSince(rules, seen, before.missingSince ?? {}),
+    ...(seen.dead?.upTo !== undefined && { deadUpTo: seen.dead.upTo }),
     ...(seen.failing?.upTo !== undefined && { failingUpTo: seen.failing.upTo }),
     ...(seen.disk && { disk: seen.disk }),
   };
   const { deadLetters, oldestDue, endpointOpen, backlogGrowing, roleMissing, ledgerDisk, subscriptionDisabled } = rules;
-  const lastDead = seen.dead.length < mostSubjects ? undefined : seen.dead.at(-1)!.subscriptionId;
+  const seenInParts = new Map<string, Part<unknown> | undefined>([
+    ['dead-letters', seen.dead],
+    ['subscription-failing', seen.failing],
+  ]);
   return {
     findings: [
-      ...(deadLetters.isEnabled ? deadFound(rules, seen, subscriptions) : []),
+      ...(seen.dead && deadLetters.isEnabled
+        ? asManyAsMayBeOpen(deadFound(rules, seen.dead, subscriptions), open)
+        : []),
       ...(oldestDue.isEnabled ? oldestFound(rules, seen) : []),
       ...(endpointOpen.isEnabled ? openFound(seen) : []),
       ...(backlogGrowing.isEnabled ? backlogFound(rules, seen, memory.backlog!, open) : []),
       ...(roleMissing.isEnabled ? missingFound(rules, seen, memory.missingSince!) : []),
       ...(ledgerDisk.isEnabled ? diskFound(rules, seen) : []),
-      ...(seen.failing ? failingFound(seen, seen.failing, subscriptions, open) : []),
+      ...(seen.failing ? asManyAsMayBeOpen(failingFound(seen, seen.failing, subscriptions), open) : []),
       ...(subscriptionDisabled.isEnabled ? disabledFound(subscriptions) : []),
     ],
     memory,
     isUnseen: ({ rule, subject }) => {
-      if (rule === 'dead-letters')
-        return lastDead !== undefined && subject > subjectOf(lastDead) && deadLetters.isEnabled;
-      return rule === 'subscription-failing' && seen.failing !== undefined && !isWithin(seen.failing, subject);
+      const part = seenInParts.get(rule);
+      return part !== undefined && !isWithin(part, subject);
     },
   };
 }
@@ -90,8 +101,12 @@ const aboutSubscription = ({ id, ownerClientId, callbackUrl }: Subscription) => 
 });
 
 /** Those of a subscription that was deleted since are of no use to anybody. */
-const deadFound = ({ deadLetters }: AlertRules, { dead }: Seen, subscriptions: KnownSubscriptions): Finding[] =>
-  dead.flatMap((each) => {
+const deadFound = (
+  { deadLetters }: AlertRules,
+  { found }: Part<DeadOfSubscription>,
+  subscriptions: KnownSubscriptions,
+): Finding[] =>
+  found.flatMap((each) => {
     const subscription = subscriptions.find(each.subscriptionId);
     if (!subscription || each.count < deadLetters.count) return [];
     const { count, newestNotificationId, reason } = each;
@@ -103,21 +118,30 @@ const deadFound = ({ deadLetters }: AlertRules, { dead }: Seen, subscriptions: K
     };
   });
 
-const isWithin = ({ after, upTo }: Failing, subject: string): boolean =>
+const isWithin = ({ after, upTo }: Part<unknown>, subject: string): boolean =>
   (after === undefined || subject > subjectOf(after)) && (upTo === undefined || subject <= subjectOf(upTo));
 
 /**
- * Not those that an operator paused, nor those of an endpoint that the rule about endpoints tells of. A round looks at some of the
- * subscriptions only, so that this rule alone could open more alerts than there are to be of one.
+ * Those that are open already, and so many others that there are not more than may be open of a rule. A round sees a part of the
+ * subscriptions, and one after the other could open more.
+ * @param findings of one rule
  */
+function asManyAsMayBeOpen(findings: Finding[], open: ReadonlySet<string>): Finding[] {
+  const [first] = findings;
+  if (!first) return [];
+  const openBefore = [...open].filter((key) => key.startsWith(`${first.rule} `)).length;
+  const more = findings.filter((finding) => !open.has(keyOf(finding))).slice(0, Math.max(0, mostSubjects - openBefore));
+  return findings.filter((finding) => open.has(keyOf(finding)) || more.includes(finding));
+}
+
+/** Not those that an operator paused, nor those of an endpoint that the rule about endpoints tells of. */
 function failingFound(
   { openFor }: Seen,
-  { found }: Failing,
+  { found }: Part<FailingSubscription>,
   subscriptions: KnownSubscriptions,
-  open: ReadonlySet<string>,
 ): Finding[] {
   const parked = new Set(openFor.map(({ address }) => address));
-  const findings = found.flatMap((each): Finding[] => {
+  return found.flatMap((each): Finding[] => {
     const subscription = subscriptions.find(each.subscriptionId);
     if (!subscription || subscription.pausedAt || subscription.disabledAt) return [];
     if (endpointsOf(subscription.callbackUrl).some((address) => parked.has(address))) return [];
@@ -125,9 +149,6 @@ function failingFound(
     const details = { ...aboutSubscription(subscription), count, reason };
     return [{ rule: 'subscription-failing', subject: subjectOf(subscription.id), since, details }];
   });
-  const openBefore = [...open].filter((key) => key.startsWith('subscription-failing ')).length;
-  const more = findings.filter((finding) => !open.has(keyOf(finding))).slice(0, Math.max(0, mostSubjects - openBefore));
-  return findings.filter((finding) => open.has(keyOf(finding)) || more.includes(finding));
 }
 
 function oldestFound({ oldestDue: { afterSeconds } }: AlertRules, { oldestDue, now }: Seen): Finding[] {

@@ -3,8 +3,17 @@ import { statement } from '../infra/postgres/statement.js';
 import { hours } from '../activity/activity-rows.js';
 import { mostCounted } from './alert-rules.js';
 
-/** Subjects that one rule looks at in a round. A rule has no more open alerts than that. */
+/** Subjects that one rule looks at in a round, unless it says otherwise. A rule has no more open alerts than that. */
 export const mostSubjects = 500;
+
+/** A part of the subscriptions that a rule looks at, in the order of their ids: of many, each round sees some. */
+export interface Part<Found> {
+  found: Found[];
+  /** Subscriptions behind this one were looked at; undefined: from the first one on. */
+  after: string | undefined;
+  /** Those behind this one are for the next round; undefined: there are none. */
+  upTo: string | undefined;
+}
 
 export interface DeadOfSubscription {
   subscriptionId: string;
@@ -22,15 +31,6 @@ export interface FailingSubscription {
   /** When a call for one of them first failed. */
   since: Date;
   reason: string | null;
-}
-
-/** A part of the subscriptions that have deliveries which wait or are held, in the order of their ids. */
-export interface Failing {
-  found: FailingSubscription[];
-  /** Subscriptions behind this one were looked at; undefined: from the first one on. */
-  after: string | undefined;
-  /** Those behind this one are for the next round; undefined: there are none. */
-  upTo: string | undefined;
 }
 
 export interface OpenFor {
@@ -52,12 +52,14 @@ const deadOrder = 'subscription_id, state, notification_id';
 
 /**
  * The subscriptions that have dead letters, in the order of their ids: from each to the next by one look into the index
- * `delivery_dead`, however many dead letters there are.
+ * `delivery_dead`, however many dead letters there are. Deleted ones are among them, and those
+ * with fewer dead letters than the rule says: of many, each round sees some.
  */
 export const findDead = statement(
   'alert-dead-letters',
   `WITH RECURSIVE dead AS (
-     (SELECT subscription_id, 1 AS nr FROM delivery WHERE ${deadStates} ORDER BY ${deadOrder} LIMIT 1)
+     (SELECT subscription_id, 1 AS nr FROM delivery WHERE ${deadStates} AND subscription_id > $after
+      ORDER BY ${deadOrder} LIMIT 1)
      UNION ALL
      SELECT next.subscription_id, dead.nr + 1 FROM dead CROSS JOIN LATERAL (
        SELECT subscription_id FROM delivery WHERE ${deadStates} AND subscription_id > dead.subscription_id
@@ -78,25 +80,29 @@ export const findDead = statement(
    ORDER BY dead.subscription_id`,
 );
 
-export async function readDead(query: Query): Promise<DeadOfSubscription[]> {
+const beforeAll = '00000000-0000-0000-0000-000000000000';
+
+/** @param after where the round before ended; undefined: at the last one */
+export async function readDead(query: Query, after: string | undefined): Promise<Part<DeadOfSubscription>> {
   const rows = await query<{
     subscription_id: string;
     count: number;
     oldest: string;
     newest: string;
     reason: string | null;
-  }>(findDead, { most: mostSubjects, most_counted: mostCounted });
-  return rows.map((row) => ({
+  }>(findDead, { after: after ?? beforeAll, most: mostSubjects, most_counted: mostCounted });
+  const found = rows.map((row) => ({
     subscriptionId: row.subscription_id,
     count: row.count,
     oldestNotificationId: row.oldest,
     newestNotificationId: row.newest,
     reason: row.reason,
   }));
+  return { found, after, upTo: rows.length < mostSubjects ? undefined : rows.at(-1)!.subscription_id };
 }
 
 /** Subscriptions that one round looks at for failing ones. With more of them, several rounds do it. */
-export const mostTriedAt = 100;
+const mostTriedAt = 100;
 
 const unsent = `state BETWEEN 'waiting' AND 'held' AND subscription_id IS NOT NULL`;
 
@@ -143,10 +149,12 @@ export const findFailing = statement(
    ORDER BY unsent.subscription_id`,
 );
 
-const beforeAll = '00000000-0000-0000-0000-000000000000';
-
 /** @param after where the round before ended; undefined: at the last one */
-export async function readFailing(query: Query, afterSeconds: number, after: string | undefined): Promise<Failing> {
+export async function readFailing(
+  query: Query,
+  afterSeconds: number,
+  after: string | undefined,
+): Promise<Part<FailingSubscription>> {
   const rows = await query<{
     subscription_id: string;
     at_end: boolean;

@@ -13,7 +13,9 @@ export interface Memory {
   backlog?: BacklogSample[];
   /** Role → since when no process has it. */
   missingSince?: Partial<Record<string, number>>;
-  /** The subscription up to which the last round looked for failing ones; undefined: it looked at the last one. */
+  /** The subscription up to which the last round looked for dead letters; undefined: it looked at the last one. */
+  deadUpTo?: string | undefined;
+  /** The same for failing ones. */
   failingUpTo?: string | undefined;
   /** To ask for the size reads the size of each file. */
   disk?: { at: number; bytes: number };

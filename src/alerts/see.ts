@@ -20,7 +20,7 @@ export async function see(
   const mostDue = 2 * backlogGrowing.count;
   return {
     now,
-    dead: deadLetters.isEnabled ? await readDead(query) : [],
+    dead: deadLetters.isEnabled ? await readDead(query, memory.deadUpTo) : undefined,
     oldestDue: oldestDue.isEnabled || backlogGrowing.isEnabled ? await readOldestDue(query) : undefined,
     failing: subscriptionFailing.isEnabled
       ? await readFailing(query, subscriptionFailing.afterSeconds, memory.failingUpTo)

@@ -199,6 +199,22 @@ describe('alerts', () => {
     expect(open[0]).toMatchObject({ rule: 'dead-letters', what: expect.stringContaining('40 deliveries') });
   });
 
+  it('tell of dead letters, and of their end, behind those of more deleted subscriptions than one round looks at', async () => {
+    const live = await subscription();
+    const subject = `subscription/${live}`;
+    // With lower ids, as they may be.
+    await die(Array.from({ length: 501 }, (_, nr) => `00000000-0000-4000-8000-${String(nr).padStart(12, '0')}`));
+    await die([live]);
+    const twoRounds = async () => {
+      expect([await rounds.run(0), await rounds.run(0)]).toEqual([true, true]);
+    };
+    await twoRounds();
+    expect(await list()).toMatchObject([{ rule: 'dead-letters', subject, resolvedAt: null }]);
+    await sql(`UPDATE delivery SET state = 'delivered' WHERE subscription_id = $1`, [live]);
+    await twoRounds();
+    expect(await list()).toMatchObject([{ rule: 'dead-letters', subject, resolvedAt: expect.any(String) }]);
+  });
+
   it('are of subscriptions as they are now, also where another process changed them; unknown, nothing is judged', async () => {
     const id = await insertSubscription();
     await die([id]);
