@@ -6,8 +6,8 @@ const gigabyte = 1024 ** 3;
 const machine = { cores: 8, memoryBytes: 16 * gigabyte };
 const servers = { DATABASE_URL: 'postgres://heraut@db.example/heraut', AMQP_URL: 'amqp://rabbit.example' };
 const count = (settings: Record<string, string>, on = machine) => countProcesses(readSettings(settings), settings, on);
-const environment = (settings: Record<string, string>, number: number, of: number) =>
-  environmentOf(readSettings({ ...servers, ...settings }), settings, number, of);
+const environment = (settings: Record<string, string>, number: number, of: number, isFirstStart = true) =>
+  environmentOf(readSettings({ ...servers, ...settings }), settings, number, of, isFirstStart);
 
 describe('how many processes', () => {
   it('is one, unless PROCESSES says more', () => {
@@ -63,8 +63,18 @@ describe('the settings of one of several processes', () => {
 
   it('leave it to all where the queue is in the memory of each', () => {
     const { DATABASE_URL } = servers;
-    const plan = (number: number) => environmentOf(readSettings({ DATABASE_URL }), {}, number, 2);
+    const plan = (number: number) => environmentOf(readSettings({ DATABASE_URL }), {}, number, 2, true);
     expect([plan(1).ROLES, plan(2).ROLES]).toEqual(['api,worker,dispatcher', 'api,worker,dispatcher']);
+  });
+
+  it('name the configuration file to the first only, and not where it is started again', () => {
+    const file = (number: number, isFirstStart: boolean) => {
+      const CONFIG_FILE = '/etc/heraut.yaml';
+      const merged = { ...servers, CONFIG_FILE, ...environment({ CONFIG_FILE }, number, 2, isFirstStart) };
+      return readSettings(merged).CONFIG_FILE;
+    };
+    expect(file(1, true)).toBe('/etc/heraut.yaml');
+    expect([file(2, true), file(1, false), file(2, false)]).toEqual([undefined, undefined, undefined]);
   });
 
   it('are accepted as settings, whatever roles there are', () => {

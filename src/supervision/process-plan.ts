@@ -48,20 +48,23 @@ export function countProcesses(
  * The variables of process `number` (from 1) of `count` that differ from those of the supervisor: what the processes share is
  * divided, so that an installation asks of its database and of a receiver what one process would, or little more
  * (docs/decisions/0023).
+ * @param isFirstStart whether no process has served yet
  */
 export function environmentOf(
   settings: Planned,
   environment: Record<string, string | undefined>,
   number: number,
   count: number,
+  isFirstStart: boolean,
 ): Record<string, string> {
   const share = Math.floor((connections / count - upkeepConnections) / 2);
   const pool = Math.min(usualPool, Math.max(smallestPool, share));
   const perEndpoint = Math.max(1, Math.floor(settings.MAX_IN_FLIGHT_PER_ENDPOINT / count));
   return {
     ROLES: rolesOf(settings, number).join(),
-    // The first process has applied it before the others start.
-    ...(number > 1 && { CONFIG_FILE: '' }),
+    // The first process has applied it before the others start. One that takes the place of that first one would undo what was changed
+    // by the API since, and would not start with a file that has a mistake by now.
+    ...(!(isFirstStart && number === 1) && { CONFIG_FILE: '' }),
     DATABASE_POOL_SIZE: environment.DATABASE_POOL_SIZE || String(pool),
     MAX_IN_FLIGHT_PER_ENDPOINT: String(perEndpoint),
     UV_THREADPOOL_SIZE: environment.UV_THREADPOOL_SIZE || String(threads),

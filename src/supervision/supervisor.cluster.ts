@@ -83,7 +83,14 @@ export class Supervisor {
   }
 
   private start(number: number): void {
-    const worker = cluster.fork(environmentOf(this.settings, this.environment, number, this.count));
+    const isFirstStart = this.state === 'starting';
+    const environment = environmentOf(this.settings, this.environment, number, this.count, isFirstStart);
+    let worker: Worker;
+    try {
+      worker = cluster.fork(environment);
+    } catch (error) {
+      return this.cannotStart(number, error);
+    }
     const child: Child = { number, worker, startedAt: performance.now(), listening: 0, unanswered: 0 };
     this.children.set(worker.id, child);
     worker.on('message', (message: ToSupervisor) => this.read(child, message));
@@ -100,6 +107,13 @@ export class Supervisor {
     forwardLines(stdout, this.output);
     // There is no `close` before the end of its output.
     worker.process.once('exit', () => setTimeout(() => stdout.destroy(), restReadWithinMs));
+  }
+
+  /** Node throws where the system refuses a process for a cause that is not on a short list of its own: for want of memory, say. */
+  private cannotStart(number: number, error: unknown): void {
+    this.logger.error({ event: 'process.failed', process: number, error });
+    if (this.state === 'starting') return this.finish(1);
+    this.startAgain(number, performance.now(), { event: 'process.ended', process: number, status: null });
   }
 
   private listens(child: Child): void {
@@ -122,7 +136,7 @@ export class Supervisor {
         if (status === null) this.logger.error(ended);
         return this.finish(status || 1);
       case 'running':
-        return this.startAgain(child, ended);
+        return this.startAgain(child.number, child.startedAt, ended);
       case 'stopping':
         // By the signal itself, ours or that of a terminal to all: it had not got as far as to listen to it.
         if (status !== 0 && signal !== 'SIGTERM' && signal !== 'SIGINT') {
@@ -136,7 +150,11 @@ export class Supervisor {
     }
   }
 
-  private startAgain({ number, startedAt }: Child, ended: { event: string; status: number | null }): void {
+  private startAgain(
+    number: number,
+    startedAt: number,
+    ended: { event: string; process: number; status: number | null },
+  ): void {
     this.metrics.ended.inc();
     const livedLong = performance.now() - startedAt >= longLifeMs;
     const endings = livedLong ? 1 : (this.endings.get(number) ?? 0) + 1;

@@ -11,7 +11,8 @@ const from = (path: string) => JSON.stringify(new URL(`../../dist/src/${path}`, 
 /**
  * A supervisor as main.ts starts it, of two processes that do nothing but log. They say on standard error that they have started,
  * and have no listener for a signal, as while they start. MEGABYTES is what each logs at its start. With SCRAPE the first asks
- * for two scrapes; the second answers the first of them only when it is asked for the other, and that one a moment later.
+ * for two scrapes; the second answers the first of them only when it is asked for the other, and that one a moment later. With NO_MEMORY_FOR
+ * the system refuses to start that many-th process.
  */
 const program = `
   import cluster from 'node:cluster';
@@ -23,6 +24,12 @@ const program = `
   const { env } = process;
   const settings = readSettings({ DATABASE_URL: 'postgres://none', SUPERUSER_SECRET: 'none' });
   if (cluster.isPrimary) {
+    const { fork } = cluster;
+    let forks = 0;
+    cluster.fork = (...given) => {
+      if (++forks === Number(env.NO_MEMORY_FOR)) throw Object.assign(new Error('spawn ENOMEM'), { code: 'ENOMEM' });
+      return fork.apply(cluster, given);
+    };
     const output = openStandardOutput(1);
     const logger = JsonLogger.open(settings, output);
     const status = await new Supervisor(2, settings, env, logger, output).run();
@@ -32,7 +39,8 @@ const program = `
   const logger = JsonLogger.open(settings);
   for (let kilobytes = 0; kilobytes < Number(env.MEGABYTES) * 1000; kilobytes++) logger.log({ event: 'line', text: 'x'.repeat(1000) });
   setInterval(() => logger.log({ event: 'now and then' }), 20);
-  createServer().listen(0, '127.0.0.1', () => process.stderr.write('started ' + process.pid + '\\n'));
+  createServer().listen(0, '127.0.0.1', () =>
+    process.stderr.write('started ' + process.pid + '\\nfile ' + env.CONFIG_FILE + '\\n'));
   const gauge = { name: 'open', help: 'h', type: 'gauge', aggregator: 'sum', values: [{ value: 1, labels: {} }] };
   const answer = (scrape) => process.send({ kind: 'metrics', scrape, metrics: [gauge] });
   let late;
@@ -66,6 +74,11 @@ describe('a supervisor', () => {
   });
 
   async function start(environment: Record<string, string>): Promise<void> {
+    await spawnWith(environment);
+    await eventually(() => started().length === 2, 'both processes to start');
+  }
+
+  async function spawnWith(environment: Record<string, string>): Promise<void> {
     const path = join(directory, 'program.mjs');
     await writeFile(path, program);
     child = spawn(process.execPath, [path], {
@@ -74,7 +87,6 @@ describe('a supervisor', () => {
       detached: true, // a process group of its own, as in a terminal
     });
     createInterface({ input: child.stderr! }).on('line', (line) => said.push(line));
-    await eventually(() => started().length === 2, 'both processes to start');
   }
 
   const after = (word: string) => said.filter((line) => line.startsWith(word)).map((line) => line.slice(word.length));
@@ -89,6 +101,36 @@ describe('a supervisor', () => {
     leave();
     process.kill(started()[0]!, 'SIGKILL');
     await eventually(() => started().length === 3, 'its successor');
+    process.kill(child.pid!, 'SIGTERM');
+    expect(await once(child, 'exit')).toEqual([0, null]);
+  });
+
+  it('goes on where the system refuses to start a process, and tries again', async () => {
+    await start({ NO_MEMORY_FOR: '2' });
+    const events: Record<string, unknown>[] = [];
+    createInterface({ input: child.stdout! }).on('line', (line) => {
+      events.push(JSON.parse(line) as Record<string, unknown>);
+    });
+    process.kill(child.pid!, 'SIGTERM');
+    expect(await once(child, 'close')).toEqual([0, null]);
+    expect(events).toContainEqual(expect.objectContaining({ event: 'process.failed', process: 2, level: 'error' }));
+    expect(events).toContainEqual(
+      expect.objectContaining({ event: 'process.ended', process: 2, status: null, startsAgainInMs: 250 }),
+    );
+  });
+
+  it('ends with status 1 where the system refuses to start the first process', async () => {
+    await spawnWith({ NO_MEMORY_FOR: '1' });
+    child.stdout!.resume();
+    expect(await once(child, 'close')).toEqual([1, null]);
+  });
+
+  it('has the configuration file applied once, and not again by a process that is started again', async () => {
+    await start({ CONFIG_FILE: '/etc/heraut.yaml' });
+    child.stdout!.resume();
+    process.kill(started()[0]!, 'SIGKILL');
+    await eventually(() => after('file ').length === 3, 'its successor');
+    expect(after('file ')).toEqual(['/etc/heraut.yaml', '', '']);
     process.kill(child.pid!, 'SIGTERM');
     expect(await once(child, 'exit')).toEqual([0, null]);
   });
