@@ -16,6 +16,15 @@ describe('a stream of server-sent events', () => {
     expect(parser.push('\n\n')).toEqual([{ id: undefined, event: 'message', data: 'rest' }]);
   });
 
+  it('tells where to go on, also by a position that comes without an event', () => {
+    const parser = new EventParser();
+    parser.push('id: 7\ndata: x\n\ndata: y\n\n');
+    expect(parser.lastId).toBe('7');
+    parser.push(': alive\nid: 9\n');
+    expect(parser.lastId).toBe('7');
+    expect([parser.push('\n'), parser.lastId]).toEqual([[], '9']);
+  });
+
   it('is the same wherever it is cut', () => {
     for (let at = 0; at <= stream.length; at += 1) {
       const parser = new EventParser();

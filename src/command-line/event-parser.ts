@@ -4,12 +4,17 @@ export interface ServerSentEvent {
   data: string;
 }
 
-/** Reads a stream of server-sent events, however it is cut into pieces. Lines end in `\n` or `\r\n`; comments are passed over. */
+/**
+ * Reads a stream of server-sent events, however it is cut into pieces. Lines end in `\n` or `\r\n`; comments are passed over. The console
+ * is built with it too, so it imports nothing.
+ */
 export class EventParser {
   private rest = '';
   private id: string | undefined;
   private event = '';
   private data: string[] = [];
+  /** Where a lost connection goes on: of the last event that was complete, or of a position without one, such as comes while nothing happens. */
+  lastId: string | undefined;
   /** Milliseconds after which the server wants a lost connection made again. */
   retryMs: number | undefined;
 
@@ -33,6 +38,7 @@ export class EventParser {
 
   private dispatch(): ServerSentEvent[] {
     const complete = { id: this.id, event: this.event || 'message', data: this.data.join('\n') };
+    this.lastId = this.id ?? this.lastId;
     [this.id, this.event, this.data] = [undefined, '', []];
     return complete.data === '' ? [] : [complete];
   }

@@ -41,10 +41,8 @@ export async function* followEvents(
         const parser = new EventParser();
         for await (const piece of body!.pipeThrough(new TextDecoderStream())) {
           silence.ended();
-          for (const event of parser.push(piece)) {
-            last = event.id ?? last;
-            yield event;
-          }
+          yield* parser.push(piece);
+          last = parser.lastId ?? last;
           pauseMs = parser.retryMs ?? pauseMs;
         }
       } finally {

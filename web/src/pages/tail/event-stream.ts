@@ -1,3 +1,4 @@
+import { EventParser } from '../../../../src/command-line/event-parser.ts';
 import { isActive } from '../../api/activity.ts';
 import { apiRoot } from '../../api/client.ts';
 import { ApiProblem, readProblem } from '../../api/problem.ts';
@@ -90,35 +91,11 @@ async function* connection(
       if (done) return;
       clearTimeout(timer);
       timer = setTimeout(() => silence.abort(), longestSilenceMs);
-      yield { events: parser.push(value), id: parser.lastId };
+      const events = parser.push(value).map(({ data }) => JSON.parse(data) as LiveEvent);
+      yield { events, id: parser.lastId };
     }
   } finally {
     clearTimeout(timer);
-  }
-}
-
-/** Reads server-sent events, however they are cut into pieces. */
-export class EventParser {
-  private rest = '';
-  private data: string[] = [];
-  private id: string | undefined;
-  /** Of the last event that was complete, or of a position without one. */
-  lastId: string | undefined;
-
-  push(piece: string): LiveEvent[] {
-    const lines = (this.rest + piece).split('\n');
-    this.rest = lines.pop()!;
-    return lines.flatMap((line) => this.line(line.replace(/\r$/, '')));
-  }
-
-  private line(line: string): LiveEvent[] {
-    if (line.startsWith('id:')) this.id = line.slice(3).trim();
-    else if (line.startsWith('data:')) this.data.push(line.slice(5).replace(/^ /, ''));
-    if (line !== '') return [];
-    const data = this.data.join('\n');
-    this.lastId = this.id ?? this.lastId;
-    [this.data, this.id] = [[], undefined];
-    return data === '' ? [] : [JSON.parse(data) as LiveEvent];
   }
 }
 
