@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import pg from 'pg';
-import { isNotConnected } from './postgres-errors.js';
+import { isNotConnected, isUnavailable } from './postgres-errors.js';
 
 const failureOf = async (config: pg.PoolConfig): Promise<unknown> => {
   const pool = new pg.Pool({ connectionTimeoutMillis: 200, ...config });
@@ -51,5 +51,32 @@ describe('an error of the driver says whether anything was sent', () => {
     ['40P01', false],
   ])('by the SQLSTATE %s: nothing was sent, %s', (code, expected) => {
     expect(isNotConnected(Object.assign(new Error(), { code }))).toBe(expected);
+  });
+});
+
+describe('a database that cannot be used for a while', () => {
+  const withCode = (code: string) => Object.assign(new Error(), { code });
+
+  it.each([
+    'ECONNREFUSED',
+    'ECONNRESET',
+    'EPIPE',
+    'ETIMEDOUT',
+    'EHOSTUNREACH',
+    'ENETUNREACH',
+    'ENOTFOUND',
+    'EAI_AGAIN',
+    '08006',
+    '53300',
+    '57P01',
+    '25P03',
+    '55P03',
+    '40P01',
+  ])('is told by %s', (code) => {
+    expect(isUnavailable(withCode(code))).toBe(true);
+  });
+
+  it.each(['23505', '42P01', 'XX000', 'EBADF'])('is not told by %s', (code) => {
+    expect(isUnavailable(withCode(code))).toBe(false);
   });
 });

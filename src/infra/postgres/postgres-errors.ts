@@ -2,7 +2,8 @@
 export function sqlState(error: unknown): string | undefined {
   const candidate = error as { code?: unknown; driverError?: { code?: unknown } } | undefined;
   const code = candidate?.driverError?.code ?? candidate?.code;
-  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
+  // With a digit: EPIPE, which the system says, is none.
+  return typeof code === 'string' && /^(?=.*\d)[0-9A-Z]{5}$/.test(code) ? code : undefined;
 }
 
 export const isUniqueViolation = (error: unknown): boolean => sqlState(error) === '23505';
@@ -26,6 +27,7 @@ const connectionCodes = new Set([
   'EPIPE',
   'ETIMEDOUT',
   'EHOSTUNREACH',
+  'ENETUNREACH',
   'ENOTFOUND',
   'EAI_AGAIN',
 ]);
