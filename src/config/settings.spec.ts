@@ -187,6 +187,8 @@ describe('settings', () => {
     expect(refusal({ ...withoutQueue, ROLES: 'api,dispatcher' })).toContain('without AMQP_URL');
     expect(readSettings({ ...withoutQueue, AMQP_URL, ROLES: 'api,dispatcher' }).ROLES).toEqual(['api', 'dispatcher']);
     expect(refusal({ ROLES: 'api' })).toContain('without DATABASE_URL');
+    expect(refusal({ ROLES: 'api,worker,worker' })).toContain('without');
+    expect(readSettings({ ...withoutQueue, AMQP_URL, ROLES: 'worker,api,worker' }).ROLES).toEqual(['worker', 'api']);
   });
 
   it('all have a description', () => {

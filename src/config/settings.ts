@@ -36,7 +36,12 @@ export const settingsSchema = z
       ),
     ADMIN_HOST: z.string().optional().describe('Address to listen on with `ADMIN_PORT`. Not set: `HOST`.'),
     ROLES: commaSeparated
-      .pipe(z.array(z.enum(roles)).min(1))
+      .pipe(
+        z
+          .array(z.enum(roles))
+          .min(1)
+          .overwrite((given) => [...new Set(given)]),
+      )
       .default([...roles])
       .describe(
         'Roles of this process, comma-separated: `api`, `worker`, `dispatcher`. Without `api` it serves `/`, `/health` and `/metrics` only.',
