@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { firstSteps, wayIntoConsole } from './first-steps.mjs';
 import { herautNodeOptions, herautThreads } from './node-options.mjs';
+import { urlOf } from './own-url.mjs';
 import { accepts, freePort } from './private-servers/private-server.mjs';
 import { buildWhenNeeded, installWhenNeeded, projectDirectory, requireNode } from './ready-to-run.mjs';
 import { startReceiver } from './receiver.mjs';
@@ -87,14 +88,6 @@ async function run() {
   const commands = await firstSteps({ url, adminUrl, clientId, secret, isSecretConfigured, receiverUrl: receiver.url });
   // Last, where it is seen.
   show(`${commands}\n\n${await wayIntoConsole({ adminUrl, clientId, secret, isSecretConfigured, env: process.env })}`);
-}
-
-/**
- * @param {string | undefined} host
- * @param {number} port
- */
-function urlOf(host, port) {
-  return `http://${!host || host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host}:${port}`;
 }
 
 /** @param {string} url */

@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { urlOf } from '../../scripts/own-url.mjs';
 import { accepts } from '../../scripts/private-servers/private-server.mjs';
 import { readSettings } from '../../src/config/settings.js';
 import { countProcesses, thisMachine } from '../../src/supervision/process-plan.js';
@@ -188,3 +189,15 @@ async function paste(line: string, environment: Record<string, string> = {}): Pr
   }
   return (await fetch(url, { ...request, headers })).status;
 }
+
+it.each([
+  [undefined, 'http://127.0.0.1:8000'],
+  ['0.0.0.0', 'http://127.0.0.1:8000'],
+  ['::', 'http://127.0.0.1:8000'],
+  ['127.0.0.2', 'http://127.0.0.2:8000'],
+  ['heraut.example', 'http://heraut.example:8000'],
+  ['::1', 'http://[::1]:8000'],
+])('`npm start` with HOST=%s asks Heraut at %s', (host, url) => {
+  expect(urlOf(host, 8000)).toBe(url);
+  expect(new URL(url).port).toBe('8000');
+});
