@@ -39,7 +39,7 @@ const answerFrom = (outage: string): string => `
 export const lookAtOutage = statement('look-at-redis-outage', answerFrom('redis_outage'));
 
 /** Begins an outage, or makes the present one last for as long as Redis must be calm. */
-export const reportOutage = statement(
+const reportOutage = statement(
   'report-redis-outage',
   `
     WITH reported AS (

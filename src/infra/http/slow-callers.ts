@@ -24,7 +24,7 @@ export const timeLimits: TimeLimits = {
 };
 
 /** Of the URL and all headers; Node answers more with 431 itself, by `clientError`. */
-export const mostHeaderBytes = 16 * 1024;
+const mostHeaderBytes = 16 * 1024;
 
 /**
  * For each server of this process. Node keeps to the first two limits by itself, with a look at all connections each
