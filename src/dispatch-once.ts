@@ -14,11 +14,13 @@ import { Dispatcher } from './dispatching/dispatcher.service.js';
 import { DispatchingModule } from './dispatching/dispatching.module.js';
 import { Releaser } from './dispatching/releaser.service.js';
 import { Upkeep } from './dispatching/upkeep.service.js';
+import { CannotConnect } from './infra/cannot-connect.js';
 import { ClockModule } from './infra/clock.module.js';
 import { JsonLogger } from './infra/logging/json-logger.js';
 import { DataDirectoryInUse } from './infra/postgres/directory-lock.js';
 import { PostgresModule } from './infra/postgres/postgres.module.js';
 import { Postgres } from './infra/postgres/postgres.js';
+import { connectionAdvice } from './infra/rabbitmq/connection-advice.js';
 import { RedisModule } from './infra/redis/redis.module.js';
 import { DeliveryQueue, lanes } from './queue/delivery-queue.js';
 import { LiveEventsModule } from './live-events/live-events.module.js';
@@ -94,7 +96,8 @@ async function main(): Promise<void> {
   const stopping = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, () => stopping.abort());
   try {
-    if (queue.trouble !== undefined) throw queue.trouble;
+    const { trouble } = queue;
+    if (trouble !== undefined) throw new CannotConnect('RabbitMQ', trouble, connectionAdvice(trouble));
     const { deliveries: recovered, failedRules } = await dispatcher.recover(stopping.signal);
     await app.get(ReplayRunner).stepAll(stopping.signal);
     const dispatched = await dispatcher.handOutDue(stopping.signal, (soFar) =>
@@ -132,7 +135,9 @@ async function emptied(queue: DeliveryQueue, stopping: AbortSignal): Promise<voi
 }
 
 main().catch((error: unknown) => {
-  const isExpected = [InvalidSettings, DataDirectoryInUse, KeyRingRefused].some((kind) => error instanceof kind);
+  const isExpected = [InvalidSettings, CannotConnect, DataDirectoryInUse, KeyRingRefused].some(
+    (kind) => error instanceof kind,
+  );
   console.error(isExpected ? (error as Error).message : error);
   process.exit(1);
 });

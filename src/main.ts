@@ -1,10 +1,12 @@
 import { ConfigurationRefused } from './configuration-file/configuration-refused.js';
 import { InvalidSettings, readSettings } from './config/settings.js';
+import { CannotConnect } from './infra/cannot-connect.js';
 import { CannotListen } from './infra/http/cannot-listen.js';
 import { JsonLogger } from './infra/logging/json-logger.js';
 import { openStandardOutput } from './infra/logging/standard-output.js';
 import { DataDirectoryInUse } from './infra/postgres/directory-lock.js';
 import { KeyRingRefused } from './secrets/key-ring.js';
+import { StopSignals } from './stop-signals.js';
 import { countProcesses, thisMachine } from './supervision/process-plan.js';
 import { Supervised } from './supervision/supervised.cluster.js';
 import { Supervisor } from './supervision/supervisor.cluster.js';
@@ -20,17 +22,23 @@ async function main(): Promise<void> {
     await logger.flush();
     process.exit(status);
   }
+  const signals = new StopSignals(() => process.exit(0)); // nothing has begun
   const logger = JsonLogger.open(settings);
   // Only now: the supervisor needs none of it.
   const { serve } = await import('./serve.js');
-  await serve(settings, supervised ? logger.ofProcess(process.pid) : logger, supervised);
+  await serve(settings, supervised ? logger.ofProcess(process.pid) : logger, supervised, signals);
 }
 
 main().catch((error: unknown) => {
   // For an operator: the error and its remedy, without a stack where the cause is known.
-  const isExpected = [InvalidSettings, DataDirectoryInUse, KeyRingRefused, ConfigurationRefused, CannotListen].some(
-    (kind) => error instanceof kind,
-  );
+  const isExpected = [
+    InvalidSettings,
+    CannotConnect,
+    DataDirectoryInUse,
+    KeyRingRefused,
+    ConfigurationRefused,
+    CannotListen,
+  ].some((kind) => error instanceof kind);
   console.error(isExpected ? (error as Error).message : error);
   process.exit(1);
 });

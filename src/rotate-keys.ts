@@ -1,5 +1,6 @@
 import 'reflect-metadata';
 import { InvalidSettings, readSettings } from './config/settings.js';
+import { CannotConnect } from './infra/cannot-connect.js';
 import { JsonLogger } from './infra/logging/json-logger.js';
 import { DataDirectoryInUse } from './infra/postgres/directory-lock.js';
 import { Postgres } from './infra/postgres/postgres.js';
@@ -37,7 +38,7 @@ async function main(): Promise<void> {
 }
 
 main().catch((error: unknown) => {
-  const isExpected = [InvalidSettings, DataDirectoryInUse, KeyRingRefused, UnreadableSecret].some(
+  const isExpected = [InvalidSettings, CannotConnect, DataDirectoryInUse, KeyRingRefused, UnreadableSecret].some(
     (kind) => error instanceof kind,
   );
   console.error(isExpected ? (error as Error).message : error);

@@ -29,10 +29,3 @@ export const failed = (name: string, found: string, advice: string): Finding => 
   found,
   advice,
 });
-
-/** An error's code, or else its text: for a person at the machine. Messages of drivers name hosts, never passwords. */
-export function reasonOf(error: unknown): string {
-  const { code, message } = error as { code?: unknown; message?: string };
-  const parts = [typeof code === 'string' ? code : '', message ?? ''].filter((part) => part !== '');
-  return parts.join(': ') || String(error);
-}

@@ -2,7 +2,8 @@ import { access, constants, statfs } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { existsSync } from 'node:fs';
 import type { Settings } from '../config/settings.js';
-import { failed, ok, reasonOf, warning, type Finding } from './finding.js';
+import { reasonOf } from '../infra/cannot-connect.js';
+import { failed, ok, warning, type Finding } from './finding.js';
 
 /** What is still fixed, by the release plan of Node. */
 const [oldestThatRuns, oldestThatIsFixed] = [

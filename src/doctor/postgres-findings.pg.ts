@@ -1,23 +1,16 @@
 import pg from 'pg';
 import type { Role, Settings } from '../config/settings.js';
+import { reasonOf } from '../infra/cannot-connect.js';
+import { connectionAdvice, generalAdvice } from '../infra/postgres/connection-advice.js';
 import { migrationNames } from '../infra/postgres/migration-names.js';
 import { inMegabytes } from './here.js';
 import { examineLockTable } from './lock-table.pg.js';
 import { examineSecretKeys } from './secret-keys.pg.js';
-import { failed, ok, reasonOf, skipped, warning, type Finding } from './finding.js';
+import { failed, ok, skipped, warning, type Finding } from './finding.js';
 
 const connectMs = 5000;
 /** Asked of the server for this connection, to see whether it arrives: a proxy in between may leave it out. */
 const statementMs = 7000;
-
-const advices: Record<string, string> = {
-  ECONNREFUSED: 'Is Postgres running, and is this its host and port? Check DATABASE_URL.',
-  ENOTFOUND: 'The name of the host in DATABASE_URL cannot be looked up from here.',
-  '28P01': 'The password in DATABASE_URL is wrong.',
-  '28000': 'Postgres does not let this user in from here: look at pg_hba.conf.',
-  '3D000': 'The database is not there: CREATE DATABASE … OWNER …, or correct DATABASE_URL.',
-  '53300': 'Postgres has no connection left: raise max_connections, or lower DATABASE_POOL_SIZE or PROCESSES.',
-};
 
 const names = [
   'postgres',
@@ -51,8 +44,7 @@ export async function examinePostgres(settings: Settings): Promise<Finding[]> {
     await client.connect();
     return await examineWith(client, settings);
   } catch (error) {
-    const advice =
-      advices[(error as { code?: string }).code ?? ''] ?? 'Check DATABASE_URL, the network and Postgres’ own log.';
+    const advice = connectionAdvice(error) ?? generalAdvice;
     const [, ...others] = names;
     return [
       failed('postgres', reasonOf(error), advice),

@@ -1,10 +1,12 @@
 import amqp, { type ChannelModel, type ConfirmChannel } from 'amqplib';
 import type { Settings } from '../config/settings.js';
+import { reasonOf } from '../infra/cannot-connect.js';
 import { answered } from '../infra/rabbitmq/answered.js';
 import { close } from '../infra/rabbitmq/close.js';
+import { connectionAdvice } from '../infra/rabbitmq/connection-advice.js';
 import { serverVersionOf } from '../infra/rabbitmq/server-version.js';
 import { topology } from '../queue/topology.rabbitmq.js';
-import { failed, ok, reasonOf, skipped, warning, type Finding } from './finding.js';
+import { failed, ok, skipped, warning, type Finding } from './finding.js';
 
 const connectMs = 5000;
 /** RabbitMQ says that it is blocked when the first message comes; one that is not blocked confirms it in milliseconds. */
@@ -22,11 +24,8 @@ export async function examineRabbitMq(settings: Settings): Promise<Finding[]> {
     const declared = await queues(model, settings); // first: with an alarm RabbitMQ reads nothing more of a connection that has published
     return [server(model), await examineAlarms(model), declared];
   } catch (error) {
-    const advice = /ACCESS.REFUSED|403/.test((error as Error).message)
-      ? 'The user, the password or the virtual host in AMQP_URL is wrong.'
-      : 'Is RabbitMQ running, and is this its address? Check AMQP_URL. Publishing goes on meanwhile, delivering does not.';
     return [
-      failed('rabbitmq', reasonOf(error), advice),
+      failed('rabbitmq', reasonOf(error), connectionAdvice(error)),
       skipped('rabbitmq-alarms', 'RabbitMQ was not reached'),
       skipped('rabbitmq-queues', 'RabbitMQ was not reached'),
     ];

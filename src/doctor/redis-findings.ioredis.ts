@@ -1,7 +1,8 @@
 import { Redis } from 'ioredis';
 import type { Settings } from '../config/settings.js';
+import { reasonOf } from '../infra/cannot-connect.js';
 import { inMegabytes } from './here.js';
-import { failed, ok, reasonOf, skipped, warning, type Finding } from './finding.js';
+import { failed, ok, skipped, warning, type Finding } from './finding.js';
 
 const answerMs = 3000;
 

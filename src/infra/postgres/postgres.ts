@@ -8,6 +8,7 @@ import { DataSource, type DataSourceOptions, type EntitySchema } from 'typeorm';
 import { migrations } from '../../../migrations/index.js';
 import type { Settings } from '../../config/settings.js';
 import { ClosingClient } from './closing-client.js';
+import { orSayWhyNot } from './connection-advice.js';
 import { lockDirectory } from './directory-lock.js';
 import { isLockTimeout } from './postgres-errors.js';
 import { countPools } from './postgres.metrics.js';
@@ -53,6 +54,7 @@ export class Postgres {
     private readonly closeServer: () => Promise<void>,
   ) {}
 
+  /** @throws {CannotConnect} where the server is not reached, or lets nobody in */
   static async open(settings: Settings, entities: (Function | EntitySchema)[]): Promise<Postgres> {
     const common = { type: 'postgres', entities, migrations, migrationsTransactionMode: 'each' } as const;
     const limits = limitsOf(settings.DATABASE_TIMEOUT * 1000);
@@ -84,7 +86,7 @@ export class Postgres {
       const upkeep = dataSourceWith(upkeepLimits, upkeepConnections, upkeepName);
       const dataSource = dataSourceWith(limits, max);
       const all = [dataSource, upkeep];
-      await Promise.all(all.map((source) => source.initialize()));
+      await orSayWhyNot(Promise.all(all.map((source) => source.initialize())));
       const uncount = countPools({ hot: pool, rest: poolOf(dataSource), upkeep: poolOf(upkeep) });
       return new Postgres(dataSource, upkeep, pool, limits, false, async () => {
         uncount();
@@ -115,7 +117,7 @@ export class Postgres {
     try {
       // The number is arbitrary; it only has to be the same in every process.
       await queryRunner.query('SELECT pg_advisory_lock(727272)');
-      return await this.runMigrations();
+      return await orSayWhyNot(this.runMigrations());
     } finally {
       await queryRunner.query('SELECT pg_advisory_unlock(727272)');
       await queryRunner.release();

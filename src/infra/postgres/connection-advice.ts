@@ -1,0 +1,35 @@
+import { CannotConnect } from '../cannot-connect.js';
+import { isNotConnected, sqlState } from './postgres-errors.js';
+
+/** By SQLSTATE, or by the code of the system. */
+const advices: Record<string, string> = {
+  ECONNREFUSED: 'Is Postgres running, and is this its host and port? Check DATABASE_URL.',
+  ENOTFOUND: 'The name of the host in DATABASE_URL cannot be looked up from here.',
+  '28P01': 'The password in DATABASE_URL is wrong.',
+  '28000': 'Postgres does not let this user in from here: look at pg_hba.conf.',
+  '3D000': 'The database is not there: CREATE DATABASE … OWNER …, or correct DATABASE_URL.',
+  '42501':
+    'This user may not: GRANT CONNECT ON DATABASE … TO it and GRANT USAGE, CREATE ON SCHEMA … TO it, or make it the owner.',
+  '53300': 'Postgres has no connection left: raise max_connections, or lower DATABASE_POOL_SIZE or PROCESSES.',
+  '57P03': 'It is starting or stopping: try again in a moment.',
+};
+
+export const generalAdvice = 'Check DATABASE_URL, the network and Postgres’ own log.';
+
+/** What an operator can do, where Postgres was not reached or let nobody in; undefined: the error is of another kind. */
+export function connectionAdvice(error: unknown): string | undefined {
+  const { code } = (error ?? {}) as { code?: unknown };
+  const advice = advices[sqlState(error) ?? String(code)];
+  return advice ?? (isNotConnected(error) ? generalAdvice : undefined);
+}
+
+/** @throws {CannotConnect} where an operator can do something about it */
+export async function orSayWhyNot<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    const advice = connectionAdvice(error);
+    if (advice === undefined) throw error;
+    throw new CannotConnect('Postgres', error, advice);
+  }
+}

@@ -1,0 +1,112 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import { queryOnce } from '../support/database.js';
+import { eventually } from '../support/eventually.js';
+import { real } from '../support/stacks.js';
+
+const programOf = (name: string) => fileURLToPath(new URL(`../../dist/${name}`, import.meta.url));
+const environment = (settings: Record<string, string>) => ({ PATH: process.env.PATH, PORT: '0', ...settings });
+
+describe('a program that cannot start', () => {
+  const run = (name: string, settings: Record<string, string>) =>
+    spawnSync(process.execPath, [programOf(name), '--once'], { env: environment(settings), encoding: 'utf8' });
+
+  it.each(['main.js', 'dispatch-once.js', 'rotate-keys.js'])(
+    'says in one line that Postgres is not there, and what to do (%s)',
+    (name) => {
+      const { status, stderr } = run(name, { DATABASE_URL: 'postgres://heraut@127.0.0.1:1/heraut' });
+      expect(stderr).toBe(
+        'Postgres cannot be used: ECONNREFUSED: connect ECONNREFUSED 127.0.0.1:1. Is Postgres running, and is this its host and port? Check DATABASE_URL.\n',
+      );
+      expect(status).toBe(1);
+    },
+  );
+
+  it('says of a database that is missing how to make it, also as one of several processes', async () => {
+    const prepared = await real.prepare();
+    const missing = new URL(prepared.settings.DATABASE_URL!);
+    missing.pathname = '/missing';
+    for (const PROCESSES of ['1', '2']) {
+      const { status, stderr } = run('main.js', { DATABASE_URL: missing.href, PROCESSES });
+      expect(stderr).toBe(
+        'Postgres cannot be used: 3D000: database "missing" does not exist. The database is not there: CREATE DATABASE … OWNER …, or correct DATABASE_URL.\n',
+      );
+      expect(status).toBe(1);
+    }
+    await prepared.release();
+  });
+
+  it('says that RabbitMQ is not there where it needs it', async () => {
+    const prepared = await real.prepare();
+    const { status, stderr } = run('dispatch-once.js', { ...prepared.settings, AMQP_URL: 'amqp://127.0.0.1:1' });
+    expect(stderr).toMatch(/^RabbitMQ cannot be used: ECONNREFUSED: .*:1\. Is RabbitMQ running.* AMQP_URL.*\n$/);
+    expect(status).toBe(1);
+    await prepared.release();
+  });
+});
+
+// As the first process of a container it would not get a signal that nobody listens to, and elsewhere it would be ended by it.
+describe('a program that is told to stop while it starts', () => {
+  let directory: string;
+  let child: ChildProcess;
+  let output: string;
+
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'heraut-start-'));
+    output = '';
+  });
+  afterEach(async () => {
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL');
+    await rm(directory, { recursive: true });
+  });
+
+  function start(settings: Record<string, string>): Promise<unknown[]> {
+    // The embedded database runs for seconds: to optimize its code costs more than it gains.
+    child = spawn(process.execPath, ['--liftoff-only', programOf('main.js')], {
+      env: environment(settings),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    for (const stream of [child.stdout!, child.stderr!])
+      stream.on('data', (text: Buffer) => (output += text.toString()));
+    return once(child, 'close');
+  }
+
+  it.each(['SIGTERM', 'SIGINT'] as const)('ends with status 0 where it waits for a migration (%s)', async (signal) => {
+    const prepared = await real.prepare();
+    const url = prepared.settings.DATABASE_URL!;
+    const other = new pg.Client(url);
+    await other.connect();
+    await other.query('SELECT pg_advisory_lock(727272)');
+    const ended = start(prepared.settings);
+    const waits = `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = 727272 AND NOT granted
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
+    await eventually(async () => (await queryOnce(url, waits)).length > 0, 'it to wait for its turn');
+    child.kill(signal);
+    expect(await ended).toEqual([0, null]);
+    expect(output).toMatch(new RegExp(`"process.stopping".*"${signal}"[^]*"process.stopped"`));
+    await other.end();
+    await prepared.release();
+  });
+
+  it('finishes the embedded database first, which is whole at the next start', async () => {
+    const settings = { DATA_DIR: join(directory, 'data') };
+    const stopped = start(settings);
+    await eventually(() => existsSync(join(settings.DATA_DIR, 'pglite')), 'the database to be begun');
+    child.kill('SIGTERM');
+    expect(await stopped).toEqual([0, null]);
+    expect(output).toMatch(/"process.stopping".*"SIGTERM"[^]*"process.stopped"/);
+    expect(output).not.toMatch(/"process.stop-failed"|"process.listening"/);
+    output = '';
+    const again = start(settings);
+    await eventually(() => output.includes('"process.listening"'), 'it to listen');
+    child.kill('SIGTERM');
+    expect(await again).toEqual([0, null]);
+  });
+});
