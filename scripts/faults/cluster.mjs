@@ -45,9 +45,8 @@ export class Member {
     if (this.#process && !this.#process.hasEnded) return;
     const { directory, tellGuardian } = this.environment;
     const { name, settings, nodeOptions } = this;
-    this.#process = startHeraut({ name, directory, settings, nodeOptions });
+    this.#process = startHeraut({ name, directory, settings, nodeOptions, tellGuardian, endedBy: 'SIGKILL' });
     this.#isWanted = true;
-    tellGuardian(`+ ${this.#process.pid} SIGKILL`);
     await this.#process.untilReady(this.url);
   }
 
@@ -76,7 +75,6 @@ export class Member {
     if (!process || process.hasEnded) return;
     process.signal(signal);
     await process.ended();
-    this.environment.tellGuardian(`- ${process.pid}`);
   }
 }
 

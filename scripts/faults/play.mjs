@@ -98,6 +98,7 @@ export async function playScenario(scenario, environment) {
           faults: stage.faults,
           allowedDuplicates: stage.inFlight,
           isInOrder: scenario.objects !== undefined,
+          mayBeUnknown: !scenario.learnsAll,
         }),
       );
     }

@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 
 /**
- * Statements after which Postgres has committed something: those with a transaction of their own, by the names under which
- * Heraut prepares them, and the end of every other transaction.
+ * What commits on the way of a delivery: statements with a transaction of their own, by the names under which Heraut prepares them, those about
+ * one day with its number (src/ledger/per-day.ts), and the end of every other transaction.
  */
 const committing =
-  /\0(accept|accept-some-held|accept-on-terms|settle|claim-sending|hand-out-due|end-sending|free-[a-z-]+|put-back|keep-in-hand)\0|COMMIT/;
+  /\0(accept|accept-some-held|accept-on-terms|settle|claim-sending|hold|release|line-up|pass-turns|hand-out-due|end-sending|free-[a-z-]+|put-back|keep-in-hand|leave-to-holder)(?: \d+)?\0|COMMIT/;
 
 /**
  * Where a connection is cut: `asked`, when the commit has gone to Postgres, which may or may not come to read it; `answered`,
@@ -14,7 +14,10 @@ const committing =
  * @typedef {'nowhere' | 'asked' | 'answered'} Cut
  */
 
-/** @typedef {{ client: import('node:net').Socket, server: import('node:net').Socket, cut: Cut }} Pair */
+/**
+ * `committing`: what the connection was last told to commit.
+ * @typedef {{ client: import('node:net').Socket, server: import('node:net').Socket, cut: Cut, committing: string }} Pair
+ */
 
 /**
  * The way to Postgres: it can be made slow, and it can be cut at the worst time, when Postgres has been told to commit and
@@ -26,6 +29,8 @@ export class PostgresProxy {
   /** Asked at every commit. @type {() => Cut} */
   whereToCut = () => 'nowhere';
   cuts = 0;
+  /** How often a connection was cut at each statement, by its name, or at `COMMIT`. @type {Map<string, number>} */
+  cutAt = new Map();
   /** @type {Set<Pair>} */
   #pairs = new Set();
   #listener = createServer((client) => this.#join(client));
@@ -60,10 +65,14 @@ export class PostgresProxy {
     const server = connect({ host: this.target.hostname, port: Number(this.target.port), noDelay: true });
     client.setNoDelay(true);
     /** @type {Pair} */
-    const pair = { client, server, cut: 'nowhere' };
+    const pair = { client, server, cut: 'nowhere', committing: '' };
     this.#pairs.add(pair);
     this.#pass(client, server, (bytes) => {
-      if (committing.test(bytes.toString('latin1'))) pair.cut = this.whereToCut();
+      const found = committing.exec(bytes.toString('latin1'));
+      if (found) {
+        pair.committing = found[1] ?? found[0];
+        pair.cut = this.whereToCut();
+      }
       if (pair.cut === 'asked') server.write(bytes, () => this.#cut(pair));
       return pair.cut !== 'asked';
     });
@@ -83,6 +92,7 @@ export class PostgresProxy {
   /** @param {Pair} pair */
   #cut(pair) {
     this.cuts += 1;
+    this.cutAt.set(pair.committing, (this.cutAt.get(pair.committing) ?? 0) + 1);
     end(pair);
   }
 

@@ -11,9 +11,9 @@ const shiftedClock = fileURLToPath(new URL('shifted-clock.mjs', import.meta.url)
 
 /** @type {Scenario[]} */
 export const processes = [
-  { name: 'api-killed', breakThings: (stage) => killOneByOne(stage, 'api') },
+  { name: 'api-killed', learnsAll: true, breakThings: (stage) => killOneByOne(stage, 'api') },
   { name: 'worker-killed', breakThings: (stage) => killOneByOne(stage, 'worker') },
-  { name: 'dispatcher-killed', breakThings: (stage) => killOneByOne(stage, 'dispatcher') },
+  { name: 'dispatcher-killed', learnsAll: true, breakThings: (stage) => killOneByOne(stage, 'dispatcher') },
   {
     name: 'all-killed',
     breakThings: async (stage) => {
@@ -22,6 +22,7 @@ export const processes = [
   },
   {
     name: 'rolling-restart',
+    learnsAll: true,
     breakThings: async (stage) => {
       for (const member of stage.cluster.of()) {
         await member.stop();
@@ -49,6 +50,7 @@ export const processes = [
   {
     // By hours, and by more than the partitions that are made ahead: the id of a notification must not come from that clock.
     name: 'api-clock-off',
+    learnsAll: true,
     prepare: (stage) => shiftClocks(stage, 'api', [30 * 24 * 60, -5 * 60]),
     breakThings: (stage) => killOneByOne(stage, 'api'),
   },

@@ -32,9 +32,19 @@
  * @param {Fault[]} facts.faults
  * @param {number} facts.allowedDuplicates at least once; at most once there are none
  * @param {boolean} [facts.isInOrder] those about the same object must come in order
+ * @param {boolean} [facts.mayBeUnknown] whether something was broken by which the outcome of a call is never learnt
  * @returns {Reckoning}
  */
-export function reckon({ strategy, published, arrivals, ledger, faults, allowedDuplicates, isInOrder = false }) {
+export function reckon({
+  strategy,
+  published,
+  arrivals,
+  ledger,
+  faults,
+  allowedDuplicates,
+  isInOrder = false,
+  mayBeUnknown = true,
+}) {
   const arrived = new Map(Array.from(arrivals.numbers, (number, index) => [number, index]));
   const count = { accepted: 0, delivered: 0, lost: 0, unknown: 0, failed: 0, unknownArrived: 0 };
   let longestRecoveryMs = 0;
@@ -49,7 +59,6 @@ export function reckon({ strategy, published, arrivals, ledger, faults, allowedD
     const index = arrived.get(number);
     const state = ledger.get(id)?.state;
     if (index !== undefined && arrivals.ids[index] !== id) renamed.push(`${id} as ${arrivals.ids[index]}`);
-    // At least once, a reported failure is still a loss: the policy of every scenario outlasts its faults.
     if (strategy === 'at-most-once' && (state === 'unknown' || state === 'failed')) {
       count[state] += 1;
       if (index !== undefined && state === 'unknown') count.unknownArrived += 1;
@@ -68,6 +77,11 @@ export function reckon({ strategy, published, arrivals, ledger, faults, allowedD
     ...sentence('were lost', lost),
     ...sentence('came under a webhook-id other than their own', renamed),
     ...(isInOrder ? sentence('came after a later one about the same object', overtaken) : []),
+    // The receiver refuses none, and the policy of every scenario outlasts its faults.
+    ...(count.failed > 0 ? [`${strategy}: ${count.failed} failed`] : []),
+    ...(count.unknown > 0 && !mayBeUnknown
+      ? [`${strategy}: ${count.unknown} are unknown, and nothing explains one`]
+      : []),
     ...(duplicates > allowed ? [`${strategy}: ${duplicates} duplicates, at most ${allowed} are explained`] : []),
   ];
   return { strategy, ...count, duplicates, allowedDuplicates: allowed, longestRecoveryMs, wrong };

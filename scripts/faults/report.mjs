@@ -63,7 +63,7 @@ export function toJson({ machine, date, seed, results }) {
     date,
     seed,
     scenarios: results.flatMap(({ name, reckonings }) =>
-      reckonings.map(({ strategy, accepted, delivered, lost, duplicates, unknown, longestRecoveryMs }) => ({
+      reckonings.map(({ strategy, accepted, delivered, lost, duplicates, unknown, failed, longestRecoveryMs }) => ({
         name,
         strategy,
         accepted,
@@ -71,9 +71,12 @@ export function toJson({ machine, date, seed, results }) {
         lost,
         duplicates,
         unknown,
+        failed,
         longestRecoveryMs: Math.round(longestRecoveryMs),
       })),
     ),
+    /** Of those that were played, also of one that broke off. */
+    wrong: results.flatMap(({ name, wrong }) => wrong.map((sentence) => `${name}: ${sentence}`)),
   };
 }
 

@@ -6,7 +6,7 @@ import { postgres, rabbitmq, redis } from './server-scenarios.mjs';
 /** @typedef {import('./stage.mjs').Scenario} Scenario */
 
 /** @type {Scenario[]} */
-const withoutFault = [{ name: 'undisturbed', breakThings: (stage) => stage.pause(3000, 3000) }];
+const withoutFault = [{ name: 'undisturbed', learnsAll: true, breakThings: (stage) => stage.pause(3000, 3000) }];
 
 /** @type {Scenario[]} */
 const everything = [

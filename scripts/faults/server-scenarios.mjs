@@ -9,6 +9,8 @@ import { paceOf, roundsOf } from './pace.mjs';
 const goesOnShare = 0.25;
 /** Fewer commits cut would show too little. */
 const enoughCuts = 10;
+/** At each of these, once at least: a publication (each has an Idempotency-Key), an outcome, and a claim after which a call is made once or never. */
+const cutForSure = ['accept-on-terms', 'settle', 'claim-sending'];
 
 /** @type {Scenario[]} */
 export const rabbitmq = [
@@ -160,10 +162,12 @@ export const postgres = [
         proxy.whereToCut = () => (random.next() < 0.04 ? random.oneOf(['asked', 'answered']) : 'nowhere');
         await sleep(paceOf(stage).cuttingMs);
         // A busy machine commits less often in the same time.
-        for (let tries = 0; proxy.cuts < enoughCuts && tries < 600; tries++) await sleep(100);
+        const isEnough = () => proxy.cuts >= enoughCuts && cutForSure.every((name) => proxy.cutAt.has(name));
+        for (let tries = 0; !isEnough() && tries < 600; tries++) await sleep(100);
         proxy.whereToCut = () => 'nowhere';
       });
       if (proxy.cuts < enoughCuts) stage.wrong.push(`only ${proxy.cuts} commits were cut`);
+      for (const name of cutForSure) if (!proxy.cutAt.has(name)) stage.wrong.push(`no commit of ${name} was cut`);
     },
   },
 ];

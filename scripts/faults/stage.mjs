@@ -21,6 +21,7 @@ import { countKeys, countLocked } from './locks.mjs';
  * @property {boolean} [together] every process has every role, and hands over what it accepts to its own worker
  * @property {boolean} [viaProxy] Heraut reaches Postgres by way of `stage.proxy`
  * @property {number} [answerAfterMs] the receiver's time for an answer
+ * @property {boolean} [learnsAll] it breaks nothing by which the outcome of a call would never be learnt
  * @property {number} [quietWithinMs] how long after the end it may take until every delivery is over
  * @property {number} [mostPerSecond] notifications
  * @property {number} [objects] that the notifications are about; then the subscriptions ask for order per object

@@ -81,7 +81,8 @@ export function readStatements(log, names) {
     const { application_name, backend_type, state_code, message, statement = '' } = JSON.parse(line);
     if (application_name === applicationName || backend_type !== 'client backend') continue;
     if (state_code === cancelledCode) found.cancelled.push(names.get(statement) ?? shortened(statement));
-    const call = /^duration: ([\d.]+) ms {2}(?:(parse|bind|execute) (\S+)|statement): (.*)$/s.exec(message);
+    // One about the deliveries of a day has its number behind its name (src/ledger/per-day.ts).
+    const call = /^duration: ([\d.]+) ms {2}(?:(parse|bind|execute) (\S+?)(?: \d+)?|statement): (.*)$/s.exec(message);
     if (!call) continue;
     const [, ms, step, prepared, text = ''] = call;
     const name = prepared === undefined || prepared === '<unnamed>' ? shortened(text) : prepared;

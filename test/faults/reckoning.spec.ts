@@ -13,7 +13,13 @@ interface Fact {
   overtaken?: boolean;
 }
 
-function reckonOf(strategy: Strategy, facts: Fact[], allowedDuplicates = 0, isInOrder = false): Reckoning {
+function reckonOf(
+  strategy: Strategy,
+  facts: Fact[],
+  allowedDuplicates = 0,
+  isInOrder = false,
+  mayBeUnknown = true,
+): Reckoning {
   const idOf = (number: number) => `id-${number}`;
   const arrived = facts.flatMap((fact, number) => (fact.arrived ? [{ ...fact, arrived: fact.arrived, number }] : []));
   return reckon({
@@ -36,6 +42,7 @@ function reckonOf(strategy: Strategy, facts: Fact[], allowedDuplicates = 0, isIn
     faults: [{ fromMs: 1100, toMs: 1500 }],
     allowedDuplicates,
     isInOrder,
+    mayBeUnknown,
   });
 }
 
@@ -61,11 +68,18 @@ describe('the reckoning of the fault suite', () => {
     const reckoning = reckonOf('at-most-once', [
       { state: 'unknown' },
       { state: 'unknown', arrived: [5] },
-      { state: 'failed' },
       { state: 'cancelled' },
     ]);
-    expect(reckoning).toMatchObject({ delivered: 0, unknown: 2, unknownArrived: 1, failed: 1, lost: 1 });
-    expect(reckoning.wrong).toEqual(['at-most-once: 1 were lost: id-3 (cancelled)']);
+    expect(reckoning).toMatchObject({ delivered: 0, unknown: 2, unknownArrived: 1, failed: 0, lost: 1 });
+    expect(reckoning.wrong).toEqual(['at-most-once: 1 were lost: id-2 (cancelled)']);
+  });
+
+  it('accepts none that failed, and none that is unknown where nothing explains it', () => {
+    const facts = [{ state: 'failed' }, { state: 'failed', arrived: [5] }, { state: 'unknown' }];
+    expect(reckonOf('at-most-once', facts, 0, false, false).wrong).toEqual([
+      'at-most-once: 2 failed',
+      'at-most-once: 1 are unknown, and nothing explains one',
+    ]);
   });
 
   it('accepts as many duplicates as were in flight, at least once', () => {

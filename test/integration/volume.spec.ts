@@ -88,8 +88,9 @@ describe('the benchmark of volume', () => {
     const names = new Map<string, string>();
     const calls = readStatements(
       log(
-        { message: 'duration: 12.345 ms  execute settle: \n  WITH item AS (SELECT 1)\n  SELECT 2' },
-        { message: 'duration: 7.000 ms  bind settle: \n  WITH item AS (SELECT 1)\n  SELECT 2' },
+        { message: 'duration: 12.345 ms  execute settle 20412: \n  WITH item AS (SELECT 1)\n  SELECT 2' },
+        { message: 'duration: 3.5 ms  execute hand-out-due: SELECT 3' },
+        { message: 'duration: 7.000 ms  bind settle 20412: \n  WITH item AS (SELECT 1)\n  SELECT 2' },
         { message: 'duration: 6.5 ms  execute <unnamed>: SELECT  name\n FROM channel' },
         { message: 'duration: 5 ms  statement: COMMIT' },
         { message: 'duration: 900 ms  statement: CHECKPOINT', application_name: 'volume' },
@@ -101,6 +102,7 @@ describe('the benchmark of volume', () => {
     expect(calls).toEqual({
       calls: [
         { name: 'settle', ms: 12.345 },
+        { name: 'hand-out-due', ms: 3.5 },
         { name: 'settle (plan)', ms: 7 },
         { name: 'SELECT name FROM channel', ms: 6.5 },
         { name: 'COMMIT', ms: 5 },
