@@ -12,7 +12,7 @@ import { prepareTarget } from './fuzz/prepare.mjs';
 import { fuzzReceivers } from './fuzz/receiver-side.mjs';
 import { fuzzServer } from './fuzz/server-side.mjs';
 import { startHeraut } from './heraut-process.mjs';
-import { startPrivateServers } from './private-servers.mjs';
+import { startGuardian, startPrivateServers } from './private-servers.mjs';
 import { freePort } from './private-servers/private-server.mjs';
 import { buildWhenNeeded, installWhenNeeded, projectDirectory, requireNode } from './ready-to-run.mjs';
 
@@ -46,7 +46,10 @@ async function fuzzTheServer({ log, onEnd }) {
   log('starting PostgreSQL, RabbitMQ, Redis …');
   const servers = await startPrivateServers(log, { fsync: false });
   onEnd(() => servers.stop());
+  const guardian = startGuardian();
+  onEnd(() => guardian.end());
   const directory = mkdtempSync(join(tmpdir(), 'heraut-fuzz-'));
+  guardian.tell(`d ${directory}`);
   onEnd(() => rmSync(directory, { recursive: true, force: true }));
   const { TEST_DATABASE_URL, TEST_AMQP_URL, TEST_REDIS_URL } = servers.environment;
   const port = await freePort();
@@ -66,7 +69,7 @@ async function fuzzTheServer({ log, onEnd }) {
     JWT_EXPIRY: '31536000',
     LOG_LEVEL: 'error',
   };
-  const heraut = startHeraut({ name: 'heraut', directory, settings });
+  const heraut = startHeraut({ name: 'heraut', directory, settings, tellGuardian: guardian.tell });
   onEnd(() => heraut.stop());
   await heraut.untilReady(`http://127.0.0.1:${port}`);
   const pool = new pg.Pool({ connectionString: TEST_DATABASE_URL, max: 1 });

@@ -27,9 +27,11 @@ const readyWithinMs = 60_000;
  * @param {string} what.directory
  * @param {Record<string, string>} what.settings
  * @param {string[]} [what.nodeOptions]
+ * @param {(line: string) => void} what.tellGuardian which ends it where the script cannot, and learns when it has ended
+ * @param {NodeJS.Signals} [what.endedBy] the guardian
  * @returns {HerautProcess}
  */
-export function startHeraut({ name, directory, settings, nodeOptions = [] }) {
+export function startHeraut({ name, directory, settings, nodeOptions = [], tellGuardian, endedBy = 'SIGTERM' }) {
   const logFile = join(directory, `${name}.log`);
   const output = openSync(logFile, 'a');
   const child = spawn(
@@ -42,6 +44,9 @@ export function startHeraut({ name, directory, settings, nodeOptions = [] }) {
     },
   );
   closeSync(output);
+  tellGuardian(`+ ${child.pid} ${endedBy}`);
+  // At once: the system may soon give its number to another process.
+  child.once('exit', () => tellGuardian(`- ${child.pid}`));
   const exit = once(child, 'exit');
   const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
   const ended = async () => {

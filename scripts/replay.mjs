@@ -24,6 +24,10 @@ const usage = `npm run replay -- [options]
 
 const channel = 'replay';
 const subscriptionCount = 4;
+/** Of the time that the rate asks for: a replay that has not ended by then does not go on. */
+const givenUpAfter = 3;
+/** Starting the dispatcher again, and the calls of the last deliveries. */
+const besidesMs = 60_000;
 /** By how much of it the replay may take longer, or shorter, than its rate says. */
 const tolerance = 0.1;
 const dryRunWithinMs = 5000;
@@ -101,7 +105,12 @@ await runCommand(async ({ log, onEnd }) => {
   let inFlight = 0;
   let killed = 0;
   let replay = await read();
+  const giveUpAt = performance.now() + (givenUpAfter * missed * 1000) / rate + besidesMs;
   for (let shownAt = 0; replay.state !== 'done'; replay = await read()) {
+    if (replay.endedAt) throw new Error(`the replay has ended as ${replay.state}, with ${replay.done} of ${missed}`);
+    if (performance.now() > giveUpAt) throw new Error(`the replay does not end: ${replay.done} of ${missed} are done`);
+    const ended = cluster.members.find((member) => member.hasCrashed);
+    if (ended) throw new Error(`${ended.name} has ended by itself`);
     if (killed < kills && replay.done >= ((killed + 1) * missed) / (kills + 1)) {
       await dispatcher.kill9();
       inFlight += await ledger.inFlight();
@@ -116,7 +125,10 @@ await runCommand(async ({ log, onEnd }) => {
     }
     await sleep(100);
   }
-  while ((await ledger.unfinished()) > 0) await sleep(250);
+  for (let unfinished = await ledger.unfinished(); unfinished > 0; unfinished = await ledger.unfinished()) {
+    if (performance.now() > giveUpAt) throw new Error(`${unfinished} deliveries do not end`);
+    await sleep(250);
+  }
 
   const tookSeconds = (Date.parse(replay.endedAt) - Date.parse(replay.startedAt)) / 1000;
   const wantedSeconds = missed / rate;
@@ -165,6 +177,8 @@ await runCommand(async ({ log, onEnd }) => {
     );
     const ms = performance.now() - startedAt;
     if (!answer.isComplete || ms > dryRunWithinMs) wrong.push(`the dry run took ${Math.round(ms)} ms`);
+    const there = await ledger.count('TRUE');
+    if (answer.count !== there) wrong.push(`the dry run counts ${answer.count} of ${there}`);
     return { ...answer, ms };
   }
 
@@ -174,6 +188,10 @@ await runCommand(async ({ log, onEnd }) => {
     const found = /** @type {{ count: number, groups: unknown[], isComplete: boolean }} */ (
       await cluster.call('GET', '/admin/v1/dead-letters')
     );
-    return { found, ms: performance.now() - startedAt };
+    const ms = performance.now() - startedAt;
+    const dead = await ledger.count("state = 'failed'");
+    const isRight = found.isComplete ? found.count === dead : found.count > 0 && found.count < dead;
+    if (!isRight) wrong.push(`${found.count} dead letters are counted in groups, of ${dead}`);
+    return { found, ms };
   }
 });

@@ -78,8 +78,7 @@ export async function startInstallation({
     const profileName = processes ? [] : [`--cpu-prof-name=${name}.cpuprofile`];
     const nodeOptions = cpuProf ? ['--cpu-prof', `--cpu-prof-dir=${resolve(cpuProf)}`, ...profileName] : [];
     if (cpuProf) mkdirSync(resolve(cpuProf), { recursive: true });
-    const heraut = startHeraut({ name, directory, nodeOptions, settings: { ...common, ...settings } });
-    tellGuardian(`+ ${heraut.pid} SIGTERM`);
+    const heraut = startHeraut({ name, directory, nodeOptions, settings: { ...common, ...settings }, tellGuardian });
     onStarted(heraut.stop);
     await heraut.untilReady(origin);
     return heraut;

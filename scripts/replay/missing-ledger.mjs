@@ -54,16 +54,20 @@ export class MissingLedger {
   }
 
   /** Deliveries on their way: so many may arrive twice when something is killed. @returns {Promise<number>} */
-  async inFlight() {
-    const [row] = await this.query("SELECT count(*)::int AS count FROM delivery WHERE state = 'queued'");
-    return row.count;
+  inFlight() {
+    return this.count("state = 'queued'");
   }
 
-  /** @returns {Promise<number>} */
-  async unfinished() {
-    const [row] = await this.query(
-      "SELECT count(*)::int AS count FROM delivery WHERE state IN ('queued', 'waiting', 'held', 'sending')",
-    );
+  unfinished() {
+    return this.count("state IN ('queued', 'waiting', 'held', 'sending')");
+  }
+
+  /**
+   * @param {string} condition of deliveries
+   * @returns {Promise<number>}
+   */
+  async count(condition) {
+    const [row] = await this.query(`SELECT count(*)::int AS count FROM delivery WHERE ${condition}`);
     return row.count;
   }
 
