@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
-import { checkInput } from './check-input.js';
-import { ValidationProblem, wholeInput } from './problem.js';
+import { checkInput, paramsOf } from './check-input.js';
+import { longestParamName, mostInvalidParams, ValidationProblem, wholeInput } from './problem.js';
 
 const schema = z.strictObject({
   name: z.string().min(1).max(5),
@@ -72,5 +72,44 @@ describe('checking the input of a call', () => {
       ['kinds', 'not_a_list'],
       ['more', 'unknown'],
     ]);
+  });
+
+  it('names the first of very many wrong fields, and cuts long names', () => {
+    const many = Object.fromEntries(Array.from({ length: 50_000 }, (_, nr) => [`${nr} ${'x'.repeat(1000)}`, nr]));
+    const refusal = refusalOf({ ...many, size: 0 });
+    expect(refusal.slice(0, 3)).toEqual([
+      ['name', 'required'],
+      ['size', 'min_value'],
+      [`0 ${'x'.repeat(longestParamName - 2)}`, 'unknown'],
+    ]);
+    expect(refusal).toHaveLength(mostInvalidParams);
+  });
+
+  it('says what is wrong with the key of a record, and cuts it', () => {
+    const { error } = z
+      .record(z.string().max(5), z.string())
+      .safeParse({ ['x'.repeat(100_000)]: '' }, { reportInput: true });
+    expect(paramsOf(error!).map(({ name, code }) => [name, code])).toEqual([
+      ['x'.repeat(longestParamName), 'max_length'],
+    ]);
+  });
+
+  it('reads the place of each of very many wrong values at most twice', () => {
+    let reads = 0;
+    const issues = Array.from({ length: 20_000 }, (_, nr) => ({
+      // A list is wanted, and its length looked at, as zod does it.
+      ...(nr % 2 === 0
+        ? { code: 'invalid_type', expected: 'array', message: '' }
+        : { code: 'too_small', origin: 'string', minimum: 1, message: '' }),
+      input: '',
+      get path() {
+        reads++;
+        return ['list', nr - (nr % 2)];
+      },
+    })) as z.core.$ZodIssue[];
+    const error = new z.ZodError(issues);
+    reads = 0;
+    expect(new Set(paramsOf(error).map(({ code }) => code))).toEqual(new Set(['not_a_list']));
+    expect(reads).toBeLessThanOrEqual(2 * issues.length);
   });
 });

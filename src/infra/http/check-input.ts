@@ -1,10 +1,10 @@
 import type * as z from 'zod';
-import { ValidationProblem, wholeInput, type InvalidParam } from './problem.js';
+import { longestParamName, mostInvalidParams, ValidationProblem, wholeInput, type InvalidParam } from './problem.js';
 
 /**
  * Checks the body or the query of a call against its schema and returns what the schema makes of it. The same schema
  * documents the call, so document and check cannot differ. Not for a hot path: a reader written by hand costs a tenth.
- * @throws {ValidationProblem} naming every wrong field at once
+ * @throws {ValidationProblem} naming the wrong fields at once, or the first ones of very many
  */
 export function checkInput<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
   const parsed = schema.safeParse(input, { reportInput: true });
@@ -12,26 +12,36 @@ export function checkInput<Schema extends z.ZodType>(schema: Schema, input: unkn
   throw new ValidationProblem(paramsOf(parsed.error));
 }
 
-/** Each wrong field. @param error of a parse with `reportInput` */
-export const paramsOf = ({ issues }: z.ZodError): InvalidParam[] =>
-  issues.filter((issue) => !isBesideThePoint(issue, issues)).flatMap(invalidParams);
-
-/** zod checks the length of every value that has one, also where a value of another type was wanted. */
-function isBesideThePoint(issue: z.core.$ZodIssue, issues: z.core.$ZodIssue[]): boolean {
-  if (issue.code === 'invalid_type') return false;
-  const path = issue.path.join('.');
-  return issues.some((other) => other !== issue && other.code === 'invalid_type' && other.path.join('.') === path);
+/** The wrong fields, or the first ones of very many. @param error of a parse with `reportInput` */
+export function paramsOf({ issues }: z.ZodError): InvalidParam[] {
+  const params: InvalidParam[] = [];
+  const ofAnotherType = new Set(issues.filter(({ code }) => code === 'invalid_type').map(pathOf));
+  for (const issue of issues) {
+    const left = mostInvalidParams - params.length;
+    if (left <= 0) break;
+    // zod checks the length of every value that has one, also where a value of another type was wanted.
+    if (issue.code === 'invalid_type' || !ofAnotherType.has(pathOf(issue))) params.push(...invalidParams(issue, left));
+  }
+  return params;
 }
 
-function invalidParams(issue: z.core.$ZodIssue): InvalidParam[] {
+const pathOf = ({ path }: z.core.$ZodIssue): string => path.join('.');
+
+function invalidParams(issue: z.core.$ZodIssue, most: number): InvalidParam[] {
   const at = (name: string | undefined, code: string, reason: string): InvalidParam => ({
-    name: [...issue.path.map(String), ...(name === undefined ? [] : [name])].join('.') || wholeInput,
+    name:
+      [...issue.path.map(String), ...(name === undefined ? [] : [name])].join('.').slice(0, longestParamName) ||
+      wholeInput,
     code,
     reason,
   });
   switch (issue.code) {
     case 'unrecognized_keys':
-      return issue.keys.map((key) => at(key, 'unknown', 'There is no such field here.'));
+      return issue.keys.slice(0, most).map((key) => at(key, 'unknown', 'There is no such field here.'));
+    case 'invalid_key': {
+      const [first = issue] = issue.issues;
+      return [at(undefined, codeOf(first), first.message)];
+    }
     case 'invalid_union':
       if (issue.discriminator !== undefined) {
         const given = (issue.input as Record<string, unknown>)[issue.discriminator];
@@ -63,8 +73,7 @@ function codeOf(issue: z.core.$ZodIssue): string {
       if (issue.origin === 'string') return 'blank';
       return issue.origin === 'array' ? 'empty' : 'min_value';
     case 'too_big':
-      if (issue.origin === 'string') return 'max_length';
-      return issue.origin === 'array' ? 'max_length' : 'max_value';
+      return ['string', 'array', 'record'].includes(issue.origin) ? 'max_length' : 'max_value';
     default:
       return 'invalid';
   }

@@ -5,6 +5,10 @@ export interface InvalidParam {
   reason: string;
 }
 
+// A body of a megabyte can be wrong in a hundred thousand places, and its names can be as long: too much to answer or to log.
+export const mostInvalidParams = 50;
+export const longestParamName = 200;
+
 /** The `name` for the input as a whole; an answer shows the name that the dialect has for it. */
 export const wholeInput = '';
 

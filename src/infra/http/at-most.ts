@@ -1,0 +1,23 @@
+import * as z from 'zod';
+
+/**
+ * A list or a record of at most so many entries, which are counted before any of them is looked at: a megabyte holds hundreds of
+ * thousands, and zod's own limits come only after it has described each wrong one.
+ */
+export const atMost = <Schema extends z.ZodType>(most: number, schema: Schema) =>
+  // By itself a `preprocess` would make the field one that may be left out.
+  z.nonoptional(
+    z.preprocess((input, context) => {
+      if (typeof input !== 'object' || input === null) return input;
+      const isList = Array.isArray(input);
+      if ((isList ? input.length : Object.keys(input).length) <= most) return input;
+      context.addIssue({
+        code: 'too_big',
+        origin: isList ? 'array' : 'record',
+        maximum: most,
+        input,
+        message: `More than ${most} entries.`,
+      });
+      return z.NEVER;
+    }, schema),
+  );
