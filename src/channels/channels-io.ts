@@ -1,6 +1,8 @@
 import * as z from 'zod';
+import { atMost } from '../infra/http/at-most.js';
 import { isStorable } from '../infra/postgres/storable-text.js';
 import { hasCredentials, isWebUrl } from '../nrc/fields.js';
+import { longestChannelName, longestDocumentationLink, longestFilterName, mostFilters } from './channel-limits.js';
 import type { Channel } from './channel.js';
 
 const week = 604_800;
@@ -22,25 +24,15 @@ const withinSeconds = z.int().min(1).max(month);
 const maxAgeSeconds = z.int().min(1).max(year);
 const bodyRetentionDays = z.int().min(1).max(3650);
 
-/** In characters (code points), as the standard counts; zod's own limit counts UTF-16 units. */
 const shortText = (longest: number) =>
-  z
-    .string()
-    .trim()
-    .check(({ value, issues }) => {
-      if ([...value].length <= longest) return;
-      const message = `Longer than ${longest} characters.`;
-      issues.push({ code: 'too_big', origin: 'string', maximum: longest, inclusive: true, input: value, message });
-    })
-    .refine(isStorable, 'Contains U+0000 or half a surrogate pair.')
-    .meta({ maxLength: longest });
+  z.string().trim().max(longest).refine(isStorable, 'Contains U+0000 or half a surrogate pair.');
 
 /** With the limits of a kanaal in the Notificaties API. */
-export const channelName = shortText(50).min(1);
-const documentationLink = shortText(200)
+const channelName = shortText(longestChannelName).min(1);
+const documentationLink = shortText(longestDocumentationLink)
   .refine((link) => link === '' || isWebUrl(link), 'Not an absolute http or https URL.')
   .refine((link) => !isWebUrl(link) || !hasCredentials(link), 'Credentials do not belong in a URL.');
-const filters = z.array(shortText(100).min(1));
+const filters = atMost(mostFilters, z.array(shortText(longestFilterName).min(1)).max(mostFilters));
 
 export const channelChangesInput = z
   .strictObject({

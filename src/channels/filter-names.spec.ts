@@ -1,5 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { areNamesConsistent, canonicalName, outgoingName } from './filter-names.js';
+import { areNamesConsistent, canonicalName, listedNames, outgoingName } from './filter-names.js';
+
+describe('names in a reason', () => {
+  it('are all there, or the first of very many', () => {
+    expect(listedNames(['kind', 'region'])).toBe('kind, region');
+    const many = Array.from({ length: 200_000 }, (_, nr) => `n${nr}`);
+    expect(listedNames(many)).toMatch(/^n0, n1, .*, n49 and 199950 more$/);
+  });
+});
 
 describe('canonical names', () => {
   it.each([

@@ -32,6 +32,14 @@ export function areNamesConsistent(names: Names, channelNames: ReadonlySet<strin
   return isSubset(names, channelNames) || isSubset(channelNames, names);
 }
 
+/** For the reason of a refusal: channels of before there was a limit may have a hundred thousand names. */
+export const listedNames = (names: readonly string[]): string =>
+  names.length <= mostListed
+    ? names.join(', ')
+    : `${names.slice(0, mostListed).join(', ')} and ${names.length - mostListed} more`;
+
+const mostListed = 50;
+
 /** A set, or the keys of a map. */
 type Names = ReadonlySet<string> | ReadonlyMap<string, unknown>;
 

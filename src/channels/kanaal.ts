@@ -1,14 +1,15 @@
 import * as z from 'zod';
 import { ownUrl } from '../nrc/resource.js';
+import { longestChannelName, longestDocumentationLink, longestFilterName, mostFilters } from './channel-limits.js';
 
 /** A channel as the standard writes it; the document shows it, and `KanaalController` reads it field by field. */
 export const kanaalSchema = z
   .object({
     url: ownUrl,
-    naam: z.string().min(1).max(50).describe('Unique; cannot be changed.'),
+    naam: z.string().min(1).max(longestChannelName).describe('Unique; cannot be changed.'),
     documentatieLink: z
       .string()
-      .max(200)
+      .max(longestDocumentationLink)
       .default('')
       .describe('Page that describes the events and their characteristics. May be empty.'),
     filters: z
@@ -16,9 +17,10 @@ export const kanaalSchema = z
         z
           .string()
           .min(1)
-          .max(100)
+          .max(longestFilterName)
           .describe('A name, such as `object_type`. camelCase and snake_case are the same name.'),
       )
+      .max(mostFilters)
       .default([])
       .describe('Names of the characteristics a subscription can filter on. None: any name goes.'),
   })

@@ -1,6 +1,7 @@
 import { ValidationProblem } from '../infra/http/problem.js';
 import { hasCredentials, type FieldReader } from '../nrc/fields.js';
 import type { ChannelInput } from './channel-changes.js';
+import { longestChannelName, longestDocumentationLink, longestFilterName, mostFilters } from './channel-limits.js';
 
 /** @throws {ValidationProblem} */
 export function readKanaal(fields: FieldReader): ChannelInput {
@@ -13,12 +14,16 @@ export function readKanaal(fields: FieldReader): ChannelInput {
  * @throws {ValidationProblem}
  */
 export function readKanaalFields(fields: FieldReader, { isPartial }: { isPartial: boolean }): Partial<ChannelInput> {
-  const name = fields.text('naam', { maxLength: 50, isOptional: isPartial });
-  const documentationLink = fields.url('documentatieLink', { maxLength: 200, mayBeBlank: true, isOptional: true });
+  const name = fields.text('naam', { maxLength: longestChannelName, isOptional: isPartial });
+  const documentationLink = fields.url('documentatieLink', {
+    maxLength: longestDocumentationLink,
+    mayBeBlank: true,
+    isOptional: true,
+  });
   if (documentationLink && hasCredentials(documentationLink)) {
     fields.refuse('documentatieLink', 'invalid', 'Credentials do not belong in a URL.');
   }
-  const filters = fields.textList('filters', { maxLength: 100, isOptional: true });
+  const filters = fields.textList('filters', { most: mostFilters, maxLength: longestFilterName, isOptional: true });
   if (fields.invalidParams.length > 0) throw new ValidationProblem(fields.invalidParams);
   return { name, documentationLink, filters };
 }

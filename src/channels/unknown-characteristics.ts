@@ -2,7 +2,7 @@ import { ValidationProblem, type InvalidParam } from '../infra/http/problem.js';
 import type { ChangesOfChannel } from './channel-changes.js';
 import type { Channel } from './channel.js';
 import { nameOfCharacteristic } from './channels-io.js';
-import { canonicalName } from './filter-names.js';
+import { canonicalName, listedNames } from './filter-names.js';
 
 /**
  * The fields of a deduplication that name no filter of the channel. A misspelt name would be absent from every notification, and so
@@ -16,7 +16,7 @@ export function unknownCharacteristics(
   return fields.flatMap((field, index): InvalidParam[] => {
     const name = nameOfCharacteristic(field);
     if (name === undefined || canonicalFilters.has(canonicalName(name))) return [];
-    const reason = `Not one of the filters of the channel (${filters.join(', ')}).`;
+    const reason = `Not one of the filters of the channel (${listedNames(filters)}).`;
     return [{ name: `deduplication.fields.${index}`, code: 'invalid', reason }];
   });
 }

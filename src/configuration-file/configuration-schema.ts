@@ -3,12 +3,19 @@ import { alertRulesInput } from '../alerts/alert-rules.js';
 import { applicationChangesInput, newApplicationInput } from '../auth/applications-io.js';
 import { newChannelInput } from '../channels/channels-io.js';
 import { headerValue } from '../credentials/check-headers.js';
-import { identityInput, maxAuthLength, oauth2Input, zgwInput } from '../credentials/credentials-io.js';
+import {
+  headersInput,
+  headerText,
+  identityInput,
+  maxAuthLength,
+  oauth2Input,
+  zgwInput,
+} from '../credentials/credentials-io.js';
 import { policyOverrideInput } from '../retry-policy/policy-input.js';
 import { signingSchemes } from '../signing/signing-key.js';
 import { maxSecretLength } from '../subscriptions/signing-keys-io.js';
-import { maxUrlLength } from '../subscriptions/read-abonnement.js';
 import { channelsInput, inputText as text, webUrl } from '../subscriptions/subscription-input.js';
+import { longestCallbackUrl } from '../subscriptions/subscription-limits.js';
 import { subscriptionSettingsInput } from '../subscriptions/subscriptions-io.js';
 
 /*
@@ -62,7 +69,7 @@ export const subscriptionEntry = subscriptionSettingsInput
     ownerClientId: text(255)
       .optional()
       .describe('Client id of the application it belongs to. New, and left out: the superuser of the settings.'),
-    callbackUrl: webUrl(maxUrlLength)
+    callbackUrl: webUrl(longestCallbackUrl)
       .optional()
       .describe('The webhook. It is not called by way of trial; a changed one enables a disabled subscription.'),
     channels: channelsInput.optional(),
@@ -72,8 +79,7 @@ export const subscriptionEntry = subscriptionSettingsInput
       .optional()
       .describe('What makes the `Authorization` header of each call. Replaced as a whole, but for secrets left out.'),
     tls: tls.nullable().optional().describe('For the receiver. null: none of its own.'),
-    headers: z
-      .record(z.string().max(256), z.string().max(8192).nullable())
+    headers: headersInput(headerText.nullable())
       .nullable()
       .optional()
       .describe('Sent with each call. The value null: the one there is stays. null: none.'),

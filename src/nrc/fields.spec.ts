@@ -119,6 +119,18 @@ describe('reading fields', () => {
     expect(wrong).toEqual(['kanalen.1.nonFieldErrors invalid', 'kanalen.0.naam required', 'kanalen.2.naam null']);
   });
 
+  it('refuses a list or an object of more entries as a whole', () => {
+    const body = { a: [null, null], b: [null], c: ['x', 'y'], d: { x: null, y: null }, e: { x: null } };
+    const wrong = failures(body, (fields) => {
+      fields.textList('a', { most: 1 });
+      fields.textList('b', { most: 1 });
+      fields.objects('c', { most: 1 });
+      fields.dictionary('d', { most: 1 });
+      fields.dictionary('e', { most: 1 });
+    });
+    expect(wrong).toEqual(['a max_length', 'b.0 null', 'c max_length', 'd max_length']);
+  });
+
   it('stops collecting errors after the first fifty', () => {
     const wrong = failures({ a: Array.from({ length: 100_000 }, () => null) }, (fields) => fields.textList('a'));
     expect(wrong).toHaveLength(50);

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../infra/http/json-body.pipe.js';
-import type { InvalidParam } from '../infra/http/problem.js';
+import { longestParamName, mostInvalidParams, type InvalidParam } from '../infra/http/problem.js';
 import { isStorable } from '../infra/postgres/storable-text.js';
 
 /** The standard's name for an object as a whole, where a field is named. */
@@ -21,6 +21,11 @@ export interface FieldRules {
   isOptional?: boolean;
 }
 
+export interface EntryRules {
+  /** Entries. Those of a longer list are not looked at. */
+  most?: number;
+}
+
 const refusals = {
   required: { code: 'required', reason: 'This field is required.' },
   null: { code: 'null', reason: 'This field may not be null.' },
@@ -34,9 +39,8 @@ const refusals = {
   notObject: { code: 'not_a_dict', reason: 'Not an object.' },
 } as const satisfies Record<string, Refusal>;
 
-// A body of a megabyte can be wrong in a hundred thousand places: too many to answer or to log.
-const maxInvalidParams = 50;
-const maxNameLength = 200;
+export const tooLong = (most: number): Refusal => ({ code: 'max_length', reason: `Longer than ${most} characters.` });
+const tooMany = (most: number): Refusal => ({ code: 'max_length', reason: `More than ${most} entries.` });
 
 /** The text that `value` stands for: trimmed, and a number as its digits. */
 export function readText(value: unknown, { maxLength, mayBeBlank }: TextRules): string | Refusal {
@@ -48,12 +52,11 @@ export function readText(value: unknown, { maxLength, mayBeBlank }: TextRules): 
   } else return value === null ? refusals.null : refusals.notText;
   if (text === '' && !mayBeBlank) return refusals.blank;
   if (!isStorable(text)) return refusals.unstorable;
-  // A text has at least as many UTF-16 units as characters, so most texts need no exact count.
-  if (maxLength !== undefined && text.length > maxLength && characters(text) > maxLength) {
-    return { code: 'max_length', reason: `Longer than ${maxLength} characters.` };
-  }
-  return text;
+  return maxLength !== undefined && isLonger(text, maxLength) ? tooLong(maxLength) : text;
 }
+
+/** In characters. A text has at least as many UTF-16 units, so most texts need no exact count. */
+export const isLonger = (text: string, than: number): boolean => text.length > than && characters(text) > than;
 
 const characters = (text: string): number => {
   let count = 0;
@@ -117,26 +120,28 @@ export class FieldReader {
     return this.reject(name, refusals.notUrl);
   }
 
-  list(name: string, rules: FieldRules = {}): unknown[] | undefined {
+  list(name: string, rules: FieldRules & EntryRules = {}): unknown[] | undefined {
     const value = this.present(name, rules);
-    if (value === undefined || Array.isArray(value)) return value;
-    return this.reject(name, value === null ? refusals.null : refusals.notList);
+    if (value === undefined) return undefined;
+    if (!Array.isArray(value)) return this.reject(name, value === null ? refusals.null : refusals.notList);
+    return value.length > (rules.most ?? Infinity) ? this.reject(name, tooMany(rules.most!)) : value;
   }
 
-  textList(name: string, rules: TextRules & FieldRules = {}): string[] | undefined {
+  textList(name: string, rules: TextRules & FieldRules & EntryRules = {}): string[] | undefined {
     const texts = this.list(name, rules)?.map((item, index) => this.accept(`${name}.${index}`, readText(item, rules)));
     return texts?.every((text) => text !== undefined) ? texts : undefined;
   }
 
-  dictionary(name: string, rules: FieldRules = {}): JsonObject | undefined {
+  dictionary(name: string, rules: FieldRules & EntryRules = {}): JsonObject | undefined {
     const value = this.present(name, rules);
     if (value === undefined) return undefined;
-    if (isObject(value)) return value;
-    return this.reject(name, value === null ? refusals.null : refusals.notObject);
+    if (!isObject(value)) return this.reject(name, value === null ? refusals.null : refusals.notObject);
+    const isTooLarge = rules.most !== undefined && Object.keys(value).length > rules.most;
+    return isTooLarge ? this.reject(name, tooMany(rules.most!)) : value;
   }
 
   /** A reader for each object of a list; their errors are collected here. */
-  objects(name: string, rules: FieldRules = {}): FieldReader[] | undefined {
+  objects(name: string, rules: FieldRules & EntryRules = {}): FieldReader[] | undefined {
     return this.list(name, rules)?.flatMap((item, index) => {
       const path = `${this.prefix}${name}.${index}`;
       if (isObject(item)) return [new FieldReader(item, `${path}.`, this.invalidParams)];
@@ -146,8 +151,8 @@ export class FieldReader {
   }
 
   refuse(name: string, code: string, reason: string): void {
-    if (this.invalidParams.length >= maxInvalidParams) return;
-    this.invalidParams.push({ name: (this.prefix + name).slice(0, maxNameLength), code, reason });
+    if (this.invalidParams.length >= mostInvalidParams) return;
+    this.invalidParams.push({ name: (this.prefix + name).slice(0, longestParamName), code, reason });
   }
 
   /** Passes on the text that `readText` made of a value, and notes a refusal. */

@@ -1,5 +1,6 @@
+import { longestChannelName } from '../channels/channel-limits.js';
 import type { Channel } from '../channels/channel.js';
-import { areNamesConsistent, canonicalName, outgoingName } from '../channels/filter-names.js';
+import { areNamesConsistent, canonicalName, listedNames, outgoingName } from '../channels/filter-names.js';
 import type { JsonObject } from '../infra/http/json-body.pipe.js';
 import type { InvalidParam } from '../infra/http/problem.js';
 import { isStorable } from '../infra/postgres/storable-text.js';
@@ -39,7 +40,7 @@ interface Characteristics {
   names: Map<string, string>;
 }
 
-const channelRules: TextRules = { maxLength: 50 };
+const channelRules: TextRules = { maxLength: longestChannelName };
 const textRules: TextRules = { maxLength: 100 };
 const sourceRules = { maxLength: 100, isOptional: true };
 const valueRules: TextRules = { maxLength: 1000, mayBeBlank: true };
@@ -85,7 +86,7 @@ export function parseNotification(raw: JsonObject, { findChannel, now, leewaySec
   if (kanaal !== undefined && !channel) fields.refuse('kanaal', 'message_kanaal', 'There is no such kanaal.');
   const { values } = characteristics;
   if (channel && values.size > 0 && !areNamesConsistent(values, channel.canonicalFilters)) {
-    const reason = `The names do not fit the filters of the kanaal (${channel.filters.join(', ')}).`;
+    const reason = `The names do not fit the filters of the kanaal (${listedNames(channel.filters)}).`;
     fields.refuse('kenmerken', 'kenmerken_inconsistent', reason);
   }
   if (!channel || !created || fields.invalidParams.length > 0) {

@@ -2,13 +2,14 @@ import * as z from 'zod';
 import { mailAddress } from '../config/setting-types.js';
 import { ownUrl } from '../nrc/resource.js';
 import { credentialChangesInput, maxAuthLength } from '../credentials/credentials-io.js';
-import { maxUrlLength } from './read-abonnement.js';
+import { longestCallbackUrl, longestDemandedValue, mostDemands, mostEntries } from './subscription-limits.js';
 import { deliveryGuarantees } from './subscription.js';
 
 const filterGroup = z
   .object({
     filters: z
-      .record(z.string(), z.string().min(1).max(1000).describe('A value, compared with its case.'))
+      .record(z.string(), z.string().min(1).max(longestDemandedValue).describe('A value, compared with its case.'))
+      .meta({ maxProperties: mostDemands })
       .default({})
       .describe(
         'Characteristic → the value it must have, or `*` for any. A name that a notification does not carry does not keep it away.',
@@ -24,7 +25,7 @@ export const abonnementSchema = z
     callbackUrl: z
       .url()
       .min(1)
-      .max(maxUrlLength)
+      .max(longestCallbackUrl)
       .describe(
         'The webhook. It must answer 401 or 403 to a call without authorization, and 200 to 209 to one with `auth`.',
       ),
@@ -34,6 +35,7 @@ export const abonnementSchema = z
     }),
     kanalen: z
       .array(filterGroup)
+      .max(mostEntries)
       .default([])
       .describe('Entries are alternatives; the same kanaal may occur several times.'),
     // Null is one of the values, and not only `nullable`: OpenAPI 3.0 wants both where there is an `enum`.

@@ -1,16 +1,20 @@
 import type { Channel } from '../channels/channel.js';
-import { areNamesConsistent, canonicalName } from '../channels/filter-names.js';
+import { areNamesConsistent, canonicalName, listedNames } from '../channels/filter-names.js';
 import { mailAddress } from '../config/setting-types.js';
 import { headerValue } from '../credentials/check-headers.js';
 import { maxAuthLength, readCredentialChanges, type CredentialChanges } from '../credentials/credentials-io.js';
 import { ValidationProblem } from '../infra/http/problem.js';
 import { isStorable } from '../infra/postgres/storable-text.js';
-import { hasCredentials, readText, type FieldReader } from '../nrc/fields.js';
+import { hasCredentials, isLonger, readText, tooLong, type FieldReader } from '../nrc/fields.js';
 import { deliveryGuarantees, type DeliveryGuarantee, type SubscribedChannel } from './subscription.js';
 import type { SubscriptionInput } from './subscription-changes.js';
-
-// Longer than the standard's first version allowed: callback URLs carry keys, and access tokens outgrew 1000 characters.
-export const maxUrlLength = 2048;
+import {
+  longestCallbackUrl,
+  longestDemandedName,
+  longestDemandedValue,
+  mostDemands,
+  mostEntries,
+} from './subscription-limits.js';
 
 type FindChannel = (name: string) => Channel | undefined;
 
@@ -34,7 +38,7 @@ export function readChanges(
   findChannel: FindChannel,
   { isPartial, nowMs }: { isPartial: boolean; nowMs: number },
 ): Partial<SubscriptionInput> {
-  const callbackUrl = fields.url('callbackUrl', { maxLength: maxUrlLength, isOptional: isPartial });
+  const callbackUrl = fields.url('callbackUrl', { maxLength: longestCallbackUrl, isOptional: isPartial });
   if (callbackUrl !== undefined && hasCredentials(callbackUrl)) {
     fields.refuse('callbackUrl', 'invalid', 'Credentials belong in auth, not in the URL.');
   }
@@ -86,7 +90,7 @@ function readCredentials(fields: FieldReader, nowMs: number): CredentialChanges 
 }
 
 function readChannels(fields: FieldReader): SubscribedChannel[] | undefined {
-  return fields.objects('kanalen', { isOptional: true })?.map((entry) => ({
+  return fields.objects('kanalen', { most: mostEntries, isOptional: true })?.map((entry) => ({
     channel: entry.text('naam') ?? '',
     filters: readFilters(entry),
   }));
@@ -95,8 +99,13 @@ function readChannels(fields: FieldReader): SubscribedChannel[] | undefined {
 /** If several names have the same canonical form, the last one counts. */
 function readFilters(entry: FieldReader): Record<string, string> {
   const filters = new Map<string, [name: string, value: string]>();
-  for (const [name, value] of Object.entries(entry.dictionary('filters', { isOptional: true }) ?? {})) {
-    const text = entry.accept(`filters.${name}`, readText(value, { maxLength: 1000 }));
+  const given = entry.dictionary('filters', { most: mostDemands, isOptional: true }) ?? {};
+  for (const [name, value] of Object.entries(given)) {
+    const isTooLong = isLonger(name, longestDemandedName);
+    const text = entry.accept(
+      `filters.${name}`,
+      isTooLong ? tooLong(longestDemandedName) : readText(value, { maxLength: longestDemandedValue }),
+    );
     if (!isStorable(name)) entry.refuse('filters', 'invalid', 'A name holds U+0000 or half a surrogate pair.');
     if (text !== undefined) filters.set(canonicalName(name), [name, text]);
   }
@@ -120,6 +129,6 @@ export function refusalOfNames(
   if (!channel) return { of: 'channel', code: 'kanaal_naam', reason: 'there is no such kanaal.' };
   const names = new Set(Object.keys(filters).map(canonicalName));
   if (areNamesConsistent(names, channel.canonicalFilters)) return undefined;
-  const reason = `the names do not fit the filters of the kanaal (${channel.filters.join(', ')}).`;
+  const reason = `the names do not fit the filters of the kanaal (${listedNames(channel.filters)}).`;
   return { of: 'filters', code: 'inconsistent-abonnement-filters', reason };
 }

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { longestChannelName } from '../channels/channel-limits.js';
 import type { Channel } from '../channels/channel.js';
 import { canonicalName } from '../channels/filter-names.js';
 import {
@@ -6,12 +7,20 @@ import {
   readCredentialChanges,
   type CredentialChanges,
 } from '../credentials/credentials-io.js';
+import { atMost } from '../infra/http/at-most.js';
 import { checkInput } from '../infra/http/check-input.js';
-import { ValidationProblem } from '../infra/http/problem.js';
+import { mostInvalidParams, ValidationProblem } from '../infra/http/problem.js';
 import { isStorable } from '../infra/postgres/storable-text.js';
 import { hasCredentials, isWebUrl } from '../nrc/fields.js';
-import { maxUrlLength, refusalOfNames } from './read-abonnement.js';
+import { refusalOfNames } from './read-abonnement.js';
 import type { SubscriptionInput, SubscriptionSettings } from './subscription-changes.js';
+import {
+  longestCallbackUrl,
+  longestDemandedName,
+  longestDemandedValue,
+  mostDemands,
+  mostEntries,
+} from './subscription-limits.js';
 import type { SubscribedChannel } from './subscription.js';
 import { subscriptionSettingsInput } from './subscriptions-io.js';
 
@@ -31,19 +40,26 @@ export const webUrl = (longest: number) =>
     .refine((url) => !isWebUrl(url) || !hasCredentials(url), 'Credentials do not belong in a URL.')
     .refine(isStorable, unstorable);
 
-export const subscribedChannelInput = z.strictObject({
-  channel: inputText(50).describe('Name of a channel.'),
-  filters: z
-    .record(z.string().max(1000).refine(isStorable, unstorable), inputText(1000))
+const demands = z.record(
+  z.string().max(longestDemandedName).refine(isStorable, unstorable),
+  inputText(longestDemandedValue),
+);
+
+const subscribedChannelInput = z.strictObject({
+  channel: inputText(longestChannelName).describe('Name of a channel.'),
+  filters: atMost(mostDemands, demands.meta({ maxProperties: mostDemands }))
     .default({})
-    .describe('Characteristic → the value it must have, or `*` for any. All of them must fit.'),
+    .describe(
+      'Characteristic → the value it must have, or `*` for any. All of them must fit. Left out: it gets all of the channel.',
+    ),
 });
 
-export const channelsInput = z
-  .array(subscribedChannelInput)
-  .describe('What it gets. Entries are alternatives; the same channel may occur several times.');
+const entries = z.array(subscribedChannelInput).max(mostEntries);
 
-const callbackUrl = webUrl(maxUrlLength).describe(
+const whatItGets = 'What it gets. Entries are alternatives; the same channel may occur several times.';
+export const channelsInput = atMost(mostEntries, entries).describe(whatItGets);
+
+const callbackUrl = webUrl(longestCallbackUrl).describe(
   'The webhook. It is called at once, as when an abonnement is made: it must answer 401 or 403 to a call without authorization, and 200 to 209 to one with it.',
 );
 
@@ -51,7 +67,7 @@ export const newSubscriptionInput = subscriptionSettingsInput
   .extend({
     ownerClientId: inputText(255).describe('Client id of the application that it belongs to.'),
     callbackUrl,
-    channels: channelsInput.default([]),
+    channels: channelsInput.default([]).describe(`${whatItGets} Left out: it gets nothing.`),
     credentials: credentialChangesInput.describe(
       '`authorization` must be given, and its `auth` where it is `verbatim`.',
     ),
@@ -69,7 +85,7 @@ export const subscriptionChangesInput = subscriptionSettingsInput
   .meta({ id: 'SubscriptionChanges' });
 
 export const filtersPreviewInput = z
-  .strictObject({ channels: channelsInput.min(1) })
+  .strictObject({ channels: atMost(mostEntries, entries.min(1)) })
   .meta({ id: 'FiltersPreviewInput' });
 
 export type NewSubscription = SubscriptionInput &
@@ -102,11 +118,8 @@ export function checkChannels(channels: readonly SubscribedChannel[], findChanne
     if (!refusal) return same;
     return [{ name: `channels.${index}.${refusal.of}`, code: refusal.code, reason: refusal.reason }, ...same];
   });
-  if (wrong.length > 0) throw new ValidationProblem(wrong.slice(0, mostRefused));
+  if (wrong.length > 0) throw new ValidationProblem(wrong.slice(0, mostInvalidParams));
 }
-
-// A body of a megabyte can be wrong in ten thousand places: too many to answer or to log.
-const mostRefused = 50;
 
 function readCredentials(given: unknown, nowMs: number): CredentialChanges {
   try {

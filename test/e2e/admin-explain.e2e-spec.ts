@@ -350,6 +350,9 @@ describe('what other filters would get', () => {
     const codesOf = async (channels: object[]) =>
       (await admin.post(path, { channels })).json.invalidParams.map(({ name, code }) => `${name} ${code}`);
     expect(await codesOf([])).toEqual(['channels empty']);
+    const wrong = [{ channel: '' }, ...Array.from({ length: 200_000 }, () => ({}))];
+    expect(await codesOf(wrong)).toEqual(['channels max_length']);
+    expect(await codesOf(wrong.slice(0, 500))).toHaveLength(50);
     expect(await codesOf([{ channel: 'nowhere' }])).toEqual(['channels.0.channel kanaal_naam']);
     expect(await codesOf([{ channel, filters: { other: 'x' } }])).toEqual([
       'channels.0.filters inconsistent-abonnement-filters',

@@ -280,6 +280,15 @@ describe('a subscription that an operator makes', () => {
     [{ ownerClientId: undefined }, ['ownerClientId required']],
     [{ callbackUrl: 'nowhere' }, ['callbackUrl invalid']],
     [{ channels: [{ channel: 'nowhere' }] }, ['channels.0.channel kanaal_naam']],
+    [{ channels: Array.from({ length: 501 }, () => ({})) }, ['channels max_length']],
+    [
+      { channels: [{ channel: 'x', filters: Object.fromEntries(Array.from({ length: 101 }, (_, nr) => [nr, 1])) }] },
+      ['channels.0.filters max_length'],
+    ],
+    [
+      { channels: [{ channel: 'x', filters: { ['x'.repeat(1001)]: 'a' } }] },
+      [`channels.0.filters.${'x'.repeat(181)} max_length`],
+    ],
     [{ credentials: {} }, ['credentials.authorization required']],
     [{ credentials: { authorization: { kind: 'verbatim' } } }, ['credentials.authorization.auth required']],
     [

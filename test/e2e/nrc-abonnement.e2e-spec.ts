@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { randomUUID } from 'node:crypto';
+import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { Api, type ApiAnswer } from '../support/api.js';
 import { eventually } from '../support/eventually.js';
@@ -121,6 +122,26 @@ describe('creating an abonnement', () => {
       { kanalen: [{ naam: 'vrij', filters: { a: 'x'.repeat(1001) } }] },
       ['kanalen.0.filters.a max_length'],
     ],
+    [
+      'a name that is too long',
+      { kanalen: [{ naam: 'vrij', filters: { ['x'.repeat(1001)]: 'a' } }] },
+      [`kanalen.0.filters.${'x'.repeat(182)} max_length`],
+    ],
+    [
+      'too many names',
+      { kanalen: [{ naam: 'vrij', filters: Object.fromEntries(Array.from({ length: 101 }, (_, nr) => [nr, 'a'])) }] },
+      ['kanalen.0.filters max_length'],
+    ],
+    ['too many kanalen', { kanalen: Array.from({ length: 501 }, () => ({ naam: 'vrij' })) }, ['kanalen max_length']],
+    [
+      'forty thousand wrong headers',
+      {
+        credentials: {
+          headers: Object.fromEntries(Array.from({ length: 40_000 }, (_, nr) => [`a ${nr}`, 'x'])),
+        },
+      },
+      ['credentials.headers max_length'],
+    ],
     ['an unknown kanaal', { kanalen: [{ naam: 'vrij' }, { naam: 'nix' }] }, ['naam kanaal_naam']],
     [
       'an unknown name',
@@ -130,6 +151,39 @@ describe('creating an abonnement', () => {
   ])('refuses %s, and leaves the callback alone', async (_, input, fields) => {
     expect(wrong(await post(input))).toEqual({ status: 400, fields });
     expect(receiver.requests).toEqual([]);
+  });
+
+  it('accepts as many kanalen and names as it may have, of the longest that there may be', async () => {
+    const longest = Object.fromEntries(Array.from({ length: 100 }, (_, nr) => [`${nr}`.padEnd(1000, 'x'), 'a']));
+    const kanalen = [{ naam: 'vrij', filters: longest }, ...Array.from({ length: 499 }, () => ({ naam: 'vrij' }))];
+    expect((await create({ kanalen })).status).toBe(201);
+  });
+
+  it('goes on with kanalen, and a kanaal with filters, of before there was a limit', async () => {
+    const naam = randomUUID();
+    const names = Array.from({ length: 300 }, (_, nr) => `name${nr}`);
+    const { json: kanaal } = await api.post('/kanaal', { naam });
+    const { json: abonnement } = await create({ kanalen: [{ naam }] });
+    await api.app.get(Catalogue).change(async (manager, version) => {
+      const channels = names.map((name) => ({ channel: naam, filters: { [name]: 'a' } }));
+      await manager.query('UPDATE channel SET filters = $1, version = $2 WHERE name = $3', [names, version, naam]);
+      await manager.query('UPDATE subscription SET channels = $1, version = $2 WHERE id = $3', [
+        JSON.stringify([...channels, ...channels]),
+        version,
+        abonnement.url.split('/').at(-1),
+      ]);
+    });
+    expect((await api.patch(kanaal.url, { documentatieLink: 'https://example.org/' })).json.filters).toEqual(names);
+    expect((await api.patch(abonnement.url, { auth: 'Bearer other' })).json.kanalen).toHaveLength(600);
+    const urls = { hoofdObject: 'http://example.org/', resourceUrl: 'http://example.org/' };
+    const notificatie = { kanaal: naam, ...urls, resource: 'x', actie: 'x', aanmaakdatum: '2025-01-01T10:00:00Z' };
+    const ofAnother = await api.post('/notificaties', { ...notificatie, kenmerken: { other: 'a' } });
+    expect(ofAnother.json.invalidParams[0]!.reason).toMatch(/\(name0, name1, .*, name49 and 250 more\)\.$/);
+    expect((await api.post('/notificaties', { ...notificatie, kenmerken: { name299: 'a' } })).status).toBe(201);
+    await eventually(
+      () => receiver.notifications.some(({ text }) => text.includes(naam)),
+      'the notification to arrive',
+    );
   });
 
   it('says which kanaal is wrong', async () => {

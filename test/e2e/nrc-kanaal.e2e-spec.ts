@@ -78,6 +78,7 @@ describe('creating a kanaal', () => {
       { filters: ['a', '', null, 'x'.repeat(101)] },
       ['filters.1 blank', 'filters.2 null', 'filters.3 max_length'],
     ],
+    ['too many names', { filters: Array.from({ length: 101 }, (_, nr) => `n${nr}`) }, ['filters max_length']],
     ['everything at once', { naam: '', filters: {} }, ['naam blank', 'filters not_a_list']],
   ])('refuses %s', async (_, input, fields) => {
     expect(wrong(await api.post('/kanaal', { naam: newName(), ...input }))).toEqual({ status: 400, fields });

@@ -1,0 +1,14 @@
+/**
+ * Limits of what a caller, or a configuration, says of a subscription. Subscriptions of before there was a limit may exceed it. Lengths
+ * are in characters (code points).
+ */
+
+// Longer than the standard's first version allowed: callback URLs carry keys, and access tokens outgrew 1000 characters.
+export const longestCallbackUrl = 2048;
+/** What it is about. Entries that demand different names are looked up one by one for each publication on their channel. */
+export const mostEntries = 500;
+/** Of one entry. */
+export const mostDemands = 100;
+/** The name of a characteristic that an entry demands. */
+export const longestDemandedName = 1000;
+export const longestDemandedValue = 1000;
