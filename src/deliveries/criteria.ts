@@ -115,8 +115,11 @@ export const isAboutNotification = (criteria: AboutNotification): boolean =>
 
 export const isAboutDelivery = (criteria: AboutDelivery): boolean => deliveryConditions(criteria).texts.length > 0;
 
-/** SQL: whether what is looked for may be among the notifications of a row of `digest`; undefined: digests do not tell. */
-export function digestCondition(criteria: Criteria): string | undefined {
+/**
+ * SQL: whether what is looked for may be among the notifications of a row of `digest`; undefined: digests do not tell.
+ * @param owned ids of the subscriptions that the owner has, if one is looked for; undefined: they are too many to ask for each
+ */
+export function digestCondition(criteria: Criteria, owned?: readonly string[]): string | undefined {
   const { characteristics = [] } = criteria;
   const wanted: [MarkKind, string | undefined][] = [
     ['channel', criteria.channel],
@@ -127,9 +130,9 @@ export function digestCondition(criteria: Criteria): string | undefined {
     ['action', criteria.action],
     ...characteristics.map(({ name, value }): [MarkKind, string] => [characteristicKind(outgoingName(name)), value]),
     ['subscription', criteria.subscriptionId],
-    ['owner', criteria.owner],
     ['unmatched', criteria.isUnmatched && ''],
   ];
-  const marks = wanted.flatMap(([kind, value]) => (value === undefined ? [] : [markOf(kind, value)]));
-  return marks.length === 0 ? undefined : marks.map(mayHave).join(' AND ');
+  const all = wanted.flatMap(([kind, value]) => (value === undefined ? [] : [mayHave(markOf(kind, value))]));
+  if (owned) all.push(`(${owned.map((id) => mayHave(markOf('subscription', id))).join(' OR ') || 'false'})`);
+  return all.length === 0 ? undefined : all.join(' AND ');
 }

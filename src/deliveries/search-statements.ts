@@ -1,12 +1,6 @@
 import { statement, type Statement, type Values } from '../infra/postgres/statement.js';
 import type { DeliveryKey } from '../ledger/delivery.js';
-import {
-  deliveryConditions,
-  digestCondition,
-  notificationConditions,
-  type Conditions,
-  type Criteria,
-} from './criteria.js';
+import { deliveryConditions, notificationConditions, type Conditions, type Criteria } from './criteria.js';
 import { fromStateIndex, type Scope } from './routes.js';
 
 /*
@@ -154,6 +148,12 @@ export function notificationRangeEnd({ from, to }: Window, rows: number): Ready 
   return [statement('search-notification-range-end', text), { from_id: from, to_id: to }];
 }
 
+/** The ids of the subscriptions that an application has now, and of those that it had and that were deleted. */
+export const ownedBy = (clientId: string, limit: number): Ready => [
+  statement('search-owned', `SELECT id FROM subscription WHERE owner_client_id = $owner LIMIT ${limit}`),
+  { owner: clientId },
+];
+
 /** Of all digests, the first and the last notification; no row: there is none. */
 export const digested = statement(
   'search-digested',
@@ -172,9 +172,9 @@ export function digestRangeEnd({ from, to }: Window, digests: number): Ready {
  * The blocks of notifications that may have what is looked for, newest first. Of those that begin before the window only the last one
  * reaches into it: without the bound on `from_id`, for which there is an index, all older ones would be read too.
  */
-export function candidates(criteria: Criteria, { from, to }: Window, limit: number): Ready {
+export function candidates(condition: string, { from, to }: Window, limit: number): Ready {
   const text = `SELECT from_id AS from, to_id AS to FROM digest
-    WHERE from_id <= $to_id AND to_id >= $from_id AND ${digestCondition(criteria)}
+    WHERE from_id <= $to_id AND to_id >= $from_id AND ${condition}
       AND from_id >= coalesce((SELECT from_id FROM digest WHERE from_id <= $from_id ORDER BY from_id DESC LIMIT 1), $from_id)
     ORDER BY from_id DESC LIMIT ${limit}`;
   return [statement('search-digests', text), { from_id: from, to_id: to }];

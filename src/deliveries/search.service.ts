@@ -30,9 +30,11 @@ export interface SearchBounds {
   /** Blocks of notifications that may have what is sought. */
   blocks: number;
   digests: number;
+  /** Subscriptions of an owner, each of which a digest is asked for. */
+  owned: number;
 }
 
-const usualBounds: SearchBounds = { rows: 36_000, blocks: 32, digests: 30_000 };
+const usualBounds: SearchBounds = { rows: 36_000, blocks: 32, digests: 30_000, owned: 50 };
 
 /** Of the rows of a range, as many whole rows can be read and sorted in the time that it takes to search the range. */
 const fewOfRange = 0.2;
@@ -65,7 +67,7 @@ export class LedgerSearch {
     bounds = usualBounds,
   ): Promise<FoundPage> {
     const ofDelivery = sought === 'delivery' || isAboutDelivery(criteria);
-    if (!ofDelivery) return this.inBlocks(sought, criteria, { after }, limit, bounds);
+    if (!ofDelivery) return this.inBlocks(sought, criteria, digestCondition(criteria), { after }, limit, bounds);
     const scope = scopeOf(criteria);
     const isIndexed =
       !isAboutNotification(criteria) &&
@@ -78,12 +80,19 @@ export class LedgerSearch {
       const [row] = await this.run<{ yes: boolean }>(statements.exceeds(criteria, few));
       if (!row!.yes) return this.page(sought, criteria, { after }, limit, few);
     }
-    if (digestCondition(criteria) !== undefined && scope.subscriptionId === undefined)
-      return this.inBlocks(sought, criteria, { after }, limit, bounds);
+    const condition = scope.subscriptionId === undefined ? await this.digestConditionOf(criteria, bounds) : undefined;
+    if (condition !== undefined) return this.inBlocks(sought, criteria, condition, { after }, limit, bounds);
     const share = scope.state ? scatteredOfRange : isAboutNotification(criteria) ? lookedUpOfRange : 1;
     const rows = Math.ceil(bounds.rows * share);
     const [end] = await this.run<KeyRow>(statements.rangeEnd(scope, criteria, { after }, rows));
     return this.page(sought, criteria, { after, end: end && keyOf(end) }, limit);
+  }
+
+  /** A digest has what was so when it was written; which subscriptions an owner has may have changed since. */
+  private async digestConditionOf(criteria: Criteria, bounds: SearchBounds): Promise<string | undefined> {
+    if (criteria.owner === undefined) return digestCondition(criteria);
+    const owned = await this.run<{ id: string }>(statements.ownedBy(criteria.owner, bounds.owned + 1));
+    return digestCondition(criteria, owned.length > bounds.owned ? undefined : owned.map(({ id }) => id));
   }
 
   private async page(sought: Sought, criteria: Criteria, part: Part, limit: number, few?: number): Promise<FoundPage> {
@@ -92,10 +101,14 @@ export class LedgerSearch {
     return asPage(keys, limit, part.end);
   }
 
-  /** What has no digest is read, the newest and what was brought back; of the rest, what may have it by its digest. */
+  /**
+   * What has no digest is read, the newest and what was brought back; of the rest, what may have it by its digest.
+   * @param condition over a digest; undefined: digests do not tell
+   */
   private async inBlocks(
     sought: Sought,
     criteria: Criteria,
+    condition: string | undefined,
     part: Part,
     limit: number,
     bounds: SearchBounds,
@@ -105,16 +118,15 @@ export class LedgerSearch {
       limit,
     );
     const whole = windowOf(criteria, part);
-    const hasDigests = digestCondition(criteria) !== undefined;
     const [known] = await this.run<Window>([statements.digested, {}]);
-    if (!hasDigests || !known) {
+    if (condition === undefined || !known) {
       await this.inRange(search, whole, bounds.rows);
       return search.page();
     }
     const digested = { from: greater(known.from, whole.from), to: lesser(known.to, whole.to) };
     const chunks = [
       () => this.inRange(search, { from: greater(idAfter(known.to), whole.from), to: whole.to }, bounds.rows),
-      () => this.inDigested(search, criteria, digested, bounds),
+      () => this.inDigested(search, condition, digested, bounds),
       () => this.inRange(search, { from: whole.from, to: lesser(idBefore(known.from), whole.to) }, bounds.rows),
     ];
     for (const chunk of chunks) {
@@ -141,14 +153,14 @@ export class LedgerSearch {
 
   private async inDigested(
     search: BlockSearch,
-    criteria: Criteria,
+    condition: string,
     window: Window,
     bounds: SearchBounds,
   ): Promise<void> {
     if (window.from > window.to) return;
     const [end] = await this.run<{ from_id: string }>(statements.digestRangeEnd(window, bounds.digests));
     const reached = { from: greater(end?.from_id ?? lowestId, window.from), to: window.to };
-    const blocks = await this.run<Window>(statements.candidates(criteria, reached, bounds.blocks + 1));
+    const blocks = await this.run<Window>(statements.candidates(condition, reached, bounds.blocks + 1));
     const toRead = blocks.slice(0, bounds.blocks);
     for (
       let at = 0, together = 1;

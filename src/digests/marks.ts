@@ -14,10 +14,8 @@ export type MarkKind =
   | 'action'
   /** With its canonical name. */
   | `characteristic ${string}`
-  /** Id. */
+  /** Id. Of what else a subscription has there is no mark, as it may get another owner. */
   | 'subscription'
-  /** Of a subscription; its client id. */
-  | 'owner'
   /** It has no delivery; the value is empty. */
   | 'unmatched';
 

@@ -46,7 +46,6 @@ interface SubscribersRow {
   deliveries: number;
   matched: number;
   subscription_ids: string[] | null;
-  owners: string[] | null;
 }
 
 const readSubscribers = statement(
@@ -58,8 +57,7 @@ const readSubscribers = statement(
    subscriber AS MATERIALIZED (SELECT DISTINCT subscription_id AS id FROM taken)
    SELECT (SELECT count(*)::int FROM taken) AS deliveries,
      (SELECT count(DISTINCT notification_id)::int FROM taken) AS matched,
-     (SELECT array_agg(id::text) FROM subscriber) AS subscription_ids,
-     (SELECT array_agg(DISTINCT owner_client_id) FROM subscription WHERE id = ANY (ARRAY(SELECT id FROM subscriber))) AS owners`,
+     (SELECT array_agg(id::text) FROM subscriber) AS subscription_ids`,
 );
 
 const lastDigest = statement('last-digest', 'SELECT to_id FROM digest ORDER BY from_id DESC LIMIT 1');
@@ -167,7 +165,7 @@ async function isDayAway(query: Query, fromId: string, toId: string): Promise<bo
 async function filterOf(query: Query, block: readonly BlockRow[]): Promise<Buffer | null | 'too-many'> {
   const range = { from: block[0]!.id, to: block.at(-1)!.id };
   const [found] = await query<SubscribersRow>(readSubscribers, range);
-  const { deliveries, matched, subscription_ids, owners } = found!;
+  const { deliveries, matched, subscription_ids } = found!;
   if (deliveries > mostDeliveries) return 'too-many';
   const filter = new MarkFilter();
   const known = new Map<MarkKind, Set<string>>();
@@ -181,7 +179,6 @@ async function filterOf(query: Query, block: readonly BlockRow[]): Promise<Buffe
   for (const { channel, publisher, request_key: requestKey, body } of block)
     giveMarks({ channel, publisher, requestKey, body }, give);
   for (const id of subscription_ids ?? []) give('subscription', id);
-  for (const owner of owners ?? []) give('owner', owner);
   if (matched < block.length) give('unmatched', '');
   return filter.isUseless ? null : filter.bytes;
 }

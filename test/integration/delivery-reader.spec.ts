@@ -58,7 +58,7 @@ describe.each(stacks)('the list of deliveries on the $name stack', (stack) => {
     await insertDeliveries(sql, { notifications: [id], subscriptionIds: [subscriptionId], state, columns });
   }
 
-  const bounds = (rows: number): SearchBounds => ({ rows, blocks: 2, digests: 100 });
+  const bounds = (rows: number): SearchBounds => ({ rows, blocks: 2, digests: 100, owned: 1 });
 
   async function pages(criteria: Criteria, limit: number, rangeRows = 50_000): Promise<DeliveryKey[][]> {
     const found: DeliveryKey[][] = [];

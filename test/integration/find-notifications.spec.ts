@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { canonicalName } from '../../src/channels/filter-names.js';
-import { canonicalNameInSql, type Criteria } from '../../src/deliveries/criteria.js';
+import { canonicalNameInSql, digestCondition, type Criteria } from '../../src/deliveries/criteria.js';
 import { DeliveryReader } from '../../src/deliveries/delivery-reader.service.js';
 import { errorClassCondition, errorClasses } from '../../src/deliveries/error-class.js';
 import { candidates, type Sought } from '../../src/deliveries/search-statements.js';
@@ -94,7 +94,7 @@ describe('finding notifications and deliveries', () => {
   let all: Model[];
   let nowMs: number;
   /** How little one call may search; the usual bounds are more than all there is. */
-  const scarce: SearchBounds = { rows: 1500, blocks: 2, digests: 3 };
+  const scarce: SearchBounds = { rows: 1500, blocks: 2, digests: 3, owned: 1 };
 
   beforeAll(async () => {
     place = await createDatabase();
@@ -224,6 +224,9 @@ describe('finding notifications and deliveries', () => {
     ['a subscription that is rare', () => ({ subscriptionId: seldom })],
     ['a subscription that there is not', () => ({ subscriptionId: randomUUID() })],
     ['an owner', () => ({ owner: 'beta' })],
+    ['an owner of several subscriptions', () => ({ owner: 'alpha' })],
+    ['an owner of several, and a channel', () => ({ owner: 'alpha', channel: 'third' })],
+    ['an owner of none', () => ({ owner: 'gamma' })],
     ['a state', () => ({ state: 'failed' })],
     ['a state and a subscription', () => ({ state: 'failed', subscriptionId: odd })],
     ['a state and an action', () => ({ state: 'failed', action: 'update' })],
@@ -253,6 +256,22 @@ describe('finding notifications and deliveries', () => {
     }
   });
 
+  it('finds what went to a subscription by the owner that it has now', async () => {
+    const to = async (owner: string) => {
+      await test.sql('UPDATE subscription SET owner_client_id = $2 WHERE id = $1', [seldom, owner]);
+    };
+    const wanted = expected('delivery', { owner: 'beta' });
+    try {
+      await to('gamma');
+      for (const bounds of [undefined, scarce]) {
+        expect(await found('delivery', { owner: 'gamma' }, 100, bounds)).toEqual(wanted);
+        expect(await found('delivery', { owner: 'beta' }, 100, bounds)).toEqual([]);
+      }
+    } finally {
+      await to('beta');
+    }
+  });
+
   it('finds those that matched nobody', async () => {
     const wanted = expected('notification', { isUnmatched: true });
     expect(wanted.length).toBeGreaterThan(5);
@@ -277,7 +296,7 @@ describe('finding notifications and deliveries', () => {
       [{ key: 'key-403', action: 'create' }, 1],
       [{ action: 'create' }, 4],
     ] as const) {
-      const [statement, values] = candidates(criteria, { from: at(0), to: at(count) }, 10);
+      const [statement, values] = candidates(digestCondition(criteria)!, { from: at(0), to: at(count) }, 10);
       const blocks = await test.sql(statement.text, valuesOf(statement, values));
       expect([criteria, blocks.length]).toEqual([criteria, most]);
     }

@@ -10,6 +10,7 @@ import {
 import { countDue, findDead, findFailing, findOldestDue } from '../../src/alerts/look.js';
 import { readSettings } from '../../src/config/settings.js';
 import { findHeads, walkHeads, walkHeadsOfChannel } from '../../src/dead-letters/find-groups.js';
+import { digestCondition } from '../../src/deliveries/criteria.js';
 import { attemptsOf, byKeys } from '../../src/deliveries/find-deliveries.js';
 import {
   byDelivery,
@@ -528,7 +529,7 @@ describe('with much in every state, the cost of a statement is that of its own w
       ['of a publisher, in a window', inWindows('delivery', { publisher: 'nobody' }, {}, [window], 20)],
       ['notifications of a publisher', inWindows('notification', { publisher: 'nobody' }, {}, [window], 20)],
       ['notifications that failed', inWindows('notification', { state: 'failed' }, {}, [window], 20)],
-      ['digests of a window', candidates({ publisher: 'nobody' }, window, 20)],
+      ['digests of a window', candidates(digestCondition({ publisher: 'nobody' })!, window, 20)],
       ['digests, up to a limit', digestRangeEnd(window, 20)],
       ['one', byKeys([key])],
       ['attempts', attemptsOf([key], 20)],
