@@ -1,6 +1,8 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
+import { UnavailableProblem } from '../infra/http/problem.js';
 import { Postgres } from '../infra/postgres/postgres.js';
+import { sqlState } from '../infra/postgres/postgres-errors.js';
 import { retryDeadlocks } from '../infra/postgres/retry-deadlocks.js';
 import { SharedRuns } from '../infra/shared-runs.js';
 import { statement } from '../infra/postgres/statement.js';
@@ -67,17 +69,36 @@ export class Catalogue implements OnApplicationBootstrap, OnModuleDestroy {
    * Runs `work` in a transaction that raises the version; each row it touches must be given that `version`. Resolves when
    * the change is committed and in this process's memory. A throw in `work` changes nothing. After a deadlock `work` runs
    * again, so it must change nothing but the database.
+   * @param committed is told of the result as soon as it is committed, also where this process cannot read it then
+   * @throws {UnavailableProblem} where the change is committed, or may be
    */
-  async change<T>(work: (manager: EntityManager, version: number) => Promise<T>): Promise<T> {
+  async change<T>(
+    work: (manager: EntityManager, version: number) => Promise<T>,
+    committed: (result: T) => void = () => {},
+  ): Promise<T> {
+    let isToCommit = false;
     const raise = async (manager: EntityManager) => {
       const [rows] = (await manager.query('UPDATE catalogue SET version = version + 1 RETURNING version')) as [
         { version: string }[],
         number,
       ];
-      return work(manager, Number(rows[0]!.version));
+      isToCommit = false;
+      const result = await work(manager, Number(rows[0]!.version));
+      isToCommit = true;
+      return result;
     };
-    const result = await retryDeadlocks(() => this.postgres.dataSource.transaction(raise));
-    await this.refresh();
+    let result: T;
+    try {
+      result = await retryDeadlocks(() => this.postgres.dataSource.transaction(raise));
+    } catch (error) {
+      throw isToCommit && !isRefused(error) ? maybeDone(error) : error;
+    }
+    committed(result);
+    try {
+      await this.refresh();
+    } catch (error) {
+      throw maybeDone(error);
+    }
     return result;
   }
 
@@ -90,3 +111,10 @@ export class Catalogue implements OnApplicationBootstrap, OnModuleDestroy {
     catalogueAge.renew();
   }
 }
+
+/** Of a COMMIT: Postgres has answered that it did not take place. 08 and 57 come with the end of a connection. */
+const isRefused = (error: unknown): boolean => !/^(08|57|$)/.test(sqlState(error) ?? '');
+
+/** Whoever repeats a call that makes something would make a second one. */
+const maybeDone = (cause: unknown): UnavailableProblem =>
+  new UnavailableProblem('The change may have been done. Look whether it was before you repeat it.', 1, cause);

@@ -68,7 +68,7 @@ export class ConfigurationService {
     requireConfirmed(before, confirm);
     let plan = before;
     try {
-      const events = await this.catalogue.change(async (manager, version) => {
+      const carryOut = async (manager: EntityManager, version: number) => {
         const planned = await this.planWith(manager, input, isPruning, false);
         plan = planOf(planned);
         if (plan.changes.length === 0) throw new NothingToChange();
@@ -76,10 +76,10 @@ export class ConfigurationService {
         requireConfirmed(plan, confirm);
         const reported = [];
         for (const { steps } of Object.values(planned))
-          for (const { carryOut } of steps) reported.push(...(await carryOut(manager, version)));
+          for (const step of steps) reported.push(...(await step.carryOut(manager, version)));
         return reported;
-      });
-      for (const event of events) this.events.report(event);
+      };
+      await this.catalogue.change(carryOut, (events) => events.forEach((event) => this.events.report(event)));
     } catch (error) {
       // The rollback keeps it from raising the version.
       if (!(error instanceof NothingToChange)) throw error;

@@ -9,7 +9,7 @@ import { credentialsOf } from '../credentials/credentials.js';
 import { requireMatch } from '../infra/http/if-match.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { findNewestHeld, noteDrop } from '../ledger/drop-held.js';
-import { OperationalEvents } from '../operational-events/operational-events.service.js';
+import { OperationalEvents, type OperationalEvent } from '../operational-events/operational-events.service.js';
 import { SecretCipher } from '../secrets/secret-cipher.service.js';
 import { readParts } from './secrets-to-store.js';
 import {
@@ -94,9 +94,8 @@ export class SubscriptionsService {
    * @throws {NotFoundProblem}
    */
   async update(id: string, changes: Partial<SubscriptionInput>): Promise<ListedSubscription> {
-    const changed = await this.change((changing) => changing.update(id, changes));
+    const changed = await this.change((changing) => changing.update(id, changes), {}, enabled);
     if (!changed) throw notFound();
-    if (isDisabled(changed.before)) this.events.report({ event: 'subscription.enabled', subscriptionId: id });
     return this.latest(changed.after);
   }
 
@@ -111,9 +110,7 @@ export class SubscriptionsService {
     settings: Partial<SubscriptionSettings & Pick<SubscriptionInput, 'channels' | 'callbackUrl'>>,
     condition?: Condition,
   ): Promise<ListedSubscription> {
-    const changed = await this.change((changing) => changing.set(id, settings), condition);
-    if (changed && isDisabled(changed.before) && !isDisabled(changed.after))
-      this.events.report({ event: 'subscription.enabled', subscriptionId: id });
+    const changed = await this.change((changing) => changing.set(id, settings), condition, enabled);
     return changed ? this.latest(changed.after) : this.get(id);
   }
 
@@ -129,8 +126,7 @@ export class SubscriptionsService {
 
   /** @throws {NotFoundProblem} */
   async enable(id: string, condition?: Condition): Promise<ListedSubscription> {
-    const changed = await this.change((changing) => changing.enable(id), condition);
-    if (changed) this.events.report({ event: 'subscription.enabled', subscriptionId: id });
+    const changed = await this.change((changing) => changing.enable(id), condition, enabled);
     return changed ? this.latest(changed.after) : this.get(id);
   }
 
@@ -140,8 +136,11 @@ export class SubscriptionsService {
    * @param ifVersion only where it is still at that version; undefined: in any case
    */
   async disable(id: string, ifVersion?: number): Promise<void> {
-    const changed = await this.change((changing) => changing.disable(id, ifVersion));
-    if (changed) this.events.report({ event: 'subscription.disabled', subscriptionId: id });
+    await this.change(
+      (changing) => changing.disable(id, ifVersion),
+      {},
+      () => 'subscription.disabled',
+    );
   }
 
   /**
@@ -149,8 +148,11 @@ export class SubscriptionsService {
    * @throws {NotFoundProblem}
    */
   async pause(id: string, condition?: Condition): Promise<ListedSubscription> {
-    const changed = await this.change((changing) => changing.pause(id), condition);
-    if (changed) this.events.report({ event: 'subscription.paused', subscriptionId: id });
+    const changed = await this.change(
+      (changing) => changing.pause(id),
+      condition,
+      () => 'subscription.paused',
+    );
     return changed ? this.latest(changed.after) : this.get(id);
   }
 
@@ -160,8 +162,11 @@ export class SubscriptionsService {
    * @throws {ConflictProblem} while what it held is being dropped
    */
   async resume(id: string, condition?: Condition): Promise<ListedSubscription> {
-    const changed = await this.change((changing) => changing.resume(id), condition);
-    if (changed) this.events.report({ event: 'subscription.resumed', subscriptionId: id });
+    const changed = await this.change(
+      (changing) => changing.resume(id),
+      condition,
+      () => 'subscription.resumed',
+    );
     return changed ? this.latest(changed.after) : this.get(id);
   }
 
@@ -211,17 +216,25 @@ export class SubscriptionsService {
     return this.directory.find(id) ?? { ...after, ...listed(), ...secrets(), unreadable: null, signingKeys: [] };
   }
 
-  /** Undefined: it does not exist, or was not to be changed. */
+  /**
+   * Undefined: it does not exist, or was not to be changed.
+   * @param eventOf what operators are told of a change that is committed
+   */
   private async change(
     work: (changing: SubscriptionChanges) => Promise<ChangedSubscription | undefined>,
     { ifMatch }: Condition = {},
+    eventOf: (changed: ChangedSubscription) => SubscriptionEvent | undefined = () => undefined,
   ): Promise<ChangedSubscription | undefined> {
+    const report = (changed: ChangedSubscription) => {
+      const event = eventOf(changed);
+      if (event) this.events.report({ event, subscriptionId: changed.after.id });
+    };
     try {
       return await this.catalogue.change(async (manager, version) => {
         const changed = await work(new SubscriptionChanges(manager, version, this.cipher, ifMatch));
         if (!changed) throw new NothingToChange();
         return changed;
-      });
+      }, report);
     } catch (error) {
       // The rollback keeps a call that changes nothing from raising the version.
       if (error instanceof NothingToChange) return undefined;
@@ -231,6 +244,11 @@ export class SubscriptionsService {
 }
 
 class NothingToChange extends Error {}
+
+type SubscriptionEvent = Extract<OperationalEvent['event'], `subscription.${string}`>;
+
+const enabled = ({ before, after }: ChangedSubscription): SubscriptionEvent | undefined =>
+  isDisabled(before) && !isDisabled(after) ? 'subscription.enabled' : undefined;
 
 const notFound = () => new NotFoundProblem('There is no such abonnement.');
 const notPaused = () =>

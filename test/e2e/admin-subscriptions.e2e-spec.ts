@@ -568,6 +568,27 @@ describe('a paused subscription', () => {
   const reported = (id: string) =>
     admin.api.logged.filter(({ subscriptionId }) => subscriptionId === id).map(({ event }) => event);
 
+  it('is told to be paused, perhaps, where the process that did it cannot read it then', async () => {
+    const { id } = await subscribe();
+    let isAway = true;
+    const refresh = () => (isAway ? Promise.reject(new Error('no answer')) : Promise.resolve());
+    admin.api.app.get(Catalogue).register({ refresh });
+    try {
+      const { status, json } = await admin.post(`${path}/${id}/pause`);
+      expect([status, json.code, json.detail]).toEqual([
+        503,
+        'service_unavailable',
+        expect.stringContaining('may have been done'),
+      ]);
+    } finally {
+      isAway = false;
+    }
+    expect(admin.api.logged).toContainEqual(
+      expect.objectContaining({ event: 'subscription.paused', subscriptionId: id }),
+    );
+    expect((await admin.get(`${path}/${id}`)).json.pausedAt).not.toBeNull();
+  });
+
   it('is paused and resumed by an operator, as often as they like', async () => {
     const { id } = await subscribe();
     const [paused, again] = [await admin.post(`${path}/${id}/pause`), await admin.post(`${path}/${id}/pause`)];

@@ -121,12 +121,56 @@ describe.each(stacks)('the catalogue on the $name stack', (stack) => {
   it('stays at its version when a refresh fails, and gets there with the next', async () => {
     const before = catalogue.version;
     directory.failure = new Error('no answer');
-    await expect(add('late')).rejects.toThrow('no answer');
+    await expect(add('late')).rejects.toThrow('may have been done');
     expect(catalogue.version).toBe(before);
     directory.failure = undefined;
     await catalogue.reach(before + 1);
     expect(catalogue.version).toBe(before + 1);
     expect(directory.names).toEqual(new Set(['late']));
+  });
+
+  it('says that a change may have been done where its commit was not answered, and not where it was refused', async () => {
+    const commitFails = (after: boolean, failure: Error) =>
+      catalogue.change(async (manager, version) => {
+        await manager.query(
+          `INSERT INTO channel (id, name, documentation_link, filters, version) VALUES ($1, $2, '', '{}', $3)`,
+          [randomUUID(), failure.message, version],
+        );
+        const runner = manager.queryRunner!;
+        const commit = runner.commitTransaction.bind(runner);
+        runner.commitTransaction = async () => {
+          if (after) await commit();
+          throw failure;
+        };
+      });
+    const [lost, ended] = ['Connection terminated unexpectedly', 'terminating connection'];
+    await expect(commitFails(true, new Error(lost))).rejects.toThrow('may have been done');
+    await expect(commitFails(true, Object.assign(new Error(ended), { code: '57P01' }))).rejects.toThrow(
+      'may have been done',
+    );
+    const refusal = Object.assign(new Error('refused'), { code: '40001' });
+    await expect(commitFails(false, refusal)).rejects.toBe(refusal);
+    await catalogue.refresh();
+    expect(directory.names).toEqual(new Set([lost, ended]));
+  });
+
+  it('tells of a change that is committed, also where it cannot be read', async () => {
+    const told: string[] = [];
+    const change = (result: string) =>
+      catalogue.change(
+        async () => result,
+        (done) => told.push(done),
+      );
+    await change('one');
+    directory.failure = new Error('no answer');
+    await expect(change('two')).rejects.toThrow('may have been done');
+    directory.failure = undefined;
+    const failed = catalogue.change(
+      () => Promise.reject(new Error('changed its mind')),
+      () => told.push('three'),
+    );
+    await expect(failed).rejects.toThrow('changed its mind');
+    expect(told).toEqual(['one', 'two']);
   });
 
   it('does not wait for ever for a version that does not exist', async () => {
