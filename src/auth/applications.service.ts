@@ -57,6 +57,9 @@ const shown = ({
 
 const newSecret = (): string => randomBytes(32).toString('base64url');
 
+const hashPlace = ({ application, operation, key }: OnceKey): string =>
+  `once_key.request_hash/${JSON.stringify([application, operation, key])}`;
+
 const clientIdTaken = (): ValidationProblem =>
   new ValidationProblem([{ name: 'clientId', code: 'unique', reason: 'There is an application with this client id.' }]);
 
@@ -131,11 +134,13 @@ export class ApplicationsService {
     return this.change((changing) => changing.remove(id, mustFit));
   }
 
-  private async insert({ secret = newSecret(), ...input }: ApplicationInput, request?: OnceKey): Promise<Created> {
+  private async insert(whole: ApplicationInput, request?: OnceKey): Promise<Created> {
+    const { secret = newSecret(), ...input } = whole;
+    const stored = request && (whole.secret === undefined ? request : this.withEncryptedHash(request));
     if (input.clientId === this.config.settings.SUPERUSER_CLIENT_ID) throw clientIdTaken();
     try {
       return await this.change(async (changing, manager) => {
-        const reserve = request && ((id: string) => reserveKey(manager, request, id));
+        const reserve = stored && ((id: string) => reserveKey(manager, stored, id));
         const application = await changing.create({ ...input, secret }, reserve);
         return { kind: 'created', application: shown(application), secret };
       });
@@ -143,6 +148,11 @@ export class ApplicationsService {
       if (isUniqueViolation(error)) throw clientIdTaken();
       throw error;
     }
+  }
+
+  /** Of a request with a secret nothing else is unknown to a reader of the database, who could try secrets until the hash is the same. */
+  private withEncryptedHash(request: OnceKey): OnceKey {
+    return { ...request, requestHash: this.cipher.encrypt(request.requestHash ?? '', hashPlace(request)) };
   }
 
   private change<T>(work: (changing: ApplicationChanges, manager: EntityManager) => Promise<T>): Promise<T> {
@@ -155,7 +165,8 @@ export class ApplicationsService {
     const { manager } = this.postgres.dataSource;
     const before = await findCreated(manager, request);
     if (!before) return undefined;
-    if (before.requestHash !== request.requestHash) throw new IdempotencyKeyReused();
+    if (!this.cipher.isSame(before.requestHash ?? '', request.requestHash ?? '', hashPlace(request)))
+      throw new IdempotencyKeyReused();
     // Deleted or not: the request has been carried out.
     const application = await manager.findOneByOrFail(ApplicationEntity, { id: before.id });
     return { kind: 'replayed', application: shown(application) };

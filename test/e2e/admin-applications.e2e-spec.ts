@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { randomUUID } from 'node:crypto';
+import { Postgres } from '../../src/infra/postgres/postgres.js';
+import { newEntry } from '../../src/secrets/key-ring.js';
 import { AdminApi } from '../support/admin-api.js';
 import { superuser } from '../support/api.js';
+import { createDatabase } from '../support/database.js';
 import { signToken } from '../support/tokens.js';
 
 const path = '/admin/v1/applications';
@@ -125,6 +128,28 @@ describe('applications', () => {
       await create(key, body);
       const { status, json } = await create(key, { ...body, label: 'Other' });
       expect([status, json.code]).toEqual([422, 'idempotency-key-reused']);
+    });
+
+    it('leave nothing by which a secret that was given could be guessed, where secrets are encrypted', async () => {
+      const [older, newer] = [newEntry(), newEntry()];
+      const database = await createDatabase();
+      const [key, body] = [randomUUID(), { clientId: newClientId(), label: 'Zaken', secret: asItWas }];
+      const headers = { 'idempotency-key': key };
+      const before = await AdminApi.start({ DATABASE_URL: database.url, SECRET_KEYS: older });
+      expect((await before.post(path, body, { headers })).status).toBe(201);
+      const rows: { request_hash: string }[] = await before.api.app
+        .get(Postgres)
+        .dataSource.query('SELECT request_hash FROM once_key WHERE key = $1', [key]);
+      expect(rows.map(({ request_hash: hash }) => hash.startsWith(`enc:${older.split(':')[0]}:`))).toEqual([true]);
+      await before.close();
+      // Another key encrypts now.
+      const after = await AdminApi.start({ DATABASE_URL: database.url, SECRET_KEYS: `${newer},${older}` });
+      const again = await after.post(path, body, { headers });
+      expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([201, 'true']);
+      const other = await after.post(path, { ...body, secret: chosen }, { headers });
+      expect([other.status, other.json.code]).toEqual([422, 'idempotency-key-reused']);
+      await after.close();
+      await database.drop();
     });
 
     it('leave the key free when they are refused', async () => {
