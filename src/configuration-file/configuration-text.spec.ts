@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { settingsSchema } from '../config/settings.js';
 import type { InvalidParam } from '../infra/http/problem.js';
 import { asLine, readConfigurationText } from './configuration-text.js';
 import { readConfiguration } from './read-configuration.js';
@@ -189,6 +190,17 @@ describe('a configuration file', () => {
       'subscriptions.0.authorization.auth:',
     ]);
     expect(notes.join()).not.toContain('plain-');
+  });
+
+  it('names the settings, which there are, for the sign-in that a file of Open Notificaties describes', () => {
+    const lines = ['notifications_kanalen_config_enable: true', 'notifications_kanalen_config: { items: [] }'];
+    const { notes } = read([...lines, 'oidc_db_config_admin_auth: { items: [] }']);
+    expect(notes).toEqual([
+      expect.stringMatching(/^f\.yaml:3:1 oidc_db_config_admin_auth: .* docs\/running\.md#users$/),
+    ]);
+    const named = notes[0]!.match(/OIDC_\w+/g);
+    expect(named).toContain('OIDC_ISSUER');
+    expect(named!.filter((name) => !(name in settingsSchema.shape))).toEqual([]);
   });
 
   it('keeps the name of a header whose value is left out', () => {

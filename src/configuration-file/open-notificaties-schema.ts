@@ -23,7 +23,7 @@ const notifications = z.strictObject({
   notification_delivery_base_factor: z.number().optional(),
 });
 
-export const authTypes = ['no_auth', 'api_key', 'zgw', 'oauth2_client_credentials'] as const;
+const authTypes = ['no_auth', 'api_key', 'zgw', 'oauth2_client_credentials'] as const;
 
 const abonnement = z.strictObject({
   uuid: text,
@@ -60,7 +60,7 @@ export type OpenAbonnement = z.output<typeof abonnement>;
 export const withoutCounterpart: Readonly<Record<string, { flag: string; note: string }>> = {
   oidc_db_config_admin_auth: {
     flag: 'oidc_db_config_enable',
-    note: 'there is no login by OpenID Connect: operators use tokens of superusers',
+    note: 'users sign in to the console by OpenID Connect where OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET and OIDC_ROLES are set: docs/running.md#users',
   },
   zgw_consumers: {
     flag: 'zgw_consumers_config_enable',
