@@ -11,8 +11,10 @@ const titles: Readonly<Record<SectionName, string>> = {
 const signs = { create: '+', change: '~', remove: '-' } as const;
 const longestValue = 200;
 
-/** A plan for people: what is created, changed field by field, and removed; then how much stays as it is. */
-/** @param verb what was asked for: of `apply`, it has been done */
+/**
+ * A plan for people: what is created, changed field by field, and removed; then how much stays as it is.
+ * @param verb what was asked for: of `apply`, it has been done
+ */
 export function renderPlan({ changes, unchanged, unnamed }: Plan, verb: 'plan' | 'apply'): string {
   const sections = sectionNames.flatMap((section) => {
     const ofSection = changes.filter((change) => change.section === section);

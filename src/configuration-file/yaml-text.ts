@@ -23,7 +23,9 @@ export interface Place {
 
 type Trouble = Place & { reason: string };
 
-/** Texts beyond this are no configuration, and an alias may stand for at most as much again. */
+// Texts beyond these are no configuration.
+
+/** Times that one anchor may be used, multiplied with those of the anchors inside of it. */
 const mostAliases = 100;
 /** Anchors and aliases. For each alias the parser looks through all of them. */
 const mostNamed = 10_000;

@@ -4,7 +4,7 @@ import { PermissionProblem } from '../infra/http/problem.js';
 import type { ConsoleCookies } from './console-cookies.js';
 
 /** `1`: the user did something. `0`: the page asks by itself, which does not keep a session from ending. */
-export const consoleHeader = 'x-heraut-console';
+const consoleHeader = 'x-heraut-console';
 
 /** Whether a request counts as use of the session. */
 export const isUse = ({ headers }: FastifyRequest): boolean => headers[consoleHeader] !== '0';

@@ -1,5 +1,5 @@
 /** Why somebody is not signed in. The page `sign-in` of the console has a text for each. */
-export const signInFailures = [
+const signInFailures = [
   /** The provider does not answer, or not as one. */
   'provider-unavailable',
   /** The user, or the provider, has said no. */
