@@ -4,7 +4,7 @@ import { ApplicationChanges } from '../auth/application-changes.js';
 import { ApplicationEntity } from '../auth/application.entity.js';
 import { secretPlace } from '../auth/application.js';
 import { Config } from '../config/config.module.js';
-import { SecretCipher, UnreadableSecret } from '../secrets/secret-cipher.service.js';
+import { SecretCipher } from '../secrets/secret-cipher.service.js';
 import type { ConfiguredApplication } from './configuration-schema.js';
 import { fieldsThatDiffer, type Shown } from './fields-that-differ.js';
 import { mostUnnamed, nothingPlanned, type Planned, type Planning, type Section, type Step } from './planning.js';
@@ -114,16 +114,7 @@ export class ApplicationsSection implements Section {
   private shown({ id, label, scopes, isSuperuser, alertEmail, secret }: ApplicationEntity): Shown {
     return {
       fields: { label, scopes: scopes.toSorted(), isSuperuser, alertEmail },
-      secrets: { secret: this.read(id, secret) },
+      secrets: { secret: this.cipher.decryptIfPossible(secret, secretPlace(id)) },
     };
-  }
-
-  private read(id: string, stored: string): string | undefined {
-    try {
-      return this.cipher.decrypt(stored, secretPlace(id));
-    } catch (error) {
-      if (error instanceof UnreadableSecret) return undefined;
-      throw error;
-    }
   }
 }

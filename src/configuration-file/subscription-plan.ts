@@ -6,7 +6,7 @@ import { isDropping } from '../ledger/drop-held.js';
 import type { OperationalEvent } from '../operational-events/operational-events.service.js';
 import type { RetryPolicyOverride } from '../retry-policy/policy-input.js';
 import { RetryPolicyChanges } from '../retry-policy/retry-policy-changes.js';
-import { UnreadableSecret, type SecretCipher } from '../secrets/secret-cipher.service.js';
+import type { SecretCipher } from '../secrets/secret-cipher.service.js';
 import { checkTimeout } from '../subscriptions/call-timeout.js';
 import { refusalOfNames } from '../subscriptions/read-abonnement.js';
 import { namesThatMeanTheSame } from '../subscriptions/subscription-input.js';
@@ -140,18 +140,9 @@ export class SubscriptionPlan {
     if (!this.stored) return { auth: '', parts: noParts };
     const { id, auth, credentials } = this.stored.entity;
     return {
-      auth: this.decrypt(auth, authPlace(id)),
-      parts: credentials === null ? noParts : parsed(this.decrypt(credentials, credentialsPlace(id))),
+      auth: this.cipher.decryptIfPossible(auth, authPlace(id)),
+      parts: credentials === null ? noParts : parsed(this.cipher.decryptIfPossible(credentials, credentialsPlace(id))),
     };
-  }
-
-  private decrypt(stored: string, place: string): string | undefined {
-    try {
-      return this.cipher.decrypt(stored, place);
-    } catch (error) {
-      if (error instanceof UnreadableSecret) return undefined;
-      throw error;
-    }
   }
 
   private credentialsWanted({ parts }: Secrets): CredentialChanges | undefined {

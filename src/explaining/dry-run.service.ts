@@ -8,7 +8,7 @@ import { valuesOf, type Statement, type Values } from '../infra/postgres/stateme
 import type { HeldReason } from '../ledger/delivery.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { objectKeyOf } from '../publishing/in-order.js';
-import { NotificationReader } from '../publishing/notification-reader.service.js';
+import { PublicationReader } from '../publishing/publication-reader.service.js';
 import type { ParsedNotification } from '../publishing/parse-notification.js';
 import { termsOf } from '../publishing/terms.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
@@ -57,7 +57,7 @@ export interface Wanted {
 @Injectable()
 export class DryRunService {
   constructor(
-    private readonly reader: NotificationReader,
+    private readonly reader: PublicationReader,
     private readonly catalogue: Catalogue,
     private readonly subscriptions: SubscriptionDirectory,
     private readonly holdRule: HoldRule,

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Criteria } from '../deliveries/criteria.js';
 import { DeliveryReader, type KnownAttempt, type KnownDelivery } from '../deliveries/delivery-reader.service.js';
+import { lowestId } from '../deliveries/search-statements.js';
 import { LedgerSearch, type SearchBounds } from '../deliveries/search.service.js';
 import { endpointsOf } from '../endpoints/origin.js';
 import { Postgres } from '../infra/postgres/postgres.js';
@@ -71,7 +72,6 @@ const mostDuplicates = 100;
 /** Of each delivery; `GET /admin/v1/deliveries/…` has all of them. */
 const mostAttempts = 20;
 const mostDeeds = 2000;
-const lowestSubscription = '00000000-0000-0000-0000-000000000000';
 
 /** Reads the ledger for people. Through TypeORM's pool, so that it uses no connection of the hot path. */
 @Injectable()
@@ -89,7 +89,7 @@ export class NotificationReader {
     limit: number,
     bounds?: SearchBounds,
   ): Promise<NotificationPage> {
-    const key = after === undefined ? undefined : { notificationId: after, subscriptionId: lowestSubscription };
+    const key = after === undefined ? undefined : { notificationId: after, subscriptionId: lowestId };
     const { keys, next, searchedTo } = await this.search.find('notification', criteria, key, limit, bounds);
     const ids = keys.map(({ notificationId }) => notificationId);
     const rows = await this.run<NotificationRow & ContentRow>(statements.notificationsOfList, { ids });

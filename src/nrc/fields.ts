@@ -78,7 +78,7 @@ export function hasCredentials(url: string): boolean {
 const snakeCase = new Map<string, string>();
 
 /** `resourceUrl` as older clients spell it: `resource_url`. Only for the names of our own fields. */
-function snakeCaseOf(name: string): string {
+export function snakeCaseOf(name: string): string {
   let spelling = snakeCase.get(name);
   if (spelling === undefined) {
     spelling = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

@@ -4,7 +4,7 @@ import { areNamesConsistent, canonicalName, listedNames, outgoingName } from '..
 import type { JsonObject } from '../infra/http/json-body.pipe.js';
 import type { InvalidParam } from '../infra/http/problem.js';
 import { isStorable } from '../infra/postgres/storable-text.js';
-import { FieldReader, readText, type TextRules } from '../nrc/fields.js';
+import { FieldReader, readText, snakeCaseOf, type TextRules } from '../nrc/fields.js';
 import { readMoment, type Moment } from './moment.js';
 
 export interface ParsedNotification {
@@ -62,7 +62,7 @@ type FieldName = (typeof fieldNames)[number];
 const fieldOf = new Map<string, FieldName>(
   fieldNames.flatMap((name) => [
     [name, name],
-    [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), name],
+    [snakeCaseOf(name), name],
   ]),
 );
 

@@ -7,7 +7,7 @@ import type { JsonObject } from '../infra/http/json-body.pipe.js';
 import { ConflictProblem, ValidationProblem } from '../infra/http/problem.js';
 import type { OnceKey } from '../ledger/once-key.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
-import { NotificationReader } from './notification-reader.service.js';
+import { PublicationReader } from './publication-reader.service.js';
 import type { ParsedNotification } from './parse-notification.js';
 import type { PublicationTrace } from './publication-trace.js';
 import type { Published } from './publication.js';
@@ -40,7 +40,7 @@ export class PublicationRequests {
   constructor(
     private readonly publishing: PublishService,
     private readonly replacing: ReplaceScheduledService,
-    private readonly reader: NotificationReader,
+    private readonly reader: PublicationReader,
     private readonly heartbeat: Heartbeat,
     { settings }: Config,
   ) {

@@ -5,7 +5,7 @@ import { LedgerModule } from '../ledger/ledger.module.js';
 import { QueueModule } from '../queue/queue.module.js';
 import { SubscriptionsModule } from '../subscriptions/subscriptions.module.js';
 import { NotificatiesController } from './notificaties.controller.js';
-import { NotificationReader } from './notification-reader.service.js';
+import { PublicationReader } from './publication-reader.service.js';
 import { PublicationRequests } from './publication-requests.service.js';
 import { PublishByHandController } from './publish-by-hand.controller.js';
 import { PublishService } from './publish.service.js';
@@ -14,7 +14,7 @@ import { ReplaceScheduledService } from './replace-scheduled.service.js';
 @Module({
   imports: [EndpointsModule, ChannelsModule, SubscriptionsModule, LedgerModule, QueueModule],
   controllers: [NotificatiesController, PublishByHandController],
-  providers: [NotificationReader, PublicationRequests, PublishService, ReplaceScheduledService],
-  exports: [NotificationReader],
+  providers: [PublicationReader, PublicationRequests, PublishService, ReplaceScheduledService],
+  exports: [PublicationReader],
 })
 export class PublishingModule {}

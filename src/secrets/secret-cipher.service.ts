@@ -46,10 +46,16 @@ export class SecretCipher {
   /** Whether two texts that are stored in that place stand for the same secret. One that cannot be decrypted is another. */
   isSame(one: string, other: string, place: string): boolean {
     if (one === other) return true;
+    const secret = this.decryptIfPossible(one, place);
+    return secret !== undefined && secret === this.decryptIfPossible(other, place);
+  }
+
+  /** Undefined: it cannot be decrypted here. */
+  decryptIfPossible(stored: string, place: string): string | undefined {
     try {
-      return this.decrypt(one, place) === this.decrypt(other, place);
+      return this.decrypt(stored, place);
     } catch (error) {
-      if (error instanceof UnreadableSecret) return false;
+      if (error instanceof UnreadableSecret) return undefined;
       throw error;
     }
   }

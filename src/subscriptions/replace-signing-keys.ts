@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import { UnreadableSecret, type SecretCipher } from '../secrets/secret-cipher.service.js';
+import type { SecretCipher } from '../secrets/secret-cipher.service.js';
 import type { SigningScheme } from '../signing/signing-key.js';
 import { addSigningKey } from './add-signing-key.js';
 import { noteSigningKeys } from './note-signing-keys.js';
@@ -30,18 +30,9 @@ export async function storedSigningKeys(
   for (const { subscriptionId, secret, ...key } of rows) {
     const kept = keys.get(subscriptionId) ?? [];
     keys.set(subscriptionId, kept);
-    kept.push({ ...key, secret: readSecret(cipher, secret, signingKeyPlace(key.id)) });
+    kept.push({ ...key, secret: cipher.decryptIfPossible(secret, signingKeyPlace(key.id)) });
   }
   return keys;
-}
-
-function readSecret(cipher: SecretCipher, stored: string, place: string): string | undefined {
-  try {
-    return cipher.decrypt(stored, place);
-  } catch (error) {
-    if (error instanceof UnreadableSecret) return undefined;
-    throw error;
-  }
 }
 
 const daySeconds = 86_400;

@@ -9,7 +9,7 @@ import { parseNotification, type ParsedNotification, type ParseResult } from './
 
 /** What a publisher sent, with the channels as they are at this moment. */
 @Injectable()
-export class NotificationReader {
+export class PublicationReader {
   private readonly leewaySeconds: number;
 
   constructor(
