@@ -5,7 +5,7 @@ import type { Place } from '../endpoints/room.js';
 import { Idempotency, type Acquired, type IdempotentOperation } from '../idempotency/idempotency.service.js';
 import { Clock } from '../infra/clock.js';
 import type { Delivery, HandedOut, HeldReason } from '../ledger/delivery.js';
-import { bodyErased } from '../ledger/erase-bodies.js';
+import { bodyErased } from '../ledger/cancel-erased.js';
 import type { Outcome } from '../ledger/settle.service.js';
 import { callTimeoutMs } from '../subscriptions/call-timeout.js';
 import { guaranteeOf } from '../subscriptions/delivery-guarantee.js';

@@ -91,6 +91,12 @@ export const handedOut = rowsOf<Delivery>('item', {
   generation: ['int', (delivery) => delivery.generation],
 });
 
+/** Deliveries of which nothing but the key is needed, as rows for a statement. */
+export const namedDeliveries = rowsOf<DeliveryKey>('item', {
+  notification_id: ['uuid', (key) => key.notificationId],
+  subscription_id: ['uuid', (key) => key.subscriptionId],
+});
+
 /**
  * Of the rows `d` of `delivery`, the one with the key of a row of `other`, looked up by its primary key. Not a plain
  * equality of the first column: two tables could also be merged in the order of that column, and so the planner has a

@@ -1,31 +1,113 @@
-import type { Query } from '../infra/postgres/postgres.js';
-import { keyOf, type DeliveryKey, type KeyRow } from './delivery.js';
-import { outOfLine } from './line-up.js';
+import type { Postgres, Query } from '../infra/postgres/postgres.js';
+import type { Statement, Values } from '../infra/postgres/statement.js';
+import { namedDeliveries, sameDelivery, type DeliveryKey } from './delivery.js';
+import type { LedgerTable } from './partitions.js';
 import { perDay } from './per-day.js';
-
-/** For the operator who finds a delivery cancelled. */
-export const bodyErased = 'the body of its notification was erased';
+import { nextDeliveries, walkDeliveries, type ReachedDelivery, type WalkOptions } from './walk-deliveries.js';
 
 export const unfinished = "state IN ('queued', 'waiting', 'held', 'sending')";
 
+const erasedDetails = `json_build_object('address', a.details -> 'address', 'headers', NULL, 'body', NULL)`;
+
 /*
  * With the text of a notification goes what receivers answered to it: they may have repeated it. Of an attempt's error the status
- * stays, of its details the address that was called.
+ * stays, of its details the address that was called. What is erased already is not written anew.
  */
-export const eraseItems = perDay(
-  'erase-bodies',
-  (of) => `
-    WITH answers AS (
+const erasing = (of: (table: LedgerTable) => string, page: string): string => `
+    answers AS (
       UPDATE ${of('attempt')} a SET
         error = CASE WHEN a.error IS NOT NULL THEN 'HTTP ' || a.status END,
-        details = json_build_object('address', a.details -> 'address', 'headers', NULL, 'body', NULL)
-      WHERE a.notification_id = ANY ($ids::uuid[]) AND a.status IS NOT NULL AND (a.error IS NOT NULL OR a.details IS NOT NULL)
+        details = CASE WHEN a.details IS NOT NULL THEN ${erasedDetails} END
+      FROM ${page} WHERE a.notification_id = ANY (ARRAY[${page}.notification_id]) AND a.subscription_id = ${page}.subscription_id
+        AND a.status IS NOT NULL AND (a.error <> 'HTTP ' || a.status OR a.details::text <> ${erasedDetails}::text)
     ),
     errors AS (
       UPDATE ${of('delivery')} d SET last_error = 'HTTP ' || d.last_status
-      WHERE d.notification_id = ANY ($ids::uuid[]) AND d.last_status IS NOT NULL AND d.last_error LIKE 'HTTP %'
-    ),
-    texts AS MATERIALIZED (
+      FROM ${page} WHERE ${sameDelivery(page)} AND d.last_error LIKE 'HTTP %' AND d.last_error <> 'HTTP ' || d.last_status
+    )`;
+
+/** Among the notifications of `page`. */
+const unfinishedOnes = `ARRAY(SELECT DISTINCT notification_id FROM page WHERE ${unfinished}) AS unfinished`;
+
+interface JudgedRow extends ReachedDelivery {
+  unfinished: string[];
+}
+
+export const judgeItems = perDay(
+  'unfinished-notifications',
+  (of) => `WITH ${nextDeliveries(of('delivery'))} SELECT reached.*, ${unfinishedOnes} FROM reached`,
+);
+
+/**
+ * Of notifications of one day, those of which a delivery is not finished.
+ * @returns undefined: it was stopped before it knew
+ */
+export function findUnfinished(
+  postgres: Postgres,
+  day: number,
+  ids: readonly string[],
+  options: WalkOptions,
+): Promise<Set<string> | undefined> {
+  const found = new Set<string>();
+  return lookThrough(postgres, judgeItems(day), ids, found, { ...options, settled: found });
+}
+
+async function lookThrough(
+  postgres: Postgres,
+  items: Statement,
+  ids: readonly string[],
+  found: Set<string>,
+  options: WalkOptions,
+): Promise<Set<string> | undefined> {
+  const look = async (values: Values) => {
+    const [row] = await postgres.query<JudgedRow>(items, values);
+    for (const id of row!.unfinished) found.add(id);
+    return row!;
+  };
+  return (await walkDeliveries(ids, look, options)) ? found : undefined;
+}
+
+export const eraseAnswersItems = perDay(
+  'erase-answers',
+  (of) => `
+    WITH ${nextDeliveries(of('delivery'))}, ${erasing(of, 'page')}
+    SELECT reached.*, ${unfinishedOnes} FROM reached`,
+);
+
+/**
+ * Erases what receivers answered to notifications of one day, in statements of their own, which may be repeated. Their texts are to go last:
+ * as long as one is there, whoever looks for it again after a crash finds that there is work left.
+ * @returns those of which a delivery is not finished, one that was retried meanwhile for example; undefined: it was stopped before the end
+ */
+export function eraseAnswers(
+  postgres: Postgres,
+  day: number,
+  ids: readonly string[],
+  options: WalkOptions,
+): Promise<Set<string> | undefined> {
+  return lookThrough(postgres, eraseAnswersItems(day), ids, new Set(), options);
+}
+
+export const eraseAnswersOfItems = perDay(
+  'erase-late-answers',
+  (of) => `
+    WITH late AS MATERIALIZED (SELECT * FROM ${namedDeliveries.from}), ${erasing(of, 'late')}
+    SELECT FROM late LIMIT 0`,
+);
+
+/** The same for some deliveries of one day. */
+export async function eraseAnswersOf(
+  postgres: Postgres,
+  day: number,
+  deliveries: readonly DeliveryKey[],
+): Promise<void> {
+  await postgres.query(eraseAnswersOfItems(day), namedDeliveries.bind(deliveries));
+}
+
+export const eraseTextItems = perDay(
+  'erase-texts',
+  (of) => `
+    WITH texts AS MATERIALIZED (
       SELECT id, octet_length(body) AS bytes FROM ${of('notification')}
       WHERE id = ANY ($ids::uuid[]) AND body IS NOT NULL FOR UPDATE
     ),
@@ -42,81 +124,19 @@ export interface Erased {
 }
 
 /** Erases the texts of notifications of one day, in the transaction of `query`. */
-export async function eraseBodies(query: Query, day: number, ids: string[]): Promise<Erased> {
-  const [erased] = await query<Erased>(eraseItems(day), { ids });
+export async function eraseTexts(query: Query, day: number, ids: readonly string[]): Promise<Erased> {
+  if (ids.length === 0) return { bodies: 0, bytes: 0 };
+  const [erased] = await query<Erased>(eraseTextItems(day), { ids });
   return erased!;
 }
 
-export const eraseKeyItems = perDay(
+const eraseKeyItems = perDay(
   'erase-request-keys',
   (of) =>
     `UPDATE ${of('notification')} SET request_key = NULL WHERE id = ANY ($ids::uuid[]) AND request_key IS NOT NULL`,
 );
 
 /** Their publishers chose them: they may be personal too. */
-export async function eraseKeys(query: Query, day: number, ids: string[]): Promise<void> {
+export async function eraseKeys(query: Query, day: number, ids: readonly string[]): Promise<void> {
   await query(eraseKeyItems(day), { ids });
-}
-
-/*
- * For an operator who has it erased: what is not sent yet is not sent any more. With the last of it those that ended just now are
- * reported too: their message may still be on its way to a worker. With each step they would be read again and again, as
- * those of the steps before are among them.
- */
-export const cancelItems = perDay(
-  'cancel-erased',
-  (of) => `
-    WITH found AS MATERIALIZED (
-      SELECT notification_id, subscription_id, state, next_at, replays FROM ${of('delivery')}
-      WHERE notification_id = ANY ($ids::uuid[]) AND ${unfinished}
-      LIMIT $limit FOR UPDATE
-    ),
-    cancelled AS (
-      UPDATE ${of('delivery')} d SET state = 'cancelled', held_for = NULL, next_at = NULL, process = NULL,
-        generation = d.generation + 1, ended_at = now(), last_error = '${bodyErased}'
-      FROM found
-      WHERE d.notification_id = ANY (ARRAY[found.notification_id]) AND d.subscription_id = found.subscription_id
-      RETURNING d.subscription_id, d.object_key, d.turn_nr
-    ),
-    ${outOfLine('cancelled')}
-    SELECT notification_id, subscription_id, replays, true AS is_cancelled, state = 'queued' AS was_queued,
-      CASE WHEN state = 'sending' THEN next_at END AS call_ends_at
-    FROM found
-    UNION ALL
-    SELECT notification_id, subscription_id, replays, false, true, NULL FROM ${of('delivery')}
-    WHERE notification_id = ANY ($ids::uuid[]) AND state IN ('cancelled', 'expired')
-      AND ended_at > now() - interval '10 minutes' AND (SELECT count(*) FROM found) < $limit`,
-);
-
-export interface CancelledByErasure extends DeliveryKey {
-  replays: number;
-  /** False: it had ended before. */
-  isCancelled: boolean;
-  /** A worker may have it. */
-  wasQueued: boolean;
-  /** At most once, and claimed: when its call has ended for certain. */
-  callEndsAt: Date | null;
-}
-
-/** Ends at most `limit` unfinished deliveries of notifications of one day, in the transaction of `query`. */
-export async function cancelDeliveriesOf(
-  query: Query,
-  day: number,
-  ids: string[],
-  limit: number,
-): Promise<CancelledByErasure[]> {
-  interface CancelledRow extends KeyRow {
-    replays: number;
-    is_cancelled: boolean;
-    was_queued: boolean;
-    call_ends_at: Date | null;
-  }
-  const rows = await query<CancelledRow>(cancelItems(day), { ids, limit });
-  return rows.map((row) => ({
-    ...keyOf(row),
-    replays: row.replays,
-    isCancelled: row.is_cancelled,
-    wasQueued: row.was_queued,
-    callEndsAt: row.call_ends_at,
-  }));
 }

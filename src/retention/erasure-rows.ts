@@ -1,5 +1,6 @@
 import { rowsOf, statement } from '../infra/postgres/statement.js';
-import type { CancelledByErasure } from '../ledger/erase-bodies.js';
+import type { CancelledByErasure } from '../ledger/cancel-erased.js';
+import { namedDeliveries, sameDelivery } from '../ledger/delivery.js';
 import type { Erasure, ErasureState } from './erasure.js';
 
 /**
@@ -87,9 +88,12 @@ export interface ClaimedRow {
 
 export const noteStep = statement(
   'note-erasure-step',
-  `UPDATE erasure SET state = $state, reached = $reached, found = found + $found, erased = erased + $erased,
-     cancelled = cancelled + $cancelled
-   WHERE id = $id`,
+  `UPDATE erasure SET state = $state, reached = $reached, found = found + $found, erased = erased + $erased WHERE id = $id`,
+);
+
+export const noteCancelled = statement(
+  'note-erasure-cancelled',
+  'UPDATE erasure SET cancelled = cancelled + $cancelled WHERE id = $id',
 );
 
 /** The main object itself is forgotten here. */
@@ -145,12 +149,11 @@ export const noteSealed = statement(
 
 export const findGone = statement(
   'gone-erased-deliveries',
-  `SELECT DISTINCT notification_id AS id FROM (
-     SELECT notification_id FROM erased_delivery WHERE erasure_id = $id AND gone_at <= now() LIMIT $limit
-   ) gone`,
+  `SELECT notification_id, subscription_id FROM erased_delivery
+   WHERE erasure_id = $id AND gone_at <= now() LIMIT $limit`,
 );
 
 export const forgetGone = statement(
   'forget-erased-deliveries',
-  'DELETE FROM erased_delivery WHERE erasure_id = $id AND notification_id = ANY ($ids::uuid[]) AND gone_at <= now()',
+  `DELETE FROM erased_delivery d USING ${namedDeliveries.from} WHERE d.erasure_id = $id AND ${sameDelivery('item')}`,
 );

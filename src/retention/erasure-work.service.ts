@@ -7,12 +7,15 @@ import { sealMsOf } from '../delivery/seal-lifetime.js';
 import type { SealedOutcome } from '../delivery/sealed-outcome.js';
 import { Idempotency, type IdempotentOperation } from '../idempotency/idempotency.service.js';
 import { Postgres, type Query } from '../infra/postgres/postgres.js';
+import type { Values } from '../infra/postgres/statement.js';
 import { readDays } from '../ledger/days.js';
-import { keyOf, type DeliveryKey, type KeyRow } from '../ledger/delivery.js';
+import { cancelNext } from '../ledger/cancel-erased.js';
+import { keyOf, namedDeliveries, notificationIdOf, type DeliveryKey, type KeyRow } from '../ledger/delivery.js';
 import { outdateDigests } from '../ledger/digests.js';
-import { cancelDeliveriesOf, eraseBodies, eraseKeys } from '../ledger/erase-bodies.js';
+import { eraseAnswers, eraseAnswersOf, eraseKeys, eraseTexts } from '../ledger/erase-bodies.js';
 import { dayOfId, lowestIdAt } from '../ledger/partitions.js';
 import { onEachDay } from '../ledger/per-day.js';
+import { walkDeliveries } from '../ledger/walk-deliveries.js';
 import { stepThrough, type WalkStep } from './erasure-walk.js';
 import {
   abandonErasures,
@@ -24,6 +27,7 @@ import {
   findUnsealed,
   forgetErasures,
   forgetGone,
+  noteCancelled,
   noteSealed,
   noteStep,
   settledWithin,
@@ -34,15 +38,17 @@ import { bodiesErasedCounted } from './retention.counters.js';
 
 /** Notifications that one step looks at. The embedded database reads their texts in this process's only thread. */
 const stepRows = { real: 2000, embedded: 200 };
-/** Deliveries that one step cancels. */
+/** Deliveries that one statement cancels. */
 const mostCancelled = 2000;
+/** Whose last answers one statement erases. */
+const mostGone = 1000;
 const sealedTogether = 64;
 /** A worker that finds it does not send. The ledger, where the delivery is cancelled, does not take it. */
 const erasedSeal: SealedOutcome = ['failed'];
 
 /**
- * Works off what operators had erased. Each step is a transaction that notes how far it came, so it goes on where it was after any
- * restart, and any number of processes may run it.
+ * Works off what operators had erased. Each step notes how far it came, so it goes on where it was after any restart,
+ * and any number of processes may run it: two that make the same step at the same time do nothing that harms, and one of them notes it.
  *
  * What is cancelled in the ledger may still be in the memory of a worker, or on its way there. The key of each such delivery is
  * sealed: from then on no worker sends it. Where one is sending it at that moment, the key is locked, and the erasure waits.
@@ -74,7 +80,7 @@ export class ErasureWork {
     for (const { id } of open) {
       const days = await readDays(this.postgres);
       try {
-        while (!stopping.aborted && (await this.step(id, days)));
+        while (!stopping.aborted && (await this.step(id, days, stopping)));
         if (!stopping.aborted) await this.end(id, stopping);
       } catch (error) {
         failures.push(error);
@@ -90,24 +96,44 @@ export class ErasureWork {
   }
 
   /** @returns whether there is more to do before it can end */
-  private step(id: string, days: readonly number[]): Promise<boolean> {
-    return this.postgres.transaction(async (query) => {
+  private async step(id: string, days: readonly number[], stopping: AbortSignal): Promise<boolean> {
+    const looked = await this.postgres.transaction(async (query) => {
       const [claimed] = await query<ClaimedRow>(claimErasure, { id });
-      if (!claimed) return false;
+      if (!claimed) return undefined;
       const walked = await this.walk(query, claimed, days);
-      const { ids, day } = walked;
       if (claimed.state === 'counting') {
         const state = walked.isOver ? 'counted' : 'counting';
-        await query(noteStep, { id, state, reached: walked.reached, found: ids.length, erased: 0, cancelled: 0 });
-        return !walked.isOver;
+        await query(noteStep, { id, state, reached: walked.reached, found: walked.ids.length, erased: 0 });
       }
-      const { cancelled, isAll } = await this.cancel(query, id, day, ids);
-      const bodies = isAll && ids.length > 0 ? await this.erase(query, day, ids) : 0;
-      const isOver = isAll && walked.isOver;
+      return { claimed, walked };
+    });
+    if (!looked) return false;
+    const { claimed, walked } = looked;
+    return claimed.state === 'counting' ? !walked.isOver : this.eraseFound(id, claimed, walked, stopping);
+  }
+
+  /**
+   * In several transactions: what was found may have any number of deliveries. The texts go with the last of them, so a step that does not
+   * come so far finds them again.
+   */
+  private async eraseFound(
+    id: string,
+    claimed: ClaimedRow,
+    { ids, day, isOver, reached }: WalkStep,
+    stopping: AbortSignal,
+  ): Promise<boolean> {
+    if (!(await this.cancel(id, day, ids, stopping))) return false;
+    const unfinished = await eraseAnswers(this.postgres, day, ids, { stopping });
+    if (!unfinished) return false;
+    // An operator retried one while this was on its way: the next step cancels it too.
+    if (unfinished.size > 0) return true;
+    return this.postgres.transaction(async (query) => {
+      const [now] = await query<ClaimedRow>(claimErasure, { id });
+      // Another process has made this step, and goes on.
+      if (now?.state !== claimed.state || now.reached !== claimed.reached) return false;
+      const bodies = ids.length > 0 ? await this.erase(query, day, ids) : 0;
       const found = claimed.notification_id === null ? 0 : bodies;
-      const state = isOver ? 'ending' : 'erasing';
-      const reached = isAll ? walked.reached : claimed.reached;
-      await query(noteStep, { id, state, reached, found, erased: bodies, cancelled });
+      await query(noteStep, { id, state: isOver ? 'ending' : 'erasing', reached, found, erased: bodies });
       bodiesErasedCounted.inc({ because: 'asked' }, bodies);
       return !isOver;
     });
@@ -124,18 +150,22 @@ export class ErasureWork {
     return stepThrough(query, mainObject!, reached, { days, limit });
   }
 
-  /** @returns how many deliveries it cancelled, and whether that was all of them */
-  private async cancel(query: Query, id: string, day: number, ids: string[]) {
-    if (ids.length === 0) return { cancelled: 0, isAll: true };
-    const deliveries = await cancelDeliveriesOf(query, day, ids, mostCancelled);
-    if (deliveries.length > 0)
-      await query(addUnsettled, { id, settled_within: this.settledWithin, ...unsettled.bind(deliveries) });
-    const cancelled = deliveries.filter(({ isCancelled }) => isCancelled).length;
-    return { cancelled, isAll: cancelled < mostCancelled };
+  /** @returns false: it was stopped before all were cancelled */
+  private cancel(id: string, day: number, ids: readonly string[], stopping: AbortSignal): Promise<boolean> {
+    const look = (values: Values) =>
+      this.postgres.transaction(async (query) => {
+        const { reached, found } = await cancelNext(query, day, values);
+        const cancelled = found.filter(({ isCancelled }) => isCancelled).length;
+        if (found.length > 0)
+          await query(addUnsettled, { id, settled_within: this.settledWithin, ...unsettled.bind(found) });
+        if (cancelled > 0) await query(noteCancelled, { id, cancelled });
+        return reached;
+      });
+    return walkDeliveries(ids, look, { stopping, limit: mostCancelled });
   }
 
   private async erase(query: Query, day: number, ids: string[]): Promise<number> {
-    const { bodies } = await eraseBodies(query, day, ids);
+    const { bodies } = await eraseTexts(query, day, ids);
     await eraseKeys(query, day, ids);
     await outdateDigests(query, ids);
     return bodies;
@@ -189,14 +219,12 @@ export class ErasureWork {
 
   /** A call that was open when its delivery was cancelled may have left an answer since. @returns whether it found any */
   private async eraseAgain(id: string): Promise<boolean> {
-    const rows = await this.postgres.query<{ id: string }>(findGone, { id, limit: 1000 });
-    const ids = rows.map((row) => row.id);
-    await onEachDay(
-      ids,
-      (one) => one,
-      async (day, ofDay) => [await this.postgres.transaction((query) => eraseBodies(query, day, ofDay))],
-    );
-    if (ids.length > 0) await this.postgres.query(forgetGone, { id, ids });
-    return ids.length > 0;
+    const rows = await this.postgres.query<KeyRow>(findGone, { id, limit: mostGone });
+    const deliveries = rows.map(keyOf);
+    await onEachDay(deliveries, notificationIdOf, async (day, ofDay) => [
+      await eraseAnswersOf(this.postgres, day, ofDay),
+    ]);
+    if (deliveries.length > 0) await this.postgres.query(forgetGone, { id, ...namedDeliveries.bind(deliveries) });
+    return deliveries.length > 0;
   }
 }

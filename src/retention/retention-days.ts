@@ -22,13 +22,19 @@ export interface DayRow {
   walk_channels: string[] | null;
 }
 
-/** Begins a walk, unless one is under way. */
+/** Begins a walk, unless one is under way, or another process has walked through the day for these channels just now. */
 export const beginWalk = statement(
   'begin-body-walk',
   `INSERT INTO retention_day (day, walk_channels, walk_reached) VALUES ($day::date, $channels, $reached)
    ON CONFLICT (day) DO UPDATE SET walk_channels = EXCLUDED.walk_channels, walk_reached = EXCLUDED.walk_reached
-   WHERE retention_day.walk_channels IS NULL`,
+   WHERE retention_day.walk_channels IS NULL AND NOT retention_day.erased_channels @> EXCLUDED.walk_channels`,
 );
+
+/** How far a walk through a day has come. */
+export interface Walk {
+  channels: string[];
+  reached: string;
+}
 
 /** For the length of a transaction: another process that walks the same day waits for its own next look. */
 export const lockWalk = statement(
@@ -44,11 +50,12 @@ export const noteWalked = statement(
    WHERE day = $day::date`,
 );
 
+/** That walk, and no other that has begun since. */
 export const endWalk = statement(
   'end-body-walk',
   `UPDATE retention_day SET walk_channels = NULL, walk_reached = NULL, bodies_erased_at = now(),
      erased_channels = ARRAY(SELECT DISTINCT c FROM unnest(erased_channels || walk_channels) AS c ORDER BY c)
-   WHERE day = $day::date AND walk_channels IS NOT NULL
+   WHERE day = $day::date AND walk_channels = $channels::text[] AND walk_reached = $reached
    RETURNING bodies_erased::float8 AS bodies, body_bytes::float8 AS bytes, bodies_kept::float8 AS kept`,
 );
 

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
 import type { Postgres } from '../../src/infra/postgres/postgres.js';
-import { statement } from '../../src/infra/postgres/statement.js';
+import { statement, type Values } from '../../src/infra/postgres/statement.js';
 import type { Accepted } from '../../src/ledger/acceptance.js';
 import { cancel } from '../../src/ledger/cancel.js';
 import type { Delivery, DeliveryKey, HandedOut } from '../../src/ledger/delivery.js';
@@ -18,7 +18,8 @@ import { endDeliveries, noteEnding, readEndings } from '../../src/ledger/end-of-
 import { endSending } from '../../src/ledger/end-sending.js';
 import { freeQueuedBefore } from '../../src/ledger/free-queued-before.js';
 import { handOutDue } from '../../src/ledger/hand-out-due.js';
-import { cancelDeliveriesOf } from '../../src/ledger/erase-bodies.js';
+import { cancelNext } from '../../src/ledger/cancel-erased.js';
+import { walkDeliveries } from '../../src/ledger/walk-deliveries.js';
 import type { HandedOutTogether } from '../../src/ledger/handed-out.js';
 import { Holds } from '../../src/ledger/hold.service.js';
 import { lineUpDue } from '../../src/ledger/line-up.js';
@@ -149,7 +150,9 @@ describe.each(stacks)('order by object on the $name stack', (stack) => {
     const [first, ...others] = [await accept('a'), await accept('a'), await accept('a')];
     const ids = others.map(({ notificationId }) => notificationId);
     const day = dayOfId(first!.notificationId);
-    await test.postgres.transaction((query) => cancelDeliveriesOf(query, day, ids, 10));
+    const cancel = (values: Values) =>
+      test.postgres.transaction(async (query) => (await cancelNext(query, day, values)).reached);
+    await walkDeliveries(ids, cancel, { stopping: new AbortController().signal });
     expect(await statesOf(...others)).toEqual(['cancelled', 'cancelled']);
     expect(await test.sql('SELECT FROM in_line')).toEqual([]);
   });

@@ -31,11 +31,12 @@ import { asOnHotPath, Postgres } from '../../src/infra/postgres/postgres.js';
 import { valuesOf, type Statement, type Values } from '../../src/infra/postgres/statement.js';
 import { claimItems, claims } from '../../src/ledger/claim-sending.service.js';
 import { cancelOne } from '../../src/ledger/cancel.js';
-import { deliveryStates, handedOut, type DeliveryState } from '../../src/ledger/delivery.js';
+import { deliveryStates, handedOut, namedDeliveries, type DeliveryState } from '../../src/ledger/delivery.js';
 import { findOrderEndings, freeLineItems } from '../../src/ledger/end-of-order.js';
 import { dropItems, forgetDropItem, newestHeldItem } from '../../src/ledger/drop-held.js';
 import { endItems as endOfSubscription } from '../../src/ledger/end-of-subscription.js';
-import { cancelItems, eraseItems } from '../../src/ledger/erase-bodies.js';
+import { cancelItems } from '../../src/ledger/cancel-erased.js';
+import { eraseAnswersItems, eraseAnswersOfItems, eraseTextItems, judgeItems } from '../../src/ledger/erase-bodies.js';
 import { endedTogether, endManyItems } from '../../src/ledger/end-many.js';
 import { endItems as endSending } from '../../src/ledger/end-sending.js';
 import { freeItems as freeAfterLease } from '../../src/ledger/free-after-lease.js';
@@ -80,7 +81,7 @@ import { findStillQueued } from '../../src/ledger/still-queued.js';
 import { listItems as listProcesses, sweep as sweepProcesses } from '../../src/liveness/heartbeat.service.js';
 import { findAbout } from '../../src/retention/erasure-walk.js';
 import { aboutValues } from '../../src/retention/main-object.js';
-import { findEnded, findOldBodies } from '../../src/retention/old-bodies.js';
+import { findOldBodies } from '../../src/retention/old-bodies.js';
 import { measureItems as measureReplays } from '../../src/replays/measure-unfinished.js';
 import { claimStep, findStepDue, sweepItems as sweepReplays } from '../../src/replays/replay-rows.js';
 import {
@@ -378,6 +379,8 @@ describe('with much in every state, the cost of a statement is that of its own w
     const key = { notification: delivery.notificationId, subscription };
     const turn = { notification_id: ids.queued, subscription_id: ordered, object_key: ids.queued, lined_up: 1 };
     const day = dayOfId(delivery.notificationId);
+    const id = delivery.notificationId;
+    const next = { ids: [id], after_notification: id, after_subscription: firstId, limit: 100 };
     const statements: [Statement, Values][] = [
       [holdItems(day), holds.bind([{ ...delivery, reason: 'endpoint-busy' }])],
       [settleResults(day), results.bind([delivered(delivery)])],
@@ -389,10 +392,12 @@ describe('with much in every state, the cost of a statement is that of its own w
       [findBodies(day), { ids: [delivery.notificationId] }],
       [findChannels(day), { ids: [delivery.notificationId] }],
       [cancelOne(day), key],
-      [eraseItems(day), { ids: [delivery.notificationId] }],
-      [cancelItems(day), { ids: [delivery.notificationId], limit: 100 }],
+      [eraseTextItems(day), { ids: [delivery.notificationId] }],
+      [eraseAnswersOfItems(day), namedDeliveries.bind([delivery])],
+      [judgeItems(day), next],
+      [eraseAnswersItems(day), next],
+      [cancelItems(day), next],
       [findOldBodies(day), { channels: ['channel'], reached: lowestIdAt(day * dayMs), limit: 10 }],
-      [findEnded(day), { ids: [delivery.notificationId] }],
       [findAbout(day), { ...aboutValues('http://x/'), reached: lowestIdAt(day * dayMs), limit: 100 }],
       [retryOne(day), key],
       [findState(day), key],

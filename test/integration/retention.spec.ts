@@ -14,20 +14,22 @@ import { deliveryKeys, keyIdOf } from '../../src/delivery/delivery-keys.js';
 import { Idempotency } from '../../src/idempotency/idempotency.service.js';
 import { PostgresIdempotencyStore } from '../../src/idempotency/idempotency-store.postgres.js';
 import type { Clock } from '../../src/infra/clock.js';
+import type { Values } from '../../src/infra/postgres/statement.js';
+import { cancelNext, type CancelledByErasure } from '../../src/ledger/cancel-erased.js';
 import type { DeliveryState } from '../../src/ledger/delivery.js';
 import { dropExpired } from '../../src/ledger/drop-expired.js';
-import { cancelDeliveriesOf } from '../../src/ledger/erase-bodies.js';
 import { handOutDue } from '../../src/ledger/hand-out-due.js';
-import { createPartition, dayOfId, partitionsBetween } from '../../src/ledger/partitions.js';
+import { createPartition, dayOfId, lowestIdAt, partitionOf, partitionsBetween } from '../../src/ledger/partitions.js';
 import { readBodies, readBodySizes } from '../../src/ledger/read-bodies.js';
 import { retryNow } from '../../src/ledger/retry-now.js';
+import { rowsTogether, walkDeliveries } from '../../src/ledger/walk-deliveries.js';
 import { BodyRetention } from '../../src/retention/body-retention.service.js';
 import { DayDropper } from '../../src/retention/day-dropper.service.js';
 import type { BodyDays } from '../../src/retention/due-channels.js';
 import { ErasureWork } from '../../src/retention/erasure-work.service.js';
 import { Erasures } from '../../src/retention/erasures.service.js';
 import { exportDay } from '../../src/retention/export-day.js';
-import { dateOf } from '../../src/retention/retention-days.js';
+import { beginWalk, dateOf } from '../../src/retention/retention-days.js';
 import { RetentionReports } from '../../src/retention/retention-report.service.js';
 import { insertDeliveries, insertNotifications } from '../support/insert-deliveries.js';
 import { TestLedger } from '../support/ledger.js';
@@ -75,9 +77,13 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
   const catalogue = { refresh: () => Promise.resolve() } as Catalogue;
   const directoryOfChannels = { list: () => channels } as unknown as ChannelDirectory;
 
-  function eraseOld(stopping = running, clock: Partial<Clock> = { pause: () => Promise.resolve() }): Promise<void> {
+  function eraseOld(
+    stopping = running,
+    clock: Partial<Clock> = { pause: () => Promise.resolve() },
+    postgres = test.postgres,
+  ): Promise<void> {
     return new BodyRetention(
-      test.postgres,
+      postgres,
       catalogue,
       directoryOfChannels,
       test.heartbeat,
@@ -125,6 +131,35 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
     return key;
   }
   type Key = Awaited<ReturnType<typeof add>>;
+
+  /** For each notification that many deliveries, each with an attempt whose error repeats the body. */
+  async function addMany(notifications: string[], count: number, state: DeliveryState): Promise<void> {
+    await insertNotifications(sql, notifications, { body: '{"secret":1}' });
+    const subscriptionIds = Array.from({ length: count }, () => randomUUID());
+    const columns = { attempts: '1', next_at: 'now()', last_status: '500', last_error: `'HTTP 500: secret'` };
+    await insertDeliveries(sql, { notifications, subscriptionIds, state, columns });
+    await test.sql(
+      `INSERT INTO attempt (notification_id, subscription_id, generation, number, started_at, duration_ms, status, error)
+       SELECT notification_id, subscription_id, 1, 1, now(), 1, 500, last_error FROM delivery`,
+    );
+  }
+
+  /** While no statement may write more rows of the deliveries and attempts of that day than one is to look at. */
+  async function withFewRowsAStatement(at: number, doIt: () => Promise<void>): Promise<void> {
+    const tables = (['delivery', 'attempt'] as const).map((table) => partitionOf(table, Math.floor(at / dayMs)));
+    await test.sql(`CREATE FUNCTION refuse_many() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      IF (SELECT count(*) FROM written) > ${rowsTogether} THEN RAISE 'too many rows of % in one statement', TG_TABLE_NAME; END IF;
+      RETURN NULL;
+    END $$`);
+    for (const table of tables)
+      await test.sql(`CREATE TRIGGER few AFTER UPDATE ON ${table} REFERENCING NEW TABLE AS written
+        FOR EACH STATEMENT EXECUTE FUNCTION refuse_many()`);
+    try {
+      await doIt();
+    } finally {
+      await test.sql('DROP FUNCTION refuse_many CASCADE');
+    }
+  }
 
   async function bodyOf({ notificationId }: Key): Promise<string | null> {
     const [row] = await test.sql<{ body: string | null }>('SELECT body FROM notification WHERE id = $1', [
@@ -220,6 +255,92 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
     });
   });
 
+  describe('what retention erases', () => {
+    it('may have any number of deliveries: no statement takes more of them than it can', async () => {
+      const at = await makeDay(9);
+      const ids = Array.from({ length: 4 }, () => uuidv7({ msecs: at }));
+      await addMany(ids, rowsTogether / 2, 'failed');
+      await withFewRowsAStatement(at, eraseOld);
+      expect(await report(at)).toMatchObject([{ bodies_erased: 4, walk_channels: null }]);
+      expect(await test.sql('SELECT FROM notification WHERE body IS NOT NULL')).toEqual([]);
+      expect(await test.sql(`SELECT FROM delivery WHERE last_error <> 'HTTP 500'`)).toEqual([]);
+      expect(await test.sql(`SELECT FROM attempt WHERE error <> 'HTTP 500'`)).toEqual([]);
+    });
+
+    it('is kept where any of many deliveries is not finished, and the others are not', async () => {
+      const at = await makeDay(9);
+      const ids = Array.from({ length: 3 }, () => uuidv7({ msecs: at }));
+      await addMany(ids, rowsTogether / 2, 'failed');
+      await test.sql(
+        `UPDATE delivery SET state = 'waiting' WHERE notification_id = $1
+           AND subscription_id = (SELECT max(subscription_id::text)::uuid FROM delivery)`,
+        [ids[1]],
+      );
+      await eraseOld();
+      expect(await report(at)).toMatchObject([{ bodies_erased: 2, bodies_kept: 1 }]);
+      expect(await test.sql('SELECT id FROM notification WHERE body IS NOT NULL')).toEqual([{ id: ids[1] }]);
+    });
+
+    it('is erased although an earlier day fails, which is told', async () => {
+      const [earlier, later] = [await makeDay(10), await makeDay(9)];
+      const [failing, erased] = [await add(earlier, 'failed'), await add(later, 'failed')];
+      const kept = await add(later, 'waiting');
+      await test.sql(
+        `ALTER TABLE notification ADD CONSTRAINT full_disk CHECK (id <> '${failing.notificationId}' OR body IS NOT NULL) NOT VALID`,
+      );
+      try {
+        await expect(eraseOld()).rejects.toThrow('full_disk');
+        expect(await bodyOf(erased)).toBeNull();
+        await test.sql(`UPDATE delivery SET state = 'delivered', next_at = NULL`);
+        await expect(eraseOld()).rejects.toThrow('full_disk');
+        expect(await bodyOf(kept)).toBeNull();
+      } finally {
+        await test.sql('ALTER TABLE notification DROP CONSTRAINT full_disk');
+      }
+      await eraseOld();
+      expect(await bodyOf(failing)).toBeNull();
+    });
+  });
+
+  describe('a walk through a day', () => {
+    it('is not begun again by a process that looked before it, and counts each that is kept once', async () => {
+      const at = await makeDay(9);
+      const key = await add(at, 'waiting');
+      await eraseOld();
+      const day = Math.floor(at / dayMs);
+      const begin = (names: string[]) =>
+        test.postgres.query(beginWalk, { day: dateOf(day), channels: names, reached: lowestIdAt(day * dayMs) });
+      await begin(['cases']);
+      expect(await report(at)).toMatchObject([{ walk_channels: null, bodies_kept: 1 }]);
+      await begin(['cases', 'other']);
+      await eraseOld();
+      expect(await report(at)).toMatchObject([{ erased_channels: ['cases', 'other'], bodies_kept: 1 }]);
+      expect(await test.sql('SELECT notification_id AS id FROM kept_body')).toEqual([{ id: key.notificationId }]);
+    });
+
+    it('ends when the former texts have left the disk, in a later round where they could not', async () => {
+      const at = await makeDay(9);
+      const key = await add(at, 'delivered');
+      const vacuumed: string[] = [];
+      const withVacuum = (vacuum: (text: string) => Promise<unknown>): typeof test.postgres =>
+        Object.create(test.postgres, { upkeep: { value: { query: vacuum } } }) as typeof test.postgres;
+      const failing = withVacuum(() => Promise.reject(new Error('no vacuum')));
+      await expect(eraseOld(running, undefined, failing)).rejects.toThrow('no vacuum');
+      expect(await bodyOf(key)).toBeNull();
+      expect(await report(at)).toMatchObject([{ walk_channels: ['cases'], bodies_erased: 1, bodies_erased_at: null }]);
+      await eraseOld(
+        running,
+        undefined,
+        withVacuum((text) => Promise.resolve(vacuumed.push(text))),
+      );
+      const [notification, attempt] = (['notification', 'attempt'] as const).map((table) =>
+        partitionOf(table, Math.floor(at / dayMs)),
+      );
+      expect(vacuumed).toContain(`VACUUM (INDEX_CLEANUP ON) ${notification}, ${attempt}`);
+      expect(await report(at)).toMatchObject([{ walk_channels: null, erased_channels: ['cases'], bodies_erased: 1 }]);
+    });
+  });
+
   describe('of an erased body', () => {
     it('nothing is read, nothing is sent, and nobody can have it sent again', async () => {
       const ended = await add(await makeDay(9), 'failed');
@@ -264,23 +385,35 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
       expect(await erasures.get(id)).toMatchObject({ state: 'done', unsettled: 0 });
     });
 
-    it('reports what had ended just before once, with the last of what it cancels', async () => {
+    it('reports each that it cancels, and each that had ended just before, once', async () => {
       const [id, ended] = [uuidv7(), randomUUID()];
-      const sql = (text: string, values: unknown[]) => test.sql(text, values);
-      const add = (subscriptionIds: string[], state: DeliveryState, columns: Record<string, string>) =>
+      const addSome = (subscriptionIds: string[], state: DeliveryState, columns: Record<string, string>) =>
         insertDeliveries(sql, { notifications: [id], subscriptionIds, state, columns });
+      const waiting = [randomUUID(), randomUUID(), randomUUID()];
       await insertNotifications(sql, [id]);
-      await add([randomUUID(), randomUUID(), randomUUID()], 'waiting', { next_at: 'now()' });
-      await add([ended], 'cancelled', { ended_at: 'now()' });
-      const step = () =>
-        test.postgres
-          .transaction((query) => cancelDeliveriesOf(query, dayOfId(id), [id], 2))
-          .then((found) => ({
-            cancelled: found.filter(({ isCancelled }) => isCancelled).length,
-            before: found.filter(({ isCancelled }) => !isCancelled).map(({ subscriptionId }) => subscriptionId),
-          }));
-      expect(await step()).toEqual({ cancelled: 2, before: [] });
-      expect(await step()).toEqual({ cancelled: 1, before: expect.arrayContaining([ended]) });
+      await addSome(waiting, 'waiting', { next_at: 'now()' });
+      await addSome([ended], 'cancelled', { ended_at: 'now()' });
+      const reported: CancelledByErasure[] = [];
+      const cancel = (values: Values) =>
+        test.postgres.transaction(async (query) => {
+          const { reached, found } = await cancelNext(query, dayOfId(id), values);
+          reported.push(...found);
+          return reached;
+        });
+      expect(await walkDeliveries([id], cancel, { stopping: running, limit: 2 })).toBe(true);
+      const [cancelled, before] = [true, false].map((yes) => reported.filter(({ isCancelled }) => isCancelled === yes));
+      expect(cancelled!.map(({ subscriptionId }) => subscriptionId).toSorted()).toEqual(waiting.toSorted());
+      expect(before!.map(({ subscriptionId }) => subscriptionId)).toEqual([ended]);
+    });
+
+    it('of a notification with more deliveries than one statement takes cancels and erases all of them', async () => {
+      const id = uuidv7();
+      await addMany([id], rowsTogether + 1, 'waiting');
+      const erasure = await erasures.ofNotification(id);
+      await withFewRowsAStatement(Date.now(), workOff);
+      expect(await erasures.get(erasure.id)).toMatchObject({ erased: 1, cancelled: rowsTogether + 1 });
+      expect(await test.sql(`SELECT DISTINCT state FROM delivery`)).toEqual([{ state: 'cancelled' }]);
+      expect(await test.sql(`SELECT FROM attempt WHERE error LIKE '%secret%'`)).toEqual([]);
     });
 
     it('is worked off although an earlier one fails', async () => {
