@@ -84,11 +84,21 @@ const write = statement(
 
 const oldestId = 'coalesce((SELECT id FROM notification ORDER BY id LIMIT 1), $until)';
 
-/** Those of days that are dropped. The bound on `from_id` says nothing more, but the primary key serves it. */
-export const sweep = statement(
+/** The bound on `from_id` says nothing more, but the primary key serves it. */
+export const sweepItems = statement(
   'sweep-digests',
-  `DELETE FROM digest WHERE from_id < ${oldestId} AND to_id < ${oldestId}`,
+  `DELETE FROM digest WHERE from_id = ANY (ARRAY(
+     SELECT from_id FROM digest WHERE from_id < ${oldestId} AND to_id < ${oldestId} ORDER BY from_id LIMIT $limit
+   ))`,
 );
+
+/**
+ * Upkeep: removes digests of days that are dropped, up to `limit`.
+ * @param untilMs as for `writeDigests`
+ * @returns how many
+ */
+export const sweepDigests = (postgres: Postgres, untilMs: number, limit: number): Promise<number> =>
+  postgres.affected(sweepItems, { until: lowestIdAt(untilMs), limit });
 
 /** Of all that begin before `$until` only the last one may end after it: there is an index of where they begin. */
 export const takeBack = statement(
@@ -109,7 +119,6 @@ export async function writeDigests(
   clock: Clock,
 ): Promise<void> {
   const until = lowestIdAt(untilMs);
-  await postgres.query(sweep, { until });
   // Postgres' clock was set back: notifications may yet come whose ids are among those of digests that are written.
   await postgres.transaction(async (query) => {
     await query(lockDigests);

@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { sweepActivity } from '../activity/activity-rows.js';
 import { dropExpiredMonths, makeMonthsAhead } from '../audit/months-kept.js';
 import { Config } from '../config/config.module.js';
-import { writeDigests } from '../digests/write-digests.js';
+import { sweepDigests, writeDigests } from '../digests/write-digests.js';
 import { Clock } from '../infra/clock.js';
 import { IdempotencyStore } from '../idempotency/idempotency-store.js';
 import { Postgres } from '../infra/postgres/postgres.js';
@@ -59,6 +59,7 @@ export class Upkeep {
     clock: Clock,
   ) {
     const { AUDIT_RETENTION_DAYS: auditDays } = settings;
+    const digestsUntil = () => heartbeat.ledgerNow() - acceptedWithin(settings.DATABASE_TIMEOUT);
     this.tasks = [
       { name: 'sweep-locks', everyMs: minuteMs, run: (stopping) => idempotency.sweep(stopping) },
       { name: 'sweep-keys', everyMs: minuteMs, run: (stopping) => sweepOnceKeys(postgres, stopping) },
@@ -69,7 +70,11 @@ export class Upkeep {
       { name: 'sweep-sessions', everyMs: minuteMs, run: (stopping) => sweepSessions(postgres, stopping) },
       { name: 'sweep-progress', everyMs: minuteMs, run: () => sweepProgress(postgres) },
       { name: 'sweep-replays', everyMs: hourMs, run: () => replays.sweep(auditDays) },
-      { name: 'sweep-live-events', everyMs: minuteMs, run: () => sweepLiveEvents(postgres) },
+      {
+        name: 'sweep-live-events',
+        everyMs: minuteMs,
+        run: (stopping) => inBatches((limit) => sweepLiveEvents(postgres, limit), stopping),
+      },
       {
         name: 'sweep-activity',
         everyMs: minuteMs,
@@ -78,8 +83,13 @@ export class Upkeep {
       {
         name: 'write-digests',
         everyMs: 10_000,
-        run: (stopping) =>
-          writeDigests(postgres, heartbeat.ledgerNow() - acceptedWithin(settings.DATABASE_TIMEOUT), stopping, clock),
+        run: (stopping) => writeDigests(postgres, digestsUntil(), stopping, clock),
+      },
+      {
+        // Not a part of writing them: a day that is dropped may leave many, and what fails here keeps no digest from being written.
+        name: 'sweep-digests',
+        everyMs: minuteMs,
+        run: (stopping) => inBatches((limit) => sweepDigests(postgres, digestsUntil(), limit), stopping),
       },
       { name: 'vacuum', everyMs: 5 * minuteMs, run: () => partitions.vacuumEmbedded() },
       { name: 'forget-statements', everyMs: 24 * hourMs, run: () => postgres.forgetStatements() },

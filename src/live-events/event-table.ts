@@ -48,7 +48,9 @@ const findEnds = statement(
 
 export const sweepEvents = statement(
   'sweep-live-events',
-  `DELETE FROM live_event WHERE at < now() - interval '${keptMs} ms'`,
+  `DELETE FROM live_event WHERE id = ANY (ARRAY(
+     SELECT id FROM live_event WHERE at < now() - interval '${keptMs} ms' ORDER BY at LIMIT $limit
+   ))`,
 );
 
 export const writeEvents = (postgres: Postgres, events: readonly string[]): Promise<number> =>
@@ -64,5 +66,6 @@ export async function readEnds(postgres: Postgres): Promise<{ last: bigint; firs
 
 export const listen = (postgres: Postgres): Promise<number> => postgres.affected(keepListening);
 
-/** Upkeep: removes what is older than five minutes. */
-export const sweepLiveEvents = (postgres: Postgres): Promise<number> => postgres.affected(sweepEvents);
+/** Upkeep: removes what is older than five minutes, up to `limit` events. @returns how many */
+export const sweepLiveEvents = (postgres: Postgres, limit: number): Promise<number> =>
+  postgres.affected(sweepEvents, { limit });

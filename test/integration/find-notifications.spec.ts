@@ -7,7 +7,7 @@ import { DeliveryReader } from '../../src/deliveries/delivery-reader.service.js'
 import { errorClassCondition, errorClasses } from '../../src/deliveries/error-class.js';
 import { candidates, type Sought } from '../../src/deliveries/search-statements.js';
 import { LedgerSearch, type SearchBounds } from '../../src/deliveries/search.service.js';
-import { mostNotifications, writeDigests } from '../../src/digests/write-digests.js';
+import { mostNotifications, sweepDigests, writeDigests } from '../../src/digests/write-digests.js';
 import { valuesOf } from '../../src/infra/postgres/statement.js';
 import type { DeliveryKey, DeliveryState } from '../../src/ledger/delivery.js';
 import { systemClock } from '../../src/infra/clock.js';
@@ -347,6 +347,16 @@ describe('finding notifications and deliveries', () => {
     await test.sql('DELETE FROM notification WHERE id = $1', [late]);
     await digestsUntil(nowMs - 3_600_000 + 1500);
     await digestsUntil(nowMs);
+  });
+
+  it('removes the digests of days that are gone, a limited number at a time, and no other', async () => {
+    const left = await digests();
+    const gone = [3, 2, 1].map((daysAgo) => modelOf(0, nowMs - 400 * dayMs - daysAgo * dayMs).id);
+    await test.sql('INSERT INTO digest (from_id, to_id) SELECT id, id FROM unnest($1::uuid[]) AS gone (id)', [gone]);
+    expect(await sweepDigests(test.postgres, nowMs, 2)).toBe(2);
+    expect((await digests())[0]).toMatchObject({ from_id: gone[2] });
+    expect(await sweepDigests(test.postgres, nowMs, 2)).toBe(1);
+    expect(await digests()).toEqual(left);
   });
 
   it('shows what a list is to be told by', async () => {

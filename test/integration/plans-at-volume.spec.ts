@@ -21,7 +21,7 @@ import {
   rangeEnd,
 } from '../../src/deliveries/search-statements.js';
 import { MarkFilter } from '../../src/digests/mark-filter.js';
-import { sweep as sweepDigests, takeBack } from '../../src/digests/write-digests.js';
+import { sweepItems as sweepDigests, takeBack } from '../../src/digests/write-digests.js';
 import { newestNotifications } from '../../src/explaining/filters-preview.js';
 import * as explaining from '../../src/explaining/find-explained.js';
 import { notificationsOfList } from '../../src/notifications/find-notifications.js';
@@ -306,7 +306,7 @@ describe('with much in every state, the cost of a statement is that of its own w
     [claimStep, {}],
     [measureReplays, {}],
     [sweepReplays, { days: 1, limit: 1000 }],
-    [sweepDigests, { until: newestId }],
+    [sweepDigests, { until: newestId, limit: 1000 }],
     [takeBack, { until: newestId }],
     [findSession, { token_hash: '', now: sometime, ends_at: sometime, renew_before: sometime }],
     [findStanding, { token_hashes: ['a', 'b'], now: sometime }],
