@@ -57,11 +57,12 @@ export const lockScheduled = perDay(
    FOR UPDATE`,
 );
 
-export const deleteDeliveries = perDay(
+const deleteDeliveries = perDay(
   'delete-deliveries',
   (of) => `DELETE FROM ${of('delivery')} WHERE notification_id = $id`,
 );
 
+// Due now at the earliest, as what is published with a moment that is past: the dispatcher does not look among what was due long ago.
 export const replace = perDay(
   'replace-notification',
   (of) => `WITH key AS (
@@ -75,7 +76,7 @@ export const replace = perDay(
      WHERE id = $id
    )
    INSERT INTO ${of('delivery')} (notification_id, subscription_id, state, next_at, expires_at, object_key)
-   SELECT $id, subscription_id, 'waiting', coalesce(to_timestamp($not_before_ms::float8 / 1000), now()),
+   SELECT $id, subscription_id, 'waiting', GREATEST(to_timestamp($not_before_ms::float8 / 1000), now()),
      to_timestamp($expires_ms::float8 / 1000),
      CASE WHEN subscription_id = ANY ($in_order_ids::uuid[]) THEN $object_key::uuid END
    FROM unnest($subscription_ids::uuid[]) AS delivery (subscription_id)`,

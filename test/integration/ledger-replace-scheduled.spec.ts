@@ -103,6 +103,21 @@ describe.each(stacks)('replacing a scheduled notification on the $name stack', (
     ).toEqual([{ turn_nr: '0' }, { turn_nr: null }]);
   });
 
+  it.each([
+    ['none', null],
+    ['one that is past', Date.now() - 3_600_000],
+  ])('makes it due now where the new moment is %s, as publishing does', async (_, notBefore) => {
+    const { key, id } = await scheduled();
+    const before = await test.now();
+    expect((await replace(replacement(key, { notBefore }))).kind).toBe('replaced');
+    const [row] = await test.sql<{ ms: number; is_due: boolean }>(
+      `SELECT (extract(epoch FROM next_at) * 1000)::float8 AS ms, next_at <= now() AS is_due FROM delivery WHERE notification_id = $1`,
+      [id],
+    );
+    expect(row!.ms).toBeGreaterThanOrEqual(before);
+    expect(row!.is_due).toBe(true);
+  });
+
   it('replaces text, time and subscriptions', async () => {
     const { key, id } = await scheduled();
     expect(await replace(replacement(key))).toEqual({ kind: 'replaced', notificationId: id });
