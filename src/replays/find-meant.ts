@@ -8,6 +8,7 @@ import {
   bindSearch,
   findMeant,
   findNotifications,
+  keepScheduled,
   routeFor,
   type Bounds,
   type FoundRow,
@@ -56,7 +57,7 @@ export async function findOnDay(query: Query, day: number, meant: Meant, bounds:
   return { found, walked, reached: reachedBy(found, walked, bounds, last) };
 }
 
-/** The same for all that the subscription would have got. */
+/** The same for all that the subscription would have got. To send what is found, `keepContents` comes before, in the same transaction. */
 export async function findMissedOnDay(
   query: Query,
   day: number,
@@ -87,6 +88,11 @@ export async function findMissedOnDay(
   const { walked, last_notification: lastId } = rows[0]!;
   const last = { notificationId: lastId!, subscriptionId: beforeAll };
   return { found, walked, reached: reachedBy(found, walked, bounds, last) };
+}
+
+/** Of the notifications that `findMissedOnDay` will look at. */
+export async function keepContents(query: Query, day: number, { after, before, scan }: Bounds): Promise<void> {
+  await query(keepScheduled(day), { after_notification: after.notificationId, before, scan });
 }
 
 /** Where more were found than it may take, the search goes on behind the last of those. */

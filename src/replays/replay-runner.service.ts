@@ -11,7 +11,7 @@ import { lowestIdAt } from '../ledger/partitions.js';
 import { sendAgain, type SentAgain } from '../ledger/send-again.js';
 import { publishingLimits, type PublishingLimits } from '../publishing/publishing-limits.js';
 import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
-import { daysWithin, findMissedOnDay, findOnDay, type Found } from './find-meant.js';
+import { daysWithin, findMissedOnDay, findOnDay, keepContents, type Found } from './find-meant.js';
 import { creditNow, nextStepMs } from './pace.js';
 import { beforeAll, type Replay, type Skipped, type SkipReason, type StopReason } from './replay.js';
 import {
@@ -176,6 +176,7 @@ export class ReplayRunner {
     for (const day of ahead.slice(0, mostDays)) {
       const bounds = { after: progress.after, before, scan, limit: limit - progress.found };
       const { everythingFor } = replay.selection;
+      if (everythingFor !== undefined) await keepContents(query, day, bounds);
       const { found, walked, reached } =
         everythingFor === undefined
           ? await findOnDay(query, day, replay, bounds)

@@ -215,6 +215,22 @@ export function bindSearch({ selection, states }: Meant, { after, before, scan, 
 }
 
 /**
+ * Those of the next notifications that may yet be replaced (src/ledger/replace-scheduled.ts) keep their content until the transaction ends:
+ * what is read of them afterwards, and sent by that, is so still. One that was due an hour ago can no longer be replaced: no transaction is
+ * open for as long as that.
+ */
+export const keepScheduled = perDay(
+  'keep-scheduled',
+  (of) => `
+  WITH walked AS MATERIALIZED (
+    SELECT id, not_before FROM ${of('notification')}
+    WHERE id > $after_notification AND id < $before ORDER BY id LIMIT $scan
+  )
+  SELECT FROM walked w JOIN ${of('notification')} n ON n.id = ANY (ARRAY[w.id])
+  WHERE w.not_before > now() - interval '1 hour' ORDER BY w.id FOR SHARE OF n`,
+);
+
+/**
  * For `everythingFor`: the next notifications after the cursor, of the channels of the subscription, with what its filters look at and
  * the delivery that there is. The statement looks at `$scan` notifications.
  */

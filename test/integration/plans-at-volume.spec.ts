@@ -90,6 +90,7 @@ import {
   countMeantOfChannels,
   findMeant,
   findNotifications,
+  keepScheduled,
   routes,
   type Route,
 } from '../../src/replays/search.js';
@@ -476,6 +477,7 @@ describe('with much in every state, the cost of a statement is that of its own w
         countMeant[route](day),
         { ...bindSearch(meant[route], bounds), sample: 5 },
       ]),
+      [keepScheduled(day), { after_notification: middle.notificationId, before: bounds.before, scan: bounds.scan }],
       [
         findNotifications(day),
         {

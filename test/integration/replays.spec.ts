@@ -9,12 +9,14 @@ import { KeptGroups } from '../../src/dead-letters/kept-groups.service.js';
 import { deadLettersToShow } from '../../src/dead-letters/dead-letters-io.js';
 import type { Selection } from '../../src/deliveries/selection.js';
 import type { ErrorClass } from '../../src/deliveries/error-class.js';
+import type { Postgres, Query } from '../../src/infra/postgres/postgres.js';
 import { HoldRule } from '../../src/endpoints/hold-rule.service.js';
 import { OpenEndpoints } from '../../src/endpoints/open-endpoints.service.js';
 import type { DeliveryState } from '../../src/ledger/delivery.js';
 import { noteEnding } from '../../src/ledger/end-of-subscription.js';
 import { handOutDue } from '../../src/ledger/hand-out-due.js';
 import { lowestIdAt, timeOfId } from '../../src/ledger/partitions.js';
+import { replaceScheduled, type Replaced, type Replacement } from '../../src/ledger/replace-scheduled.js';
 import { MeantCounter } from '../../src/replays/count-meant.service.js';
 import { meantBy, type Replay } from '../../src/replays/replay.js';
 import { postponeReplay } from '../../src/replays/replay-rows.js';
@@ -25,6 +27,7 @@ import { SubscriptionsService } from '../../src/subscriptions/subscriptions.serv
 import { insertDeliveries, insertNotifications } from '../support/insert-deliveries.js';
 import { eventually } from '../support/eventually.js';
 import { TestLedger } from '../support/ledger.js';
+import { requestKey } from '../support/once-keys.js';
 import { plainCipher } from '../support/secrets.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
 
@@ -575,6 +578,60 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
       await create({ everythingFor: id });
       expect(await run()).toBe(0);
     });
+
+    // PGlite has a single connection: nothing else happens in the middle of a step.
+    if (stack.name === 'real')
+      it('sends nothing by the old content of what is replaced meanwhile', async () => {
+        const id = await newSubscription({
+          ordering: 'per-object',
+          channels: [{ channel: 'cases', filters: { zaak_type: 'a' } }],
+        });
+        const [notification] = await notifications(1, { agoMs: hourMs, body: body('https://cases.example/1', 'a') });
+        await sql(`UPDATE notification SET not_before = now() + interval '1 h'`);
+        await sql(
+          `INSERT INTO once_key (application, operation, key, result_id, expires_at) VALUES ('tester', 'put', 'k', $1, now() + interval '1 h')`,
+          [notification],
+        );
+        const replacement: Replacement = {
+          request: requestKey('k', { operation: 'put' }),
+          channel: 'cases',
+          body: body('https://cases.example/2', 'b'),
+          traceParent: null,
+          notBefore: null,
+          expiresAt: null,
+          subscriptionIds: [],
+          inOrder: null,
+        };
+        const version = await test.catalogueVersion();
+        let replacing: Promise<Replaced> | undefined;
+        let isReplaced = false;
+        const isAwaited = async () =>
+          isReplaced ||
+          (await sql(`SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`))
+            .length > 0;
+        const postgres = Object.create(test.postgres) as Postgres;
+        postgres.transaction = <T>(work: (query: Query) => Promise<T>) =>
+          test.postgres.transaction((query) =>
+            work(async (statement, values) => {
+              const rows = await query<{ notification_id?: string }>(statement, values);
+              if (rows.some((row) => row.notification_id === notification) && !replacing) {
+                replacing = replaceScheduled(test.postgres, version, replacement);
+                replacing.then(
+                  () => (isReplaced = true),
+                  () => undefined,
+                );
+                await eventually(isAwaited, 'the replacement, or its waiting');
+              }
+              return rows as never[];
+            }),
+          );
+        const replay = await create({ everythingFor: id });
+        await newRunner(postgres).stepAll(running);
+        expect((await now(replay)).done).toBe(1);
+        expect(await replacing).toEqual({ kind: 'replaced', notificationId: notification });
+        expect(await rowsOf(id)).toEqual([]);
+        expect(await sql('SELECT FROM turn')).toEqual([]);
+      });
 
     it('sends one notification alone, whether there was a delivery or not', async () => {
       const ids = await notifications(3, { channel: 'cases', body: body('https://cases.example/1', 'a') });
