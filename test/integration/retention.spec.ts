@@ -431,6 +431,26 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
       expect(await bodyOf(second)).toBeNull();
     });
 
+    it('is begun, and ended, although a hundred older ones wait for what workers have', async () => {
+      await test.sql(
+        `WITH older AS (
+           INSERT INTO erasure (id, state, reached, notification_id)
+           SELECT ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, 'ending', $1, $1 FROM generate_series(1, 100) AS n
+           RETURNING id
+         )
+         INSERT INTO erased_delivery (erasure_id, notification_id, subscription_id, replays, was_queued, gone_at)
+         SELECT id, id, id, 0, true, now() + interval '1 hour' FROM older`,
+        [lowestIdAt(0)],
+      );
+      const key = await add(Date.now(), 'queued');
+      const { id } = await erasures.ofNotification(key.notificationId);
+      await workOff();
+      expect(await erasures.get(id)).toMatchObject({ state: 'ending', erased: 1, cancelled: 1 });
+      await test.sql('UPDATE erased_delivery SET gone_at = now() WHERE erasure_id = $1', [id]);
+      await workOff();
+      expect(await erasures.get(id)).toMatchObject({ state: 'done' });
+    });
+
     it('waits for the call that is open, and erases what its answer leaves', async () => {
       const key = await add(Date.now(), 'queued');
       const call = await keys.acquire(keyIdOf({ ...key, replays: 0 }));
