@@ -8,7 +8,14 @@ import {
 } from '../infra/postgres/detach-partitions.js';
 import { isLockTimeout } from '../infra/postgres/postgres-errors.js';
 import type { Postgres } from '../infra/postgres/postgres.js';
-import { attachPartition, dayOfPartition, partitionsBetween, type LedgerTable, type Partition } from './partitions.js';
+import {
+  attachPartition,
+  dateOf,
+  dayOfPartition,
+  partitionsBetween,
+  type LedgerTable,
+  type Partition,
+} from './partitions.js';
 
 const dayMs = 86_400_000;
 /** The number is arbitrary. */
@@ -35,7 +42,9 @@ export interface DaySize {
 export interface DropWatcher {
   /** Everything of the day has ended. `connection`: without a limit of time. @returns false: it has to be kept for now */
   beforeDropping(connection: DropConnection, day: OldDay): Promise<boolean>;
-  afterwards(day: OldDay, outcome: DropOutcome, size: DaySize): Promise<void>;
+  /** In the transaction that drops the day: whatever happens afterwards, what is written here is written once, or the day is still there. */
+  asDropped(inside: DropConnection, day: OldDay, size: DaySize): Promise<void>;
+  afterwards(day: OldDay, outcome: DropOutcome): Promise<void>;
 }
 
 /** Days after its end. A delivery that was scheduled or held for long may end when its day is past retention. */
@@ -59,10 +68,16 @@ export async function dropExpired(
       const partitions = partitionsBetween(ms, ms).filter(({ name }) => stages.has(name));
       const old = { day: ms / dayMs, partitions };
       const size = await sizeOf(connection, partitions);
-      const outcome = await dropDay(connection, old, stages, postgres.isEmbedded, watcher, graceDays);
-      await watcher?.afterwards(old, outcome, size);
-      const date = new Date(ms).toISOString().slice(0, 10);
-      logger.log({ event: `ledger.day-${outcome}`, day: date, ...(outcome === 'dropped' && size) });
+      const outcome = await dropDay(
+        connection,
+        old,
+        stages,
+        postgres.isEmbedded,
+        watcher && { watcher, size },
+        graceDays,
+      );
+      await watcher?.afterwards(old, outcome);
+      logger.log({ event: `ledger.day-${outcome}`, day: dateOf(old.day), ...(outcome === 'dropped' && size) });
       // A table has one partition on its way out at a time. What keeps one day from being exported keeps the next one too.
       if (outcome === 'in-use' || outcome === 'not-exported' || stopping.aborted) return;
     }
@@ -99,25 +114,30 @@ async function expiredDays(connection: DropConnection, retentionDays: number): P
   return [...days].sort(([a], [b]) => a - b);
 }
 
+interface Watched {
+  watcher: DropWatcher;
+  size: DaySize;
+}
+
 async function dropDay(
   connection: DropConnection,
   old: OldDay,
   stages: Map<string, Stage>,
   isEmbedded: boolean,
-  watcher: DropWatcher | undefined,
+  watched: Watched | undefined,
   graceDays: number,
 ): Promise<DropOutcome> {
   const { partitions } = old;
   const isWhole = partitions.every(({ name }) => stages.get(name) === 'attached');
   if (isWhole && (await isStillNeeded(connection, partitions, graceDays))) return 'kept-unfinished';
   // One that has begun to leave was exported before.
-  if (isWhole && watcher && !(await watcher.beforeDropping(connection, old))) return 'not-exported';
+  if (isWhole && watched && !(await watched.watcher.beforeDropping(connection, old))) return 'not-exported';
   try {
     // In the reverse of the order in which they are made: a delivery that is found has its notification. One that an
     // operator retries meanwhile is handed out with its text, or it waits until its day is back.
     for (const partition of partitions.toReversed())
       await detach(connection, partition, stages.get(partition.name)!, isEmbedded);
-    return await endDay(connection, partitions, graceDays);
+    return await endDay(connection, old, watched, graceDays);
   } catch (error) {
     if (isLockTimeout(error)) return 'in-use';
     throw error;
@@ -127,15 +147,20 @@ async function dropDay(
 /** An operator may have retried a delivery since the day was looked at: then it goes back where it was. */
 async function endDay(
   connection: DropConnection,
-  partitions: Partition[],
+  old: OldDay,
+  watched: Watched | undefined,
   graceDays: number,
 ): Promise<'dropped' | 'kept-unfinished'> {
+  const { partitions } = old;
   const names = partitions.map(({ name }) => name).join(', ');
   return connection.transaction(async (inside) => {
     await inside.query(`LOCK TABLE ${names} IN ACCESS EXCLUSIVE MODE`);
     const isKept = await isStillNeeded(inside, partitions, graceDays);
     if (isKept) for (const partition of partitions) await inside.query(attachPartition(partition));
-    else await inside.query(`DROP TABLE ${names}`);
+    else {
+      await inside.query(`DROP TABLE ${names}`);
+      await watched?.watcher.asDropped(inside, old, watched.size);
+    }
     return isKept ? 'kept-unfinished' : 'dropped';
   });
 }

@@ -1,7 +1,8 @@
 import type { Postgres, Query } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
-import { dayOfPartition } from './partitions.js';
+import { dateOf, dayOfPartition } from './partitions.js';
 
+const dayMs = 86_400_000;
 /** Days that are told apart. More are kept where RETENTION_DAYS says so, and are summed. */
 const mostDays = 60;
 
@@ -50,7 +51,7 @@ export async function measureSize(postgres: Postgres): Promise<ReadonlyMap<strin
   for (const { name, bytes } of rows) {
     const midnight = dayOfPartition(name);
     if (midnight === undefined) continue;
-    const day = new Date(midnight).toISOString().slice(0, 10);
+    const day = dateOf(midnight / dayMs);
     const label = bytesByDay.has(day) || bytesByDay.size < mostDays ? day : 'older';
     bytesByDay.set(label, (bytesByDay.get(label) ?? 0) + (bytes ?? 0));
   }

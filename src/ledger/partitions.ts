@@ -42,6 +42,9 @@ export function timeOfId(id: string): number {
  */
 export const dayOfId = (id: string): number => Math.floor((timeOfId(id) || 0) / dayMs);
 
+/** ISO 8601, of a day since 1970. */
+export const dateOf = (day: number): string => new Date(day * dayMs).toISOString().slice(0, 10);
+
 /** The name of the partition of a day, in days since 1970. */
 export function partitionOf(table: LedgerTable, day: number): string {
   // Beyond the year 9999 a sign comes first. Ids of that time are no ids of ours, and the table is merely not there.

@@ -8,22 +8,13 @@ import { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import { readDays } from '../ledger/days.js';
 import { eraseAnswers, eraseTexts, findUnfinished } from '../ledger/erase-bodies.js';
-import { lowestIdAt, partitionOf } from '../ledger/partitions.js';
+import { dateOf, lowestIdAt, partitionOf } from '../ledger/partitions.js';
 import { byDay, onDay } from '../ledger/per-day.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { dueChannels } from './due-channels.js';
 import { findOldBodies, type OldBodies } from './old-bodies.js';
 import { bodiesErasedCounted } from './retention.counters.js';
-import {
-  beginWalk,
-  dateOf,
-  endWalk,
-  findDays,
-  lockWalk,
-  noteWalked,
-  type DayRow,
-  type Walk,
-} from './retention-days.js';
+import { beginWalk, endWalk, findDays, lockWalk, noteWalked, type DayRow, type Walk } from './retention-days.js';
 
 const dayMs = 86_400_000;
 /** Notifications that one step looks at. */

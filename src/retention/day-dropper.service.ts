@@ -3,10 +3,11 @@ import { access, constants } from 'node:fs/promises';
 import { Config } from '../config/config.module.js';
 import type { DropConnection } from '../infra/postgres/detach-partitions.js';
 import { Postgres } from '../infra/postgres/postgres.js';
+import { valuesOf } from '../infra/postgres/statement.js';
 import { dropExpired, type DaySize, type DropOutcome, type OldDay } from '../ledger/drop-expired.js';
+import { dateOf, type Partition } from '../ledger/partitions.js';
 import { exportDay } from './export-day.js';
 import {
-  dateOf,
   forgetKeptOf,
   forgetOldDays,
   noteDropped,
@@ -31,7 +32,8 @@ export class DayDropper {
     await this.checkDirectory();
     await dropExpired(this.postgres, this.config.settings.RETENTION_DAYS, this.logger, stopping, {
       beforeDropping: (connection, day) => this.export(connection, day, stopping),
-      afterwards: (day, outcome, size) => this.note(day, outcome, size),
+      asDropped: (inside, day, size) => noteGone(inside, day, size),
+      afterwards: (day, outcome) => this.note(day, outcome),
     });
   }
 
@@ -70,12 +72,15 @@ export class DayDropper {
     }
   }
 
-  private async note({ day, partitions }: OldDay, outcome: DropOutcome, size: DaySize): Promise<void> {
+  private async note({ day }: OldDay, outcome: DropOutcome): Promise<void> {
     daysCounted.inc({ outcome });
     if (outcome === 'kept-unfinished') await this.postgres.query(noteKept, { day: dateOf(day) });
-    if (outcome !== 'dropped') return;
-    await this.postgres.query(noteDropped, { day: dateOf(day), ...size });
-    await this.postgres.query(forgetKeptOf, { from: partitions[0]!.from, to: partitions[0]!.to });
-    await this.postgres.query(forgetOldDays);
+    if (outcome === 'dropped') await this.postgres.query(forgetOldDays);
   }
+}
+
+async function noteGone(inside: DropConnection, { day, partitions }: OldDay, size: DaySize): Promise<void> {
+  const [{ from, to }] = partitions as [Partition];
+  await inside.query(noteDropped.text, valuesOf(noteDropped, { day: dateOf(day), ...size }));
+  await inside.query(forgetKeptOf.text, valuesOf(forgetKeptOf, { from, to }));
 }

@@ -5,8 +5,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
 import type { DropConnection } from '../infra/postgres/detach-partitions.js';
-import type { LedgerTable, Partition } from '../ledger/partitions.js';
-import { dateOf } from './retention-days.js';
+import { dateOf, type LedgerTable, type Partition } from '../ledger/partitions.js';
 
 /** What is left free of the disk: an export must not fill it, the ledger may be there too. */
 const leftFreeBytes = 256 * 1024 * 1024;

@@ -1,10 +1,5 @@
 import { statement } from '../infra/postgres/statement.js';
 
-const dayMs = 86_400_000;
-
-/** ISO 8601, of a day since 1970. */
-export const dateOf = (day: number): string => new Date(day * dayMs).toISOString().slice(0, 10);
-
 /*
  * What retention did, and is doing, with a day: the table `retention_day`. Dates travel as text, which no driver moves to another
  * time zone.

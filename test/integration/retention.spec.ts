@@ -19,7 +19,14 @@ import { cancelNext, type CancelledByErasure } from '../../src/ledger/cancel-era
 import type { DeliveryState } from '../../src/ledger/delivery.js';
 import { dropExpired } from '../../src/ledger/drop-expired.js';
 import { handOutDue } from '../../src/ledger/hand-out-due.js';
-import { createPartition, dayOfId, lowestIdAt, partitionOf, partitionsBetween } from '../../src/ledger/partitions.js';
+import {
+  createPartition,
+  dateOf,
+  dayOfId,
+  lowestIdAt,
+  partitionOf,
+  partitionsBetween,
+} from '../../src/ledger/partitions.js';
 import { readBodies, readBodySizes } from '../../src/ledger/read-bodies.js';
 import { retryNow } from '../../src/ledger/retry-now.js';
 import { rowsTogether, walkDeliveries } from '../../src/ledger/walk-deliveries.js';
@@ -29,7 +36,7 @@ import type { BodyDays } from '../../src/retention/due-channels.js';
 import { ErasureWork } from '../../src/retention/erasure-work.service.js';
 import { Erasures } from '../../src/retention/erasures.service.js';
 import { exportDay } from '../../src/retention/export-day.js';
-import { beginWalk, dateOf } from '../../src/retention/retention-days.js';
+import { beginWalk } from '../../src/retention/retention-days.js';
 import { RetentionReports } from '../../src/retention/retention-report.service.js';
 import { insertDeliveries, insertNotifications } from '../support/insert-deliveries.js';
 import { TestLedger } from '../support/ledger.js';
@@ -606,6 +613,23 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
       expect(await files()).toEqual([]);
     });
 
+    it('is dropped and noted as one, or neither', async () => {
+      const at = await makeDay(40);
+      const key = await add(at, 'delivered');
+      await test.sql('INSERT INTO kept_body VALUES ($1)', [key.notificationId]);
+      await test.sql('ALTER TABLE retention_day ADD CONSTRAINT full_disk CHECK (dropped_at IS NULL)');
+      try {
+        await expect(dropOld()).rejects.toThrow('full_disk');
+      } finally {
+        await test.sql('ALTER TABLE retention_day DROP CONSTRAINT full_disk');
+      }
+      expect(await test.sql('SELECT FROM kept_body')).toHaveLength(1);
+      await dropOld();
+      expect(await report(at)).toMatchObject([{ dropped_at: expect.any(Date), bytes: expect.any(Number) }]);
+      expect(await test.sql('SELECT FROM kept_body')).toEqual([]);
+      for (const file of await files()) await rm(join(directory, file));
+    });
+
     it('leaves the database to others while it is exported', async () => {
       const at = await makeDay(40);
       await add(at, 'delivered');
@@ -617,6 +641,7 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
           exported.push(dateOf(day));
           return true;
         },
+        asDropped: () => Promise.resolve(),
         afterwards: () => Promise.resolve(),
       });
       expect(exported).toEqual([dateOf(Math.floor(at / dayMs))]);
