@@ -139,12 +139,16 @@ export async function endLooks(postgres: Postgres, looked: readonly LookedAt[]):
   await postgres.query(endLooksItems, { ...lookedAt.bind(looked), claim_ms: claimMs });
 }
 
+// In the same order, and for the same reason.
 export const leaveLooksItems = statement(
   'leave-looks',
   `UPDATE held_subscription SET
      release_window = $release_window,
      look_at = CASE WHEN look_at > now() THEN now() + $next_ms * interval '1 ms' ELSE look_at END
-   WHERE subscription_id = ANY ($subscriptions::uuid[])`,
+   WHERE subscription_id = ANY (ARRAY(
+     SELECT subscription_id FROM held_subscription
+     WHERE subscription_id = ANY ($subscriptions::uuid[]) ORDER BY subscription_id FOR UPDATE
+   ))`,
 );
 
 /** Looks that came to nothing, because the endpoints of all these are parked. */
