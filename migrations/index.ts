@@ -4,12 +4,12 @@ import { CreateMoment1763625600002 } from './1763625600002-create-moment.js';
 import { CreateSigningKeys1763625600003 } from './1763625600003-create-signing-keys.js';
 import { ProtectSecrets1763625600004 } from './1763625600004-protect-secrets.js';
 import { CreateAuditLog1763625600005 } from './1763625600005-create-audit-log.js';
-import { CreateReplays1763625600007 } from './1763625600007-create-replays.js';
-import { CreateLiveEvents1763625600011 } from './1763625600011-create-live-events.js';
 import { FindNotifications1763625600006 } from './1763625600006-find-notifications.js';
-import { CreateRetention1763625600012 } from './1763625600012-create-retention.js';
-import { CreateAlerts1763625600009 } from './1763625600009-create-alerts.js';
+import { CreateReplays1763625600007 } from './1763625600007-create-replays.js';
 import { AddTraceParent1763625600008 } from './1763625600008-add-trace-parent.js';
+import { CreateAlerts1763625600009 } from './1763625600009-create-alerts.js';
+import { CreateLiveEvents1763625600011 } from './1763625600011-create-live-events.js';
+import { CreateRetention1763625600012 } from './1763625600012-create-retention.js';
 import { CreateSessions1763625600014 } from './1763625600014-create-sessions.js';
 import { CreateActivity1763625600015 } from './1763625600015-create-activity.js';
 import { TellOfFailing1763625600016 } from './1763625600016-tell-of-failing.js';
@@ -20,7 +20,7 @@ import { KeepSchedules1763625600020 } from './1763625600020-keep-schedules.js';
 import { FindOverdue1763625600021 } from './1763625600021-find-overdue.js';
 import { DueInTurn1763625600022 } from './1763625600022-due-in-turn.js';
 
-/** In the order they run. Plain SQL; a released one is never edited. */
+/** In the order they run: TypeORM goes by the time in their names, whatever the order here. Plain SQL; a released one is never edited. */
 export const migrations = [
   CreateCatalogue1763625600000,
   CreateLedger1763625600001,
@@ -28,12 +28,12 @@ export const migrations = [
   CreateSigningKeys1763625600003,
   ProtectSecrets1763625600004,
   CreateAuditLog1763625600005,
-  CreateReplays1763625600007,
-  CreateLiveEvents1763625600011,
   FindNotifications1763625600006,
-  CreateRetention1763625600012,
-  CreateAlerts1763625600009,
+  CreateReplays1763625600007,
   AddTraceParent1763625600008,
+  CreateAlerts1763625600009,
+  CreateLiveEvents1763625600011,
+  CreateRetention1763625600012,
   CreateSessions1763625600014,
   CreateActivity1763625600015,
   TellOfFailing1763625600016,
