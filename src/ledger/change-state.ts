@@ -3,7 +3,7 @@ import type { DeliveryKey, DeliveryState } from './delivery.js';
 import { dayOfId } from './partitions.js';
 import { onDay, perDay, type StatementOfDay } from './per-day.js';
 
-export const lockState = perDay(
+const lockState = perDay(
   'lock-state-of',
   (of) =>
     `SELECT state, generation FROM ${of('delivery')}

@@ -47,7 +47,7 @@ export interface NotedDrop {
   upTo: string;
 }
 
-export const findDrops = notedIn('held-drops', 'held_drop', 'up_to');
+const findDrops = notedIn('held-drops', 'held_drop', 'up_to');
 
 /** What is still to be dropped, some of it if there are many. */
 export async function readDrops(postgres: Postgres, limit: number, after: string | null = null): Promise<NotedDrop[]> {

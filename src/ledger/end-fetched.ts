@@ -1,9 +1,9 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { readDays } from './days.js';
 import { fetchedCounted } from './ledger.counters.js';
-import { keyOf, notificationIdOf, sameDelivery, type DeliveryKey, type KeyRow } from './delivery.js';
+import { namedDeliveries, keyOf, notificationIdOf, sameDelivery, type DeliveryKey, type KeyRow } from './delivery.js';
 import { outOfLine } from './line-up.js';
-import { endedDeliveries, passTurns } from './pass-turn.js';
+import { passTurns } from './pass-turn.js';
 import { byDay, onDay, perDay } from './per-day.js';
 
 /** Of a delivery that is delivered although no call has succeeded. */
@@ -17,7 +17,7 @@ export const endFetchedItems = perDay(
       UPDATE ${of('delivery')} d SET
         state = 'delivered', held_for = NULL, next_at = NULL, process = NULL, generation = d.generation + 1, ended_at = now(),
         last_error = '${fetchedBySubscriber}'
-      FROM ${endedDeliveries.from}
+      FROM ${namedDeliveries.from}
       WHERE ${sameDelivery('item')} AND d.state::text NOT IN ('delivered', 'cancelled') AND NOT EXISTS (
         SELECT FROM ${of('notification')} n WHERE n.id = d.notification_id AND n.not_before > now()
       )
@@ -39,7 +39,7 @@ export async function endFetched(postgres: Postgres, deliveries: readonly Delive
   for (const day of await readDays(postgres)) {
     const items = wanted.get(day);
     if (!items) continue;
-    const ended = postgres.query<KeyRow>(endFetchedItems(day), endedDeliveries.bind(items));
+    const ended = postgres.query<KeyRow>(endFetchedItems(day), namedDeliveries.bind(items));
     rows.push(...(await onDay(ended, [])));
   }
   fetchedCounted.inc(rows.length);

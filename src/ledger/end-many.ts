@@ -1,13 +1,7 @@
 import type { Query } from '../infra/postgres/postgres.js';
-import { rowsOf } from '../infra/postgres/statement.js';
-import { sameDelivery, type DeliveryKey, type DeliveryState } from './delivery.js';
+import { namedDeliveries, sameDelivery, type DeliveryKey, type DeliveryState } from './delivery.js';
 import { outOfLine } from './line-up.js';
 import { perDay } from './per-day.js';
-
-export const endedTogether = rowsOf<DeliveryKey>('item', {
-  notification_id: ['uuid', (key) => key.notificationId],
-  subscription_id: ['uuid', (key) => key.subscriptionId],
-});
 
 /*
  * An operator cancels unfinished deliveries, or closes dead letters: those keep the time of their end, and what they died of. The
@@ -20,7 +14,7 @@ export const endManyItems = perDay(
       UPDATE ${of('delivery')} d SET
         state = 'cancelled', held_for = NULL, next_at = NULL, process = NULL, generation = d.generation + 1,
         ended_at = coalesce(d.ended_at, now()), replay_id = $replay
-      FROM ${endedTogether.from}
+      FROM ${namedDeliveries.from}
       WHERE ${sameDelivery('item')} AND d.state::text = ANY ($states::text[])
       RETURNING d.subscription_id, d.object_key, d.turn_nr
     ),
@@ -40,6 +34,6 @@ export async function endMany(
   { states, replay }: { states: readonly DeliveryState[]; replay: string },
 ): Promise<number> {
   if (keys.length === 0) return 0;
-  const [row] = await query<{ ended: number }>(endManyItems(day), { ...endedTogether.bind(keys), states, replay });
+  const [row] = await query<{ ended: number }>(endManyItems(day), { ...namedDeliveries.bind(keys), states, replay });
   return row!.ended;
 }

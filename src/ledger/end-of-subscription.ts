@@ -45,7 +45,7 @@ export interface NotedEnding {
   version: string;
 }
 
-export const findEndings = notedIn('subscriptions-ending', 'subscription_ending', 'state, version');
+const findEndings = notedIn('subscriptions-ending', 'subscription_ending', 'state, version');
 
 /** Subscriptions whose deliveries are still to be ended, some of them if there are many. */
 export async function readEndings(
@@ -90,7 +90,7 @@ export async function endDeliveries(postgres: Postgres, ending: NotedEnding, lim
   return postgres.affected(endItems, { subscription: ending.subscriptionId, version: ending.version, limit });
 }
 
-export const forgetEndingItem = statement(
+const forgetEndingItem = statement(
   'forget-ending',
   'DELETE FROM subscription_ending WHERE subscription_id = $subscription AND version = $version',
 );

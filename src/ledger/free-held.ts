@@ -1,6 +1,7 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import { sameDelivery } from './delivery.js';
+import { lowestIdAt } from './partitions.js';
 
 /*
  * Held deliveries that are too old to go on waiting. They become due, and the worker that gets them ends them. It asks
@@ -81,18 +82,12 @@ export async function freeHeldTooLong(
 ): Promise<{ freed: number; next: string | undefined }> {
   const [row] = await postgres.query<{ freed: number; lookedAt: number; last: string | null }>(freeTooLongItems, {
     subscription: subscriptionId,
-    after: after ?? firstIdAt(0),
-    before: firstIdAt(heldBefore),
+    after: after ?? lowestIdAt(0),
+    before: lowestIdAt(Math.max(0, Math.floor(heldBefore))),
     before_ms: heldBefore,
     reason,
     limit,
   });
   const { freed, lookedAt, last } = row!;
   return { freed, next: lookedAt === limit ? last! : undefined };
-}
-
-/** The smallest UUIDv7 of that millisecond. */
-function firstIdAt(ms: number): string {
-  const hex = Math.max(0, Math.floor(ms)).toString(16).padStart(12, '0');
-  return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;
 }

@@ -7,7 +7,7 @@ const slackMs = 1000;
 
 // Transactions of this installation alone: a backup, or a console that somebody left open, commits no notification. DATABASE_URL may
 // give its connections another name. Of other users than its own it does not see when they began.
-export const oldestBeginning = statement(
+const oldestBeginning = statement(
   'oldest-transaction',
   `SELECT (extract(epoch FROM LEAST(clock_timestamp(), min(xact_start))) * 1000)::float8 AS ms FROM pg_stat_activity
    WHERE datname = current_database() AND application_name = current_setting('application_name') AND pid <> pg_backend_pid()`,

@@ -6,7 +6,7 @@ const sampled = 1000;
 /** Of each kind of trouble, the subscriptions that have most of it in the sample. */
 const candidates = 20;
 /** Of each of these, no more are counted. */
-export const mostCountedEach = 1000;
+const mostCountedEach = 1000;
 
 export interface Troubled {
   subscriptionId: string;

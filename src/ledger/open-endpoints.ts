@@ -20,7 +20,7 @@ export interface OpenEndpoint {
 /** Of more than these the newest are not read: their deliveries are tried by the workers, a few at a time. */
 const mostOpen = 10_000;
 
-export const readOpenItems = statement(
+const readOpenItems = statement(
   'read-open-endpoints',
   `SELECT address, opened_at, reason, failures, probes, GREATEST(next_probe_at, probing_until) AS next_probe_at,
      GREATEST(asked_until, probing_until, opened_at) AS left_alone_until

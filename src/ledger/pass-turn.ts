@@ -1,7 +1,15 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { rowsOf, statement } from '../infra/postgres/statement.js';
 import { bindHandOut, type HandOut } from './acceptance.js';
-import { keyOf, nameOf, notificationIdOf, sameDelivery, type DeliveryKey, type KeyRow } from './delivery.js';
+import {
+  keyOf,
+  namedDeliveries,
+  nameOf,
+  notificationIdOf,
+  sameDelivery,
+  type DeliveryKey,
+  type KeyRow,
+} from './delivery.js';
 import { handedOutColumns, readHandedOut, withText, type HandedOutRow, type HandedOutTogether } from './handed-out.js';
 import { samePlace, sameTurn } from './line-up.js';
 import { onDay, onEachDay, perDay } from './per-day.js';
@@ -15,11 +23,6 @@ import { onDay, onEachDay, perDay } from './per-day.js';
  * which publishers of the same object wait for. Any of them may be the last: what it leaves is found again.
  */
 
-export const endedDeliveries = rowsOf<DeliveryKey>('item', {
-  notification_id: ['uuid', (key) => key.notificationId],
-  subscription_id: ['uuid', (key) => key.subscriptionId],
-});
-
 /**
  * Gives up the turns behind which nobody has lined up: nearly all. The row of the turn is locked, so `lined_up` is what
  * it is now, not what it was when the statement began. Returns the others, which are to be passed on. `coalesce` keeps
@@ -31,7 +34,7 @@ export const endTurnItems = perDay(
   (of) => `
     WITH ended AS MATERIALIZED (
       SELECT d.notification_id, d.subscription_id, d.object_key
-      FROM ${endedDeliveries.from} JOIN ${of('delivery')} d ON ${sameDelivery('item')}
+      FROM ${namedDeliveries.from} JOIN ${of('delivery')} d ON ${sameDelivery('item')}
         AND coalesce(d.turn_nr, 1) <= 0 AND d.ended_at IS NOT NULL
       FOR UPDATE OF d SKIP LOCKED
     ),
@@ -153,7 +156,7 @@ export const passTurnItems = perDay(
     ${withText('handed_out', of('notification'))}`,
 );
 
-export const leaveLineItems = statement(
+const leaveLineItems = statement(
   'leave-line',
   `DELETE FROM in_line l USING ${nextInLine.from} WHERE ${samePlace('item')}`,
 );
@@ -205,7 +208,7 @@ async function passEach(
   handOut: HandOut,
 ): Promise<{ rows: HandedOutRow[]; awaited: DeliveryKey[] }> {
   const awaited = await onEachDay(ended, notificationIdOf, (day, items) =>
-    postgres.query<TurnRow>(endTurnItems(day), endedDeliveries.bind(items)),
+    postgres.query<TurnRow>(endTurnItems(day), namedDeliveries.bind(items)),
   );
   return { rows: await passToNext(postgres, awaited, handOut), awaited: awaited.map(keyOf) };
 }

@@ -42,7 +42,7 @@ const lockCatalogue = statement('lock-catalogue', 'SELECT version FROM catalogue
  * Finds the notification only while it is still to be sent later and nothing of it was handed out; a delivery that
  * ended without having been handed out is no obstacle. Keeps the dispatcher off its deliveries.
  */
-export const lockScheduled = perDay(
+const lockScheduled = perDay(
   'lock-scheduled',
   (
     of,

@@ -9,7 +9,7 @@ import type { BodyDays } from './due-channels.js';
 /** More than there are days in a year. */
 const mostDays = 500;
 
-export const reportDays = statement(
+const reportDays = statement(
   'report-retention-days',
   `SELECT day::text AS day, erased_channels, walk_channels, bodies_erased::float8 AS bodies_erased,
      body_bytes::float8 AS body_bytes, bodies_kept::float8 AS bodies_kept, bodies_erased_at,

@@ -37,7 +37,7 @@ import { dropItems, forgetDropItem, newestHeldItem } from '../../src/ledger/drop
 import { endItems as endOfSubscription } from '../../src/ledger/end-of-subscription.js';
 import { cancelItems } from '../../src/ledger/cancel-erased.js';
 import { eraseAnswersItems, eraseAnswersOfItems, eraseTextItems, judgeItems } from '../../src/ledger/erase-bodies.js';
-import { endedTogether, endManyItems } from '../../src/ledger/end-many.js';
+import { endManyItems } from '../../src/ledger/end-many.js';
 import { endItems as endSending } from '../../src/ledger/end-sending.js';
 import { freeItems as freeAfterLease } from '../../src/ledger/free-after-lease.js';
 import { freeItems as freeOfDeadProcesses } from '../../src/ledger/free-of-dead-processes.js';
@@ -59,7 +59,6 @@ import { candidatesItems, countTroubledItems } from '../../src/ledger/measure-tr
 import { createPartition, dayOfId, lowestIdAt, partitionsBetween } from '../../src/ledger/partitions.js';
 import {
   awaitedTurns,
-  endedDeliveries,
   endTurnItems,
   findLeftItems,
   findNextItems,
@@ -402,7 +401,7 @@ describe('with much in every state, the cost of a statement is that of its own w
       [findAbout(day), { ...aboutValues('http://x/'), reached: lowestIdAt(day * dayMs), limit: 100 }],
       [retryOne(day), key],
       [findState(day), key],
-      [endManyItems(day), { ...endedTogether.bind([delivery]), states: ['queued'], replay: ending }],
+      [endManyItems(day), { ...namedDeliveries.bind([delivery]), states: ['queued'], replay: ending }],
       [
         sendAgainItems(day),
         {
@@ -411,8 +410,8 @@ describe('with much in every state, the cost of a statement is that of its own w
           replay: ending,
         },
       ],
-      [endTurnItems(day), endedDeliveries.bind([delivery])],
-      [endFetchedItems(day), endedDeliveries.bind([delivery])],
+      [endTurnItems(day), namedDeliveries.bind([delivery])],
+      [endFetchedItems(day), namedDeliveries.bind([delivery])],
       [findNextItems(day), awaitedTurns.bind([turn])],
       [
         passTurnItems(day),
