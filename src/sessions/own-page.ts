@@ -3,7 +3,7 @@ import { readingMethods } from '../auth/author.interceptor.js';
 import { PermissionProblem } from '../infra/http/problem.js';
 import type { ConsoleCookies } from './console-cookies.js';
 
-/** `1`: the user did something. `0`: the page asks by itself, which does not keep a session from ending. */
+/** `1`: the user did something. `0`: the page asks by itself, which does not keep a session from ending, whatever its method. */
 const consoleHeader = 'x-heraut-console';
 
 /** Whether a request counts as use of the session. */
@@ -23,6 +23,6 @@ export function requireOwnPage(request: FastifyRequest, cookies: ConsoleCookies)
   const { [consoleHeader]: header, 'sec-fetch-site': site, origin } = request.headers;
   const isOwn =
     site === undefined ? origin === undefined || cookies.isOwnOrigin(request, origin) : site === 'same-origin';
-  if (header === '1' && isOwn) return;
+  if ((header === '1' || header === '0') && isOwn) return;
   throw new PermissionProblem('cross-site', 'In a session, only pages of the console may change something.');
 }

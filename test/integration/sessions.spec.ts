@@ -362,7 +362,8 @@ describe('where a provider of OpenID Connect is configured', () => {
 
     it.each([
       [{}, undefined],
-      [{ 'x-heraut-console': '0' }, undefined],
+      [{ 'x-heraut-console': 'yes' }, undefined],
+      [{ 'x-heraut-console': '0', 'sec-fetch-site': 'cross-site' }, undefined],
       [{ 'x-heraut-console': '1', 'sec-fetch-site': 'cross-site' }, undefined],
       [{ 'x-heraut-console': '1', 'sec-fetch-site': 'same-site' }, undefined],
       [{ 'x-heraut-console': '1', origin: 'https://evil.example' }, undefined],
@@ -370,6 +371,7 @@ describe('where a provider of OpenID Connect is configured', () => {
       [{ 'x-heraut-console': '1', 'sec-fetch-site': 'same-origin' }, 404],
       [{ 'x-heraut-console': '1', origin: 'own' }, 404],
       [{ 'x-heraut-console': '1' }, 404],
+      [{ 'x-heraut-console': '0' }, 404],
     ])('counts for a change only from a page of the console: %j', async (given, expected) => {
       const headers = Object.fromEntries(
         Object.entries(given).map(([name, value]) => [name, value === 'own' ? origin : value]),
@@ -399,10 +401,12 @@ describe('where a provider of OpenID Connect is configured', () => {
 
     const isOver = async (of: Browser) => (await whoIs(of, { 'x-heraut-console': '0' })).status === 401;
 
-    it('ends when it is not used for an hour; that a page is open is no use', async () => {
+    it('ends when it is not used for an hour; that a page is open is no use, also where it asks with a POST', async () => {
+      const pause = `${origin}/admin/v1/subscriptions/${randomUUID()}/pause`;
       for (const minutes of [20, 40, 59]) {
         later = minutes * 60_000;
         expect(await isOver(browser)).toBe(false);
+        expect((await browser.visit('POST', pause, { 'x-heraut-console': '0' })).status).toBe(404);
       }
       later = hourMs + 1000;
       expect(await isOver(browser)).toBe(true);

@@ -3,7 +3,8 @@ const countsForMs = 60_000;
 
 let lastAt = performance.now();
 
-for (const kind of ['pointerdown', 'keydown', 'wheel', 'touchmove'])
+// Programs that read the screen, and those that fill in forms, cause neither a pointer's event nor a key's.
+for (const kind of ['pointerdown', 'keydown', 'wheel', 'touchmove', 'click', 'input'])
   addEventListener(kind, () => (lastAt = performance.now()), { capture: true, passive: true });
 
 /** Whether the user did something lately. */

@@ -62,8 +62,8 @@ const longestReadMs = 45_000;
 
 async function reach(request: Request): Promise<Response> {
   // No form or link of another site can send this: with the session's cookie it is what makes a change ours. With 0 it is no use of the
-  // session, which must end although a page is open and asks for news.
-  request.headers.set('X-Heraut-Console', request.method !== 'GET' || isActive() ? '1' : '0');
+  // session, which must end although a page is open and asks for news; some of that is asked with a POST.
+  request.headers.set('X-Heraut-Console', isActive() ? '1' : '0');
   if (request.method !== 'GET') return unlessCut(fetch(request));
   return unlessCut(fetch(request, { signal: AbortSignal.any([request.signal, AbortSignal.timeout(longestReadMs)]) }));
 }
