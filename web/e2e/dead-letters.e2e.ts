@@ -148,7 +148,16 @@ test('what another operator did in between is explained, and the new count is of
   const [first, second] = failing.notificationIds;
   await heraut.command('retry', first!, failing.subscriptionId);
   await heraut.becomes('delivered', first!, failing.subscriptionId);
+  const underWay = new Promise<() => void>((resolve) => {
+    void page.route('**/admin/v1/replays', (route) => resolve(() => void route.continue()), { times: 1 });
+  });
   await dialog.getByRole('button', { name: 'Send 2 again' }).click();
+  const goOn = await underWay;
+  // It is under way: what becomes of it has to be seen.
+  await page.keyboard.press('Escape');
+  await page.mouse.click(2, 2);
+  await expect(dialog.getByRole('button', { name: 'Cancel' })).toBeDisabled();
+  goOn();
   await expect(dialog.getByText('It has changed in the meantime')).toBeVisible();
   await expect(dialog.getByText('You confirmed 2; now it is 1.')).toBeVisible();
   await lookAt(page, 'send-again-changed');

@@ -24,10 +24,14 @@ interface Props {
 /** The form of something new. */
 export function NewDialog({ opened, onClose, title, error, isBusy, onSubmit, children }: Props) {
   const t = useTexts();
+  // It cannot be called back any more, and what became of it has to be seen.
+  const leave = () => {
+    if (!isBusy) onClose();
+  };
   return (
     <Modal
       opened={opened}
-      onClose={onClose}
+      onClose={leave}
       title={title}
       size="lg"
       closeOnClickOutside={false}
@@ -43,7 +47,7 @@ export function NewDialog({ opened, onClose, title, error, isBusy, onSubmit, chi
           {children}
           {error !== null && <ProblemAlert error={error} />}
           <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
+            <Button variant="default" onClick={leave} disabled={isBusy}>
               {t('cancel')}
             </Button>
             <Button type="submit" loading={isBusy}>

@@ -1,8 +1,9 @@
 import { Modal } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
+import { useState } from 'react';
 import { ActOnSelection } from './act-on-selection.tsx';
 import { useActTexts } from './act-texts.ts';
-import type { Replay, Selection } from './selection.ts';
+import type { Selection } from './selection.ts';
 
 export interface Act {
   kind: 'replay' | 'close';
@@ -13,18 +14,21 @@ interface Props {
   /** Undefined: it is closed. */
   act: Act | undefined;
   onClose: () => void;
-  /** Before its page is opened. */
-  onDone?: (work: Replay) => void;
 }
 
 /** Dry run, rate and confirmation in one dialog; then the page that shows how far it is. */
-export function ActDialog({ act, onClose, onDone }: Props) {
+export function ActDialog({ act, onClose }: Props) {
   const t = useActTexts();
   const navigate = useNavigate();
+  const [isBusy, setBusy] = useState(false);
+  // It cannot be called back any more, and what became of it has to be seen.
+  const leave = () => {
+    if (!isBusy) onClose();
+  };
   return (
     <Modal
       opened={act !== undefined}
-      onClose={onClose}
+      onClose={leave}
       title={act?.kind === 'close' ? t('titleClose') : t('titleSend')}
       closeButtonProps={{ 'aria-label': t('closeDialog') }}
       size="lg"
@@ -34,10 +38,10 @@ export function ActDialog({ act, onClose, onDone }: Props) {
         <ActOnSelection
           kind={act.kind}
           selection={act.selection}
-          onCancel={onClose}
+          onCancel={leave}
+          onBusy={setBusy}
           onDone={(work) => {
             onClose();
-            onDone?.(work);
             void navigate({ to: '/replays/$id', params: { id: work.id } });
           }}
         />

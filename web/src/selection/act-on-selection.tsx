@@ -34,10 +34,12 @@ interface Props {
   isWithDelivered?: boolean;
   onDone: (work: Replay) => void;
   onCancel?: () => void;
+  /** While it is carried out. */
+  onBusy?: (isBusy: boolean) => void;
 }
 
 /** Says what a selection means, asks for how, and does it once its count is confirmed. */
-export function ActOnSelection({ kind, selection, isWithDelivered = false, onDone, onCancel }: Props) {
+export function ActOnSelection({ kind, selection, isWithDelivered = false, onDone, onCancel, onBusy }: Props) {
   const t = useActTexts();
   const may = useMay('operator');
   const format = useFormat();
@@ -67,6 +69,7 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
 
   const carryOut = async (count: number) => {
     setBusy(true);
+    onBusy?.(true);
     setError(undefined);
     try {
       const work = await create(count);
@@ -80,6 +83,7 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
       } else setError(failure);
     } finally {
       setBusy(false);
+      onBusy?.(false);
     }
   };
   const create = (confirm: number): Promise<Replay> => {

@@ -95,11 +95,15 @@ export function NewSubscription({ opened, channel = '', onClose, onCreated }: Pr
     event.preventDefault();
     create.mutate();
   };
+  // It cannot be called back any more, and what became of it has to be seen.
+  const leave = () => {
+    if (!create.isPending) onClose();
+  };
   const isReady = owner !== '' && callbackUrl !== '' && isComplete(entries) && isAuthorizationComplete(authorization);
   return (
     <Drawer
       opened={opened}
-      onClose={onClose}
+      onClose={leave}
       position="right"
       size="xl"
       title={t('title')}
@@ -143,7 +147,7 @@ export function NewSubscription({ opened, channel = '', onClose, onCreated }: Pr
           </Text>
           {create.error && <ProblemAlert error={create.error} />}
           <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
+            <Button variant="default" onClick={leave} disabled={create.isPending}>
               {t('cancel')}
             </Button>
             <Button type="submit" loading={create.isPending} disabled={!isReady}>

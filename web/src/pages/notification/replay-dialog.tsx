@@ -64,10 +64,14 @@ export function ReplayDialog({ id, subscriptionId, name, isDelivered = false, on
       setBusy(false);
     }
   };
+  // It cannot be called back any more, and what became of it has to be seen.
+  const leave = () => {
+    if (!isBusy) onClose();
+  };
   return (
     <Modal
       opened
-      onClose={onClose}
+      onClose={leave}
       title={isDelivered ? t('againTitle') : t('replayTitle')}
       closeButtonProps={{ 'aria-label': t('close') }}
       centered

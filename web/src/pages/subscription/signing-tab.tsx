@@ -66,6 +66,10 @@ export function SigningTab({ subscriptionId }: { subscriptionId: string }) {
       await show(added, t('keyRotated'));
     },
   });
+  // It cannot be called back any more, and its secret is shown this once.
+  const leave = () => {
+    if (!make.isPending && !rotate.isPending) close();
+  };
 
   const problem = error && <ProblemAlert error={error} onRetry={() => void refetch()} />;
   if (!data) return problem ?? <Skeleton height={200} />;
@@ -152,7 +156,7 @@ export function SigningTab({ subscriptionId }: { subscriptionId: string }) {
       )}
       <Modal
         opened={asked?.to === 'make'}
-        onClose={close}
+        onClose={leave}
         title={t('makeKey')}
         closeButtonProps={{ 'aria-label': t('close') }}
         centered
@@ -167,7 +171,7 @@ export function SigningTab({ subscriptionId }: { subscriptionId: string }) {
           />
           {make.error && <ProblemAlert error={make.error} />}
           <Group justify="flex-end">
-            <Button variant="default" onClick={close}>
+            <Button variant="default" onClick={leave} disabled={make.isPending}>
               {t('cancel')}
             </Button>
             <Button loading={make.isPending} onClick={() => make.mutate()}>
@@ -178,7 +182,7 @@ export function SigningTab({ subscriptionId }: { subscriptionId: string }) {
       </Modal>
       <Modal
         opened={asked?.to === 'rotate'}
-        onClose={close}
+        onClose={leave}
         title={t('rotateTitle')}
         closeButtonProps={{ 'aria-label': t('close') }}
         centered
@@ -194,7 +198,7 @@ export function SigningTab({ subscriptionId }: { subscriptionId: string }) {
           />
           {rotate.error && <ProblemAlert error={rotate.error} />}
           <Group justify="flex-end">
-            <Button variant="default" onClick={close}>
+            <Button variant="default" onClick={leave} disabled={rotate.isPending}>
               {t('cancel')}
             </Button>
             <Button
