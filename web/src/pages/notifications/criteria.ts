@@ -18,6 +18,7 @@ export const criteria = [
   'resourceUrl',
   'key',
   'notification',
+  'replay',
   'unmatched',
 ] as const;
 export type Criterion = (typeof criteria)[number];
@@ -76,6 +77,7 @@ export function readValue(criterion: Criterion, typed: string): { value: string 
     case 'characteristic':
       return /^[^:]+:/.test(value) ? { value } : { wrong: 'badCharacteristic' };
     case 'notification':
+    case 'replay':
     case 'subscription':
       return uuid.test(value) ? { value: value.toLowerCase() } : { wrong: 'badId' };
     default:

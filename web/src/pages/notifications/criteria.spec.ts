@@ -1,0 +1,15 @@
+import { expect, it } from 'vitest';
+import { filtersOf, queryOf, readTyped, readValue } from './criteria.ts';
+
+const id = '01890a5d-ac96-774b-bcce-b302099a8057';
+
+it('an address that names a replay asks for what that replay sent, and shows it as a filter', () => {
+  const state = { replay: id, state: 'delivered' };
+  expect(queryOf(state)).toEqual({ replay: id, state: 'delivered' });
+  expect(filtersOf(state)).toContainEqual({ criterion: 'replay', value: id });
+});
+
+it('a replay is sought by its id alone', () => {
+  expect(readTyped(`replay:${id.toUpperCase()}`)).toEqual({ criterion: 'replay', value: id });
+  expect(readValue('replay', 'the one of yesterday')).toEqual({ wrong: 'badId' });
+});
