@@ -1,4 +1,4 @@
-import { Alert, Anchor, Badge, Group, Paper, SimpleGrid, Stack, Table, Text, Title } from '@mantine/core';
+import { Alert, Anchor, Badge, Group, Paper, SimpleGrid, Skeleton, Stack, Table, Text, Title } from '@mantine/core';
 import { TbCheck, TbInfoCircle } from 'react-icons/tb';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -9,6 +9,7 @@ import { useTotals } from '../../parts/activity.ts';
 import { usePlainError } from '../../parts/plain-error.ts';
 import { useRelative } from '../../parts/relative-time.tsx';
 import { type Situation, type SubscriptionWithHeld } from '../../subscriptions/data.ts';
+import { flowOf, heldBecause } from './flow.ts';
 import { useSubscriptionTexts } from './texts.ts';
 
 interface Props {
@@ -59,13 +60,14 @@ function To({ to, search, children }: { to: string; search: Record<string, strin
   );
 }
 
-function WhatKeepsIt({ subscription: { pausedAt, disabledAt, credentials, held }, situation }: Props) {
+function WhatKeepsIt({ subscription, situation }: Props) {
+  const { pausedAt, disabledAt, credentials, held } = subscription;
   const t = useSubscriptionTexts();
   const format = useFormat();
   const relative = useRelative();
   const plain = usePlainError();
   const endpoint = situation?.endpoint;
-  const reasons = [
+  const halts = [
     disabledAt !== null && t('isDisabled', { since: relative(disabledAt) }),
     pausedAt !== null && t('isPaused', { since: relative(pausedAt) }),
     credentials.unreadable !== null && t('isUnreadable', { reason: credentials.unreadable }),
@@ -78,8 +80,11 @@ function WhatKeepsIt({ subscription: { pausedAt, disabledAt, credentials, held }
       }),
     held.isDropping && t('isDropping'),
   ].filter((each) => typeof each === 'string');
+  const reasons = [...halts, ...heldBecause(subscription, situation).map((reason) => t(reason))];
+  const flow = flowOf(subscription, situation);
   const failure = situation?.lastFailure;
-  if (reasons.length === 0 && situation && situation.waiting > 0 && failure)
+  if (reasons.length === 0 && flow === 'unknown') return <Skeleton height={48} />;
+  if (reasons.length === 0 && flow === 'waits' && situation && failure)
     return (
       <Alert variant="light" color="yellow" icon={<TbInfoCircle aria-hidden />}>
         <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
@@ -94,7 +99,12 @@ function WhatKeepsIt({ subscription: { pausedAt, disabledAt, credentials, held }
       </Alert>
     );
   return (
-    <Alert variant="light" color="orange" icon={<TbInfoCircle aria-hidden />} title={t('atEnd')}>
+    <Alert
+      variant="light"
+      color={halts.length > 0 ? 'orange' : 'yellow'}
+      icon={<TbInfoCircle aria-hidden />}
+      title={t('atEnd')}
+    >
       <Stack gap={4}>
         {reasons.map((reason) => (
           <Text key={reason} size="sm" style={{ overflowWrap: 'anywhere' }}>

@@ -26,7 +26,7 @@ export function SubscriptionPage() {
   const [state, set] = useUrlState();
   const tab = tabs.find((each) => each === oneOf(state['tab'])) ?? 'overview';
   const { data, error, refetch } = useQuery(subscriptionQuery(id));
-  const { data: situation } = useQuery(situationQuery(id));
+  const { data: situation, error: unknown, refetch: askAgain } = useQuery(situationQuery(id));
   if (isProblem(error) && error.status === 404)
     return (
       <>
@@ -71,7 +71,9 @@ export function SubscriptionPage() {
       >
         <Actions subscription={subscription} tag={tag} situation={situation} />
       </PageHeader>
-      {error && <ProblemAlert error={error} onRetry={() => void refetch()} />}
+      {(error ?? unknown) && (
+        <ProblemAlert error={error ?? unknown} onRetry={() => void Promise.all([refetch(), askAgain()])} />
+      )}
       <Tabs
         value={tab}
         onChange={(value) => set({ tab: value === 'overview' ? undefined : (value ?? undefined) }, true)}
