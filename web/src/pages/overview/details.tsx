@@ -95,9 +95,8 @@ export function Details({ overview }: { overview: Overview }) {
                 inherit
                 c="inherit"
                 className={classes.part}
-                renderRoot={(props) => (
-                  <Link to="/notifications" search={{ subscription: id, state: 'held' }} {...props} />
-                )}
+                // Waiting and held: its page has both, a list of notifications one of them.
+                renderRoot={(props) => <Link to={`/subscriptions/${id}`} {...props} />}
               >
                 {format.number(unsent)}
                 {unsent >= 1000 ? '+' : ''} {t('unsent')}

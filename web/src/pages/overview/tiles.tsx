@@ -189,8 +189,8 @@ export function Waiting({ overview }: { overview: Overview }) {
           title={t('backlog')}
           value={all ? counted(all) : '–'}
           {...(all && hint(all) ? { hint: hint(all)! } : {})}
+          // Of several states: no list is of these alone, and each of them has its own below.
           to="/notifications"
-          search={{ state: 'waiting' }}
         >
           <Group gap="xs" style={{ rowGap: 0 }}>
             {states &&

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Situation, SubscriptionWithHeld } from '../../subscriptions/data.ts';
-import { flowOf, heldBecause } from './flow.ts';
+import { flowOf, heldApart, heldBecause, weekBefore } from './flow.ts';
 
 const holding = (byReason: SubscriptionWithHeld['held']['byReason'], pausedAt: string | null = null) => ({
   pausedAt,
@@ -21,6 +21,7 @@ const quiet: Situation = {
   lastFailure: null,
   endpoint: null,
 };
+const holdingSince = '2026-11-27T12:00:00Z';
 const parked: Situation = {
   ...quiet,
   endpoint: { address: 'receiver:80', reason: 'timeouts', openedAt: '', nextProbeAt: '' } as Situation['endpoint'],
@@ -56,4 +57,14 @@ describe('deliveries of a subscription', () => {
   ])('are held because of %s', (_, subscription, situation, expected) => {
     expect(heldBecause(subscription, situation)).toEqual(expected);
   });
+
+  it('that wait for an earlier one are told apart from those that are held otherwise, as in the list', () => {
+    const subscription = holding({ rate: 2, order: 3 });
+    const situation = { ...quiet, held: 2, oldestHeldAt: holdingSince };
+    expect(heldApart(subscription, situation)).toEqual({ count: 2, oldestAt: holdingSince, inLine: 3 });
+  });
+});
+
+it('what is counted of seven days is listed from their beginning, to the minute', () => {
+  expect(weekBefore(Date.parse('2026-11-27T12:00:59.999Z'))).toBe('2026-11-20T12:00:00.000Z');
 });

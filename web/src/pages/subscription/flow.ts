@@ -23,3 +23,16 @@ export function heldBecause(
   });
   return [...new Set(reasons)];
 }
+
+/** What is held, as the list of subscriptions counts it: `inLine` wait for an earlier one about the same object, and are not among them. */
+export function heldApart(
+  { held: { count, byReason, oldestAt } }: Pick<Held, 'held'>,
+  situation: Situation | null | undefined,
+): { count: number; oldestAt: string | null; inLine: number } {
+  const inLine = byReason['order'] ?? 0;
+  return { count: count - inLine, oldestAt: inLine === 0 ? oldestAt : (situation?.oldestHeldAt ?? null), inLine };
+}
+
+/** So far back the situation of a subscription counts; to the minute, so that a link stays the same while it is looked at. */
+export const weekBefore = (nowMs: number): string =>
+  new Date(Math.floor(nowMs / 60_000 - 7 * 24 * 60) * 60_000).toISOString();

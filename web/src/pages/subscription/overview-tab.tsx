@@ -5,10 +5,10 @@ import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { channelsQuery } from '../../parts/catalogue.ts';
 import { useFormat } from '../../i18n/format.ts';
-import { useTotals } from '../../parts/activity.ts';
 import { usePlainError } from '../../parts/plain-error.ts';
 import { useRelative } from '../../parts/relative-time.tsx';
 import { type Situation, type SubscriptionWithHeld } from '../../subscriptions/data.ts';
+import { Figures } from './figures.tsx';
 import { flowOf, heldBecause } from './flow.ts';
 import { useSubscriptionTexts } from './texts.ts';
 
@@ -16,9 +16,6 @@ interface Props {
   subscription: SubscriptionWithHeld;
   situation: Situation | null | undefined;
 }
-
-const mostHeld = 10_000;
-const mostCounted = 1_000;
 
 export function OverviewTab({ subscription, situation }: Props) {
   const t = useSubscriptionTexts();
@@ -113,91 +110,6 @@ function WhatKeepsIt({ subscription, situation }: Props) {
         ))}
       </Stack>
     </Alert>
-  );
-}
-
-function Figures({ subscription: { id, held }, situation }: Props) {
-  const t = useSubscriptionTexts();
-  const format = useFormat();
-  const relative = useRelative();
-  const totals = useTotals('subscription').of(id);
-  const counted = (count: number | undefined, most: number) =>
-    count === undefined ? '–' : count >= most ? `≥ ${format.number(most)}` : format.number(count);
-  const ended = totals ? totals.delivered + totals.gaveUp : 0;
-  return (
-    <SimpleGrid cols={{ base: 2, md: 4 }} spacing="md">
-      <Figure
-        name={t('held')}
-        value={counted(held.count, mostHeld)}
-        to="/notifications"
-        search={{ subscription: id, state: 'held' }}
-      >
-        {held.oldestAt !== null && t('heldHelp', { at: relative(held.oldestAt) })}
-      </Figure>
-      <Figure
-        name={t('waiting')}
-        value={counted(situation?.waiting, mostCounted)}
-        to="/notifications"
-        search={{ subscription: id, state: 'waiting' }}
-      >
-        {t('waitingHelp')}
-      </Figure>
-      <Figure
-        name={t('dead')}
-        value={counted(situation?.dead, mostCounted)}
-        to="/dead-letters"
-        search={{ subscription: id }}
-      >
-        {t('deadHelp')}
-      </Figure>
-      <Figure
-        name={t('success')}
-        value={totals && ended > 0 ? format.percent(totals.delivered / ended) : '–'}
-        to="/notifications"
-        search={{ subscription: id }}
-      >
-        {totals &&
-          (totals.delivered + totals.gaveUp + totals.failedAttempts > 0
-            ? t('successHelp', {
-                delivered: totals.delivered,
-                gaveUp: totals.gaveUp,
-                failed: totals.failedAttempts,
-              })
-            : t('successNone'))}
-      </Figure>
-    </SimpleGrid>
-  );
-}
-
-interface FigureProps {
-  name: string;
-  value: string;
-  to: string;
-  search: Record<string, string>;
-  children: ReactNode;
-}
-
-/** A number that leads to what it counts. */
-function Figure({ name, value, to, search, children }: FigureProps) {
-  return (
-    <Paper withBorder p="md">
-      <Text size="sm" c="dimmed">
-        {name}
-      </Text>
-      <Anchor
-        fz={24}
-        fw={600}
-        lh={1.4}
-        style={{ fontVariantNumeric: 'tabular-nums' }}
-        aria-label={`${name}: ${value}`}
-        renderRoot={(props) => <Link to={to} search={search} {...props} />}
-      >
-        {value}
-      </Anchor>
-      <Text size="xs" c="dimmed" mih={18}>
-        {children}
-      </Text>
-    </Paper>
   );
 }
 
