@@ -1,5 +1,5 @@
 import type { Installation } from '../../test/support/installation.js';
-import { answer, protectedReceiver, Receiver, type Behaviour } from '../../test/support/receiver.js';
+import { answer, protectedReceiver, Receiver, reset, type Behaviour } from '../../test/support/receiver.js';
 import { asTimePasses, atOnce, expect, lookAt, test } from './harness.js';
 
 interface Broken {
@@ -68,6 +68,22 @@ test('dead letters stand by receiver and error, open to the single ones, and one
   await expect(page.getByRole('heading', { name: 'No dead letter fits' })).toBeVisible();
   await page.getByRole('button', { name: 'Clear filters' }).first().click();
   await expect(section).toBeVisible();
+});
+
+test('one that may have arrived is sent again only when that is confirmed', async ({ open, heraut, receiver }) => {
+  const channel = await heraut.createChannel();
+  const subscriptionId = await heraut.subscribe({ channel, url: receiver.url, deliveryGuarantee: 'at-most-once' });
+  receiver.next(reset);
+  const { id } = await heraut.publish(channel);
+  await heraut.becomes('unknown', id, subscriptionId);
+  const page = await open(`dead-letters?subscription=${subscriptionId}`);
+  await page.getByRole('button', { name: /^Show the dead letters/ }).click();
+  await page.getByRole('button', { name: `Send again: ${id}` }).click();
+  const dialog = page.getByRole('dialog', { name: 'Send it again?' });
+  await expect(dialog.getByText('It may have arrived.')).toBeVisible();
+  expect((await heraut.delivery(id, subscriptionId)).state).toBe('unknown');
+  await dialog.getByRole('button', { name: 'Send again' }).click();
+  await heraut.becomes('delivered', id, subscriptionId);
 });
 
 test('a group is sent again after a dry run, at a rate, and its page shows how far it is', async ({ open, heraut }) => {

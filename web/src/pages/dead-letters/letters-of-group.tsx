@@ -2,8 +2,10 @@ import { Anchor, Button, Checkbox, Text, Tooltip } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
 import { answerOf, api } from '../../api/client.ts';
 import { useFormat } from '../../i18n/format.ts';
+import { Confirm } from '../../parts/confirm.tsx';
 import { ListTable, type Column } from '../../parts/list-table.tsx';
 import { readOn, tryAgain } from '../../parts/next-page.ts';
 import { usePlainError } from '../../parts/plain-error.ts';
@@ -47,6 +49,8 @@ export function LettersOfGroup({ group, label, criteria, choice }: Props) {
     // Also where it was refused: it may have arrived by now.
     onSettled: () => client.invalidateQueries({ queryKey: ['dead-letters'] }),
   });
+  /** One of which it is not known whether it arrived. */
+  const [asked, setAsked] = useState<Delivery>();
   const plain = usePlainError();
   const { hasNextPage, isFetchingNextPage, fetchNextPage } = letters;
   const pages = letters.data?.pages ?? [];
@@ -130,7 +134,7 @@ export function LettersOfGroup({ group, label, criteria, choice }: Props) {
           disabled={!may}
           loading={retry.isPending && retry.variables.notificationId === row.notificationId}
           aria-label={t('sendOneAgain', { id: row.notificationId })}
-          onClick={() => retry.mutate(row)}
+          onClick={() => (row.state === 'unknown' ? setAsked(row) : retry.mutate(row))}
         >
           {t('sendAgain')}
         </Button>
@@ -143,7 +147,17 @@ export function LettersOfGroup({ group, label, criteria, choice }: Props) {
   return (
     <>
       {problem}
-      {retry.isError && <ProblemAlert error={retry.error} />}
+      {retry.isError && !asked && <ProblemAlert error={retry.error} />}
+      <Confirm
+        opened={asked !== undefined}
+        onClose={() => setAsked(undefined)}
+        title={t('unknownTitle')}
+        action={t('sendAgain')}
+        isDangerous={false}
+        onConfirm={() => (asked ? retry.mutateAsync(asked) : Promise.resolve())}
+      >
+        {t('unknownText')}
+      </Confirm>
       {!letters.isPending && rows.length === 0 && !hasNextPage ? (
         <Text size="sm" c="dimmed">
           {t('goneGroup')}
