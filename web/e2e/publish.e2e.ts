@@ -113,6 +113,29 @@ test('a publication that is not answered is tried again as the same one', async 
   expect((body as { notifications: unknown[] }).notifications).toHaveLength(1);
 });
 
+test('an answer that comes when another page is open changes nothing there', async ({ open, page, heraut }) => {
+  await page.clock.install();
+  const channel = await heraut.createChannel();
+  await open(`publish?channel=${channel}`);
+  await fill(page, { 'Main object': url, 'URL of the resource': url });
+  await page.getByRole('textbox', { name: 'Resource resource', exact: true }).fill('status');
+  const underWay = new Promise<() => Promise<void>>((resolve) => {
+    void page.route('**/admin/v1/notifications', (route) => resolve(() => route.continue()), { times: 1 });
+  });
+  await page.getByRole('button', { name: 'Publish', exact: true }).click();
+  const goOn = await underWay;
+  await page.getByRole('link', { name: 'Dead letters' }).click();
+  await expect(page.getByRole('heading', { level: 1, name: 'Dead letters' })).toBeVisible();
+  const answered = page.waitForResponse((response) => response.request().method() === 'POST');
+  await goOn();
+  expect((await answered).status()).toBe(201);
+  // The list is read again, and is that of before.
+  const readAgain = page.waitForRequest(/\/admin\/v1\/dead-letters/);
+  await page.clock.fastForward(10_000);
+  expect((await readAgain).url()).not.toContain('channel=');
+  await expect(page).toHaveURL(/\/dead-letters$/);
+});
+
 test('a notification can be published once more, and a duplicate says of what', async ({ open, heraut }) => {
   const channel = await heraut.createChannel(['objectKind']);
   const { body } = await heraut.api.call('GET', '/admin/v1/channels');

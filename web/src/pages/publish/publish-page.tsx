@@ -69,6 +69,11 @@ function PublishForm({ channels, now }: Props) {
   const may = useMay('operator');
   const form = useRef<HTMLFormElement>(null);
   const publishing = usePublish();
+  const isShown = useRef(false);
+  useEffect(() => {
+    isShown.current = true;
+    return () => void (isShown.current = false);
+  }, []);
   const [errors, setErrors] = useState<Refusals>();
   const [answer, setAnswer] = useState<PublicationAnswer>();
   const [openedAt] = useState(now);
@@ -110,6 +115,8 @@ function PublishForm({ channels, now }: Props) {
     const request = { body: { ...shown, aanmaakdatum: createdAt() }, headers };
     try {
       const published = await publishing.mutateAsync({ draft: JSON.stringify(draft), request });
+      // Meanwhile another page may have been opened: it would take these for filters of its own.
+      if (!isShown.current) return;
       setAnswer(published);
       setUrl({ published: published.id, channel: draft.channel }, true);
     } catch (error) {
