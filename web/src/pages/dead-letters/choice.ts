@@ -8,6 +8,9 @@ import {
   type Group,
 } from '../../selection/selection.ts';
 
+/** A selection that was made in another list would mean something else. */
+export const noChoice = { group: undefined, delivery: undefined };
+
 /** As many as one selection of the API names. */
 export const mostChosen = 500;
 
@@ -42,6 +45,6 @@ export function useChoice(): Choice {
     hasDelivery: (key) => deliveryIds.has(idOfDelivery(key)),
     setGroups: (some, isChosen) => set({ group: change(groupIds, some.map(idOfGroup), isChosen) }),
     setDelivery: (key, isChosen) => set({ delivery: change(deliveryIds, [idOfDelivery(key)], isChosen) }),
-    clear: () => set({ group: undefined, delivery: undefined }),
+    clear: () => set(noChoice),
   };
 }

@@ -10,9 +10,10 @@ import { ActDialog, type Act } from '../../selection/act-dialog.tsx';
 import { criteriaOf, deadStates, idOfGroup, selectionOf } from '../../selection/selection.ts';
 import { useMay } from '../../shell/session.tsx';
 import { ChoiceBar } from './choice-bar.tsx';
-import { useChoice } from './choice.ts';
+import { noChoice, useChoice } from './choice.ts';
 import { Filters, noFilters } from './filters.tsx';
 import { ReceiverSection } from './receiver-section.tsx';
+import classes from './dead-letters.module.css';
 import { receiversOf } from './receivers.ts';
 import { useDeadLettersTexts } from './texts.ts';
 import { useDeadLetters, type DeadLetters, type DeadLetterGroup } from './use-dead-letters.ts';
@@ -27,7 +28,9 @@ export function DeadLettersPage() {
   const choice = useChoice();
   const may = useMay('operator');
   const [act, setAct] = useState<Act>();
-  const { data } = found;
+  // Of another filter, until those of this one are found. That there was nothing says nothing of this one.
+  const isOfBefore = found.isPlaceholderData;
+  const data = isOfBefore && found.data?.groups.length === 0 ? undefined : found.data;
   const open = new Set(allOf(state['open']));
   const toggle = (group: DeadLetterGroup) => {
     const id = idOfGroup(group);
@@ -37,12 +40,13 @@ export function DeadLettersPage() {
   const dead = deadStates.find((each) => each === criteria.states[0]);
   const whole = selectionOf({ ...criteria, states: dead === undefined ? [] : [dead] });
   const isEmpty = data?.groups.length === 0;
+  const mayAct = may && data !== undefined && !isEmpty && !isOfBefore;
   return (
     <>
       <PageHeader title={t('title')} description={data && !isEmpty ? <Totals found={data} /> : t('description')}>
         <Button
           leftSection={<TbRefresh size={16} aria-hidden />}
-          disabled={!data || isEmpty || !may}
+          disabled={!mayAct}
           onClick={() => setAct({ kind: 'replay', selection: whole })}
         >
           {t('sendAll')}
@@ -50,7 +54,7 @@ export function DeadLettersPage() {
         <Button
           variant="default"
           leftSection={<TbMailOff size={16} aria-hidden />}
-          disabled={!data || isEmpty || !may}
+          disabled={!mayAct}
           onClick={() => setAct({ kind: 'close', selection: whole })}
         >
           {t('closeAll')}
@@ -58,14 +62,14 @@ export function DeadLettersPage() {
       </PageHeader>
       <Filters criteria={criteria} isNarrowed={isNarrowed} />
       {found.isError && <ProblemAlert error={found.error} onRetry={() => void found.refetch()} />}
-      {found.isPending && !found.isError && <Loading />}
+      {!data && !found.isError && <Loading />}
       {data && !data.isComplete && <Cut found={data} />}
-      {isEmpty && data.isComplete && (
+      {isEmpty && data?.isComplete && (
         <EmptyState
           title={isNarrowed ? t('noneFound') : t('none')}
           action={
             isNarrowed && (
-              <Button variant="default" onClick={() => set(noFilters)}>
+              <Button variant="default" onClick={() => set({ ...noFilters, ...noChoice })}>
                 {t('clearFilters')}
               </Button>
             )
@@ -74,7 +78,7 @@ export function DeadLettersPage() {
           {isNarrowed ? t('noneFoundText') : t('noneText')}
         </EmptyState>
       )}
-      <Stack gap="sm">
+      <Stack gap="sm" aria-busy={isOfBefore} className={isOfBefore ? classes.ofBefore : undefined}>
         {receiversOf(data?.groups ?? []).map((receiver) => (
           <ReceiverSection
             key={receiver.subscriptionId}

@@ -6,6 +6,7 @@ import { ChannelField, ErrorField, StateField, SubscriptionField } from '../../s
 import { deadStates, type Criteria } from '../../selection/selection.ts';
 import { useSelectionTexts } from '../../selection/texts.ts';
 import { TimeField } from '../../parts/time-field.tsx';
+import { noChoice } from './choice.ts';
 import { useDeadLettersTexts } from './texts.ts';
 
 export const noFilters = {
@@ -18,13 +19,13 @@ export const noFilters = {
   replay: undefined,
 };
 
-/** What narrows the list. A selection that was made in another list would mean something else: it goes. */
+/** What narrows the list. What was selected goes with each change. */
 export function Filters({ criteria, isNarrowed }: { criteria: Criteria; isNarrowed: boolean }) {
   const t = useSelectionTexts();
   const texts = useDeadLettersTexts();
   const [state, set] = useUrlState();
   const chosen = Object.keys(noFilters).filter((name) => state[name] !== undefined).length;
-  const narrow = (changes: Parameters<typeof set>[0]) => set({ ...changes, group: undefined, delivery: undefined });
+  const narrow = (changes: Parameters<typeof set>[0]) => set({ ...changes, ...noChoice });
   return (
     <search aria-label={texts('filters')}>
       <FoldedFilters chosen={chosen}>

@@ -6,15 +6,12 @@ import { answerOf, api } from '../../api/client.ts';
 import { isProblem } from '../../api/problem.ts';
 import { useFormat } from '../../i18n/format.ts';
 import { CopyButton } from '../../parts/copy-button.tsx';
-import { DeliveryStateBadge, type DeliveryState } from '../../parts/delivery-state.tsx';
+import { DeliveryStateBadge, isEnded } from '../../parts/delivery-state.tsx';
 import { usePlainError } from '../../parts/plain-error.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
+import { lookAgainMs } from './look-again.ts';
 import { usePublishTexts } from './texts.ts';
-
-const ended = new Set<DeliveryState>(['delivered', 'failed', 'expired', 'cancelled', 'unknown']);
-/** While something is on its way, and while all that is left waits for a later time. */
-const [soonMs, laterMs] = [700, 5_000];
 
 /** What the API answered; only the id of it is in the address. */
 export interface PublicationAnswer {
@@ -84,13 +81,13 @@ export function DeliveriesOf({ id }: { id: string }) {
   const { data, error } = useQuery({
     queryKey: ['publish', 'deliveries', id],
     queryFn: () => answerOf(api.GET('/admin/v1/notifications/{id}', { params: { path: { id } } })),
-    refetchInterval: ({ state: { data: known } }) => {
-      const open = known?.deliveries.filter(({ state }) => !ended.has(state)) ?? [];
-      if (known && open.length === 0) return false;
-      return known && open.every(({ state }) => state === 'waiting' || state === 'held') ? laterMs : soonMs;
-    },
+    refetchInterval: ({ state: { data: known, error: failure } }) =>
+      lookAgainMs(
+        known?.deliveries.map(({ state }) => state).filter((state) => !isEnded(state)),
+        failure,
+      ),
   });
-  if (isProblem(error) && error.status === 404) return <Text size="sm">{t('notYet')}</Text>;
+  if (isProblem(error) && error.status === 404) return <Text size="sm">{t('notThere')}</Text>;
   if (error && !data) return <ProblemAlert error={error} />;
   if (!data) return <Skeleton height={60} role="status" aria-label={t('loading')} />;
   const { deliveries, deliveryCount } = data;
@@ -106,7 +103,7 @@ export function DeliveriesOf({ id }: { id: string }) {
       </div>
     );
   const delivered = deliveries.filter(({ state }) => state === 'delivered').length;
-  const isOver = deliveries.every(({ state }) => ended.has(state));
+  const isOver = deliveries.every(({ state }) => isEnded(state));
   return (
     <Stack gap="xs">
       <div role="status">

@@ -77,7 +77,7 @@ export const usePublishTexts = defineTexts(
     attempts_one: 'one attempt',
     attempts_other: '{{count}} attempts',
     next: 'next try',
-    notYet: 'It is not in the ledger any more, or not yet.',
+    notThere: 'It is not in the ledger any more.',
     loading: 'Loading …',
     likeErased: 'The body of that notification was erased: there is nothing to begin with.',
     likeTooLarge: 'That notification has too many characteristics for a form. Its page has the body to copy.',
@@ -163,7 +163,7 @@ export const usePublishTexts = defineTexts(
     attempts_one: 'één poging',
     attempts_other: '{{count}} pogingen',
     next: 'volgende poging',
-    notYet: 'Het staat niet meer in het grootboek, of nog niet.',
+    notThere: 'Het staat niet meer in het grootboek.',
     loading: 'Bezig met laden …',
     likeErased: 'De inhoud van die notificatie is gewist: er is niets om mee te beginnen.',
     likeTooLarge:
