@@ -12,7 +12,7 @@ const inTurn = `turn AS MATERIALIZED (SELECT pg_advisory_xact_lock(727278))`;
 
 const items = rowsOf<string>('item', { event: ['text', (event) => event] });
 
-export const insertEvents = statement(
+const insertEvents = statement(
   'write-live-events',
   `WITH ${inTurn} INSERT INTO live_event (event) SELECT item.event FROM turn, ${items.from}`,
 );

@@ -1,6 +1,9 @@
 import type { OperationalEvent } from '../operational-events/operational-events.service.js';
 
-/** What those who listen are told of, as it happens. Fields that an event has not are null in none: they are absent. */
+/**
+ * What those who listen are told of, as it happens. A field that a kind of event does not have is absent; one
+ * that it has is null where there is nothing to say.
+ */
 export type LiveEvent =
   | {
       event: 'notification.accepted' | 'notification.duplicate' | 'notification.expired';

@@ -45,11 +45,11 @@ export function useTotals(kind: 'channel' | 'application' | 'subscription'): Tot
   return { of: (id) => data?.totals.get(id) ?? (data?.isWhole ? { id, ...nothing } : undefined), since: data?.since };
 }
 
-/** Minute by minute, or hour by hour. */
-export const useActivity = (kind: 'channel' | 'application', id: string, span: Span) =>
+/** Of a channel, minute by minute or hour by hour. */
+export const useActivity = (channel: string, span: Span) =>
   useQuery({
-    queryKey: ['activity', kind, id, span],
+    queryKey: ['activity', channel, span],
     queryFn: ({ signal }) =>
-      answerOf(api.GET('/admin/v1/activity', { params: { query: { of: kind, id, span } }, signal })),
+      answerOf(api.GET('/admin/v1/activity', { params: { query: { of: 'channel', id: channel, span } }, signal })),
     refetchInterval,
   });

@@ -3,12 +3,10 @@ import '@mantine/code-highlight/styles.css';
 import core from 'highlight.js/lib/core';
 import bash from 'highlight.js/lib/languages/bash';
 import json from 'highlight.js/lib/languages/json';
-import yaml from 'highlight.js/lib/languages/yaml';
 import { defineTexts } from '../i18n/i18n.ts';
 import './json-view.css';
 
 core.registerLanguage('json', json);
-core.registerLanguage('yaml', yaml);
 core.registerLanguage('bash', bash);
 
 const adapter = createHighlightJsAdapter(core);
@@ -24,7 +22,7 @@ const mostColoured = 200_000;
 
 interface Props {
   code: string;
-  language?: 'json' | 'yaml' | 'bash' | 'plaintext';
+  language?: 'json' | 'bash';
 }
 
 /** Code with colours and a button that copies it. Load it lazily: `lazy(() => import('../parts/json-view.tsx'))`. */

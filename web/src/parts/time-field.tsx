@@ -1,5 +1,6 @@
 import { TextInput, type TextInputProps } from '@mantine/core';
 import { useEffect, useRef, useState } from 'react';
+import { momentOf } from './moment.ts';
 
 interface Props extends Omit<TextInputProps, 'value' | 'onChange' | 'type'> {
   /** ISO 8601; undefined: none. */
@@ -28,14 +29,6 @@ export function TimeField({ value, onChange, ...input }: Props) {
       }}
     />
   );
-}
-
-/** Of a year that is being typed the first digits are a year as well. */
-const firstYear = 1900;
-
-function momentOf(local: string): string | undefined {
-  const time = new Date(local);
-  return Number.isNaN(time.getTime()) || time.getFullYear() < firstYear ? undefined : time.toISOString();
 }
 
 /** Without seconds, where there are none. */

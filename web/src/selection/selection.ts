@@ -8,7 +8,6 @@ type Schemas = components['schemas'];
 export type Selection = Schemas['Selection'];
 export type Replay = Schemas['Replay'];
 export type DryRun = Schemas['ReplayDryRun'];
-export type WorkKind = Replay['kind'];
 export type Group = NonNullable<Selection['groups']>[number];
 export type DeliveryKey = NonNullable<Selection['deliveries']>[number];
 
@@ -18,16 +17,6 @@ const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 export const idOfGroup = ({ subscriptionId, state, errorClass }: Group): string =>
   [subscriptionId, state, errorClass].join('~');
-
-/** @returns undefined for what is no id of a group: an address may be mistyped */
-export function groupOf(id: string): Group | undefined {
-  const [subscriptionId = '', state, errorClass] = id.split('~');
-  const isGroup =
-    uuid.test(subscriptionId) &&
-    deadStates.some((each) => each === state) &&
-    errorClasses.some((each) => each === errorClass);
-  return isGroup ? { subscriptionId, state: state as Group['state'], errorClass: errorClass as ErrorClass } : undefined;
-}
 
 export const idOfDelivery = ({ notificationId, subscriptionId }: DeliveryKey): string =>
   `${notificationId}~${subscriptionId}`;

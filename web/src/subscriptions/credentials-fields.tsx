@@ -4,7 +4,7 @@ import { defineTexts } from '../i18n/i18n.ts';
 import type { AuthorizationDraft, HeaderDraft, IdentityDraft } from './credential-drafts.ts';
 import { nextKey } from './filter-drafts.ts';
 
-export const useCredentialTexts = defineTexts(
+const useCredentialTexts = defineTexts(
   'credentials-fields',
   {
     kind: 'What makes the Authorization header',

@@ -14,7 +14,7 @@ export function Volume({ name }: { name: string }) {
   const [state, set] = useUrlState();
   const asked = oneOf(state['span']) as Span;
   const span = spans.includes(asked) ? asked : '24h';
-  const { data, isPending } = useActivity('channel', name, span);
+  const { data, isPending } = useActivity(name, span);
   const buckets = data?.buckets ?? [];
   const sum = (of: 'accepted' | 'duplicates') => buckets.reduce((all, bucket) => all + bucket[of], 0);
   const show = (of: 'accepted' | 'duplicates') => (data ? format.number(sum(of)) : '–');

@@ -1,12 +1,5 @@
 import { allOf, useUrlState } from '../../parts/url-state.ts';
-import {
-  deliveryOf,
-  groupOf,
-  idOfDelivery,
-  idOfGroup,
-  type DeliveryKey,
-  type Group,
-} from '../../selection/selection.ts';
+import { deliveryOf, idOfDelivery, idOfGroup, type DeliveryKey, type Group } from '../../selection/selection.ts';
 
 /** A selection that was made in another list would mean something else. */
 export const noChoice = { group: undefined, delivery: undefined };
@@ -15,7 +8,6 @@ export const noChoice = { group: undefined, delivery: undefined };
 export const mostChosen = 500;
 
 export interface Choice {
-  groups: Group[];
   deliveries: DeliveryKey[];
   hasGroup(group: Group): boolean;
   hasDelivery(key: DeliveryKey): boolean;
@@ -29,7 +21,6 @@ export function useChoice(): Choice {
   const [state, set] = useUrlState();
   const groupIds = new Set(allOf(state['group']));
   const deliveryIds = new Set(allOf(state['delivery']));
-  const groups = [...groupIds].flatMap((id) => groupOf(id) ?? []);
   const deliveries = [...deliveryIds].flatMap((id) => deliveryOf(id) ?? []);
   const change = (ids: Set<string>, changed: readonly string[], isChosen: boolean): string[] => {
     for (const id of changed) {
@@ -39,7 +30,6 @@ export function useChoice(): Choice {
     return [...ids].slice(0, mostChosen);
   };
   return {
-    groups,
     deliveries,
     hasGroup: (group) => groupIds.has(idOfGroup(group)),
     hasDelivery: (key) => deliveryIds.has(idOfDelivery(key)),

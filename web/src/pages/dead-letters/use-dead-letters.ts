@@ -15,7 +15,7 @@ const perPage = 200;
 type Narrowing = Pick<Criteria, 'acceptedFrom' | 'acceptedTo' | 'replay'> & { channel: string | undefined };
 
 /** The parameters that both lists of the API have. */
-export const narrowingOf = ({ acceptedFrom, acceptedTo, replay, channels }: Criteria): Narrowing => ({
+const narrowingOf = ({ acceptedFrom, acceptedTo, replay, channels }: Criteria): Narrowing => ({
   acceptedFrom,
   acceptedTo,
   replay,
@@ -37,13 +37,11 @@ export function useDeadLetters(criteria: Criteria) {
   });
 }
 
-export const lettersKey = ['dead-letters', 'single'];
-
 /** The single dead letters of a group, the newest first. */
 export function useLetters({ subscriptionId, state, errorClass }: Group, criteria: Criteria) {
   const query = { ...narrowingOf(criteria), subscription: subscriptionId, state, errorClass, limit: perPage };
   return useInfiniteQuery({
-    queryKey: [...lettersKey, query],
+    queryKey: ['dead-letters', 'single', query],
     queryFn: ({ signal, pageParam }) =>
       answerOf(api.GET('/admin/v1/deliveries', { params: { query: { ...query, cursor: pageParam } }, signal })),
     initialPageParam: undefined as string | undefined,

@@ -13,7 +13,7 @@ type State = ShownDelivery['state'];
 /** So many deliveries are looked at for changes; a notification with more is brought up to date by what is done to it. */
 const mostWatched = 500;
 
-export const isInFlight = (state: State): boolean => state === 'queued' || state === 'sending';
+const isInFlight = (state: State): boolean => state === 'queued' || state === 'sending';
 
 /** How soon something may have changed. */
 export function lookAgainMs(deliveries: readonly { state: State; nextAttemptAt: string | null }[]): number {

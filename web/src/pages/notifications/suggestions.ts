@@ -10,8 +10,6 @@ export interface Suggestion {
   value: string;
   label: string;
   detail?: string;
-  /** More has to be typed behind it. */
-  isBeginning?: boolean;
 }
 
 const actions = ['create', 'update', 'partial_update', 'destroy'];
@@ -43,7 +41,6 @@ export function useSuggestions(criterion: Criterion | undefined, typed: string):
         return [...new Set(channels.flatMap(({ filters }) => filters))].map((name) => ({
           value: `${name}:`,
           label: `${name}:`,
-          isBeginning: true,
         }));
       case 'subscription':
         return subscriptions.map(({ id, callbackUrl, ownerClientId }) => ({

@@ -16,7 +16,7 @@ import { Verdict } from './verdict-banner.tsx';
 /** A process computes the answer at most once in two seconds, so this costs it next to nothing. Not while the tab is hidden. */
 const everyMs = 5_000;
 
-export function useOverview() {
+function useOverview() {
   return useQuery({
     queryKey: ['overview'],
     queryFn: ({ signal }) => answerOf(api.GET('/admin/v1/overview', { signal })),

@@ -1,4 +1,5 @@
 import type { InvalidParam } from '../../api/problem.ts';
+import { momentOf } from '../../parts/moment.ts';
 
 export interface Pair {
   name: string;
@@ -70,18 +71,15 @@ export function notificatieOf(draft: Draft, filterNames: readonly string[], nowM
     resource: resource.trim(),
     resourceUrl: resourceUrl.trim(),
     actie: action.trim(),
-    aanmaakdatum: createdAt === '' ? new Date(nowMs).toISOString() : momentOf(createdAt),
+    aanmaakdatum: createdAt === '' ? new Date(nowMs).toISOString() : momentOrText(createdAt),
     // Not by assignment: a name such as __proto__ is an ordinary one.
     kenmerken: Object.fromEntries([...known, ...added]),
     ...(source.trim() !== '' && { source: source.trim() }),
   };
 }
 
-/** What was typed in the viewer's zone, as a moment; what is none goes to the API as it is, which says so. */
-export function momentOf(local: string): string {
-  const ms = Date.parse(local);
-  return Number.isNaN(ms) ? local : new Date(ms).toISOString();
-}
+/** What was typed, as a moment; what is none goes to the API as it is, which says so. */
+export const momentOrText = (local: string): string => momentOf(local) ?? local;
 
 /** Whether all is there that every notification must have: only then the API is asked about it. */
 export const isComplete = ({ channel, action, mainObject, resource, resourceUrl }: Draft): boolean =>

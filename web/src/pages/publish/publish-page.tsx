@@ -14,7 +14,7 @@ import { useChannels } from './channels.ts';
 import {
   draftLike,
   isComplete,
-  momentOf,
+  momentOrText,
   notificatieOf,
   placeRefusals,
   type Draft,
@@ -92,9 +92,9 @@ function PublishForm({ channels, now }: Props) {
     setUrl({ like: undefined, channel: filled.channel });
   });
 
-  const createdAt = () => (draft.createdAt === '' ? new Date(now()).toISOString() : momentOf(draft.createdAt));
+  const createdAt = () => (draft.createdAt === '' ? new Date(now()).toISOString() : momentOrText(draft.createdAt));
   const headers = {
-    ...(draft.deliverAfter !== '' && { 'Deliver-After': momentOf(draft.deliverAfter) }),
+    ...(draft.deliverAfter !== '' && { 'Deliver-After': momentOrText(draft.deliverAfter) }),
     ...(draft.key !== '' && { 'Idempotency-Key': draft.key }),
   };
   // The moment of a request that is only shown stands still.

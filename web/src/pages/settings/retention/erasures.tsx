@@ -9,12 +9,11 @@ import { Confirm } from '../../../parts/confirm.tsx';
 import { ProblemAlert } from '../../../parts/problem-alert.tsx';
 import { RelativeTime } from '../../../parts/relative-time.tsx';
 import { useMay } from '../../../shell/session.tsx';
-import { NewErasure } from './new-erasure.tsx';
+import { erasuresKey, NewErasure } from './new-erasure.tsx';
 import { useRetentionTexts } from './texts.ts';
 
 type Erasure = components['schemas']['Erasure'];
 
-export const erasuresKey = ['erasures'] as const;
 const finished = new Set(['done', 'abandoned', 'counted']);
 const colors = { counting: 'blue', counted: 'yellow', erasing: 'blue', ending: 'blue', done: 'green' } as const;
 

@@ -7,6 +7,8 @@ import { errorOf } from '../../../parts/field-errors.ts';
 import { ProblemAlert } from '../../../parts/problem-alert.tsx';
 import { useRetentionTexts } from './texts.ts';
 
+export const erasuresKey = ['erasures'] as const;
+
 /** About a main object they are counted first, and erased when that is confirmed; one notification is confirmed here. */
 export function NewErasure() {
   const t = useRetentionTexts();
@@ -18,7 +20,7 @@ export function NewErasure() {
     mutationFn: () => answerOf(api.POST('/admin/v1/erasures', { body: { [by]: sought.trim() } })),
     onSuccess: () => {
       setSought('');
-      return client.invalidateQueries({ queryKey: ['erasures'] });
+      return client.invalidateQueries({ queryKey: erasuresKey });
     },
   });
   return (
