@@ -78,6 +78,9 @@ test('a subscription is made for an application; what was typed stays when its c
   await expect(form.getByText('Would have matched 1 of 2 notifications')).toBeVisible();
   await form.getByLabel(/^Authorization header/).fill('Bearer of-the-receiver');
   await lookAt(page, 'new-subscription');
+  await page.route('**/admin/v1/subscriptions', (route) => route.abort(), { times: 1 });
+  await form.getByRole('button', { name: 'Create' }).click();
+  await expect(form.getByText('It may have been made all the same.')).toBeVisible();
   receiver.next(answer(500));
   await form.getByRole('button', { name: 'Create' }).click();
   await expect(form.getByRole('alert')).toContainText('answers 500');

@@ -49,6 +49,10 @@ export const isProblem = (error: unknown, code?: string): error is ApiProblem =>
 export const isPassing = (error: unknown): boolean =>
   error instanceof Unreachable || (error instanceof ApiProblem && [429, 502, 503, 504].includes(error.status));
 
+/** Whether the answer of Heraut may have been lost on its way: what was asked for may be done. */
+export const isUnanswered = (error: unknown): boolean =>
+  error instanceof Unreachable || (error instanceof ApiProblem && [502, 504].includes(error.status));
+
 /** Whether Heraut itself is at fault: the same request may succeed later. */
 export const isFault = (error: unknown): boolean => error instanceof ApiProblem && error.status >= 500;
 

@@ -1,6 +1,6 @@
 import { Alert, Button, Code, Group, Text } from '@mantine/core';
 import { TbAlertTriangle } from 'react-icons/tb';
-import { ApiProblem, Unreachable } from '../api/problem.ts';
+import { ApiProblem, isUnanswered, Unreachable } from '../api/problem.ts';
 import { OtherVersion } from '../api/load-part.ts';
 import { defineTexts } from '../i18n/i18n.ts';
 
@@ -42,16 +42,19 @@ interface Props {
   error: unknown;
   /** Shows a button that tries it again. */
   onRetry?: () => void;
+  /** Of what would be done twice if it were asked for again: where to look whether it was done, in case the answer was lost. */
+  lookFirst?: string;
 }
 
 /** An error with its code and the way out. */
-export function ProblemAlert({ error, onRetry }: Props) {
+export function ProblemAlert({ error, onRetry, lookFirst }: Props) {
   const t = useTexts();
   const problem = error instanceof ApiProblem ? error.problem : undefined;
   // The fields say it; the sentence of the API is for programs that read its fields.
   const isOfFields = problem?.code === 'invalid' && problem.invalidParams.length > 0;
   const [title, detail] = (() => {
     if (isOfFields) return [t('invalid'), ''];
+    if (lookFirst !== undefined && isUnanswered(error)) return [t('unreachable'), lookFirst];
     if (problem) return [problem.code === 'role-too-low' ? t('roleTooLow') : problem.title, problem.detail];
     if (error instanceof Unreachable) return [t('unreachable'), t('unreachableDetail')];
     if (error instanceof OtherVersion) return [t('otherVersion'), t('otherVersionDetail')];

@@ -190,7 +190,7 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
         <Text size="sm" c="dimmed">
           {kind === 'replay' ? t('sendHint') : t('closeHint')}
         </Text>
-        {error !== undefined && <ProblemAlert error={error} />}
+        {error !== undefined && <ProblemAlert error={error} lookFirst={t('lookFirst')} />}
         {!may && (
           <Alert color="gray" icon={<TbInfoCircle aria-hidden />}>
             {t('mayNot')}

@@ -28,6 +28,8 @@ const useTexts = defineTexts(
     cancel: 'Cancel',
     close: 'Close',
     later: 'Pace, retries and signing keys are set on its page.',
+    lookFirst:
+      'It may have been made all the same. Look in the list of subscriptions first, and create it again only if it is not there.',
   },
   {
     title: 'Nieuw abonnement',
@@ -42,6 +44,8 @@ const useTexts = defineTexts(
     cancel: 'Annuleren',
     close: 'Sluiten',
     later: 'Tempo, nieuwe pogingen en sleutels stelt u in op de pagina van het abonnement.',
+    lookFirst:
+      'Het kan toch zijn aangemaakt. Kijk eerst in de lijst van abonnementen, en maak het alleen opnieuw aan als het er niet staat.',
   },
 );
 
@@ -81,10 +85,9 @@ export function NewSubscription({ opened, channel = '', onClose, onCreated }: Pr
           },
         }),
       ),
-    onSuccess: ({ id, signingSecret }) => {
-      void queries.invalidateQueries({ queryKey: ['subscriptions'] });
-      onCreated({ id, signingSecret });
-    },
+    onSuccess: ({ id, signingSecret }) => onCreated({ id, signingSecret }),
+    // Also where no answer came: it may have been made.
+    onSettled: () => void queries.invalidateQueries({ queryKey: ['subscriptions'] }),
   });
   // The form is longer than its window: what is wrong would be out of sight.
   useEffect(() => {
@@ -145,7 +148,7 @@ export function NewSubscription({ opened, channel = '', onClose, onCreated }: Pr
           <Text size="sm" c="dimmed">
             {t('later')}
           </Text>
-          {create.error && <ProblemAlert error={create.error} />}
+          {create.error && <ProblemAlert error={create.error} lookFirst={t('lookFirst')} />}
           <Group justify="flex-end">
             <Button variant="default" onClick={leave} disabled={create.isPending}>
               {t('cancel')}

@@ -4,6 +4,7 @@ import { Link } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { answerOf, api } from '../../api/client.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
+import { useActTexts } from '../../selection/act-texts.ts';
 import { nameOfState, useWorkTexts } from '../../selection/work.tsx';
 import { useNotificationTexts } from './notification-texts.ts';
 import { useRefresh } from './whole-notification.ts';
@@ -20,6 +21,7 @@ interface Props {
 /** Sends this notification to one subscription by a replay: first what it would do, then how far it is. */
 export function ReplayDialog({ id, subscriptionId, name, isDelivered = false, onClose }: Props) {
   const t = useNotificationTexts();
+  const act = useActTexts();
   const work = useWorkTexts();
   const refresh = useRefresh(id);
   const [note, setNote] = useState('');
@@ -103,7 +105,7 @@ export function ReplayDialog({ id, subscriptionId, name, isDelivered = false, on
               onChange={(event) => setNote(event.currentTarget.value)}
             />
           )}
-          {error !== undefined && <ProblemAlert error={error} />}
+          {error !== undefined && <ProblemAlert error={error} lookFirst={act('lookFirst')} />}
           <div role="status">
             {replayId !== undefined && (
               <Text size="sm">
