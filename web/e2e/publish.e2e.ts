@@ -126,7 +126,7 @@ test('an answer that comes when another page is open changes nothing there', asy
   const goOn = await underWay;
   await page.getByRole('link', { name: 'Dead letters' }).click();
   await expect(page.getByRole('heading', { level: 1, name: 'Dead letters' })).toBeVisible();
-  const answered = page.waitForResponse((response) => response.request().method() === 'POST');
+  const answered = page.waitForResponse('**/admin/v1/notifications');
   await goOn();
   expect((await answered).status()).toBe(201);
   // The list is read again, and is that of before.
