@@ -95,7 +95,7 @@ async function run() {
       if (ending) throw error;
       await servers.heal();
       const wrong = [`it broke off: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`];
-      return { name, reckonings: [], handedOutAgain: 0, repeatedPublications: 0, deliveriesPerSecond: 0, wrong };
+      return { name, reckonings: [], deliveriesPerSecond: 0, wrong };
     }
   };
 

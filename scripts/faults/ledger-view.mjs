@@ -36,12 +36,6 @@ export class LedgerView {
     return row.count;
   }
 
-  /** How often deliveries were handed out, beyond once each. @returns {Promise<number>} */
-  async handedOutAgain() {
-    const [row] = await this.#query('SELECT (coalesce(sum(generation), 0) - count(*))::int AS again FROM delivery');
-    return row.again;
-  }
-
   /** The endpoints whose circuit breaker is open. @returns {Promise<string[]>} */
   async openEndpoints() {
     const rows = await this.#query('SELECT address FROM endpoint ORDER BY address');

@@ -106,8 +106,6 @@ export async function playScenario(scenario, environment) {
     return {
       name: scenario.name,
       reckonings,
-      handedOutAgain: await ledger.handedOutAgain(),
-      repeatedPublications: published.repeated,
       deliveriesPerSecond: (arrivedInAll * 1000) / (lastMs - startedMs),
       wrong: [
         ...stage.wrong,

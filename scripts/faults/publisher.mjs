@@ -20,7 +20,6 @@ import { notificationWriter } from '../bench/notification.mjs';
  * @typedef {object} Published
  * @property {string[]} ids as answered with the 201; '' where there never was one
  * @property {Float64Array} acceptedMs when the 201 came, on the shared clock
- * @property {number} repeated number of calls that were repetitions
  * @property {string[]} refused answers that a repetition would not change; there should be none
  */
 
@@ -38,7 +37,6 @@ class Publisher {
   acceptedMs = [];
   /** @type {string[]} */
   refused = [];
-  repeated = 0;
   stopping = false;
   givingUp = false;
   /** @type {Set<Promise<void>>} */
@@ -123,7 +121,6 @@ class Publisher {
         if (this.refused.length < 5) this.refused.push(`${answer.status} ${answer.text}`);
         return;
       }
-      this.repeated += 1;
       await sleep(pauseMs);
       pauseMs = Math.min(longestPauseMs, pauseMs * 2);
     }
@@ -144,8 +141,8 @@ class Publisher {
     await Promise.all(this.open);
     clearTimeout(giveUp);
     await Promise.all(this.pools.map((pool) => pool.destroy()));
-    const { ids, refused, repeated } = this;
-    return { ids, acceptedMs: Float64Array.from(this.acceptedMs), refused, repeated };
+    const { ids, refused } = this;
+    return { ids, acceptedMs: Float64Array.from(this.acceptedMs), refused };
   }
 }
 

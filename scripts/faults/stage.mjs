@@ -52,8 +52,6 @@ import { countKeys, countLocked } from './locks.mjs';
  * @typedef {object} Result
  * @property {string} name
  * @property {Reckoning[]} reckonings one for each strategy
- * @property {number} handedOutAgain
- * @property {number} repeatedPublications
  * @property {number} deliveriesPerSecond from the first publication to the last arrival
  * @property {string[]} wrong sentences; none where everything is as promised
  */

@@ -32,7 +32,7 @@ describe('an error of a call', () => {
   );
 
   it('is of this machine where that lacks what it takes to reach any address of the receiver', () => {
-    expect(isTroubleOfMachine(failed('EMFILE'))).toBe(true);
+    for (const code of ['EMFILE', 'LOOKUP_BUSY']) expect(isTroubleOfMachine(failed(code))).toBe(true);
     expect(isTroubleOfMachine(new AggregateError([failed('EADDRNOTAVAIL'), failed('ENETDOWN')]))).toBe(true);
     expect(isTroubleOfMachine(new AggregateError([failed('EADDRNOTAVAIL'), failed('ECONNREFUSED')]))).toBe(false);
     for (const code of ['EAI_AGAIN', 'ADDRESS_REFUSED', 'URL_REFUSED'])

@@ -1,4 +1,6 @@
-/** This machine has no more files, ports or memory for sockets, or no network. */
+import { lookupBusy } from '../outbound/shared-lookup.js';
+
+/** This machine has no more files, ports or memory for sockets, or no network, or is busy with names whose servers do not answer. */
 const codesOfMachine: ReadonlySet<string> = new Set([
   'EMFILE',
   'ENFILE',
@@ -6,6 +8,7 @@ const codesOfMachine: ReadonlySet<string> = new Set([
   'ENOBUFS',
   'ENOMEM',
   'ENETDOWN',
+  lookupBusy,
 ]);
 
 /**

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { LookupFunction } from 'node:net';
 import { sharedLookup } from './shared-lookup.js';
 
@@ -82,6 +82,26 @@ describe('the lookup of a name', () => {
     expect(names().slice(7)).toEqual(['d.well.example']);
     asked[0]!.answer(null, '192.0.2.1', 4);
     expect(names().slice(8)).toEqual(['a.three.example']);
+  });
+
+  it('is given up after some seconds in line, as a trouble of ours, and is not asked for afterwards', () => {
+    vi.useFakeTimers();
+    try {
+      for (const name of ['a', 'b', 'c']) want(`${name}.silent.example`);
+      want('c.silent.example');
+      vi.advanceTimersByTime(2999);
+      expect(found).toEqual([]);
+      vi.advanceTimersByTime(1);
+      expect(found).toEqual(['too many names are being looked up', 'too many names are being looked up']);
+      asked[0]!.answer(new Error('EAI_AGAIN'), '');
+      expect(names()).toEqual(['a.silent.example', 'b.silent.example']);
+      want('c.silent.example');
+      vi.advanceTimersByTime(3000);
+      expect(names().slice(2)).toEqual(['c.silent.example']);
+      expect(found.slice(3)).toEqual([]);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it('is answered where it cannot even be asked for', () => {

@@ -5,6 +5,11 @@ type Callback = Parameters<LookupFunction>[2];
 
 /** A name that took longer to be looked up is slow until it is quick again: its servers do not answer, or hardly. */
 const slowMs = 1000;
+/** In line for a look-up. Well below the time of a call, which would end as if its receiver had not answered. */
+const longestInLineMs = 3000;
+
+/** The code of the error of a name that waited for others for too long: nothing is known of it. */
+export const lookupBusy = 'LOOKUP_BUSY';
 
 /** How many names may be asked for at the same time. The others wait. */
 export interface LookupBounds {
@@ -23,6 +28,8 @@ interface Ask {
   domain: string;
   kind: 'quick' | 'unknown' | 'slow';
   start: () => void;
+  /** While it waits. */
+  givingUp?: NodeJS.Timeout;
 }
 
 /**
@@ -47,6 +54,7 @@ export function sharedLookup(
   };
   const askFor = (hostname: string, options: Parameters<LookupFunction>[1], tell: Callback) => {
     const start = () => {
+      clearTimeout(ask.givingUp);
       const startedAt = now();
       asked.add(ask, 1);
       const end: Callback = (...answer) => {
@@ -62,8 +70,13 @@ export function sharedLookup(
       }
     };
     const ask: Ask = { domain: domainOf(hostname), kind: known.get(hostname) ?? 'unknown', start };
-    if (asked.hasRoomFor(ask)) start();
-    else inLine.push(ask);
+    if (asked.hasRoomFor(ask)) return start();
+    inLine.push(ask);
+    const giveUp = () => {
+      inLine.splice(inLine.indexOf(ask), 1);
+      tell(Object.assign(new Error('too many names are being looked up'), { code: lookupBusy }), '');
+    };
+    ask.givingUp = setTimeout(giveUp, longestInLineMs).unref();
   };
   return (hostname, options, callback) => {
     const key = `${hostname} ${JSON.stringify(options)}`;

@@ -27,7 +27,6 @@ function reckonOf(
     published: {
       ids: facts.map((_, number) => idOf(number)),
       acceptedMs: Float64Array.from(facts, () => 1000),
-      repeated: 0,
       refused: [],
     },
     arrivals: {
