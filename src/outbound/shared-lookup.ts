@@ -120,5 +120,5 @@ class Asked {
 
 const domainKeyOf = ({ kind, domain }: Ask): string => `${kind === 'quick' ? 'quick' : 'unproven'} ${domain}`;
 
-/** Near enough: under `co.uk` it is that of many, whose names then wait for each other while they are unproven. */
+/** Its last two labels. Under `co.uk` many owners share those, and their names wait for each other while they are unproven. */
 const domainOf = (hostname: string): string => hostname.split('.').filter(Boolean).slice(-2).join('.').toLowerCase();

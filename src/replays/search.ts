@@ -214,6 +214,11 @@ export function bindSearch({ selection, states }: Meant, { after, before, scan, 
   };
 }
 
+/** The next notifications after the cursor: the same for what keeps their content and for what looks at it. */
+const nextNotifications = (notification: string, columns: string): string =>
+  `SELECT ${columns} FROM ${notification}
+    WHERE id > $after_notification AND id < $before ORDER BY id LIMIT $scan`;
+
 /**
  * Those of the next notifications that may yet be replaced (src/ledger/replace-scheduled.ts) keep their content until the transaction ends:
  * what is read of them afterwards, and sent by that, is so still. One that was due an hour ago can no longer be replaced: no transaction is
@@ -223,8 +228,7 @@ export const keepScheduled = perDay(
   'keep-scheduled',
   (of) => `
   WITH walked AS MATERIALIZED (
-    SELECT id, not_before FROM ${of('notification')}
-    WHERE id > $after_notification AND id < $before ORDER BY id LIMIT $scan
+    ${nextNotifications(of('notification'), 'id, not_before')}
   )
   SELECT FROM walked w JOIN ${of('notification')} n ON n.id = ANY (ARRAY[w.id])
   WHERE w.not_before > now() - interval '1 hour' ORDER BY w.id FOR SHARE OF n`,
@@ -238,8 +242,7 @@ export const findNotifications = perDay(
   'find-notifications',
   (of) => `
   WITH walked AS MATERIALIZED (
-    SELECT id, channel FROM ${of('notification')}
-    WHERE id > $after_notification AND id < $before ORDER BY id LIMIT $scan
+    ${nextNotifications(of('notification'), 'id, channel')}
   ),
   reached AS MATERIALIZED (
     SELECT (SELECT count(*)::int FROM walked) AS walked, (SELECT id FROM walked ORDER BY id DESC LIMIT 1) AS last_notification

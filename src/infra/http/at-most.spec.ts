@@ -38,7 +38,7 @@ describe('a list or a record of at most so many entries', () => {
     [{ list: null }, ['list', 'null']],
     [{}, ['list', 'required']],
     [{ list: [], record: 1 }, ['record', 'invalid']],
-  ])('is refused as any other where it is none: %j', (input, expected) => {
+  ])('is refused where it is no list or record, as without a limit: %j', (input, expected) => {
     expect(refusalOf(input)).toEqual([expected]);
   });
 

@@ -1,7 +1,7 @@
 import type { Situation, SubscriptionWithHeld } from '../../subscriptions/data.ts';
 
 type Held = Pick<SubscriptionWithHeld, 'pausedAt' | 'held'>;
-/** Of the ledger; the document of the API has them as keys, and so as any text. */
+/** Why the ledger holds a delivery. In the document of the API these are keys of a record, whose type is any text. */
 type HeldReason = 'endpoint-busy' | 'endpoint-parked' | 'paused' | 'rate' | 'order';
 
 /** Whether its deliveries go out. Nobody is told that they do before it is known. */
