@@ -67,18 +67,18 @@ export const confirmErasure = statement(
   `UPDATE erasure SET state = 'erasing', confirmed_at = now(), reached = $reached WHERE id = $id`,
 );
 
+/** Of each kind, in one round. */
+export const mostOpen = 100;
+
 /**
- * The oldest that there is something to do for. Each kind has a limit of its own, and those that only wait until what workers have of them is
- * gone, a minute and more, are not among them: a hundred of these would keep all newer ones from being begun.
+ * The oldest that are counted or erased, and the next of those that only wait until what workers have of them is gone. These take a minute and more:
+ * among the others, a hundred of them would keep all newer erasures from being begun.
  */
 export const findOpen = statement(
   'open-erasures',
-  `(SELECT id FROM erasure WHERE state IN ('counting', 'erasing') ORDER BY id LIMIT 100)
+  `(SELECT id, false AS is_ending FROM erasure WHERE state IN ('counting', 'erasing') ORDER BY id LIMIT ${mostOpen})
    UNION ALL
-   (SELECT id FROM erasure e WHERE state = 'ending' AND (
-      EXISTS (SELECT FROM erased_delivery d WHERE d.erasure_id = e.id AND (d.gone_at IS NULL OR d.gone_at <= now()))
-      OR NOT EXISTS (SELECT FROM erased_delivery d WHERE d.erasure_id = e.id)
-    ) ORDER BY id LIMIT 100)`,
+   (SELECT id, true FROM erasure WHERE state = 'ending' AND id > $after ORDER BY id LIMIT ${mostOpen})`,
 );
 
 /** For one step of the one process that works it off; another one passes it over meanwhile. */

@@ -27,6 +27,7 @@ import {
   findUnsealed,
   forgetErasures,
   forgetGone,
+  mostOpen,
   noteCancelled,
   noteSealed,
   noteStep,
@@ -60,6 +61,8 @@ export class ErasureWork {
   private readonly sealMs: number;
   private readonly keptDays: number;
   private readonly settledWithin: number;
+  /** Of those that are ending, the last one that was looked at; the next round goes on behind it, or at the first one again. */
+  private endingUpTo = lowestIdAt(0);
 
   constructor(
     private readonly postgres: Postgres,
@@ -75,7 +78,9 @@ export class ErasureWork {
 
   /** One that fails keeps no other one waiting. @throws what the first of them failed of */
   async workOff(stopping: AbortSignal): Promise<void> {
-    const open = await this.postgres.query<{ id: string }>(findOpen);
+    const open = await this.postgres.query<{ id: string; is_ending: boolean }>(findOpen, { after: this.endingUpTo });
+    const ending = open.filter(({ is_ending }) => is_ending);
+    this.endingUpTo = ending.length < mostOpen ? lowestIdAt(0) : ending.at(-1)!.id;
     const failures: unknown[] = [];
     for (const { id } of open) {
       const days = await readDays(this.postgres);
