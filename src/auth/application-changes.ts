@@ -119,9 +119,11 @@ export class ApplicationChanges {
 /** @throws {NotFoundProblem} */
 export async function findOrFail(manager: EntityManager, id: string): Promise<ApplicationEntity> {
   const application = await manager.findOneBy(ApplicationEntity, { id, deletedAt: IsNull() });
-  if (!application) throw new NotFoundProblem('There is no such application.');
+  if (!application) throw notFound();
   return application;
 }
+
+export const notFound = () => new NotFoundProblem('There is no such application.');
 
 const audited = ({ clientId, label, scopes, isSuperuser, alertEmail }: ApplicationEntity) => ({
   clientId,

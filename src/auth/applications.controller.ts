@@ -6,10 +6,9 @@ import { Config } from '../config/config.module.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { entityTagOf, requireMatch } from '../infra/http/if-match.js';
-import { fingerprintOf, readIdempotencyKey } from '../idempotency/idempotency-key.js';
+import { CreationRequests } from '../idempotency/creation-requests.service.js';
 import { ValidationProblem } from '../infra/http/problem.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
-import type { OnceKey } from '../ledger/once-key.js';
 import type { Application } from './application.js';
 import {
   applicationChangesInput,
@@ -40,6 +39,7 @@ const unknownApplication = { 404: 'There is no such application.' };
 export class ApplicationsController {
   constructor(
     private readonly applications: ApplicationsService,
+    private readonly requests: CreationRequests,
     private readonly config: Config,
   ) {}
 
@@ -72,12 +72,12 @@ export class ApplicationsController {
   ): Promise<Created> {
     const input = checkInput(newApplicationInput, body);
     this.checkLength(input.secret);
-    const key = readIdempotencyKey(request);
-    const once = key === undefined ? undefined : this.onceKey(caller.clientId, key, JSON.stringify(input));
-    const created = await this.applications.create(input, once);
-    if (created.kind === 'created') return { ...applicationToShow(created.application), secret: created.secret };
+    const hasSecret = input.secret !== undefined;
+    const asked = { application: caller.clientId, operation: 'create-application', input, hasSecret } as const;
+    const done = await this.requests.carryOut(request, asked, (reserve) => this.applications.create(input, reserve));
+    if (done.kind === 'created') return { ...applicationToShow(done.created.application), secret: done.created.secret };
     void reply.header('idempotent-replayed', 'true');
-    return applicationToShow(created.application);
+    return applicationToShow(await this.applications.getCreated(done.id));
   }
 
   @Get(':applicationId')
@@ -156,11 +156,5 @@ export class ApplicationsController {
     if (secret === undefined || Buffer.byteLength(secret) >= SECRET_MIN_BYTES) return;
     const reason = `Must have at least ${SECRET_MIN_BYTES} bytes (setting SECRET_MIN_BYTES).`;
     throw new ValidationProblem([{ name: 'secret', code: 'min_length', reason }]);
-  }
-
-  private onceKey(application: string, key: string, request: string): OnceKey {
-    const requestHash = fingerprintOf(request);
-    const keepSeconds = this.config.settings.IDEMPOTENCY_KEY_TTL_SEC;
-    return { application, operation: 'create-application', key, requestHash, keepSeconds };
   }
 }

@@ -1,4 +1,5 @@
 import { Global, Module } from '@nestjs/common';
+import { IdempotencyModule } from '../idempotency/idempotency.module.js';
 import { ApplicationDirectory } from './application-directory.service.js';
 import { ApplicationsController } from './applications.controller.js';
 import { ApplicationsService } from './applications.service.js';
@@ -8,6 +9,7 @@ import { TokenVerifier } from './token-verifier.service.js';
 /** Global, because guards are built in the module of the controller they guard. */
 @Global()
 @Module({
+  imports: [IdempotencyModule],
   controllers: [ApplicationsController],
   providers: [ApplicationDirectory, ApplicationsService, RefusalLimit, TokenVerifier],
   // The limit and the verifier: guards are made in the module of what they guard.

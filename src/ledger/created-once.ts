@@ -1,19 +1,38 @@
-import type { EntityManager } from 'typeorm';
+import type { Postgres, Query } from '../infra/postgres/postgres.js';
 import { isUniqueViolation } from '../infra/postgres/postgres-errors.js';
+import { statement } from '../infra/postgres/statement.js';
 import type { OnceKey } from './once-key.js';
 
-/* Keys of requests that create something in a transaction of TypeORM: hence its manager and numbered parameters. */
+/* Keys of requests that create a resource of the admin API. Those of publications: accept-on-terms.ts. */
+
+const find = statement(
+  'find-created',
+  `SELECT result_id, request_hash FROM once_key
+   WHERE application = $application AND operation = $operation AND key = $key AND expires_at > now()`,
+);
+
+const forgetExpired = statement(
+  'forget-expired-key',
+  `DELETE FROM once_key
+   WHERE application = $application AND operation = $operation AND key = $key AND expires_at <= now()`,
+);
+
+const reserve = statement(
+  'reserve-key',
+  `INSERT INTO once_key (application, operation, key, result_id, request_hash, expires_at)
+   VALUES ($application, $operation, $key, $id, $request_hash, now() + $keep_seconds * interval '1 s')`,
+);
 
 /** The resource that was created under the key before; undefined: none, or too long ago. */
 export async function findCreated(
-  manager: EntityManager,
+  postgres: Postgres,
   { application, operation, key }: OnceKey,
 ): Promise<{ id: string; requestHash: string | null } | undefined> {
-  const [row] = (await manager.query(
-    `SELECT result_id, request_hash FROM once_key
-     WHERE application = $1 AND operation = $2 AND key = $3 AND expires_at > now()`,
-    [application, operation, key],
-  )) as { result_id: string; request_hash: string | null }[];
+  const [row] = await postgres.query<{ result_id: string; request_hash: string | null }>(find, {
+    application,
+    operation,
+    key,
+  });
   return row && { id: row.result_id, requestHash: row.request_hash };
 }
 
@@ -22,20 +41,14 @@ export async function findCreated(
  * @throws {KeyReserved} when another request reserved it first
  */
 export async function reserveKey(
-  manager: EntityManager,
+  query: Query,
   { application, operation, key, requestHash, keepSeconds }: OnceKey,
   id: string,
 ): Promise<void> {
-  await manager.query(
-    `DELETE FROM once_key WHERE application = $1 AND operation = $2 AND key = $3 AND expires_at <= now()`,
-    [application, operation, key],
-  );
+  const name = { application, operation, key };
+  await query(forgetExpired, name);
   try {
-    await manager.query(
-      `INSERT INTO once_key (application, operation, key, result_id, request_hash, expires_at)
-       VALUES ($1, $2, $3, $4, $5, now() + $6 * interval '1 s')`,
-      [application, operation, key, id, requestHash, keepSeconds],
-    );
+    await query(reserve, { ...name, id, request_hash: requestHash, keep_seconds: keepSeconds });
   } catch (error) {
     throw isUniqueViolation(error) ? new KeyReserved() : error;
   }

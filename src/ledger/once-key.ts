@@ -9,13 +9,21 @@ export interface OnceKey {
   /** Client id of the application whose key it is; empty for content, which is the same for every publisher. */
   application: string;
   /** The same key of another operation is another key. */
-  operation: 'publish' | 'put' | 'create-application' | 'deduplicate';
+  operation: 'publish' | 'put' | 'deduplicate' | CreatingOperation;
   key: string;
   /** Tells whether a repeated request is the same; null for content. */
   requestHash: string | null;
   /** How long it is remembered, counted from when it is reserved. */
   keepSeconds: number;
 }
+
+/** What the admin API creates under a key. */
+export type CreatingOperation =
+  | 'create-application'
+  | 'create-subscription'
+  | 'create-replay'
+  | 'cancel-deliveries'
+  | 'close-deliveries';
 
 const sweepTogether = 10_000;
 

@@ -88,13 +88,13 @@ const entityTagHeader = z.string().describe('Of the resource as the answer shows
 export function AdminOperation(operation: Operation): MethodDecorator {
   const { id, summary, description, body, query, isIdempotent, hasEntityTag, honoursIfMatch } = operation;
   const { status, answer, mediaType } = operation;
-  const problems = {
-    ...operation.problems,
-    ...everywhere,
-    ...(body ? withBody : {}),
-    ...(isIdempotent ? withKey : {}),
-    ...(honoursIfMatch ? whenChanged : {}),
-  };
+  const problems = joined(
+    operation.problems,
+    everywhere,
+    body && withBody,
+    isIdempotent && withKey,
+    honoursIfMatch && whenChanged,
+  );
   const headers = z.object({
     ...operation.headers?.shape,
     ...(isIdempotent && { 'Idempotency-Key': idempotencyKeyHeader }),
@@ -127,6 +127,15 @@ export function AdminOperation(operation: Operation): MethodDecorator {
       },
     }),
   );
+}
+
+/** A status that several of them have has the texts of all. */
+function joined(...ofEach: readonly (Readonly<Record<number, string>> | false | undefined)[]): Record<number, string> {
+  const problems: Record<number, string> = {};
+  for (const some of ofEach)
+    for (const [status, when] of Object.entries(some || {}))
+      problems[Number(status)] = problems[Number(status)] === undefined ? when : `${problems[Number(status)]} ${when}`;
+  return problems;
 }
 
 const problemAnswer = (description: string): Answer => ({

@@ -28,4 +28,4 @@ export const pathKey = z
 export const replayedHeader = z
   .enum(['true'])
   .optional()
-  .describe('The same request was made before under this key; this is its answer, and nothing was done now.');
+  .describe('The same request was made before under this key: nothing was done now.');

@@ -1,12 +1,17 @@
-import { Body, Controller, Post } from '@nestjs/common';
+import { Body, Controller, Post, Req, Res } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type * as z from 'zod';
-import { NeedsUserRole, RequireSuperuser } from '../auth/auth.decorators.js';
+import type { Application } from '../auth/application.js';
+import { CurrentApplication, NeedsUserRole, RequireSuperuser } from '../auth/auth.decorators.js';
 import type { Selection } from '../deliveries/selection.js';
+import { CreationRequests } from '../idempotency/creation-requests.service.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { cancelInput, checkFits, closeInput, replayOutput, replayToShow } from './replays-io.js';
 import { Replays } from './replays.service.js';
+
+type Shown = z.output<typeof replayOutput>;
 
 const created = {
   409: '`selection-not-confirmed`: `confirm` is needed, or is not what the selection means now; `detail` has the count.',
@@ -18,7 +23,10 @@ const created = {
 @RequireSuperuser()
 @Controller('admin/v1/deliveries')
 export class EndingController {
-  constructor(private readonly replays: Replays) {}
+  constructor(
+    private readonly replays: Replays,
+    private readonly requests: CreationRequests,
+  ) {}
 
   @Post('cancel')
   @NeedsUserRole('operator')
@@ -27,12 +35,18 @@ export class EndingController {
     summary: 'Cancels the unfinished deliveries of a selection.',
     description: 'How far it is: `GET /admin/v1/replays/{id}`. A call that is in flight is not stopped.',
     body: cancelInput,
+    isIdempotent: true,
     status: 201,
     answer: replayOutput,
     problems: created,
   })
-  async cancel(@Body() body: unknown): Promise<z.output<typeof replayOutput>> {
-    return this.create('cancel', checkInput(cancelInput, body));
+  async cancel(
+    @Body() body: unknown,
+    @CurrentApplication() caller: Application,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<Shown> {
+    return this.create('cancel', checkInput(cancelInput, body), { caller, request, reply });
   }
 
   @Post('close')
@@ -43,20 +57,33 @@ export class EndingController {
     description:
       'They become `cancelled`, keep what they failed of, and can still be sent again. How far it is: `GET /admin/v1/replays/{id}`.',
     body: closeInput,
+    isIdempotent: true,
     status: 201,
     answer: replayOutput,
     problems: created,
   })
-  async close(@Body() body: unknown): Promise<z.output<typeof replayOutput>> {
-    return this.create('close', checkInput(closeInput, body));
+  async close(
+    @Body() body: unknown,
+    @CurrentApplication() caller: Application,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<Shown> {
+    return this.create('close', checkInput(closeInput, body), { caller, request, reply });
   }
 
   private async create(
     kind: 'cancel' | 'close',
-    { selection, confirm, note }: { selection: Selection; confirm?: number; note?: string },
-  ): Promise<z.output<typeof replayOutput>> {
+    input: { selection: Selection; confirm?: number; note?: string },
+    { caller, request, reply }: { caller: Application; request: FastifyRequest; reply: FastifyReply },
+  ): Promise<Shown> {
+    const { selection, confirm, note } = input;
     checkFits(kind, selection, true);
     const whole = { ratePerSecond: null, onlyMissed: true, startAt: undefined, stopAt: undefined };
-    return replayToShow(await this.replays.create({ kind, selection, confirm, note, ...whole }));
+    const wanted = { kind, selection, confirm, note, ...whole };
+    const asked = { application: caller.clientId, operation: `${kind}-deliveries`, input } as const;
+    const done = await this.requests.carryOut(request, asked, (reserve) => this.replays.create(wanted, reserve));
+    if (done.kind === 'created') return replayToShow(done.created);
+    void reply.header('idempotent-replayed', 'true');
+    return replayToShow(await this.replays.get(done.id));
   }
 }

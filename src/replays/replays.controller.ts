@@ -1,7 +1,10 @@
-import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
+import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type * as z from 'zod';
-import { NeedsUserRole, RequireSuperuser } from '../auth/auth.decorators.js';
+import type { Application } from '../auth/application.js';
+import { CurrentApplication, NeedsUserRole, RequireSuperuser } from '../auth/auth.decorators.js';
+import { CreationRequests } from '../idempotency/creation-requests.service.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
@@ -35,6 +38,7 @@ const created = {
 export class ReplaysController {
   constructor(
     private readonly replays: Replays,
+    private readonly requests: CreationRequests,
     private readonly subscriptions: SubscriptionsService,
   ) {}
 
@@ -76,15 +80,26 @@ export class ReplaysController {
     description:
       'As `retry` does with one. In the order in which the notifications were accepted; the pace, the order and the circuit breaker of each endpoint count as always. Deliveries that are not ended are never touched, and what is accepted after this request is not meant.',
     body: replayInput,
+    isIdempotent: true,
     status: 201,
     answer: replayOutput,
     problems: created,
   })
-  async create(@Body() body: unknown): Promise<Shown> {
+  async create(
+    @Body() body: unknown,
+    @CurrentApplication() { clientId }: Application,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<Shown> {
     const input = checkInput(replayInput, body);
     checkFits('replay', input.selection, input.onlyMissed);
     const { startAt, stopAt, confirm, note } = input;
-    return replayToShow(await this.replays.create({ ...input, kind: 'replay', startAt, stopAt, confirm, note }));
+    const wanted = { ...input, kind: 'replay', startAt, stopAt, confirm, note } as const;
+    const asked = { application: clientId, operation: 'create-replay', input } as const;
+    const done = await this.requests.carryOut(request, asked, (reserve) => this.replays.create(wanted, reserve));
+    if (done.kind === 'created') return replayToShow(done.created);
+    void reply.header('idempotent-replayed', 'true');
+    return replayToShow(await this.replays.get(done.id));
   }
 
   @Get(':id')

@@ -4,6 +4,7 @@ import { AuditLog } from '../audit/audit-log.js';
 import { currentAuthor } from '../audit/author.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { meansEverything, type Selection } from '../deliveries/selection.js';
+import { reserveNothing, type Reserve } from '../idempotency/creation-requests.service.js';
 import { ConflictProblem, NotFoundProblem, ValidationProblem } from '../infra/http/problem.js';
 import { isUniqueViolation } from '../infra/postgres/postgres-errors.js';
 import { Postgres } from '../infra/postgres/postgres.js';
@@ -81,7 +82,7 @@ export class Replays {
    * @throws {ValidationProblem}
    * @throws {ConflictProblem}
    */
-  async create(wanted: Wanted): Promise<Replay> {
+  async create(wanted: Wanted, reserve: Reserve = reserveNothing): Promise<Replay> {
     const { kind, selection, onlyMissed, ratePerSecond, startAt = null, stopAt = null, confirm, note = null } = wanted;
     const { count, searchedTo, needsConfirm, asOf } = await this.dryRun(kind, selection, onlyMissed);
     if (stopAt && stopAt.getTime() <= asOf)
@@ -114,6 +115,8 @@ export class Replays {
     };
     try {
       return await this.postgres.transaction(async (query) => {
+        // First: of two requests under one key, the other one is not refused because this replay is under way.
+        await reserve(query, values.id);
         const [row] = await query<ReplayRow>(insertReplay, values);
         const replay = replayOf(row!);
         const { states, counted } = replay;

@@ -42,6 +42,9 @@ const isEnabled = ({ disabledAt }: Marks): boolean => disabledAt === null;
 export const isPaused = ({ pausedAt }: Marks): boolean => pausedAt !== null;
 const isRunning = ({ pausedAt }: Marks): boolean => pausedAt === null;
 
+/** v4, not v7: clients find the base of a resource URL with a pattern that fits v4 only (docs/decisions/0011). */
+export const newSubscriptionId = (): string => randomUUID();
+
 /**
  * All that can be done to subscriptions, within one change of the catalogue that may be about several of them. Each is noted in the
  * audit log. Each method that changes one throws a `ChangedMeanwhileProblem` when its version is none of `ifMatch`.
@@ -67,8 +70,7 @@ export class SubscriptionChanges {
     {
       isSigned = false,
       predecessor,
-      // v4, not v7: clients find the base of a resource URL with a pattern that fits v4 only (docs/decisions/0011).
-      id = predecessor?.id ?? randomUUID(),
+      id = predecessor?.id ?? newSubscriptionId(),
     }: { isSigned?: boolean; predecessor?: SubscriptionEntity | undefined; id?: string } = {},
   ): Promise<{ after: SubscriptionEntity; secret: string | undefined }> {
     const { manager, cipher, version } = this;

@@ -8,7 +8,6 @@ import {
   type CredentialChanges,
 } from '../credentials/credentials-io.js';
 import { atMost } from '../infra/http/at-most.js';
-import { checkInput } from '../infra/http/check-input.js';
 import { mostInvalidParams, ValidationProblem } from '../infra/http/problem.js';
 import { isStorable } from '../infra/postgres/storable-text.js';
 import { hasCredentials, isWebUrl } from '../nrc/fields.js';
@@ -96,8 +95,11 @@ export type NewSubscription = SubscriptionInput &
  * @param nowMs milliseconds since 1970
  * @throws {ValidationProblem}
  */
-export function readNewSubscription(body: unknown, findChannel: FindChannel, nowMs: number): NewSubscription {
-  const { credentials: given, deliveryGuarantee = null, ...input } = checkInput(newSubscriptionInput, body);
+export function readNewSubscription(
+  { credentials: given, deliveryGuarantee = null, ...input }: z.output<typeof newSubscriptionInput>,
+  findChannel: FindChannel,
+  nowMs: number,
+): NewSubscription {
   const credentials = readCredentials(given, nowMs);
   if (!credentials.authorization) throw required('credentials.authorization');
   if (credentials.authorization.kind === 'verbatim' && credentials.auth === undefined)

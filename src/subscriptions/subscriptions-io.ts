@@ -99,8 +99,9 @@ export const createdSubscriptionOutput = subscriptionOutput
     signingSecret: z
       .string()
       .nullable()
+      .optional()
       .describe(
-        'Where the server signs by default (SIGN_BY_DEFAULT): the secret that its deliveries are signed with, shown this once.',
+        'Where the server signs by default (SIGN_BY_DEFAULT): the secret that its deliveries are signed with, shown this once; otherwise null. Absent when the request is repeated under its Idempotency-Key: if the first answer was lost, make another signing key.',
       ),
   })
   .meta({ id: 'CreatedSubscription' });

@@ -1,13 +1,15 @@
-import { Body, Controller, Delete, Get, Header, Headers, Param, Patch, Post, Query, Res } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Header, Headers, Param, Patch, Post, Query, Req, Res } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type * as z from 'zod';
 import { ApplicationDirectory } from '../auth/application-directory.service.js';
-import { NeedsUserRole, RequireSuperuser } from '../auth/auth.decorators.js';
+import type { Application } from '../auth/application.js';
+import { CurrentApplication, NeedsUserRole, RequireSuperuser } from '../auth/auth.decorators.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { ChannelDirectory } from '../channels/channel-directory.service.js';
 import { Config } from '../config/config.module.js';
 import { credentialChangesInput, readCredentialChanges } from '../credentials/credentials-io.js';
+import { CreationRequests, type Reserve } from '../idempotency/creation-requests.service.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { entityTagOf, requireMatch } from '../infra/http/if-match.js';
 import { ValidationProblem } from '../infra/http/problem.js';
@@ -56,6 +58,7 @@ export class SubscriptionsController {
 
   constructor(
     private readonly subscriptions: SubscriptionsService,
+    private readonly requests: CreationRequests,
     private readonly channels: ChannelDirectory,
     private readonly applications: ApplicationDirectory,
     private readonly probe: CallbackProbe,
@@ -89,22 +92,26 @@ export class SubscriptionsController {
     description:
       'Checked as an abonnement is: the callback is called twice, with a message on channel `test`: without authorization, which it must refuse, and with it, which it must accept.',
     body: newSubscriptionInput,
+    isIdempotent: true,
     status: 201,
     answer: createdSubscriptionOutput,
     hasEntityTag: true,
   })
   async create(
     @Body() body: unknown,
+    @CurrentApplication() caller: Application,
+    @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<z.output<typeof createdSubscriptionOutput>> {
-    await this.catalogue.refresh();
-    const { ownerClientId, ...input } = readNewSubscription(body, this.findChannel, this.heartbeat.ledgerNow());
-    if (!this.applications.find(ownerClientId)) throw unknownOwner();
-    if (typeof input.timeoutSeconds === 'number') checkTimeout(input.timeoutSeconds, this.config.settings);
-    await this.probe.proveNew(input);
-    const how = { isSigned: this.config.settings.SIGN_BY_DEFAULT };
-    const { subscription, secret = null } = await this.subscriptions.create(ownerClientId, input, how);
-    return { ...this.tagged(subscription, reply), signingSecret: secret };
+    const input = checkInput(newSubscriptionInput, body);
+    const asked = { application: caller.clientId, operation: 'create-subscription', input, hasSecret: true } as const;
+    const done = await this.requests.carryOut(request, asked, (reserve) => this.make(input, reserve));
+    if (done.kind === 'created') {
+      const { subscription, secret = null } = done.created;
+      return { ...this.tagged(subscription, reply), signingSecret: secret };
+    }
+    void reply.header('idempotent-replayed', 'true');
+    return this.tagged(await this.subscriptions.getCreated(done.id), reply);
   }
 
   @Get(':subscriptionId')
@@ -278,6 +285,19 @@ export class SubscriptionsController {
     const subscription = await this.subscriptions.dropHeld(subscriptionId, { ifMatch });
     void reply.header('etag', entityTagOf(versionOf(subscription)));
     return this.showWithHeld(subscription);
+  }
+
+  private async make(
+    described: z.output<typeof newSubscriptionInput>,
+    reserve: Reserve,
+  ): Promise<{ subscription: ListedSubscription; secret: string | undefined }> {
+    await this.catalogue.refresh();
+    const { ownerClientId, ...input } = readNewSubscription(described, this.findChannel, this.heartbeat.ledgerNow());
+    if (!this.applications.find(ownerClientId)) throw unknownOwner();
+    if (typeof input.timeoutSeconds === 'number') checkTimeout(input.timeoutSeconds, this.config.settings);
+    await this.probe.proveNew(input);
+    const how = { isSigned: this.config.settings.SIGN_BY_DEFAULT, reserve };
+    return this.subscriptions.create(ownerClientId, input, how);
   }
 
   private readonly findChannel = (name: string) => this.channels.find(name);

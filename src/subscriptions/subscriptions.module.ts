@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { ChannelsModule } from '../channels/channels.module.js';
+import { IdempotencyModule } from '../idempotency/idempotency.module.js';
 import { AbonnementController } from './abonnement.controller.js';
 import { CallbackProbe } from './callback-probe.service.js';
 import { OwnSigningKeysController } from './own-signing-keys.controller.js';
@@ -10,7 +11,7 @@ import { SubscriptionsController } from './subscriptions.controller.js';
 import { SubscriptionsService } from './subscriptions.service.js';
 
 @Module({
-  imports: [ChannelsModule],
+  imports: [ChannelsModule, IdempotencyModule],
   controllers: [AbonnementController, OwnSigningKeysController, SubscriptionsController, SigningKeysController],
   providers: [CallbackProbe, SigningKeys, SubscriptionDirectory, SubscriptionsService],
   exports: [SigningKeys, SubscriptionDirectory, SubscriptionsService],

@@ -6,8 +6,10 @@ import { Catalogue } from '../catalogue/catalogue.service.js';
 import { ConflictProblem, NotFoundProblem, PermissionProblem } from '../infra/http/problem.js';
 import type { CredentialChanges } from '../credentials/credentials-io.js';
 import { credentialsOf } from '../credentials/credentials.js';
+import { reserveNothing, type Reserve } from '../idempotency/creation-requests.service.js';
 import { requireMatch } from '../infra/http/if-match.js';
 import { Postgres } from '../infra/postgres/postgres.js';
+import { queryOf } from '../infra/postgres/query-of.js';
 import { findNewestHeld, noteDrop } from '../ledger/drop-held.js';
 import { OperationalEvents, type OperationalEvent } from '../operational-events/operational-events.service.js';
 import { SecretCipher } from '../secrets/secret-cipher.service.js';
@@ -15,6 +17,7 @@ import { readParts } from './secrets-to-store.js';
 import {
   isDisabled,
   isPaused,
+  newSubscriptionId,
   SubscriptionChanges,
   versionOf,
   type ChangedSubscription,
@@ -64,6 +67,17 @@ export class SubscriptionsService {
   }
 
   /**
+   * As it is, deleted or not: for a request that has been carried out.
+   * @throws {NotFoundProblem}
+   */
+  async getCreated(id: string): Promise<ListedSubscription> {
+    await this.catalogue.refresh();
+    const created = await this.postgres.dataSource.manager.findOneBy(SubscriptionEntity, { id });
+    if (!created) throw notFound();
+    return this.latest(created);
+  }
+
+  /**
    * @throws {NotFoundProblem}
    * @throws {PermissionProblem} unless it is the application's own, or the application is a superuser
    */
@@ -80,11 +94,13 @@ export class SubscriptionsService {
   async create(
     ownerClientId: string,
     input: SubscriptionInput & Partial<SubscriptionSettings>,
-    { isSigned = false } = {},
+    { isSigned = false, reserve = reserveNothing }: { isSigned?: boolean; reserve?: Reserve } = {},
   ): Promise<{ subscription: ListedSubscription; secret: string | undefined }> {
-    const { secret, after } = await this.catalogue.change((manager, version) =>
-      new SubscriptionChanges(manager, version, this.cipher).create(ownerClientId, input, { isSigned }),
-    );
+    const { secret, after } = await this.catalogue.change(async (manager, version) => {
+      const id = newSubscriptionId();
+      await reserve(queryOf(manager), id);
+      return new SubscriptionChanges(manager, version, this.cipher).create(ownerClientId, input, { isSigned, id });
+    });
     return { subscription: this.latest(after), secret };
   }
 

@@ -268,6 +268,27 @@ describe('a subscription that an operator makes', () => {
     expect(receivedOf(id)[0]?.headers).toMatchObject({ 'x-key': 'a', authorization: 'Bearer secret-of-the-receiver' });
   });
 
+  it('is made once under an Idempotency-Key, whose repetition calls no callback and shows no secret', async () => {
+    const body = await wanted();
+    const headers = { 'idempotency-key': randomUUID() };
+    receiver.always(answer(204));
+    expect((await admin.post(path, body, { headers })).status).toBe(400);
+    receiver.always(protectedReceiver);
+    const first = await admin.post(path, body, { headers });
+    const calls = receiver.requests.length;
+    const again = await admin.post(path, body, { headers });
+    expect([first.status, again.status]).toEqual([201, 201]);
+    const { signingSecret, ...shown } = first.json;
+    expect([signingSecret, again.json]).toEqual([null, shown]);
+    expect([first, again].map((each) => each.headers.get('idempotent-replayed'))).toEqual([null, 'true']);
+    expect(again.headers.get('etag')).toBe(first.headers.get('etag'));
+    const other = await admin.post(path, { ...body, ratePerSecond: 51 }, { headers });
+    expect([other.status, other.json.code]).toEqual([422, 'idempotency-key-reused']);
+    await admin.delete(`${path}/${first.json.id}`);
+    expect((await admin.post(path, body, { headers })).json).toMatchObject({ id: first.json.id });
+    expect(receiver.requests).toHaveLength(calls);
+  });
+
   it('is proved as an abonnement is, with its codes', async () => {
     receiver.always(answer(204));
     expect(codesOf(await admin.post(path, await wanted()))).toEqual(['callbackUrl no-auth-on-callback-url']);

@@ -115,11 +115,19 @@ test('a group is sent again after a dry run, at a rate, and its page shows how f
   await dialog.getByRole('button', { name: 'When, and a note' }).click();
   await dialog.getByRole('textbox', { name: 'Note' }).fill('a bad deploy');
   await lookAt(page, 'send-again');
+  // Its answer is lost. Asked for once more, the same one is shown.
+  await page.route('**/admin/v1/replays', (route) => route.fetch().then(() => route.abort()), { times: 1 });
+  await dialog.getByRole('button', { name: 'Send 3 again' }).click();
+  await expect(dialog.getByText('It may have been done all the same.')).toBeVisible();
   await dialog.getByRole('button', { name: 'Send 3 again' }).click();
   await expect(page).toHaveURL(/\/replays\/[0-9a-f-]{36}$/);
   await expect(page.getByText('3 of 3')).toBeVisible();
   await expect(page.getByText('done', { exact: true })).toBeVisible();
   await expect(page.getByText('a bad deploy')).toBeVisible();
+  const { body } = await heraut.api.call('GET', '/admin/v1/replays?limit=200');
+  const { replays } = body as { replays: { selection: { groups?: { subscriptionId: string }[] } }[] };
+  const ofIt = replays.filter(({ selection }) => selection.groups?.[0]?.subscriptionId === failing.subscriptionId);
+  expect(ofIt).toHaveLength(1);
   // The one that failed again is counted, and leads to itself.
   const failedAgain = page.getByRole('link', { name: 'Look at them' });
   // Within seconds, and not only after half a minute.

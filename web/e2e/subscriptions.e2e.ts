@@ -80,14 +80,20 @@ test('a subscription is made for an application; what was typed stays when its c
   await lookAt(page, 'new-subscription');
   await page.route('**/admin/v1/subscriptions', (route) => route.abort(), { times: 1 });
   await form.getByRole('button', { name: 'Create' }).click();
-  await expect(form.getByText('It may have been made all the same.')).toBeVisible();
+  await expect(form.getByText('It may have been done all the same.')).toBeVisible();
   receiver.next(answer(500));
   await form.getByRole('button', { name: 'Create' }).click();
   await expect(form.getByRole('alert')).toContainText('answers 500');
   await expect(form.getByLabel('Callback URL')).toHaveValue(url);
+  // It arrives, and its answer is lost.
+  await page.route('**/admin/v1/subscriptions', (route) => route.fetch().then(() => route.abort()), { times: 1 });
+  await form.getByRole('button', { name: 'Create' }).click();
+  await expect(form.getByText('It may have been done all the same.')).toBeVisible();
   await form.getByRole('button', { name: 'Create' }).click();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText(url);
   await expect(page.getByText('kind: permit')).toBeVisible();
+  const { body } = await heraut.api.call('GET', `/admin/v1/subscriptions?channel=${channel}`);
+  expect((body as { count: number }).count).toBe(1);
 });
 
 test('a subscription is paused and resumed, what it holds is dropped, and it is deleted', async ({

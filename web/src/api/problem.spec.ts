@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isUnanswered, readProblem, Unreachable } from './problem.ts';
+import { isUnanswered, mayBeDone, readProblem, Unreachable } from './problem.ts';
 
 const of = (status: number, body?: object) => readProblem(new Response(null, { status }), body);
 
@@ -11,4 +11,15 @@ it.each([
   ['Heraut says that it has too much to do', of(429, { code: 'throttled' }), false],
 ])('where %s, it is known whether the answer may have been lost', (_, error, expected) => {
   expect(isUnanswered(error)).toBe(expected);
+});
+
+it.each([
+  ['nothing answers', new Unreachable(new Error('reset')), true],
+  ['Heraut is at fault', of(500, { code: 'internal' }), true],
+  ['the database is out of reach', of(503, { code: 'database-unavailable' }), true],
+  ['the first try is still under way', of(409, { code: 'idempotency-key-in-flight' }), true],
+  ['it was refused', of(400, { code: 'invalid' }), false],
+  ['it was not confirmed', of(409, { code: 'selection-not-confirmed' }), false],
+])('where %s, it is known whether what was asked for may be done', (_, error, expected) => {
+  expect(mayBeDone(error)).toBe(expected);
 });

@@ -53,6 +53,10 @@ export const isPassing = (error: unknown): boolean =>
 export const isUnanswered = (error: unknown): boolean =>
   error instanceof Unreachable || (error instanceof ApiProblem && [502, 504].includes(error.status));
 
+/** Whether what was asked for may be done, or be under way: nothing says that it is not. */
+export const mayBeDone = (error: unknown): boolean =>
+  !(error instanceof ApiProblem) || error.status >= 500 || error.code === 'idempotency-key-in-flight';
+
 /** Whether Heraut itself is at fault: the same request may succeed later. */
 export const isFault = (error: unknown): boolean => error instanceof ApiProblem && error.status >= 500;
 

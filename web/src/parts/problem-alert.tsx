@@ -10,6 +10,7 @@ const useTexts = defineTexts(
     unreachable: 'Heraut does not answer',
     unreachableDetail:
       'It is down or starting, or the network is. What is shown comes up to date by itself when it answers again; what you asked for has to be asked for again.',
+    onceDetail: 'It may have been done all the same. Ask for it here once more, unchanged: it is not done twice.',
     roleTooLow: 'Your role does not allow this',
     otherVersion: 'Another version of Heraut was installed',
     otherVersionDetail:
@@ -25,6 +26,7 @@ const useTexts = defineTexts(
     unreachable: 'Heraut antwoordt niet',
     unreachableDetail:
       'Het staat uit of start op, of het netwerk hapert. Wat u ziet wordt vanzelf bijgewerkt zodra het weer antwoordt; wat u vroeg moet u opnieuw vragen.',
+    onceDetail: 'Het kan toch zijn gedaan. Vraag het hier nog een keer, ongewijzigd: het wordt niet twee keer gedaan.',
     roleTooLow: 'Uw rol staat dit niet toe',
     otherVersion: 'Er is een andere versie van Heraut geïnstalleerd',
     otherVersionDetail:
@@ -42,19 +44,19 @@ interface Props {
   error: unknown;
   /** Shows a button that tries it again. */
   onRetry?: () => void;
-  /** Of what would be done twice if it were asked for again: where to look whether it was done, in case the answer was lost. */
-  lookFirst?: string;
+  /** Of what is sent by `useOnce`: it may be done, in case the answer was lost, and yet can be asked for again. */
+  isOnce?: boolean;
 }
 
 /** An error with its code and the way out. */
-export function ProblemAlert({ error, onRetry, lookFirst }: Props) {
+export function ProblemAlert({ error, onRetry, isOnce = false }: Props) {
   const t = useTexts();
   const problem = error instanceof ApiProblem ? error.problem : undefined;
   // The fields say it; the sentence of the API is for programs that read its fields.
   const isOfFields = problem?.code === 'invalid' && problem.invalidParams.length > 0;
   const [title, detail] = (() => {
     if (isOfFields) return [t('invalid'), ''];
-    if (lookFirst !== undefined && isUnanswered(error)) return [t('unreachable'), lookFirst];
+    if (isOnce && isUnanswered(error)) return [t('unreachable'), t('onceDetail')];
     if (problem) return [problem.code === 'role-too-low' ? t('roleTooLow') : problem.title, problem.detail];
     if (error instanceof Unreachable) return [t('unreachable'), t('unreachableDetail')];
     if (error instanceof OtherVersion) return [t('otherVersion'), t('otherVersionDetail')];

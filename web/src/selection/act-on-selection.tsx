@@ -20,6 +20,7 @@ import { isProblem } from '../api/problem.ts';
 import { useFormat } from '../i18n/format.ts';
 import { ProblemAlert } from '../parts/problem-alert.tsx';
 import { TimeField } from '../parts/time-field.tsx';
+import { useOnce } from '../parts/use-once.ts';
 import { useMay } from '../shell/session.tsx';
 import { useActTexts } from './act-texts.ts';
 import { DryRunResult } from './dry-run-result.tsx';
@@ -53,6 +54,7 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
   const [confirmedBefore, setConfirmedBefore] = useState<number>();
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
+  const once = useOnce();
   const dryRun = useQuery({
     queryKey: ['dry-run', kind, selection, isWithDelivered],
     queryFn: ({ signal }) =>
@@ -89,7 +91,9 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
   const create = (confirm: number): Promise<Replay> => {
     const said = note.trim() || undefined;
     if (kind === 'close')
-      return answerOf(api.POST('/admin/v1/deliveries/close', { body: { selection, confirm, note: note.trim() } }));
+      return once({ selection, confirm, note: note.trim() }, (sent, header) =>
+        answerOf(api.POST('/admin/v1/deliveries/close', { params: { header }, body: sent })),
+      );
     const body = {
       selection,
       onlyMissed: !isWithDelivered,
@@ -99,7 +103,7 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
       confirm,
       note: said,
     };
-    return answerOf(api.POST('/admin/v1/replays', { body }));
+    return once(body, (sent, header) => answerOf(api.POST('/admin/v1/replays', { params: { header }, body: sent })));
   };
 
   if (dryRun.isError && !counted) return <ProblemAlert error={dryRun.error} onRetry={() => void dryRun.refetch()} />;
@@ -190,7 +194,7 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
         <Text size="sm" c="dimmed">
           {kind === 'replay' ? t('sendHint') : t('closeHint')}
         </Text>
-        {error !== undefined && <ProblemAlert error={error} lookFirst={t('lookFirst')} />}
+        {error !== undefined && <ProblemAlert error={error} isOnce />}
         {!may && (
           <Alert color="gray" icon={<TbInfoCircle aria-hidden />}>
             {t('mayNot')}

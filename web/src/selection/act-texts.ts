@@ -46,8 +46,6 @@ export const useActTexts = defineTexts(
     titleClose: 'Close dead letters',
     closeDialog: 'Close this dialog',
     mayNot: 'Your role may look, but not send again or close.',
-    lookFirst:
-      'It may have begun all the same. Look under Replays first, and ask for it again only if it is not there.',
     subscription: 'Subscription',
     count: 'Count',
   },
@@ -95,8 +93,6 @@ export const useActTexts = defineTexts(
     titleClose: 'Onbestelbare notificaties afsluiten',
     closeDialog: 'Sluit dit venster',
     mayNot: 'Uw rol mag kijken, maar niet opnieuw versturen of afsluiten.',
-    lookFirst:
-      'Het kan toch zijn begonnen. Kijk eerst onder ‘Opnieuw versturen’ in het menu, en vraag het alleen opnieuw als het er niet staat.',
     subscription: 'Abonnement',
     count: 'Aantal',
   },

@@ -6,6 +6,7 @@ import { answerOf, api } from '../api/client.ts';
 import { defineTexts } from '../i18n/i18n.ts';
 import { errorOf } from '../parts/field-errors.ts';
 import { ProblemAlert } from '../parts/problem-alert.tsx';
+import { useOnce } from '../parts/use-once.ts';
 import { emptyAuthorization, isAuthorizationComplete, toAuthorization } from './credential-drafts.ts';
 import { AuthorizationFields } from './credentials-fields.tsx';
 
@@ -28,8 +29,6 @@ const useTexts = defineTexts(
     cancel: 'Cancel',
     close: 'Close',
     later: 'Pace, retries and signing keys are set on its page.',
-    lookFirst:
-      'It may have been made all the same. Look in the list of subscriptions first, and create it again only if it is not there.',
   },
   {
     title: 'Nieuw abonnement',
@@ -44,8 +43,6 @@ const useTexts = defineTexts(
     cancel: 'Annuleren',
     close: 'Sluiten',
     later: 'Tempo, nieuwe pogingen en sleutels stelt u in op de pagina van het abonnement.',
-    lookFirst:
-      'Het kan toch zijn aangemaakt. Kijk eerst in de lijst van abonnementen, en maak het alleen opnieuw aan als het er niet staat.',
   },
 );
 
@@ -73,19 +70,21 @@ export function NewSubscription({ opened, channel = '', onClose, onCreated }: Pr
   const [entries, setEntries] = useState<EntryDraft[]>(() => [{ key: nextKey(), channel, filters: [] }]);
   const [authorization, setAuthorization] = useState(emptyAuthorization);
   const form = useRef<HTMLFormElement>(null);
+  const once = useOnce();
   const create = useMutation({
-    mutationFn: () =>
-      answerOf(
-        api.POST('/admin/v1/subscriptions', {
-          body: {
-            ownerClientId: owner,
-            callbackUrl,
-            channels: toChannels(entries),
-            credentials: { authorization: toAuthorization(authorization) },
-          },
-        }),
-      ),
-    onSuccess: ({ id, signingSecret }) => onCreated({ id, signingSecret }),
+    mutationFn: () => {
+      const body = {
+        ownerClientId: owner,
+        callbackUrl,
+        channels: toChannels(entries),
+        credentials: { authorization: toAuthorization(authorization) },
+      };
+      return once(body, (sent, header) =>
+        answerOf(api.POST('/admin/v1/subscriptions', { params: { header }, body: sent })),
+      );
+    },
+    // A secret whose first answer was lost is not shown again: another key can be made on its page.
+    onSuccess: ({ id, signingSecret = null }) => onCreated({ id, signingSecret }),
     // Also where no answer came: it may have been made.
     onSettled: () => void queries.invalidateQueries({ queryKey: ['subscriptions'] }),
   });
@@ -148,7 +147,7 @@ export function NewSubscription({ opened, channel = '', onClose, onCreated }: Pr
           <Text size="sm" c="dimmed">
             {t('later')}
           </Text>
-          {create.error && <ProblemAlert error={create.error} lookFirst={t('lookFirst')} />}
+          {create.error && <ProblemAlert error={create.error} isOnce />}
           <Group justify="flex-end">
             <Button variant="default" onClick={leave} disabled={create.isPending}>
               {t('cancel')}

@@ -1,10 +1,10 @@
 import { PasswordInput, TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useRef, useState } from 'react';
+import { useState } from 'react';
 import { answerOf, api } from '../../api/client.ts';
 import { errorOf } from '../../parts/field-errors.ts';
 import { NewDialog } from '../../parts/new-dialog.tsx';
-import { randomKey } from '../../parts/random-key.ts';
+import { useOnce } from '../../parts/use-once.ts';
 import { ApplicationFields, type ApplicationValues } from './application-fields.tsx';
 import { applicationsKey } from './applications.ts';
 import type { ShownSecret } from './secret-dialog.tsx';
@@ -24,15 +24,13 @@ export function NewApplication({ opened, onClose, onCreated }: Props) {
   const [clientId, setClientId] = useState('');
   const [secret, setSecret] = useState('');
   const [values, setValues] = useState(empty);
-  const lastTry = useRef<{ of: string; key: string }>(undefined);
+  const once = useOnce();
   const create = useMutation({
     mutationFn: () => {
       const body = { clientId, ...values, ...(secret !== '' && { secret }) };
-      const of = JSON.stringify(body);
-      // The same for every try of the same: one that was carried out, although its answer was lost, is not carried out twice.
-      if (lastTry.current?.of !== of) lastTry.current = { of, key: randomKey() };
-      const params = { header: { 'Idempotency-Key': lastTry.current.key } };
-      return answerOf(api.POST('/admin/v1/applications', { params, body }));
+      return once(body, (sent, header) =>
+        answerOf(api.POST('/admin/v1/applications', { params: { header }, body: sent })),
+      );
     },
     onSuccess: (created) => {
       void client.invalidateQueries({ queryKey: applicationsKey });

@@ -4,7 +4,7 @@ import { Link } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { answerOf, api } from '../../api/client.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
-import { useActTexts } from '../../selection/act-texts.ts';
+import { useOnce } from '../../parts/use-once.ts';
 import { nameOfState, useWorkTexts } from '../../selection/work.tsx';
 import { useNotificationTexts } from './notification-texts.ts';
 import { useRefresh } from './whole-notification.ts';
@@ -21,13 +21,13 @@ interface Props {
 /** Sends this notification to one subscription by a replay: first what it would do, then how far it is. */
 export function ReplayDialog({ id, subscriptionId, name, isDelivered = false, onClose }: Props) {
   const t = useNotificationTexts();
-  const act = useActTexts();
   const work = useWorkTexts();
   const refresh = useRefresh(id);
   const [note, setNote] = useState('');
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
   const [replayId, setReplayId] = useState<string>();
+  const once = useOnce();
   const meant = isDelivered
     ? {
         selection: { notification: id, subscriptions: [subscriptionId], states: ['delivered' as const] },
@@ -58,7 +58,9 @@ export function ReplayDialog({ id, subscriptionId, name, isDelivered = false, on
     setError(undefined);
     try {
       const body = { ...meant, ratePerSecond: 100, ...(note.trim() !== '' && { note: note.trim() }) };
-      const created = await answerOf(api.POST('/admin/v1/replays', { body }));
+      const created = await once(body, (sent, header) =>
+        answerOf(api.POST('/admin/v1/replays', { params: { header }, body: sent })),
+      );
       setReplayId(created.id);
     } catch (failure) {
       setError(failure);
@@ -105,7 +107,7 @@ export function ReplayDialog({ id, subscriptionId, name, isDelivered = false, on
               onChange={(event) => setNote(event.currentTarget.value)}
             />
           )}
-          {error !== undefined && <ProblemAlert error={error} lookFirst={act('lookFirst')} />}
+          {error !== undefined && <ProblemAlert error={error} isOnce />}
           <div role="status">
             {replayId !== undefined && (
               <Text size="sm">

@@ -151,7 +151,9 @@ function PublishForm({ channels, now }: Props) {
                   {placed === 1 ? t('refusedOne') : t('refused', { count: placed })}
                 </Text>
               )}
-              {error !== null && (placed === 0 || errors!.elsewhere.length > 0) && <ProblemAlert error={error} />}
+              {error !== null && (placed === 0 || errors!.elsewhere.length > 0) && (
+                <ProblemAlert error={error} isOnce />
+              )}
               <Group>
                 <Button type="submit" loading={publishing.isPending} disabled={!may}>
                   {t('publish')}

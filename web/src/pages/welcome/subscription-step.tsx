@@ -6,6 +6,7 @@ import { answerOf, api } from '../../api/client.ts';
 import { isProblem } from '../../api/problem.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { randomKey } from '../../parts/random-key.ts';
+import { useOnce } from '../../parts/use-once.ts';
 import { useMay, useSession } from '../../shell/session.tsx';
 import { Why } from './step.tsx';
 import { useWelcomeTexts } from './texts.ts';
@@ -23,11 +24,14 @@ export function SubscriptionStep({ channels }: { channels: readonly { name: stri
   const [channel, setChannel] = useState(channels[0]!.name);
   const [callbackUrl, setCallbackUrl] = useState(isOwnMachine() ? demoReceiver : '');
   const [auth, setAuth] = useState(() => `Bearer ${randomKey()}`);
+  const once = useOnce();
   const subscribe = useMutation({
     mutationFn: () => {
       const credentials = { authorization: { kind: 'verbatim' as const, auth } };
       const body = { ownerClientId: owner!, callbackUrl, channels: [{ channel, filters: {} }], credentials };
-      return answerOf(api.POST('/admin/v1/subscriptions', { body }));
+      return once(body, (sent, header) =>
+        answerOf(api.POST('/admin/v1/subscriptions', { params: { header }, body: sent })),
+      );
     },
     onSuccess: lookAgain,
   });
@@ -91,7 +95,7 @@ export function SubscriptionStep({ channels }: { channels: readonly { name: stri
           style={{ flex: '2 1 260px' }}
         />
       </Group>
-      {error !== null && errorOf(/^(callbackUrl|credentials)/) === undefined && <ProblemAlert error={error} />}
+      {error !== null && errorOf(/^(callbackUrl|credentials)/) === undefined && <ProblemAlert error={error} isOnce />}
       {isUnanswered && (
         <Text size="sm" mt="sm">
           {t('demoAbsent')}

@@ -1,0 +1,99 @@
+import { Injectable } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
+import { Config } from '../config/config.module.js';
+import { Postgres, type Query } from '../infra/postgres/postgres.js';
+import { findCreated, KeyReserved, reserveKey } from '../ledger/created-once.js';
+import type { CreatingOperation, OnceKey } from '../ledger/once-key.js';
+import { SecretCipher } from '../secrets/secret-cipher.service.js';
+import {
+  fingerprintOf,
+  IdempotencyKeyInFlight,
+  IdempotencyKeyReused,
+  readIdempotencyKey,
+  RequestsUnderWay,
+} from './idempotency-key.js';
+
+export interface CreationRequest {
+  /** Client id of the application that asks. */
+  application: string;
+  operation: CreatingOperation;
+  /** All that is asked for, as it was checked. */
+  input: unknown;
+  /** Whether there is a secret in it. */
+  hasSecret?: boolean;
+}
+
+/** To be called in the transaction that creates the resource, before it does: then both happen, or neither. */
+export type Reserve = (query: Query, id: string) => Promise<void>;
+
+/** Of a request without a key. */
+export const reserveNothing: Reserve = () => Promise.resolve();
+
+export type Creation<T> =
+  | { kind: 'created'; created: T }
+  /** It was created before, by the same request, under this id. It may be gone since. */
+  | { kind: 'replayed'; id: string };
+
+const hashPlace = ({ application, operation, key }: OnceKey): string =>
+  `once_key.request_hash/${JSON.stringify([application, operation, key])}`;
+
+/** Requests of the admin API that create something: once, however often they are repeated under their `Idempotency-Key`. */
+@Injectable()
+export class CreationRequests {
+  private readonly underWay = new RequestsUnderWay();
+
+  constructor(
+    private readonly postgres: Postgres,
+    private readonly cipher: SecretCipher,
+    private readonly config: Config,
+  ) {}
+
+  /**
+   * @param create where it fails, the key stays free
+   * @throws {IdempotencyKeyInvalid}
+   * @throws {IdempotencyKeyInFlight}
+   * @throws {IdempotencyKeyReused}
+   */
+  async carryOut<T>(
+    request: FastifyRequest,
+    asked: CreationRequest,
+    create: (reserve: Reserve) => Promise<T>,
+  ): Promise<Creation<T>> {
+    const key = readIdempotencyKey(request);
+    if (key === undefined) return { kind: 'created', created: await create(reserveNothing) };
+    const once = this.onceKey(key, asked);
+    return this.underWay.run(once, async () => {
+      const before = await this.find(once);
+      if (before) return before;
+      try {
+        const stored = asked.hasSecret ? this.withEncryptedHash(once) : once;
+        return { kind: 'created', created: await create((query, id) => reserveKey(query, stored, id)) };
+      } catch (error) {
+        if (!(error instanceof KeyReserved)) throw error;
+        // Another process reserved the key in the meantime. It expired since, or else it is found.
+        const other = await this.find(once);
+        if (!other) throw new IdempotencyKeyInFlight();
+        return other;
+      }
+    });
+  }
+
+  private onceKey(key: string, { application, operation, input }: CreationRequest): OnceKey {
+    const requestHash = fingerprintOf(JSON.stringify(input));
+    return { application, operation, key, requestHash, keepSeconds: this.config.settings.IDEMPOTENCY_KEY_TTL_SEC };
+  }
+
+  /** Of a request with a secret nothing else is unknown to a reader of the database, who could try secrets until the hash is the same. */
+  private withEncryptedHash(once: OnceKey): OnceKey {
+    return { ...once, requestHash: this.cipher.encrypt(once.requestHash ?? '', hashPlace(once)) };
+  }
+
+  /** @throws {IdempotencyKeyReused} */
+  private async find(once: OnceKey): Promise<{ kind: 'replayed'; id: string } | undefined> {
+    const before = await findCreated(this.postgres, once);
+    if (!before) return undefined;
+    if (!this.cipher.isSame(before.requestHash ?? '', once.requestHash ?? '', hashPlace(once)))
+      throw new IdempotencyKeyReused();
+    return { kind: 'replayed', id: before.id };
+  }
+}

@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { randomUUID } from 'node:crypto';
+import type { FastifyRequest } from 'fastify';
+import { readSettings, type Settings } from '../../src/config/settings.js';
+import { entities } from '../../src/create-heraut.js';
+import { CreationRequests, type Reserve } from '../../src/idempotency/creation-requests.service.js';
+import { Postgres } from '../../src/infra/postgres/postgres.js';
+import { KeyReserved } from '../../src/ledger/created-once.js';
+import { createDatabase } from '../support/database.js';
+import { eventually } from '../support/eventually.js';
+import { plainCipher } from '../support/secrets.js';
+
+/** As fastify gives it. */
+const requestUnder = (key: string) =>
+  ({
+    headers: { 'idempotency-key': key },
+    raw: { headersDistinct: { 'idempotency-key': [key] } },
+  }) as unknown as FastifyRequest;
+
+describe('a request that creates something under a key', () => {
+  let database: Awaited<ReturnType<typeof createDatabase>>;
+  let settings: Settings;
+  let postgres: Postgres;
+
+  beforeAll(async () => {
+    database = await createDatabase();
+    settings = readSettings({ DATABASE_URL: database.url });
+    postgres = await Postgres.open(settings, entities);
+    await postgres.migrate();
+  });
+  afterAll(async () => {
+    await postgres.close();
+    await database.drop();
+  });
+
+  const startProcess = () => new CreationRequests(postgres, plainCipher, { settings });
+  const asked = (input: object) => ({ application: 'operator', operation: 'create-replay', input }) as const;
+  /** What is created has its id alone. */
+  const create = (reserve: Reserve): Promise<string> =>
+    postgres.transaction(async (query) => {
+      const id = randomUUID();
+      await reserve(query, id);
+      return id;
+    });
+
+  it('is carried out once where two processes begin with it at once, and both name what was created', async () => {
+    const request = requestUnder(randomUUID());
+    let begun = 0;
+    const slowly = async (reserve: Reserve) => {
+      begun += 1;
+      await eventually(() => begun === 2, 'both to have begun');
+      return create(reserve);
+    };
+    const processes = [startProcess(), startProcess()];
+    const done = await Promise.all(processes.map((process) => process.carryOut(request, asked({}), slowly)));
+    const [created] = done.flatMap((each) => (each.kind === 'created' ? [each.created] : []));
+    expect(done.filter(({ kind }) => kind === 'created')).toHaveLength(1);
+    expect(done).toContainEqual({ kind: 'replayed', id: created });
+  });
+
+  it('leaves the key free where it fails', async () => {
+    const [request, process] = [requestUnder(randomUUID()), startProcess()];
+    const failing = (reserve: Reserve) =>
+      postgres.transaction(async (query) => {
+        await reserve(query, randomUUID());
+        throw new Error('the disk is full');
+      });
+    await expect(process.carryOut(request, asked({}), failing)).rejects.toThrow('the disk is full');
+    expect(await process.carryOut(request, asked({ other: true }), create)).toMatchObject({ kind: 'created' });
+  });
+
+  it('is carried out anew when the time of its key is over', async () => {
+    const [key, process] = [randomUUID(), startProcess()];
+    const first = await process.carryOut(requestUnder(key), asked({}), create);
+    await postgres.dataSource.query(`UPDATE once_key SET expires_at = now() WHERE key = $1`, [key]);
+    const second = await process.carryOut(requestUnder(key), asked({ other: true }), create);
+    expect([first.kind, second.kind]).toEqual(['created', 'created']);
+    expect(await process.carryOut(requestUnder(key), asked({ other: true }), create)).toMatchObject({
+      kind: 'replayed',
+    });
+  });
+
+  it('is to be repeated where the key was reserved by another and cannot be found any more', async () => {
+    const reserved = () => Promise.reject(new KeyReserved());
+    await expect(startProcess().carryOut(requestUnder(randomUUID()), asked({}), reserved)).rejects.toMatchObject({
+      code: 'idempotency-key-in-flight',
+    });
+  });
+});
