@@ -19,6 +19,7 @@ import { TellOfFresh1763625600019 } from './1763625600019-tell-of-fresh.js';
 import { KeepSchedules1763625600020 } from './1763625600020-keep-schedules.js';
 import { FindOverdue1763625600021 } from './1763625600021-find-overdue.js';
 import { DueInTurn1763625600022 } from './1763625600022-due-in-turn.js';
+import { FindGone1763625600023 } from './1763625600023-find-gone.js';
 
 /** In the order they run: TypeORM goes by the time in their names, whatever the order here. Plain SQL; a released one is never edited. */
 export const migrations = [
@@ -43,4 +44,5 @@ export const migrations = [
   KeepSchedules1763625600020,
   FindOverdue1763625600021,
   DueInTurn1763625600022,
+  FindGone1763625600023,
 ];

@@ -159,7 +159,7 @@ export const noteSealed = statement(
 export const findGone = statement(
   'gone-erased-deliveries',
   `SELECT notification_id, subscription_id FROM erased_delivery
-   WHERE erasure_id = $id AND gone_at <= now() LIMIT $limit`,
+   WHERE erasure_id = $id AND gone_at <= now() ORDER BY gone_at LIMIT $limit`,
 );
 
 export const forgetGone = statement(

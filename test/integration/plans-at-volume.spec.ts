@@ -78,6 +78,7 @@ import { results, settleResults } from '../../src/ledger/settle.service.js';
 import { findState } from '../../src/ledger/state-of.js';
 import { findStillQueued } from '../../src/ledger/still-queued.js';
 import { listItems as listProcesses, sweep as sweepProcesses } from '../../src/liveness/heartbeat.service.js';
+import { findGone, findUnsealed } from '../../src/retention/erasure-rows.js';
 import { findAbout } from '../../src/retention/erasure-walk.js';
 import { aboutValues } from '../../src/retention/main-object.js';
 import { findOldBodies } from '../../src/retention/old-bodies.js';
@@ -591,6 +592,22 @@ describe('with much in every state, the cost of a statement is that of its own w
     } finally {
       await admin.query('DELETE FROM delivery WHERE subscription_id = $1', [replayed]);
       await admin.query('VACUUM ANALYZE delivery');
+    }
+  });
+
+  it('an erasure finds what it waits for without passing over what waits for something else', async () => {
+    await admin.query(
+      `INSERT INTO erased_delivery (erasure_id, notification_id, subscription_id, replays, was_queued, gone_at)
+       SELECT $1::uuid, id, gen_random_uuid(), 0, true, now() + interval '1 hour' FROM notification`,
+      [ending],
+    );
+    try {
+      await admin.query('ANALYZE erased_delivery');
+      const asked = { id: ending, after_notification: firstId, after_subscription: firstId, limit: 1000 };
+      expect(await pagesOf(findGone, asked)).toBeLessThan(mostPages);
+      expect(await pagesOf(findUnsealed, asked)).toBeLessThan(mostPages);
+    } finally {
+      await admin.query('DELETE FROM erased_delivery');
     }
   });
 
