@@ -1,4 +1,5 @@
 import { counted } from '../infra/counted.js';
+import { askOnce } from './ask-once.js';
 import { fields, moment, section, table } from './layout.js';
 import { printable } from './printable.js';
 import type { Session } from './session.js';
@@ -77,9 +78,9 @@ export async function startReplay(session: Session, wanted: Wanted): Promise<Rep
   const question = `${verbs[kind]} ${deliveriesIn(meant)}?`;
   if (!(await session.confirm(question, isConfirmed))) return undefined;
   const confirm = needsConfirm ? { confirm: count } : {};
-  return (await session.client.request('POST', paths[kind], {
-    body: { selection, ...missed, ...body, ...confirm },
-  })) as Replay;
+  const asked = { selection, ...missed, ...body, ...confirm };
+  const onGivenUp = () => session.note('It may have begun all the same: `heraut replay list` shows it if it has.');
+  return (await askOnce(session.client, paths[kind], asked, onGivenUp)) as Replay;
 }
 
 const countOf = ({ count, isComplete }: { count: number; isComplete: boolean }): string =>

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,7 @@ import { createQueuePrefix, type TestQueues } from '../support/amqp.js';
 import { Api, superuser } from '../support/api.js';
 import { eventually } from '../support/eventually.js';
 import { CommandLine } from '../support/fake-terminal.js';
-import { answer, Receiver } from '../support/receiver.js';
+import { answer, Receiver, reset } from '../support/receiver.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { testServers } from '../support/test-servers.js';
 
@@ -305,6 +305,45 @@ describe('the command line', () => {
         notes: expect.stringContaining('The database is out of reach.'),
       });
       await server.stop();
+    });
+
+    describe('whose answer is lost', () => {
+      const json = (status: number, body: object) =>
+        answer(status, { 'content-type': 'application/json' }, JSON.stringify(body));
+      const meant = { count: 1, isComplete: true, searchedTo: null, notifications: 1, bySubscription: [] };
+      const begin = (server: Receiver) =>
+        new CommandLine({ HERAUT_URL: server.url, HERAUT_TOKEN: 'any' }).run(
+          `replay start --subscription ${absent} --state failed --yes --detach`,
+        );
+      let server: Receiver;
+      beforeEach(async () => {
+        server = await Receiver.start();
+        server.next(json(200, { ...meant, needsConfirm: false }));
+      });
+      afterEach(() => server.stop());
+
+      it('is asked for again under the same key, so it is not sent twice', async () => {
+        const inFlight = json(409, { code: 'idempotency-key-in-flight', detail: 'Ask again in a moment.' });
+        const replay = { id: absent, kind: 'replay', state: 'running', stoppedBecause: null, skipped: {}, count: 1 };
+        server.next(reset, inFlight, json(201, { ...replay, searchedTo: '2026-01-01T00:00:00.000Z' }));
+        expect(await begin(server)).toMatchObject({ exit: 0, out: expect.stringContaining(absent) });
+        const keys = server.requests.slice(1).map(({ headers }) => headers['idempotency-key']);
+        expect(keys).toEqual(Array(3).fill(expect.stringMatching(/^[0-9a-f-]{36}$/)));
+        expect(new Set(keys).size).toBe(1);
+      });
+
+      it('says in the end that it may have begun', async () => {
+        server.always(reset);
+        expect(await begin(server)).toMatchObject({ exit: 3, notes: expect.stringContaining('may have begun') });
+        expect(server.requests).toHaveLength(4);
+      });
+
+      it('is not asked for again where it was refused', async () => {
+        server.next(json(409, { code: 'selection-not-confirmed', detail: 'The selection means 2 deliveries.' }));
+        const { exit, notes } = await begin(server);
+        expect([exit, server.requests]).toEqual([1, expect.objectContaining({ length: 2 })]);
+        expect(notes).not.toContain('may have begun');
+      });
     });
 
     it('that means everything has to be told so', async () => {
