@@ -53,6 +53,34 @@ test('notifications are sought by chips that stand in the address, and new ones 
   await expect(page.getByRole('alert')).toContainText('lastStatus');
 });
 
+test('where nothing fits, what comes is announced, and looked for every few seconds', async ({
+  open,
+  page,
+  heraut,
+}) => {
+  await page.clock.install();
+  const channel = await heraut.createChannel();
+  let looks = 0;
+  page.on('request', (request) => {
+    if (/\/admin\/v1\/notifications\?.*acceptedFrom=/.test(request.url())) looks += 1;
+  });
+  await open(`notifications?channel=${channel}`);
+  await expect(page.getByText('Nothing fits these filters')).toBeVisible();
+  await heraut.publish(channel);
+  const announced = page.getByRole('button', { name: /1 new notification/ });
+  let moments = 0;
+  await asTimePasses(page, async () => {
+    moments += 1;
+    await expect(announced).toBeVisible(atOnce);
+  });
+  for (const _ of [1, 2]) {
+    await page.clock.fastForward(10_000);
+    await expect(announced).toBeVisible();
+  }
+  // At first, when the page is shown, and every five seconds: at most once in each moment that the clock is moved by.
+  expect(looks).toBeLessThanOrEqual(moments + 4);
+});
+
 test('a notification that is under way is shown as it is now, without being read again', async ({
   open,
   page,

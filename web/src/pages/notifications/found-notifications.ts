@@ -6,7 +6,8 @@ import { isEnded, type DeliveryState } from '../../parts/delivery-state.tsx';
 import { readOn } from '../../parts/next-page.ts';
 
 export type ListedNotification = components['schemas']['Notification'];
-type Page = components['schemas']['NotificationPage'];
+/** With the time at which it was read, in milliseconds since 1970. */
+type Page = components['schemas']['NotificationPage'] & { readAt: number };
 type Query = Record<string, string | string[]>;
 
 const pageLength = 100;
@@ -26,7 +27,10 @@ export function useFoundNotifications(query: Query) {
   const queryKey = keyOf(query);
   const found = useInfiniteQuery({
     queryKey,
-    queryFn: ({ pageParam, signal }) => read(query, { limit: pageLength, cursor: pageParam }, signal),
+    queryFn: async ({ pageParam, signal }): Promise<Page> => ({
+      ...(await read(query, { limit: pageLength, cursor: pageParam }, signal)),
+      readAt: Date.now(),
+    }),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ nextCursor }: Page) => nextCursor ?? undefined,
     staleTime: Infinity,
@@ -56,16 +60,17 @@ export function useFoundNotifications(query: Query) {
  * How many fit that were accepted since the list was read. They are announced, not put in: rows would move away under the pointer. The
  * newest that are listed, and were not delivered yet, are shown as they are now.
  */
-export function useNewer(query: Query, pages: InfiniteData<Page> | undefined, readAt: number) {
+export function useNewer(query: Query, pages: InfiniteData<Page> | undefined) {
   const client = useQueryClient();
-  const first = pages?.pages[0]?.notifications;
+  const [newest] = pages?.pages ?? [];
+  const first = newest?.notifications;
   const known = useMemo(() => new Set(first?.map(({ id }) => id)), [first]);
   const since = first?.slice(0, mostLookedAt).findLast(isUnderWay) ?? first?.[0];
-  const sinceAt = new Date(since ? Date.parse(since.acceptedAt) - 2_000 : readAt - 5_000).toISOString();
+  const sinceAt = new Date(since ? Date.parse(since.acceptedAt) - 2_000 : (newest?.readAt ?? 0) - 5_000).toISOString();
   const { acceptedFrom, acceptedTo } = query;
   const isOver = typeof acceptedTo === 'string' && Date.parse(acceptedTo) < Date.now();
   const { data, refetch } = useQuery({
-    queryKey: ['notifications', 'newer', query, first?.[0]?.id ?? readAt],
+    queryKey: ['notifications', 'newer', query, first?.[0]?.id ?? newest?.readAt],
     queryFn: async ({ signal }) => {
       const from = typeof acceptedFrom === 'string' && acceptedFrom > sinceAt ? acceptedFrom : sinceAt;
       const { notifications, nextCursor } = await read(query, { limit: mostLookedAt, acceptedFrom: from }, signal);
@@ -86,8 +91,8 @@ export function useNewer(query: Query, pages: InfiniteData<Page> | undefined, re
 const isUnderWay = ({ deliveries }: ListedNotification): boolean =>
   Object.keys(deliveries).some((state) => !isEnded(state as DeliveryState));
 
-/** Those of the first page; the same list where none of them has changed. */
-function asTheyAreNow(listed: InfiniteData<Page>, read: readonly ListedNotification[]): InfiniteData<Page> {
+/** Those of the first page; undefined where none of them has changed: a list that is set, to whatever, counts as read anew. */
+function asTheyAreNow(listed: InfiniteData<Page>, read: readonly ListedNotification[]): InfiniteData<Page> | undefined {
   const readById = new Map(read.map((each) => [each.id, each]));
   const [first, ...others] = listed.pages;
   let isChanged = false;
@@ -97,7 +102,7 @@ function asTheyAreNow(listed: InfiniteData<Page>, read: readonly ListedNotificat
     isChanged = true;
     return now;
   });
-  return isChanged ? { ...listed, pages: [{ ...first!, notifications }, ...others] } : listed;
+  return isChanged ? { ...listed, pages: [{ ...first!, notifications }, ...others] } : undefined;
 }
 
 function hasSameDeliveries(

@@ -22,7 +22,7 @@ export function NotificationsPage() {
   const [state, set] = useUrlState();
   const query = queryOf(state);
   const { rows, found, searchedTo, onEnd, restart } = useFoundNotifications(query);
-  const newer = useNewer(query, found.data, found.dataUpdatedAt);
+  const newer = useNewer(query, found.data);
   const columns = useMemo(() => columnsFor(t), [t]);
   const isFiltered = filtersOf(state).length > 0;
   const isEmpty = found.isSuccess && rows.length === 0;
