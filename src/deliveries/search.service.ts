@@ -85,7 +85,7 @@ export class LedgerSearch {
     const share = scope.state ? scatteredOfRange : isAboutNotification(criteria) ? lookedUpOfRange : 1;
     const rows = Math.ceil(bounds.rows * share);
     const [end] = await this.run<KeyRow>(statements.rangeEnd(scope, criteria, { after }, rows));
-    return this.page(sought, criteria, { after, end: end && keyOf(end) }, limit);
+    return this.page(sought, criteria, { after, end: end && endOfRange(sought, keyOf(end)) }, limit);
   }
 
   /** A digest has what was so when it was written; which subscriptions an owner has may have changed since. */
@@ -219,6 +219,12 @@ function asPage(found: DeliveryKey[], limit: number, end: DeliveryKey | undefine
   if (found.length > limit) return { keys, next: keys.at(-1), searchedTo: undefined };
   return { keys, next: end, searchedTo: end && new Date(timeOfId(end.notificationId)) };
 }
+
+/** A list of notifications goes on behind the whole one at which the range ends, so all of that one's deliveries are in the range. */
+const endOfRange = (sought: Sought, { notificationId, subscriptionId }: DeliveryKey): DeliveryKey => ({
+  notificationId,
+  subscriptionId: sought === 'delivery' ? subscriptionId : lowestId,
+});
 
 const greater = (one: string, other: string): string => (one > other ? one : other);
 const lesser = (one: string, other: string): string => (one < other ? one : other);

@@ -19,7 +19,7 @@ import {
   partitionsBetween,
   timeOfId,
 } from '../../src/ledger/partitions.js';
-import { NotificationReader } from '../../src/notifications/notification-reader.service.js';
+import { NotificationReader, type NotificationPage } from '../../src/notifications/notification-reader.service.js';
 import { classified } from '../support/classified-errors.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { TestLedger } from '../support/ledger.js';
@@ -402,6 +402,35 @@ describe('finding notifications and deliveries', () => {
       const wanted = classified.flatMap(([each], nr) => (each === errorClass ? [nr] : []));
       expect([errorClass, rows.map(({ nr }) => nr)]).toEqual([errorClass, wanted]);
     }
+  });
+});
+
+describe('a list of notifications with several deliveries each', () => {
+  it('has each of them, wherever a searched range ends within one', async () => {
+    const place = await createDatabase();
+    const test = await TestLedger.open({ DATABASE_URL: place.url });
+    const search = new LedgerSearch(test.postgres);
+    const reader = new NotificationReader(test.postgres, search, new DeliveryReader(test.postgres, search));
+    for (let nr = 0; nr < 6; nr += 1) await test.accept(3);
+    // Of each, the delivery that comes last in the order of a list.
+    await test.sql(
+      `UPDATE delivery SET last_status = 503
+       WHERE (notification_id, subscription_id) IN (
+         SELECT DISTINCT ON (notification_id) notification_id, subscription_id FROM delivery
+         ORDER BY notification_id, subscription_id)`,
+    );
+    for (let rows = 1; rows <= 19; rows += 1) {
+      let [found, after]: [number, string | undefined] = [0, undefined];
+      do {
+        const bounds = { rows, blocks: 1, digests: 1, owned: 1 };
+        const page: NotificationPage = await reader.list({ lastStatus: 503 }, after, 10, bounds);
+        found += page.notifications.length;
+        after = page.next;
+      } while (after);
+      expect([rows, found]).toEqual([rows, 6]);
+    }
+    await test.close();
+    await place.drop();
   });
 });
 
