@@ -125,17 +125,33 @@ export class LiveListeners implements OnModuleDestroy {
   private async read(): Promise<void> {
     try {
       if (performance.now() - this.listenedAt >= listenEveryMs) await this.keepListening();
-      const rows = await readAfter(this.postgres, this.position, mostRead);
-      if (rows.length > 0) {
-        this.position = BigInt(rows.at(-1)!.id);
-        const events = parsed(rows);
-        for (const listener of this.listeners) listener.take(events);
-      }
+      // Many processes write more than a page in the time between two looks.
+      while ((await this.readPage()) === mostRead && this.listeners.size > 0);
     } catch (error) {
       this.logger.warn({ event: 'live-events.not-read', error });
     } finally {
       this.reading = undefined;
     }
+  }
+
+  private async readPage(): Promise<number> {
+    const rows = await readAfter(this.postgres, this.position, mostRead);
+    if (rows.length === 0) return 0;
+    const next = BigInt(rows[0]!.id);
+    const isGap = next > this.position + 1n && (await this.isSweptUpTo(next));
+    this.position = BigInt(rows.at(-1)!.id);
+    const events = parsed(rows);
+    for (const listener of this.listeners) {
+      if (isGap) listener.tell(notKept);
+      listener.take(events);
+    }
+    return rows.length;
+  }
+
+  /** Whether nothing older is kept: this process may have stood still for longer than events are. */
+  private async isSweptUpTo(id: bigint): Promise<boolean> {
+    const { first } = await readEnds(this.postgres);
+    return first === undefined || first >= id;
   }
 
   private async keepListening(): Promise<void> {

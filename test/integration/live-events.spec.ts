@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { PassThrough } from 'node:stream';
 import { systemClock } from '../../src/infra/clock.js';
 import type { EventFilter } from '../../src/live-events/event-filter.js';
@@ -149,6 +149,34 @@ describe.each(stacks)('live events on the $name stack', (stack) => {
     await test.sql(`UPDATE live_listener SET expires_at = now() - interval '1 second'`);
     const after = await hear({}, BigInt(ear.ids.at(-1)!));
     expect(after.told).toEqual([{ event: 'events.missed', count: null, reason: 'not-recorded' }]);
+  });
+
+  it('reach those who listen at one look, however many there are since the last', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    try {
+      const ear = await hear();
+      const texts = Array.from({ length: 2500 }, (_, nr) => JSON.stringify({ event: 'delivery.delivered', nr }));
+      await writeEvents(test.postgres, texts);
+      vi.advanceTimersToNextTimer();
+      await eventually(() => ear.told.length === 2500, 'all of them');
+      expect(ear.ids).toEqual([...ear.ids].sort((one, other) => one - other));
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('that were swept before this process could read them are told to be missing', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    try {
+      const ear = await hear();
+      await writeEvents(test.postgres, ['{"event":"one"}', '{"event":"two"}', '{"event":"three"}']);
+      await test.sql(`DELETE FROM live_event WHERE event NOT LIKE '%three%'`);
+      vi.advanceTimersToNextTimer();
+      await eventually(() => ear.told.length === 2, 'what is left');
+      expect(ear.told).toMatchObject([{ event: 'events.missed', count: null, reason: 'not-kept' }, { event: 'three' }]);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it('reach a listener, and all others, that goes on behind a number which was not given yet, and say that some are missing', async () => {
