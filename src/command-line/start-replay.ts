@@ -1,4 +1,5 @@
 import { counted } from '../infra/counted.js';
+import { AdminRefusal } from './admin-client.js';
 import { askOnce } from './ask-once.js';
 import { fields, moment, section, table } from './layout.js';
 import { printable } from './printable.js';
@@ -59,6 +60,19 @@ const paths: Record<ReplayKind, string> = {
  * @returns what was made; undefined: nothing was, because it was a dry run, or means nothing, or somebody said no
  */
 export async function startReplay(session: Session, wanted: Wanted): Promise<Replay | undefined> {
+  for (;;) {
+    try {
+      return await startOnce(session, wanted);
+    } catch (error) {
+      if (wanted.isConfirmed || !(error instanceof AdminRefusal) || error.code !== 'selection-not-confirmed')
+        throw error;
+      session.note('It has changed since you were asked. Nothing was done.');
+    }
+  }
+}
+
+/** @throws {AdminRefusal} `selection-not-confirmed`, where the selection means another number by the time that somebody has said yes */
+async function startOnce(session: Session, wanted: Wanted): Promise<Replay | undefined> {
   const { kind, selection, onlyMissed, body, isDry, isConfirmed } = wanted;
   const missed = onlyMissed === undefined ? {} : { onlyMissed };
   const meant = (await session.client.request('POST', '/admin/v1/replays/dry-run', {
@@ -77,7 +91,8 @@ export async function startReplay(session: Session, wanted: Wanted): Promise<Rep
   }
   const question = `${verbs[kind]} ${deliveriesIn(meant)}?`;
   if (!(await session.confirm(question, isConfirmed))) return undefined;
-  const confirm = needsConfirm ? { confirm: count } : {};
+  // Somebody said yes to that number. With --yes nobody did, and what is meant may go on changing.
+  const confirm = needsConfirm || !isConfirmed ? { confirm: count } : {};
   const asked = { selection, ...missed, ...body, ...confirm };
   const onGivenUp = () => session.note('It may have begun all the same: `heraut replay list` shows it if it has.');
   return (await askOnce(session.client, paths[kind], asked, onGivenUp)) as Replay;

@@ -26,14 +26,16 @@ describe('the command line', () => {
   let heraut: CommandLine;
   let subscriptionId: string;
 
+  const environment = () => ({
+    HERAUT_URL: api.origin,
+    SUPERUSER_CLIENT_ID: superuser.clientId,
+    SUPERUSER_SECRET: superuser.secret,
+  });
+
   beforeAll(async () => {
     api = await Api.start({ TEST_CALLBACK_AUTH: 'false', DISPATCH_INTERVAL_MS: '100' });
     receiver = await Receiver.start();
-    heraut = new CommandLine({
-      HERAUT_URL: api.origin,
-      SUPERUSER_CLIENT_ID: superuser.clientId,
-      SUPERUSER_SECRET: superuser.secret,
-    });
+    heraut = new CommandLine(environment());
     for (const naam of ['cases', 'orders'])
       await api.post('/kanaal', { naam, documentatieLink: 'https://example.com/', filters: ['kind'] });
     const { json } = await api.post('/abonnement', {
@@ -344,6 +346,23 @@ describe('the command line', () => {
         expect([exit, server.requests]).toEqual([1, expect.objectContaining({ length: 2 })]);
         expect(notes).not.toContain('may have begun');
       });
+    });
+
+    it('that means more by the time that somebody says yes does nothing, and asks about that', async () => {
+      const id = await cancelled(2);
+      const operator = new CommandLine(environment());
+      const replay = operator.run(`replay start --subscription ${id} --state cancelled --rate 1000`, {
+        isTerminal: true,
+      });
+      await eventually(() => operator.notes.includes('Send again 2 deliveries?'), 'the question');
+      const { channels } = await heraut.json<{ channels: { filters: { kind: string } }[] }>(`subscriptions show ${id}`);
+      await heraut.json(`deliveries cancel ${await publish('orders', channels[0]!.filters.kind)} ${id}`);
+      operator.type('yes');
+      await eventually(() => operator.notes.includes('Send again 3 deliveries?'), 'the question about three');
+      operator.type('yes');
+      const { exit, out, notes } = await replay;
+      expect([exit, out]).toEqual([0, expect.stringMatching(/ 3 of 3\n/)]);
+      expect(notes).toContain('It has changed since you were asked. Nothing was done.');
     });
 
     it('that means everything has to be told so', async () => {

@@ -21,6 +21,8 @@ export interface Typed {
 /** The command line in this process, with its environment. */
 export class CommandLine {
   private readonly handlers = new Set<() => void>();
+  /** Types a line, while a command runs. */
+  type: (text: string) => void = () => {};
   /** What has been printed so far by the command that runs. */
   out = '';
   notes = '';
@@ -30,10 +32,11 @@ export class CommandLine {
   async run(words: string, { isTerminal = false, answer }: Typed = {}): Promise<CommandResult> {
     const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
     [this.out, this.notes] = ['', ''];
+    this.type = (text) => void stdin.write(`${text}\n`);
     stdout.on('data', (text: Buffer) => (this.out += text.toString()));
     stderr.on('data', (text: Buffer) => (this.notes += text.toString()));
     for (const stream of [stdin, stdout, stderr]) Object.assign(stream, { isTTY: isTerminal, columns: 200 });
-    if (answer !== undefined) stdin.write(`${answer}\n`);
+    if (answer !== undefined) this.type(answer);
     const terminal = new Terminal({
       stdin,
       stdout,
