@@ -69,11 +69,10 @@ export class CreationRequests {
         const stored = asked.hasSecret ? this.withEncryptedHash(once) : once;
         return { kind: 'created', created: await create((query, id) => reserveKey(query, stored, id)) };
       } catch (error) {
-        if (!(error instanceof KeyReserved)) throw error;
-        // Another process reserved the key in the meantime. It expired since, or else it is found.
-        const other = await this.find(once);
-        if (!other) throw new IdempotencyKeyInFlight();
-        return other;
+        // Another process may have carried it out in the meantime: then what this one failed of may have come of that.
+        const other = await this.findAfter(error, once);
+        if (other) return other;
+        throw error instanceof KeyReserved ? new IdempotencyKeyInFlight() : error;
       }
     });
   }
@@ -86,6 +85,15 @@ export class CreationRequests {
   /** Of a request with a secret nothing else is unknown to a reader of the database, who could try secrets until the hash is the same. */
   private withEncryptedHash(once: OnceKey): OnceKey {
     return { ...once, requestHash: this.cipher.encrypt(once.requestHash ?? '', hashPlace(once)) };
+  }
+
+  /** Where nothing can be found because Postgres is away, `failure` says more. */
+  private async findAfter(failure: unknown, once: OnceKey): Promise<{ kind: 'replayed'; id: string } | undefined> {
+    try {
+      return await this.find(once);
+    } catch (error) {
+      throw error instanceof IdempotencyKeyReused ? error : failure;
+    }
   }
 
   /** @throws {IdempotencyKeyReused} */

@@ -69,6 +69,16 @@ describe('a request that creates something under a key', () => {
     expect(await process.carryOut(request, asked({ other: true }), create)).toMatchObject({ kind: 'created' });
   });
 
+  it('is told of what another process created while it was refused here for what came of that', async () => {
+    const request = requestUnder(randomUUID());
+    const refused = async () => {
+      const { kind } = await startProcess().carryOut(request, asked({}), create);
+      expect(kind).toBe('created');
+      throw new Error('not so many any more');
+    };
+    expect(await startProcess().carryOut(request, asked({}), refused)).toMatchObject({ kind: 'replayed' });
+  });
+
   it('is carried out anew when the time of its key is over', async () => {
     const [key, process] = [randomUUID(), startProcess()];
     const first = await process.carryOut(requestUnder(key), asked({}), create);

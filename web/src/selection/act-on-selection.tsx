@@ -28,6 +28,9 @@ import type { DryRun, Replay, Selection } from './selection.ts';
 
 const usualRate = 100;
 
+/** What is asked for. It may be counted anew before it is tried again, and is the same nevertheless. */
+const withoutCount = (body: object): string => JSON.stringify({ ...body, confirm: undefined });
+
 interface Props {
   kind: 'replay' | 'close';
   selection: Selection;
@@ -90,10 +93,14 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
   };
   const create = (confirm: number): Promise<Replay> => {
     const said = note.trim() || undefined;
-    if (kind === 'close')
-      return once({ selection, confirm, note: note.trim() }, (sent, header) =>
-        answerOf(api.POST('/admin/v1/deliveries/close', { params: { header }, body: sent })),
+    if (kind === 'close') {
+      const body = { selection, confirm, note: note.trim() };
+      return once(
+        body,
+        (sent, header) => answerOf(api.POST('/admin/v1/deliveries/close', { params: { header }, body: sent })),
+        withoutCount(body),
       );
+    }
     const body = {
       selection,
       onlyMissed: !isWithDelivered,
@@ -103,7 +110,11 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
       confirm,
       note: said,
     };
-    return once(body, (sent, header) => answerOf(api.POST('/admin/v1/replays', { params: { header }, body: sent })));
+    return once(
+      body,
+      (sent, header) => answerOf(api.POST('/admin/v1/replays', { params: { header }, body: sent })),
+      withoutCount(body),
+    );
   };
 
   if (dryRun.isError && !counted) return <ProblemAlert error={dryRun.error} onRetry={() => void dryRun.refetch()} />;
