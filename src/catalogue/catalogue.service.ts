@@ -1,9 +1,7 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { UnavailableProblem } from '../infra/http/problem.js';
+import { readBack } from '../infra/http/read-back.js';
 import { Postgres } from '../infra/postgres/postgres.js';
-import { sqlState } from '../infra/postgres/postgres-errors.js';
-import { retryDeadlocks } from '../infra/postgres/retry-deadlocks.js';
 import { SharedRuns } from '../infra/shared-runs.js';
 import { statement } from '../infra/postgres/statement.js';
 import { catalogueAge } from './catalogue.metrics.js';
@@ -70,35 +68,23 @@ export class Catalogue implements OnApplicationBootstrap, OnModuleDestroy {
    * the change is committed and in this process's memory. A throw in `work` changes nothing. After a deadlock `work` runs
    * again, so it must change nothing but the database.
    * @param committed is told of the result as soon as it is committed, also where this process cannot read it then
-   * @throws {UnavailableProblem} where the change is committed, or may be
+   * @throws {MaybeDoneProblem} where the change is committed, and cannot be read
+   * @throws an error of Postgres; where the change may be committed it says so (`isCommitInDoubt`)
    */
   async change<T>(
     work: (manager: EntityManager, version: number) => Promise<T>,
     committed: (result: T) => void = () => {},
   ): Promise<T> {
-    let isToCommit = false;
     const raise = async (manager: EntityManager) => {
       const [rows] = (await manager.query('UPDATE catalogue SET version = version + 1 RETURNING version')) as [
         { version: string }[],
         number,
       ];
-      isToCommit = false;
-      const result = await work(manager, Number(rows[0]!.version));
-      isToCommit = true;
-      return result;
+      return work(manager, Number(rows[0]!.version));
     };
-    let result: T;
-    try {
-      result = await retryDeadlocks(() => this.postgres.dataSource.transaction(raise));
-    } catch (error) {
-      throw isToCommit && !isRefused(error) ? maybeDone(error) : error;
-    }
+    const result = await this.postgres.entityTransaction(raise);
     committed(result);
-    try {
-      await this.refresh();
-    } catch (error) {
-      throw maybeDone(error);
-    }
+    await readBack(() => this.refresh());
     return result;
   }
 
@@ -111,10 +97,3 @@ export class Catalogue implements OnApplicationBootstrap, OnModuleDestroy {
     catalogueAge.renew();
   }
 }
-
-/** Of a COMMIT: Postgres has answered that it did not take place. 08 and 57 come with the end of a connection. */
-const isRefused = (error: unknown): boolean => !/^(08|57|$)/.test(sqlState(error) ?? '');
-
-/** Whoever repeats a call that makes something would make a second one. */
-const maybeDone = (cause: unknown): UnavailableProblem =>
-  new UnavailableProblem('The change may have been done. Look whether it was before you repeat it.', 1, cause);

@@ -5,6 +5,7 @@ import { NeedsUserRole, RequireSuperuser } from '../auth/auth.decorators.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { ConflictProblem, NotFoundProblem } from '../infra/http/problem.js';
+import { readBack } from '../infra/http/read-back.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
 import { DeliveryReader, type KnownDelivery } from './delivery-reader.service.js';
@@ -92,7 +93,7 @@ export class DeliveriesController {
     const result = await retryNow(this.postgres, key, noteAs('delivery.retried', key));
     if (result === 'delivered') throw new ConflictProblem('delivery-delivered', 'The delivery has arrived already.');
     if (result === 'erased') throw new ConflictProblem('body-erased', 'The body of the notification was erased.');
-    return deliveryToShow(await this.find(key));
+    return deliveryToShow(await readBack(() => this.find(key)));
   }
 
   @Post(':notificationId/:subscriptionId/cancel')
@@ -113,7 +114,7 @@ export class DeliveriesController {
     if ((await cancel(this.postgres, key, noteAs('delivery.cancelled', key))) === 'ended') {
       throw new ConflictProblem('delivery-ended', 'The delivery has ended already.');
     }
-    return deliveryToShow(await this.find(key));
+    return deliveryToShow(await readBack(() => this.find(key)));
   }
 
   /** Undefined while Redis is down: the rest of the answer comes from the ledger. */

@@ -3,6 +3,7 @@ import { counted } from '../infra/counted.js';
 import { v7 as uuidv7 } from 'uuid';
 import { AuditLog } from '../audit/audit-log.js';
 import { ConflictProblem, NotFoundProblem } from '../infra/http/problem.js';
+import { readBack } from '../infra/http/read-back.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { dayOfId, lowestIdAt } from '../ledger/partitions.js';
 import { onDay, perDay } from '../ledger/per-day.js';
@@ -63,7 +64,7 @@ export class Erasures {
         after: { state: 'erasing', found: count },
       });
     });
-    return this.get(id);
+    return readBack(() => this.get(id));
   }
 
   /** @throws {NotFoundProblem} */
@@ -99,7 +100,7 @@ export class Erasures {
         after: { notification, mainObjectHash },
       });
     });
-    return this.get(id);
+    return readBack(() => this.get(id));
   }
 }
 

@@ -198,7 +198,7 @@ export class SubscriptionsService {
     if (!isPaused(subscription)) throw notPaused();
     const newest = await findNewestHeld(this.postgres, id);
     if (newest !== undefined)
-      await this.postgres.dataSource.transaction(async (manager) => {
+      await this.postgres.entityTransaction(async (manager) => {
         // The lock makes a resumption wait, which then finds the drop.
         const where = { id, deletedAt: IsNull(), pausedAt: Not(IsNull()) };
         const paused = await manager.findOne(SubscriptionEntity, { where, lock: { mode: 'pessimistic_read' } });

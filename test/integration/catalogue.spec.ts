@@ -3,6 +3,9 @@ import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { Catalogue, type CatalogueDirectory } from '../../src/catalogue/catalogue.service.js';
 import { readSettings } from '../../src/config/settings.js';
+import { MaybeDoneProblem } from '../../src/infra/http/problem.js';
+import { toProblem } from '../../src/infra/http/to-problem.js';
+import { isCommitInDoubt } from '../../src/infra/postgres/commit-in-doubt.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { statement } from '../../src/infra/postgres/statement.js';
 import { eventually } from '../support/eventually.js';
@@ -144,12 +147,13 @@ describe.each(stacks)('the catalogue on the $name stack', (stack) => {
         };
       });
     const [lost, ended] = ['Connection terminated unexpectedly', 'terminating connection'];
-    await expect(commitFails(true, new Error(lost))).rejects.toThrow('may have been done');
-    await expect(commitFails(true, Object.assign(new Error(ended), { code: '57P01' }))).rejects.toThrow(
-      'may have been done',
-    );
+    await expect(commitFails(true, new Error(lost))).rejects.toSatisfy(isCommitInDoubt);
+    const byPostgres = Object.assign(new Error(ended), { code: '57P01' });
+    await expect(commitFails(true, byPostgres)).rejects.toSatisfy(isCommitInDoubt);
+    expect(toProblem(byPostgres)).toBeInstanceOf(MaybeDoneProblem);
     const refusal = Object.assign(new Error('refused'), { code: '40001' });
     await expect(commitFails(false, refusal)).rejects.toBe(refusal);
+    expect(isCommitInDoubt(refusal)).toBe(false);
     await catalogue.refresh();
     expect(directory.names).toEqual(new Set([lost, ended]));
   });

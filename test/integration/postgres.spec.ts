@@ -1,5 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { readSettings } from '../../src/config/settings.js';
+import { toProblem } from '../../src/infra/http/to-problem.js';
+import { isCommitInDoubt } from '../../src/infra/postgres/commit-in-doubt.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { isDataError, isUnavailable } from '../../src/infra/postgres/postgres-errors.js';
 import { rowsOf, statement, valuesOf, type Statement, type Values } from '../../src/infra/postgres/statement.js';
@@ -179,6 +181,38 @@ describe('the connections of the hot path', () => {
     } finally {
       await postgres.close();
     }
+  });
+});
+
+describe('a transaction whose connection breaks', () => {
+  it.each([
+    ['before its COMMIT was sent', false],
+    ['before its COMMIT was answered', true],
+  ])('%s: may it have been done? %s', async (_, isInDoubt) => {
+    const prepared = await stacks.find(({ name }) => name === 'real')!.prepare();
+    const proxy = await TcpProxy.start(prepared.settings['DATABASE_URL']!);
+    const postgres = await Postgres.open(readSettings({ ...prepared.settings, DATABASE_URL: proxy.url }), []);
+    await postgres.migrate();
+    const cut = (bytes: Buffer) => {
+      if (bytes.includes(isInDoubt ? 'COMMIT' : 'UPDATE')) void proxy.cut();
+    };
+    const raise = statement('raise', 'UPDATE catalogue SET version = version + 1');
+    proxy.onClientData = cut;
+    const failures = [
+      await postgres.transaction((query) => query(raise)).catch((error: unknown) => error),
+      await proxy
+        .restore()
+        .then(() => postgres.entityTransaction((manager) => manager.query(raise.text)))
+        .catch((error: unknown) => error),
+    ];
+    expect(failures.map(isCommitInDoubt)).toEqual([isInDoubt, isInDoubt]);
+    expect(failures.map((failure) => toProblem(failure).message)).toEqual(
+      Array(2).fill(expect.stringContaining(isInDoubt ? 'may have been done' : 'out of reach')),
+    );
+    proxy.onClientData = undefined;
+    await postgres.close();
+    await proxy.cut();
+    await prepared.release();
   });
 });
 

@@ -159,6 +159,13 @@ export class UnavailableProblem extends ProblemError {
   }
 }
 
+/** Whoever repeats a call that makes something, or sends something, would do it a second time. */
+export class MaybeDoneProblem extends UnavailableProblem {
+  constructor(cause: unknown) {
+    super('The change may have been done. Look whether it was before you repeat it.', 1, cause);
+  }
+}
+
 /** Not the caller's fault. The caller learns only the `instance`; the log has the rest. */
 export class UnexpectedProblem extends ProblemError {
   constructor(cause: unknown) {

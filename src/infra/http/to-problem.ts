@@ -1,6 +1,8 @@
 import { HttpException } from '@nestjs/common';
+import { isCommitInDoubt } from '../postgres/commit-in-doubt.js';
 import { isUnavailable } from '../postgres/postgres-errors.js';
 import {
+  MaybeDoneProblem,
   NotFoundProblem,
   ParseProblem,
   PayloadTooLargeProblem,
@@ -26,6 +28,7 @@ export function toProblem(error: unknown): ProblemError {
       return new UnsupportedMediaTypeProblem('The Content-Type is not a media type this server reads.');
     default:
       if (status !== undefined && status < 500) return new ParseProblem(detail, error);
+      if (isCommitInDoubt(error)) return new MaybeDoneProblem(error);
       if (isUnavailable(error)) return new UnavailableProblem('The database is out of reach.', 1, error);
       return new UnexpectedProblem(error);
   }

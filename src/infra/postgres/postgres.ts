@@ -4,10 +4,11 @@ import { Logger } from '@nestjs/common';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
-import { DataSource, type DataSourceOptions, type EntitySchema } from 'typeorm';
+import { DataSource, type DataSourceOptions, type EntityManager, type EntitySchema } from 'typeorm';
 import { migrations } from '../../../migrations/index.js';
 import type { Settings } from '../../config/settings.js';
 import { ClosingClient } from './closing-client.js';
+import { markCommit } from './commit-in-doubt.js';
 import { orSayWhyNot } from './connection-advice.js';
 import { lockDirectory } from './directory-lock.js';
 import { isLockTimeout } from './postgres-errors.js';
@@ -158,6 +159,23 @@ export class Postgres {
     return retryDeadlocks(() => this.withClient((client) => this.inTransaction(client, work)));
   }
 
+  /** As `transaction`, for work with entities. */
+  entityTransaction<T>(work: (manager: EntityManager) => Promise<T>): Promise<T> {
+    return retryDeadlocks(async () => {
+      let isToCommit = false;
+      try {
+        return await this.dataSource.transaction(async (manager) => {
+          const result = await work(manager);
+          isToCommit = true;
+          return result;
+        });
+      } catch (error) {
+        if (isToCommit) markCommit(error);
+        throw error;
+      }
+    });
+  }
+
   /**
    * As `transaction`, with the same plans, on a connection of `dataSource`: for work in the background, which must not take one from
    * those that accept and deliver.
@@ -190,11 +208,20 @@ export class Postgres {
       const query: Query = async (statement, values = {}) =>
         (await this.execute(client, prepared(statement, values))).rows;
       const result = await work(query);
-      await this.execute(client, 'COMMIT');
+      await this.commit(client);
       return result;
     } catch (error) {
       // A connection that cannot even roll back must not go back into the pool.
       await client.query('ROLLBACK').catch(() => client.end());
+      throw error;
+    }
+  }
+
+  private async commit(client: pg.PoolClient): Promise<void> {
+    try {
+      await this.execute(client, 'COMMIT');
+    } catch (error) {
+      markCommit(error);
       throw error;
     }
   }
