@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
+import { ChannelDirectory } from '../channels/channel-directory.service.js';
 import { Config } from '../config/config.module.js';
 import type { Settings } from '../config/settings.js';
 import { IdempotencyKeyReused, isRequestKey, readIdempotencyKey } from '../idempotency/idempotency-key.js';
@@ -10,11 +11,11 @@ import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { PublicationReader } from './publication-reader.service.js';
 import type { ParsedNotification } from './parse-notification.js';
 import type { PublicationTrace } from './publication-trace.js';
-import type { Published } from './publication.js';
+import type { Publication, Published, Terms } from './publication.js';
 import { PublishService } from './publish.service.js';
 import { ReplaceScheduledService } from './replace-scheduled.service.js';
 import { readDeliverAfter } from './request-terms.js';
-import { requestHashOf, termsOf } from './terms.js';
+import { requestHashOf, termsOf, type Asked } from './terms.js';
 
 interface PublicationRequest {
   /** Its body. */
@@ -41,6 +42,7 @@ export class PublicationRequests {
     private readonly publishing: PublishService,
     private readonly replacing: ReplaceScheduledService,
     private readonly reader: PublicationReader,
+    private readonly channels: ChannelDirectory,
     private readonly heartbeat: Heartbeat,
     { settings }: Config,
   ) {
@@ -60,9 +62,9 @@ export class PublicationRequests {
       key === undefined
         ? null
         : this.requestKey({ application: publisher, operation: 'publish', key }, notification, notBefore);
-    const terms = termsOf(notification, { request: requestKey, notBefore });
     const { channel, characteristics, hoofdObject, body } = notification;
-    const publication = { channel: channel.name, characteristics, hoofdObject, body, publisher, terms, trace };
+    const terms = this.terms(notification, { request: requestKey, notBefore });
+    const publication = { channel: channel.name, characteristics, hoofdObject, body, publisher, ...terms, trace };
     const published = await this.publishing.publish(publication);
     if (published.kind === 'mismatch') throw new IdempotencyKeyReused();
     return { published, body };
@@ -82,14 +84,24 @@ export class PublicationRequests {
     const notification = await this.reader.read(raw);
     const requestKey = this.requestKey({ application: publisher, operation: 'put', key }, notification, notBefore);
     const isReplaceable = notBefore !== null && notBefore > this.heartbeat.ledgerNow();
-    const terms = { ...termsOf(notification, { request: requestKey, notBefore, isReplaceable }), request: requestKey };
     const { channel, characteristics, hoofdObject, body } = notification;
-    const publication = { channel: channel.name, characteristics, hoofdObject, body, publisher, terms, trace };
+    const { terms, termsNow } = this.terms(notification, { request: requestKey, notBefore, isReplaceable });
+    const own = { terms: { ...terms, request: requestKey }, termsNow };
+    const publication = { channel: channel.name, characteristics, hoofdObject, body, publisher, ...own, trace };
     const published = await this.publishing.publish(publication);
     if (published.kind !== 'mismatch') return { published, body };
     const replaced = await this.replacing.replace(publication);
     if (replaced.kind === 'replaced') return { published: { kind: 'replaced', id: replaced.notificationId }, body };
     throw new ConflictProblem('notification-sent', 'The notification of this key was sent, with other content.');
+  }
+
+  private terms(notification: ParsedNotification, asked: Asked): Pick<Publication, 'terms' | 'termsNow'> {
+    const terms = termsOf(notification, asked);
+    const termsNow = (): Terms => {
+      const channel = this.channels.find(notification.channel.name);
+      return channel && channel !== notification.channel ? termsOf({ ...notification, channel }, asked) : terms;
+    };
+    return { terms, termsNow };
   }
 
   private requestKey(

@@ -13,6 +13,8 @@ export interface Publication {
   /** Client id. */
   publisher: string;
   terms: Terms;
+  /** The same by the rules that its channel has now, which may have changed since it was read; undefined: no rules count for it. */
+  termsNow?: () => Terms;
   trace: PublicationTrace;
 }
 

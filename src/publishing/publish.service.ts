@@ -41,7 +41,7 @@ const bytesOfDelivery = 400;
  * Hot path, first half: batch → match → commit → send.
  *
  * - batch: a publication gets an id, and is written together with those that arrive at the same time;
- * - match: the subscriptions of each are found in the catalogue in memory;
+ * - match: the subscriptions of each, and the rules of its channel, are found in the catalogue in memory;
  * - commit: the ledger writes the notifications with their deliveries, and reserves each key for one of them. It refuses when
  *   the catalogue has changed since they were matched; then they are matched again. It also refuses what reaches it so late
  *   that the publishers may have been told that it was not stored (docs/decisions/0020);
@@ -159,7 +159,9 @@ export class PublishService {
     }
   }
 
-  private match({ id, channel, publisher, body, characteristics, hoofdObject, terms, trace }: WithId): Accepted {
+  private match(item: WithId): Accepted {
+    const { id, channel, publisher, body, characteristics, hoofdObject, trace } = item;
+    const terms = item.termsNow?.() ?? item.terms;
     const subscriptionIds = this.subscriptions.match(channel, characteristics);
     const heldFor = this.heldFor(subscriptionIds);
     const inOrder = inOrderOf(this.subscriptions, subscriptionIds, hoofdObject);

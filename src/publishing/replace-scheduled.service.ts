@@ -46,16 +46,12 @@ export class ReplaceScheduledService {
   }
 
   /** Matches with the catalogue in memory; the ledger refuses if that is no longer the latest, and matching is repeated. */
-  private async commit({
-    channel,
-    body,
-    characteristics,
-    hoofdObject,
-    terms: { request, notBefore, expiresAt },
-    trace,
-  }: ReplacingPublication) {
+  private async commit(publication: ReplacingPublication) {
+    const { channel, body, characteristics, hoofdObject, trace } = publication;
+    const { request, notBefore } = publication.terms;
     for (;;) {
       const { version } = this.catalogue;
+      const { expiresAt } = publication.termsNow?.() ?? publication.terms;
       const subscriptionIds = this.subscriptions.match(channel, characteristics);
       const inOrder = inOrderOf(this.subscriptions, subscriptionIds, hoofdObject);
       const replacement = {

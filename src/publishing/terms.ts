@@ -6,7 +6,7 @@ import type { ParsedNotification } from './parse-notification.js';
 import type { Terms } from './publication.js';
 
 /** The part of the terms that comes from the publisher's request. */
-interface Asked {
+export interface Asked {
   request: OnceKey | null;
   /** Milliseconds since 1970. */
   notBefore: number | null;

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { randomUUID } from 'node:crypto';
+import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { AdminApi } from '../support/admin-api.js';
 import type { ApiAnswer } from '../support/api.js';
+import { createDatabase } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
 import { answer, protectedReceiver, Receiver } from '../support/receiver.js';
 
@@ -57,6 +59,29 @@ async function counted(name: string, labels = ''): Promise<number> {
 }
 
 describe('the rules of a channel', () => {
+  it('count in every process from when they are set, also in one that has not read them yet', async () => {
+    const database = await createDatabase();
+    const [here, other] = await Promise.all([
+      AdminApi.start({ DATABASE_URL: database.url }),
+      AdminApi.start({ DATABASE_URL: database.url }),
+    ]);
+    const naam = randomUUID();
+    const { json } = await here.api.post('/kanaal', { naam });
+    await here.api.post('/abonnement', { callbackUrl: receiver.url, auth: 'Bearer x', kanalen: [{ naam }] });
+    await other.api.app.get(Catalogue).refresh();
+    other.api.app.get(Catalogue).onModuleDestroy(); // looks no more by itself
+    const rules = { deduplication: { fields: ['resourceUrl'], withinSeconds: 60 }, maxAgeSeconds: 3600 };
+    const path = `/admin/v1/channels/${json.url.split('/').at(-1)}`;
+    expect((await here.patch(path, rules)).status).toBe(200);
+    const body = notification({ naam, path });
+    const [first, second] = [await other.api.post('/notificaties', body), await here.api.post('/notificaties', body)];
+    expect([duplicateOf(first), duplicateOf(second)]).toEqual([null, idOf(first)]);
+    const { deliveries } = (await here.get(`/admin/v1/deliveries?notification=${idOf(first)}`)).json;
+    expect(deliveries).toMatchObject([{ state: 'expired' }]);
+    await Promise.all([here.close(), other.close()]);
+    await database.drop();
+  });
+
   it('are none at first, and shown with the other fields of the channel', async () => {
     const channel = await newChannel(undefined, ['kind']);
     const { json } = await admin.get(channel.path);
