@@ -136,6 +136,7 @@ export class RetryPolicyController {
     await this.mustExist(subscriptionId);
     if (this.policies.override(subscriptionId))
       await this.policies.replaceOverride(subscriptionId, null, matching(ifMatch));
+    else requireMatch(ifMatch, this.ofSubscription(subscriptionId));
   }
 
   private async mustExist(subscriptionId: string): Promise<void> {

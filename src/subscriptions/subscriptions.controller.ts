@@ -202,7 +202,11 @@ export class SubscriptionsController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Shown> {
     const changes = readCredentialChanges(body, this.heartbeat.ledgerNow());
-    if (Object.keys(changes).length === 0) return this.tagged(await this.subscriptions.get(subscriptionId), reply);
+    if (Object.keys(changes).length === 0) {
+      const subscription = await this.subscriptions.get(subscriptionId);
+      requireMatch(ifMatch, versionOf(subscription));
+      return this.tagged(subscription, reply);
+    }
     return this.tagged(await this.subscriptions.setCredentials(subscriptionId, changes, { ifMatch }), reply);
   }
 

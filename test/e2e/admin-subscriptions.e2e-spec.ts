@@ -393,6 +393,7 @@ describe('two operators at once', () => {
     for (const answered of [
       await admin.patch(`${path}/${id}`, { ratePerSecond: 6, callbackUrl: `${receiver.url}/new` }, late),
       await admin.patch(`${path}/${id}/credentials`, auth, late),
+      await admin.patch(`${path}/${id}/credentials`, {}, late),
       await admin.post(`${path}/${id}/pause`, undefined, late),
       await admin.post(`${path}/${id}/resume`, undefined, late),
       await admin.post(`${path}/${id}/enable`, undefined, late),
@@ -420,6 +421,7 @@ describe('two operators at once', () => {
     expect((await admin.get(policy)).json).toMatchObject({ overrides: { maxRetries: 3 } });
     const now = { headers: { 'if-match': changed.headers.get('etag')! } };
     expect((await admin.delete(policy, now)).status).toBe(204);
+    expect((await admin.delete(policy, now)).status).toBe(412);
   });
 });
 
