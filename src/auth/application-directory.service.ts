@@ -77,7 +77,9 @@ export class ApplicationDirectory implements CatalogueDirectory, OnApplicationBo
   }
 
   async refresh(known: number): Promise<void> {
-    for (const row of await this.postgres.query<ApplicationRow>(changedSince, { known })) {
+    const rows = await this.postgres.query<ApplicationRow>(changedSince, { known });
+    if (known === 0) this.byClientId.clear();
+    for (const row of rows) {
       // A client id that was freed may belong to another application by now.
       if (row.is_deleted && this.byClientId.get(row.client_id)?.id === row.id) this.byClientId.delete(row.client_id);
       if (row.is_deleted) continue;

@@ -8,7 +8,10 @@ import { catalogueAge } from './catalogue.metrics.js';
 
 /** One kind of entry of the catalogue, kept in memory: channels, subscriptions, applications, the retry policy. */
 export interface CatalogueDirectory {
-  /** Reads every row that was changed after the version `known`, tombstones included, into memory. */
+  /**
+   * Reads every row that was changed after the version `known`, tombstones included, into memory. After 0 these are all
+   * rows: what is in memory and not among them is forgotten, and no sooner, since somebody may be about to look for it.
+   */
   refresh(known: number): Promise<void>;
 }
 
@@ -58,9 +61,12 @@ export class Catalogue implements OnApplicationBootstrap, OnModuleDestroy {
     return this.looks.request();
   }
 
-  /** Resolves when `version` is in memory. */
-  async reach(version: number): Promise<void> {
-    if (this.known < version) await this.refresh();
+  /**
+   * Resolves when `version` is in memory.
+   * @param than that memory had, when the database was found to be at `version`. A higher one: the database went back
+   */
+  async reach(version: number, than = version): Promise<void> {
+    if (this.known < version || version < than) await this.refresh();
   }
 
   /**
@@ -91,6 +97,12 @@ export class Catalogue implements OnApplicationBootstrap, OnModuleDestroy {
   private async look(): Promise<void> {
     const rows = await this.postgres.query<{ version: string }>(readVersion);
     const version = Number(rows[0]!.version);
+    if (version < this.known) {
+      // Behind a restored backup or a standby that had not got everything: changes that memory has are not there, and other
+      // ones may come to the same versions. At 0, nothing is accepted by this memory until all is read again (docs/decisions/0077).
+      this.logger.warn({ event: 'catalogue.went-back', from: this.known, to: version });
+      this.known = 0;
+    }
     // Rows newer than `version` may come along; they are read again next time, which does no harm.
     if (version !== this.known) await Promise.all(this.directories.map((directory) => directory.refresh(this.known)));
     this.known = version;

@@ -39,7 +39,12 @@ export class ChannelDirectory implements CatalogueDirectory {
   }
 
   async refresh(known: number): Promise<void> {
-    for (const row of await this.postgres.query<StoredChannel & Record<string, unknown>>(changedSince, { known })) {
+    const rows = await this.postgres.query<StoredChannel & Record<string, unknown>>(changedSince, { known });
+    if (known === 0) {
+      this.byName.clear();
+      this.byId.clear();
+    }
+    for (const row of rows) {
       const channel = channelOf(row);
       this.byName.set(channel.name, channel);
       this.byId.set(channel.id, channel);

@@ -139,7 +139,7 @@ export class PublishService {
       const acceptance = await this.write(accepted, version, way, deadline);
       if (acceptance.version === version) return { accepted, acceptance, way };
       way.giveUp();
-      await this.catalogue.reach(acceptance.version);
+      await this.catalogue.reach(acceptance.version, version);
     }
   }
 

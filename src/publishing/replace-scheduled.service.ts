@@ -66,7 +66,7 @@ export class ReplaceScheduledService {
       };
       const replaced = await replaceScheduled(this.postgres, version, replacement);
       if (replaced.kind !== 'outdated') return { replaced, deliveries: subscriptionIds.length };
-      await this.catalogue.reach(replaced.version);
+      await this.catalogue.reach(replaced.version, version);
     }
   }
 }

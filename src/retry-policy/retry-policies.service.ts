@@ -71,11 +71,12 @@ export class RetryPolicies implements CatalogueDirectory {
   async refresh(known: number): Promise<void> {
     const [general] = await this.postgres.query<{ policy: RetryPolicy }>(policySince, { known });
     // A field that came with a later version of Heraut is not in a policy stored before.
-    if (general) this.generalPolicy = { ...defaultRetryPolicy, ...general.policy };
+    if (general || known === 0) this.generalPolicy = { ...defaultRetryPolicy, ...general?.policy };
     const changed = await this.postgres.query<{ subscription_id: string; policy: RetryPolicyOverride | null }>(
       overridesSince,
       { known },
     );
+    if (known === 0) this.overrides.clear();
     for (const { subscription_id: subscriptionId, policy } of changed) {
       if (policy === null) this.overrides.delete(subscriptionId);
       else this.overrides.set(subscriptionId, policy);

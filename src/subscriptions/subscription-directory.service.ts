@@ -72,12 +72,15 @@ export class SubscriptionDirectory implements CatalogueDirectory {
   }
 
   async refresh(known: number): Promise<void> {
+    const unread = new Set(known === 0 ? this.byId.keys() : []);
     for await (const rows of changedSubscriptions(this.postgres, known)) {
       for (const row of rows) {
+        unread.delete(row.id);
         this.forget(row.id);
         if (!row.is_deleted) this.keep(row);
       }
     }
+    for (const id of unread) this.forget(id);
   }
 
   private keep(row: SubscriptionRow): void {

@@ -30,6 +30,7 @@ class ChannelNames implements CatalogueDirectory {
     await this.hold;
     if (this.failure) throw this.failure;
     const rows = await this.postgres.query<{ name: string }>(readNames, { known });
+    if (known === 0) this.names.clear();
     for (const { name } of rows) this.names.add(name);
   }
 }
@@ -130,6 +131,55 @@ describe.each(stacks)('the catalogue on the $name stack', (stack) => {
     await catalogue.reach(before + 1);
     expect(catalogue.version).toBe(before + 1);
     expect(directory.names).toEqual(new Set(['late']));
+  });
+
+  /** As a backup has it, or a standby that had not got the last `changes`: those are gone, and their versions are to come. */
+  async function goBack(changes: number): Promise<number> {
+    await postgres.dataSource.query(
+      'DELETE FROM channel WHERE version > (SELECT version FROM catalogue) - $1::bigint',
+      [changes],
+    );
+    await postgres.dataSource.query('UPDATE catalogue SET version = version - $1::bigint', [changes]);
+    return catalogue.version - changes;
+  }
+
+  it('is read from nothing when the database has gone back, and what is not there any more is forgotten', async () => {
+    await add('kept');
+    await add('lost');
+    await add('lost, too');
+    const before = await goBack(2);
+    await catalogue.refresh();
+    expect(directory.refreshedFrom.at(-1)).toBe(0);
+    expect(directory.names).toEqual(new Set(['kept']));
+    expect(catalogue.version).toBe(before);
+    // The version of a change that was lost.
+    expect(await add('other')).toBe(before + 1);
+    expect(directory.refreshedFrom.at(-1)).toBe(before);
+    expect(directory.names).toEqual(new Set(['kept', 'other']));
+  });
+
+  it('has no version that the database could have while it is read again from nothing, also when that fails', async () => {
+    await add('kept');
+    await add('lost');
+    const before = await goBack(1);
+    directory.failure = new Error('no answer');
+    await expect(catalogue.refresh()).rejects.toThrow('no answer');
+    expect([catalogue.version, directory.names.has('kept')]).toEqual([0, true]);
+    directory.failure = undefined;
+    await catalogue.reach(before);
+    expect([catalogue.version, directory.names]).toEqual([before, new Set(['kept'])]);
+  });
+
+  it('is read again when it was found at a lower version than the one that was counted on, not for an older one', async () => {
+    await add('kept');
+    await add('lost');
+    const lost = catalogue.version;
+    const before = await goBack(1);
+    directory.refreshedFrom.length = 0;
+    await catalogue.reach(before); // of a chunk that was matched before the last change, perhaps
+    expect(directory.refreshedFrom).toEqual([]);
+    await catalogue.reach(before, lost);
+    expect(directory.names).toEqual(new Set(['kept']));
   });
 
   it('says that a change may have been done where its commit was not answered, and not where it was refused', async () => {

@@ -230,6 +230,23 @@ describe('publishing', () => {
     expect(enqueued).toMatchObject([{ notificationId: id }]);
   });
 
+  it('matches again with what there is when the database has gone back behind what is in memory', async () => {
+    enqueued.length = 0;
+    await test.sql('UPDATE catalogue SET version = version + 1');
+    await test.sql('UPDATE subscription SET disabled_at = now(), version = (SELECT version FROM catalogue)');
+    const { id: unsent } = await publishing.publish(publication());
+    // As a backup has it.
+    await test.sql('UPDATE catalogue SET version = version - 1');
+    await test.sql('UPDATE subscription SET disabled_at = NULL, version = 1');
+    const names: string[] = [];
+    happen = (name) => Promise.resolve(names.push(name));
+    const { id: sent } = await publishing.publish(publication());
+    happen = () => Promise.resolve();
+    expect(enqueued).toMatchObject([{ notificationId: sent }]);
+    expect(unsent).not.toBe(sent);
+    expect(names).toEqual(['accept', 'accept']); // and asked the ledger no more often than that
+  });
+
   it('fails only the publication that cannot be stored', async () => {
     const content = contentKey();
     const results = await Promise.allSettled([
