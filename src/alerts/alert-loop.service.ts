@@ -22,7 +22,8 @@ const firstAfterMs = 3000;
 
 /**
  * Evaluates the rules and sends notes, in every process, whatever its roles: if only dispatchers did, nobody would be told that there
- * is none. One process at a time has a round, and one has each note. A server that hangs delays notes, and no round.
+ * is none. One process at a time has a round, and one has each note. A server that hangs delays the notes of its
+ * channel, and neither those of the other one nor a round.
  */
 @Injectable()
 export class AlertLoop implements OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown {
@@ -40,7 +41,8 @@ export class AlertLoop implements OnApplicationBootstrap, OnModuleDestroy, Befor
       await this.rounds.run(pauseMs);
       await this.measure();
     });
-    this.repeat(sendEveryMs, (stopping) => this.sender.sendDue(stopping));
+    for (const channel of this.sender.channelNames)
+      this.repeat(sendEveryMs, (stopping) => this.sender.sendDue(channel, stopping));
   }
 
   onModuleDestroy(): void {

@@ -28,7 +28,7 @@ export async function insertNotes(query: Query, notes: readonly NoteToSend[]): P
 export const claimNote = statement(
   'alert-note-claim',
   `WITH due AS MATERIALIZED (
-     SELECT id FROM alert_note WHERE next_at <= now() AND channel = ANY ($channels)
+     SELECT id FROM alert_note WHERE next_at <= now() AND channel = $channel
      ORDER BY next_at LIMIT 1 FOR UPDATE SKIP LOCKED
    )
    UPDATE alert_note n SET attempts = n.attempts + 1, next_at = now() + $lease_ms * interval '1 ms'
@@ -53,9 +53,8 @@ interface ClaimedRow {
   age_ms: number;
 }
 
-/** @param channels those that this process can send by */
-export async function claimDue(query: Query, channels: readonly NoteChannel[]): Promise<ClaimedNote | undefined> {
-  const [row] = await query<ClaimedRow & Record<string, unknown>>(claimNote, { lease_ms: leaseMs, channels });
+export async function claimDue(query: Query, channel: NoteChannel): Promise<ClaimedNote | undefined> {
+  const [row] = await query<ClaimedRow & Record<string, unknown>>(claimNote, { lease_ms: leaseMs, channel });
   if (!row) return undefined;
   return {
     id: row.id,

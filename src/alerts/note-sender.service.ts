@@ -21,23 +21,27 @@ export class NoteSender {
     private readonly channels: AlertChannels,
   ) {}
 
+  /** Those that this process can send by. A server that hangs takes up to 100 s, so none may wait for another. */
+  get channelNames(): readonly NoteChannel[] {
+    return this.channels.names;
+  }
+
   /**
-   * Sends until nothing is due. A channel that fails is left alone until the next call: a server that hangs would keep each note waiting,
-   * and those of the other channel behind them. A note that was sent and not written as sent, because this process died in between, is sent once more.
+   * Sends what is due by one channel, until nothing is. A channel that fails is left alone until the next call: a server that hangs would
+   * keep each note waiting. A note that was sent and not written as sent, because this process died in between, is sent once more.
    * @returns how many were sent
    */
-  async sendDue(stopping: AbortSignal): Promise<number> {
-    let working = this.channels.names;
+  async sendDue(channel: NoteChannel, stopping: AbortSignal): Promise<number> {
     let sent = 0;
-    while (working.length > 0 && !stopping.aborted) {
-      const note = await this.postgres.transactionAside((query) => claimDue(query, working));
+    while (!stopping.aborted) {
+      const note = await this.postgres.transactionAside((query) => claimDue(query, channel));
       if (!note) break;
       const result = await this.channels.send(note, stopping);
       // Our own stop ended it: its lease ends, and another process sends it.
       if (!result.isSent && stopping.aborted) break;
       await this.end(note, result);
       if (result.isSent) sent++;
-      else if (!result.isRefused) working = working.filter((channel) => channel !== note.channel);
+      else if (!result.isRefused) break;
     }
     return sent;
   }

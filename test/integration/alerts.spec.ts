@@ -32,6 +32,12 @@ const secret = `whsec_${Buffer.from(randomUUID()).toString('base64')}`;
 const password = `p-${randomUUID()}`;
 const running = new AbortController().signal;
 
+/** By every channel; @returns how many were sent */
+async function sendAll(sender: NoteSender): Promise<number> {
+  const sent = await Promise.all(sender.channelNames.map((channel) => sender.sendDue(channel, running)));
+  return sent.reduce((sum, each) => sum + each, 0);
+}
+
 interface Shown {
   id: string;
   rule: string;
@@ -105,7 +111,7 @@ describe('alerts', () => {
 
   const roundAndSend = async () => {
     expect(await rounds.run(0)).toBe(true);
-    await sender.sendDue(running);
+    await sendAll(sender);
   };
 
   /** Its receiver is never called. */
@@ -386,7 +392,7 @@ describe('alerts', () => {
     const others = Array.from({ length: 3 }, () => new NoteSender(postgres, new AlertChannels(configured(admin))));
     const had = await Promise.all([rounds.run(0), rounds.run(60_000), rounds.run(60_000)]);
     expect(had.filter(Boolean)).toHaveLength(1);
-    await Promise.all([sender, ...others].map((each) => each.sendDue(running)));
+    await Promise.all([sender, ...others].map(sendAll));
     expect(await sql('SELECT FROM alert_note WHERE sent_at IS NULL')).toEqual([]);
     expect(mailbox.received).toHaveLength(5);
     expect(new Set(mailbox.received.map(({ messageId }) => messageId)).size).toBe(5);
@@ -418,7 +424,7 @@ describe('alerts', () => {
     await die([await subscription()]);
     await rounds.run(0);
     await sql(`UPDATE alert_note SET attempts = 1, next_at = now() + interval '2 minutes' WHERE sent_at IS NULL`);
-    await sender.sendDue(running);
+    await sendAll(sender);
     const before = mailbox.received.length;
     await sql('UPDATE alert_note SET next_at = now() WHERE sent_at IS NULL');
     await roundAndSend();
@@ -621,7 +627,7 @@ describe('alerts on the embedded database', () => {
     for (const state of ['failed', 'delivered', 'delivered']) {
       await test.sql(`UPDATE delivery SET state = '${state}', ended_at = now()`);
       expect([await rounds.run(0), await rounds.run(60_000)]).toEqual([true, false]);
-      await new NoteSender(test.postgres, channels).sendDue(running);
+      await sendAll(new NoteSender(test.postgres, channels));
     }
     expect(mailbox.mailTo(operator).map(({ subject }) => subject)).toEqual([
       '[Heraut] New: Dead letters, The database is large',
@@ -635,20 +641,28 @@ describe('alerts on the embedded database', () => {
     );
     expect(large).toEqual({ isByVacuum: true });
 
-    // Mail fails: the second mail waits for the next turn, the call of the webhook does not.
+    // Mail hangs, and then fails: the second mail waits for the next turn, the call of the webhook for nothing.
     const tried: string[] = [];
-    const send = ({ channel }: NoteToSend) => {
+    let fail = () => {};
+    const hangs = new Promise<SendResult>((resolve) => {
+      fail = () => resolve({ isSent: false, reason: 'hangs', isRefused: false });
+    });
+    const send = ({ channel }: NoteToSend): Promise<SendResult> => {
       tried.push(channel);
-      return Promise.resolve({ isSent: channel === 'webhook', reason: 'hangs', isRefused: false } as SendResult);
+      return channel === 'webhook' ? Promise.resolve({ isSent: true }) : hangs;
     };
-    const failing = { names: ['mail', 'webhook'], operators: [], send } as unknown as AlertChannels;
+    const half = { names: ['mail', 'webhook'], operators: [], send } as unknown as AlertChannels;
     const content: NoteContent = { kind: 'test', audience: 'operator', news: [], more: 0 };
     const note = (channel: NoteChannel) => ({ id: randomUUID(), channel, address: operator, content });
     const notes = [note('mail'), note('mail'), note('webhook')];
     await test.postgres.transaction((query) => insertNotes(query, notes));
-    const hanging = new NoteSender(test.postgres, failing);
-    expect([await hanging.sendDue(running), tried.toSorted()]).toEqual([1, ['mail', 'webhook']]);
-    expect([await hanging.sendDue(running), tried.length]).toEqual([0, 3]);
+    const hanging = new NoteSender(test.postgres, half);
+    const mail = hanging.sendDue('mail', running);
+    await eventually(() => tried.length === 1, 'mail to hang');
+    expect([await hanging.sendDue('webhook', running), tried]).toEqual([1, ['mail', 'webhook']]);
+    fail();
+    expect([await mail, tried.length]).toEqual([0, 2]);
+    expect([await sendAll(hanging), tried]).toEqual([0, ['mail', 'webhook', 'mail']]);
     await test.close();
     await Promise.all([prepared.release(), mailbox.stop()]);
   });
