@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 import { herautNodeOptions, herautThreads } from '../scripts/node-options.mjs';
-import { settingsSchema } from '../src/config/settings.js';
+import { readSettings, settingsSchema } from '../src/config/settings.js';
 import { threads } from '../src/supervision/process-plan.js';
 
 const read = (name: string) => readFileSync(fileURLToPath(new URL(`../docker/${name}`, import.meta.url)), 'utf8');
@@ -28,15 +28,48 @@ describe('docker/compose.yml', () => {
     }
   });
 
-  it('passes the settings of alerts, traces, files and retention on to Heraut, each by its own name', () => {
-    const optional = /^(ALERT|EMAIL|OTEL)_|RETENTION_DAYS$|^(DEFAULT_FROM_EMAIL|CONFIG_FILE|EXPORT_DIR)$/;
-    const names = [
-      ...Object.keys(settingsSchema.shape).filter((name) => optional.test(name)),
-      'OTEL_EXPORTER_OTLP_HEADERS',
-    ];
-    expect(names.length).toBeGreaterThan(15);
-    for (const [, { environment }] of ours)
-      expect(environment).toMatchObject(Object.fromEntries(names.map((name) => [name, `\${${name}:-}`])));
+  it('passes every setting on to Heraut by its own name, but for those that the containers decide', () => {
+    const given = ['DATABASE_URL', 'AMQP_URL', 'REDIS_URL', 'ROLES'];
+    // As the image has them; the directory is that of the embedded database.
+    const ofImage = ['HOST', 'PORT', 'DATA_DIR'];
+    const others = Object.keys(settingsSchema.shape).filter((name) => ![...given, ...ofImage].includes(name));
+    const names = [...others, 'OTEL_EXPORTER_OTLP_HEADERS', 'NODE_EXTRA_CA_CERTS'];
+    for (const [, { environment = {} }] of ours) {
+      expect(names.filter((name) => !String(environment[name]).startsWith(`\${${name}:`))).toEqual([]);
+      expect(Object.keys(environment).toSorted()).toEqual([...names, ...given].toSorted());
+    }
+  });
+
+  it('gives Heraut settings that it takes where only the demanded variables are set', () => {
+    const asCompose = (value: unknown) =>
+      String(value)
+        .replaceAll(/\$\{\w+:\?[^}]*\}/g, 'demanded')
+        .replaceAll(/\$\{\w+:-([^}]*)\}/g, '$1');
+    const settings = ours.map(([role, { environment = {} }]) => [
+      role,
+      readSettings(Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, asCompose(value)]))),
+    ]);
+    expect(Object.fromEntries(settings)).toMatchObject({
+      api: { ROLES: ['api'], PROCESSES: 'auto', RETENTION_DAYS: 30 },
+      worker: { ROLES: ['worker'], DATABASE_URL: 'postgres://heraut:demanded@postgres:5432/heraut' },
+      dispatcher: { ROLES: ['dispatcher'], SUPERUSER_SECRET: 'demanded' },
+    });
+  });
+
+  it('has an example of the file with its variables, in which each that it demands is empty, and which Git does not take', () => {
+    const variables = [...read('env.example').matchAll(/^(\w+)=(.*)$/gm)].map(([, name, value]) => [name, value]);
+    const demanded = [...new Set([...read('compose.yml').matchAll(/\$\{(\w+):\?/g)].map(([, name]) => name))];
+    expect(demanded.length).toBe(4);
+    expect(Object.fromEntries(variables)).toMatchObject(Object.fromEntries(demanded.map((name) => [name, ''])));
+    expect(readFileSync(new URL('../.gitignore', import.meta.url), 'utf8')).toMatch(/^docker\/\.env$/m);
+  });
+
+  it('has Prometheus ask each role by its name, since a container that has ended has no address', () => {
+    const { scrape_configs: jobs } = parse(read('prometheus/prometheus.yml')) as {
+      scrape_configs: { job_name: string; static_configs?: { targets: string[] }[] }[];
+    };
+    const named = jobs.find(({ job_name: name }) => name === 'heraut-roles')?.static_configs?.[0]?.targets;
+    expect(named).toEqual(ours.map(([name]) => `${name}:8000`));
   });
 
   it('has Redis refuse when it is full, and says how large it may be', () => {
