@@ -1,7 +1,9 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Agent, request } from 'undici';
 import { Config } from '../config/config.module.js';
-import { ValidationProblem } from '../infra/http/problem.js';
+import { UnavailableProblem, ValidationProblem } from '../infra/http/problem.js';
+import { describeError, isTroubleOfMachine } from '../outbound/describe-error.js';
+import { ProxyTrouble } from '../outbound/egress-proxy.js';
 import { Outbound } from '../outbound/outbound.service.js';
 import { Refused } from '../outbound/refused.js';
 
@@ -12,6 +14,8 @@ interface Trouble {
   told: string;
   /** For the log, where that is more. */
   reason?: string;
+  /** This server, or its egress proxy, failed: of the documentation nothing is known. */
+  isOurs?: boolean;
 }
 
 /**
@@ -33,14 +37,16 @@ export class DocumentationLinkCheck {
   /**
    * @param field what the caller's API calls it
    * @throws {ValidationProblem} code `bad-url` when it must be refused
+   * @throws {UnavailableProblem} when it cannot be found out now
    */
   async check(link: string, field: 'documentatieLink' | 'documentationLink'): Promise<void> {
     if (this.mode === 'off' || link === '') return;
     const trouble = await this.fetch(link);
     if (!trouble) return;
-    const { told, reason = told } = trouble;
+    const { told, reason = told, isOurs = false } = trouble;
     this.logger.warn({ event: 'channel.documentation-unreachable', link, trouble: reason });
     if (this.mode === 'warn') return;
+    if (isOurs) throw new UnavailableProblem('This server cannot fetch the documentation now.', 10);
     throw new ValidationProblem([{ name: field, code: 'bad-url', reason: `The documentation ${told}.` }]);
   }
 
@@ -51,8 +57,8 @@ export class DocumentationLinkCheck {
       return response.statusCode === 200 ? undefined : { told: `answered ${response.statusCode}, not 200` };
     } catch (error) {
       if (error instanceof Refused) return { told: `is refused: ${error.message}` };
-      const { code, message } = error as NodeJS.ErrnoException;
-      return { told: 'cannot be fetched', reason: code ? `${code}: ${message}` : message };
+      const isOurs = error instanceof ProxyTrouble || isTroubleOfMachine(error as Error);
+      return { told: 'cannot be fetched', reason: describeError(error as Error), isOurs };
     } finally {
       // The body is not read; destroying the connection ends it.
       await agent.destroy();

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { describeError, isOurTrouble, isTroubleOfMachine } from '../outbound/describe-error.js';
 import { ProxyTrouble } from '../outbound/egress-proxy.js';
 import { FailingSince } from '../outbound/failing-since.js';
-import { describeError, isOurTrouble, isTroubleOfMachine } from './describe-error.js';
 import { askedDelayMs } from './retry-after.js';
 import type { Connection } from './connection.js';
 import { helpfulHeaders } from './helpful-headers.js';

@@ -9,6 +9,7 @@ import { Config } from '../config/config.module.js';
 import { UnavailableProblem, ValidationProblem, wholeInput } from '../infra/http/problem.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { connectTo } from '../outbound/connector.js';
+import { isTroubleOfMachine } from '../outbound/describe-error.js';
 import { ProxyTrouble } from '../outbound/egress-proxy.js';
 import { Outbound, type TlsIdentity } from '../outbound/outbound.service.js';
 import { AddressRefused } from '../outbound/refused.js';
@@ -121,6 +122,9 @@ export class CallbackProbe implements OnModuleDestroy {
       if (this.closing.signal.aborted) throw new UnavailableProblem('This server is stopping.', 1, error);
       if (error instanceof ProxyTrouble)
         throw new UnavailableProblem('The egress proxy of this server fails.', 60, error);
+      // Of the callback nothing is known: a refusal would tell its subscriber not to try again.
+      if (isTroubleOfMachine(error))
+        throw new UnavailableProblem('This server cannot make a connection to the callback now.', 10, error);
       this.log(url, tried, error);
       const isPublic = tried.every((address) => this.outbound.isPublic(address));
       return { trouble: describeTrouble(error, isPublic) };

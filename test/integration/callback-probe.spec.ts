@@ -11,6 +11,7 @@ import { newKey, SigningKey } from '../../src/signing/signing-key.js';
 import { CallbackProbe } from '../../src/subscriptions/callback-probe.service.js';
 import { eventually } from '../support/eventually.js';
 import { answer, drip, hang, Receiver } from '../support/receiver.js';
+import { certificate, key } from '../support/tls-identity.js';
 
 class HurriedProbe extends CallbackProbe {
   protected override readonly timeouts = { connectMs: 200, overallMs: 200 };
@@ -48,6 +49,25 @@ describe('a callback that changes to another protocol', () => {
       extra: { invalidParams: [{ code: 'invalid-callback-url' }] },
     });
     await receiver.stop();
+  });
+});
+
+describe('a callback that this machine has no means to call', () => {
+  const outOfFiles = new Outbound(config.settings, (_name, _options, found) =>
+    found(Object.assign(new Error('getaddrinfo EMFILE'), { code: 'EMFILE' }), ''),
+  );
+  const request = { callbackUrl: 'http://receiver.test/', auth: 'x', credentials: verbatim, isUrlNew: true };
+
+  it.each<[string, Credentials]>([
+    ['is not refused: its subscriber may try again', verbatim],
+    [
+      'has not proved that it wants a certificate',
+      { ...verbatim, tls: { id: 'tls', expiresAt: null, certificate, key } },
+    ],
+  ])('%s', async (_what, credentials) => {
+    const probe = new CallbackProbe(config, outOfFiles, authorizations, ledgersClock);
+    const detail = 'This server cannot make a connection to the callback now.';
+    await expect(probe.prove({ ...request, credentials })).rejects.toMatchObject({ status: 503, detail });
   });
 });
 

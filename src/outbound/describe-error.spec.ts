@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { AddressRefused, UrlRefused } from '../outbound/refused.js';
+import { AddressRefused, UrlRefused } from './refused.js';
 import { describeError, isOurTrouble, isTroubleOfMachine } from './describe-error.js';
 
 const failed = (code: string) => Object.assign(new Error('connect'), { code });

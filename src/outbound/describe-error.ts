@@ -1,4 +1,4 @@
-import { lookupBusy } from '../outbound/shared-lookup.js';
+import { lookupBusy } from './shared-lookup.js';
 
 /** This machine has no more files, ports or memory for sockets, or no network, or is busy with names whose servers do not answer. */
 const codesOfMachine: ReadonlySet<string> = new Set([
