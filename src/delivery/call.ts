@@ -2,6 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { describeError, isOurTrouble, isTroubleOfMachine } from '../outbound/describe-error.js';
 import { ProxyTrouble } from '../outbound/egress-proxy.js';
 import { FailingSince } from '../outbound/failing-since.js';
+import type { Outbound } from '../outbound/outbound.service.js';
+import { tooManyLookups } from '../outbound/shared-lookup.js';
 import { askedDelayMs } from './retry-after.js';
 import type { Connection } from './connection.js';
 import { helpfulHeaders } from './helpful-headers.js';
@@ -31,11 +33,11 @@ export class OpenCalls {
   private readonly machineFailing = new FailingSince();
 
   /**
-   * @param proxyFailingMs for how long the egress proxy has failed for an `address:port`
+   * @param outbound knows what of ours a call may wait for
    * @param now milliseconds since 1970: what a receiver that sends no `Date` means by the date of a `Retry-After`
    */
   constructor(
-    readonly proxyFailingMs: (authority: string) => number = () => 0,
+    readonly outbound: Pick<Outbound, 'proxyFailingMs' | 'isInLine'>,
     readonly now: () => number = Date.now,
   ) {}
 
@@ -83,7 +85,10 @@ export class OpenCalls {
 
   /** @param now on the clock of `performance.now`; all that came before it has been read */
   endOverdue(now: number): void {
-    for (const call of this.calls) if (call.deadline <= now) call.endOverdue();
+    for (const call of this.calls) {
+      if (call.deadline <= now) call.endOverdue();
+      else if (call.halfTime <= now) call.endInLine();
+    }
   }
 
   /** From then on none is begun. */
@@ -101,6 +106,8 @@ export class OpenCalls {
 export class Call {
   /** On the clock of `performance.now`; moves when the head of the answer is there. */
   deadline: number;
+  /** On the same clock: as with a token, the other half at least is left for the receiver. */
+  readonly halfTime: number;
   /** Nothing of it matters any more. */
   isOver = false;
   private readonly startedAt = performance.now();
@@ -125,6 +132,7 @@ export class Call {
     private readonly keepsAnswer: boolean,
   ) {
     this.deadline = this.startedAt + timeoutMs;
+    this.halfTime = this.startedAt + timeoutMs / 2;
   }
 
   get hasFirstByte(): boolean {
@@ -193,7 +201,17 @@ export class Call {
     else this.fail(describeError(error), isOurTrouble(error));
   }
 
+  /** Its receiver is not to blame for the time in which other names were looked up. */
+  endInLine(): void {
+    const name = this.connection?.lookingUp;
+    if (this.wasSent || name === undefined || !this.open.outbound.isInLine(name)) return;
+    this.failWith(tooManyLookups());
+    this.cut();
+  }
+
   endOverdue(): void {
+    this.endInLine(); // the process stood still at its half-time
+    if (this.isOver) return;
     const ours = this.connection?.waitsForOurs;
     const within = `within ${Math.round(this.timeoutMs) / 1000} s`;
     if (this.status === 0 && ours !== undefined) this.postpone(`no ${ours} ${within}`, this.proxyFailingMs);
@@ -215,7 +233,7 @@ export class Call {
 
   private get proxyFailingMs(): number {
     const address = this.connection?.address;
-    return address ? this.open.proxyFailingMs(address) : 0;
+    return address ? this.open.outbound.proxyFailingMs(address) : 0;
   }
 
   private tellEarly(): void {

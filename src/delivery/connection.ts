@@ -18,6 +18,7 @@ export class Connection {
   /** What it is made of so far; once it is made, its socket. */
   private made: Pick<Connecting, 'destroy' | 'waitsForOurs'> | undefined;
   private isConnecting = false;
+  private hostname = '';
 
   constructor(private readonly connector: Connector) {}
 
@@ -30,6 +31,7 @@ export class Connection {
     this.calls = 0;
     this.connectMs = null;
     this.address = null;
+    this.hostname = options.hostname;
     const done: buildConnector.Callback = (...[error, socket]) => {
       this.isConnecting = false;
       if (error instanceof AddressRefused) this.address = error.address;
@@ -54,6 +56,11 @@ export class Connection {
   /** While it is being made: what of ours it waits for, for which the receiver is not to blame. */
   get waitsForOurs(): string | undefined {
     return this.isConnecting ? this.made?.waitsForOurs : undefined;
+  }
+
+  /** While it is being made: the name whose addresses are not known yet. */
+  get lookingUp(): string | undefined {
+    return this.isConnecting && this.address === null ? this.hostname : undefined;
   }
 
   /** Nobody waits for it any more. Does nothing once it is made. */

@@ -1,6 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { OpenCalls, type Call } from './call.js';
+import { Connection } from './connection.js';
 import type { WebhookResponse } from './webhook-client.js';
+
+const outbound = { proxyFailingMs: () => 0, isInLine: () => false };
 
 describe('bodies that are read on after a 2xx was told', () => {
   let calls: OpenCalls;
@@ -9,7 +12,7 @@ describe('bodies that are read on after a 2xx was told', () => {
   let cut: string[];
 
   beforeEach(() => {
-    calls = new OpenCalls();
+    calls = new OpenCalls(outbound);
     told = [];
     cut = [];
   });
@@ -60,7 +63,7 @@ describe('a machine that has no more files or ports', () => {
   let told: WebhookResponse[];
   const open = (origin = 'http://receiver') => calls.open(origin, 10_000, (response) => told.push(response));
 
-  beforeEach(() => ([calls, told] = [new OpenCalls(), []]));
+  beforeEach(() => ([calls, told] = [new OpenCalls(outbound), []]));
 
   it('postpones a call, and knows for how long it could not reach its receiver', () => {
     open().failWith(noFiles);
@@ -90,9 +93,55 @@ describe('a machine that has no more files or ports', () => {
   });
 });
 
+describe('a call whose receiver has a name', () => {
+  let inLine: Set<string>;
+  let calls: OpenCalls;
+  let told: WebhookResponse[];
+  let connectTo: (address: string) => void;
+  /** With ten seconds, in line for the look-up of its name. */
+  let call: Call;
+
+  beforeEach(() => {
+    [inLine, told] = [new Set(['receiver.example']), []];
+    calls = new OpenCalls({ ...outbound, isInLine: (name) => inLine.has(name) });
+    const connection = new Connection(() => ({
+      on: (_event, listener) => (connectTo = (address) => listener(address, 443)),
+      destroy: () => {},
+    }));
+    call = calls.open('https://receiver.example', 10_000, (response) => told.push(response));
+    call.carriedBy(connection, () => connection.stopConnecting());
+    connection.connect({ hostname: 'receiver.example', protocol: 'https:', port: '' }, () => {});
+  });
+
+  it('waits for the look-up of others for half of its time, and is then made again later', () => {
+    calls.endOverdue(call.halfTime - 1);
+    expect(told).toEqual([]);
+    calls.endOverdue(call.halfTime);
+    const reason = 'LOOKUP_BUSY: too many names are being looked up';
+    expect(told).toMatchObject([{ kind: 'postponed', reason, wasSent: false }]);
+  });
+
+  it('has waited for these also where the process stood still until all of its time was over', () => {
+    calls.endOverdue(call.deadline);
+    expect(told).toMatchObject([{ kind: 'postponed' }]);
+  });
+
+  it('waits for its own look-up, and for its receiver, until its time is over', () => {
+    inLine.clear();
+    calls.endOverdue(call.deadline - 1);
+    connectTo('192.0.2.1');
+    // Another call wants the name again.
+    inLine.add('receiver.example');
+    calls.endOverdue(call.deadline - 1);
+    expect(told).toEqual([]);
+    calls.endOverdue(call.deadline);
+    expect(told).toMatchObject([{ kind: 'unanswered', reason: 'no answer within 10 s', isOurs: false }]);
+  });
+});
+
 describe('a process that stops', () => {
   it('abandons its calls, and begins none after that', () => {
-    const calls = new OpenCalls();
+    const calls = new OpenCalls(outbound);
     const told: WebhookResponse[] = [];
     const open = () => calls.open('http://receiver', 10_000, (response) => told.push(response));
     expect(open().isOver).toBe(false);

@@ -27,7 +27,7 @@ export class HttpWebhookClient extends WebhookClient {
   /** @param now milliseconds since 1970, by the ledger's clock where there is one */
   constructor(outbound: Outbound, now: () => number = Date.now) {
     super();
-    this.calls = new OpenCalls((authority) => outbound.proxyFailingMs(authority), now);
+    this.calls = new OpenCalls(outbound, now);
     this.ways = new WaysOut(outbound);
     // Not before what lies in the sockets is read, and by the time before that: to a process that stood still, even
     // while it read, an answer given in time must not be late.

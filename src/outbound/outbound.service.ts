@@ -7,7 +7,7 @@ import type { Connector } from './connector.js';
 import { EgressProxy } from './egress-proxy.js';
 import { ProxyExceptions } from './proxy-exceptions.js';
 import { AddressRefused, Refused } from './refused.js';
-import { sharedLookup, type LookupBounds } from './shared-lookup.js';
+import { sharedLookup, type LookupBounds, type SharedLookup } from './shared-lookup.js';
 import { Tunnel } from './tunnel.js';
 import { UrlRules, type Callable } from './url-rules.js';
 
@@ -31,6 +31,7 @@ export interface TlsIdentity {
 export class Outbound {
   private readonly guard: AddressGuard;
   private readonly rules: UrlRules;
+  private readonly shared: SharedLookup;
   private readonly lookUp: LookupFunction;
   private readonly proxy: EgressProxy | undefined;
   private readonly exceptions: ProxyExceptions;
@@ -39,7 +40,8 @@ export class Outbound {
   constructor(settings: Settings, lookUp: LookupFunction = lookup) {
     this.guard = new AddressGuard(settings);
     this.rules = new UrlRules(settings);
-    this.lookUp = this.guard.guarded(sharedLookup(lookUp, lookupBounds));
+    this.shared = sharedLookup(lookUp, lookupBounds);
+    this.lookUp = this.guard.guarded(this.shared.lookUp);
     this.proxy = settings.EGRESS_PROXY_URL === undefined ? undefined : new EgressProxy(settings.EGRESS_PROXY_URL);
     this.exceptions = new ProxyExceptions(settings.EGRESS_PROXY_EXCEPTIONS);
   }
@@ -77,6 +79,11 @@ export class Outbound {
   /** For how long the egress proxy has failed for that `address:port`, in milliseconds; 0: it has not, or there is none. */
   proxyFailingMs(authority: string): number {
     return this.proxy?.failingMs(authority) ?? 0;
+  }
+
+  /** Whether nobody is asked for its addresses yet, because too many other names are being looked up. */
+  isInLine(hostname: string): boolean {
+    return this.shared.isInLine(hostname);
   }
 
   /** Whether anybody on the internet can call this address too, so that what comes of a call is no secret of ours. */

@@ -1,14 +1,14 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { LookupFunction } from 'node:net';
-import { sharedLookup } from './shared-lookup.js';
+import { sharedLookup, type SharedLookup } from './shared-lookup.js';
 
 describe('the lookup of a name', () => {
   let asked: { hostname: string; answer: Parameters<LookupFunction>[2] }[];
   let found: unknown[];
   let now: number;
-  let lookUp: LookupFunction;
+  let shared: SharedLookup;
   const want = (hostname: string, options = {}) =>
-    lookUp(hostname, options, (error, address) => void found.push(error?.message ?? address));
+    shared.lookUp(hostname, options, (error, address) => void found.push(error?.message ?? address));
 
   const names = () => asked.map(({ hostname }) => hostname);
   /** Asks for each, and is answered quickly. */
@@ -25,7 +25,7 @@ describe('the lookup of a name', () => {
       if (hostname === '') throw new Error('no name');
       asked.push({ hostname, answer });
     };
-    lookUp = sharedLookup(ask, { slow: 2, unproven: 4, unprovenOfDomain: 2, quickOfDomain: 3 }, () => now);
+    shared = sharedLookup(ask, { slow: 2, unproven: 4, unprovenOfDomain: 2, quickOfDomain: 3 }, () => now);
   });
 
   it('is made once for all that want it at the same time, and again for the next', () => {
@@ -102,6 +102,17 @@ describe('the lookup of a name', () => {
     } finally {
       vi.useRealTimers();
     }
+  });
+
+  it('tells whether it is in line, in whatever ways the name is wanted', () => {
+    for (const name of ['a', 'b', 'c']) want(`${name}.silent.example`);
+    want('c.silent.example', { family: 6 });
+    const inLine = () => ['a', 'c'].filter((name) => shared.isInLine(`${name}.silent.example`));
+    expect(inLine()).toEqual(['c']);
+    asked[0]!.answer(null, '192.0.2.1', 4);
+    expect(inLine()).toEqual(['c']);
+    asked[1]!.answer(null, '192.0.2.1', 4);
+    expect(inLine()).toEqual([]);
   });
 
   it('is answered where it cannot even be asked for', () => {

@@ -11,6 +11,15 @@ const longestInLineMs = 3000;
 /** The code of the error of a name that waited for others for too long: nothing is known of it. */
 export const lookupBusy = 'LOOKUP_BUSY';
 
+export const tooManyLookups = (): Error =>
+  Object.assign(new Error('too many names are being looked up'), { code: lookupBusy });
+
+export interface SharedLookup {
+  lookUp: LookupFunction;
+  /** Whether it waits until fewer others are asked for. */
+  isInLine: (hostname: string) => boolean;
+}
+
 /** How many names may be asked for at the same time. The others wait. */
 export interface LookupBounds {
   /** Of those that were slow when they were asked for last. */
@@ -25,6 +34,7 @@ export interface LookupBounds {
 
 /** One name that is being asked for, or waits for that; by what was known of it when it was wanted. */
 interface Ask {
+  hostname: string;
   domain: string;
   kind: 'quick' | 'unknown' | 'slow';
   start: () => void;
@@ -42,15 +52,23 @@ export function sharedLookup(
   lookUp: LookupFunction,
   bounds: LookupBounds,
   now: () => number = () => performance.now(),
-): LookupFunction {
+): SharedLookup {
   const waiting = new Map<string, Callback[]>();
   const known = new LRUCache<string, 'quick' | 'slow'>({ max: 10_000 });
   const asked = new Asked(bounds);
   const inLine: Ask[] = [];
+  /** One that is wanted in several ways stands there several times. */
+  const namesInLine = new Map<string, number>();
 
+  const leaveLine = (ask: Ask) => {
+    inLine.splice(inLine.indexOf(ask), 1);
+    count(namesInLine, ask.hostname, -1);
+  };
   const startNext = () => {
-    const next = inLine.findIndex((ask) => asked.hasRoomFor(ask));
-    if (next >= 0) inLine.splice(next, 1)[0]!.start();
+    const next = inLine.find((ask) => asked.hasRoomFor(ask));
+    if (!next) return;
+    leaveLine(next);
+    next.start();
   };
   const askFor = (hostname: string, options: Parameters<LookupFunction>[1], tell: Callback) => {
     const start = () => {
@@ -69,16 +87,17 @@ export function sharedLookup(
         end(error as NodeJS.ErrnoException, ''); // it would never be answered
       }
     };
-    const ask: Ask = { domain: domainOf(hostname), kind: known.get(hostname) ?? 'unknown', start };
+    const ask: Ask = { hostname, domain: domainOf(hostname), kind: known.get(hostname) ?? 'unknown', start };
     if (asked.hasRoomFor(ask)) return start();
     inLine.push(ask);
+    count(namesInLine, hostname, 1);
     const giveUp = () => {
-      inLine.splice(inLine.indexOf(ask), 1);
-      tell(Object.assign(new Error('too many names are being looked up'), { code: lookupBusy }), '');
+      leaveLine(ask);
+      tell(tooManyLookups() as NodeJS.ErrnoException, '');
     };
     ask.givingUp = setTimeout(giveUp, longestInLineMs).unref();
   };
-  return (hostname, options, callback) => {
+  const shared: LookupFunction = (hostname, options, callback) => {
     const key = `${hostname} ${JSON.stringify(options)}`;
     const others = waiting.get(key);
     if (others) return void others.push(callback);
@@ -89,6 +108,7 @@ export function sharedLookup(
       for (const each of all) each(...answer);
     });
   };
+  return { lookUp: shared, isInLine: (hostname) => namesInLine.has(hostname) };
 }
 
 /** How many names are being asked for. */
@@ -108,14 +128,18 @@ class Asked {
     return this.unproven < bounds.unproven && ofDomain < bounds.unprovenOfDomain;
   }
 
-  add(ask: Ask, count: 1 | -1): void {
-    if (ask.kind === 'slow') this.slow += count;
-    if (ask.kind !== 'quick') this.unproven += count;
-    const key = domainKeyOf(ask);
-    const left = (this.ofDomain.get(key) ?? 0) + count;
-    if (left > 0) this.ofDomain.set(key, left);
-    else this.ofDomain.delete(key);
+  add(ask: Ask, one: 1 | -1): void {
+    if (ask.kind === 'slow') this.slow += one;
+    if (ask.kind !== 'quick') this.unproven += one;
+    count(this.ofDomain, domainKeyOf(ask), one);
   }
+}
+
+/** Keeps no key that stands for none. */
+function count(counts: Map<string, number>, key: string, one: 1 | -1): void {
+  const left = (counts.get(key) ?? 0) + one;
+  if (left > 0) counts.set(key, left);
+  else counts.delete(key);
 }
 
 const domainKeyOf = ({ kind, domain }: Ask): string => `${kind === 'quick' ? 'quick' : 'unproven'} ${domain}`;

@@ -198,6 +198,18 @@ describe.each([
     expect(outbound.proxyFailingMs(`192.0.2.66:${portOf(receiver.url)}`)).toBe(0);
   });
 
+  it('costs its receiver nothing when it waits for names that nobody answers for', async () => {
+    const asked: string[] = [];
+    const settings = readSettings({ EGRESS_PROXY_URL: proxy.url, UV_THREADPOOL_SIZE: '16' });
+    client = new HttpWebhookClient(new Trusting(settings, (name) => void asked.push(name)));
+    const others = ['a', 'b'].map((name) => post({ url: urlOf(`${name}.silent.test`) }));
+    await eventually(() => asked.length === 2);
+    const reason = expect.stringMatching(/^LOOKUP_BUSY/) as string;
+    expect(await post({ url: urlOf('c.silent.test'), timeoutMs: 200 })).toMatchObject({ kind: 'postponed', reason });
+    client.abandonAll();
+    await Promise.all(others);
+  });
+
   it('is the receiver’s failure where that resets the tunnel', async () => {
     receiver.next(reset);
     expect(await post()).toMatchObject({ kind: 'unanswered', wasSent: true, isOurs: false });

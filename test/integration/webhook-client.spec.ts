@@ -352,6 +352,22 @@ describe.each(ways)('a call %s', (_way, mayRepeat) => {
     });
   });
 
+  it('costs its receiver nothing when it waits for names that nobody answers for, however little time it has', async () => {
+    const asked: string[] = [];
+    const silent = new HttpWebhookClient(
+      new Outbound(readSettings({ UV_THREADPOOL_SIZE: '16' }), (name) => void asked.push(name)),
+    );
+    const post = (name: string, timeoutMs: number) =>
+      silent.post(request({ url: `http://${name}.silent.test/`, timeoutMs }));
+    const others = [post('a', 20_000), post('b', 20_000)];
+    await eventually(() => asked.length === 2);
+    expect(await post('c', 200)).toMatchObject({ kind: 'postponed', reason: expect.stringMatching(/^LOOKUP_BUSY/) });
+    expect(asked).toEqual(['a.silent.test', 'b.silent.test']);
+    silent.abandonAll();
+    await Promise.all(others);
+    await silent.close();
+  });
+
   it('fails when the receiver speaks no TLS; the call has not arrived', async () => {
     const trouble = createServer((socket) => socket.end('220 mail.example.org ESMTP\r\n')).listen(0, '127.0.0.1');
     await once(trouble, 'listening');
