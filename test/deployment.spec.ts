@@ -31,7 +31,7 @@ describe('docker/compose.yml', () => {
   it('passes every setting on to Heraut by its own name, but for those that the containers decide', () => {
     const given = ['DATABASE_URL', 'AMQP_URL', 'REDIS_URL', 'ROLES'];
     // As the image has them; the directory is that of the embedded database.
-    const ofImage = ['HOST', 'PORT', 'DATA_DIR'];
+    const ofImage = ['HOST', 'PORT', 'DATA_DIR', 'UV_THREADPOOL_SIZE'];
     const others = Object.keys(settingsSchema.shape).filter((name) => ![...given, ...ofImage].includes(name));
     const names = [...others, 'OTEL_EXPORTER_OTLP_HEADERS', 'NODE_EXTRA_CA_CERTS'];
     for (const [, { environment = {} }] of ours) {
@@ -115,7 +115,9 @@ describe('docker/Dockerfile', () => {
     for (const line of started) expect(line).toContain(`node ${herautNodeOptions.join(' ')} dist/main.js`);
   });
 
-  it('gives Node as many threads as `npm start` and a supervisor give it', () => {
+  it('gives Node as many threads as `npm start`, a supervisor and the README give it', () => {
+    const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
+    expect(readme).toMatch(new RegExp(`^export DATABASE_URL=.* UV_THREADPOOL_SIZE=${herautThreads}$`, 'm'));
     expect(image).toMatch(new RegExp(`UV_THREADPOOL_SIZE=${herautThreads}$`, 'm'));
     expect(String(threads)).toBe(herautThreads);
   });

@@ -241,6 +241,12 @@ export const settingsSchema = z
         'Host names (each with all below it), CIDR ranges and addresses, comma-separated, that are called without the proxy; loopback always is.',
       ),
 
+    UV_THREADPOOL_SIZE: wholeNumber(1, 1024)
+      .default(4)
+      .describe(
+        'Threads of each process, which Node itself reads when it starts; half of them look up the names of receivers. With few, names that no name server answers for keep new connections to others waiting. `npm start`, the image and `PROCESSES` give 16, unless it is set.',
+      ),
+
     TTL_LOCK_TIME_LIMIT_MS: wholeNumber(1000, 3_600_000)
       .default(120_000)
       .describe('Milliseconds a delivery stays locked by a worker that no longer extends the lock.'),

@@ -5,7 +5,7 @@ import type { ConfiguredSubscription } from './configuration-schema.js';
 import type { Planning } from './planning.js';
 import type { Entry } from './read-configuration.js';
 
-/** Names that are looked up at once: the threads of a process that do so are four. */
+/** Names that are looked up at once: the threads for that are few, and those of calls wait for the same ones. */
 const atOnce = 4;
 
 /**

@@ -5,17 +5,12 @@ import type { Settings } from '../config/settings.js';
 import { AddressGuard } from './address-guard.js';
 import type { Connector } from './connector.js';
 import { EgressProxy } from './egress-proxy.js';
+import { lookupBoundsOf } from './lookup-bounds.js';
 import { ProxyExceptions } from './proxy-exceptions.js';
 import { AddressRefused, Refused } from './refused.js';
-import { sharedLookup, type LookupBounds, type SharedLookup } from './shared-lookup.js';
+import { sharedLookup, type SharedLookup } from './shared-lookup.js';
 import { Tunnel } from './tunnel.js';
 import { UrlRules, type Callable } from './url-rules.js';
-
-/**
- * Of 8 threads that may ask for names, which is what 16 threads leave; `npm start`, the image and PROCESSES give so many. Two are always left for names that
- * were quick, and two more for those of which nothing is known.
- */
-const lookupBounds: LookupBounds = { slow: 4, unproven: 6, unprovenOfDomain: 2, quickOfDomain: 4 };
 
 /** By which this side proves itself to a receiver, and knows it; each in PEM. */
 export interface TlsIdentity {
@@ -40,7 +35,7 @@ export class Outbound {
   constructor(settings: Settings, lookUp: LookupFunction = lookup) {
     this.guard = new AddressGuard(settings);
     this.rules = new UrlRules(settings);
-    this.shared = sharedLookup(lookUp, lookupBounds);
+    this.shared = sharedLookup(lookUp, lookupBoundsOf(settings.UV_THREADPOOL_SIZE));
     this.lookUp = this.guard.guarded(this.shared.lookUp);
     this.proxy = settings.EGRESS_PROXY_URL === undefined ? undefined : new EgressProxy(settings.EGRESS_PROXY_URL);
     this.exceptions = new ProxyExceptions(settings.EGRESS_PROXY_EXCEPTIONS);

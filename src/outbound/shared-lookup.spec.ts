@@ -25,7 +25,8 @@ describe('the lookup of a name', () => {
       if (hostname === '') throw new Error('no name');
       asked.push({ hostname, answer });
     };
-    shared = sharedLookup(ask, { slow: 2, unproven: 4, unprovenOfDomain: 2, quickOfDomain: 3 }, () => now);
+    const bounds = { all: 7, slow: 2, unproven: 4, unprovenOfDomain: 2, quickOfDomain: 3 };
+    shared = sharedLookup(ask, bounds, () => now);
   });
 
   it('is made once for all that want it at the same time, and again for the next', () => {
@@ -82,6 +83,16 @@ describe('the lookup of a name', () => {
     expect(names().slice(7)).toEqual(['d.well.example']);
     asked[0]!.answer(null, '192.0.2.1', 4);
     expect(names().slice(8)).toEqual(['a.three.example']);
+  });
+
+  it('waits, however quick it was, while as many are asked for as there are threads', () => {
+    const others = ['one', 'two', 'three', 'four', 'five', 'six', 'seven'].map((domain) => `www.${domain}.example`);
+    prove(...others, 'www.eight.example');
+    for (const name of [...others, 'www.eight.example']) want(name);
+    expect(names()).toEqual(others);
+    expect(shared.isInLine('www.eight.example')).toBe(true);
+    asked[3]!.answer(null, '192.0.2.4', 4);
+    expect(names().slice(7)).toEqual(['www.eight.example']);
   });
 
   it('is given up after some seconds in line, as a trouble of ours, and is not asked for afterwards', () => {

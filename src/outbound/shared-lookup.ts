@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { LookupFunction } from 'node:net';
+import type { LookupBounds } from './lookup-bounds.js';
 
 type Callback = Parameters<LookupFunction>[2];
 
@@ -18,18 +19,6 @@ export interface SharedLookup {
   lookUp: LookupFunction;
   /** Whether it waits until fewer others are asked for. */
   isInLine: (hostname: string) => boolean;
-}
-
-/** How many names may be asked for at the same time. The others wait. */
-export interface LookupBounds {
-  /** Of those that were slow when they were asked for last. */
-  slow: number;
-  /** Of these, and those of which nothing is known. */
-  unproven: number;
-  /** The same of one domain, of which the same servers answer for all names, or for none. */
-  unprovenOfDomain: number;
-  /** Of one domain, names that were quick when they were asked for last. */
-  quickOfDomain: number;
 }
 
 /** One name that is being asked for, or waits for that; by what was known of it when it was wanted. */
@@ -113,6 +102,7 @@ export function sharedLookup(
 
 /** How many names are being asked for. */
 class Asked {
+  private all = 0;
   private slow = 0;
   private unproven = 0;
   /** By kind and domain; quick ones apart, so that no other name of their domain keeps them waiting. */
@@ -122,6 +112,7 @@ class Asked {
 
   hasRoomFor(ask: Ask): boolean {
     const { bounds } = this;
+    if (this.all >= bounds.all) return false;
     const ofDomain = this.ofDomain.get(domainKeyOf(ask)) ?? 0;
     if (ask.kind === 'quick') return ofDomain < bounds.quickOfDomain;
     if (ask.kind === 'slow' && this.slow >= bounds.slow) return false;
@@ -129,6 +120,7 @@ class Asked {
   }
 
   add(ask: Ask, one: 1 | -1): void {
+    this.all += one;
     if (ask.kind === 'slow') this.slow += one;
     if (ask.kind !== 'quick') this.unproven += one;
     count(this.ofDomain, domainKeyOf(ask), one);
