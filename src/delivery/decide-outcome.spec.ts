@@ -181,7 +181,7 @@ describe('a delivery that is only worth sending for a while', () => {
 describe('a call that could not be made, by no fault of its receiver', () => {
   const hourMs = 3_600_000;
   const spanMs = 86_125_000; // of the default policy
-  const postpone = (forMs: number, changes: Partial<Circumstances> = {}) =>
+  const postpone = (forMs: number | null, changes: Partial<Circumstances> = {}) =>
     decideOutcome(postponed('no token', forMs), { ...usual, ...changes });
 
   it.each(['at-least-once', 'at-most-once'] as const)('costs no attempt (%s)', (guarantee) => {
@@ -197,10 +197,41 @@ describe('a call that could not be made, by no fault of its receiver', () => {
   });
 
   it('is given up when trouble and notification are both as old as the whole schedule', () => {
-    expect(postpone(spanMs, { acceptedAt: now - spanMs + 1 }).state).toBe('waiting');
+    expect(postpone(spanMs, { acceptedAt: now - spanMs + 1 })).toMatchObject({ state: 'waiting', attempt: null });
     expect(postpone(spanMs - 1, { acceptedAt: now - spanMs }).state).toBe('waiting');
     const outcome = postpone(spanMs, { acceptedAt: now - spanMs });
     expect(outcome).toMatchObject({ state: 'failed', attempt: { status: null, error: 'no token' } });
+  });
+
+  /** Each call by a process that has just found the trouble. @returns seconds between these calls, until it is given up */
+  function delaysOfOld(changes: Partial<Circumstances> = {}): number[] {
+    const delays: number[] = [];
+    const tried = () => postpone(0, { acceptedAt: now - spanMs, ...changes, failures: delays.length });
+    let outcome = tried();
+    for (; outcome.state === 'waiting'; outcome = tried()) {
+      expect(outcome.attempt).toMatchObject({ status: null, error: 'no token' });
+      delays.push(outcome.delayMs / 1000);
+    }
+    expect(outcome).toMatchObject({ state: 'failed', attempt: { error: 'no token' } });
+    return delays;
+  }
+
+  it('costs attempts once its notification is as old as the whole schedule, whatever a process knows of the trouble', () => {
+    expect(delaysOfOld()).toEqual([25, 100, 400, 1600, 6400, 25_600, 52_000]);
+    expect(decideOutcome(postponed('no token', 0, 60_000), { ...usual, acceptedAt: 0 })).toMatchObject({
+      delayMs: 60_000,
+    });
+  });
+
+  it('costs them over an hour where the policy ends before, and never fewer than the policy has', () => {
+    expect(delaysOfOld({ policy: { ...policy, maxRetries: 1 } })).toEqual(Array.from({ length: 12 }, () => 300));
+    const manySoon = { ...policy, maxRetries: 20, backoffFactor: 1, baseFactor: 1 };
+    expect(delaysOfOld({ policy: manySoon })).toHaveLength(20);
+  });
+
+  it('is never given up where that cannot be told, however old it is', () => {
+    const outcome = { state: 'waiting', attempt: null, delayMs: 1000 };
+    expect(postpone(null, { acceptedAt: 0, failures: policy.maxRetries })).toMatchObject(outcome);
   });
 
   it('is tried for an hour even where the policy has no retries', () => {

@@ -1,5 +1,10 @@
 import type { Attempt, AttemptDetails, Outcome } from '../ledger/settle.service.js';
-import { delaySeconds, longestParkedSeconds, type RetryPolicy } from '../retry-policy/retry-schedule.js';
+import {
+  delaySeconds,
+  longestParkedSeconds,
+  policyForOurTrouble,
+  type RetryPolicy,
+} from '../retry-policy/retry-schedule.js';
 import type { DeliveryGuarantee } from '../subscriptions/subscription.js';
 import type { WebhookResponse } from './webhook-client.js';
 
@@ -40,7 +45,7 @@ const isAmbiguous = (response: WebhookResponse): boolean => response.kind !== 'a
 
 /** The outcome of a delivery after one attempt. */
 export function decideOutcome(response: WebhookResponse, circumstances: Circumstances): Outcome {
-  const { guarantee, failures, policy, finalStatuses, expiresAt, nowMs, random } = circumstances;
+  const { guarantee, failures, policy, expiresAt, nowMs, random } = circumstances;
   const attempt = attemptOf(response, circumstances);
   if (isSuccess(response)) return { state: 'delivered', attempt };
   if (guarantee === 'at-most-once') {
@@ -50,27 +55,42 @@ export function decideOutcome(response: WebhookResponse, circumstances: Circumst
   }
   // Our own doing: another process sends it, and the receiver's failures do not count it.
   if (response.kind === 'abandoned') return { state: 'waiting', attempt: null, delayMs: 0 };
-  if (response.kind === 'postponed' && !isGivenUp(response, circumstances)) return postponed(response, circumstances);
-  const isFinal = attempt.status !== null && finalStatuses.has(attempt.status);
-  if (isFinal || response.kind === 'postponed' || failures >= policy.maxRetries) return { state: 'failed', attempt };
-  const backoffMs = delaySeconds(policy, failures, random) * 1000;
-  // Never earlier than asked.
-  const askedMs = response.kind === 'answered' ? response.askedDelayMs : null;
+  if (response.kind === 'postponed' && costsNoAttempt(response, circumstances))
+    return postponed(response, circumstances);
+  const schedule = response.kind === 'postponed' ? policyForOurTrouble(policy) : policy;
+  const isLast = failures >= Math.max(policy.maxRetries, schedule.maxRetries);
+  if (isLast || isFinal(response, circumstances)) return { state: 'failed', attempt };
+  const backoffMs = delaySeconds(schedule, failures, random) * 1000;
+  // Never earlier than asked, or than it may be better.
+  const askedMs =
+    response.kind === 'answered' ? response.askedDelayMs : response.kind === 'postponed' ? response.againInMs : null;
   const delayMs = Math.max(backoffMs, askedMs ?? 0);
   if (expiresAt !== null && nowMs + delayMs >= expiresAt) return { state: 'expired', attempt };
   return { state: 'waiting', attempt, delayMs };
 }
 
-/** Nobody waits longer for it than the policy would have gone on trying, counted from when both notification and trouble were there. */
-const isGivenUp = ({ forMs }: Postponed, { acceptedAt, nowMs, policy }: Circumstances): boolean =>
-  Math.min(nowMs - acceptedAt, forMs) >= longestParkedSeconds(policy) * 1000;
+/** Nobody waits longer for it than the policy would have gone on trying. */
+const spanMs = ({ policy }: Circumstances): number => longestParkedSeconds(policy) * 1000;
+
+/**
+ * As long as its notification is younger than the span of the policy. After that each process knows only how long the trouble has lasted before its own eyes, and
+ * one that sees it seldom, or was started again, would never give it up (docs/decisions/0075).
+ */
+const costsNoAttempt = ({ forMs }: Postponed, circumstances: Circumstances): boolean =>
+  forMs === null || circumstances.nowMs - circumstances.acceptedAt < spanMs(circumstances);
+
+/** Trying again is of no use, however many attempts are left. */
+function isFinal(response: WebhookResponse, circumstances: Circumstances): boolean {
+  if (response.kind === 'postponed') return response.forMs !== null && response.forMs >= spanMs(circumstances);
+  return response.kind === 'answered' && circumstances.finalStatuses.has(response.status);
+}
 
 /**
  * It costs the receiver no attempt, which has no part in it. The longer it takes, the more deliveries wait: they come back more
  * seldom, and not together.
  */
 function postponed({ reason, forMs, againInMs }: Postponed, { expiresAt, nowMs, random }: Circumstances): Outcome {
-  const delayMs = Math.max(againInMs, Math.min(forMs / 4, longestPostponedMs)) + random * spreadMs;
+  const delayMs = Math.max(againInMs, Math.min((forMs ?? 0) / 4, longestPostponedMs)) + random * spreadMs;
   if (expiresAt !== null && nowMs + delayMs >= expiresAt) return { state: 'expired', attempt: null };
   return { state: 'waiting', attempt: null, delayMs, reason: storableText(reason.slice(0, maxErrorCharacters)) };
 }

@@ -1,4 +1,3 @@
-import type { Unavailable } from '../credentials/unavailable.js';
 import type { CallFacts, WebhookResponse } from './webhook-client.js';
 
 const noFacts: CallFacts = { durationMs: 0, connectMs: null, firstByteMs: null, address: null };
@@ -12,7 +11,9 @@ export const notCalled = (reason: string): WebhookResponse => ({
   ...noFacts,
 });
 
-export const postponedFor = ({ reason, forMs, againInMs }: Omit<Unavailable, 'isRefused'>): WebhookResponse => ({
+type Postponed = Pick<WebhookResponse & { kind: 'postponed' }, 'reason' | 'forMs' | 'againInMs'>;
+
+export const postponedFor = ({ reason, forMs, againInMs }: Postponed): WebhookResponse => ({
   kind: 'postponed',
   reason,
   forMs,
@@ -25,4 +26,4 @@ const unreadableAgainInMs = 30_000;
 
 /** Another process may be able to read its secrets, or this one after its next start: nothing is ever given up for that. */
 export const unreadableFor = (reason: string): WebhookResponse =>
-  postponedFor({ reason, forMs: 0, againInMs: unreadableAgainInMs });
+  postponedFor({ reason, forMs: null, againInMs: unreadableAgainInMs });

@@ -59,9 +59,10 @@ export type WebhookResponse =
   | (CallFacts & { kind: 'abandoned'; wasSent: boolean })
   /**
    * No call was made: what it needs of somebody else than the receiver cannot be had now, and that for `forMs`: a token, a key, a way through
-   * the egress proxy, or a file, a port or a network of this machine. It may be had in `againInMs`.
+   * the egress proxy, or a file, a port or a network of this machine. `forMs` is what this process has seen of it; null: nothing is ever given up for
+   * it. It may be had in `againInMs`.
    */
-  | (CallFacts & { kind: 'postponed'; reason: string; forMs: number; againInMs: number; wasSent: false });
+  | (CallFacts & { kind: 'postponed'; reason: string; forMs: number | null; againInMs: number; wasSent: false });
 
 /** Calls receivers. No redirect is followed. */
 export abstract class WebhookClient {

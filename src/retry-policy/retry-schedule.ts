@@ -81,6 +81,21 @@ export const spanSeconds = (policy: RetryPolicy): number => planAttempts(policy)
 /** A policy with few retries says little about how long its deliveries are worth waiting for. */
 const leastParkedSeconds = 3600;
 
+/**
+ * How a delivery is repeated for trouble of ours, once that costs attempts (docs/decisions/0075): by its own policy, or over that hour where the policy ends
+ * before.
+ */
+export const policyForOurTrouble = (policy: RetryPolicy): RetryPolicy =>
+  spanSeconds(policy) < leastParkedSeconds ? patientPolicy : policy;
+
+const patientPolicy: RetryPolicy = {
+  maxRetries: 12,
+  backoffFactor: 300,
+  baseFactor: 1,
+  maxDelaySeconds: 300,
+  jitter: 0,
+};
+
 /** Seconds that a delivery may be held because its endpoint is parked: as long as its policy would have gone on trying. */
 export const longestParkedSeconds = (policy: RetryPolicy): number => Math.max(leastParkedSeconds, spanSeconds(policy));
 

@@ -23,7 +23,7 @@ export const unanswered = (reason: string, wasSent = true, isOurs = false): Webh
 
 export const abandoned = (wasSent: boolean): WebhookResponse => ({ kind: 'abandoned', wasSent, ...facts });
 
-export const postponed = (reason: string, forMs: number, againInMs = 1000): WebhookResponse => ({
+export const postponed = (reason: string, forMs: number | null, againInMs = 1000): WebhookResponse => ({
   kind: 'postponed',
   reason,
   forMs,
