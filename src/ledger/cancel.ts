@@ -20,6 +20,6 @@ export async function cancel(
   key: DeliveryKey,
   also?: AlsoThen,
 ): Promise<'cancelled' | 'not-found' | 'ended'> {
-  if (await changeState(postgres, key, cancelOne, also)) return 'cancelled';
+  if (await changeState(postgres, key, cancelOne, { also })) return 'cancelled';
   return (await stateOf(postgres, key)) === undefined ? 'not-found' : 'ended';
 }

@@ -18,6 +18,12 @@ export interface StateInLedger extends Record<string, unknown> {
 /** Runs in the transaction that changes the state of a delivery, after it did. */
 export type AlsoThen = (query: Query, before: StateInLedger, after: StateInLedger) => Promise<void>;
 
+export interface ChangeOptions {
+  also?: AlsoThen | undefined;
+  /** Runs in the same transaction, before the delivery is locked. */
+  first?: (query: Query, day: number) => Promise<unknown>;
+}
+
 /**
  * What an operator does with one delivery.
  * @param change returns the new state and generation; nothing where the delivery is in none that is to be changed
@@ -27,11 +33,12 @@ export async function changeState(
   postgres: Postgres,
   { notificationId, subscriptionId }: DeliveryKey,
   change: StatementOfDay,
-  also?: AlsoThen,
+  { also, first }: ChangeOptions,
 ): Promise<boolean> {
   const day = dayOfId(notificationId);
   const values = { notification: notificationId, subscription: subscriptionId };
   const changed = postgres.transaction(async (query) => {
+    await first?.(query, day);
     const [before] = await query<StateInLedger>(lockState(day), values);
     const [after] = await query<StateInLedger>(change(day), values);
     if (before && after) await also?.(query, before, after);

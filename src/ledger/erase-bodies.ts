@@ -3,6 +3,7 @@ import type { Statement, Values } from '../infra/postgres/statement.js';
 import { namedDeliveries, sameDelivery, type DeliveryKey } from './delivery.js';
 import type { LedgerTable } from './partitions.js';
 import { perDay } from './per-day.js';
+import { textVersions, type TextVersion } from './text-versions.js';
 import { nextDeliveries, walkDeliveries, type ReachedDelivery, type WalkOptions } from './walk-deliveries.js';
 
 export const unfinished = "state IN ('queued', 'waiting', 'held', 'sending')";
@@ -108,25 +109,34 @@ export const eraseTextItems = perDay(
   'erase-texts',
   (of) => `
     WITH texts AS MATERIALIZED (
-      SELECT id, octet_length(body) AS bytes FROM ${of('notification')}
-      WHERE id = ANY ($ids::uuid[]) AND body IS NOT NULL FOR UPDATE
+      SELECT n.id, octet_length(n.body) AS bytes, n.xmin::text = item.version AS is_as_read
+      FROM ${textVersions.from} JOIN ${of('notification')} n ON n.id = ANY (ARRAY[item.id])
+      WHERE n.body IS NOT NULL ORDER BY n.id FOR UPDATE OF n
     ),
     erased AS (
-      UPDATE ${of('notification')} n SET body = NULL FROM texts WHERE n.id = ANY (ARRAY[texts.id]) RETURNING texts.bytes
+      UPDATE ${of('notification')} n SET body = NULL
+      FROM texts WHERE n.id = ANY (ARRAY[texts.id]) AND texts.is_as_read RETURNING texts.bytes
     )
-    SELECT count(*)::int AS bodies, coalesce(sum(bytes), 0)::float8 AS bytes FROM erased`,
+    SELECT count(*)::int AS bodies, coalesce(sum(bytes), 0)::float8 AS bytes,
+      ARRAY(SELECT id FROM texts WHERE NOT is_as_read) AS renewed
+    FROM erased`,
 );
 
-export interface Erased {
+export interface Erased extends Record<string, unknown> {
   bodies: number;
   /** Length of the texts that were erased. */
   bytes: number;
+  /** Whose text is still there: a delivery of them was sent again since it was read. */
+  renewed: string[];
 }
 
-/** Erases the texts of notifications of one day, in the transaction of `query`. */
-export async function eraseTexts(query: Query, day: number, ids: readonly string[]): Promise<Erased> {
-  if (ids.length === 0) return { bodies: 0, bytes: 0 };
-  const [erased] = await query<Erased>(eraseTextItems(day), { ids });
+/**
+ * Erases the texts of notifications of one day, in the transaction of `query`.
+ * @param texts as they were read before their deliveries were looked at
+ */
+export async function eraseTexts(query: Query, day: number, texts: readonly TextVersion[]): Promise<Erased> {
+  if (texts.length === 0) return { bodies: 0, bytes: 0, renewed: [] };
+  const [erased] = await query<Erased>(eraseTextItems(day), textVersions.bind(texts));
   return erased!;
 }
 

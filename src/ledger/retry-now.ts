@@ -1,9 +1,10 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
-import { changeState, type AlsoThen } from './change-state.js';
+import { changeState, type AlsoThen, type ChangeOptions } from './change-state.js';
 import type { DeliveryKey, DeliveryState } from './delivery.js';
 import { mayHaveTurn } from './line-up.js';
 import { perDay } from './per-day.js';
 import { stateOf } from './state-of.js';
+import { renewTextVersions } from './text-versions.js';
 
 // A delivery that an operator retries is sent also when it has become too old: the operator wants it. One that is in
 // line behind another one about the same object stays there, and one that has ended lines up anew: whether it still has
@@ -37,7 +38,8 @@ export async function retryNow(
   key: DeliveryKey,
   also?: AlsoThen,
 ): Promise<'retried' | 'not-found' | 'delivered' | 'erased'> {
-  if (await changeState(postgres, key, retryOne, also)) return 'retried';
+  const first: ChangeOptions['first'] = (query, day) => renewTextVersions(query, day, [key.notificationId]);
+  if (await changeState(postgres, key, retryOne, { also, first })) return 'retried';
   const state = await stateOf(postgres, key);
   // Queued or being sent: what was asked for is about to happen. In line: it will, when it is its turn.
   if (state === undefined) return 'not-found';

@@ -5,6 +5,7 @@ import { outdateDigests } from './digests.js';
 import { lookSoon } from './held-subscriptions.js';
 import { liningUp, mayHaveTurn, nextPlace } from './line-up.js';
 import { perDay } from './per-day.js';
+import { renewTextVersions } from './text-versions.js';
 
 /** A delivery that is sent again, or for the first time. */
 export interface SentAgain extends DeliveryKey {
@@ -102,7 +103,7 @@ export const sendAgainItems = perDay(
  * Sends deliveries of one day again, from those `states`, and those for the first time that there were not. Runs in a transaction.
  * @param items in the order in which they are to be sent
  * @param replay id of the operator's work that wants it
- * @returns how many are sent; the others have reached another state, or there is one by now
+ * @returns how many are sent; the others have reached another state, there is one by now, or their text was erased
  */
 export async function sendAgain(
   query: Query,
@@ -111,9 +112,12 @@ export async function sendAgain(
   { states, replay }: { states: readonly DeliveryState[]; replay: string },
 ): Promise<number> {
   if (items.length === 0) return 0;
-  const withNewOnes = items.filter(({ isNew }) => isNew).map(({ notificationId }) => notificationId);
+  const ids = items.map(({ notificationId }) => notificationId);
+  const withText = await renewTextVersions(query, day, ids);
+  const sendable = items.filter(({ notificationId }) => withText.has(notificationId));
+  const withNewOnes = sendable.filter(({ isNew }) => isNew).map(({ notificationId }) => notificationId);
   if (withNewOnes.length > 0) await outdateDigests(query, withNewOnes);
-  const rows = sentAgain.bind(items.map((item, index) => ({ ...item, nr: index + 1 })));
+  const rows = sentAgain.bind(sendable.map((item, index) => ({ ...item, nr: index + 1 })));
   const [row] = await query<{ sent: number }>(sendAgainItems(day), { ...rows, states, replay });
   return row!.sent;
 }

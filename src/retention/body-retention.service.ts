@@ -10,6 +10,7 @@ import { readDays } from '../ledger/days.js';
 import { eraseAnswers, eraseTexts, findUnfinished } from '../ledger/erase-bodies.js';
 import { dateOf, lowestIdAt, partitionOf } from '../ledger/partitions.js';
 import { byDay, onDay } from '../ledger/per-day.js';
+import { readTextVersions } from '../ledger/text-versions.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { dueChannels } from './due-channels.js';
 import { findOldBodies, type OldBodies } from './old-bodies.js';
@@ -129,8 +130,8 @@ export class BodyRetention {
     return this.postgres.transaction(async (query) => {
       const [now] = await query<Walk>(lockWalk, { day: date });
       if (!now || !isDeepStrictEqual(now, walk)) return 'over';
-      const { bodies, bytes } = await eraseTexts(query, day, judged.ended);
-      const [kept] = await query<{ bodies: number }>(rememberKept, { ids: judged.unfinished });
+      const { bodies, bytes, renewed } = await eraseTexts(query, day, judged.texts);
+      const [kept] = await query<{ bodies: number }>(rememberKept, { ids: [...judged.unfinished, ...renewed] });
       await query(noteWalked, { day: date, reached, bodies, bytes, kept: kept!.bodies });
       bodiesErasedCounted.inc({ because: 'retention' }, bodies);
       return page!.rows === batchSize ? 'more' : { ...walk, reached };
@@ -140,12 +141,16 @@ export class BodyRetention {
   /** Of notifications of which every delivery has ended. @returns undefined: it was stopped before all were erased */
   private async eraseAnswersOfEnded(day: number, ids: readonly string[], stopping: AbortSignal) {
     const options = { stopping, rest: () => this.clock.pause(pauseMs, stopping) };
+    const texts = await readTextVersions(this.postgres, day, ids);
     const unfinished = await findUnfinished(this.postgres, day, ids, options);
     if (!unfinished) return undefined;
     const ended = ids.filter((id) => !unfinished.has(id));
     // An operator may have retried one since.
     const again = await eraseAnswers(this.postgres, day, ended, options);
-    return again && { ended: ended.filter((id) => !again.has(id)), unfinished: [...unfinished, ...again] };
+    if (!again) return undefined;
+    for (const id of again) unfinished.add(id);
+    const isEnded = (id: string) => !unfinished.has(id);
+    return { ended: ended.filter(isEnded), texts: texts.filter(({ id }) => isEnded(id)), unfinished };
   }
 
   /** Ends with the vacuum: a walk whose vacuum failed is found again, and ended in the next round. */
@@ -185,8 +190,9 @@ export class BodyRetention {
     const judged = await this.eraseAnswersOfEnded(day, ids, stopping);
     if (!judged || judged.ended.length === 0) return;
     await this.postgres.transaction(async (query) => {
-      const [gone] = await query<{ bodies: number }>(forgetKept, { ids: judged.ended });
-      const { bodies, bytes } = await eraseTexts(query, day, judged.ended);
+      const { bodies, bytes, renewed } = await eraseTexts(query, day, judged.texts);
+      const ids = judged.ended.filter((id) => !renewed.includes(id));
+      const [gone] = await query<{ bodies: number }>(forgetKept, { ids });
       await query(noteKeptErased, { day: dateOf(day), bodies, bytes, kept: gone!.bodies });
       bodiesErasedCounted.inc({ because: 'retention' }, bodies);
     });

@@ -12,9 +12,10 @@ import { readDays } from '../ledger/days.js';
 import { cancelNext } from '../ledger/cancel-erased.js';
 import { keyOf, namedDeliveries, notificationIdOf, type DeliveryKey, type KeyRow } from '../ledger/delivery.js';
 import { outdateDigests } from '../ledger/digests.js';
-import { eraseAnswers, eraseAnswersOf, eraseKeys, eraseTexts } from '../ledger/erase-bodies.js';
+import { eraseAnswers, eraseAnswersOf, eraseKeys, eraseTexts, type Erased } from '../ledger/erase-bodies.js';
 import { dayOfId, lowestIdAt } from '../ledger/partitions.js';
 import { onEachDay } from '../ledger/per-day.js';
+import { readTextVersions, type TextVersion } from '../ledger/text-versions.js';
 import { walkDeliveries } from '../ledger/walk-deliveries.js';
 import { stepThrough, type WalkStep } from './erasure-walk.js';
 import {
@@ -127,20 +128,25 @@ export class ErasureWork {
     { ids, day, isOver, reached }: WalkStep,
     stopping: AbortSignal,
   ): Promise<boolean> {
+    const texts = await readTextVersions(this.postgres, day, ids);
     if (!(await this.cancel(id, day, ids, stopping))) return false;
     const unfinished = await eraseAnswers(this.postgres, day, ids, { stopping });
     if (!unfinished) return false;
-    // An operator retried one while this was on its way: the next step cancels it too.
+    // An operator retried one while this was on its way: the step is made again, and cancels it too.
     if (unfinished.size > 0) return true;
     return this.postgres.transaction(async (query) => {
       const [now] = await query<ClaimedRow>(claimErasure, { id });
       // Another process has made this step, and goes on.
       if (now?.state !== claimed.state || now.reached !== claimed.reached) return false;
-      const bodies = ids.length > 0 ? await this.erase(query, day, ids) : 0;
+      const { bodies, renewed } = await this.erase(query, day, ids, texts);
       const found = claimed.notification_id === null ? 0 : bodies;
-      await query(noteStep, { id, state: isOver ? 'ending' : 'erasing', reached, found, erased: bodies });
+      const isMade = renewed.length === 0; // else again, for those that are left
+      const next = isMade
+        ? { state: isOver ? 'ending' : 'erasing', reached }
+        : { state: now.state, reached: now.reached };
+      await query(noteStep, { id, ...next, found, erased: bodies });
       bodiesErasedCounted.inc({ because: 'asked' }, bodies);
-      return !isOver;
+      return !isMade || !isOver;
     });
   }
 
@@ -169,11 +175,12 @@ export class ErasureWork {
     return walkDeliveries(ids, look, { stopping, limit: mostCancelled });
   }
 
-  private async erase(query: Query, day: number, ids: string[]): Promise<number> {
-    const { bodies } = await eraseTexts(query, day, ids);
+  private async erase(query: Query, day: number, ids: string[], texts: readonly TextVersion[]): Promise<Erased> {
+    const erased = await eraseTexts(query, day, texts);
+    if (ids.length === 0) return erased;
     await eraseKeys(query, day, ids);
     await outdateDigests(query, ids);
-    return bodies;
+    return erased;
   }
 
   private async end(id: string, stopping: AbortSignal): Promise<void> {

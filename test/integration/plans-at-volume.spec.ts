@@ -74,6 +74,7 @@ import { claimProbesItems } from '../../src/ledger/open-endpoints.js';
 import { releaseItems } from '../../src/ledger/release.js';
 import { retryOne } from '../../src/ledger/retry-now.js';
 import { sendAgainItems, sentAgain } from '../../src/ledger/send-again.js';
+import { readVersions, renewItems, textVersions } from '../../src/ledger/text-versions.js';
 import { results, settleResults } from '../../src/ledger/settle.service.js';
 import { findState } from '../../src/ledger/state-of.js';
 import { findStillQueued } from '../../src/ledger/still-queued.js';
@@ -393,7 +394,9 @@ describe('with much in every state, the cost of a statement is that of its own w
       [findBodies(day), { ids: [delivery.notificationId] }],
       [findChannels(day), { ids: [delivery.notificationId] }],
       [cancelOne(day), key],
-      [eraseTextItems(day), { ids: [delivery.notificationId] }],
+      [readVersions(day), { ids: [id] }],
+      [renewItems(day), { ids: [id] }],
+      [eraseTextItems(day), textVersions.bind([{ id, version: '1' }])],
       [eraseAnswersOfItems(day), namedDeliveries.bind([delivery])],
       [judgeItems(day), next],
       [eraseAnswersItems(day), next],

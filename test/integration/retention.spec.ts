@@ -14,7 +14,8 @@ import { deliveryKeys, keyIdOf } from '../../src/delivery/delivery-keys.js';
 import { Idempotency } from '../../src/idempotency/idempotency.service.js';
 import { PostgresIdempotencyStore } from '../../src/idempotency/idempotency-store.postgres.js';
 import type { Clock } from '../../src/infra/clock.js';
-import type { Values } from '../../src/infra/postgres/statement.js';
+import type { Query } from '../../src/infra/postgres/postgres.js';
+import type { Statement, Values } from '../../src/infra/postgres/statement.js';
 import { cancelNext, type CancelledByErasure } from '../../src/ledger/cancel-erased.js';
 import type { DeliveryState } from '../../src/ledger/delivery.js';
 import { dropExpired } from '../../src/ledger/drop-expired.js';
@@ -29,6 +30,7 @@ import {
 } from '../../src/ledger/partitions.js';
 import { readBodies, readBodySizes } from '../../src/ledger/read-bodies.js';
 import { retryNow } from '../../src/ledger/retry-now.js';
+import { sendAgain, type SentAgain } from '../../src/ledger/send-again.js';
 import { rowsTogether, walkDeliveries } from '../../src/ledger/walk-deliveries.js';
 import { BodyRetention } from '../../src/retention/body-retention.service.js';
 import { DayDropper } from '../../src/retention/day-dropper.service.js';
@@ -39,6 +41,7 @@ import { exportDay } from '../../src/retention/export-day.js';
 import { beginWalk } from '../../src/retention/retention-days.js';
 import { RetentionReports } from '../../src/retention/retention-report.service.js';
 import { insertDeliveries, insertNotifications } from '../support/insert-deliveries.js';
+import { eventually } from '../support/eventually.js';
 import { TestLedger } from '../support/ledger.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
 
@@ -348,6 +351,116 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
     });
   });
 
+  type SentAgainBy = [by: string, send: (key: Key) => Promise<unknown>];
+  const replayed = (key: Key, item: Partial<SentAgain>) =>
+    test.postgres.transaction((query) => sendAgainOf(query, key, item));
+  const sendAgainOf = (query: Query, key: Key, item: Partial<SentAgain> = {}) =>
+    sendAgain(
+      query,
+      dayOfId(key.notificationId),
+      [{ ...key, isNew: false, heldFor: undefined, objectKey: null, ...item }],
+      { states: ['failed'], replay: randomUUID() },
+    );
+  const waysOfSendingAgain: SentAgainBy[] = [
+    ['a retry', (key) => retryNow(test.postgres, key)],
+    ['a replay', (key) => replayed(key, {})],
+    ['a replay for one more subscription', (key) => replayed(key, { isNew: true, subscriptionId: randomUUID() })],
+  ];
+
+  /** As `test.postgres`, but once, when answers have been erased and the text has not, `doIt` comes between. */
+  function withMeanwhile(doIt: () => Promise<unknown>): typeof test.postgres {
+    let isDone = false;
+    const query = async (statement: Statement, values?: Values) => {
+      const rows = await test.postgres.query(statement, values);
+      if (statement.name === 'erase-answers' && !isDone) {
+        isDone = true;
+        await doIt();
+      }
+      return rows;
+    };
+    return Object.create(test.postgres, { query: { value: query } }) as typeof test.postgres;
+  }
+
+  /** The call of what was sent again has ended, with an answer that repeats the body. */
+  async function fail({ notificationId }: Key): Promise<void> {
+    await test.sql(
+      `UPDATE delivery SET state = 'failed', next_at = NULL, last_status = 500, last_error = 'HTTP 500: secret'
+       WHERE notification_id = $1`,
+      [notificationId],
+    );
+    await test.sql(
+      `INSERT INTO attempt (notification_id, subscription_id, generation, number, started_at, duration_ms, status, error)
+       SELECT notification_id, subscription_id, 2, 2, now(), 1, 500, last_error FROM delivery WHERE notification_id = $1`,
+      [notificationId],
+    );
+  }
+
+  describe('what is sent again while retention looks through its deliveries', () => {
+    it.each(waysOfSendingAgain)('keeps its text until it has ended: %s', async (_, send) => {
+      const at = await makeDay(9);
+      const [key, other] = [await add(at, 'failed'), await add(at, 'failed')];
+      await eraseOld(
+        running,
+        undefined,
+        withMeanwhile(() => send(key)),
+      );
+      expect(await bodyOf(key)).not.toBeNull();
+      expect(await bodyOf(other)).toBeNull();
+      expect(await report(at)).toMatchObject([{ bodies_erased: 1, bodies_kept: 1, walk_channels: null }]);
+      await fail(key);
+      await eraseOld();
+      expect(await everythingOf(key)).not.toContain('secret');
+      expect(await report(at)).toMatchObject([{ bodies_erased: 2, bodies_kept: 0 }]);
+    });
+
+    it('leaves no answer where it has ended before its text went', async () => {
+      const at = await makeDay(9);
+      const key = await add(at, 'failed');
+      const postgres = withMeanwhile(async () => {
+        await retryNow(test.postgres, key);
+        await fail(key);
+      });
+      await eraseOld(running, undefined, postgres);
+      expect(await everythingOf(key)).not.toContain('secret');
+      expect(await report(at)).toMatchObject([{ bodies_erased: 1, bodies_kept: 0 }]);
+    });
+
+    it('keeps its text also where it was kept before', async () => {
+      const at = await makeDay(9);
+      const key = await add(at, 'waiting');
+      await eraseOld();
+      await fail(key);
+      await eraseOld(
+        running,
+        undefined,
+        withMeanwhile(() => retryNow(test.postgres, key)),
+      );
+      expect(await bodyOf(key)).not.toBeNull();
+      expect(await report(at)).toMatchObject([{ bodies_erased: 0, bodies_kept: 1 }]);
+      await fail(key);
+      await eraseOld();
+      expect(await everythingOf(key)).not.toContain('secret');
+    });
+
+    it('keeps its text where that is committed while retention waits for it', async () => {
+      if (test.postgres.isEmbedded) return; // one connection: nobody can wait for another
+      const at = await makeDay(9);
+      const key = await add(at, 'failed');
+      await test.sql('UPDATE delivery SET last_error = NULL'); // nothing of the delivery itself is waited for
+      const erasing = await test.postgres.transaction(async (query) => {
+        await sendAgainOf(query, key);
+        const begun = eraseOld();
+        const waiting = `SELECT FROM pg_stat_activity
+          WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%is_as_read%'`;
+        await eventually(async () => (await test.sql(waiting)).length > 0);
+        return { begun };
+      });
+      await erasing.begun;
+      expect(await bodyOf(key)).not.toBeNull();
+      expect(await test.state(key)).toBe('waiting');
+    });
+  });
+
   describe('of an erased body', () => {
     it('nothing is read, nothing is sent, and nobody can have it sent again', async () => {
       const ended = await add(await makeDay(9), 'failed');
@@ -355,6 +468,8 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
       expect(await readBodies(test.postgres, [ended.notificationId])).toEqual(new Map());
       expect(await readBodySizes(test.postgres, [ended.notificationId])).toEqual(new Map());
       expect(await retryNow(test.postgres, ended)).toBe('erased');
+      expect(await replayed(ended, {})).toBe(0);
+      expect(await replayed(ended, { isNew: true, subscriptionId: randomUUID() })).toBe(0);
       expect(await test.state(ended)).toBe('failed');
       // One that was retried at the moment of its erasure is handed out without a body, which ends it.
       await test.sql(`UPDATE delivery SET state = 'waiting', next_at = now()`);
@@ -367,6 +482,8 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
     const about = (hoofdObject: string) => JSON.stringify({ kanaal: 'cases', hoofdObject, kenmerken: {} });
     const settleAll = () => test.sql('UPDATE erased_delivery SET gone_at = now() WHERE gone_at IS NOT NULL');
     const workOff = () => work.workOff(running);
+    const workOn = (postgres: typeof test.postgres) =>
+      new ErasureWork(postgres, idempotency, new InProcessAttemptStates(), test.config);
 
     it('of a notification cancels what is not sent yet, and is done when no worker can have it any more', async () => {
       const key = await add(Date.now(), 'queued');
@@ -421,6 +538,27 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
       expect(await erasures.get(erasure.id)).toMatchObject({ erased: 1, cancelled: rowsTogether + 1 });
       expect(await test.sql(`SELECT DISTINCT state FROM delivery`)).toEqual([{ state: 'cancelled' }]);
       expect(await test.sql(`SELECT FROM attempt WHERE error LIKE '%secret%'`)).toEqual([]);
+    });
+
+    it.each(waysOfSendingAgain)('cancels what is sent again while it is worked off: %s', async (_, send) => {
+      const key = await add(Date.now(), 'failed');
+      const { id } = await erasures.ofNotification(key.notificationId);
+      await workOn(withMeanwhile(() => send(key))).workOff(running);
+      expect(await erasures.get(id)).toMatchObject({ state: 'done', found: 1, erased: 1, cancelled: 1 });
+      expect(await everythingOf(key)).not.toContain('secret');
+      expect(await test.sql(`SELECT FROM delivery WHERE state NOT IN ('failed', 'cancelled')`)).toEqual([]);
+    });
+
+    it('about a main object goes on behind what was sent again meanwhile, and misses nothing', async () => {
+      const body = about(mainObject);
+      const [key, other] = [await add(Date.now(), 'failed', { body }), await add(Date.now(), 'failed', { body })];
+      const { id } = await erasures.aboutMainObject(mainObject);
+      await workOff();
+      await erasures.confirm(id, 2);
+      await workOn(withMeanwhile(() => retryNow(test.postgres, key))).workOff(running);
+      expect(await erasures.get(id)).toMatchObject({ state: 'done', found: 2, erased: 2, cancelled: 1 });
+      expect(await bodyOf(key)).toBeNull();
+      expect(await bodyOf(other)).toBeNull();
     });
 
     it('is worked off although an earlier one fails', async () => {
