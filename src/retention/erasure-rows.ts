@@ -133,12 +133,16 @@ export const unsettled = rowsOf<CancelledByErasure>('item', {
   call_ends_ms: ['float8', (item) => item.callEndsAt?.getTime() ?? null],
 });
 
+/** One that was cancelled, sent again by an operator, and cancelled again has another key. */
 export const addUnsettled = statement(
   'add-erased-deliveries',
-  `INSERT INTO erased_delivery (erasure_id, notification_id, subscription_id, replays, was_queued, gone_at)
+  `INSERT INTO erased_delivery AS d (erasure_id, notification_id, subscription_id, replays, was_queued, gone_at)
    SELECT $id::uuid, notification_id, subscription_id, replays, was_queued,
      to_timestamp(call_ends_ms / 1000) + $settled_within::float8 * interval '1 s'
-   FROM ${unsettled.from} ON CONFLICT DO NOTHING`,
+   FROM ${unsettled.from}
+   ON CONFLICT (erasure_id, notification_id, subscription_id) DO UPDATE SET
+     replays = EXCLUDED.replays, was_queued = d.was_queued OR EXCLUDED.was_queued, gone_at = EXCLUDED.gone_at
+   WHERE d.replays < EXCLUDED.replays`,
 );
 
 export const findUnsealed = statement(

@@ -213,14 +213,21 @@ export class ErasureWork {
   }
 
   private async seal(id: string, delivery: DeliveryKey & { replays: number }): Promise<void> {
-    const key = await this.keys.acquire(keyIdOf(delivery));
-    if (key.kind === 'acquired') await key.lock.seal(erasedSeal, this.sealMs);
-    // A seal that could not be written is only logged: so it is looked for.
-    if (key.kind !== 'sealed' && !(await this.isSealed(delivery))) return;
+    // It may have been sent again since the erasure began: the message of the time before may be on its way too.
+    for (const replays of [delivery.replays - 1, delivery.replays])
+      if (replays >= 0 && !(await this.sealKey({ ...delivery, replays }))) return;
     this.attemptStates.remove(delivery); // its last error may repeat the body
     const { notificationId: notification, subscriptionId: subscription } = delivery;
     const settled = { settled_within: this.settledWithin };
     await this.postgres.query(noteSealed, { id, notification, subscription, ...settled });
+  }
+
+  /** @returns false: it is being sent */
+  private async sealKey(delivery: DeliveryKey & { replays: number }): Promise<boolean> {
+    const key = await this.keys.acquire(keyIdOf(delivery));
+    if (key.kind === 'acquired') await key.lock.seal(erasedSeal, this.sealMs);
+    // A seal that could not be written is only logged: so it is looked for.
+    return key.kind === 'sealed' || this.isSealed(delivery);
   }
 
   private async isSealed(delivery: DeliveryKey & { replays: number }): Promise<boolean> {

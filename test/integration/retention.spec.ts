@@ -561,6 +561,15 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
       expect(await bodyOf(other)).toBeNull();
     });
 
+    it('seals each key under which a delivery may be sent that was sent again after it was cancelled', async () => {
+      const key = await add(Date.now(), 'queued');
+      await erasures.ofNotification(key.notificationId);
+      await workOn(withMeanwhile(() => retryNow(test.postgres, key))).workOff(running);
+      expect(await test.row(key)).toMatchObject({ state: 'cancelled', replays: 1 });
+      for (const replays of [0, 1])
+        expect(await keys.acquire(keyIdOf({ ...key, replays }))).toMatchObject({ kind: 'sealed' });
+    });
+
     it('is worked off although an earlier one fails', async () => {
       const [first, second] = [await add(Date.now(), 'failed'), await add(Date.now(), 'failed')];
       for (const { notificationId } of [first, second]) await erasures.ofNotification(notificationId);
