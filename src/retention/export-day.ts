@@ -50,7 +50,8 @@ export interface ExportOptions {
  * name there is only a file that was written to the end, is on the disk, and was read again and found whole.
  *
  * Read page by page, not in one transaction: one that is open for minutes keeps Postgres from cleaning up behind those that
- * deliver. All deliveries of the day have ended, and the rows are counted afterwards.
+ * deliver. All deliveries of the day have ended, and rows and contents are counted afterwards: of a notification that was erased since its
+ * page was read, the file would have what is gone for whoever asked for it.
  * @throws whatever keeps it from being written; then no file is left
  */
 export async function exportDay(
@@ -62,15 +63,17 @@ export async function exportDay(
   const file = join(directory, `heraut-${dateOf(day)}.ndjson.gz`);
   const unfinished = `${file}.partial`;
   try {
-    const rows = await write(
+    const { rows, contents } = await write(
       unfinished,
       readLines(connection, partitions, () => checkSpace(directory, leaveFree)),
       stopping,
     );
-    const kept = await countRows(connection, partitions);
-    if (rows !== kept) throw new Error(`${rows} rows were written, and the day has ${kept}`);
     const read = await countLines(unfinished, stopping);
     if (rows !== read) throw new Error(`${rows} rows were written, and the file has ${read}`);
+    // Last, so that nothing but the renaming comes after it.
+    const kept = await count(connection, partitions);
+    if (rows !== kept.rows) throw new Error(`${rows} rows were written, and the day has ${kept.rows}`);
+    if (contents !== kept.contents) throw new Error('something of the day was erased while it was written');
     await rename(unfinished, file);
     await syncDirectory(directory);
     return { file, rows, bytes: (await stat(file)).size };
@@ -80,31 +83,42 @@ export async function exportDay(
   }
 }
 
-/** @returns how many lines */
-async function write(file: string, lines: AsyncIterable<string[]>, stopping: AbortSignal): Promise<number> {
-  let count = 0;
+interface Counted {
+  rows: number;
+  /** Bodies, and keys of requests: what an erasure takes from the row of a notification. It can only become less. */
+  contents: number;
+}
+
+interface Line extends Record<string, unknown> {
+  line: string;
+  contents: number;
+}
+
+async function write(file: string, lines: AsyncIterable<Line[]>, stopping: AbortSignal): Promise<Counted> {
+  const written: Counted = { rows: 0, contents: 0 };
   const text = async function* () {
     for await (const page of lines) {
-      count += page.length;
-      yield `${page.join('\n')}\n`;
+      written.rows += page.length;
+      for (const { contents } of page) written.contents += contents;
+      yield `${page.map(({ line }) => line).join('\n')}\n`;
     }
   };
   // Bodies may be personal: for the user that Heraut runs as.
   const output = createWriteStream(file, { mode: 0o600, flush: true });
   await pipeline(Readable.from(text()), createGzip(), output, { signal: stopping });
-  return count;
+  return written;
 }
 
 async function* readLines(
   connection: DropConnection,
   partitions: readonly Partition[],
   checkDisk: () => Promise<void>,
-): AsyncGenerator<string[]> {
+): AsyncGenerator<Line[]> {
   await checkDisk();
   let unchecked = 0;
   for (const partition of partitions) {
     for await (const page of readPages(connection, partition)) {
-      unchecked += page.reduce((sum, line) => sum + line.length, 0);
+      unchecked += page.reduce((sum, { line }) => sum + line.length, 0);
       if (unchecked >= lookEveryBytes) {
         await checkDisk();
         unchecked = 0;
@@ -115,20 +129,21 @@ async function* readLines(
 }
 
 /** As many rows at a time as make about a megabyte, in the order of the primary key. */
-async function* readPages(connection: DropConnection, { table, name }: Partition): AsyncGenerator<string[]> {
+async function* readPages(connection: DropConnection, { table, name }: Partition): AsyncGenerator<Line[]> {
   const key = keys[table];
   const columns = key.map(([column]) => column).join(', ');
   const texts = key.map(([column]) => `t.${column}::text AS ${column}`).join(', ');
   const after = `(${columns}) > (${key.map(([, type], nr) => `$${nr + 1}::${type}`).join(', ')})`;
   let limit = 10;
-  let last: Record<string, string> | undefined;
+  let last: Line | undefined;
   for (;;) {
     const rows = (await connection.query(
-      `SELECT json_build_object('table', '${table}', 'row', row_to_json(t))::text AS line, ${texts}
+      `SELECT json_build_object('table', '${table}', 'row', row_to_json(t))::text AS line,
+         ${contentsOf(table)} AS contents, ${texts}
        FROM ${name} t ${last ? `WHERE ${after}` : ''} ORDER BY ${key.map(([column]) => `t.${column}`).join(', ')} LIMIT ${limit}`,
       last ? key.map(([column]) => last![column]) : [],
-    )) as (Record<string, string> & { line: string })[];
-    if (rows.length > 0) yield rows.map(({ line }) => line);
+    )) as Line[];
+    if (rows.length > 0) yield rows;
     if (rows.length < limit) return;
     const bytes = rows.reduce((sum, { line }) => sum + line.length, 0);
     last = rows.at(-1)!;
@@ -136,10 +151,16 @@ async function* readPages(connection: DropConnection, { table, name }: Partition
   }
 }
 
-async function countRows(connection: DropConnection, partitions: readonly Partition[]): Promise<number> {
-  const counts = partitions.map(({ name }) => `(SELECT count(*) FROM ${name})`).join(' + ');
-  const [row] = (await connection.query(`SELECT (${counts})::float8 AS rows`)) as [{ rows: number }];
-  return row.rows;
+const contentsOf = (table: LedgerTable): string => (table === 'notification' ? 'num_nonnulls(body, request_key)' : '0');
+
+async function count(connection: DropConnection, partitions: readonly Partition[]): Promise<Counted> {
+  const counts = partitions.map(
+    ({ table, name }) => `SELECT count(*) AS rows, sum(${contentsOf(table)}) AS contents FROM ${name}`,
+  );
+  const [counted] = (await connection.query(
+    `SELECT sum(rows)::float8 AS rows, coalesce(sum(contents), 0)::float8 AS contents FROM (${counts.join(' UNION ALL ')}) AS each`,
+  )) as [Counted];
+  return counted;
 }
 
 /** Reads the file to its end, which checks what it was compressed from. */

@@ -14,6 +14,7 @@ import { deliveryKeys, keyIdOf } from '../../src/delivery/delivery-keys.js';
 import { Idempotency } from '../../src/idempotency/idempotency.service.js';
 import { PostgresIdempotencyStore } from '../../src/idempotency/idempotency-store.postgres.js';
 import type { Clock } from '../../src/infra/clock.js';
+import type { DropConnection } from '../../src/infra/postgres/detach-partitions.js';
 import type { Query } from '../../src/infra/postgres/postgres.js';
 import type { Statement, Values } from '../../src/infra/postgres/statement.js';
 import { cancelNext, type CancelledByErasure } from '../../src/ledger/cancel-erased.js';
@@ -759,6 +760,34 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
       await expect(exporting).rejects.toThrow('must stay free');
       expect(await files()).toEqual([]);
     });
+
+    it.each(['body', 'request_key'])(
+      'is not exported with a %s that is erased meanwhile, but without it later',
+      async (column) => {
+        const at = await makeDay(40);
+        const key = await add(at, 'delivered');
+        await test.sql(`UPDATE notification SET request_key = 'secret'`);
+        const { manager } = test.postgres.upkeep;
+        const query = async (text: string, values?: unknown[]) => {
+          const rows: unknown = await manager.query(text, values);
+          if (text.includes(`FROM ${partitionOf('attempt', Math.floor(at / dayMs))} t`))
+            await test.sql(`UPDATE notification SET ${column} = NULL`);
+          return rows;
+        };
+        const connection = { query } as DropConnection;
+        const exporting = exportDay(connection, Math.floor(at / dayMs), partitionsBetween(at, at), {
+          directory,
+          stopping: running,
+        });
+        await expect(exporting).rejects.toThrow('erased while it was written');
+        expect(await files()).toEqual([]);
+        await dropOld();
+        const file = join(directory, (await files())[0]!);
+        expect(gunzipSync(await readFile(file)).toString()).toMatch(`"id":"${key.notificationId}"`);
+        expect(gunzipSync(await readFile(file)).toString()).toContain(`"${column}":null`);
+        await rm(file);
+      },
+    );
 
     it('is dropped and noted as one, or neither', async () => {
       const at = await makeDay(40);
