@@ -131,6 +131,12 @@ export interface Erased extends Record<string, unknown> {
 }
 
 /**
+ * Before anything else in a transaction that erases texts of that day and notes it: whoever drops the day notes it too, while it has the
+ * partitions, and the two would wait for each other.
+ */
+export const lockTexts = perDay('lock-texts', (of) => `LOCK TABLE ${of('notification')} IN ROW EXCLUSIVE MODE`);
+
+/**
  * Erases the texts of notifications of one day, in the transaction of `query`.
  * @param texts as they were read before their deliveries were looked at
  */

@@ -7,7 +7,7 @@ import { Clock } from '../infra/clock.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import { readDays } from '../ledger/days.js';
-import { eraseAnswers, eraseTexts, findUnfinished } from '../ledger/erase-bodies.js';
+import { eraseAnswers, eraseTexts, findUnfinished, lockTexts } from '../ledger/erase-bodies.js';
 import { dateOf, lowestIdAt, partitionOf } from '../ledger/partitions.js';
 import { byDay, onDay } from '../ledger/per-day.js';
 import { readTextVersions } from '../ledger/text-versions.js';
@@ -128,6 +128,7 @@ export class BodyRetention {
     if (!judged) return 'over';
     const reached = page!.reached ?? walk.reached;
     return this.postgres.transaction(async (query) => {
+      await query(lockTexts(day));
       const [now] = await query<Walk>(lockWalk, { day: date });
       if (!now || !isDeepStrictEqual(now, walk)) return 'over';
       const { bodies, bytes, renewed } = await eraseTexts(query, day, judged.texts);
@@ -190,6 +191,7 @@ export class BodyRetention {
     const judged = await this.eraseAnswersOfEnded(day, ids, stopping);
     if (!judged || judged.ended.length === 0) return;
     await this.postgres.transaction(async (query) => {
+      await query(lockTexts(day));
       const { bodies, bytes, renewed } = await eraseTexts(query, day, judged.texts);
       const ids = judged.ended.filter((id) => !renewed.includes(id));
       const [gone] = await query<{ bodies: number }>(forgetKept, { ids });

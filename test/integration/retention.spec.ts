@@ -789,6 +789,26 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
       },
     );
 
+    it('is not taken from a step of retention that has begun to note what it erases', async () => {
+      if (test.postgres.isEmbedded) return; // one connection: nobody else could take it
+      const at = await makeDay(9);
+      const key = await add(at, 'delivered');
+      const table = partitionOf('notification', Math.floor(at / dayMs));
+      const locks: unknown[] = [];
+      const transaction = (work: (query: Query) => Promise<unknown>) =>
+        test.postgres.transaction((query) =>
+          work(async (statement, values) => {
+            if (statement.name === 'lock-body-walk')
+              locks.push(...(await test.sql('SELECT mode FROM pg_locks WHERE relation = $1::regclass', [table])));
+            return query(statement, values);
+          }),
+        );
+      const postgres = Object.create(test.postgres, { transaction: { value: transaction } }) as typeof test.postgres;
+      await eraseOld(running, undefined, postgres);
+      expect(await bodyOf(key)).toBeNull();
+      expect(locks).toContainEqual({ mode: 'RowExclusiveLock' });
+    });
+
     it('is dropped and noted as one, or neither', async () => {
       const at = await makeDay(40);
       const key = await add(at, 'delivered');
