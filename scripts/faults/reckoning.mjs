@@ -51,6 +51,8 @@ export function reckon({
   /** @type {string[]} */
   const lost = [];
   /** @type {string[]} */
+  const contradicted = [];
+  /** @type {string[]} */
   const renamed = arrivals.renamed.map((number) => `number ${number}`);
   const overtaken = arrivals.overtaken.map((number) => `number ${number}`);
   published.ids.forEach((id, number) => {
@@ -67,6 +69,7 @@ export function reckon({
       lost.push(`${id} (${state ?? 'not in the ledger'})`);
     } else {
       count.delivered += 1;
+      if (state !== 'delivered') contradicted.push(`${id} (${state ?? 'not in the ledger'})`);
       const acceptedMs = published.acceptedMs[number] ?? 0;
       longestRecoveryMs = Math.max(longestRecoveryMs, unbrokenMs(acceptedMs, arrivals.firstMs[index] ?? 0, faults));
     }
@@ -75,6 +78,7 @@ export function reckon({
   const allowed = strategy === 'at-most-once' ? 0 : allowedDuplicates;
   const wrong = [
     ...sentence('were lost', lost),
+    ...sentence('arrived, and the ledger does not say so', contradicted),
     ...sentence('came under a webhook-id other than their own', renamed),
     ...(isInOrder ? sentence('came after a later one about the same object', overtaken) : []),
     // The receiver refuses none, and the policy of every scenario outlasts its faults.

@@ -63,6 +63,24 @@ describe('the reckoning of the fault suite', () => {
     ]);
   });
 
+  it.each(['at-least-once', 'at-most-once'] as const)(
+    'finds deliveries that arrived and of which the ledger says something else, or nothing: %s',
+    (strategy) => {
+      const facts = [{ state: 'delivered', arrived: [5] }, { state: 'cancelled', arrived: [5] }, { arrived: [5] }];
+      const reckoning = reckonOf(strategy, facts);
+      expect(reckoning).toMatchObject({ delivered: 3, lost: 0 });
+      expect(reckoning.wrong).toEqual([
+        `${strategy}: 2 arrived, and the ledger does not say so: id-1 (cancelled), id-2 (not in the ledger)`,
+      ]);
+    },
+  );
+
+  it('finds, at least once, one that arrived and has failed in the ledger', () => {
+    expect(reckonOf('at-least-once', [{ state: 'failed', arrived: [5] }]).wrong).toEqual([
+      'at-least-once: 1 arrived, and the ledger does not say so: id-0 (failed)',
+    ]);
+  });
+
   it('accepts, at most once, only missing deliveries that are reported', () => {
     const reckoning = reckonOf('at-most-once', [
       { state: 'unknown' },
@@ -98,7 +116,10 @@ describe('the reckoning of the fault suite', () => {
   });
 
   it('finds, where order was asked for, deliveries that came after a later one about the same object', () => {
-    const facts = [{ state: 'delivered', arrived: [90], overtaken: true }, { arrived: [5] }];
+    const facts = [
+      { state: 'delivered', arrived: [90], overtaken: true },
+      { state: 'delivered', arrived: [5] },
+    ];
     expect(reckonOf('at-least-once', facts, 0, true).wrong).toEqual([
       'at-least-once: 1 came after a later one about the same object: number 0',
     ]);
