@@ -1,12 +1,14 @@
 // Heraut as it runs in production: several processes of every role, which scenarios kill, freeze and start again.
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
 import { makeToken } from '../token.mjs';
 import { startHeraut } from '../heraut-process.mjs';
 import { freePort } from '../private-servers/private-server.mjs';
 
 /** @typedef {'api' | 'worker' | 'dispatcher'} Role */
 
+const hostOfItsOwn = fileURLToPath(new URL('host-of-its-own.mjs', import.meta.url));
 const superuser = { clientId: 'faults', secret: 'for these faults only' };
 
 export class Member {
@@ -36,6 +38,10 @@ export class Member {
     return this.#isWanted && this.#process?.hasEnded === true;
   }
 
+  get pid() {
+    return this.#process?.pid ?? 0;
+  }
+
   get logFile() {
     return this.#process?.logFile;
   }
@@ -44,7 +50,8 @@ export class Member {
   async start() {
     if (this.#process && !this.#process.hasEnded) return;
     const { directory, tellGuardian } = this.environment;
-    const { name, settings, nodeOptions } = this;
+    const { name, settings } = this;
+    const nodeOptions = ['--import', hostOfItsOwn, ...this.nodeOptions];
     this.#process = startHeraut({ name, directory, settings, nodeOptions, tellGuardian, endedBy: 'SIGKILL' });
     this.#isWanted = true;
     await this.#process.untilReady(this.url);

@@ -18,15 +18,19 @@ export function inTurn(stage) {
 }
 
 /**
+ * They stand still while it is looked up what they have in flight: what they send, and what others take over from them, is the same before and
+ * after the look.
  * @param {Stage} stage
  * @param {Member[]} victims
  */
 export async function killTogether(stage, victims) {
   await stage.whileBroken(async () => {
+    for (const victim of victims) victim.freeze();
+    const held = await stage.heldBy(victims.map(({ pid }) => pid));
     await Promise.all(victims.map((victim) => victim.kill9()));
-    if (victims.some(({ roles }) => roles.includes('worker'))) await stage.noteLocked();
     await stage.pause(200, 1500);
     await Promise.all(victims.map((victim) => victim.start()));
+    await stage.mayComeAgain(held);
   });
   await stage.pause(1000, 2500);
 }

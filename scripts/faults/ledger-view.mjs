@@ -63,6 +63,43 @@ export class LedgerView {
     return /** @type {{ locked: number, sealed: number }} */ (row);
   }
 
+  /**
+   * By the name of its machine, which is its pid: see host-of-its-own.mjs.
+   * @param {number[]} pids
+   * @returns {Promise<string[]>} of all of them that have had a heartbeat
+   */
+  async processIds(pids) {
+    const rows = await this.#query('SELECT id FROM process WHERE host = ANY ($1)', [pids.map((pid) => `pid-${pid}`)]);
+    return rows.map(({ id }) => id);
+  }
+
+  /**
+   * The deliveries that one of these processes has locked in Postgres.
+   * @param {string[]} processIds
+   * @returns {Promise<string[]>} their keys
+   */
+  async lockedBy(processIds) {
+    const rows = await this.#query(
+      "SELECT key FROM idempotency_key WHERE split_part(token, '/', 1) = ANY ($1) AND expires_at > now()",
+      [processIds],
+    );
+    return rows.map(({ key }) => key);
+  }
+
+  /**
+   * @param {string} subscriptionId
+   * @param {string[]} processIds
+   * @returns {Promise<string[]>} the notifications of which one of these processes has the delivery in hand
+   */
+  async inHandOf(subscriptionId, processIds) {
+    const rows = await this.#query(
+      `SELECT notification_id FROM delivery
+       WHERE process = ANY ($2) AND subscription_id = $1 AND state IN ('queued', 'sending')`,
+      [subscriptionId, processIds],
+    );
+    return rows.map(({ notification_id }) => notification_id);
+  }
+
   /** From now on, deliveries that are handed out again are counted by the state they were in. */
   async watchHandOuts() {
     await this.#query(`

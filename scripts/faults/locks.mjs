@@ -15,6 +15,26 @@ return locked`;
  */
 export const countLocked = async (redisUrl) => Number(await withRedis(redisUrl, (redis) => redis.eval(countScript, 0)));
 
+/** The keys that hold a lock of one of the processes whose ids are given. */
+const lockedByScript = `
+local locked = {}
+for _, key in ipairs(redis.call('KEYS', 'i9y:delivery:*')) do
+  local value = redis.call('GET', key) or ''
+  for _, holder in ipairs(ARGV) do
+    if string.sub(value, 1, #holder + 2) == 'L' .. holder .. '/' then table.insert(locked, key) end
+  end
+end
+return locked`;
+
+/**
+ * The deliveries that one of these processes has begun and not ended, as Redis knows it.
+ * @param {string} redisUrl
+ * @param {string[]} processIds
+ * @returns {Promise<string[]>} their keys
+ */
+export const lockedBy = async (redisUrl, processIds) =>
+  /** @type {string[]} */ (await withRedis(redisUrl, (redis) => redis.eval(lockedByScript, 0, ...processIds)));
+
 /**
  * How many locks, seals and other keys Redis has.
  * @param {string} redisUrl

@@ -13,7 +13,11 @@ const shiftedClock = fileURLToPath(new URL('shifted-clock.mjs', import.meta.url)
 export const processes = [
   { name: 'api-killed', learnsAll: true, breakThings: (stage) => killOneByOne(stage, 'api') },
   { name: 'worker-killed', breakThings: (stage) => killOneByOne(stage, 'worker') },
-  { name: 'dispatcher-killed', learnsAll: true, breakThings: (stage) => killOneByOne(stage, 'dispatcher') },
+  {
+    name: 'dispatcher-killed',
+    learnsAll: true,
+    breakThings: (stage) => killOneByOne(stage, 'dispatcher'),
+  },
   {
     name: 'all-killed',
     breakThings: async (stage) => {
@@ -36,8 +40,9 @@ export const processes = [
       const worker = stage.random.oneOf(stage.cluster.of('worker'));
       await stage.whileBroken(async () => {
         worker.freeze();
-        await stage.noteLocked();
+        const held = await stage.heldBy([worker.pid]);
         await sleep(paceOf(stage).frozenMs);
+        await stage.mayComeAgain(held);
         worker.thaw();
       });
     },

@@ -139,6 +139,12 @@ const handlers = {
 
   up: async () => void (await listen()),
 
+  /** @param {{ subscription: number, ids: string[] }} which @returns those of these webhook-ids that have arrived */
+  arrived: ({ subscription, ids }) => {
+    const arrived = new Set([...(subscriptions[subscription]?.values() ?? [])].map(({ id }) => id));
+    return ids.filter((id) => arrived.has(id));
+  },
+
   progress: () => ({ different: subscriptions.map((arrivals) => arrivals.size), lastMs }),
 
   /** @returns {{ arrivals: Arrivals[], strange: number }} */

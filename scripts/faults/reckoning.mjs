@@ -30,7 +30,8 @@
  * @param {Arrivals} facts.arrivals
  * @param {Map<string, LedgerEntry>} facts.ledger by notification
  * @param {Fault[]} facts.faults
- * @param {number} facts.allowedDuplicates at least once; at most once there are none
+ * @param {Map<string, number>} facts.again how often each notification may come again, at least once; at most once none may
+ * @param {number} facts.inFlight so many more may come again, whichever they are
  * @param {boolean} [facts.isInOrder] those about the same object must come in order
  * @param {boolean} [facts.mayBeUnknown] whether something was broken by which the outcome of a call is never learnt
  * @returns {Reckoning}
@@ -41,7 +42,8 @@ export function reckon({
   arrivals,
   ledger,
   faults,
-  allowedDuplicates,
+  again,
+  inFlight,
   isInOrder = false,
   mayBeUnknown = true,
 }) {
@@ -74,8 +76,18 @@ export function reckon({
       longestRecoveryMs = Math.max(longestRecoveryMs, unbrokenMs(acceptedMs, arrivals.firstMs[index] ?? 0, faults));
     }
   });
-  const duplicates = arrivals.times.reduce((sum, times) => sum + times - 1, 0);
-  const allowed = strategy === 'at-most-once' ? 0 : allowedDuplicates;
+  const [mayComeAgain, allowedBeside] = strategy === 'at-most-once' ? [new Map(), 0] : [again, inFlight];
+  let [duplicates, unexplained] = [0, 0];
+  /** @type {string[]} */
+  const came = [];
+  arrivals.times.forEach((times, index) => {
+    const id = arrivals.ids[index] ?? '';
+    duplicates += times - 1;
+    const more = times - 1 - (mayComeAgain.get(id) ?? 0);
+    if (more <= 0) return;
+    unexplained += more;
+    came.push(id);
+  });
   const wrong = [
     ...sentence('were lost', lost),
     ...sentence('arrived, and the ledger does not say so', contradicted),
@@ -86,9 +98,14 @@ export function reckon({
     ...(count.unknown > 0 && !mayBeUnknown
       ? [`${strategy}: ${count.unknown} are unknown, and nothing explains one`]
       : []),
-    ...(duplicates > allowed ? [`${strategy}: ${duplicates} duplicates, at most ${allowed} are explained`] : []),
+    ...(unexplained > allowedBeside
+      ? [
+          `${strategy}: ${unexplained} duplicates that nothing explains, beside at most ${allowedBeside}: ${inShort(came)}`,
+        ]
+      : []),
   ];
-  return { strategy, ...count, duplicates, allowedDuplicates: allowed, longestRecoveryMs, wrong };
+  const allowedDuplicates = allowedBeside + [...mayComeAgain.values()].reduce((sum, times) => sum + times, 0);
+  return { strategy, ...count, duplicates, allowedDuplicates, longestRecoveryMs, wrong };
 
   /**
    * @param {string} what
@@ -96,9 +113,12 @@ export function reckon({
    */
   function sentence(what, which) {
     if (which.length === 0) return [];
-    return [`${strategy}: ${which.length} ${what}: ${which.slice(0, 5).join(', ')}${which.length > 5 ? ', …' : ''}`];
+    return [`${strategy}: ${which.length} ${what}: ${inShort(which)}`];
   }
 }
+
+/** @param {string[]} which */
+const inShort = (which) => `${which.slice(0, 5).join(', ')}${which.length > 5 ? ', …' : ''}`;
 
 /**
  * The part of a time that was outside every fault. Faults do not overlap.

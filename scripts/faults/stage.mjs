@@ -2,7 +2,7 @@
 // the parts that can be broken.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sharedNowMs } from '../bench/clock.mjs';
-import { countKeys, countLocked } from './locks.mjs';
+import { countKeys, countLocked, lockedBy } from './locks.mjs';
 
 /** @typedef {import('../bench/child.mjs').Child<import('./receiver.mjs').CheckingReceiver>} Receiver */
 /** @typedef {import('../bench/child.mjs').Child<import('./publisher.mjs').FaultsPublisher>} Publisher */
@@ -56,16 +56,23 @@ import { countKeys, countLocked } from './locks.mjs';
  * @property {string[]} wrong sentences; none where everything is as promised
  */
 
-/** What a process has sent before it was killed arrives within this time. */
-const onItsWayMs = 100;
+/**
+ * At-least-once deliveries that processes have not ended, by notification.
+ * @typedef {object} Held
+ * @property {string[]} locked they may be on their way
+ * @property {string[]} inHand without a lock: they may be on their way, or not have begun
+ */
+
 /** After the last arrival, for a second one of the same. */
 const latecomersMs = 2000;
 
 export class Stage {
   /** @type {import('./reckoning.mjs').Fault[]} */
   faults = [];
-  /** At-least-once deliveries that were in flight when a fault struck: so many may come again. */
+  /** At-least-once deliveries that were in flight when a fault struck for all: so many may come again, whichever they are. */
   inFlight = 0;
+  /** Those that a process had in flight that was killed or stood still, by notification: how often each may come again. @type {Map<string, number>} */
+  again = new Map();
   /** @type {string[]} */
   wrong = [];
   /** One for each strategy. @type {string[]} */
@@ -113,14 +120,35 @@ export class Stage {
   }
 
   /**
-   * To be called at a fault that ends a worker or its locks: a delivery that a worker has locked and not sealed may be on its
-   * way, or have arrived without a record of it. One that was handed over has no lock at first: it has arrived, or does in a moment.
+   * To be called at a fault that ends the locks of all: a delivery that a worker has locked and not sealed may be on its
+   * way, or have arrived without a record of it.
    */
   async noteLocked() {
     const isInRedis = (await this.ledger.locksAreIn()) === 'redis';
-    const locked = isInRedis ? await countLocked(this.#redisUrl) : (await this.ledger.lockedAndSealed()).locked;
-    if (this.isTogether) await sleep(onItsWayMs);
-    this.inFlight += this.isTogether ? Math.max(locked, await this.#countUnsettled()) : locked;
+    this.inFlight += isInRedis ? await countLocked(this.#redisUrl) : (await this.ledger.lockedAndSealed()).locked;
+  }
+
+  /**
+   * Of processes that stand still, and are killed perhaps: what each of them has locked and not sealed. One that was handed over has no
+   * lock at first, but is in the hand of its process. What others have in flight must not come again because of that.
+   * @param {number[]} pids
+   * @returns {Promise<Held>}
+   */
+  async heldBy(pids) {
+    const processIds = await this.ledger.processIds(pids);
+    const isInRedis = (await this.ledger.locksAreIn()) === 'redis';
+    const keys = isInRedis ? await lockedBy(this.#redisUrl, processIds) : await this.ledger.lockedBy(processIds);
+    const inHand = this.isTogether ? await this.ledger.inHandOf(this.#atLeastOnce, processIds) : [];
+    return { locked: notificationsOf(keys, this.#atLeastOnce), inHand };
+  }
+
+  /**
+   * To be called when what they had sent has had time to arrive. It may come again, once for this fault.
+   * @param {Held} held
+   */
+  async mayComeAgain({ locked, inHand }) {
+    const arrived = await this.receiver.call('arrived', { subscription: 0, ids: inHand });
+    for (const id of new Set([...locked, ...arrived])) this.again.set(id, (this.again.get(id) ?? 0) + 1);
   }
 
   /** The receiver goes down, and comes back after `work`. @param {() => Promise<void>} work */
@@ -154,6 +182,10 @@ export class Stage {
     await this.#until('new keys in Redis', async () => (await countKeys(this.#redisUrl)) > before);
   }
 
+  get #atLeastOnce() {
+    return /** @type {string} */ (this.subscriptionIds[0]);
+  }
+
   get #redisUrl() {
     return /** @type {string} */ (this.environment.settings.REDIS_URL);
   }
@@ -174,7 +206,7 @@ export class Stage {
   }
 
   async #countUnsettled() {
-    const settled = await this.ledger.delivered(/** @type {string} */ (this.subscriptionIds[0]));
+    const settled = await this.ledger.delivered(this.#atLeastOnce);
     const { different } = await this.receiver.call('progress', undefined);
     return Math.max(0, (different[0] ?? 0) - settled);
   }
@@ -206,4 +238,15 @@ export class Stage {
       await sleep(250);
     }
   }
+}
+
+/**
+ * @param {string[]} keys as Heraut names them: `i9y:delivery:<notification>:<subscription>`, and more for a replay
+ * @param {string} subscriptionId
+ */
+function notificationsOf(keys, subscriptionId) {
+  return keys.flatMap((key) => {
+    const [, , notificationId = '', subscription] = key.split(':');
+    return subscription === subscriptionId ? [notificationId] : [];
+  });
 }

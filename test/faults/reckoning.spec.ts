@@ -13,12 +13,18 @@ interface Fact {
   overtaken?: boolean;
 }
 
+interface Circumstances {
+  /** How often each may come again, by number. */
+  again?: Record<number, number>;
+  inFlight?: number;
+  isInOrder?: boolean;
+  mayBeUnknown?: boolean;
+}
+
 function reckonOf(
   strategy: Strategy,
   facts: Fact[],
-  allowedDuplicates = 0,
-  isInOrder = false,
-  mayBeUnknown = true,
+  { again = {}, inFlight = 0, isInOrder = false, mayBeUnknown = true }: Circumstances = {},
 ): Reckoning {
   const idOf = (number: number) => `id-${number}`;
   const arrived = facts.flatMap((fact, number) => (fact.arrived ? [{ ...fact, arrived: fact.arrived, number }] : []));
@@ -39,7 +45,8 @@ function reckonOf(
     },
     ledger: new Map(facts.flatMap(({ state }, number) => (state ? [[idOf(number), { state, generation: 1 }]] : []))),
     faults: [{ fromMs: 1100, toMs: 1500 }],
-    allowedDuplicates,
+    again: new Map(Object.entries(again).map(([number, times]) => [idOf(Number(number)), times])),
+    inFlight,
     isInOrder,
     mayBeUnknown,
   });
@@ -93,21 +100,45 @@ describe('the reckoning of the fault suite', () => {
 
   it('accepts none that failed, and none that is unknown where nothing explains it', () => {
     const facts = [{ state: 'failed' }, { state: 'failed', arrived: [5] }, { state: 'unknown' }];
-    expect(reckonOf('at-most-once', facts, 0, false, false).wrong).toEqual([
+    expect(reckonOf('at-most-once', facts, { mayBeUnknown: false }).wrong).toEqual([
       'at-most-once: 2 failed',
       'at-most-once: 1 are unknown, and nothing explains one',
     ]);
   });
 
-  it('accepts as many duplicates as were in flight, at least once', () => {
-    const facts = [{ state: 'delivered', arrived: [5, 90] }];
-    expect(reckonOf('at-least-once', facts, 1)).toMatchObject({ duplicates: 1, wrong: [] });
-    expect(reckonOf('at-least-once', facts, 0).wrong).toEqual(['at-least-once: 1 duplicates, at most 0 are explained']);
+  it('accepts, at least once, a duplicate of what a process had in flight that was killed, and of nothing else', () => {
+    const facts = [
+      { state: 'delivered', arrived: [5, 90] },
+      { state: 'delivered', arrived: [5, 90, 95] },
+      { state: 'delivered', arrived: [5] },
+    ];
+    const explained = { again: { 0: 1, 1: 2, 2: 3 } };
+    expect(reckonOf('at-least-once', facts, explained)).toMatchObject({
+      duplicates: 3,
+      allowedDuplicates: 6,
+      wrong: [],
+    });
+    expect(reckonOf('at-least-once', facts, { again: { 0: 1, 1: 1, 2: 3 } }).wrong).toEqual([
+      'at-least-once: 1 duplicates that nothing explains, beside at most 0: id-1',
+    ]);
+  });
+
+  it('accepts as many further duplicates, at least once, as were in flight when a fault struck for all', () => {
+    const facts = [
+      { state: 'delivered', arrived: [5, 90] },
+      { state: 'delivered', arrived: [5, 90] },
+    ];
+    expect(reckonOf('at-least-once', facts, { inFlight: 2 })).toMatchObject({ duplicates: 2, wrong: [] });
+    expect(reckonOf('at-least-once', facts, { inFlight: 1 }).wrong).toEqual([
+      'at-least-once: 2 duplicates that nothing explains, beside at most 1: id-0, id-1',
+    ]);
   });
 
   it('accepts no duplicate at most once', () => {
     const facts = [{ state: 'unknown', arrived: [5, 90] }];
-    expect(reckonOf('at-most-once', facts, 10).wrong).toEqual(['at-most-once: 1 duplicates, at most 0 are explained']);
+    expect(reckonOf('at-most-once', facts, { again: { 0: 1 }, inFlight: 10 }).wrong).toEqual([
+      'at-most-once: 1 duplicates that nothing explains, beside at most 0: id-0',
+    ]);
   });
 
   it('finds deliveries that came under another webhook-id', () => {
@@ -120,7 +151,7 @@ describe('the reckoning of the fault suite', () => {
       { state: 'delivered', arrived: [90], overtaken: true },
       { state: 'delivered', arrived: [5] },
     ];
-    expect(reckonOf('at-least-once', facts, 0, true).wrong).toEqual([
+    expect(reckonOf('at-least-once', facts, { isInOrder: true }).wrong).toEqual([
       'at-least-once: 1 came after a later one about the same object: number 0',
     ]);
     expect(reckonOf('at-least-once', facts).wrong).toEqual([]);
