@@ -8,6 +8,8 @@ import { projectDirectory } from './ready-to-run.mjs';
 
 const readyWithinMs = 60_000;
 
+/** How a process ended: with a status of its own, or by a signal. @typedef {{ status: number | null, signal: NodeJS.Signals | null }} Ending */
+
 /**
  * @typedef {object} HerautProcess
  * @property {number} pid
@@ -15,7 +17,7 @@ const readyWithinMs = 60_000;
  * @property {(origin: string) => Promise<void>} untilReady
  * @property {string} logFile
  * @property {(signal: NodeJS.Signals) => void} signal
- * @property {() => Promise<void>} ended resolves when it has
+ * @property {() => Promise<Ending>} ended resolves when it has
  * @property {() => Promise<void>} stop in good order
  */
 
@@ -51,6 +53,7 @@ export function startHeraut({ name, directory, settings, nodeOptions = [], tellG
   const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
   const ended = async () => {
     if (!hasEnded()) await exit;
+    return { status: child.exitCode, signal: child.signalCode };
   };
   return {
     pid: child.pid ?? 0,

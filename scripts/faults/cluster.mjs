@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { makeToken } from '../token.mjs';
 import { startHeraut } from '../heraut-process.mjs';
+import { wrongWithEnding } from './endings.mjs';
 import { freePort } from '../private-servers/private-server.mjs';
 
 /** @typedef {'api' | 'worker' | 'dispatcher'} Role */
@@ -14,8 +15,10 @@ const superuser = { clientId: 'faults', secret: 'for these faults only' };
 export class Member {
   /** @type {import('../heraut-process.mjs').HerautProcess | undefined} */
   #process;
-  /** Whether it should be running: one that ends by itself has crashed. */
-  #isWanted = false;
+  /** What should end the present process; undefined: nothing should. @type {import('./endings.mjs').Ender | undefined} */
+  #asked;
+  /** Ends that were not as they should have been, in words. @type {string[]} */
+  wrongEndings = [];
 
   /**
    * @param {Role[]} roles
@@ -34,10 +37,6 @@ export class Member {
     this.nodeOptions = [];
   }
 
-  get hasCrashed() {
-    return this.#isWanted && this.#process?.hasEnded === true;
-  }
-
   get pid() {
     return this.#process?.pid ?? 0;
   }
@@ -52,9 +51,15 @@ export class Member {
     const { directory, tellGuardian } = this.environment;
     const { name, settings } = this;
     const nodeOptions = ['--import', hostOfItsOwn, ...this.nodeOptions];
-    this.#process = startHeraut({ name, directory, settings, nodeOptions, tellGuardian, endedBy: 'SIGKILL' });
-    this.#isWanted = true;
-    await this.#process.untilReady(this.url);
+    const process = startHeraut({ name, directory, settings, nodeOptions, tellGuardian, endedBy: 'SIGKILL' });
+    this.#process = process;
+    this.#asked = undefined;
+    // At once, not when somebody looks: by then it may run again, or have been killed as it should.
+    void process.ended().then((ending) => {
+      const wrong = wrongWithEnding(this.#asked, ending);
+      if (wrong !== undefined) this.wrongEndings.push(wrong);
+    });
+    await process.untilReady(this.url);
   }
 
   async kill9() {
@@ -75,11 +80,11 @@ export class Member {
     this.#process?.signal('SIGCONT');
   }
 
-  /** @param {NodeJS.Signals} signal */
+  /** @param {import('./endings.mjs').Ender} signal */
   async #end(signal) {
-    this.#isWanted = false;
     const process = this.#process;
     if (!process || process.hasEnded) return;
+    this.#asked = signal;
     process.signal(signal);
     await process.ended();
   }
@@ -126,12 +131,15 @@ export class Cluster {
     await Promise.all(others.map((member) => member.start()));
   }
 
-  /** Everything runs again. @returns the names of those that had ended by themselves */
+  /** Everything runs again. */
   async heal() {
-    const crashed = this.members.filter((member) => member.hasCrashed);
     for (const member of this.members) member.thaw();
     await Promise.all(this.members.map((member) => member.start()));
-    return crashed.map((member) => member.name);
+  }
+
+  /** Of all processes so far, those that ended otherwise than they should have. */
+  wrongEndings() {
+    return this.members.flatMap(({ name, wrongEndings }) => wrongEndings.map((wrong) => `${name} ${wrong}`));
   }
 
   /** Kills all of them: everything has been counted. */

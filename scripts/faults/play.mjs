@@ -73,7 +73,7 @@ export async function playScenario(scenario, environment) {
     if (scenario.play) await scenario.play(stage);
     else await playUnderLoad(scenario, stage);
 
-    const crashed = await cluster.heal();
+    await cluster.heal();
     const published = await publisher.call('finish', undefined);
     await stage.untilQuiet(scenario.quietWithinMs ?? 120_000);
     await scenario.afterwards?.(stage);
@@ -110,7 +110,7 @@ export async function playScenario(scenario, environment) {
       deliveriesPerSecond: (arrivedInAll * 1000) / (lastMs - startedMs),
       wrong: [
         ...stage.wrong,
-        ...crashed.map((name) => `${name} ended by itself`),
+        ...cluster.wrongEndings(),
         ...output.slice(0, 5).map((line) => `printed by ${line}`),
         ...published.refused.map((answer) => `a publication was refused: ${answer}`),
         ...(published.ids.includes('') ? ['a publication was not accepted within a minute of the end'] : []),
