@@ -109,7 +109,7 @@ await runCommand(async ({ log, onEnd }) => {
   for (let shownAt = 0; replay.state !== 'done'; replay = await read()) {
     if (replay.endedAt) throw new Error(`the replay has ended as ${replay.state}, with ${replay.done} of ${missed}`);
     if (performance.now() > giveUpAt) throw new Error(`the replay does not end: ${replay.done} of ${missed} are done`);
-    const [wrongEnding] = cluster.wrongEndings();
+    const [wrongEnding] = await cluster.wrongEndings();
     if (wrongEnding !== undefined) throw new Error(wrongEnding);
     if (killed < kills && replay.done >= ((killed + 1) * missed) / (kills + 1)) {
       await dispatcher.kill9();

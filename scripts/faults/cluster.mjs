@@ -1,10 +1,12 @@
 // Heraut as it runs in production: several processes of every role, which scenarios kill, freeze and start again.
 import { createReadStream } from 'node:fs';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { makeToken } from '../token.mjs';
 import { startHeraut } from '../heraut-process.mjs';
 import { wrongWithEnding } from './endings.mjs';
+import { SupervisedProcesses } from './supervised.mjs';
 import { freePort } from '../private-servers/private-server.mjs';
 
 /** @typedef {'api' | 'worker' | 'dispatcher'} Role */
@@ -35,6 +37,12 @@ export class Member {
     this.settings = { ...environment.settings, ROLES: roles.join(','), PORT: String(port) };
     /** @type {string[]} */
     this.nodeOptions = [];
+    const { PROCESSES } = environment.settings;
+    /** Of a supervisor: what it supervises. */
+    this.supervised =
+      PROCESSES === undefined
+        ? undefined
+        : new SupervisedProcesses(join(environment.directory, `${name}.log`), Number(PROCESSES));
   }
 
   get pid() {
@@ -60,6 +68,8 @@ export class Member {
       if (wrong !== undefined) this.wrongEndings.push(wrong);
     });
     await process.untilReady(this.url);
+    // Connections that are opened before the last of them listens are all with the others.
+    await this.supervised?.untilAllListen();
   }
 
   async kill9() {
@@ -137,9 +147,12 @@ export class Cluster {
     await Promise.all(this.members.map((member) => member.start()));
   }
 
-  /** Of all processes so far, those that ended otherwise than they should have. */
-  wrongEndings() {
-    return this.members.flatMap(({ name, wrongEndings }) => wrongEndings.map((wrong) => `${name} ${wrong}`));
+  /** Of all processes so far, those that ended otherwise than they should have. @returns {Promise<string[]>} */
+  async wrongEndings() {
+    const wrong = this.members.map(async ({ name, wrongEndings, supervised }) =>
+      [...wrongEndings, ...((await supervised?.wrongEndings()) ?? [])].map((each) => `${name} ${each}`),
+    );
+    return (await Promise.all(wrong)).flat();
   }
 
   /** Kills all of them: everything has been counted. */

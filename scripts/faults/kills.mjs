@@ -34,3 +34,22 @@ export async function killTogether(stage, victims) {
   });
   await stage.pause(1000, 2500);
 }
+
+/**
+ * Processes of a supervisor, which starts them again.
+ * @param {Stage} stage
+ * @param {(pids: number[]) => number[]} choose of those that listen
+ */
+export async function killSupervised(stage, choose) {
+  const { supervised } = /** @type {Member} */ (stage.cluster.of()[0]);
+  if (!supervised) throw new Error('Nothing is supervised here.');
+  const victims = choose(await supervised.untilAllListen());
+  await stage.whileBroken(async () => {
+    for (const pid of victims) supervised.freeze(pid);
+    const held = await stage.heldBy(victims);
+    for (const pid of victims) supervised.kill9(pid);
+    await supervised.untilAllListen(victims);
+    await stage.mayComeAgain(held);
+  });
+  await stage.pause(1000, 2500);
+}

@@ -37,28 +37,23 @@ const processesTogether = 2;
  */
 export async function playScenario(scenario, environment) {
   const { settings, directory, tellGuardian, receiver, publisher, run, seed, log } = environment;
+  const isTogether = scenario.together === true || scenario.supervised === true;
   const proxy = new PostgresProxy(/** @type {string} */ (settings.DATABASE_URL));
   await proxy.start();
   const cluster = await Cluster.create({
-    counts: scenario.together ? { 'api,worker,dispatcher': processesTogether } : environment.counts,
+    counts: isTogether ? { 'api,worker,dispatcher': scenario.supervised ? 1 : processesTogether } : environment.counts,
     settings: {
       ...settings,
       ...(scenario.viaProxy ? { DATABASE_URL: proxy.url } : {}),
       ...hurriedSettings,
+      ...(scenario.supervised ? { PROCESSES: String(processesTogether) } : {}),
       ...scenario.settings,
     },
     directory,
     tellGuardian,
   });
   const ledger = new LedgerView(/** @type {string} */ (settings.DATABASE_URL));
-  const stage = new Stage(
-    environment,
-    cluster,
-    proxy,
-    ledger,
-    new Random(seed, scenario.name),
-    scenario.together === true,
-  );
+  const stage = new Stage(environment, cluster, proxy, ledger, new Random(seed, scenario.name), isTogether);
   try {
     scenario.prepare?.(stage);
     await cluster.start();
@@ -100,6 +95,7 @@ export async function playScenario(scenario, environment) {
           inFlight: stage.inFlight,
           isInOrder: scenario.objects !== undefined,
           mayBeUnknown: !scenario.learnsAll,
+          recoversWithinMs: scenario.recoversWithinMs,
         }),
       );
     }
@@ -110,7 +106,7 @@ export async function playScenario(scenario, environment) {
       deliveriesPerSecond: (arrivedInAll * 1000) / (lastMs - startedMs),
       wrong: [
         ...stage.wrong,
-        ...cluster.wrongEndings(),
+        ...(await cluster.wrongEndings()),
         ...output.slice(0, 5).map((line) => `printed by ${line}`),
         ...published.refused.map((answer) => `a publication was refused: ${answer}`),
         ...(published.ids.includes('') ? ['a publication was not accepted within a minute of the end'] : []),

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { killOneByOne, killTogether } from './kills.mjs';
 import { paceOf, roundsOf } from './pace.mjs';
+import { recovery } from './recovery.mjs';
 
 /** @typedef {import('./stage.mjs').Scenario} Scenario */
 /** @typedef {import('./stage.mjs').Stage} Stage */
@@ -11,15 +12,17 @@ const shiftedClock = fileURLToPath(new URL('shifted-clock.mjs', import.meta.url)
 
 /** @type {Scenario[]} */
 export const processes = [
-  { name: 'api-killed', learnsAll: true, breakThings: (stage) => killOneByOne(stage, 'api') },
-  { name: 'worker-killed', breakThings: (stage) => killOneByOne(stage, 'worker') },
+  { name: 'api-killed', learnsAll: true, ...recovery, breakThings: (stage) => killOneByOne(stage, 'api') },
+  { name: 'worker-killed', ...recovery, breakThings: (stage) => killOneByOne(stage, 'worker') },
   {
     name: 'dispatcher-killed',
     learnsAll: true,
+    ...recovery,
     breakThings: (stage) => killOneByOne(stage, 'dispatcher'),
   },
   {
     name: 'all-killed',
+    ...recovery,
     breakThings: async (stage) => {
       for (const _ of roundsOf(stage)) await killTogether(stage, stage.cluster.of());
     },
@@ -49,6 +52,7 @@ export const processes = [
   },
   {
     name: 'worker-clock-off',
+    ...recovery,
     prepare: (stage) => shiftClocks(stage, 'worker', [5, -7]),
     breakThings: (stage) => killOneByOne(stage, 'worker'),
   },
@@ -56,6 +60,7 @@ export const processes = [
     // By hours, and by more than the partitions that are made ahead: the id of a notification must not come from that clock.
     name: 'api-clock-off',
     learnsAll: true,
+    ...recovery,
     prepare: (stage) => shiftClocks(stage, 'api', [30 * 24 * 60, -5 * 60]),
     breakThings: (stage) => killOneByOne(stage, 'api'),
   },

@@ -34,6 +34,7 @@
  * @param {number} facts.inFlight so many more may come again, whichever they are
  * @param {boolean} [facts.isInOrder] those about the same object must come in order
  * @param {boolean} [facts.mayBeUnknown] whether something was broken by which the outcome of a call is never learnt
+ * @param {number} [facts.recoversWithinMs] the longest recovery may take so long
  * @returns {Reckoning}
  */
 export function reckon({
@@ -46,6 +47,7 @@ export function reckon({
   inFlight,
   isInOrder = false,
   mayBeUnknown = true,
+  recoversWithinMs = Infinity,
 }) {
   const arrived = new Map(Array.from(arrivals.numbers, (number, index) => [number, index]));
   const count = { accepted: 0, delivered: 0, lost: 0, unknown: 0, failed: 0, unknownArrived: 0 };
@@ -98,6 +100,11 @@ export function reckon({
     ...(count.unknown > 0 && !mayBeUnknown
       ? [`${strategy}: ${count.unknown} are unknown, and nothing explains one`]
       : []),
+    ...(longestRecoveryMs > recoversWithinMs
+      ? [
+          `${strategy}: a delivery took ${inSeconds(longestRecoveryMs)}, at most ${inSeconds(recoversWithinMs)} are allowed`,
+        ]
+      : []),
     ...(unexplained > allowedBeside
       ? [
           `${strategy}: ${unexplained} duplicates that nothing explains, beside at most ${allowedBeside}: ${inShort(came)}`,
@@ -116,6 +123,9 @@ export function reckon({
     return [`${strategy}: ${which.length} ${what}: ${inShort(which)}`];
   }
 }
+
+/** @param {number} ms */
+const inSeconds = (ms) => `${(ms / 1000).toFixed(1)} s`;
 
 /** @param {string[]} which */
 const inShort = (which) => `${which.slice(0, 5).join(', ')}${which.length > 5 ? ', …' : ''}`;

@@ -2,6 +2,7 @@ import { backlogs } from './backlog-scenarios.mjs';
 import { processes } from './process-scenarios.mjs';
 import { order, parked, receivers } from './receiver-scenarios.mjs';
 import { postgres, rabbitmq, redis } from './server-scenarios.mjs';
+import { supervised } from './supervised-scenarios.mjs';
 
 /** @typedef {import('./stage.mjs').Scenario} Scenario */
 
@@ -49,4 +50,5 @@ export const scenarios = [
   ...apart
     .filter(({ name }) => alsoTogether.includes(name))
     .map((scenario) => ({ ...scenario, name: `together-${scenario.name}`, together: true })),
+  ...supervised,
 ];

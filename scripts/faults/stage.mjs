@@ -19,10 +19,12 @@ import { countKeys, countLocked, lockedBy } from './locks.mjs';
  * @property {boolean} [needsServers] breaks servers, which must then be its own
  * @property {Record<string, string>} [settings]
  * @property {boolean} [together] every process has every role, and hands over what it accepts to its own worker
+ * @property {boolean} [supervised] the same, but the processes are those of one supervisor (PROCESSES), and hand over to each other
  * @property {boolean} [viaProxy] Heraut reaches Postgres by way of `stage.proxy`
  * @property {number} [answerAfterMs] the receiver's time for an answer
  * @property {boolean} [learnsAll] it breaks nothing by which the outcome of a call would never be learnt
  * @property {number} [quietWithinMs] how long after the end it may take until every delivery is over
+ * @property {number} [recoversWithinMs] from the 201 to the first arrival, without the time in which something was broken
  * @property {number} [mostPerSecond] notifications
  * @property {number} [objects] that the notifications are about; then the subscriptions ask for order per object
  * @property {(stage: Stage) => void} [prepare] before anything starts
@@ -167,19 +169,19 @@ export class Stage {
 
   /** Until the circuit breaker of the receiver is open. */
   async untilParked() {
-    await this.#until('the endpoint to be parked', async () => (await this.ledger.openEndpoints()).length > 0);
+    await this.until('the endpoint to be parked', async () => (await this.ledger.openEndpoints()).length > 0);
   }
 
   /** Until deliveries are locked and sealed in Postgres. */
   async untilRedisIsGivenUp() {
-    await this.#until('Redis to be given up', async () => (await this.ledger.lockedAndSealed()).sealed > 0);
+    await this.until('Redis to be given up', async () => (await this.ledger.lockedAndSealed()).sealed > 0);
   }
 
   /** Until deliveries are locked and sealed in Redis again. */
   async untilRedisIsBack() {
-    await this.#until('locks to return to Redis', async () => (await this.ledger.locksAreIn()) === 'redis');
+    await this.until('locks to return to Redis', async () => (await this.ledger.locksAreIn()) === 'redis');
     const before = await countKeys(this.#redisUrl);
-    await this.#until('new keys in Redis', async () => (await countKeys(this.#redisUrl)) > before);
+    await this.until('new keys in Redis', async () => (await countKeys(this.#redisUrl)) > before);
   }
 
   get #atLeastOnce() {
@@ -194,7 +196,7 @@ export class Stage {
    * @param {string} what
    * @param {() => Promise<boolean>} isTrue
    */
-  async #until(what, isTrue) {
+  async until(what, isTrue) {
     for (const giveUpAt = sharedNowMs() + 90_000; sharedNowMs() < giveUpAt; await sleep(100))
       if (await isTrue()) return;
     throw new Error(`waited 90 s in vain for ${what}`);

@@ -19,12 +19,13 @@ interface Circumstances {
   inFlight?: number;
   isInOrder?: boolean;
   mayBeUnknown?: boolean;
+  recoversWithinMs?: number;
 }
 
 function reckonOf(
   strategy: Strategy,
   facts: Fact[],
-  { again = {}, inFlight = 0, isInOrder = false, mayBeUnknown = true }: Circumstances = {},
+  { again = {}, inFlight = 0, isInOrder = false, mayBeUnknown = true, recoversWithinMs = Infinity }: Circumstances = {},
 ): Reckoning {
   const idOf = (number: number) => `id-${number}`;
   const arrived = facts.flatMap((fact, number) => (fact.arrived ? [{ ...fact, arrived: fact.arrived, number }] : []));
@@ -49,6 +50,7 @@ function reckonOf(
     inFlight,
     isInOrder,
     mayBeUnknown,
+    recoversWithinMs,
   });
 }
 
@@ -60,6 +62,14 @@ describe('the reckoning of the fault suite', () => {
     ]);
     expect(reckoning).toMatchObject({ accepted: 2, delivered: 2, lost: 0, duplicates: 0, longestRecoveryMs: 300 });
     expect(reckoning.wrong).toEqual([]);
+  });
+
+  it('finds that a recovery took longer than it may', () => {
+    const facts = [{ state: 'delivered', arrived: [700] }];
+    expect(reckonOf('at-least-once', facts, { recoversWithinMs: 300 }).wrong).toEqual([]);
+    expect(reckonOf('at-least-once', facts, { recoversWithinMs: 200 }).wrong).toEqual([
+      'at-least-once: a delivery took 0.3 s, at most 0.2 s are allowed',
+    ]);
   });
 
   it('finds deliveries that did not arrive, in any state of the ledger', () => {

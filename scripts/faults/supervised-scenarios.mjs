@@ -1,0 +1,29 @@
+import { killSupervised } from './kills.mjs';
+import { roundsOf } from './pace.mjs';
+import { recovery } from './recovery.mjs';
+
+/** @typedef {import('./stage.mjs').Scenario} Scenario */
+/** @typedef {import('./stage.mjs').Stage} Stage */
+
+/** One program whose supervisor runs two processes with every role, as `npm start` does. @type {Scenario[]} */
+export const supervised = [
+  {
+    name: 'supervised-child-killed',
+    supervised: true,
+    ...recovery,
+    breakThings: async (stage) => {
+      for (const _ of roundsOf(stage)) await killOne(stage);
+    },
+  },
+  {
+    name: 'supervised-children-killed',
+    supervised: true,
+    ...recovery,
+    breakThings: async (stage) => {
+      for (const _ of roundsOf(stage)) await killSupervised(stage, (pids) => pids);
+    },
+  },
+];
+
+/** @param {Stage} stage */
+const killOne = (stage) => killSupervised(stage, (pids) => [stage.random.oneOf(pids)]);
