@@ -177,12 +177,15 @@ export class Cluster {
   }
 
   /**
-   * How often each event was logged, and the lines a process printed that are no events: then it has crashed.
-   * @returns {Promise<{ events: Map<string, number>, output: string[] }>}
+   * How often each event was logged, the rules of the dispatcher that have found something, and the lines a process printed that are no events: then it has
+   * crashed.
+   * @returns {Promise<{ events: Map<string, number>, rules: Set<string>, output: string[] }>}
    */
   async readLogs() {
     /** @type {Map<string, number>} */
     const events = new Map();
+    /** @type {Set<string>} */
+    const rules = new Set();
     /** @type {string[]} */
     const output = [];
     for (const { logFile, name } of this.members) {
@@ -190,10 +193,12 @@ export class Cluster {
       for await (const line of createInterface({ input: createReadStream(logFile) })) {
         // The last line of one that was killed may be half a line.
         const event = line.startsWith('{') ? /"event":"([^"]+)"/.exec(line)?.[1] : undefined;
+        const rule = event === 'dispatcher.recovered' ? /"rule":"([^"]+)"/.exec(line)?.[1] : undefined;
+        if (rule !== undefined) rules.add(rule);
         if (event !== undefined) events.set(event, (events.get(event) ?? 0) + 1);
         else if (line !== '' && !line.startsWith('{')) output.push(`${name}: ${line}`);
       }
     }
-    return { events, output };
+    return { events, rules, output };
   }
 }

@@ -10,13 +10,13 @@ const committing =
 
 /**
  * Where a connection is cut: `asked`, when the commit has gone to Postgres, which may or may not come to read it; `answered`,
- * when it has committed and its answer does not get through.
- * @typedef {'nowhere' | 'asked' | 'answered'} Cut
+ * when it has committed and its answer does not get through. `held`: it has committed something, and its answer is kept back until the client ends.
+ * @typedef {'nowhere' | 'asked' | 'answered' | 'held'} Cut
  */
 
 /**
- * `committing`: what the connection was last told to commit.
- * @typedef {{ client: import('node:net').Socket, server: import('node:net').Socket, cut: Cut, committing: string }} Pair
+ * `committing`: what the connection was last told to commit. `kept`: of an answer that is held.
+ * @typedef {{ client: import('node:net').Socket, server: import('node:net').Socket, cut: Cut, committing: string, kept: Buffer }} Pair
  */
 
 /**
@@ -26,9 +26,11 @@ const committing =
 export class PostgresProxy {
   /** Milliseconds that every message takes, each way. */
   delayMs = () => 0;
-  /** Asked at every commit. @type {() => Cut} */
+  /** Asked at every commit, with the name of the statement. @type {(name: string) => Cut} */
   whereToCut = () => 'nowhere';
   cuts = 0;
+  /** Answers that were kept back. */
+  held = 0;
   /** How often a connection was cut at each statement, by its name, or at `COMMIT`. @type {Map<string, number>} */
   cutAt = new Map();
   /** @type {Set<Pair>} */
@@ -65,18 +67,19 @@ export class PostgresProxy {
     const server = connect({ host: this.target.hostname, port: Number(this.target.port), noDelay: true });
     client.setNoDelay(true);
     /** @type {Pair} */
-    const pair = { client, server, cut: 'nowhere', committing: '' };
+    const pair = { client, server, cut: 'nowhere', committing: '', kept: Buffer.alloc(0) };
     this.#pairs.add(pair);
     this.#pass(client, server, (bytes) => {
       const found = committing.exec(bytes.toString('latin1'));
       if (found) {
         pair.committing = found[1] ?? found[0];
-        pair.cut = this.whereToCut();
+        pair.cut = this.whereToCut(pair.committing);
       }
       if (pair.cut === 'asked') server.write(bytes, () => this.#cut(pair));
       return pair.cut !== 'asked';
     });
-    this.#pass(server, client, () => {
+    this.#pass(server, client, (bytes) => {
+      if (pair.cut === 'held') return this.#hold(pair, bytes);
       if (pair.cut === 'answered') this.#cut(pair);
       return pair.cut !== 'answered';
     });
@@ -87,6 +90,27 @@ export class PostgresProxy {
         end(pair);
       });
     }
+  }
+
+  /**
+   * An answer without a row is passed on when all of it is there: nothing was committed.
+   * @param {Pair} pair
+   * @param {Buffer} bytes
+   * @returns {false} whether these bytes may pass as they are
+   */
+  #hold(pair, bytes) {
+    const isHeldAlready = readAnswer(pair.kept).isWhole;
+    pair.kept = Buffer.concat([pair.kept, bytes]);
+    const { isWhole, rows } = readAnswer(pair.kept);
+    if (!isWhole || isHeldAlready) return false;
+    if (rows > 0) {
+      this.held += 1;
+      return false;
+    }
+    pair.client.write(pair.kept);
+    pair.kept = Buffer.alloc(0);
+    pair.cut = 'nowhere';
+    return false;
   }
 
   /** @param {Pair} pair */
@@ -124,4 +148,21 @@ function end({ client, server }) {
     if (socket.writableEnded) socket.destroy();
     else socket.resetAndDestroy();
   }
+}
+
+const [dataRow, readyForQuery] = ['D', 'Z'].map((letter) => letter.charCodeAt(0));
+
+/**
+ * Messages of Postgres, each of which begins with a letter and its length: when the last one says that it is ready for the next query, what it was asked
+ * before has committed.
+ * @param {Buffer} bytes from the beginning of an answer on
+ * @returns {{ rows: number, isWhole: boolean }}
+ */
+export function readAnswer(bytes) {
+  let rows = 0;
+  for (let at = 0; at + 5 <= bytes.length; at += 1 + bytes.readInt32BE(at + 1)) {
+    if (bytes[at] === dataRow) rows += 1;
+    if (bytes[at] === readyForQuery) return { rows, isWhole: true };
+  }
+  return { rows, isWhole: false };
 }

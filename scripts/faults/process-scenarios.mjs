@@ -8,6 +8,7 @@ import { recovery } from './recovery.mjs';
 /** @typedef {import('./stage.mjs').Stage} Stage */
 /** @typedef {import('./cluster.mjs').Role} Role */
 
+const refusedOneIn = 4;
 const shiftedClock = fileURLToPath(new URL('shifted-clock.mjs', import.meta.url));
 
 /** @type {Scenario[]} */
@@ -15,10 +16,26 @@ export const processes = [
   { name: 'api-killed', learnsAll: true, ...recovery, breakThings: (stage) => killOneByOne(stage, 'api') },
   { name: 'worker-killed', ...recovery, breakThings: (stage) => killOneByOne(stage, 'worker') },
   {
+    // Now and then, and each time when it has committed what it hands out and not yet published it: what is due again after a failure.
     name: 'dispatcher-killed',
     learnsAll: true,
+    viaProxy: true,
     ...recovery,
-    breakThings: (stage) => killOneByOne(stage, 'dispatcher'),
+    settings: { ...recovery.settings, CIRCUIT_BREAKER_FAILURES: '1000' }, // what is held goes another way
+    breakThings: async (stage) => {
+      await stage.receiver.call('refuse', refusedOneIn);
+      await killOneByOne(stage, 'dispatcher');
+      for (const _ of roundsOf(stage)) {
+        const before = stage.proxy.held;
+        stage.proxy.whereToCut = (name) => (name === 'hand-out-due' ? 'held' : 'nowhere');
+        await stage.until('a hand-out', async () => stage.proxy.held > before);
+        stage.proxy.whereToCut = () => 'nowhere';
+        await killTogether(stage, stage.cluster.of('dispatcher'));
+      }
+    },
+    afterwards: async (stage) => {
+      if (!(await stage.hasRecovered('queue-lost-it'))) stage.wrong.push('nothing was lost between commit and queue');
+    },
   },
   {
     name: 'all-killed',

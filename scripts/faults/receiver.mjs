@@ -33,6 +33,10 @@ let strange = 0;
 let lastMs = 0;
 let answerAfterMs = 0;
 let port = 0;
+/** The first call of one notification in so many is refused, for the first subscription; 0: none is. */
+let refuseOneIn = 0;
+/** Numbers of those. @type {Set<number>} */
+let refused = new Set();
 /** Calls read and not answered yet, by subscription. @type {number[]} */
 let open = [];
 /** When the latest answers were given, by subscription. @type {number[][]} */
@@ -48,7 +52,10 @@ const server = createServer((request, response) => {
     // The calls that prove a callback before it is registered carry no id.
     if (typeof id !== 'string') return void response.writeHead(204).end();
     const subscription = Number(request.url?.slice(1));
-    note(subscription, id, Buffer.concat(chunks));
+    const body = Buffer.concat(chunks);
+    // Not an arrival: it is sent again for a good reason.
+    if (subscription === 0 && isToBeRefused(body)) return void response.writeHead(503).end();
+    note(subscription, id, body);
     open[subscription] = (open[subscription] ?? 0) + 1;
     const answer = () => {
       if (!response.destroyed) response.writeHead(204).end();
@@ -90,6 +97,15 @@ function note(subscription, id, body) {
   }
 }
 
+/** @param {Buffer} body */
+function isToBeRefused(body) {
+  const tail = readTail(body, body.length);
+  if (refuseOneIn === 0 || !tail || tail.run !== run || tail.number % refuseOneIn > 0 || refused.has(tail.number))
+    return false;
+  refused.add(tail.number);
+  return true;
+}
+
 /**
  * A receiver knows a repetition by its webhook-id, so only the first arrival of each counts.
  * @param {number} subscription
@@ -124,7 +140,12 @@ const handlers = {
     answeredMs = subscriptions.map(() => []);
     strange = 0;
     lastMs = 0;
+    refuseOneIn = 0;
+    refused = new Set();
   },
+
+  /** From now on. @param {number} oneIn */
+  refuse: (oneIn) => void (refuseOneIn = oneIn),
 
   /** Closes every connection without an answer, and the port. @returns the number of calls cut, by subscription */
   down: async () => {

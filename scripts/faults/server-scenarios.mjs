@@ -35,6 +35,7 @@ export const rabbitmq = [
     breakThings: (stage) =>
       stage.whileBroken(async () => {
         await stage.servers.memoryAlarm();
+        await stage.untilLogged('rabbitmq.blocked');
         await stage.pause(3000, 6000);
         await stage.servers.endMemoryAlarm();
       }),
@@ -46,6 +47,7 @@ export const rabbitmq = [
       stage.whileBroken(async () => {
         const workers = stage.cluster.of('worker');
         await Promise.all(workers.map((worker) => worker.stop()));
+        await stage.untilLogged('queue.refused');
         await stage.pause(4000, 6000);
         await Promise.all(workers.map((worker) => worker.start()));
       }),

@@ -167,6 +167,16 @@ export class Stage {
     return (await this.cluster.readLogs()).events.has(event);
   }
 
+  /** Whether a rule of the dispatcher has found something. @param {string} rule */
+  async hasRecovered(rule) {
+    return (await this.cluster.readLogs()).rules.has(rule);
+  }
+
+  /** @param {string} event */
+  async untilLogged(event) {
+    await this.until(`${event} in a log`, () => this.hasLogged(event));
+  }
+
   /** Until the circuit breaker of the receiver is open. */
   async untilParked() {
     await this.until('the endpoint to be parked', async () => (await this.ledger.openEndpoints()).length > 0);
