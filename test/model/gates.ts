@@ -25,6 +25,9 @@ export class Gates {
   /** Steps let through so far. */
   worked = 0;
 
+  /** @param onStep is told of each step before it is let through */
+  constructor(private readonly onStep: (process: number, what: string, fate: Fate) => void) {}
+
   /** Waits for its turn; for ever if the process dies before. */
   step<T>(process: number, what: string, work: () => Promise<T>): Promise<T> {
     this.changes++;
@@ -63,6 +66,7 @@ export class Gates {
     for (let i = 0; i < Math.min(count, candidates.length); i++)
       chosen.add(candidates[(pick + i) % candidates.length]!);
     this.waiting = this.waiting.filter((gate) => !chosen.has(gate));
+    for (const { process, what } of chosen) this.onStep(process, what, fate);
     await Promise.all([...chosen].map((gate) => gate.open(fate)));
     return [...chosen].map((gate) => `${gate.process} ${gate.what}`);
   }

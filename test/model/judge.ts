@@ -2,7 +2,9 @@ import type { Postgres } from '../../src/infra/postgres/postgres.js';
 import { statement } from '../../src/infra/postgres/statement.js';
 import type { DeliveryState } from '../../src/ledger/delivery.js';
 import type { DeliveryGuarantee } from '../../src/subscriptions/subscription.js';
-import type { ModelReceiver } from './model-receiver.js';
+import { Calls, type Begun } from './calls.js';
+import { ModelReceiver } from './model-receiver.js';
+import { Publications } from './publications.js';
 import type { VirtualTime } from './virtual-time.js';
 
 interface DeliveryRow {
@@ -21,6 +23,15 @@ interface DeliveryRow {
   hasTurn: boolean;
   hasEnded: boolean;
   expiresMs: number | null;
+}
+
+/** How often each of it happened in a world. */
+export interface WorldTally {
+  accepted: number;
+  calledAtLeastOnce: number;
+  calledAtMostOnce: number;
+  deliveredAtLeastOnce: number;
+  deliveredAtMostOnce: number;
 }
 
 const readDeliveries = statement(
@@ -46,6 +57,8 @@ const isOver = (state: DeliveryState): boolean => !['queued', 'waiting', 'held',
 /** Knows the promises, and compares them with the ledger and the calls that receivers got. */
 export class Judge {
   readonly guarantees = new Map<string, DeliveryGuarantee>();
+  /** Those of the subscriptions that keep order. */
+  readonly ordered = new Set<string>();
   readonly removed = new Set<string>();
   /** By an operator; those that answered 410 are known by the receiver. */
   readonly disabled = new Set<string>();
@@ -54,14 +67,24 @@ export class Judge {
   private retried: string | undefined;
   /** Failed calls there had been when an operator began a new series of attempts. */
   private readonly failuresBefore = new Map<string, number>();
+  readonly publications: Publications;
+  readonly calls: Calls;
+  readonly receiver: ModelReceiver;
 
   constructor(
     private readonly postgres: Postgres,
-    private readonly receiver: ModelReceiver,
     private readonly time: VirtualTime,
     /** The events so far, for the message of a failure. */
     private readonly story: string[],
-  ) {}
+  ) {
+    this.publications = new Publications(time);
+    this.calls = new Calls(
+      time,
+      (key) => this.guarantees.get(subscriptionOf(key))!,
+      (key) => this.rows.get(key)?.replays ?? 0,
+    );
+    this.receiver = new ModelReceiver(this.calls);
+  }
 
   /** A delivery for an operator to cancel or retry. */
   pick(pick: number): DeliveryRow | undefined {
@@ -94,8 +117,11 @@ export class Judge {
         this.story.push(`    ${show(before)} → ${show(row)}`);
       this.demandSense(row);
       if (before) this.demandProgress(before, row);
+      if (row.state === 'delivered') this.calls.settled(row.key);
     }
     this.demandOrder(rows);
+    this.demandRows(rows);
+    demand(this.calls.firstWrong === undefined, `${this.calls.firstWrong}`);
     for (const key of this.rows.keys())
       demand(
         rows.some((row) => row.key === key),
@@ -107,6 +133,9 @@ export class Judge {
 
   /** Checks the conditions that hold when nothing is left to be done. @param survivors processes that did not end before */
   conclude(survivors: ReadonlySet<number>): void {
+    const { wrong, unanswered } = this.publications;
+    demand(wrong.length === 0, wrong.join('; '));
+    demand(unanswered.length === 0, `the publishers of ${unanswered.join(', ')} have an answer`);
     for (const row of this.rows.values()) {
       demand(isOver(row.state), `${show(row)} came to an end`);
       const isKnownSuccess = this.receiver.of(row.key).heardBy.some((process) => survivors.has(process));
@@ -137,6 +166,44 @@ export class Judge {
   private demandOrder(rows: DeliveryRow[]): void {
     const withTurn = rows.filter(({ hasTurn }) => hasTurn).map(({ subscriptionId }) => subscriptionId);
     demand(new Set(withTurn).size === withTurn.length, 'one delivery about an object has the turn');
+    for (const call of this.calls.takeFirst())
+      if (this.ordered.has(subscriptionOf(call.key))) this.demandTurn(call, rows);
+  }
+
+  /**
+   * A delivery is first called when it has the turn, and all are over that come before it. One that an operator has sent again lines up anew,
+   * and a call that is about to be made is not taken back when its delivery is cancelled.
+   */
+  private demandTurn({ key, publication }: Begun, rows: DeliveryRow[]): void {
+    const row = rows.find((each) => each.key === key);
+    if (!row) throw new Error(`A delivery that the ledger does not know was called: ${key}`);
+    if (row.replays > 0 || isOver(row.state)) return;
+    demand(row.hasTurn, `${show(row)} has the turn when it is called`);
+    for (const other of rows) {
+      if (other.subscriptionId !== row.subscriptionId || other.replays > 0) continue;
+      const isEarlier = this.publications.comesBefore(other.notificationId, publication);
+      demand(!isEarlier || isOver(other.state), `${show(other)}, accepted before, is over when ${show(row)} is called`);
+    }
+  }
+
+  /** All deliveries of a notification are committed together, one for each subscription that there is. */
+  private demandRows(rows: DeliveryRow[]): void {
+    const subscribers = new Map<string, Set<string>>();
+    for (const { notificationId, subscriptionId } of rows) {
+      const those = subscribers.get(notificationId) ?? new Set();
+      subscribers.set(notificationId, those.add(subscriptionId));
+    }
+    const permanent = [...this.guarantees.keys()].filter(
+      (id) => !this.removed.has(id) && !this.disabled.has(id) && !this.isGone(id),
+    );
+    for (const [notification, those] of subscribers)
+      for (const id of permanent) demand(those.has(id), `notification ${notification} has a delivery for ${id}`);
+    for (const { id, deliveries, removed } of this.publications.accepted) {
+      const those = subscribers.get(id) ?? new Set();
+      demand(those.size === deliveries, `${id} has as many deliveries as its publisher was told (${deliveries})`);
+      for (const each of removed) demand(!those.has(each), `${id} has none for ${each}, which was removed before`);
+      for (const each of permanent) demand(those.has(each), `${id} has one for ${each}`);
+    }
   }
 
   private demandProgress(before: DeliveryRow, row: DeliveryRow): void {
@@ -176,6 +243,21 @@ export class Judge {
     }
   }
 
+  /** What came about: a run in which nothing does has shown nothing. */
+  get tally(): WorldTally {
+    const delivered = (guarantee: DeliveryGuarantee) =>
+      [...this.rows.values()].filter(
+        ({ state, subscriptionId }) => state === 'delivered' && this.guarantees.get(subscriptionId) === guarantee,
+      ).length;
+    return {
+      accepted: this.publications.accepted.length,
+      calledAtLeastOnce: this.calls.count['at-least-once'],
+      calledAtMostOnce: this.calls.count['at-most-once'],
+      deliveredAtLeastOnce: delivered('at-least-once'),
+      deliveredAtMostOnce: delivered('at-most-once'),
+    };
+  }
+
   private failuresOf({ key }: DeliveryRow): number {
     const { refused, unanswered } = this.receiver.of(key);
     return refused + unanswered;
@@ -191,6 +273,8 @@ export class Judge {
     return this.postgres.query<DeliveryRow>(readDeliveries);
   }
 }
+
+const subscriptionOf = (key: string): string => key.split(' ')[1]!;
 
 function show({ key, state, generation, attempts, replays }: DeliveryRow): string {
   return `${key.slice(14, 23)}…${key.slice(-4)} [${state}, generation ${generation}, ${attempts} attempts, ${replays} replays]`;

@@ -29,7 +29,7 @@ import { EndedSiblings } from '../../src/liveness/ended-siblings.service.js';
 import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
 import { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
 import { PublishService } from '../../src/publishing/publish.service.js';
-import type { Publication } from '../../src/publishing/publication.js';
+import type { Publication, Published } from '../../src/publishing/publication.js';
 import { InProcessDeliveryQueue } from '../../src/queue/delivery-queue.in-process.js';
 import { Enqueuer } from '../../src/queue/enqueuer.service.js';
 import { HandOver, type HandOverLimits } from '../../src/queue/hand-over.service.js';
@@ -38,6 +38,7 @@ import { QueueProgress } from '../../src/queue/queue-progress.service.js';
 import { RetryPolicies } from '../../src/retry-policy/retry-policies.service.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
+import type { Calls } from './calls.js';
 import { seenBy, type Gates } from './gates.js';
 import { ModelQueue, type ModelBroker } from './model-queue.js';
 import type { ModelSupervisor } from './model-supervisor.js';
@@ -56,6 +57,7 @@ export interface Surroundings {
   clock: Clock;
   gates: Gates;
   receiver: ModelReceiver;
+  calls: Calls;
   /** Undefined: the queue is each process's memory. */
   broker: ModelBroker | undefined;
   supervisor: ModelSupervisor;
@@ -191,8 +193,9 @@ export class ModelProcess {
     return this.state === 'running' || this.state === 'stopping';
   }
 
-  publish(publication: Publication): void {
-    this.publishing.publish(publication).catch(() => {}); // committed rows count all the same
+  /** Never answered where it is killed before. */
+  publish(publication: Publication): Promise<Published> {
+    return this.publishing.publish(publication);
   }
 
   /** As the dispatch loop does: never twice at once, and a round that failed is followed by another. */
@@ -232,11 +235,16 @@ export class ModelProcess {
       .onModuleDestroy()
       .then(() => this.heartbeat.stop())
       .catch(() => {})
-      .then(() => this.kill());
+      .then(() => this.end());
   }
 
   /** SIGKILL. */
   kill(): void {
+    this.around.calls.struck(this.number);
+    this.end();
+  }
+
+  private end(): void {
     const { gates, receiver, broker, supervisor } = this.around;
     this.state = 'ended';
     this.admission.onModuleDestroy();

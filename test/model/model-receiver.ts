@@ -1,5 +1,7 @@
 import { WebhookClient, type WebhookRequest, type WebhookResponse } from '../../src/delivery/webhook-client.js';
 import { abandoned, answered, unanswered } from '../support/responses.js';
+import type { Begun, Calls } from './calls.js';
+import { Publications } from './publications.js';
 
 /** The next event of a call, at the receiver or in the network before it. */
 export type CallEvent = 'refuse' | 'send' | 'arrive' | 'lose' | 'vanish' | 200 | 410 | 500;
@@ -19,8 +21,7 @@ export interface Tally {
 }
 
 interface Call {
-  process: number;
-  key: string;
+  begun: Begun;
   wire: 'here' | 'sent' | 'arrived';
   /** Undefined once the caller knows an end of it, or is no more. */
   tell: ((response: WebhookResponse) => void) | undefined;
@@ -30,6 +31,8 @@ interface Call {
 export class ModelReceiver {
   private calls: Call[] = [];
   private readonly tallies = new Map<string, Tally>();
+
+  constructor(private readonly allCalls: Calls) {}
 
   get count(): number {
     return this.calls.length;
@@ -45,10 +48,11 @@ export class ModelReceiver {
     return tally;
   }
 
-  post(process: number, { headers }: WebhookRequest): Promise<WebhookResponse> {
+  post(process: number, { headers, body }: WebhookRequest): Promise<WebhookResponse> {
     const key = `${headers['webhook-id']} ${headers.authorization}`;
     this.of(key).calls++;
-    return new Promise((tell) => this.calls.push({ process, key, wire: 'here', tell }));
+    const begun = this.allCalls.begin(process, key, Publications.numberOf(body));
+    return new Promise((tell) => this.calls.push({ begun, wire: 'here', tell }));
   }
 
   /**
@@ -58,6 +62,7 @@ export class ModelReceiver {
   event(pick: number, event: CallEvent): string[] {
     const call = this.calls[pick % this.calls.length];
     if (!call) return [];
+    const { process, key } = call.begun;
     const told = call.tell ? 'told' : 'not told';
     switch (event) {
       case 'refuse':
@@ -82,12 +87,14 @@ export class ModelReceiver {
         this.answer(call, event);
     }
     if (!call.tell && call.wire !== 'sent') this.forget(call);
-    return [`${call.process} call ${call.key.slice(14, 23)}…${call.key.slice(-4)}: ${event}, ${told}`];
+    return [`${process} call ${key.slice(14, 23)}…${key.slice(-4)}: ${event}, ${told}`];
   }
 
   abandonAll(process: number): void {
     for (const call of [...this.calls]) {
-      if (call.process !== process || !call.tell) continue;
+      if (call.begun.process !== process || !call.tell) continue;
+      call.begun.hasFailed = true;
+      call.begun.isUnsent = call.wire === 'here';
       call.tell(abandoned(call.wire !== 'here'));
       call.tell = undefined;
       if (call.wire !== 'sent') this.forget(call);
@@ -96,22 +103,26 @@ export class ModelReceiver {
 
   /** The process is gone and gets no answers any more; requests it sent still arrive. */
   end(process: number): void {
-    for (const call of this.calls) if (call.process === process) call.tell = undefined;
+    for (const call of this.calls) if (call.begun.process === process) call.tell = undefined;
     this.calls = this.calls.filter((call) => call.tell || call.wire === 'sent');
   }
 
   private arrive(call: Call): void {
     if (call.wire === 'arrived') return;
     call.wire = 'arrived';
-    this.of(call.key).arrived++;
+    this.of(call.begun.key).arrived++;
   }
 
   private answer(call: Call, status: number): void {
-    const tally = this.of(call.key);
-    if (status !== 200) tally.refused++;
-    else {
+    const { begun } = call;
+    const tally = this.of(begun.key);
+    if (status !== 200) {
+      tally.refused++;
+      if (call.tell) begun.hasFailed = true;
+    } else {
       tally.accepted++;
-      if (call.tell) tally.heardBy.push(call.process);
+      if (call.tell) begun.hasSucceeded = true;
+      if (call.tell) tally.heardBy.push(begun.process);
     }
     if (status === 410) tally.gone++;
     call.tell?.(answered(status));
@@ -119,7 +130,11 @@ export class ModelReceiver {
   }
 
   private tell(call: Call, response: WebhookResponse): void {
-    if (call.tell) this.of(call.key).unanswered++;
+    if (call.tell) {
+      this.of(call.begun.key).unanswered++;
+      call.begun.hasFailed = true;
+      call.begun.isUnsent = call.wire === 'here';
+    }
     call.tell?.(response);
     call.tell = undefined;
   }

@@ -13,10 +13,9 @@ import { SubscriptionDirectory } from '../../src/subscriptions/subscription-dire
 import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import type { Action, SubscriptionVerb } from './actions.js';
 import { Gates } from './gates.js';
-import { Judge, retryPolicy } from './judge.js';
+import { Judge, retryPolicy, type WorldTally } from './judge.js';
 import { ModelBroker } from './model-queue.js';
 import { modelTasks, ModelProcess, type Surroundings } from './model-process.js';
-import { ModelReceiver } from './model-receiver.js';
 import { ModelSupervisor } from './model-supervisor.js';
 import type { VirtualTime } from './virtual-time.js';
 import { plainCipher } from '../support/secrets.js';
@@ -39,7 +38,6 @@ export interface Installation {
 export class World {
   private readonly slots: ModelProcess[] = [];
   private started = 0;
-  private published = 0;
   private readonly subscriptionIds: string[] = [];
   private readonly around: Surroundings;
   private readonly operator: { subscriptions: SubscriptionsService; policies: RetryPolicies };
@@ -53,11 +51,15 @@ export class World {
     private readonly time: VirtualTime,
     { hasBroker, handOver }: Installation,
   ) {
-    const gates = new Gates();
-    const receiver = new ModelReceiver();
+    this.judge = new Judge(postgres, time, this.story);
+    const { publications, calls, receiver } = this.judge;
+    const gates = new Gates((process, what, fate) => {
+      calls.stepped(process, what, fate);
+      publications.stepped(process, fate);
+    });
     const broker = hasBroker ? new ModelBroker(gates) : undefined;
     const supervisor = new ModelSupervisor();
-    this.around = { postgres, settings, clock: time, gates, receiver, broker, supervisor, handOver };
+    this.around = { postgres, settings, clock: time, gates, receiver, calls, broker, supervisor, handOver };
     const catalogue = new Catalogue(postgres);
     const directory = new SubscriptionDirectory(catalogue, postgres, plainCipher);
     const subscriptions = new SubscriptionsService(
@@ -69,7 +71,6 @@ export class World {
     );
     const policies = new RetryPolicies(postgres, catalogue);
     this.operator = { subscriptions, policies };
-    this.judge = new Judge(postgres, receiver, time, this.story);
   }
 
   /** A new world in an emptied database. */
@@ -112,7 +113,10 @@ export class World {
         // By its `auth` the receiver knows the subscription of a call.
         await world.operator.subscriptions.update(id, { auth: id });
         // The second of each kind keeps order; all notifications are about one object.
-        if (i === 1) await world.operator.subscriptions.set(id, { ordering: 'per-object' });
+        if (i === 1) {
+          await world.operator.subscriptions.set(id, { ordering: 'per-object' });
+          world.judge.ordered.add(id);
+        }
         world.subscriptionIds.push(id);
         world.judge.guarantees.set(id, deliveryGuarantee);
       }
@@ -128,7 +132,8 @@ export class World {
     const { worked } = gates;
     await this.act(action);
     await gates.quiet();
-    if (gates.worked !== worked || action.do === 'operate' || action.do === 'subscription') await this.judge.look();
+    const isChanged = gates.worked !== worked || this.judge.calls.areNew;
+    if (isChanged || action.do === 'operate' || action.do === 'subscription') await this.judge.look();
     await this.restart();
   }
 
@@ -154,9 +159,9 @@ export class World {
     }
   }
 
-  /** Messages with deliveries that a process took from another one. */
-  get handedOver(): number {
-    return this.around.supervisor.handedOver;
+  /** How often each of what has to happen in some of all worlds happened in this one. */
+  get tally(): WorldTally & { handedOver: number } {
+    return { ...this.judge.tally, handedOver: this.around.supervisor.handedOver };
   }
 
   /** Checks that every promise was kept. */
@@ -172,6 +177,7 @@ export class World {
     const { gates, receiver, broker, supervisor } = this.around;
     for (;;) {
       await gates.quiet();
+      if (this.judge.calls.areNew) await this.judge.look();
       if (gates.count > 0) {
         this.story.push(...(await gates.open(0, 'works', () => true)));
         await this.judge.look();
@@ -223,6 +229,7 @@ export class World {
       case 'wipe':
         return broker?.wipe(action.isNoticed);
       case 'forget':
+        this.judge.calls.forgotten();
         for (const table of action.tables) {
           await postgres.query(statement(`empty-${table}`, `DELETE FROM ${table}`));
         }
@@ -238,14 +245,13 @@ export class World {
     process: ModelProcess,
     { expiresInMs, notBeforeInMs }: { expiresInMs?: number; notBeforeInMs?: number },
   ): void {
-    if (process.state !== 'running' || this.published === maxNotifications) return;
-    this.published++;
+    const { publications, removed } = this.judge;
+    if (process.state !== 'running' || publications.count === maxNotifications) return;
     const now = this.time.now();
-    process.publish({
+    const publication = {
       channel: 'cases',
       characteristics: new Map(),
       hoofdObject: 'https://objects.example/1',
-      body: '{}',
       publisher: 'publisher',
       terms: {
         request: null,
@@ -254,7 +260,8 @@ export class World {
         expiresAt: expiresInMs === undefined ? null : now + expiresInMs,
       },
       trace: {},
-    });
+    };
+    publications.make(process, publication, removed);
   }
 
   private async operate(pick: number, verb: 'cancel' | 'retry'): Promise<void> {
