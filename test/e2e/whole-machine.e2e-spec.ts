@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createServer } from 'node:net';
+import { lockedBy } from '../../scripts/faults/locks.mjs';
 import { accepts, freePort } from '../../scripts/private-servers/private-server.mjs';
 import { queryOnce } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
@@ -8,6 +9,8 @@ import { answer, arrival, Receiver } from '../support/receiver.js';
 import { HerautProcess, type LogEvent } from '../support/spawn-heraut.js';
 import { real, type PreparedStack } from '../support/stacks.js';
 
+/** Each process takes itself for the only one of a machine, so that the ledger knows which pid has which id. */
+const hostOfItsOwn = new URL('../../scripts/faults/host-of-its-own.mjs', import.meta.url).href;
 /** A request on a connection of its own: from one that is kept open, the same process would answer each time. */
 const alone = { connection: 'close' };
 
@@ -25,7 +28,7 @@ describe('an installation with PROCESSES=2', () => {
     prepared = await real.prepare();
     const adminPort = String(await freePort());
     adminUrl = `http://127.0.0.1:${adminPort}`;
-    const settings = { PROCESSES: '2', ADMIN_PORT: adminPort };
+    const settings = { PROCESSES: '2', ADMIN_PORT: adminPort, NODE_OPTIONS: `--import=${hostOfItsOwn}` };
     heraut = await Installation.startWith(prepared, ['api,worker,dispatcher'], settings);
   });
 
@@ -72,7 +75,7 @@ describe('an installation with PROCESSES=2', () => {
   });
 
   it.each(['SIGKILL', 'SIGTERM'] as const)(
-    'starts a process again after %s; nothing is lost, and its counts stay',
+    'starts a process again after %s; nothing is lost, nothing comes again but what it had in flight when it was killed, and its counts stay',
     async (signal) => {
       const [victim = 0] = await bothListen();
       receiver.always((request, response) => setTimeout(() => answer(204)(request, response), 50));
@@ -80,13 +83,14 @@ describe('an installation with PROCESSES=2', () => {
       const counted = await accepted();
       const load = publishUntil(() => pids('process.listening').length > before);
       const before = pids('process.listening').length;
-      process.kill(victim, signal);
+      const mayComeAgain = await end(victim, signal);
       const published = await load;
       const ended = log().find(({ event, pid }) => event === 'process.ended' && pid === victim);
       expect(ended).toMatchObject(signal === 'SIGKILL' ? { signal, status: null } : { signal: null, status: 0 });
       expect(ended).toMatchObject({ startsAgainInMs: expect.any(Number) });
       await bothListen();
       await arrive(published);
+      expect(await cameAgainBeside(mayComeAgain)).toEqual([]);
       expect(await accepted()).toBeGreaterThanOrEqual(counted);
     },
   );
@@ -122,12 +126,13 @@ describe('an installation with PROCESSES=2', () => {
       expect(since().filter(({ rule }) => rule === 'lease-ended')).toEqual([]);
     });
 
-    it('and loses nothing when one of them is killed', async () => {
+    it('and loses nothing when one of them is killed, and sends again only what that one had in flight', async () => {
       const [, victim = 0] = await bothListen();
       const published = await publishUntilShared();
-      process.kill(victim, 'SIGKILL');
+      const mayComeAgain = await end(victim, 'SIGKILL');
       await arriveAll(published);
       await eventually(() => pids('process.ended').includes(victim), 'its end');
+      expect(await cameAgainBeside(mayComeAgain)).toEqual([]);
       expect(await taken()).toBeGreaterThan(0);
     });
 
@@ -205,6 +210,7 @@ describe('an installation with PROCESSES=2', () => {
       const alive = await processes('expires_at > now()');
       return alive.length === 2 && alive;
     }, 'both in the ledger');
+    const killed = await Promise.all(both.slice(-count).map(idOf));
     for (const pid of both.slice(-count)) process.kill(pid, 'SIGKILL');
     await eventually(async () => {
       const left = await processes(`expires_at > '-infinity'`);
@@ -212,8 +218,9 @@ describe('an installation with PROCESSES=2', () => {
       const noted = before.filter(
         ({ id, expires_at }) => !left.some((row) => row.id === id) && Date.now() < expires_at.getTime() + 60_000,
       );
-      return noted.length === count;
-    }, 'their ends in the ledger');
+      expect(noted.map(({ id }) => id).toSorted()).toEqual(killed.toSorted());
+      return true;
+    }, 'their ends, and no others, in the ledger');
   });
 
   it('ends as a whole with status 0 when its supervisor gets SIGTERM', async () => {
@@ -242,6 +249,59 @@ describe('an installation with PROCESSES=2', () => {
     queryOnce<{ id: string; expires_at: Date }>(
       prepared.settings.DATABASE_URL,
       `SELECT id, expires_at FROM process WHERE ${which}`,
+    );
+
+  async function idOf(pid: number): Promise<string> {
+    const [row] = await processes(`host = 'pid-${pid}'`);
+    return row!.id;
+  }
+
+  /** @returns what may come again because of it: all that the process had in flight when it was killed, and nothing if it ends in order */
+  async function end(pid: number, signal: 'SIGKILL' | 'SIGTERM'): Promise<Set<string>> {
+    if (signal === 'SIGTERM') {
+      process.kill(pid, signal);
+      return new Set();
+    }
+    process.kill(pid, 'SIGSTOP'); // as long as it is looked up, it sends nothing, and nobody takes anything over from it
+    try {
+      const id = await idOf(pid);
+      const inHand = await deliveries<{ key: string }>(
+        `notification_id || ':' || subscription_id AS key`,
+        `process = '${id}' AND state IN ('queued', 'sending')`,
+      );
+      const locked = await lockedBy(prepared.settings.REDIS_URL!, [id]);
+      const keys = [...inHand.map(({ key }) => key), ...locked.map((key) => key.replace('i9y:delivery:', ''))];
+      const subscriptions = await queryOnce<{ id: string; callback_url: string }>(
+        prepared.settings.DATABASE_URL,
+        'SELECT id, callback_url FROM subscription',
+      );
+      const paths = new Map(subscriptions.map((row) => [row.id, new URL(row.callback_url).pathname]));
+      return new Set(keys.map((key) => key.split(':')).map(([of = '', to = '']) => arrival(of, paths.get(to) ?? to)));
+    } finally {
+      process.kill(pid, 'SIGKILL');
+    }
+  }
+
+  /** @returns what came a second time and may not, or a third time, when nothing is on its way any more */
+  async function cameAgainBeside(mayComeAgain: Set<string>): Promise<string[]> {
+    await eventually(async () => {
+      const unfinished = await deliveries('1', `state IN ('queued', 'waiting', 'held', 'sending')`);
+      return unfinished.length === 0;
+    }, 'the end of all deliveries');
+    const [arrived, may] = [new Set<string>(), new Set(mayComeAgain)];
+    return receiver.arrivals.filter((each) => {
+      const isFirst = !arrived.has(each);
+      arrived.add(each);
+      return !isFirst && !may.delete(each);
+    });
+  }
+
+  /** To the receiver of this test: others have left theirs behind. */
+  const deliveries = <Row extends Record<string, unknown>>(columns: string, which: string) =>
+    queryOnce<Row>(
+      prepared.settings.DATABASE_URL,
+      `SELECT ${columns} FROM delivery JOIN subscription ON subscription.id = subscription_id
+       WHERE callback_url LIKE '${receiver.url}%' AND ${which}`,
     );
 
   async function startAgain(): Promise<void> {
