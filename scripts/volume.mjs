@@ -34,6 +34,7 @@ await runCommand(async ({ log, onEnd }) => {
   const { machine, measurements } = place;
   await measurements.subscribe();
   await measurements.warmUp(warmUpSeconds);
+  await measurements.runs.untilSettled(database);
   const statementLog = new StatementLog(database);
   const parts = {
     database,
@@ -53,6 +54,8 @@ await runCommand(async ({ log, onEnd }) => {
     else comparisons.push(await compare(each, { rows, pairs, seconds }, parts));
   }
   const wrong = await finishMeasuring(place, log);
+  for (const { name, once } of comparisons)
+    if (once.failure) wrong.push(`${name}: a round of the dispatcher failed: ${once.failure}`);
   await database.close();
 
   const results = { machine, date: new Date().toISOString(), processes, comparisons, searched };

@@ -1,13 +1,18 @@
 // The Heraut that is measured: as an operator runs it, on servers of its own.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { createReadStream, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { makeToken } from '../token.mjs';
 import { startHeraut } from '../heraut-process.mjs';
 import { startPrivateServers } from '../private-servers.mjs';
+import { projectDirectory } from '../ready-to-run.mjs';
 import { freePort } from '../private-servers/private-server.mjs';
 
 const superuser = { clientId: 'bench', secret: 'for this benchmark only' };
+/** Characters. */
+const shownOutput = 2000;
 
 /** @typedef {'api' | 'worker' | 'postgres' | 'rabbitmq' | 'redis'} Part */
 
@@ -25,11 +30,13 @@ const superuser = { clientId: 'bench', secret: 'for this benchmark only' };
  * @typedef {object} Installation
  * @property {string} url of the API
  * @property {string} token
+ * @property {string | undefined} databaseUrl undefined: it is embedded
  * @property {Partial<Record<Part, number>>} pids of the parts it has; embedded and with `processes`, `api` is all of Heraut
  * @property {(channel: string) => Promise<void>} createChannel
  * @property {(wish: Wish) => Promise<string>} subscribe gives the URL of the subscription
  * @property {(url: string) => Promise<void>} unsubscribe
  * @property {(policy: Record<string, number>) => Promise<void>} setRetryPolicy of every subscription
+ * @property {() => Promise<string>} dispatchOnce one round of the dispatcher, as by `npm run dispatch -- --once`, on servers only; gives what it wrote if it failed
  * @property {() => Promise<Trouble[]>} troubles the events logged as a warning or worse
  * @property {() => Promise<void>} stop
  */
@@ -87,6 +94,8 @@ export async function startInstallation({
   let pids;
   /** @type {import('../heraut-process.mjs').HerautProcess[]} */
   let herauts;
+  /** @type {Record<string, string>} */
+  let servers = {};
   if (embedded) {
     log('starting Heraut on its embedded default …');
     const heraut = await start('heraut', url, { PORT: String(port) });
@@ -97,7 +106,7 @@ export async function startInstallation({
     const { postgres, rabbitmq, redis, stop } = await startPrivateServers(log);
     onStarted(stop);
     await prepareDatabase?.(postgres);
-    const servers = { DATABASE_URL: postgres.url, AMQP_URL: rabbitmq.url, REDIS_URL: redis.url };
+    servers = { DATABASE_URL: postgres.url, AMQP_URL: rabbitmq.url, REDIS_URL: redis.url };
     pids = { postgres: postgres.pid, rabbitmq: rabbitmq.pid, redis: redis.pid };
     if (processes) {
       log(`starting one installation with PROCESSES=${processes} …`);
@@ -118,6 +127,7 @@ export async function startInstallation({
   return {
     url,
     token,
+    databaseUrl: servers.DATABASE_URL,
     pids,
     createChannel: async (channel) => {
       await call(token, 'POST', `${url}/api/v1/kanaal`, { naam: channel, filters });
@@ -135,11 +145,26 @@ export async function startInstallation({
     setRetryPolicy: async (policy) => {
       await call(token, 'PUT', `${url}/admin/v1/retry-policy`, policy);
     },
+    dispatchOnce: () => dispatchOnce({ ...common, ...servers }),
     troubles: () => countTroubles(herauts.map((heraut) => heraut.logFile)),
     stop: async () => {
       await Promise.all(herauts.map((heraut) => heraut.stop()));
     },
   };
+}
+
+/**
+ * @param {Record<string, string>} settings
+ * @returns {Promise<string>} the end of its output where it failed; nothing where it did not
+ */
+async function dispatchOnce(settings) {
+  const program = join(projectDirectory, 'dist/dispatch-once.js');
+  const child = spawn(process.execPath, [program, '--once'], { env: { PATH: process.env.PATH, ...settings } });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text) => (output = `${output}${text}`.slice(-shownOutput)));
+  const [status] = await once(child, 'close');
+  return status === 0 ? '' : output;
 }
 
 /**

@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import pg from 'pg';
 import { startGuardian } from '../private-servers.mjs';
 import { buildWhenNeeded, installWhenNeeded, requireNode } from '../ready-to-run.mjs';
 import { startChild } from './child.mjs';
@@ -77,8 +78,23 @@ export async function startOddReceivers({ onEnd }) {
  * @returns {Promise<string[]>} what is wrong with the deliveries, in sentences
  */
 export async function finishMeasuring({ installation, measurements }, log) {
+  if (installation.databaseUrl) await untilSettled(installation.databaseUrl, measurements.runs);
   const wrong = await measurements.runs.findWrong();
   await installation.stop(); // its logs are complete then
   for (const { level, event, times } of await installation.troubles()) log(`logged ${times} times: ${level} ${event}`);
   return wrong;
+}
+
+/**
+ * @param {string} databaseUrl
+ * @param {Runs} runs
+ */
+async function untilSettled(databaseUrl, runs) {
+  const client = new pg.Client({ connectionString: databaseUrl });
+  await client.connect();
+  try {
+    await runs.untilSettled({ query: async (text, values) => (await client.query(text, values)).rows });
+  } finally {
+    await client.end();
+  }
 }

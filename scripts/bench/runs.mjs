@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { reckon } from './reckoning.mjs';
+import { findUnsettled } from './settled.mjs';
 
 /** @typedef {import('./arrivals.mjs').Arrivals} Arrivals */
 
@@ -12,6 +13,7 @@ import { reckon } from './reckoning.mjs';
  * @property {string} name
  * @property {Receivers} receiver knows what arrived of it
  * @property {import('./load.mjs').Published} published
+ * @property {number} [settledFor] each of its notifications is delivered to so many subscriptions, as the ledger is to say; undefined: not asked
  * @property {boolean} [mayRepeat] calls may have arrived although they were given up: then they come again
  */
 
@@ -87,6 +89,19 @@ export class Runs {
     for (const run of this.#kept.splice(0, Math.max(0, this.#kept.length - except))) {
       this.#wrong.push(...reckon(run, await this.arrivals(run.receiver, run.run)));
       await run.receiver.call('forget', run.run);
+    }
+  }
+
+  /**
+   * Waits until the ledger has the outcome of each delivery of the runs that are kept.
+   * @param {import('./settled.mjs').Ledger} ledger
+   */
+  async untilSettled(ledger) {
+    for (const run of this.#kept) {
+      const { settledFor } = run;
+      if (settledFor === undefined) continue;
+      this.#wrong.push(...(await findUnsettled(ledger, run, settledFor)));
+      delete run.settledFor; // nothing changes it any more, and its rows may go
     }
   }
 

@@ -155,7 +155,7 @@ export class Measurements {
     const published = await this.#reporting(name, run, publishing);
     const expected = published.ids.filter((id) => id !== '').length * subscriptions;
     await this.#reporting(name, run, runs.untilArrived(receiver, run, expected));
-    runs.keep({ run, name, receiver, published });
+    runs.keep({ run, name, receiver, published, ...(!isRaw && { settledFor: subscriptions }) });
     return { published, arrivals: await runs.arrivals(receiver, run) };
   }
 

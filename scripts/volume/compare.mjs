@@ -17,7 +17,9 @@ import { addDeleted, setThere } from './idle-subscriptions.mjs';
  * @property {Statements} statements
  */
 
-/** @typedef {{ name: string, what: string, rows: number, empty: Loop[], full: Loop[] }} Comparison */
+/** @typedef {{ name: string, what: string, rows: number, empty: Loop[], full: Loop[], once: Once }} Comparison */
+
+/** One round of the dispatcher. @typedef {Statements & { failure: string }} Once `failure`: what it wrote if it failed */
 
 /**
  * What is there or not there in a moment.
@@ -60,7 +62,7 @@ export async function compare(volumeCase, { rows, pairs, seconds }, place) {
     ? await fillDays(rows, { deliveries, ids }, place)
     : await addSubscriptions(name, rows, database);
   /** @type {Comparison} */
-  const comparison = { name, what, rows, empty: [], full: [] };
+  const comparison = { name, what, rows, empty: [], full: [], once: { calls: [], cancelled: [], failure: '' } };
   for (let pair = 1; pair <= pairs; pair++) {
     log(`${name}: ${pair} of ${pairs}, empty`);
     await emptyLedger(database);
@@ -74,6 +76,7 @@ export async function compare(volumeCase, { rows, pairs, seconds }, place) {
     const [loop, arrived] = await Promise.all([measure(seconds, place), arriving]);
     comparison.full.push(loop);
     if (dead) log(`${name}: ${arrived} more were published for it; ${await dead.held()} are held`);
+    if (pair === pairs) comparison.once = await dispatchOnce(place);
     await volume.leave();
   }
   await dead?.remove();
@@ -93,8 +96,23 @@ async function measure(seconds, { database, statementLog, measurements }) {
   const from = await statementLog.end();
   const figures = await measurements.closedLoop({ seconds, count: seconds * mostPerSecond });
   const statements = await statementLog.since(from);
+  // Before its rows go: a lease that ends after that finds nothing to repeat.
+  await measurements.runs.untilSettled(database);
   await measurements.runs.reckon({ except: 1 });
   return { deliveriesPerSecond: figures.deliveriesPerSecond, cpuMicrosPerDelivery: totalCpu(figures), statements };
+}
+
+/**
+ * A process that has just started looks at everything, and does what others do each minute, hour or day: a loop of seconds sees little of
+ * that.
+ * @param {Parameters<typeof compare>[2]} place
+ * @returns {Promise<Once>}
+ */
+async function dispatchOnce({ statementLog, measurements, log }) {
+  log('one round of the dispatcher …');
+  const from = await statementLog.end();
+  const failure = await measurements.installation.dispatchOnce();
+  return { ...(await statementLog.since(from)), failure };
 }
 
 /**

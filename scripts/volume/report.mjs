@@ -4,6 +4,7 @@ import { shortestLoggedMs } from './statement-log.mjs';
 /** @typedef {import('./compare.mjs').Comparison} Comparison */
 /** @typedef {import('./compare.mjs').Loop} Loop */
 /** @typedef {import('./statement-log.mjs').Call} Call */
+/** @typedef {import('./statement-log.mjs').Statements} Statements */
 /** @typedef {import('./searches.mjs').Searched} Searched */
 /** @typedef {{ machine: string, date: string, processes: string, comparisons: Comparison[], searched?: Searched }} Results */
 
@@ -26,9 +27,14 @@ export function toJson({ machine, date, processes, comparisons, searched }) {
     processes,
     empty: figures(comparisons.flatMap(({ empty }) => empty)),
     cases: comparisons.map((comparison) => {
-      const { name, ms } = slowestOf(comparison.full);
-      const ratio = Math.round(ratioOf(comparison) * 1000) / 1000;
-      return { name: comparison.name, ...figures(comparison.full), ratio, slowestStatement: { name, ms: rounded(ms) } };
+      const figure = (/** @type {Call} */ { name, ms }) => ({ name, ms: rounded(ms) });
+      return {
+        name: comparison.name,
+        ...figures(comparison.full),
+        ratio: Math.round(ratioOf(comparison) * 1000) / 1000,
+        slowestStatement: figure(slowestOfLoops(comparison.full)),
+        slowestOfOneRound: figure(slowestOf([comparison.once])),
+      };
     }),
     searched,
   };
@@ -40,17 +46,25 @@ export function toJson({ machine, date, processes, comparisons, searched }) {
  */
 export function toTable({ machine, date, processes, comparisons, searched }) {
   const rows = comparisons.map((comparison) => {
-    const { what, rows: count, empty, full } = comparison;
-    const [before, beside] = [slowestOf(empty), slowestOf(full)];
+    const { what, rows: count, empty, full, once } = comparison;
+    const [before, beside] = [slowestOfLoops(empty), slowestOfLoops(full)];
     return [
       `${count.toLocaleString('en')} ${what}`,
       `${whole(rateOf(empty))} → ${whole(rateOf(full))}/s`,
       ratioOf(comparison).toFixed(2),
       `${whole(cpuOf(empty))} → ${whole(cpuOf(full))} µs`,
       `${inWords(beside)} (empty: ${inWords(before)})`,
+      inWords(slowestOf([once])),
     ];
   });
-  const head = ['beside', 'deliveries', 'ratio', 'CPU per delivery', 'slowest statement'];
+  const head = [
+    'beside',
+    'deliveries',
+    'ratio',
+    'CPU per delivery',
+    'slowest statement',
+    'of one round of the dispatcher',
+  ];
   return [
     machine,
     `${date}, PROCESSES=${processes}`,
@@ -81,26 +95,38 @@ export function missedGoals({ comparisons, searched }) {
     ({ query, ms }) => `search: ${query} took up to ${whole(ms)} ms (goal: at most ${longestSearchMs})`,
   );
   const ofLoops = comparisons.flatMap((comparison) => {
-    const { name, full } = comparison;
+    const { name, full, once } = comparison;
     const ratio = ratioOf(comparison);
-    const slow = byName(full.flatMap(({ statements }) => statements.calls.filter(({ ms }) => ms > longestMs)));
-    const cancelled = byName(
-      full.flatMap(({ statements }) => statements.cancelled.map((each) => ({ name: each, ms: 0 }))),
-    );
     return [
       ...(ratio < leastRatio
         ? [`${name}: ${ratio.toFixed(2)} of the empty ledger (goal: at least ${leastRatio})`]
         : []),
-      ...slow.map(
-        (each) =>
-          `${name}: ${each.name} took up to ${whole(each.ms)} ms, ${each.times} calls more than ${longestMs} ms (goal: none)`,
+      ...slowOrCancelled(
+        name,
+        full.map(({ statements }) => statements),
       ),
-      ...cancelled.map(
-        (each) => `${name}: ${each.name} was cancelled ${each.times} times by its time limit (goal: never)`,
-      ),
+      ...slowOrCancelled(`${name}, one round of the dispatcher`, [once]),
     ];
   });
   return [...ofLoops, ...ofSearches];
+}
+
+/**
+ * @param {string} where
+ * @param {Statements[]} statements
+ */
+function slowOrCancelled(where, statements) {
+  const slow = byName(statements.flatMap(({ calls }) => calls.filter(({ ms }) => ms > longestMs)));
+  const cancelled = byName(statements.flatMap((each) => each.cancelled.map((name) => ({ name, ms: 0 }))));
+  return [
+    ...slow.map(
+      (each) =>
+        `${where}: ${each.name} took up to ${whole(each.ms)} ms, ${each.times} calls more than ${longestMs} ms (goal: none)`,
+    ),
+    ...cancelled.map(
+      (each) => `${where}: ${each.name} was cancelled ${each.times} times by its time limit (goal: never)`,
+    ),
+  ];
 }
 
 /** @param {Comparison} comparison */
@@ -119,13 +145,18 @@ function cpuOf(loops) {
 }
 
 /**
- * @param {Loop[]} loops
+ * @param {Statements[]} statements
  * @returns {Call} when nothing took long enough to be logged, the name says so
  */
-function slowestOf(loops) {
-  const calls = loops.flatMap(({ statements }) => statements.calls);
+function slowestOf(statements) {
+  const calls = statements.flatMap((each) => each.calls);
   const none = { name: 'each at most', ms: shortestLoggedMs };
   return calls.reduce((slowest, call) => (call.ms > slowest.ms ? call : slowest), none);
+}
+
+/** @param {Loop[]} loops */
+function slowestOfLoops(loops) {
+  return slowestOf(loops.map(({ statements }) => statements));
 }
 
 /** @param {Call} slowest */

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Logger } from '@nestjs/common';
+import { findUnsettled } from '../../scripts/bench/settled.mjs';
 import { volumeCases } from '../../scripts/volume/cases.mjs';
 import type { Comparison, Loop } from '../../scripts/volume/compare.mjs';
 import { Database } from '../../scripts/volume/database.mjs';
@@ -135,6 +136,7 @@ describe('the benchmark of volume', () => {
           cpuMicrosPerDelivery: 310,
           ratio: 0.95,
           slowestStatement: { name: 'settle', ms: 99.9 },
+          slowestOfOneRound: { name: 'each at most', ms: 2 },
         },
       ],
     });
@@ -162,6 +164,57 @@ describe('the benchmark of volume', () => {
       'waiting: free-queued-before was cancelled 1 times by its time limit (goal: never)',
     ]);
   });
+
+  it('says which statements of one round of the dispatcher took too long', () => {
+    const once = { calls: [{ name: 'lease-ended', ms: 140 }], cancelled: ['write-digest'], failure: '' };
+    const results = { machine: 'this', date: 'today', processes: 'auto', comparisons: [{ ...comparison(), once }] };
+    expect(toJson(results).cases[0]!.slowestOfOneRound).toEqual({ name: 'lease-ended', ms: 140 });
+    expect(missedGoals(results)).toEqual([
+      'waiting, one round of the dispatcher: lease-ended took up to 140 ms, 1 calls more than 100 ms (goal: none)',
+      'waiting, one round of the dispatcher: write-digest was cancelled 1 times by its time limit (goal: never)',
+    ]);
+  });
+
+  describe('asks the ledger whether', () => {
+    const run = (ids: string[]) => ({
+      name: 'closed loop',
+      published: { ids, troubles: [], startedMs: 0, acceptedMs: new Float64Array() },
+    });
+
+    afterEach(() => emptyLedger(database));
+
+    it('all that was published is delivered, beside whatever else there is', async () => {
+      const [one, , another] = [await test.accept(), await test.accept(), await test.accept()].flat();
+      await settle('delivered', one!, another!);
+      expect(await findUnsettled(database, run([one!.notificationId, '', another!.notificationId]), 1, 0)).toEqual([]);
+    });
+
+    it('some of it is not, or has another state', async () => {
+      const all = [await test.accept(), await test.accept(), await test.accept(), await test.accept()].flat();
+      await settle('delivered', all[0]!);
+      await settle('failed', all[1]!);
+      await test.sql('DELETE FROM delivery WHERE notification_id = $1', [all[3]!.notificationId]);
+      const ids = all.map(({ notificationId }) => notificationId);
+      expect(await findUnsettled(database, run(ids), 1, 0)).toEqual([
+        'closed loop: the ledger does not say of 4 deliveries that they are delivered: 1 delivered, 1 failed, 1 queued',
+      ]);
+    });
+
+    it('what is still being written comes about', async () => {
+      const [one] = await test.accept();
+      const found = findUnsettled(database, run([one!.notificationId]), 1, 60_000);
+      await settle('delivered', one!);
+      expect(await found).toEqual([]);
+    });
+  });
+
+  async function settle(state: string, ...deliveries: { notificationId: string }[]): Promise<void> {
+    const ids = deliveries.map(({ notificationId }) => notificationId);
+    await test.sql(
+      'UPDATE delivery SET state = $1::delivery_state, ended_at = now(), next_at = NULL WHERE notification_id = ANY ($2::uuid[])',
+      [state, ids],
+    );
+  }
 
   async function counts(): Promise<Record<string, number>> {
     const [row] = await test.sql<Record<string, number>>(
@@ -196,5 +249,12 @@ function loop(deliveriesPerSecond: number, calls: Loop['statements']['calls'] = 
 function comparison(...full: Loop[]): Comparison {
   const empty = [900, 1100].map((perSecond) => ({ ...loop(perSecond), cpuMicrosPerDelivery: 300 }));
   const usual = [loop(900, [{ name: 'accept', ms: 50 }]), loop(1000, [{ name: 'settle', ms: 99.9 }])];
-  return { name: 'waiting', what: 'waiting', rows: 2, empty, full: full.length > 0 ? full : usual };
+  return {
+    name: 'waiting',
+    what: 'waiting',
+    rows: 2,
+    empty,
+    full: full.length > 0 ? full : usual,
+    once: { calls: [], cancelled: [], failure: '' },
+  };
 }
