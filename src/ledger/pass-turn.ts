@@ -1,5 +1,5 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
-import { rowsOf, statement } from '../infra/postgres/statement.js';
+import { rowsOf, statement, type Statement } from '../infra/postgres/statement.js';
 import { bindHandOut, type HandOut } from './acceptance.js';
 import {
   keyOf,
@@ -12,7 +12,7 @@ import {
 } from './delivery.js';
 import { handedOutColumns, readHandedOut, withText, type HandedOutRow, type HandedOutTogether } from './handed-out.js';
 import { samePlace, sameTurn } from './line-up.js';
-import { onDay, onEachDay, perDay } from './per-day.js';
+import { onDay, onEachDay, perDay, perTwoDays } from './per-day.js';
 
 /*
  * A delivery that ends keeps the turn of its object (line-up.ts) until the turn is passed on: `turn_nr` stays 0,
@@ -24,20 +24,27 @@ import { onDay, onEachDay, perDay } from './per-day.js';
  */
 
 /**
+ * A common table expression: those of `items` that have ended and may still have their turn. They stay as they are while the statement
+ * runs: whoever sends one of them again, and has it line up, locks it first. `coalesce` keeps the planner from the index of what was left;
+ * see `stillHandedOut`.
+ */
+const stillEnded = (items: string, deliveries: string, columns = 'item.*'): string => `
+    ended AS MATERIALIZED (
+      SELECT ${columns} FROM ${items} JOIN ${deliveries} d ON ${sameDelivery('item')}
+        AND coalesce(d.turn_nr, 1) <= 0 AND d.ended_at IS NOT NULL
+      FOR UPDATE OF d SKIP LOCKED
+    )`;
+
+/**
  * Gives up the turns behind which nobody has lined up: nearly all. The row of the turn is locked, so `lined_up` is what
- * it is now, not what it was when the statement began. Returns the others, which are to be passed on. `coalesce` keeps
- * the planner from the index of what was left; see `stillHandedOut`. Each turn is looked up, and locked, in a subquery
- * of its own: a join may read the whole table of turns. In the order of the key, as those who line up lock them.
+ * it is now, not what it was when the statement began. Returns the others, which are to be passed on. Each turn is
+ * looked up, and locked, in a subquery of its own: a join may read the whole table of turns. In the order of the key, as those who line up
+ * lock them.
  */
 export const endTurnItems = perDay(
   'end-turns',
   (of) => `
-    WITH ended AS MATERIALIZED (
-      SELECT d.notification_id, d.subscription_id, d.object_key
-      FROM ${namedDeliveries.from} JOIN ${of('delivery')} d ON ${sameDelivery('item')}
-        AND coalesce(d.turn_nr, 1) <= 0 AND d.ended_at IS NOT NULL
-      FOR UPDATE OF d SKIP LOCKED
-    ),
+    WITH ${stillEnded(namedDeliveries.from, of('delivery'), 'd.notification_id, d.subscription_id, d.object_key')},
     turns AS MATERIALIZED (
       SELECT t.* FROM (SELECT * FROM ended ORDER BY subscription_id, object_key) AS ended CROSS JOIN LATERAL (
         SELECT * FROM turn t WHERE ${sameTurn('ended')} AND t.notification_id = ended.notification_id FOR UPDATE
@@ -68,29 +75,20 @@ export const awaitedTurns = rowsOf<TurnRow>('item', {
 /**
  * Looks up and locks the turns of `item`, as far as they still are with the delivery that ended; see `endTurnItems`.
  */
-const lockedTurns = (items: string, condition = 'true'): string => `
+const lockedTurns = (items: string): string => `
       FROM (SELECT * FROM ${items} ORDER BY subscription_id, object_key) AS item CROSS JOIN LATERAL (
-        SELECT * FROM turn t
-        WHERE ${sameTurn('item')} AND t.notification_id = item.notification_id AND ${condition} FOR UPDATE
+        SELECT * FROM turn t WHERE ${sameTurn('item')} AND t.notification_id = item.notification_id FOR UPDATE
       ) t`;
 
 /**
  * Finds the first in line of each object. Where there is none, the turn is given up, but only if nobody has lined up
  * since `lined_up` was read, before this statement began: one who has may not be seen by it. The first that is seen is
  * the right one all the same: what was accepted before that was published is seen as well.
- *
- * The delivery that ended may have been sent again meanwhile, and have found its turn still its own. If that was committed before it was locked here,
- * it has not ended any more; if not, `lined_up` tells the one that passes the turn on. As it is when the turn is locked: an object about which much is
- * published has the turn locked most of the time, and what was read before the wait would never be right.
  */
 export const findNextItems = perDay(
   'first-in-line',
   (of) => `
-    WITH ended AS MATERIALIZED (
-      SELECT item.* FROM ${awaitedTurns.from} JOIN ${of('delivery')} d ON ${sameDelivery('item')}
-        AND coalesce(d.turn_nr, 1) <= 0 AND d.ended_at IS NOT NULL
-      FOR UPDATE OF d SKIP LOCKED
-    ),
+    WITH ${stillEnded(awaitedTurns.from, of('delivery'))},
     mine AS MATERIALIZED (SELECT t.*, t.lined_up = item.lined_up AS is_certain ${lockedTurns('ended')}),
     next AS MATERIALIZED (
       SELECT mine.*, first.notification_id AS next_id, first.turn_nr FROM mine LEFT JOIN LATERAL (
@@ -99,12 +97,11 @@ export const findNextItems = perDay(
       ) first ON true
     ),
     given_up AS (DELETE FROM turn t USING next WHERE next.next_id IS NULL AND next.is_certain AND ${sameTurn('next')})
-    SELECT notification_id, subscription_id, object_key, lined_up, next_id, turn_nr FROM next WHERE next_id IS NOT NULL`,
+    SELECT notification_id, subscription_id, object_key, next_id, turn_nr FROM next WHERE next_id IS NOT NULL`,
 );
 
 interface NextRow extends KeyRow {
   object_key: string;
-  lined_up: number;
   /** The notification whose delivery comes next. */
   next_id: string;
   turn_nr: string;
@@ -114,23 +111,22 @@ export const nextInLine = rowsOf<NextRow>('item', {
   notification_id: ['uuid', (row) => row.notification_id],
   subscription_id: ['uuid', (row) => row.subscription_id],
   object_key: ['uuid', (row) => row.object_key],
-  lined_up: ['int', (row) => row.lined_up],
   next_id: ['uuid', (row) => row.next_id],
   turn_nr: ['bigint', (row) => row.turn_nr],
 });
 
 /**
- * Passes each turn to the delivery that was found to be next, which is handed out; but only if nobody has lined up
- * since: that may be the one that ended itself, which an operator has sent again and which found its turn still its
- * own. One that is no longer in line (cancelled, or ended with its subscription) never is again in that place, so its
- * row goes, and the next one is looked for.
+ * Passes each turn to the delivery that was found to be next, which is handed out. The one that has the turn may have been sent again meanwhile,
+ * and have found its turn still its own: then it has not ended any more, and keeps it. Not `lined_up` tells that: somebody lines up all the time where
+ * much is published about the object, and its turn would never be passed on. Whoever has lined up since is behind the next one. One that is no longer in
+ * line (cancelled, or ended with its subscription) never is again in that place, so its row goes, and the next one is looked for.
  */
-export const passTurnItems = perDay(
+export const passTurnItems = perTwoDays(
   'pass-turns',
-  (of) => `
-    WITH mine AS MATERIALIZED (
-      SELECT t.subscription_id, t.object_key, item.next_id AS notification_id, item.turn_nr
-      ${lockedTurns(nextInLine.from, 't.lined_up = item.lined_up')}
+  (of, ofEnded) => `
+    WITH ${stillEnded(nextInLine.from, ofEnded('delivery'))},
+    mine AS MATERIALIZED (
+      SELECT t.subscription_id, t.object_key, item.next_id AS notification_id, item.turn_nr ${lockedTurns('ended')}
     ),
     handed_out AS (
       UPDATE ${of('delivery')} d SET
@@ -223,14 +219,27 @@ async function passToNext(postgres: Postgres, awaited: readonly TurnRow[], handO
   return onEachDay(
     next,
     (row) => row.next_id,
-    async (day, rows) => {
-      const values = { ...nextInLine.bind(rows), ...bindHandOut(handOut) };
-      const passed = await onDay<HandedOutRow[] | 'dropped'>(postgres.query(passTurnItems(day), values), 'dropped');
-      if (passed !== 'dropped') return passed;
-      await postgres.query(leaveLineItems, nextInLine.bind(rows));
-      return [];
-    },
+    (day, ofDay) =>
+      onEachDay(
+        ofDay,
+        (row) => row.notification_id,
+        (dayOfEnded, rows) => passTo(postgres, passTurnItems(day, dayOfEnded), rows, handOut),
+      ),
   );
+}
+
+/** A day is dropped only with no turn left in it to be passed on: then it was that of those that are next. */
+async function passTo(
+  postgres: Postgres,
+  passing: Statement,
+  rows: readonly NextRow[],
+  handOut: HandOut,
+): Promise<HandedOutRow[]> {
+  const values = { ...nextInLine.bind(rows), ...bindHandOut(handOut) };
+  const passed = await onDay<HandedOutRow[] | 'dropped'>(postgres.query(passing, values), 'dropped');
+  if (passed !== 'dropped') return passed;
+  await postgres.query(leaveLineItems, nextInLine.bind(rows));
+  return [];
 }
 
 export const findLeftItems = statement(

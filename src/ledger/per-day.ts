@@ -5,6 +5,9 @@ import { dayOfId, partitionOf, type LedgerTable } from './partitions.js';
 /** A statement about the deliveries of one day. `day`: days since 1970, by UTC. */
 export type StatementOfDay = (day: number) => Statement;
 
+/** How a table is called on a day. */
+type TableOfDay = (table: LedgerTable) => string;
+
 /** More than there are days with deliveries that anybody works on. */
 const mostKept = 400;
 
@@ -16,22 +19,33 @@ const mostKept = 400;
  * Not by bounds on the id: they tempt the planner to read the whole range of a partition of which it knows little.
  * @param write writes the statement, given how a table is called on that day
  */
-export function perDay(name: string, write: (of: (table: LedgerTable) => string) => string): StatementOfDay {
-  const made = new Map<number, Statement>();
-  return (day) => {
-    let found = made.get(day);
+export function perDay(name: string, write: (of: TableOfDay) => string): StatementOfDay {
+  const ofDays = perTwoDays(name, write);
+  return (day) => ofDays(day, day);
+}
+
+/** As `perDay`, for deliveries of a second day as well, which nearly always is the same one. */
+export function perTwoDays(
+  name: string,
+  write: (of: TableOfDay, ofOther: TableOfDay) => string,
+): (day: number, other: number) => Statement {
+  const made = new Map<string, Statement>();
+  return (day, other) => {
+    const edition = day === other ? String(day) : `${day}-${other}`;
+    let found = made.get(edition);
     if (!found) {
       if (made.size >= mostKept) made.clear();
-      found = statement(
-        name,
-        write((table) => partitionOf(table, day)),
-        String(day),
-      );
-      made.set(day, found);
+      found = statement(name, write(tableOf(day), tableOf(other)), edition);
+      made.set(edition, found);
     }
     return found;
   };
 }
+
+const tableOf =
+  (day: number): TableOfDay =>
+  (table) =>
+    partitionOf(table, day);
 
 /**
  * Runs a statement for the items of each day, all days at the same time: nearly always there is one. Nothing is found

@@ -201,7 +201,7 @@ describe('a statement about deliveries', () => {
       await prepare();
       const found: Record<string, string[]> = {};
       const day = dayOfId(uuidv7());
-      for (const { name, text } of [lineUpItems, endTurnItems(day), findNextItems(day), passTurnItems(day)]) {
+      for (const { name, text } of [lineUpItems, endTurnItems(day), findNextItems(day), passTurnItems(day, day)]) {
         const plan = await genericPlan(text);
         found[name] = [...scansOf('delivery', plan), ...scansOf('turn', plan), ...scansOf('in_line', plan)]
           .map(wayOf)
@@ -225,7 +225,14 @@ describe('a statement about deliveries', () => {
           turnOf('next_1'),
           'Index Scan in_line_pkey ((subscription_id = mine.subscription_id) AND (object_key = mine.object_key))',
         ],
-        'pass-turns': [deliveryOf('mine'), deliveryOf('mine_1'), turnOf('item'), turnOf('h_1'), placeOf('mine_1')],
+        'pass-turns': [
+          deliveryOf('item'),
+          deliveryOf('mine'),
+          deliveryOf('mine_1'),
+          turnOf('ended'),
+          turnOf('h_1'),
+          placeOf('mine_1'),
+        ],
       });
     });
 

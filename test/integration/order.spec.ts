@@ -157,6 +157,35 @@ describe.each(stacks)('order by object on the $name stack', (stack) => {
     expect(await test.sql('SELECT FROM in_line')).toEqual([]);
   });
 
+  it('passes on the turn of an object about which something is published before each of the statements that do so', async () => {
+    anew();
+    const [first, second] = [await accept('a'), await accept('a')];
+    await settle(delivered(first));
+    const asked: string[] = [];
+    const postgres = Object.create(test.postgres) as Postgres;
+    postgres.query = async (...query: Parameters<Postgres['query']>) => {
+      asked.push(query[0].name);
+      await accept('a');
+      return test.postgres.query(...query) as never;
+    };
+    const { deliveries } = await passTurns(postgres, [first], toBroker);
+    expect(deliveries.map(({ notificationId }) => notificationId)).toEqual([second.notificationId]);
+    expect(asked).toEqual(['end-turns', 'first-in-line', 'pass-turns', 'end-turns']);
+  });
+
+  it('passes a turn on from one day to the next', async () => {
+    anew();
+    const tomorrow = () => ({ id: uuidv7({ msecs: Date.now() + 24 * hourMs }) });
+    const inTurn = [await accept('a'), await accept('a', tomorrow()), await accept('a'), await accept('a', tomorrow())];
+    const [first, ...others] = inTurn;
+    const passed: string[] = [];
+    for (const [nr, delivery] of [first!, ...others.slice(0, -1)].entries()) {
+      await settle(delivered({ ...delivery, generation: nr === 0 ? 1 : 2 }));
+      passed.push(...(await pass(delivery)));
+    }
+    expect(passed).toEqual(others.map(({ notificationId }) => notificationId));
+  });
+
   // PGlite has a single connection: nothing else can hold a lock.
   if (stack.name === 'real')
     it('passes on a turn that a publication about the same object has locked', async () => {

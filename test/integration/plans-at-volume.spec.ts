@@ -418,7 +418,7 @@ describe('with much in every state, the cost of a statement is that of its own w
       [endFetchedItems(day), namedDeliveries.bind([delivery])],
       [findNextItems(day), awaitedTurns.bind([turn])],
       [
-        passTurnItems(day),
+        passTurnItems(day, day),
         {
           ...nextInLine.bind([{ ...turn, next_id: ids.queued, turn_nr: '1' }]),
           state: 'queued',
