@@ -19,6 +19,7 @@ interface Gate {
 /** Every step of every process waits here until it is let through, so that any order of steps can be played. */
 export class Gates {
   private waiting: Gate[] = [];
+  private readonly closed = new Set<number>();
   private underWay = 0;
   private changes = 0;
   private whenIdle: (() => void)[] = [];
@@ -30,6 +31,7 @@ export class Gates {
 
   /** Waits for its turn; for ever if the process dies before. */
   step<T>(process: number, what: string, work: () => Promise<T>): Promise<T> {
+    if (this.closed.has(process)) return new Promise(() => {}); // a timer of it still ran
     this.changes++;
     return new Promise((resolve, reject) => {
       const open = async (fate: Fate) => {
@@ -73,6 +75,7 @@ export class Gates {
 
   /** The steps of a dead process are never let through. */
   close(process: number): void {
+    this.closed.add(process);
     this.waiting = this.waiting.filter((gate) => gate.process !== process);
   }
 

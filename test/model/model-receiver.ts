@@ -30,6 +30,7 @@ interface Call {
 /** All receivers, and the network before them. */
 export class ModelReceiver {
   private calls: Call[] = [];
+  private readonly ended = new Set<number>();
   private readonly tallies = new Map<string, Tally>();
 
   constructor(private readonly allCalls: Calls) {}
@@ -49,6 +50,7 @@ export class ModelReceiver {
   }
 
   post(process: number, { headers, body }: WebhookRequest): Promise<WebhookResponse> {
+    if (this.ended.has(process)) return new Promise(() => {}); // a timer of it still ran
     const key = `${headers['webhook-id']} ${headers.authorization}`;
     this.of(key).calls++;
     const begun = this.allCalls.begin(process, key, Publications.numberOf(body));
@@ -103,6 +105,7 @@ export class ModelReceiver {
 
   /** The process is gone and gets no answers any more; requests it sent still arrive. */
   end(process: number): void {
+    this.ended.add(process);
     for (const call of this.calls) if (call.begun.process === process) call.tell = undefined;
     this.calls = this.calls.filter((call) => call.tell || call.wire === 'sent');
   }
