@@ -110,9 +110,11 @@ describe('what comes of an attempt', () => {
     });
   });
 
-  it('of a call without an answer the address is kept, if there was one', () => {
+  it('of a call without an answer is kept whether it was sent, and the address if there was one', () => {
     const { attempt } = decide({ ...unanswered('ECONNRESET'), address: '192.0.2.1:80' });
-    expect(attempt?.details).toEqual({ address: '192.0.2.1:80', headers: null, body: null });
+    expect(attempt?.details).toEqual({ address: '192.0.2.1:80', headers: null, body: null, wasSent: true });
+    const unsent = decide({ ...unanswered('ECONNREFUSED', false), address: '192.0.2.1:80' });
+    expect(unsent.attempt?.details).toEqual({ address: '192.0.2.1:80', headers: null, body: null });
     expect(decide(unanswered('ENOTFOUND', false)).attempt?.details).toBeNull();
   });
 

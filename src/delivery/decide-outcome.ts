@@ -109,9 +109,13 @@ function attemptOf(response: WebhookResponse, { number, startedAt }: Circumstanc
   };
 }
 
-/** Nobody asks what a receiver said that took its delivery; of any other one, everything. */
+/**
+ * Nobody asks what a receiver said that took its delivery; of any other one, everything. Whether a call without an answer was sent counts where
+ * the subscription is switched to at most once before the next one.
+ */
 function detailsOf(response: WebhookResponse): AttemptDetails | null {
   const { address } = response;
+  if (isAmbiguous(response)) return { address, headers: null, body: null, wasSent: true };
   if (response.kind !== 'answered') return address === null ? null : { address, headers: null, body: null };
   const { headers, body } = response;
   const storable = Object.entries(headers).map(([name, value]) => [name, storableText(value)]);

@@ -104,6 +104,7 @@ describe('a delivery that waited in line', () => {
       onBegun: () => {},
       stopping,
       isHandedOver: false,
+      isRedelivered: false,
       since: clock.now() - waitedBeforeMs,
     };
     open++;

@@ -35,6 +35,8 @@ export interface Surroundings {
   stopping: AbortSignal;
   /** They have just been accepted, by this process or for it by a sibling, and the ledger says that they are in its hand: nobody else sends them. */
   isHandedOver: boolean;
+  /** Their message may have been taken before. */
+  isRedelivered: boolean;
   /** When they were known to be still queued. */
   since: number;
 }
@@ -87,7 +89,7 @@ export class DeliverService {
    * @throws an error of a value that cannot be stored
    */
   async deliver(delivery: HandedOut, surroundings: Surroundings, longestLockMs = freshMs): Promise<void> {
-    const { bodies, onBegun, stopping, isHandedOver, since } = surroundings;
+    const { bodies, onBegun, stopping, isHandedOver, isRedelivered, since } = surroundings;
     const admitted = await this.admit(delivery, isHandedOver);
     if (admitted.ending) return this.end(delivery, admitted.ending, stopping);
     const { subscription, place } = admitted;
@@ -110,7 +112,8 @@ export class DeliverService {
       const hasWaited = this.clock.now() - since > freshMs;
       if (hasWaited && !(await this.records.isStillQueued(delivery, stopping))) return;
       const task: Task = { delivery: withBody(delivery, body), subscription, place, stopping };
-      if (guaranteeOf(subscription, this.atLeastOnceCustomers) === 'at-most-once') await this.atMostOnce(task);
+      if (guaranteeOf(subscription, this.atLeastOnceCustomers) === 'at-most-once')
+        await (isRedelivered || delivery.generation > 1 ? this.atMostOnceAgain(task) : this.atMostOnce(task));
       else if (isHandedOver && this.lateLocks.mayWait) await this.underLease(task);
       else isStale = (await this.atLeastOnce(task, longestLockMs)) === 'stale';
     } finally {
@@ -211,6 +214,22 @@ export class DeliverService {
     this.admission.leave(place, verdictOn(response), response.durationMs, delivery);
     const outcome = await this.decider.decide(delivery, 'at-most-once', response);
     await this.records.settle(delivery, outcome, 'sending', stopping, subscription);
+  }
+
+  /**
+   * It was handed out before, and its subscription may have been at least once then: a call that may have arrived is not repeated. Its key knows
+   * what the ledger has missed, and keeps out a worker that has not heard of the change; the ledger knows the calls that were to be repeated.
+   */
+  private async atMostOnceAgain(task: Task): Promise<void> {
+    const { delivery, stopping } = task;
+    const key = await this.lock(delivery, stopping);
+    if (key.kind !== 'acquired') return this.yieldTo(key, delivery, stopping);
+    try {
+      const ending = await this.records.endOfEarlier(delivery, stopping);
+      await (ending ? this.records.settle(delivery, ending, 'queued', stopping) : this.atMostOnce(task));
+    } finally {
+      await key.lock.release();
+    }
   }
 
   /** Ends the delivery without a call, unless its key is sealed: then it was sent before, and that outcome counts. */

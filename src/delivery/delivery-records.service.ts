@@ -62,6 +62,12 @@ export class DeliveryRecords {
     return untilItWorks(() => this.claims.claim(delivery, timeoutMs), this.clock, stopping);
   }
 
+  /** How a delivery ends that is at most once by now, and that an earlier call may have reached; undefined: none has, as far as is known. */
+  async endOfEarlier(delivery: Delivery, stopping: AbortSignal): Promise<Outcome | undefined> {
+    const state = await untilItWorks(() => this.claims.endOfEarlier(delivery), this.clock, stopping);
+    return state && { state, attempt: null };
+  }
+
   /** false: it is not to be sent any more, or not by this message. */
   isStillQueued(delivery: Delivery, stopping: AbortSignal): Promise<boolean> {
     return untilItWorks(() => this.inHand.isStillQueued(delivery), this.clock, stopping);

@@ -150,7 +150,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
       const loaded = await untilItWorks(() => this.loader.load(chunk, isRedelivered), this.clock, signal);
       unsettled.clear();
       for (const delivery of loaded.deliveries) unsettled.add(delivery);
-      await this.begin(loaded, lane, (delivery) => unsettled.delete(delivery), unacknowledged);
+      await this.begin(loaded, { lane, isRedelivered }, (delivery) => unsettled.delete(delivery), unacknowledged);
     } catch (error) {
       if (!(error instanceof Stopping)) throw error;
     }
@@ -159,7 +159,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
   /** Resolves when all have been tried, or a moment after the first of them began; of what was handed over, only when all have. */
   private begin(
     { deliveries, bodies }: LoadedChunk,
-    lane: Lane | 'handed-over',
+    { lane, isRedelivered }: Arrival,
     onSettled: (delivery: HandedOut) => void,
     unacknowledged?: Unacknowledged,
   ): Promise<void> {
@@ -175,7 +175,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
       const isHandedOver = lane === 'handed-over';
       const onBegun = isHandedOver ? () => {} : () => (detaching ??= setTimeout(detach, detachAfterMs));
       const { signal: stopping } = this.stopping;
-      const surroundings = { bodies, onBegun, stopping, isHandedOver, since: this.clock.now() };
+      const surroundings = { bodies, onBegun, stopping, isHandedOver, isRedelivered, since: this.clock.now() };
       const starts = lane === 'due' || lane === 'slow' ? deliveries.map(() => this.pace.start(lane)) : [];
       const waiting = starts.filter((start) => start !== undefined);
       const all = Promise.all(

@@ -6,7 +6,9 @@ import { Heartbeat } from '../liveness/heartbeat.service.js';
 import {
   generationOf,
   generationsIn,
+  keyOf,
   mostInHand,
+  nameOf,
   notificationIdOf,
   stillHandedOut,
   type Delivery,
@@ -42,6 +44,27 @@ export const claimItems = perDay(
    RETURNING d.notification_id, d.subscription_id, d.generation`,
 );
 
+export const earlierCalls = rowsOf<Delivery>('item', {
+  notification_id: ['uuid', (delivery) => delivery.notificationId],
+  subscription_id: ['uuid', (delivery) => delivery.subscriptionId],
+  // An operator who sends it again accepts that a call of before arrived.
+  number_before: ['int', (delivery) => delivery.attempts - delivery.failures],
+});
+
+/** Of calls that were to be repeated, those that have arrived, or may have: they were made while their subscription was at least once. */
+export const findEarlierCalls = perDay(
+  'earlier-calls',
+  (of) => `
+    SELECT a.notification_id, a.subscription_id, bool_or(a.status IS NULL) AS is_unanswered
+    FROM ${earlierCalls.from} JOIN ${of('attempt')} a ON a.notification_id = ANY (ARRAY[item.notification_id])
+      AND a.subscription_id = item.subscription_id AND a.number > item.number_before
+    WHERE a.status IS NOT NULL OR a.details ->> 'wasSent' = 'true'
+    GROUP BY a.notification_id, a.subscription_id`,
+);
+
+/** How a delivery ends of which an earlier call is no longer to be repeated. */
+type EndOfEarlier = 'failed' | 'unknown';
+
 /** The claims of a day could not be written, or not be heard of. */
 class NotClaimed {
   constructor(readonly cause: unknown) {}
@@ -58,10 +81,35 @@ export class SendingClaims {
     turnWithinMs: 30_000,
   });
 
+  private readonly looks = new Batcher<Delivery, EndOfEarlier | undefined>((batch) => this.lookTogether(batch), {
+    maxItems: 256,
+    lingerMs: 1,
+    room: { items: mostInHand },
+    turnWithinMs: 30_000,
+  });
+
   constructor(
     private readonly postgres: Postgres,
     private readonly heartbeat: Heartbeat,
   ) {}
+
+  /**
+   * @returns how the delivery ends instead of being claimed, because an earlier call was answered, or sent and not answered; undefined: none
+   * can have arrived, as far as the ledger knows
+   */
+  async endOfEarlier(delivery: Delivery): Promise<EndOfEarlier | undefined> {
+    return delivery.failures === 0 ? undefined : this.looks.add(delivery);
+  }
+
+  private async lookTogether(batch: Delivery[]): Promise<(EndOfEarlier | undefined)[]> {
+    const rows = await onEachDay(batch, notificationIdOf, (day, items) =>
+      this.postgres.query<KeyRow & { is_unanswered: boolean }>(findEarlierCalls(day), earlierCalls.bind(items)),
+    );
+    const ends = new Map<string, EndOfEarlier>(
+      rows.map((row) => [nameOf(keyOf(row)), row.is_unanswered ? 'unknown' : 'failed']),
+    );
+    return batch.map((delivery) => ends.get(nameOf(delivery)));
+  }
 
   /**
    * Resolves after the commit.

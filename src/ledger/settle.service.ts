@@ -43,6 +43,8 @@ export interface AttemptDetails {
   headers: Record<string, string> | null;
   /** The beginning of the answer's body; null: there was no answer. */
   body: string | null;
+  /** There was no answer, and the receiver may have got the call all the same. */
+  wasSent?: true;
 }
 
 /** The next state of a delivery, and the call that decided it. `attempt` is null where no call counts. */

@@ -12,20 +12,21 @@ import { Decider } from '../../src/delivery/decider.service.js';
 import { InProcessAttemptStates } from '../../src/delivery/attempt-states.in-process.js';
 import { LateLocks } from '../../src/delivery/late-locks.service.js';
 import type { WebhookResponse } from '../../src/delivery/webhook-client.js';
-import { DeliverService } from '../../src/delivery/deliver.service.js';
+import { DeliverService, type Surroundings } from '../../src/delivery/deliver.service.js';
 import { filteredCounted } from '../../src/delivery/delivery.counters.js';
 import type { Sender } from '../../src/delivery/sender.service.js';
 import type { Turns } from '../../src/delivery/turns.service.js';
 import { Idempotency } from '../../src/idempotency/idempotency.service.js';
 import { handOutDue } from '../../src/ledger/hand-out-due.js';
 import { putBack } from '../../src/ledger/put-back.js';
+import { retryNow } from '../../src/ledger/retry-now.js';
 import type { Delivery } from '../../src/ledger/delivery.js';
 import { ErasureWork } from '../../src/retention/erasure-work.service.js';
 import { Erasures } from '../../src/retention/erasures.service.js';
 import { defaultRetryPolicy } from '../../src/retry-policy/retry-schedule.js';
 import type { RetryPolicies } from '../../src/retry-policy/retry-policies.service.js';
 import { systemClock } from '../../src/infra/clock.js';
-import type { Outcome } from '../../src/ledger/settle.service.js';
+import type { Attempt, Outcome } from '../../src/ledger/settle.service.js';
 import type { Subscription } from '../../src/subscriptions/subscription.js';
 import type { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import { storeAdapters, type OpenStore } from '../support/idempotency-stores.js';
@@ -149,23 +150,22 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
     await test.clear();
   });
 
-  const run = (delivery: Delivery, isHandedOver = false) =>
-    deliver.deliver(
-      { ...delivery, body: Buffer.from('{}') },
-      {
-        bodies: {} as never,
-        onBegun: () => {},
-        stopping: new AbortController().signal,
-        isHandedOver,
-        since: systemClock.now(),
-      },
-    );
+  const usual = (): Surroundings => ({
+    bodies: {} as never,
+    onBegun: () => {},
+    stopping: new AbortController().signal,
+    isHandedOver: false,
+    isRedelivered: false,
+    since: systemClock.now(),
+  });
+  const run = (delivery: Delivery, came: Partial<Surroundings> = {}) =>
+    deliver.deliver({ ...delivery, body: Buffer.from('{}') }, { ...usual(), ...came });
   /** It is handed over to the worker of the process that accepted it, and its call is open. */
   async function begin(delivery: Delivery): Promise<{ end: () => Promise<void> }> {
     await test.keepInHand([delivery], test.heartbeat.processId);
     let respond = () => {};
     answer = () => new Promise((resolve) => (respond = () => resolve(answered(200))));
-    const running = run(delivery, true);
+    const running = run(delivery, { isHandedOver: true });
     await eventually(() => calls > 0);
     return {
       end: () => {
@@ -194,7 +194,7 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
     const [delivery] = await test.accept();
     const bodies = { borrow: () => Promise.resolve() } as never;
     const stopping = new AbortController().signal;
-    const surroundings = { bodies, onBegun: () => {}, stopping, isHandedOver: false, since: systemClock.now() };
+    const surroundings = { ...usual(), bodies, stopping };
     await deliver.deliver({ ...delivery!, body: null }, surroundings);
     const last_error = 'the body of its notification was erased';
     expect([calls, await test.row(delivery!)]).toMatchObject([0, { state: 'cancelled', last_error }]);
@@ -284,6 +284,77 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
     const { due_in_ms: dueInMs } = (await test.row(delivery!))!;
     expect(dueInMs).toBeGreaterThan(test.config.settings.NOTIFICATION_REQUESTS_TIMEOUT * 1000 + 10_000);
     expect(dueInMs).toBeLessThanOrEqual(51_000);
+  });
+
+  describe('whose subscription is at most once by now', () => {
+    const switchOver = () => (subscription = { ...subscription!, deliveryGuarantee: 'at-most-once' });
+    /** Its first call comes to this, at least once; then it is handed out again. */
+    async function runBefore(parts: Partial<Attempt>): Promise<Delivery> {
+      const [delivery] = await test.accept();
+      outcome = { state: 'waiting', attempt: attemptNumber(1, parts), delayMs: 0 };
+      await run(delivery!);
+      switchOver();
+      outcome = { state: 'delivered', attempt: attemptNumber(2, { status: 204, error: null }) };
+      return handOut();
+    }
+    async function handOut(): Promise<Delivery> {
+      const { deliveries } = await handOutDue(test.postgres, 1, null);
+      return deliveries[0]!;
+    }
+    const sent = { status: null, details: { address: null, headers: null, body: null, wasSent: true as const } };
+
+    it.each<[string, Outcome]>([
+      ['a success', delivered],
+      ['a final failure', failed],
+    ])('is not sent again after %s that the ledger has missed, by a later message', async (_what, missed) => {
+      const again = await runUnheard(missed);
+      switchOver();
+      await run(again);
+      expect([calls, await test.row(again)]).toMatchObject([1, { state: missed.state, attempts: 1 }]);
+    });
+
+    it('is not sent again after a success that the ledger has missed, by the same message', async () => {
+      const [delivery] = await test.accept();
+      outcome = delivered;
+      vi.spyOn(test.settlements, 'settle').mockResolvedValueOnce();
+      await run(delivery!);
+      switchOver();
+      await run(delivery!, { isRedelivered: true });
+      expect([calls, await test.row(delivery!)]).toMatchObject([1, { state: 'delivered', attempts: 1 }]);
+    });
+
+    it('is left to a worker that has not heard of that and is sending it', async () => {
+      const [delivery] = await test.accept();
+      await opened.stores[1].acquire(lockOf(delivery!));
+      switchOver();
+      await run(delivery!, { isRedelivered: true });
+      expect([calls, await test.row(delivery!)]).toMatchObject([0, { state: 'queued', process: opened.living }]);
+    });
+
+    it.each<[string, Outcome['state'], Partial<Attempt>]>([
+      ['was sent and not answered', 'unknown', sent],
+      ['was answered with an error', 'failed', { status: 503 }],
+    ])('is not sent again where an earlier call %s, and ends as %s', async (_how, state, parts) => {
+      const again = await runBefore(parts);
+      await run(again);
+      expect([calls, await test.row(again)]).toMatchObject([1, { state, attempts: 1 }]);
+      expect(await keyOf(again)).toBe('acquired');
+    });
+
+    it('is sent where no earlier call had left, and its key is free after that', async () => {
+      const again = await runBefore({ status: null, error: 'ECONNREFUSED' });
+      await run(again);
+      expect([calls, await test.row(again)]).toMatchObject([2, { state: 'delivered', attempts: 2 }]);
+      expect(await keyOf(again)).toBe('acquired');
+    });
+
+    it('is sent once more where an operator wants that', async () => {
+      const again = await runBefore(sent);
+      await run(again);
+      await retryNow(test.postgres, again);
+      await run(await handOut());
+      expect([calls, await test.row(again)]).toMatchObject([2, { state: 'delivered', attempts: 2 }]);
+    });
   });
 
   describe('handed over', () => {

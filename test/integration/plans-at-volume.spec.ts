@@ -29,7 +29,7 @@ import { endFetchedItems } from '../../src/ledger/end-fetched.js';
 import * as pulling from '../../src/pulling/find-fetched.js';
 import { asOnHotPath, Postgres } from '../../src/infra/postgres/postgres.js';
 import { valuesOf, type Statement, type Values } from '../../src/infra/postgres/statement.js';
-import { claimItems, claims } from '../../src/ledger/claim-sending.service.js';
+import { claimItems, claims, earlierCalls, findEarlierCalls } from '../../src/ledger/claim-sending.service.js';
 import { cancelOne } from '../../src/ledger/cancel.js';
 import { deliveryStates, handedOut, namedDeliveries, type DeliveryState } from '../../src/ledger/delivery.js';
 import { findOrderEndings, freeLineItems } from '../../src/ledger/end-of-order.js';
@@ -386,6 +386,7 @@ describe('with much in every state, the cost of a statement is that of its own w
     const statements: [Statement, Values][] = [
       [holdItems(day), holds.bind([{ ...delivery, reason: 'endpoint-busy' }])],
       [settleResults(day), results.bind([delivered(delivery)])],
+      [findEarlierCalls(day), earlierCalls.bind([{ ...delivery, attempts: 1, failures: 1 }])],
       [claimItems(day), { ...claims.bind([{ ...delivery, timeoutMs: 1000 }]), process: 'alive' }],
       [keepItems(day), { ...given, lease_ms: 1000, process: 'alive' }],
       [leaveItems(day), { ...given, lease_ms: 1000, holder: 'alive' }],
