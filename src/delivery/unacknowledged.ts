@@ -25,11 +25,16 @@ export class Unacknowledged {
     this.chunks.add(chunk);
     this.deliveries += chunk.deliveries;
     const [oldest] = this.chunks;
-    if (oldest && this.chunks.size > this.most && this.deliveries <= fewDeliveries) {
+    if (oldest && this.areMany && this.deliveries <= fewDeliveries) {
       this.delete(oldest);
       oldest.detach();
     }
     return () => this.delete(chunk);
+  }
+
+  /** The queue is about to hand over nothing more, or does not any more. */
+  get areMany(): boolean {
+    return this.chunks.size > this.most;
   }
 
   private delete(chunk: Unsettled): void {

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { setTimeout as pause } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { systemClock } from '../infra/clock.js';
 import { readSettings } from '../config/settings.js';
@@ -26,11 +27,12 @@ import type { DeliveryRecords } from './delivery-records.service.js';
 import { BodyMemory } from './body-memory.js';
 import type { Sender } from './sender.service.js';
 import type { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
-import type { WebhookClient } from './webhook-client.js';
+import type { WebhookClient, WebhookResponse } from './webhook-client.js';
 import { Stopping } from './until-it-works.js';
 import { Worker } from './worker.service.js';
 import { eventually } from '../../test/support/eventually.js';
 import { newDelivery } from '../../test/support/new-delivery.js';
+import { answered as responseOf } from '../../test/support/responses.js';
 import { unpaced } from '../../test/support/unpaced.js';
 import { untraced } from '../../test/support/untraced.js';
 import { noSiblings } from '../../test/support/no-siblings.js';
@@ -43,6 +45,8 @@ const size = 1000;
 const sentTogether = 7;
 /** A subscription with a receiver of its own. */
 const hanging = 'hanging';
+/** Another one, whose receiver takes one call at a time. */
+const slow = 'slow';
 
 const heartbeat = { processId: 'process' } as unknown as Heartbeat;
 /** Of a worker that is handed deliveries. */
@@ -55,7 +59,8 @@ const large = (nr: number): HandedOut => newDelivery({ notificationId: `notifica
 
 interface Parts {
   load: (chunk: Chunk) => Promise<LoadedChunk>;
-  send?: (delivery: Loaded) => Promise<void>;
+  /** Without an answer its call is abandoned. */
+  send?: (delivery: Loaded) => Promise<WebhookResponse | void>;
   abandon?: () => void;
   finish?: (lane: Lane, queuedAt: number) => void;
   hold?: (delivery: HandedOut, reason: HeldReason) => Promise<void>;
@@ -74,8 +79,8 @@ async function start(parts: Parts) {
   const lock = { seal: done, release: done };
   const response = { kind: 'abandoned', durationMs: 0, wasSent: false };
   const find = (id: string) => {
-    const callbackUrl = id === hanging ? 'http://hanging/' : 'http://receiver/';
-    return { callbackUrl, maxConcurrency: null, ratePerSecond: null };
+    const callbackUrl = id === hanging || id === slow ? `http://${id}/` : 'http://receiver/';
+    return { callbackUrl, maxConcurrency: id === slow ? 1 : null, ratePerSecond: null };
   };
   const deliver = new DeliverService(
     config,
@@ -83,9 +88,14 @@ async function start(parts: Parts) {
     { find } as unknown as SubscriptionsService,
     { operation: () => ({ acquire: () => Promise.resolve({ kind: 'acquired', lock }) }) } as unknown as Idempotency,
     admission,
-    { send: (delivery: Loaded) => send(delivery).then(() => response) } as unknown as Sender,
+    {
+      send: (delivery: Loaded, _subscription: unknown, _guarantee: unknown, begun: () => void) => {
+        begun();
+        return send(delivery).then((answer) => answer ?? response);
+      },
+    } as unknown as Sender,
     { endingOf: () => undefined, decide: () => Promise.resolve({ state: 'waiting' }) } as unknown as Decider,
-    { settle: done, hold } as unknown as DeliveryRecords,
+    { settle: done, hold, isStillQueued: () => Promise.resolve(true) } as unknown as DeliveryRecords,
     { mayWait: false } as LateLocks,
   );
   const queue = new InProcessDeliveryQueue('process', 1000);
@@ -117,7 +127,7 @@ async function start(parts: Parts) {
     untraced,
   );
   await worker.onApplicationBootstrap();
-  return { worker, queue, handOver };
+  return { worker, queue, handOver, admission };
 }
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
@@ -168,6 +178,35 @@ describe('a worker', () => {
     const all = Array.from({ length: chunks * deliveriesEach }, (_, nr) => `notification ${nr}: ${size}`);
     expect(sent.toSorted()).toEqual(all.toSorted());
     expect(most).toBe(sentTogether);
+  });
+
+  it('takes what is for others out of the queue before it has sent all of a slow endpoint that nothing else was asked for', async () => {
+    const many = 80;
+    const held: HeldReason[] = [];
+    /** When the other one was sent: from then on the slow one is not alone. */
+    let heldBefore: HeldReason[] | undefined;
+    const { worker, queue, admission } = await start({
+      load: async ({ deliveries }) => ({ deliveries, bodies: {} as LargeBodies }),
+      send: async ({ subscriptionId }) => {
+        if (subscriptionId === slow) await pause(25);
+        else heldBefore = [...held];
+        return responseOf(204);
+      },
+      hold: async (_, reason) => void held.push(reason),
+    });
+    admission.onApplicationBootstrap();
+    const publish = (subscriptionId: string, count: number) =>
+      queue.publish('fresh', {
+        catalogueVersion: 0,
+        queuedAt: 0,
+        deliveries: Array.from({ length: count }, () => newDelivery({ subscriptionId, body: Buffer.from('{}') })),
+      });
+    for (let chunk = 0; chunk < many; chunk++) await publish(slow, 12);
+    await publish('any', 1);
+    await eventually(() => heldBefore !== undefined);
+    expect(heldBefore).toContain('endpoint-busy');
+    admission.onModuleDestroy();
+    await worker.onModuleDestroy();
   });
 
   it('sends the large texts of others although an origin keeps as many as it may', async () => {

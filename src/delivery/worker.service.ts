@@ -76,6 +76,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   async onApplicationBootstrap(): Promise<void> {
+    this.admission.watchQueue(() => lanes.some((lane) => this.unacknowledged[lane].areMany));
     this.consumptions = await Promise.all(
       lanes.map((lane) => this.queue.consume(lane, prefetch[lane], (taken) => this.take(taken))),
     );

@@ -125,6 +125,11 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
     void this.openEndpoints.endProbe(place.probes, betweenProbesMs);
   }
 
+  /** @param keepsQueueWaiting whether what is in line may keep others from coming out of the queue */
+  watchQueue(keepsQueueWaiting: () => boolean): void {
+    this.rooms.watchQueue(keepsQueueWaiting);
+  }
+
   /** The worker stops: what waits is held, and what asks from now on. */
   stop(): void {
     this.rooms.close();

@@ -16,6 +16,8 @@ const overdueFactor = 4;
 /** A call that takes this much longer than usual is overdue, however slow the endpoint is. */
 const longestLateMs = 2000;
 const bucketMs = 1000;
+/** So much of a second tells the pace of the whole one. */
+const tellingMs = 200;
 
 /** A delivery in line. */
 export interface Waiting extends InLine {
@@ -103,6 +105,13 @@ export class Room {
   pace(now: number): number {
     this.advanceBucket(now);
     return Math.max(this.completed, this.completedBefore);
+  }
+
+  /** The same, at the onset of a burst as well: by the part of the present second that has passed. */
+  paceAtOnset(now: number): number {
+    const pace = this.pace(now);
+    const ageMs = now - this.bucketStart;
+    return ageMs < tellingMs ? pace : Math.max(pace, (this.completed * bucketMs) / ageMs);
   }
 
   wentWell(now: number, durationMs: number): void {

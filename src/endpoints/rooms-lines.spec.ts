@@ -122,6 +122,31 @@ describe('deliveries in line', () => {
     expect(at.rooms.inLine).toBe(20 * 60);
   });
 
+  it('of an endpoint that is alone are held where they keep the queue waiting, but for as many as it gets to within two seconds', async () => {
+    prove('http://a/');
+    await pass(1050);
+    for (let nr = 0; nr < 20; nr++) prove('http://a/');
+    let isWaiting = false;
+    at.rooms.watchQueue(() => isWaiting);
+    const inLine = askMany('http://a/', 300).filter((each) => !isOpen(each));
+    await pass(350);
+    expect(at.rooms.inLine).toBe(inLine.length);
+    isWaiting = true;
+    await pass(50);
+    // 20 calls in 400 ms
+    expect([at.rooms.inLine, inLine.at(-1)!.answer]).toEqual([100, 'endpoint-busy']);
+  });
+
+  it('that were handed over stay, where those from the queue of an endpoint that is alone keep it waiting', async () => {
+    prove('http://a/');
+    at.rooms.watchQueue(() => true);
+    await pass(1050);
+    prove('http://a/');
+    const waiting = askMany('http://a/', 100, true).filter((each) => !isOpen(each));
+    await pass(1000);
+    expect(waiting.filter(({ answer }) => answer !== undefined)).toEqual([]);
+  });
+
   it('are as many from the first one on, where no other endpoint was asked for in the second before', async () => {
     prove('http://other/');
     await pass(1050);

@@ -1,5 +1,6 @@
 import type { HeldReason } from '../ledger/delivery.js';
 import { KnownRooms, leadsTo, type Destination } from './known-rooms.js';
+import type { InTime } from './line.js';
 import { Places } from './places.js';
 import { shortestOverdueMs, type Origin, type Place, type Room, type Waiting } from './room.js';
 import { RunningTime } from './running-time.js';
@@ -25,7 +26,7 @@ const worthWaitingSeconds = 2;
  * well and slow (docs/decisions/0064).
  */
 const worthWaitingSecondsOfHandedOver = 10;
-/** No other endpoint was asked for in this time: what waits keeps nobody waiting, and holding it would only cost. */
+/** No other endpoint was asked for in this time: what waits keeps nobody waiting, and holding it would only cost. Not where the queue waits as well. */
 const aloneMs = 1000;
 /** Calls are overdue and nothing was answered for this long: the endpoint hangs, and need not be waited for until a timeout. */
 const hangingMs = 2000;
@@ -68,6 +69,7 @@ export class Rooms {
   private waiting = 0;
   private waitingFromQueue = 0;
   private isClosed = false;
+  private keepsQueueWaiting = (): boolean => false;
   private lastAsked: Room | undefined;
   private lastAskedAt = -Infinity;
   /** When a delivery asked for another endpoint than the last one. */
@@ -83,6 +85,11 @@ export class Rooms {
   /** Deliveries in line. */
   get inLine(): number {
     return this.waiting;
+  }
+
+  /** @param keepsQueueWaiting whether what is in line may keep others from coming out of the queue */
+  watchQueue(keepsQueueWaiting: () => boolean): void {
+    this.keepsQueueWaiting = keepsQueueWaiting;
   }
 
   /** @returns why the delivery is held, where there is no room; a promise: it waits in line */
@@ -282,11 +289,21 @@ export class Rooms {
     const { line } = room;
     this.answer(room, line.takeSince(now - this.options.longestWaitMs), 'endpoint-busy');
     if (!room.isBusy && !this.places.areTakenBy(room.origin) && this.places.hasShare(room)) return;
+    this.answer(room, line.takeLateSince(now - patienceMs, this.inTime(room, now)), 'endpoint-busy');
+  }
+
+  /**
+   * How many of its line are worth waiting for. An endpoint that is alone keeps nobody waiting, unless its deliveries are all that the queue hands over:
+   * then nobody knows for whom the next one is.
+   */
+  private inTime(room: Room, now: number): InTime {
     const pace = room.pace(now);
-    if (pace > 0 && this.isAlone(now)) return;
+    if (pace > 0 && this.isAlone(now)) {
+      const fromQueue = this.keepsQueueWaiting() ? room.paceAtOnset(now) * worthWaitingSeconds : Infinity;
+      return { fromQueue, handedOver: Infinity };
+    }
     const seconds = this.isHarmless(room) ? worthWaitingSecondsOfHandedOver : worthWaitingSeconds;
-    const inTime = { fromQueue: pace * worthWaitingSeconds, handedOver: pace * seconds };
-    this.answer(room, line.takeLateSince(now - patienceMs, inTime), 'endpoint-busy');
+    return { fromQueue: pace * worthWaitingSeconds, handedOver: pace * seconds };
   }
 
   private answer(room: Room, held: readonly Waiting[], reason: HeldReason): void {
