@@ -74,9 +74,10 @@ export class ApplicationsController {
     this.checkLength(input.secret);
     const hasSecret = input.secret !== undefined;
     const asked = { application: caller.clientId, operation: 'create-application', input, hasSecret } as const;
-    const done = await this.requests.carryOut(request, asked, (reserve) => this.applications.create(input, reserve));
+    const done = await this.requests.carryOut({ request, reply }, asked, (reserve) =>
+      this.applications.create(input, reserve),
+    );
     if (done.kind === 'created') return { ...applicationToShow(done.created.application), secret: done.created.secret };
-    void reply.header('idempotent-replayed', 'true');
     return applicationToShow(await this.applications.getCreated(done.id));
   }
 

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '../config/config.module.js';
 import { Postgres, type Query } from '../infra/postgres/postgres.js';
 import { findCreated, KeyReserved, reserveKey } from '../ledger/created-once.js';
@@ -21,6 +21,11 @@ export interface CreationRequest {
   input: unknown;
   /** Whether there is a secret in it. */
   hasSecret?: boolean;
+}
+
+export interface Exchange {
+  request: FastifyRequest;
+  reply: FastifyReply;
 }
 
 /** To be called in the transaction that creates the resource, before it does: then both happen, or neither. */
@@ -49,18 +54,29 @@ export class CreationRequests {
   ) {}
 
   /**
+   * Marks the answer to a request that was carried out before.
    * @param create where it fails, the key stays free
    * @throws {IdempotencyKeyInvalid}
    * @throws {IdempotencyKeyInFlight}
    * @throws {IdempotencyKeyReused}
    */
   async carryOut<T>(
-    request: FastifyRequest,
+    { request, reply }: Exchange,
     asked: CreationRequest,
     create: (reserve: Reserve) => Promise<T>,
   ): Promise<Creation<T>> {
     const key = readIdempotencyKey(request);
     if (key === undefined) return { kind: 'created', created: await create(reserveNothing) };
+    const done = await this.underKey(key, asked, create);
+    if (done.kind === 'replayed') void reply.header('idempotent-replayed', 'true');
+    return done;
+  }
+
+  private underKey<T>(
+    key: string,
+    asked: CreationRequest,
+    create: (reserve: Reserve) => Promise<T>,
+  ): Promise<Creation<T>> {
     const once = this.onceKey(key, asked);
     return this.underWay.run(once, async () => {
       const before = await this.find(once);

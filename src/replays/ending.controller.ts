@@ -81,9 +81,10 @@ export class EndingController {
     const whole = { ratePerSecond: null, onlyMissed: true, startAt: undefined, stopAt: undefined };
     const wanted = { kind, selection, confirm, note, ...whole };
     const asked = { application: caller.clientId, operation: `${kind}-deliveries`, input } as const;
-    const done = await this.requests.carryOut(request, asked, (reserve) => this.replays.create(wanted, reserve));
+    const done = await this.requests.carryOut({ request, reply }, asked, (reserve) =>
+      this.replays.create(wanted, reserve),
+    );
     if (done.kind === 'created') return replayToShow(done.created);
-    void reply.header('idempotent-replayed', 'true');
     return replayToShow(await this.replays.get(done.id));
   }
 }

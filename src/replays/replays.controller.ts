@@ -96,9 +96,10 @@ export class ReplaysController {
     const { startAt, stopAt, confirm, note } = input;
     const wanted = { ...input, kind: 'replay', startAt, stopAt, confirm, note } as const;
     const asked = { application: clientId, operation: 'create-replay', input } as const;
-    const done = await this.requests.carryOut(request, asked, (reserve) => this.replays.create(wanted, reserve));
+    const done = await this.requests.carryOut({ request, reply }, asked, (reserve) =>
+      this.replays.create(wanted, reserve),
+    );
     if (done.kind === 'created') return replayToShow(done.created);
-    void reply.header('idempotent-replayed', 'true');
     return replayToShow(await this.replays.get(done.id));
   }
 

@@ -105,12 +105,11 @@ export class SubscriptionsController {
   ): Promise<z.output<typeof createdSubscriptionOutput>> {
     const input = checkInput(newSubscriptionInput, body);
     const asked = { application: caller.clientId, operation: 'create-subscription', input, hasSecret: true } as const;
-    const done = await this.requests.carryOut(request, asked, (reserve) => this.make(input, reserve));
+    const done = await this.requests.carryOut({ request, reply }, asked, (reserve) => this.make(input, reserve));
     if (done.kind === 'created') {
       const { subscription, secret = null } = done.created;
       return { ...this.tagged(subscription, reply), signingSecret: secret };
     }
-    void reply.header('idempotent-replayed', 'true');
     return this.tagged(await this.subscriptions.getCreated(done.id), reply);
   }
 

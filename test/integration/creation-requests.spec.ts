@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { randomUUID } from 'node:crypto';
-import type { FastifyRequest } from 'fastify';
 import { readSettings, type Settings } from '../../src/config/settings.js';
 import { entities } from '../../src/create-heraut.js';
-import { CreationRequests, type Reserve } from '../../src/idempotency/creation-requests.service.js';
+import { CreationRequests, type Exchange, type Reserve } from '../../src/idempotency/creation-requests.service.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { KeyReserved } from '../../src/ledger/created-once.js';
 import { createDatabase } from '../support/database.js';
@@ -13,9 +12,9 @@ import { plainCipher } from '../support/secrets.js';
 /** As fastify gives it. */
 const requestUnder = (key: string) =>
   ({
-    headers: { 'idempotency-key': key },
-    raw: { headersDistinct: { 'idempotency-key': [key] } },
-  }) as unknown as FastifyRequest;
+    request: { headers: { 'idempotency-key': key }, raw: { headersDistinct: { 'idempotency-key': [key] } } },
+    reply: { header: () => {} },
+  }) as unknown as Exchange;
 
 describe('a request that creates something under a key', () => {
   let database: Awaited<ReturnType<typeof createDatabase>>;
