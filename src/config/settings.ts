@@ -120,7 +120,7 @@ export const settingsSchema = z
     TIME_LEEWAY: wholeNumber(0, 3600)
       .default(0)
       .describe(
-        'Seconds of clock difference forgiven in `iat`, `exp`, `nbf` and `aanmaakdatum`. An `iat` may lie a minute further ahead.',
+        'Seconds of clock difference forgiven in `iat`, `exp`, `nbf` and `aanmaakdatum`. An `iat` may lie a minute further ahead, an `aanmaakdatum` half a second.',
       ),
     SECRET_MIN_BYTES: wholeNumber(1, 255)
       .default(16)

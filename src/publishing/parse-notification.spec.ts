@@ -170,9 +170,14 @@ describe('what is refused', () => {
   });
 
   it('is not an aanmaakdatum ahead by no more than the leeway', () => {
-    const ahead = { ...valid, aanmaakdatum: '2025-06-01T12:00:05Z' };
+    const ahead = { ...valid, aanmaakdatum: '2025-06-01T12:00:05.500Z' };
     expect(parse(ahead, 5).kind).toBe('parsed');
     expect(parse(ahead, 4).kind).toBe('invalid');
+  });
+
+  it('is not an aanmaakdatum ahead by what two right clocks may differ', () => {
+    expect(parse({ ...valid, aanmaakdatum: '2025-06-01T12:00:00.500Z' }).kind).toBe('parsed');
+    expect(parse({ ...valid, aanmaakdatum: '2025-06-01T12:00:00.501Z' }).kind).toBe('invalid');
   });
 
   it('may depend on a newer catalogue only where the error is about channels', () => {

@@ -46,6 +46,12 @@ const sourceRules = { maxLength: 100, isOptional: true };
 const valueRules: TextRules = { maxLength: 1000, mayBeBlank: true };
 const optional = { isOptional: true };
 
+/**
+ * Two clocks that are kept right are not the same: a publisher that writes the time of this moment may be ahead of Postgres' clock, and this
+ * process knows that one only as exactly as its last answer was quick. A notification that is refused with 400 is lost.
+ */
+const clocksDifferByMs = 500;
+
 const fieldNames = [
   'kanaal',
   'hoofdObject',
@@ -77,7 +83,7 @@ export function parseNotification(raw: JsonObject, { findChannel, now, leewaySec
   const resource = fields.text('resource', textRules);
   const resourceUrl = fields.url('resourceUrl');
   const actie = fields.text('actie', textRules);
-  const created = readCreationTime(fields, now + leewaySeconds * 1000);
+  const created = readCreationTime(fields, now + leewaySeconds * 1000 + clocksDifferByMs);
   const source = fields.text('source', sourceRules);
   const characteristics = readCharacteristics(fields);
 
