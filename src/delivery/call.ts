@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { RunningTime } from '../endpoints/running-time.js';
 import { describeError, isOurTrouble, isTroubleOfMachine } from '../outbound/describe-error.js';
 import { ProxyTrouble } from '../outbound/egress-proxy.js';
 import { FailingSince } from '../outbound/failing-since.js';
@@ -31,6 +32,10 @@ export class OpenCalls {
   private readonly readOnOf = new Map<string, number>();
   /** By origin: what this machine lacks may be the port or the network for that one alone. */
   private readonly machineFailing = new FailingSince();
+  /**
+   * By which time limits count: while this process stands still it does not read what receivers answer, nor does it finish a connection that is being made.
+   */
+  private readonly time = new RunningTime(() => performance.now());
 
   /**
    * @param outbound knows what of ours a call may wait for
@@ -78,12 +83,17 @@ export class OpenCalls {
     return this.machineFailing.forMs(origin);
   }
 
+  /** In milliseconds. To be asked for as often as RunningTime needs it, which the sweep for overdue calls does. */
+  runningNow(): number {
+    return this.time.now();
+  }
+
   /** An answer came. */
   reached(origin: string): void {
     this.machineFailing.end(origin);
   }
 
-  /** @param now on the clock of `performance.now`; all that came before it has been read */
+  /** @param now a `runningNow`; all that came before it has been read */
   endOverdue(now: number): void {
     for (const call of this.calls) {
       if (call.deadline <= now) call.endOverdue();
@@ -104,9 +114,9 @@ export class OpenCalls {
  * From then on what comes is read and thrown away, within bounds.
  */
 export class Call {
-  /** On the clock of `performance.now`; moves when the head of the answer is there. */
+  /** By `OpenCalls.runningNow`; moves when the head of the answer is there. */
   deadline: number;
-  /** On the same clock: as with a token, the other half at least is left for the receiver. */
+  /** By the same time: as with a token, the other half at least is left for the receiver. */
   readonly halfTime: number;
   /** Nothing of it matters any more. */
   isOver = false;
@@ -131,8 +141,9 @@ export class Call {
     private readonly open: OpenCalls,
     private readonly keepsAnswer: boolean,
   ) {
-    this.deadline = this.startedAt + timeoutMs;
-    this.halfTime = this.startedAt + timeoutMs / 2;
+    const now = open.runningNow();
+    this.deadline = now + timeoutMs;
+    this.halfTime = now + timeoutMs / 2;
   }
 
   get hasFirstByte(): boolean {
@@ -164,7 +175,7 @@ export class Call {
     this.status = status;
     if (this.isBrief) return this.tellEarly();
     this.headers = headers;
-    this.deadline = Math.min(this.deadline, performance.now() + bodyWithinMs);
+    this.deadline = Math.min(this.deadline, this.open.runningNow() + bodyWithinMs);
   }
 
   data(chunk: Buffer): void {
@@ -210,7 +221,7 @@ export class Call {
   }
 
   endOverdue(): void {
-    this.endInLine(); // the process stood still at its half-time
+    this.endInLine(); // the process was too busy to look at its half-time
     if (this.isOver) return;
     const ours = this.connection?.waitsForOurs;
     const within = `within ${Math.round(this.timeoutMs) / 1000} s`;
@@ -239,7 +250,7 @@ export class Call {
   private tellEarly(): void {
     this.tellAnswer();
     this.wasToldEarly = true;
-    this.deadline = performance.now() + bodyWithinMs;
+    this.deadline = this.open.runningNow() + bodyWithinMs;
     if (!this.open.tellEarly(this)) this.end();
   }
 

@@ -32,7 +32,7 @@ export class HttpWebhookClient extends WebhookClient {
     // Not before what lies in the sockets is read, and by the time before that: to a process that stood still, even
     // while it read, an answer given in time must not be late.
     const endOverdue = () => {
-      const now = performance.now();
+      const now = this.calls.runningNow();
       setImmediate(() => this.calls.endOverdue(now));
     };
     this.sweep = setInterval(endOverdue, sweepIntervalMs).unref();

@@ -293,6 +293,15 @@ describe.each(ways)('a call %s', (_way, mayRepeat) => {
       expect(answered).toMatchObject({ kind: 'answered', status: 204 });
     });
 
+    it('has the rest of its time when this process was blocked until it was over', async () => {
+      raw = await RawReceiver.start((socket) => {
+        block(2500);
+        setTimeout(() => socket.write('HTTP/1.1 204 No Content\r\n\r\n'), 200);
+      });
+      const answered = await client.post(request({ timeoutMs: 2000, url: raw.url }));
+      expect(answered).toMatchObject({ kind: 'answered', status: 204 });
+    });
+
     it('ends when it does not answer at all', async () => {
       receiver.next(hang);
       await expectTooLate(client.post(request({ timeoutMs })));
