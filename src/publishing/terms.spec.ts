@@ -22,7 +22,7 @@ function notification(channel: Partial<Channel> = {}, parts: Partial<ParsedNotif
     resourceUrl: 'http://two/',
     actie: 'create',
     createdAt: 1_000_000,
-    body: '{}',
+    body: '{"actie":"create","kenmerken":{"objectType":"a","phase":"b"}}',
     ...parts,
   };
 }
@@ -82,9 +82,16 @@ describe('the fingerprint of a request', () => {
     const hashes = [
       requestHashOf(notification(), null),
       requestHashOf(notification(), 5),
-      requestHashOf(notification({}, { body: '{ }' }), null),
+      requestHashOf(notification({}, { body: '{"actie":"update","kenmerken":{"objectType":"a","phase":"b"}}' }), null),
+      requestHashOf(notification({}, { body: '{"actie":"create","kenmerken":{"objectType":"b","phase":"a"}}' }), null),
+      requestHashOf(notification({}, { body: '{"actie":"create","kenmerken":{"__proto__":"a","phase":"b"}}' }), null),
     ];
-    expect(new Set(hashes).size).toBe(3);
+    expect(new Set(hashes).size).toBe(5);
     expect(requestHashOf(notification(), 5)).toBe(hashes[1]);
+  });
+
+  it('is the same in whatever order the members are', () => {
+    const other = notification({}, { body: '{"kenmerken":{"phase":"b","objectType":"a"},"actie":"create"}' });
+    expect(requestHashOf(other, null)).toBe(requestHashOf(notification(), null));
   });
 });

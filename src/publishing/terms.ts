@@ -56,7 +56,14 @@ function valueOf(notification: ParsedNotification, field: string): string | unde
   }
 }
 
-/** Hashes the parsed notification: the same content in another layout is the same request. */
-export function requestHashOf(notification: ParsedNotification, notBefore: number | null): string {
-  return fingerprintOf(`${notBefore ?? ''}\n${notification.body}`);
+/**
+ * Hashes what is sent on, without the order of its members: a publisher that makes the same notification anew may write them in another
+ * one (JSON objects have none, RFC 8259 §4).
+ */
+export function requestHashOf({ body }: ParsedNotification, notBefore: number | null): string {
+  const { kenmerken, ...fields } = JSON.parse(body) as { kenmerken: object };
+  return fingerprintOf(JSON.stringify([notBefore, inOrder(fields), inOrder(kenmerken)]));
 }
+
+const inOrder = (members: object): [name: string, value: unknown][] =>
+  Object.entries(members).toSorted(([one], [other]) => (one < other ? -1 : 1));
