@@ -171,7 +171,8 @@ function statusOver(
       resolve(statusCode);
       socket.destroy(); // only the status counts: the body, however long, is not read
     });
-    call.end(probeBody);
+    // Of a text Node would write the headers in UTF-8 as well, and not as those of a call with a notification: byte by byte (Latin-1).
+    call.end(Buffer.from(probeBody));
   });
 }
 

@@ -60,6 +60,11 @@ describe('proving a callback', () => {
     ]);
   });
 
+  it('shows it the same bytes as each notification does: Latin-1, as HTTP reads headers', async () => {
+    expect((await post({ auth: 'Bearer geheim-é' })).status).toBe(201);
+    expect(probes()[1]).toEqual(['Bearer geheim-é', probeBody]);
+  });
+
   it.each([200, 201, 202, 204, 206, 209])('is content with %i', async (status) => {
     receiver.always((request, response) => answer(request.headers.authorization ? status : 403)(request, response));
     expect((await post()).status).toBe(201);
