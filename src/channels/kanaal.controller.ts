@@ -5,7 +5,7 @@ import { Audited } from '../auth/auth.decorators.js';
 import { scopes } from '../auth/scopes.js';
 import type { JsonObject } from '../infra/http/json-body.pipe.js';
 import { KnownQuery } from '../infra/http/known-query.pipe.js';
-import { originOf } from '../infra/http/origin.js';
+import { baseUrlOf } from '../infra/http/origin.js';
 import { ValidationProblem } from '../infra/http/problem.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
 import { FieldReader } from '../nrc/fields.js';
@@ -167,7 +167,7 @@ export class KanaalController {
 }
 
 const present = (channel: Channel, request: FastifyRequest): Kanaal => ({
-  url: `${originOf(request)}${path}/${channel.id}`,
+  url: `${baseUrlOf(request)}${path}/${channel.id}`,
   naam: channel.name,
   documentatieLink: channel.documentationLink,
   filters: channel.filters,

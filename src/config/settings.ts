@@ -136,7 +136,7 @@ export const settingsSchema = z
     CONSOLE_URL: url('http:', 'https:')
       .refine((text) => text === undefined || /^[^?#]*[^/]\/console$/.test(text), { error: 'must end in /console' })
       .describe(
-        'Address of the console as browsers know it, such as `https://heraut.example.org/console`. Needed where a proxy removes a prefix of the path, or `TRUST_FORWARDED_HEADERS` is off behind a proxy: OpenID Connect leads back to it, and cookies are for it. Not set: what the request says.',
+        'Address of the console as browsers know it, such as `https://heraut.example.org/console`. Needed where a proxy removes a prefix of the path, or `TRUST_FORWARDED_HEADERS` is off behind a proxy: OpenID Connect leads back to it, and cookies are for it. Not set: what the request says, and `PATH_PREFIX`.',
       ),
     OIDC_ISSUER: issuer.describe(
       'Provider of OpenID Connect by which users sign in to the console: its issuer, below which it has `/.well-known/openid-configuration`. Not set: they sign in with the client id and secret of a superuser.',
@@ -340,6 +340,13 @@ export const settingsSchema = z
       .default(false)
       .describe(
         'Build URLs from `X-Forwarded-Host` and `X-Forwarded-Proto`, and take the last address of `X-Forwarded-For` for that of the caller. Only behind a proxy that sets all three.',
+      ),
+    PATH_PREFIX: z
+      .string()
+      .regex(/^((\/[\w.~-]+)+)?$/, { error: 'must be a path such as /nrc, without a slash at the end' })
+      .default('')
+      .describe(
+        'Beginning of the path that a proxy in front removes, such as `/nrc`: URLs in answers begin with it, and so does the console, unless `CONSOLE_URL` says where it is. Not set: none.',
       ),
     ALLOWED_HOSTS: commaSeparated
       .pipe(z.array(hostAndPort))

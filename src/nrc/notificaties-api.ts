@@ -1,5 +1,5 @@
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import { originOf } from '../infra/http/origin.js';
+import { baseUrlOf } from '../infra/http/origin.js';
 import { openApiVersion, type DescribedApi } from '../openapi/describe-apis.js';
 import { apiPath, apiVersion } from './nrc-dialect.js';
 import { securityScheme } from './nrc-operation.js';
@@ -45,6 +45,6 @@ export function serveResourceList(app: NestFastifyApplication): void {
     .get(`${apiPath}/`, (request, reply) => {
       const names = Object.keys(resources).toSorted();
       void reply.header('access-control-allow-origin', '*').header('cache-control', 'no-store');
-      return Object.fromEntries(names.map((name) => [name, `${originOf(request)}${apiPath}/${name}`]));
+      return Object.fromEntries(names.map((name) => [name, `${baseUrlOf(request)}${apiPath}/${name}`]));
     });
 }

@@ -7,13 +7,15 @@ import { describeApis, type DescribedApi } from './describe-apis.js';
 
 /** Serves each API's document, and a page that shows it and tries it out. Nothing on the page comes from elsewhere. */
 export function serveDocumentation(app: NestFastifyApplication, apis: readonly DescribedApi[]): void {
+  const server = app.getHttpAdapter().getInstance();
   // Built at the first request: most processes never get one.
   let documents: Map<DescribedApi, OpenAPIObject> | undefined;
   const documentOf = (api: DescribedApi): OpenAPIObject => {
-    documents ??= new Map(describeApis(app, apis).map((document, index) => [apis[index]!, document]));
+    documents ??= new Map(
+      describeApis(app, apis).map((document, nr) => [apis[nr]!, below(server.pathPrefix, document)]),
+    );
     return documents.get(api)!;
   };
-  const server = app.getHttpAdapter().getInstance();
   for (const api of apis) {
     serveFiles(server, api, () => documentOf(api));
     server.addHook('onRoute', (route) => {
@@ -28,6 +30,10 @@ export function serveDocumentation(app: NestFastifyApplication, apis: readonly D
     });
   }
 }
+
+/** A client finds the paths of a document below its server's URL, which may be a path. */
+const below = (prefix: string, document: OpenAPIObject): OpenAPIObject =>
+  prefix === '' ? document : { ...document, servers: [{ url: prefix + (document.servers?.[0]?.url ?? '') }] };
 
 /** The page may do what no other answer may. */
 const allowPage: onRequestHookHandler = (_request, reply, done) => {

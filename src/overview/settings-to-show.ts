@@ -33,6 +33,7 @@ const shownTexts: ReadonlySet<string> = new Set<keyof Settings>([
   'DEFAULT_FROM_EMAIL',
   'DOCUMENTATION_LINK_CHECK',
   'ALLOWED_HOSTS',
+  'PATH_PREFIX',
   'CORS_ALLOWED_ORIGINS',
   'OTEL_SERVICE_NAME',
   'OTEL_TRACES_SAMPLER',

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { WayIn } from '../auth/user-sessions.js';
 import type { Settings } from '../config/settings.js';
-import { originOf } from '../infra/http/origin.js';
+import { baseUrlOf } from '../infra/http/origin.js';
 import { isFromHere } from './from-here.js';
 
 /**
@@ -27,7 +27,7 @@ export class ConsoleCookies {
 
   /** Address of the console, without a slash at the end. */
   urlFor(request: FastifyRequest): string {
-    return this.url?.href ?? `${originOf(request)}/console`;
+    return this.url?.href ?? `${baseUrlOf(request)}/console`;
   }
 
   /** @param origin as the header has it */

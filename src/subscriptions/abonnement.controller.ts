@@ -10,7 +10,7 @@ import { outgoingName } from '../channels/filter-names.js';
 import { Config } from '../config/config.module.js';
 import type { JsonObject } from '../infra/http/json-body.pipe.js';
 import { KnownQuery } from '../infra/http/known-query.pipe.js';
-import { originOf } from '../infra/http/origin.js';
+import { baseUrlOf } from '../infra/http/origin.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { FieldReader } from '../nrc/fields.js';
@@ -213,7 +213,7 @@ const present = (
   { id, callbackUrl, channels, deliveryGuarantee }: Subscription,
   request: FastifyRequest,
 ): Abonnement => ({
-  url: `${originOf(request)}${path}/${id}`,
+  url: `${baseUrlOf(request)}${path}/${id}`,
   callbackUrl,
   kanalen: channels.map(({ channel, filters }) => ({
     filters: Object.fromEntries(Object.entries(filters).map(([name, value]) => [outgoingName(name), value])),

@@ -302,6 +302,20 @@ describe('absolute URLs', () => {
     expect(json.url).toMatch(new RegExp(`^${api.base}/kanaal/`));
   });
 
+  it('begin with the prefix that a proxy removes of the path, and so do those of errors and of the document', async () => {
+    const behindProxy = await Api.start({ TRUST_FORWARDED_HEADERS: 'true', PATH_PREFIX: '/nrc' });
+    try {
+      const headers = { 'x-forwarded-host': 'example.org', 'x-forwarded-proto': 'https' };
+      const { json } = await behindProxy.post('/kanaal', { naam: 'a' }, { headers });
+      expect(json.url).toMatch(/^https:\/\/example\.org\/nrc\/api\/v1\/kanaal\//);
+      const wrong = await behindProxy.get('/nothing', { headers });
+      expect(wrong.json.type).toBe('https://example.org/nrc/ref/fouten/NotFound/');
+      const document = await behindProxy.get('/openapi.json');
+      expect(document.json).toMatchObject({ servers: [{ url: '/nrc/api/v1' }] });
+    } finally {
+      await behindProxy.close();
+    }
+  });
   it('follow forwarded headers where these are trusted', async () => {
     const behindProxy = await Api.start({ TRUST_FORWARDED_HEADERS: 'true' });
     try {

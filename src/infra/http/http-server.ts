@@ -67,6 +67,7 @@ export function createHttpAdapter(options: ServerOptions): FastifyAdapter {
   const server = adapter.getInstance<FastifyInstance>();
   server.decorate('problems', filter);
   server.decorate('allowedHosts', new AllowedHosts(settings.ALLOWED_HOSTS));
+  server.decorate('pathPrefix', settings.PATH_PREFIX);
   const admin = settings.ADMIN_PORT === undefined ? undefined : new AdminServer(server, settings, nodeOptions);
   const serves = (route: string, request: FastifyRequest): boolean =>
     (isServed?.(route) ?? true) && (admin?.serves(route, request) ?? true);

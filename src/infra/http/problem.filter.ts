@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { randomUUID } from 'node:crypto';
 import type { Dialect } from './dialect.js';
 import { refusedCounted } from './http.counters.js';
-import { originOf } from './origin.js';
+import { baseUrlOf } from './origin.js';
 import { wholeInput, type InvalidParam, type ProblemError } from './problem.js';
 import { RefusalSamples } from './refusal-samples.js';
 import { toProblem } from './to-problem.js';
@@ -37,7 +37,7 @@ export class ProblemFilter implements ExceptionFilter {
   answer(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
     const problem = toProblem(error);
     const path = request.url.split('?', 1)[0]!.slice(0, maxLoggedPath);
-    const text = this.write(problem, originOf(request), { method: request.method, path, address: request.ip });
+    const text = this.write(problem, baseUrlOf(request), { method: request.method, path, address: request.ip });
     if (reply.sent) return;
     void reply
       .status(problem.status)
