@@ -3,6 +3,7 @@ import { Reflector } from '@nestjs/core';
 import type { FastifyRequest } from 'fastify';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { PermissionProblem, ThrottledProblem, UnavailableProblem } from '../infra/http/problem.js';
+import { Heartbeat } from '../liveness/heartbeat.service.js';
 import type { Application } from './application.js';
 import type { TokenRefusal } from './check-claims.js';
 import { RefusalLimit } from './refusal-limit.service.js';
@@ -40,8 +41,10 @@ const explanations: Record<TokenRefusal, string> = {
   'jwt-expired': 'The token was issued too long ago.',
 };
 
-/** Refusals that depend on the catalogue: they are checked again with the latest one before they are answered. */
-const mayBeOutdated = new Set(['invalid-client-identifier', 'invalid-jwt-signature', 'permission_denied']);
+/** Depends on the clock: this process may be behind, until it compares its own with Postgres'. */
+const liesAhead = 'jwt-immaturesignatureerror';
+/** Refusals that depend on the catalogue, or the clock: they are checked again with the latest one before they are answered. */
+const mayBeOutdated = new Set(['invalid-client-identifier', 'invalid-jwt-signature', 'permission_denied', liesAhead]);
 
 interface Refused {
   problem: PermissionProblem | ThrottledProblem;
@@ -56,6 +59,7 @@ export class AuthorizationGuard implements CanActivate {
     private readonly catalogue: Catalogue,
     private readonly limit: RefusalLimit,
     private readonly sessions: UserSessions,
+    private readonly heartbeat: Heartbeat,
   ) {}
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
@@ -82,7 +86,7 @@ export class AuthorizationGuard implements CanActivate {
   }
 
   /**
-   * The application that sent the request; a promise only where another process may just have changed something.
+   * The application that sent the request; a promise only where it may have been refused by what is outdated.
    * @throws {PermissionProblem} when it is none, or may not do this
    * @throws {ThrottledProblem} instead, when that was so too often in this minute
    * @throws {UnavailableProblem} when that cannot be looked up
@@ -102,18 +106,18 @@ export class AuthorizationGuard implements CanActivate {
     return this.lookAgain(request, token, requirement);
   }
 
-  /** Another process may just have made the application, given it a new secret, or a scope. */
+  /** Another process may just have made the application, given it a new secret, or a scope; or the machine was suspended. */
   private async lookAgain(
     request: FastifyRequest,
     token: string,
     requirement: readonly Scope[] | 'superuser',
   ): Promise<Application> {
-    try {
-      await this.catalogue.refresh();
-    } catch (error) {
-      throw new UnavailableProblem('Whether this is allowed cannot be looked up now.', 1, error);
+    await lookedUp(this.catalogue.refresh());
+    let result = this.identify(request, token, requirement);
+    if ('problem' in result && result.problem.code === liesAhead) {
+      await lookedUp(this.heartbeat.compareClocks());
+      result = this.identify(request, token, requirement);
     }
-    const result = this.identify(request, token, requirement);
     if ('problem' in result) throw result.problem;
     return result;
   }
@@ -158,6 +162,15 @@ const standInFor = ({ id, name }: SessionUser): Application => ({
   isSuperuser: true,
   alertEmail: null,
 });
+
+/** @throws {UnavailableProblem} where the look fails */
+async function lookedUp(look: Promise<void>): Promise<void> {
+  try {
+    await look;
+  } catch (error) {
+    throw new UnavailableProblem('Whether this is allowed cannot be looked up now.', 1, error);
+  }
+}
 
 function admit(request: FastifyRequest, application: Application): true {
   callers.set(request, application);

@@ -7,7 +7,7 @@ import { Clock } from '../infra/clock.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { statement, valuesOf } from '../infra/postgres/statement.js';
 import { version } from '../infra/version.js';
-import { narrowOffset } from './narrow-offset.js';
+import { LedgerClock, nowMs } from './ledger-clock.js';
 
 const intervalMs = 2000;
 /** Four beats may be lost before other processes free the deliveries that this one had in hand. */
@@ -32,7 +32,7 @@ const beat = statement(
      expires_at = EXCLUDED.expires_at,
      fresh_at = EXCLUDED.fresh_at,
      steady_since = CASE WHEN ${beatRecently} THEN process.steady_since ELSE now() END
-   RETURNING (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms,
+   RETURNING ${nowMs},
              EXISTS (SELECT FROM live_listener WHERE expires_at > now()) AS is_listened_to,
              (SELECT count(*)::int FROM process WHERE 'worker' = ANY (roles) AND expires_at > now()) AS workers,
              EXISTS (SELECT FROM process WHERE id <> $id AND fresh_at > now() - interval '${toldForMs} ms') AS is_other_fresh`,
@@ -109,7 +109,7 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
   private readonly forgetting: ((process: string) => Promise<void>)[] = [];
   private readonly logger = new Logger(Heartbeat.name);
   private timer: NodeJS.Timeout | undefined;
-  private offsetMs = 0;
+  private readonly ledgerClock: LedgerClock;
   /** When the last beat was sent that reached Postgres. */
   private beatAt = -Infinity;
 
@@ -117,14 +117,25 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
     private readonly postgres: Postgres,
     private readonly config: Config,
     private readonly clock: Clock,
-  ) {}
+  ) {
+    this.ledgerClock = new LedgerClock(postgres, clock);
+  }
 
   /**
    * Whole milliseconds since 1970 by Postgres' clock, which all processes share; their own clocks may differ, and may be set while
-   * the process runs. Where Postgres' clock is set, or the machine of this process was suspended, the next beat puts it right.
+   * the process runs. Where Postgres' clock is set, or the machine of this process was suspended, the next beat puts it right: before
+   * something is refused because it lies ahead of this time, compare the clocks.
    */
   ledgerNow(): number {
-    return Math.round(this.clock.now() + this.offsetMs);
+    return Math.round(this.ledgerClock.now());
+  }
+
+  /**
+   * Resolves after a comparison with Postgres' clock that began after this call. Calls share one, and wait a little where they are many.
+   * @throws where Postgres does not answer
+   */
+  compareClocks(): Promise<void> {
+    return this.ledgerClock.compare();
   }
 
   /** For half of its lifetime more, at least, no other process may take this one for dead. */
@@ -217,7 +228,7 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
     this.isListenedTo = row!.is_listened_to;
     this.isOtherFresh = row!.is_other_fresh;
     this.workers = Math.max(1, row!.workers);
-    this.offsetMs = narrowOffset(this.offsetMs, sentAt, Number(row!.now_ms), this.clock.now());
+    this.ledgerClock.heard(Number(row!.now_ms), sentAt);
   }
 }
 

@@ -185,4 +185,12 @@ describe('what is refused', () => {
     expect(parse({ ...valid, kanaal: 'zaken', kenmerken: { x: '1' } })).toMatchObject({ dependsOnChannels: true });
     expect(parse({ ...valid, kanaal: 'nix', actie: '' })).toMatchObject({ dependsOnChannels: false });
   });
+
+  it('depends on the clock when all else that can be read is fine', () => {
+    const ahead = { ...valid, aanmaakdatum: '2025-06-01T12:00:01Z' };
+    expect(parse(ahead)).toMatchObject({ dependsOnClock: true, dependsOnChannels: false });
+    expect(parse({ ...ahead, kanaal: 'nix' })).toMatchObject({ dependsOnClock: true });
+    expect(parse({ ...ahead, actie: '' })).toMatchObject({ dependsOnClock: false });
+    expect(parse({ ...valid, kanaal: 'nix' })).toMatchObject({ dependsOnClock: false });
+  });
 });

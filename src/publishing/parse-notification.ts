@@ -23,8 +23,11 @@ export interface ParsedNotification {
 
 export type ParseResult =
   | { kind: 'parsed'; notification: ParsedNotification }
-  /** `dependsOnChannels`: a channel that was made or changed just now could make it valid. */
-  | { kind: 'invalid'; invalidParams: InvalidParam[]; dependsOnChannels: boolean };
+  /**
+   * `dependsOnChannels`: a channel that was made or changed just now could make it valid.
+   * `dependsOnClock`: a clock that is further than `now` could.
+   */
+  | { kind: 'invalid'; invalidParams: InvalidParam[]; dependsOnChannels: boolean; dependsOnClock: boolean };
 
 export interface ParseContext {
   findChannel: (name: string) => Channel | undefined;
@@ -51,6 +54,8 @@ const optional = { isOptional: true };
  * process knows that one only as exactly as its last answer was quick. A notification that is refused with 400 is lost.
  */
 const clocksDifferByMs = 500;
+
+const liesAhead = 'future_not_allowed';
 
 const fieldNames = [
   'kanaal',
@@ -88,6 +93,7 @@ export function parseNotification(raw: JsonObject, { findChannel, now, leewaySec
   const characteristics = readCharacteristics(fields);
 
   const isReadable = fields.invalidParams.length === 0;
+  const dependsOnClock = !isReadable && fields.invalidParams.every(({ code }) => code === liesAhead);
   const channel = kanaal === undefined ? undefined : findChannel(kanaal);
   if (kanaal !== undefined && !channel) fields.refuse('kanaal', 'message_kanaal', 'There is no such kanaal.');
   const { values } = characteristics;
@@ -96,7 +102,7 @@ export function parseNotification(raw: JsonObject, { findChannel, now, leewaySec
     fields.refuse('kenmerken', 'kenmerken_inconsistent', reason);
   }
   if (!channel || !created || fields.invalidParams.length > 0) {
-    return { kind: 'invalid', invalidParams: fields.invalidParams, dependsOnChannels: isReadable };
+    return { kind: 'invalid', invalidParams: fields.invalidParams, dependsOnChannels: isReadable, dependsOnClock };
   }
 
   const texts = { kanaal, hoofdObject, resource, resourceUrl, actie, aanmaakdatum: created.text, source };
@@ -120,7 +126,7 @@ function readCreationTime(fields: FieldReader, latestMs: number): Moment | undef
   if (text === undefined) return undefined;
   const moment = readMoment(text);
   if (!moment) fields.refuse('aanmaakdatum', 'invalid', 'Not a date and time of ISO 8601.');
-  else if (moment.ms > latestMs) fields.refuse('aanmaakdatum', 'future_not_allowed', 'Lies in the future.');
+  else if (moment.ms > latestMs) fields.refuse('aanmaakdatum', liesAhead, 'Lies in the future.');
   else return moment;
   return undefined;
 }

@@ -21,9 +21,17 @@ export class PublicationReader {
     this.leewaySeconds = settings.TIME_LEEWAY;
   }
 
-  /** @throws {ValidationProblem} */
+  /**
+   * @throws {ValidationProblem}
+   * @throws an error of Postgres, where it could only be refused by what this process knew before
+   */
   async read(raw: JsonObject): Promise<ParsedNotification> {
     let result = this.parse(raw);
+    if (result.kind === 'invalid' && result.dependsOnClock) {
+      // The machine of this process may just have been suspended, or Postgres' clock set. What is refused is not published again.
+      await this.heartbeat.compareClocks();
+      result = this.parse(raw);
+    }
     if (result.kind === 'invalid' && result.dependsOnChannels) {
       // Another process may just have made or changed the channel.
       await this.catalogue.refresh();

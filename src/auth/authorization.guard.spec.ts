@@ -1,0 +1,92 @@
+import { Logger } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
+import { createSecretKey } from 'node:crypto';
+import type { FastifyRequest } from 'fastify';
+import jwt from 'jsonwebtoken';
+import { describe, expect, it } from 'vitest';
+import type { Catalogue } from '../catalogue/catalogue.service.js';
+import { readSettings } from '../config/settings.js';
+import type { Clock } from '../infra/clock.js';
+import { PermissionProblem, UnavailableProblem } from '../infra/http/problem.js';
+import type { Heartbeat } from '../liveness/heartbeat.service.js';
+import type { ApplicationDirectory } from './application-directory.service.js';
+import type { Application } from './application.js';
+import { AuthorizationGuard } from './authorization.guard.js';
+import { RefusalLimit } from './refusal-limit.service.js';
+import { scopes } from './scopes.js';
+import { TokenVerifier } from './token-verifier.service.js';
+import type { UserSessions } from './user-sessions.js';
+
+Logger.overrideLogger(false); // a token that seems to lie ahead is noted
+
+const now = 1_800_000_000;
+const application: Application = {
+  id: '1',
+  clientId: 'client',
+  label: '',
+  key: createSecretKey(Buffer.from('secret')),
+  scopes: new Set([scopes.publish]),
+  isSuperuser: false,
+  alertEmail: null,
+};
+const requestWith = (claims: object) => {
+  const token = jwt.sign({ client_id: 'client', iat: now, ...claims }, 'secret');
+  return { ip: '192.0.2.1', headers: { authorization: `Bearer ${token}` } } as FastifyRequest;
+};
+
+/** A process that is behind until it compares clocks, and knows no application until it reads the catalogue again. */
+function setUp({ behindSeconds = 0, knowsApplication = true, compare = () => {} }) {
+  const world = { seconds: now - behindSeconds, knowsApplication, comparisons: 0 };
+  const config = { settings: readSettings({}) };
+  const directory = { find: () => (world.knowsApplication ? application : undefined) };
+  const catalogue = { refresh: async () => void (world.knowsApplication = true) } as unknown as Catalogue;
+  const heartbeat = {
+    ledgerNow: () => world.seconds * 1000,
+    compareClocks: async () => {
+      compare();
+      world.comparisons++;
+      world.seconds = now;
+    },
+  } as unknown as Heartbeat;
+  const limit = new RefusalLimit(config, { now: () => now * 1000 } as Clock, null);
+  const tokens = new TokenVerifier(directory as unknown as ApplicationDirectory, heartbeat, limit, config);
+  const guard = new AuthorizationGuard(new Reflector(), tokens, catalogue, limit, {} as UserSessions, heartbeat);
+  return { world, authorize: (claims: object) => guard.authorize(requestWith(claims), [scopes.publish]) };
+}
+
+describe('a token of this moment, where the machine of this process was suspended', () => {
+  it.each([
+    ['its nbf', 3, { nbf: now }],
+    ['its iat', 300, {}],
+  ])('is good, although %s seems to lie ahead', async (_, behindSeconds, claims) => {
+    const { authorize } = setUp({ behindSeconds });
+    expect(await authorize(claims)).toBe(application);
+  });
+
+  it('is good, although the application was made just now besides', async () => {
+    const { authorize } = setUp({ behindSeconds: 300, knowsApplication: false });
+    expect(await authorize({})).toBe(application);
+  });
+
+  it('is not refused for good where Postgres cannot be asked: it may be sent again', async () => {
+    const compare = () => {
+      throw new Error('away');
+    };
+    const { authorize } = setUp({ behindSeconds: 300, compare });
+    const refused = await Promise.resolve(authorize({})).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(UnavailableProblem);
+  });
+});
+
+it('a token that lies ahead of Postgres’ clock as well is refused', async () => {
+  const { authorize } = setUp({});
+  const refused = await Promise.resolve(authorize({ nbf: now + 5 })).catch((error: unknown) => error);
+  expect(refused).toBeInstanceOf(PermissionProblem);
+  expect(refused).toMatchObject({ code: 'jwt-immaturesignatureerror' });
+});
+
+it('a good token costs no look at all: its application is known at once', () => {
+  const { authorize, world } = setUp({});
+  expect(authorize({})).toBe(application);
+  expect(world.comparisons).toBe(0);
+});
