@@ -1,16 +1,16 @@
 import { Agent, request } from 'undici';
 import type { Settings } from '../config/settings.js';
+import { CallTime } from '../infra/call-time.js';
 import { Outbound } from '../outbound/outbound.service.js';
 import { signatureHeaders } from '../signing/signature-headers.js';
 import { SigningKey } from '../signing/signing-key.js';
 import type { NoteToSend, SendResult } from './note.js';
 import { webhookPayload } from './webhook-payload.js';
 
-/** Of the whole call; less than the lease of a note. */
-const timeoutMs = 15_000;
-
 /** Posts notes to the operator's webhook, signed by Standard Webhooks. No redirect is followed. */
 export class AlertWebhook {
+  /** Of the whole call; less than the lease of a note. */
+  protected readonly timeoutMs: number = 15_000;
   private readonly url: string;
   private readonly key: SigningKey;
   private readonly outbound: Outbound;
@@ -31,8 +31,9 @@ export class AlertWebhook {
 
   async send({ id, content }: NoteToSend, stopping: AbortSignal): Promise<SendResult> {
     const body = Buffer.from(webhookPayload(content, new Date()));
-    const signal = AbortSignal.any([stopping, AbortSignal.timeout(timeoutMs)]);
-    const agent = new Agent({ connect: this.outbound.connectorFor({}, timeoutMs) });
+    const time = new CallTime();
+    const signal = AbortSignal.any([stopping, time.within(this.timeoutMs)]);
+    const agent = new Agent({ connect: this.outbound.connectorFor({}, this.timeoutMs) });
     try {
       const { statusCode } = await request(this.url, {
         method: 'POST',
@@ -52,6 +53,7 @@ export class AlertWebhook {
       const reason = name === 'TimeoutError' ? 'gave no answer in time' : `${code ?? name}: ${message}`;
       return { isSent: false, reason: reason.slice(0, 300), isRefused: false };
     } finally {
+      time.end();
       // The body is not read; destroying the connection ends it.
       await agent.destroy();
     }

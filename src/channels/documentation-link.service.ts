@@ -1,20 +1,19 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Agent, request } from 'undici';
 import { Config } from '../config/config.module.js';
+import { CallTime } from '../infra/call-time.js';
 import { UnavailableProblem, ValidationProblem } from '../infra/http/problem.js';
 import { describeError, isTroubleOfMachine } from '../outbound/describe-error.js';
 import { ProxyTrouble } from '../outbound/egress-proxy.js';
 import { Outbound } from '../outbound/outbound.service.js';
 import { Refused } from '../outbound/refused.js';
 
-const timeoutMs = 10_000;
-
 interface Trouble {
   /** To the publisher. No more than needed: it may be looking for open ports in the networks of this server. */
   told: string;
   /** For the log, where that is more. */
   reason?: string;
-  /** This server, or its egress proxy, failed: of the documentation nothing is known. */
+  /** This server, or its egress proxy, failed, or stood still: of the documentation nothing is known. */
   isOurs?: boolean;
 }
 
@@ -26,6 +25,7 @@ interface Trouble {
 export class DocumentationLinkCheck {
   private readonly logger = new Logger(DocumentationLinkCheck.name);
   private readonly mode: 'off' | 'warn' | 'enforce';
+  protected readonly timeoutMs: number = 10_000;
 
   constructor(
     { settings }: Config,
@@ -51,15 +51,17 @@ export class DocumentationLinkCheck {
   }
 
   private async fetch(link: string): Promise<Trouble | undefined> {
-    const agent = new Agent({ connect: this.outbound.connectorFor({}, timeoutMs) });
+    const agent = new Agent({ connect: this.outbound.connectorFor({}, this.timeoutMs) });
+    const time = new CallTime();
     try {
-      const response = await request(link, { dispatcher: agent, signal: AbortSignal.timeout(timeoutMs) });
+      const response = await request(link, { dispatcher: agent, signal: time.within(this.timeoutMs) });
       return response.statusCode === 200 ? undefined : { told: `answered ${response.statusCode}, not 200` };
     } catch (error) {
       if (error instanceof Refused) return { told: `is refused: ${error.message}` };
-      const isOurs = error instanceof ProxyTrouble || isTroubleOfMachine(error as Error);
+      const isOurs = error instanceof ProxyTrouble || isTroubleOfMachine(error as Error) || time.hasStoodStill;
       return { told: 'cannot be fetched', reason: describeError(error as Error), isOurs };
     } finally {
+      time.end();
       // The body is not read; destroying the connection ends it.
       await agent.destroy();
     }

@@ -1,9 +1,9 @@
 import { request } from 'node:http';
 import type { Socket } from 'node:net';
+import { CallTime } from '../infra/call-time.js';
 import { connectTo, type Connector } from '../outbound/connector.js';
 import type { OAuth2Authorization } from './credentials.js';
 
-const longestMs = 10_000;
 const mostBytes = 65_536;
 
 export interface TokenAnswer {
@@ -20,6 +20,7 @@ export async function requestToken(
   credentials: OAuth2Authorization,
   connect: Connector,
   closing: AbortSignal,
+  longestMs = 10_000,
 ): Promise<TokenAnswer> {
   const { tokenUrl, clientId, clientSecret, scope, clientAuthentication } = credentials;
   const form = new URLSearchParams({ grant_type: 'client_credentials' });
@@ -30,13 +31,16 @@ export async function requestToken(
     form.set('client_id', clientId);
     form.set('client_secret', clientSecret);
   }
-  const signal = AbortSignal.any([closing, AbortSignal.timeout(longestMs)]);
+  const time = new CallTime();
+  const signal = AbortSignal.any([closing, time.within(longestMs)]);
   const url = new URL(tokenUrl);
-  const socket = await connectTo(connect, url, signal);
+  let socket: Socket | undefined;
   try {
+    socket = await connectTo(connect, url, signal);
     return await post(url, socket, headers, form.toString(), signal);
   } finally {
-    socket.destroy();
+    time.end();
+    socket?.destroy();
   }
 }
 

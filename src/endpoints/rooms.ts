@@ -3,7 +3,7 @@ import { KnownRooms, leadsTo, type Destination } from './known-rooms.js';
 import type { InTime } from './line.js';
 import { Places } from './places.js';
 import { shortestOverdueMs, type Origin, type Place, type Room, type Waiting } from './room.js';
-import { RunningTime } from './running-time.js';
+import { RunningTime } from '../infra/running-time.js';
 import { ShortOrigins } from './short-origins.js';
 import { none, type Verdict } from './verdict.js';
 

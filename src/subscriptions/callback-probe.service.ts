@@ -6,6 +6,7 @@ import { Authorizations } from '../credentials/authorizations.service.js';
 import type { CredentialChanges } from '../credentials/credentials-io.js';
 import { changedCredentials, verbatim, type Credentials } from '../credentials/credentials.js';
 import { Config } from '../config/config.module.js';
+import { CallTime } from '../infra/call-time.js';
 import { UnavailableProblem, ValidationProblem, wholeInput } from '../infra/http/problem.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { connectTo } from '../outbound/connector.js';
@@ -41,6 +42,7 @@ export class CallbackProbe implements OnModuleDestroy {
   private readonly logger = new Logger('Callback');
   private readonly mustRefuseStrangers: boolean;
   private readonly closing = new AbortController();
+  /** Of a call. */
   protected readonly timeouts = { connectMs: 10_000, overallMs: 30_000 };
 
   constructor(
@@ -77,13 +79,28 @@ export class CallbackProbe implements OnModuleDestroy {
     await this.prove({ callbackUrl, ...shown, signingKeys: subscription.signingKeys, isUrlNew });
   }
 
-  /** @throws {ValidationProblem} with the answer or error of the callback */
-  async prove({ callbackUrl, auth, credentials, signingKeys = [], isUrlNew }: ProbeRequest): Promise<void> {
+  /**
+   * @throws {ValidationProblem} with the answer or error of the callback
+   * @throws {UnavailableProblem} where it may not be its own
+   */
+  async prove(request: ProbeRequest): Promise<void> {
+    const time = new CallTime();
+    try {
+      await this.proveWithin(time, request);
+    } finally {
+      time.end();
+    }
+  }
+
+  private async proveWithin(
+    time: CallTime,
+    { callbackUrl, auth, credentials, signingKeys = [], isUrlNew }: ProbeRequest,
+  ): Promise<void> {
     const url = new URL(callbackUrl);
     const { tls, headers } = credentials;
     if (isUrlNew && this.mustRefuseStrangers && url.hostname !== openHost) {
       // A stranger knows where the receiver comes from, and has no certificate.
-      const answer = await this.post(url, {}, tls && { authority: tls.authority });
+      const answer = await this.post(time, url, {}, tls && { authority: tls.authority });
       const isRefused = 'trouble' in answer ? tls?.certificate !== undefined : isRefusal(answer.status, tls);
       if ('trouble' in answer && !isRefused) throw refused('callbackUrl', 'invalid-callback-url', answer.trouble);
       if ('status' in answer && !isRefused) {
@@ -93,9 +110,11 @@ export class CallbackProbe implements OnModuleDestroy {
     }
     const authorization = await this.authorizations.of({ auth, credentials });
     // Why, is for the log alone: a token endpoint can be named by anybody, and must not serve to find out what answers where.
-    if (typeof authorization !== 'string')
+    if (typeof authorization !== 'string') {
+      if (time.hasStoodStill) throw stoodStill();
       throw refused(wholeInput, 'invalid-callback-url', 'was not called: no token could be had for it');
-    const answer = await this.post(url, { ...headers, ...this.sign(signingKeys), authorization }, tls);
+    }
+    const answer = await this.post(time, url, { ...headers, ...this.sign(signingKeys), authorization }, tls);
     if ('trouble' in answer) throw refused(wholeInput, 'invalid-callback-url', answer.trouble);
     if (answer.status < 200 || answer.status > 209) {
       const reason = `answers ${answer.status} to a call with the authorization given; it must answer 200 to 209`;
@@ -109,8 +128,13 @@ export class CallbackProbe implements OnModuleDestroy {
     return signed ? { 'webhook-id': id, ...signed } : {};
   }
 
-  private async post(url: URL, headers: Record<string, string>, tls?: TlsIdentity): Promise<ProbeAnswer> {
-    const within = (ms: number) => AbortSignal.any([this.closing.signal, AbortSignal.timeout(ms)]);
+  private async post(
+    time: CallTime,
+    url: URL,
+    headers: Record<string, string>,
+    tls?: TlsIdentity,
+  ): Promise<ProbeAnswer> {
+    const within = (ms: number) => AbortSignal.any([this.closing.signal, time.within(ms)]);
     const overall = within(this.timeouts.overallMs);
     const tried: string[] = [];
     try {
@@ -125,6 +149,7 @@ export class CallbackProbe implements OnModuleDestroy {
       // Of the callback nothing is known: a refusal would tell its subscriber not to try again.
       if (isTroubleOfMachine(error))
         throw new UnavailableProblem('This server cannot make a connection to the callback now.', 10, error);
+      if (time.hasStoodStill) throw stoodStill(error);
       this.log(url, tried, error);
       const isPublic = tried.every((address) => this.outbound.isPublic(address));
       return { trouble: describeTrouble(error, isPublic) };
@@ -175,6 +200,9 @@ function statusOver(
     call.end(Buffer.from(probeBody));
   });
 }
+
+/** The callback, or the token endpoint, may have given up a call that this process left unfinished for so long. */
+const stoodStill = (error?: Error) => new UnavailableProblem('This server stood still during the call.', 1, error);
 
 /** 400, and nginx's own 495 and 496: no certificate was shown. */
 const isRefusal = (status: number, tls: TlsIdentity | undefined): boolean =>

@@ -10,7 +10,8 @@ import { Outbound } from '../../src/outbound/outbound.service.js';
 import { newKey, SigningKey } from '../../src/signing/signing-key.js';
 import { CallbackProbe } from '../../src/subscriptions/callback-probe.service.js';
 import { eventually } from '../support/eventually.js';
-import { answer, drip, hang, Receiver } from '../support/receiver.js';
+import { answer, drip, hang, Receiver, reset, type Behaviour } from '../support/receiver.js';
+import { standStill } from '../support/stand-still.js';
 import { certificate, key } from '../support/tls-identity.js';
 
 class HurriedProbe extends CallbackProbe {
@@ -92,6 +93,48 @@ describe('a callback that looks at the time', () => {
     for (const seconds of [token.iat, Number(headers['webhook-timestamp'])])
       expect(Math.abs(seconds * 1000 - before)).toBeLessThan(3_600_000);
     await receiver.stop();
+  });
+});
+
+describe('a callback that this process kept waiting while it stood still', () => {
+  class UnhurriedProbe extends CallbackProbe {
+    protected override readonly timeouts = { connectMs: 1000, overallMs: 1000 };
+  }
+  const thenStandStill =
+    (behaviour: Behaviour): Behaviour =>
+    (request, response) => {
+      behaviour(request, response);
+      standStill(1500);
+    };
+  let receiver: Receiver;
+  beforeAll(async () => {
+    receiver = await Receiver.start();
+  });
+  afterAll(() => receiver.stop());
+
+  const prove = (credentials: Credentials = verbatim) =>
+    new UnhurriedProbe(config, outbound, authorizations, ledgersClock).prove({
+      callbackUrl: receiver.url,
+      auth: 'x',
+      credentials,
+      isUrlNew: true,
+    });
+
+  it('is judged by the answer that lay in the socket meanwhile', async () => {
+    receiver.next(thenStandStill(answer(401)), thenStandStill(answer(204)));
+    await expect(prove()).resolves.toBeUndefined();
+  });
+
+  it.each<[string, Credentials]>([
+    ['is not refused where it gave up: its subscriber may try again', verbatim],
+    [
+      'has not proved by giving up that it wants a certificate',
+      { ...verbatim, tls: { id: 'tls', expiresAt: null, certificate, key } },
+    ],
+  ])('%s', async (_what, credentials) => {
+    receiver.next(thenStandStill(reset));
+    const detail = 'This server stood still during the call.';
+    await expect(prove(credentials)).rejects.toMatchObject({ status: 503, detail });
   });
 });
 

@@ -5,11 +5,13 @@ import jwt from 'jsonwebtoken';
 import { readSettings } from '../../src/config/settings.js';
 import { credentialsOf, noParts, type OAuth2Authorization } from '../../src/credentials/credentials.js';
 import { OAuth2Tokens } from '../../src/credentials/oauth2-tokens.js';
+import { requestToken } from '../../src/credentials/token-request.node-http.js';
 import { ZgwTokens } from '../../src/credentials/zgw-token.js';
 import { HttpWebhookClient } from '../../src/delivery/webhook-client.http.js';
 import { Outbound, type TlsIdentity } from '../../src/outbound/outbound.service.js';
 import { makeCertificate } from '../support/certificates.js';
 import { StrictReceiver, authority, clients, strictTls } from '../support/strict-receiver.js';
+import { standStill } from '../support/stand-still.js';
 import { TokenEndpoint } from '../support/token-endpoint.js';
 import { eventually } from '../support/eventually.js';
 
@@ -289,6 +291,16 @@ describe('a token of OAuth 2.0 client credentials', () => {
       isRefused: false,
       reason: expect.stringContaining('cannot be used: ECONNREFUSED'),
     });
+  });
+
+  it('comes by the answer that lay in the socket while this process stood still', async () => {
+    begin();
+    endpoint.answer = (response) => {
+      response.end('{"access_token": "token"}');
+      standStill(1500);
+    };
+    const asked = requestToken(credentials, outbound.connectorFor(), new AbortController().signal, 1000);
+    expect(await asked).toMatchObject({ status: 200 });
   });
 
   it('cannot be had where addresses are refused', async () => {

@@ -70,7 +70,7 @@ export class VirtualTime extends Clock {
   async pass(ms: number): Promise<void> {
     await this.postgres.query(setTime, { ms: this.ms + ms });
     // In steps, as it passes for a process that runs: one that finds itself much later stood still, and takes no such time for a
-    // receiver's (src/endpoints/running-time.ts).
+    // receiver's (src/infra/running-time.ts).
     for (let left = ms; left > 0; left -= stepMs) {
       const step = Math.min(left, stepMs);
       this.ms += step;

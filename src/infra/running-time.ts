@@ -10,7 +10,7 @@ const longestStepMs = 150;
  */
 export class RunningTime {
   private readAt: number;
-  private lostMs = 0;
+  private lost = 0;
 
   /** @param clock milliseconds, monotonic */
   constructor(private readonly clock: () => number) {
@@ -20,8 +20,13 @@ export class RunningTime {
   /** Milliseconds, monotonic. */
   now(): number {
     const at = this.clock();
-    this.lostMs += Math.max(0, at - this.readAt - longestStepMs);
+    this.lost += Math.max(0, at - this.readAt - longestStepMs);
     this.readAt = at;
-    return at - this.lostMs;
+    return at - this.lost;
+  }
+
+  /** How long the process stood still, as of the last `now`. */
+  get lostMs(): number {
+    return this.lost;
   }
 }

@@ -10,4 +10,5 @@ it('passes while the process runs, and hardly while it stands still', () => {
     return time.now() - from;
   };
   expect([passed(0), passed(50), passed(150), passed(2100), passed(50)]).toEqual([0, 50, 200, 350, 400]);
+  expect(time.lostMs).toBe(1950);
 });

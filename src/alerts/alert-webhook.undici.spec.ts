@@ -1,0 +1,40 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { answer, Receiver } from '../../test/support/receiver.js';
+import { standStill } from '../../test/support/stand-still.js';
+import { readSettings } from '../config/settings.js';
+import { AlertWebhook } from './alert-webhook.undici.js';
+import type { NoteToSend } from './note.js';
+
+class UnhurriedWebhook extends AlertWebhook {
+  protected override readonly timeoutMs = 1000;
+}
+
+const note: NoteToSend = {
+  id: randomUUID(),
+  channel: 'webhook',
+  address: '',
+  content: { kind: 'test', audience: 'operator', news: [], more: 0 },
+};
+const running = new AbortController().signal;
+let receiver: Receiver;
+beforeAll(async () => {
+  receiver = await Receiver.start();
+});
+afterAll(() => receiver.stop());
+
+const webhook = () =>
+  new UnhurriedWebhook(
+    readSettings({
+      ALERT_WEBHOOK_URL: receiver.url,
+      ALERT_WEBHOOK_SECRET: `whsec_${Buffer.from(randomUUID()).toString('base64')}`,
+    }),
+  );
+
+it('takes a note for sent whose answer lay in the socket while this process stood still', async () => {
+  receiver.next((request, response) => {
+    answer(204)(request, response);
+    standStill(1500);
+  });
+  expect(await webhook().send(note, running)).toEqual({ isSent: true });
+});
