@@ -133,7 +133,7 @@ export const arrows = {
   ],
   notifications: ['deliveries', 'endpoints', 'auth', 'ledger', 'openapi', 'infra'],
   'audit-entries': ['auth', 'openapi', 'infra'],
-  pulling: ['publishing', 'subscriptions', 'nrc', 'auth', 'ledger', 'liveness', 'infra', 'config'],
+  pulling: ['digests', 'publishing', 'subscriptions', 'nrc', 'auth', 'ledger', 'liveness', 'infra', 'config'],
   explaining: [
     'publishing',
     'endpoints',

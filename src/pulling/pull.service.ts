@@ -1,15 +1,15 @@
 import { Injectable } from '@nestjs/common';
 import { Config } from '../config/config.module.js';
 import { Postgres } from '../infra/postgres/postgres.js';
-import { valuesOf, type Statement, type Values } from '../infra/postgres/statement.js';
+import { valuesOf, type Values } from '../infra/postgres/statement.js';
 import type { DeliveryState } from '../ledger/delivery.js';
 import { readHorizon } from '../ledger/horizon.js';
 import { publishingLimits, type PublishingLimits } from '../publishing/publishing-limits.js';
 import { Arrivals } from './arrivals.service.js';
-import * as statements from './find-fetched.js';
+import { highestId, page } from './find-fetched.js';
+import { nextSearch, type Run } from './next-search.js';
 import { advance, type PullCursor } from './pull-cursor.js';
 
-const highestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 const mostBytes = 4 * 1024 * 1024;
 /** One call goes on searching where nothing was found until so much time has passed. */
 const searchMs = 500;
@@ -78,7 +78,7 @@ export class PullService {
     }
   }
 
-  /** @param rangeRows deliveries, of whatever subscriptions, that are searched together */
+  /** @param rangeRows deliveries, of whatever subscriptions, that are searched together where there is no digest of them */
   async look(
     subscriptionId: string,
     { after, seen }: PullCursor,
@@ -89,38 +89,33 @@ export class PullService {
     const horizon = await readHorizon(this.postgres, this.limits);
     const begunAt = performance.now();
     for (let from = after; ;) {
-      const [range] = await this.run<{ notification_id: string }>(statements.rangeEnd, {
-        after: from,
-        rows: rangeRows,
-      });
-      const end = range?.notification_id ?? highestId;
-      const rows = await this.run<PageRow>(statements.page, {
-        after: from,
-        end,
-        subscription: subscriptionId,
-        seen,
-        limit,
-        most_bytes: mostBytes,
-      });
+      const { windows, end } = await nextSearch(this.run, { subscriptionId, after: from, horizon, rangeRows });
+      const asked = { subscription: subscriptionId, seen, limit, most_bytes: mostBytes };
+      const rows = windows.length === 0 ? [] : await this.run<PageRow>(page, { ...asked, ...bindWindows(windows) });
+      const isEnd = end === highestId;
       const isOver = performance.now() - begunAt > searchMs;
-      if (rows.length === 0 && range && !isOver) {
+      if (rows.length === 0 && !isEnd && !isOver) {
         from = end;
         continue;
       }
       const found = rows.map(toFetched);
-      // Bodies may have filled the page before its limit, so only an empty one is known to be the whole range.
+      // Bodies may have filled the page before its limit, so only an empty one is known to be all of the windows.
       const searchedTo = found.at(-1)?.id ?? end;
       const { count, next, isCut } = advance({ after, seen }, { found, searchedTo, horizon });
       const isHeldBack = isCut && count === 0;
-      const isMore = count > 0 || (range !== undefined && !isHeldBack);
+      const isMore = count > 0 || (!isEnd && !isHeldBack);
       return { notifications: found.slice(0, count), next, isMore, isHeldBack };
     }
   }
 
-  private run<R>(statement: Statement, values: Values): Promise<R[]> {
-    return this.postgres.dataSource.query<R[]>(statement.text, valuesOf(statement, values));
-  }
+  private readonly run: Run = (statement, values) =>
+    this.postgres.dataSource.query(statement.text, valuesOf(statement, values));
 }
+
+const bindWindows = (windows: readonly { after: string; end: string }[]): Values => ({
+  window_after: windows.map(({ after }) => after),
+  window_end: windows.map(({ end }) => end),
+});
 
 interface PageRow {
   notification_id: string;

@@ -20,7 +20,8 @@ import {
   inWindows,
   rangeEnd,
 } from '../../src/deliveries/search-statements.js';
-import { MarkFilter } from '../../src/digests/mark-filter.js';
+import { MarkFilter, mayHave } from '../../src/digests/mark-filter.js';
+import { markOf } from '../../src/digests/marks.js';
 import { sweepItems as sweepDigests, takeBack } from '../../src/digests/write-digests.js';
 import { newestNotifications } from '../../src/explaining/filters-preview.js';
 import * as explaining from '../../src/explaining/find-explained.js';
@@ -440,17 +441,21 @@ describe('with much in every state, the cost of a statement is that of its own w
     [explaining.deliveries, { id: ids.queued, after: firstId, limit: 20 }],
     [explaining.deliveryOf, { id: ids.queued, subscription: ordered }],
     [explaining.turns, { ids: [ordered], object_key: ids.queued }],
-    [pulling.rangeEnd, { after: firstId, rows: 500 }],
+    [pulling.rangeEnd, { after: firstId, to: lastId, rows: 500 }],
     [
       pulling.page,
       {
-        after: firstId,
-        end: ids.queued,
+        window_after: [firstId],
+        window_end: [ids.queued],
         subscription,
         seen: [],
         limit: 20,
         most_bytes: 1_000_000,
       },
+    ],
+    [
+      pulling.digested(mayHave(markOf('subscription', subscription))),
+      { after: firstId, horizon: newestId, digests: 20, blocks: 16 },
     ],
     [pulling.arrivals, { after: newestId, subscriptions: [subscription, ordered], limit: 100 }],
     [newestNotifications, { channels: ['channel'], since: firstId, before: newestId, rows: 50 }],

@@ -2,10 +2,14 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { v7 as uuidv7 } from 'uuid';
+import { mostNotifications, writeDigests } from '../../src/digests/write-digests.js';
+import { systemClock } from '../../src/infra/clock.js';
 import { readDays } from '../../src/ledger/days.js';
+import { outdateDigests } from '../../src/ledger/digests.js';
 import { endFetched, fetchedBySubscriber } from '../../src/ledger/end-fetched.js';
 import { lowestIdAt } from '../../src/ledger/partitions.js';
 import { publishingLimits } from '../../src/publishing/publishing-limits.js';
+import { page } from '../../src/pulling/find-fetched.js';
 import { Arrivals } from '../../src/pulling/arrivals.service.js';
 import { readHorizon } from '../../src/ledger/horizon.js';
 import type { PullCursor } from '../../src/pulling/pull-cursor.js';
@@ -15,6 +19,14 @@ import { insertDeliveries, insertNotifications } from '../support/insert-deliver
 import { newNotification, TestLedger } from '../support/ledger.js';
 import { newDelivery } from '../support/new-delivery.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
+
+/** Of the values of the statement that reads them. */
+const windowsIn = (values: unknown[]): string[][] => {
+  const [afters, ends] = ['window_after', 'window_end'].map(
+    (name) => values[page.parameters.indexOf(name)] as string[],
+  );
+  return afters!.map((after, nr) => [after, ends![nr]!]);
+};
 
 const never = new AbortController().signal;
 const start: PullCursor = { after: lowestIdAt(0), seen: [] };
@@ -87,6 +99,63 @@ describe.each(stacks)('what a subscriber fetches on the $name stack', (stack) =>
     const own = [ago(590_500), ago(300_000)];
     await insert(own);
     expect((await fetchAll(start, 1, 3)).ids).toEqual(own);
+  });
+
+  it('is read where digests say that it may be, and where there are none; of the rest nothing is', async () => {
+    const ledgerMs = await test.now();
+    const others = Array.from({ length: 4 * mostNotifications }, (_, nr) =>
+      uuidv7({ msecs: ledgerMs - 3_600_000 + nr }),
+    );
+    await insert(others, randomUUID());
+    const own = [others[10]!, others[2 * mostNotifications + 5]!, others[2 * mostNotifications + 6]!];
+    await insertDeliveries(test.sql.bind(test), {
+      notifications: own,
+      subscriptionIds: [subscriptionId],
+      state: 'failed',
+    });
+    await writeDigests(test.postgres, ledgerMs, never, systemClock);
+    const [before, after] = [uuidv7({ msecs: ledgerMs - 7_200_000 }), uuidv7({ msecs: ledgerMs - 60_000 })];
+    await insert([before, after]);
+
+    const query = vi.spyOn(test.postgres.dataSource, 'query');
+    try {
+      expect((await fetchAll()).ids).toEqual([before, ...own, after]);
+      expect((await fetchAll({ after: own[1]!, seen: [] })).ids).toEqual([own[2], after]);
+      expect((await fetchAll(start, 1, 3)).ids).toEqual([before, ...own, after]);
+      const read = query.mock.calls
+        .filter(([text]) => text === page.text)
+        .flatMap(([, values]) => windowsIn(values as unknown[]));
+      const isRead = (id: string) => read.some(([from, to]) => id > from! && id <= to!);
+      const withNone = [others.slice(mostNotifications, 2 * mostNotifications), others.slice(3 * mostNotifications)];
+      expect(withNone.flat().filter(isRead)).toEqual([]);
+      expect([before, ...own, after].filter(isRead)).toEqual([before, ...own, after]);
+    } finally {
+      query.mockRestore();
+    }
+
+    // As a replay does.
+    const late = others[mostNotifications + 7]!;
+    await test.postgres.transaction((run) => outdateDigests(run, [late]));
+    await insertDeliveries(test.sql.bind(test), {
+      notifications: [late],
+      subscriptionIds: [subscriptionId],
+      state: 'failed',
+    });
+    expect((await fetchAll()).ids).toEqual([before, own[0], late, own[1], own[2], after]);
+  });
+
+  it('is read in spite of a digest that reaches beyond what can still be committed: Postgres has set its clock back', async () => {
+    const ledgerMs = await test.now();
+    const others = Array.from({ length: mostNotifications }, (_, nr) => uuidv7({ msecs: ledgerMs + nr }));
+    await insert(others, randomUUID());
+    await writeDigests(test.postgres, ledgerMs + 3_600_000, never, systemClock);
+    const own = others[7]!;
+    await insertDeliveries(test.sql.bind(test), {
+      notifications: [own],
+      subscriptionIds: [subscriptionId],
+      state: 'failed',
+    });
+    expect((await fetchAll()).ids).toEqual([own]);
   });
 
   it('is at most some megabytes at once', async () => {

@@ -164,7 +164,7 @@ export class TestLedger {
   /** Forgets all deliveries, and how far the workers were with them. Not TRUNCATE: with a partition a day that takes seconds. */
   async clear(): Promise<void> {
     await this.sql(
-      'DELETE FROM attempt; DELETE FROM delivery; DELETE FROM notification; DELETE FROM lane_progress; DELETE FROM queue_creation; DELETE FROM subscription_ending; DELETE FROM held_drop; DELETE FROM held_subscription; DELETE FROM endpoint; DELETE FROM turn; DELETE FROM in_line; DELETE FROM order_ending',
+      'DELETE FROM attempt; DELETE FROM delivery; DELETE FROM notification; DELETE FROM lane_progress; DELETE FROM queue_creation; DELETE FROM subscription_ending; DELETE FROM held_drop; DELETE FROM held_subscription; DELETE FROM endpoint; DELETE FROM turn; DELETE FROM in_line; DELETE FROM order_ending; DELETE FROM digest',
     );
   }
 
