@@ -129,10 +129,10 @@ export const problemClasses = {
   },
   Throttled: {
     status: 429,
-    codes: ['throttled'],
+    codes: ['throttled', 'too-many-fetches'],
     title: 'Too many requests.',
     explanation:
-      'Too many requests of this address or this application were refused in one minute. Retry-After says when the next one begins.',
+      'Too many requests of this address or this application were refused in one minute, or too many requests to fetch are not answered yet. Retry-After says when to repeat it.',
   },
   HeadersTooLarge: {
     status: 431,

@@ -1,5 +1,4 @@
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
-import { UnavailableProblem } from '../infra/http/problem.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { valuesOf } from '../infra/postgres/statement.js';
 import { lowestIdAt } from '../ledger/partitions.js';
@@ -10,9 +9,6 @@ const intervalMs = 500;
 /** From the making of an id to the commit of its notification, as a rule. What takes longer is found when a wait ends. */
 const usualAgeMs = 2000;
 const mostArrivals = 10_000;
-/** In a process: each holds a connection. And those for one subscription, so that its subscriber does not take up all. */
-const most = { waiting: 1000, ofSubscription: 4 };
-const retryAfterSeconds = 5;
 
 /** Somebody who waits for deliveries of a subscription. */
 export interface Waiting {
@@ -47,14 +43,9 @@ export class Arrivals implements OnModuleDestroy {
     for (const bells of this.bySubscription.values()) for (const bell of bells) bell.ring();
   }
 
-  /**
-   * What is committed from now on rings.
-   * @throws {UnavailableProblem} where too many wait
-   */
+  /** What is committed from now on rings. */
   join(subscriptionId: string): Waiting {
     const bells = this.bySubscription.get(subscriptionId) ?? new Set();
-    if (this.count >= most.waiting || bells.size >= most.ofSubscription)
-      throw new UnavailableProblem('Too many are waiting. Ask again without `wait`, or later.', retryAfterSeconds);
     const bell = new Bell();
     this.bySubscription.set(subscriptionId, bells.add(bell));
     this.count++;

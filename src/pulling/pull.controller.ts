@@ -41,6 +41,9 @@ export class PullController {
     status: 200,
     answer: pullOutput,
     problems: [400, 404],
+    problemTexts: {
+      429: 'Of requests to fetch, four for this abonnement are not answered yet, or too many of this application or of all; or the turn of this one did not come within five seconds (`too-many-fetches`); or it is refused as any other (`throttled`). Repeat it after Retry-After.',
+    },
   })
   async fetch(
     @Param('uuid', ResourceId) uuid: string,
@@ -53,7 +56,8 @@ export class PullController {
     const gone = new AbortController();
     reply.raw.once('close', () => gone.abort());
     const wish = { limit, waitMs: wait * 1000, left: gone.signal };
-    const page = await this.pulling.fetch(id, cursor ?? { after: from, seen: [] }, wish);
+    const fetcher = { subscriptionId: id, clientId: application.clientId };
+    const page = await this.pulling.fetch(fetcher, cursor ?? { after: from, seen: [] }, wish);
     void reply.header('content-type', 'application/json; charset=utf-8');
     return pageToSend(page);
   }

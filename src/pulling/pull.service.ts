@@ -6,6 +6,7 @@ import type { DeliveryState } from '../ledger/delivery.js';
 import { readHorizon } from '../ledger/horizon.js';
 import { publishingLimits, type PublishingLimits } from '../publishing/publishing-limits.js';
 import { Arrivals } from './arrivals.service.js';
+import { Fetches, noTurn, type Fetcher } from './fetches.service.js';
 import { highestId, page } from './find-fetched.js';
 import { nextSearch, type Run } from './next-search.js';
 import { advance, type PullCursor } from './pull-cursor.js';
@@ -34,6 +35,11 @@ export interface FetchedPage {
   isMore: boolean;
 }
 
+interface Look extends FetchedPage {
+  /** There is something that may not be handed out yet. */
+  isHeldBack: boolean;
+}
+
 /** How much of it, and for how long to wait where there is nothing. */
 export interface Wish {
   limit: number;
@@ -50,6 +56,7 @@ export class PullService {
   constructor(
     private readonly postgres: Postgres,
     private readonly arrivals: Arrivals,
+    private readonly fetches: Fetches,
     { settings }: Config,
   ) {
     this.limits = publishingLimits(settings.DATABASE_TIMEOUT * 1000);
@@ -58,33 +65,54 @@ export class PullService {
   /**
    * What was accepted for a subscription after the cursor, in the order of the ids. A page may be empty although there is more: then
    * a limited range was searched.
-   * @throws {UnavailableProblem} where too many wait
+   * @throws {TooManyFetchesProblem}
    */
-  async fetch(subscriptionId: string, from: PullCursor, { limit, waitMs, left }: Wish): Promise<FetchedPage> {
-    if (waitMs === 0) return this.look(subscriptionId, from, limit);
-    const until = performance.now() + waitMs;
-    const waiting = this.arrivals.join(subscriptionId);
+  async fetch(fetcher: Fetcher, from: PullCursor, wish: Wish): Promise<FetchedPage> {
+    const leave = this.fetches.enter(fetcher);
     try {
-      for (let cursor = from; ;) {
-        const page = await this.look(subscriptionId, cursor, limit);
+      return await (wish.waitMs === 0 ? this.lookNow(fetcher, from, wish) : this.lookUntil(fetcher, from, wish));
+    } finally {
+      leave();
+    }
+  }
+
+  private async lookNow(fetcher: Fetcher, from: PullCursor, wish: Wish): Promise<Look> {
+    const page = await this.lookInTurn(fetcher, from, wish);
+    if (page) return page;
+    // The next process has it: an answer without anything and with the same cursor is no error of anybody.
+    if (wish.left.aborted || this.arrivals.isStopping)
+      return { notifications: [], next: from, isMore: true, isHeldBack: false };
+    throw noTurn();
+  }
+
+  private async lookUntil(fetcher: Fetcher, from: PullCursor, wish: Wish): Promise<Look> {
+    const until = performance.now() + wish.waitMs;
+    const waiting = this.arrivals.join(fetcher.subscriptionId);
+    try {
+      for (let page = await this.lookNow(fetcher, from, wish); ;) {
         const leftMs = until - performance.now();
-        const isOver = leftMs <= 0 || left.aborted || this.arrivals.isStopping;
+        const isOver = leftMs <= 0 || wish.left.aborted || this.arrivals.isStopping;
         if (page.isMore || isOver) return page;
-        await waiting.wait(page.isHeldBack ? Math.min(leftMs, lookAgainMs) : leftMs, left);
-        cursor = page.next;
+        await waiting.wait(page.isHeldBack ? Math.min(leftMs, lookAgainMs) : leftMs, wish.left);
+        const again = await this.lookInTurn(fetcher, page.next, wish);
+        if (!again) return page;
+        page = again;
       }
     } finally {
       waiting.leave();
     }
   }
 
+  private lookInTurn(
+    { clientId, subscriptionId }: Fetcher,
+    from: PullCursor,
+    { left, limit }: Wish,
+  ): Promise<Look | undefined> {
+    return this.fetches.inTurn(clientId, left, () => this.look(subscriptionId, from, limit));
+  }
+
   /** @param rangeRows deliveries, of whatever subscriptions, that are searched together where there is no digest of them */
-  async look(
-    subscriptionId: string,
-    { after, seen }: PullCursor,
-    limit: number,
-    rangeRows = 50_000,
-  ): Promise<FetchedPage & { isHeldBack: boolean }> {
+  async look(subscriptionId: string, { after, seen }: PullCursor, limit: number, rangeRows = 50_000): Promise<Look> {
     // Before the rows are read: see there.
     const horizon = await readHorizon(this.postgres, this.limits);
     const begunAt = performance.now();

@@ -13,6 +13,7 @@ import { page } from '../../src/pulling/find-fetched.js';
 import { Arrivals } from '../../src/pulling/arrivals.service.js';
 import { readHorizon } from '../../src/ledger/horizon.js';
 import type { PullCursor } from '../../src/pulling/pull-cursor.js';
+import { Fetches } from '../../src/pulling/fetches.service.js';
 import { PullService } from '../../src/pulling/pull.service.js';
 import { eventually } from '../support/eventually.js';
 import { insertDeliveries, insertNotifications } from '../support/insert-deliveries.js';
@@ -43,7 +44,7 @@ describe.each(stacks)('what a subscriber fetches on the $name stack', (stack) =>
     test = await TestLedger.open(prepared.settings);
     await test.heartbeat.onApplicationBootstrap();
     arrivals = new Arrivals(test.postgres, test.heartbeat);
-    pulling = new PullService(test.postgres, arrivals, test.config);
+    pulling = new PullService(test.postgres, arrivals, new Fetches(test.postgres, test.config), test.config);
   });
   beforeEach(() => {
     subscriptionId = randomUUID();
@@ -56,6 +57,7 @@ describe.each(stacks)('what a subscriber fetches on the $name stack', (stack) =>
     await prepared.release();
   });
 
+  const fetcher = (of = subscriptionId, clientId = 'subscriber') => ({ subscriptionId: of, clientId });
   const ago = (ms: number) => uuidv7({ msecs: Date.now() - ms });
 
   async function insert(ids: string[], of = subscriptionId, body = '{}'): Promise<void> {
@@ -175,10 +177,10 @@ describe.each(stacks)('what a subscriber fetches on the $name stack', (stack) =>
 
   it('is waited for, until something comes, the caller leaves, or the time is over', async () => {
     const { next } = await fetchAll();
-    const waiting = pulling.fetch(subscriptionId, next, { limit: 10, waitMs: 30_000, left: never });
+    const waiting = pulling.fetch(fetcher(), next, { limit: 10, waitMs: 30_000, left: never });
     const gone = new AbortController();
-    const left = pulling.fetch(subscriptionId, next, { limit: 10, waitMs: 30_000, left: gone.signal });
-    const other = pulling.fetch(randomUUID(), next, { limit: 10, waitMs: 100, left: never });
+    const left = pulling.fetch(fetcher(), next, { limit: 10, waitMs: 30_000, left: gone.signal });
+    const other = pulling.fetch(fetcher(randomUUID()), next, { limit: 10, waitMs: 100, left: never });
     gone.abort();
     expect((await left).notifications).toEqual([]);
     expect((await other).notifications).toEqual([]);
@@ -187,14 +189,46 @@ describe.each(stacks)('what a subscriber fetches on the $name stack', (stack) =>
     expect((await waiting).notifications).toMatchObject([{ id: item.id, body: '{}', state: 'queued' }]);
   });
 
-  it('is waited for by so many, and no more; a process that stops lets them go', async () => {
-    const own = new Arrivals(test.postgres, test.heartbeat);
-    const service = new PullService(test.postgres, own, test.config);
+  it('is asked for so often at once, waiting or not, and no more; a process that stops lets them go', async () => {
+    const [own, fetches] = [new Arrivals(test.postgres, test.heartbeat), new Fetches(test.postgres, test.config)];
+    const service = new PullService(test.postgres, own, fetches, test.config);
     const wish = { limit: 10, waitMs: 30_000, left: never };
-    const all = Array.from({ length: 4 }, () => service.fetch(subscriptionId, start, wish));
-    await expect(service.fetch(subscriptionId, start, wish)).rejects.toMatchObject({ status: 503 });
+    const all = Array.from({ length: 4 }, () => service.fetch(fetcher(), start, wish));
+    for (const waitMs of [30_000, 0]) {
+      await expect(service.fetch(fetcher(), start, { ...wish, waitMs })).rejects.toMatchObject({
+        status: 429,
+        code: 'too-many-fetches',
+        extra: { headers: { 'retry-after': '5' } },
+      });
+    }
+    expect((await service.fetch(fetcher(randomUUID()), start, { ...wish, waitMs: 0 })).notifications).toEqual([]);
     own.onModuleDestroy();
+    fetches.onModuleDestroy();
     expect((await Promise.all(all)).map(({ notifications }) => notifications)).toEqual([[], [], [], []]);
+    // One that comes too late is to ask another process, from where it was.
+    expect(await service.fetch(fetcher(), start, wish)).toMatchObject({ notifications: [], next: start, isMore: true });
+  });
+
+  it('is looked for by fewer at once than there are connections, and by one application before the other asks again', async () => {
+    const service = new PullService(test.postgres, arrivals, new Fetches(test.postgres, test.config), test.config);
+    const wish = { limit: 10, waitMs: 0, left: never };
+    const looks: { of: string; end: () => void }[] = [];
+    vi.spyOn(service, 'look').mockImplementation(async (of, next) => {
+      await new Promise<void>((end) => looks.push({ of, end }));
+      return { notifications: [], next, isMore: false, isHeldBack: false };
+    });
+    const busy = Array.from({ length: 40 }, () => randomUUID());
+    const answers = busy.map((of) => service.fetch(fetcher(of, 'busy'), start, wish));
+    answers.push(service.fetch(fetcher(subscriptionId, 'other'), start, wish));
+    await eventually(() => looks.length > 0, 'the first look');
+    const connections = test.postgres.isEmbedded ? 1 : test.config.settings.DATABASE_POOL_SIZE;
+    expect(looks.length).toBeLessThanOrEqual(Math.max(1, connections / 2));
+    for (let ended = 0; ended < answers.length; ended++) {
+      await eventually(() => looks.length > ended, 'the next look');
+      looks[ended]!.end();
+    }
+    expect(await Promise.all(answers)).toHaveLength(41);
+    expect(looks.findIndex(({ of }) => of === subscriptionId)).toBeLessThan(3);
   });
 
   it('ends deliveries that it says it has, and no other', async () => {

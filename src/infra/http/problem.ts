@@ -138,6 +138,13 @@ export class ThrottledProblem extends ProblemError {
   }
 }
 
+/** Of a subscriber that fetches, while its requests before this one are not answered yet. */
+export class TooManyFetchesProblem extends ProblemError {
+  constructor(detail: string, retryAfterSeconds: number) {
+    super('Throttled', 429, 'too-many-fetches', detail, { headers: { 'retry-after': String(retryAfterSeconds) } });
+  }
+}
+
 export class HeadersTooLargeProblem extends ProblemError {
   constructor() {
     super(

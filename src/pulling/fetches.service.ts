@@ -1,0 +1,110 @@
+import { Injectable, type OnModuleDestroy } from '@nestjs/common';
+import { Config } from '../config/config.module.js';
+import { TooManyFetchesProblem } from '../infra/http/problem.js';
+import { Postgres } from '../infra/postgres/postgres.js';
+import { FairPermits } from './fair-permits.js';
+
+/**
+ * Requests of a process that are not answered yet, most of which wait: each holds a connection. And those of one application, and for one
+ * subscription, so that its subscriber does not take up all.
+ */
+const most = { underWay: 1000, ofApplication: 500, ofSubscription: 4 };
+/** Looks into the ledger at once, in a process. They share the connections of the rest with health checks and the admin API. */
+const mostLooks = 4;
+const turnMs = 5000;
+const retryAfterSeconds = 5;
+
+/** Who fetches. */
+export interface Fetcher {
+  subscriptionId: string;
+  clientId: string;
+}
+
+/** How many may fetch, and look into the ledger for that, so that others get on. */
+@Injectable()
+export class Fetches implements OnModuleDestroy {
+  private underWay = 0;
+  private readonly ofApplication = new Map<string, number>();
+  private readonly ofSubscription = new Map<string, number>();
+  private readonly looks: FairPermits;
+  private readonly inLine = new Set<AbortController>();
+  private isStopping = false;
+
+  constructor(postgres: Postgres, { settings }: Config) {
+    const connections = postgres.isEmbedded ? 1 : settings.DATABASE_POOL_SIZE;
+    const atOnce = Math.max(1, Math.min(mostLooks, Math.floor(connections / 2)));
+    this.looks = new FairPermits({ atOnce, ofOne: Math.ceil(atOnce / 2) });
+  }
+
+  onModuleDestroy(): void {
+    this.isStopping = true;
+    for (const waiting of this.inLine) waiting.abort();
+  }
+
+  /**
+   * @returns to be called when it is answered
+   * @throws {TooManyFetchesProblem}
+   */
+  enter({ subscriptionId, clientId }: Fetcher): () => void {
+    const [ofSubscription, ofApplication] = [
+      this.ofSubscription.get(subscriptionId) ?? 0,
+      this.ofApplication.get(clientId) ?? 0,
+    ];
+    if (ofSubscription >= most.ofSubscription) throw tooMany(`for this abonnement: ${most.ofSubscription} may be`);
+    if (ofApplication >= most.ofApplication) throw tooMany(`of this application: ${most.ofApplication} may be`);
+    if (this.underWay >= most.underWay) throw tooMany(`of all applications: ${most.underWay} may be`);
+    this.count({ subscriptionId, clientId }, 1);
+    return () => this.count({ subscriptionId, clientId }, -1);
+  }
+
+  /**
+   * Looks when it is this application's turn.
+   * @param left the caller is gone
+   * @returns undefined: the turn did not come, or has no sense any more
+   */
+  async inTurn<T>(clientId: string, left: AbortSignal, look: () => Promise<T>): Promise<T | undefined> {
+    if (!(await this.hasTurn(clientId, left))) return undefined;
+    try {
+      return await look();
+    } finally {
+      this.looks.release(clientId);
+    }
+  }
+
+  private async hasTurn(clientId: string, left: AbortSignal): Promise<boolean> {
+    const gone = new AbortController();
+    const leave = () => gone.abort();
+    if (left.aborted || this.isStopping) return false;
+    left.addEventListener('abort', leave);
+    const timer = setTimeout(leave, turnMs);
+    this.inLine.add(gone);
+    try {
+      return await this.looks.acquire(clientId, gone.signal);
+    } finally {
+      this.inLine.delete(gone);
+      clearTimeout(timer);
+      left.removeEventListener('abort', leave);
+    }
+  }
+
+  private count({ subscriptionId, clientId }: Fetcher, by: 1 | -1): void {
+    this.underWay += by;
+    addTo(this.ofSubscription, subscriptionId, by);
+    addTo(this.ofApplication, clientId, by);
+  }
+}
+
+export const noTurn = (): TooManyFetchesProblem =>
+  new TooManyFetchesProblem('Others are looked for first. Ask again later.', retryAfterSeconds);
+
+const tooMany = (which: string): TooManyFetchesProblem =>
+  new TooManyFetchesProblem(
+    `Too many requests to fetch are under way ${which}. Ask again when one is answered.`,
+    retryAfterSeconds,
+  );
+
+function addTo(counts: Map<string, number>, key: string, by: number): void {
+  const count = (counts.get(key) ?? 0) + by;
+  if (count === 0) counts.delete(key);
+  else counts.set(key, count);
+}
