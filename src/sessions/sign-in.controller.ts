@@ -2,6 +2,7 @@ import { Controller, Get, Logger, Query, Req, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ThrottledProblem } from '../infra/http/problem.js';
+import { RefusalSamples } from '../infra/http/refusal-samples.js';
 import { toProblem } from '../infra/http/to-problem.js';
 import { SignInFailed } from './sign-in-failed.js';
 import { SignIn } from './sign-in.service.js';
@@ -17,13 +18,15 @@ type Texts = Record<string, string | string[] | undefined>;
 @Controller('console')
 export class SignInController {
   private readonly logger = new Logger('SignIn');
+  /** Anyone can fail to sign in, as often as they like: of each reason the first in a minute is logged, the others at debug. */
+  private readonly samples = new RefusalSamples(60_000, () => performance.now());
 
   constructor(private readonly signIn: SignIn) {}
 
   @Get('begin')
   async begin(@Query() query: Texts, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const to = pathBackTo(textOf(query.to));
-    await this.leadOn(reply, to, async () => {
+    await this.leadOn(request, reply, to, async () => {
       if (!this.signIn.hasProvider) return './sign-in';
       return String(await this.signIn.begin(to, query.again !== undefined, request, reply));
     });
@@ -32,26 +35,36 @@ export class SignInController {
   @Get('callback')
   async finish(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const query = request.url.split('?').slice(1).join('?');
-    await this.leadOn(reply, './', () => this.signIn.finish(query, request, reply));
+    await this.leadOn(request, reply, './', () => this.signIn.finish(query, request, reply));
   }
 
   @Get('enter')
   async enter(@Query() query: Texts, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    await this.leadOn(reply, './', async () => {
+    await this.leadOn(request, reply, './', async () => {
       await this.signIn.withTicket(query.ticket, request, reply);
       return pathBackTo(textOf(query.to));
     });
   }
 
   /** @param to where the user wants to be in the end @param work says where that is now */
-  private async leadOn(reply: FastifyReply, to: string, work: () => Promise<string>): Promise<void> {
+  private async leadOn(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    to: string,
+    work: () => Promise<string>,
+  ): Promise<void> {
     void reply.header('cache-control', 'no-store');
     try {
       await reply.redirect(await work(), 303);
     } catch (error) {
       const reason = reasonOf(error);
       if (reason === undefined) throw error;
-      this.logger.warn({ event: 'sign-in.failed', reason, error: (error as Error).cause ?? undefined });
+      // `refused`: how many failed for this reason since the line before.
+      const refused = this.samples.pick(reason);
+      const cause = (error as Error).cause ?? undefined;
+      const line = { event: 'sign-in.failed', reason, address: request.ip, refused, error: cause };
+      if (refused === undefined) this.logger.debug(line);
+      else this.logger.warn(line);
       const back = (error instanceof SignInFailed ? error.to : undefined) ?? to;
       const query = new URLSearchParams({ error: reason, ...(back === './' ? {} : { to: back.slice(2) }) });
       await reply.redirect(`./sign-in?${query.toString()}`, 303);

@@ -9,6 +9,7 @@ import { Catalogue } from '../catalogue/catalogue.service.js';
 import { Config } from '../config/config.module.js';
 import type { Settings } from '../config/settings.js';
 import { PermissionProblem, ThrottledProblem } from '../infra/http/problem.js';
+import { RefusalSamples } from '../infra/http/refusal-samples.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { valuesOf } from '../infra/postgres/statement.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
@@ -38,6 +39,8 @@ const begunSignIn = z.object({
 @Injectable()
 export class SignIn implements OnModuleDestroy {
   private readonly logger = new Logger(SignIn.name);
+  /** Whoever has an account at the provider can come without a role again and again. */
+  private readonly samples = new RefusalSamples(60_000, () => performance.now());
   private readonly settings: Settings;
   private provider: Promise<Provider> | undefined;
 
@@ -107,7 +110,11 @@ export class SignIn implements OnModuleDestroy {
     const [role, name] = [roleIn(claims, OIDC_ROLE_CLAIM, OIDC_ROLES), nameIn(claims)];
     const id = idOfSubject(OIDC_ISSUER!, String(claims.sub));
     if (!role) {
-      this.logger.warn({ event: 'sign-in.no-role', user: id, claim: OIDC_ROLE_CLAIM, has: Object.keys(claims) });
+      const refused = this.samples.pick('no-role');
+      const has = Object.keys(claims);
+      const line = { event: 'sign-in.no-role', user: id, claim: OIDC_ROLE_CLAIM, has, refused };
+      if (refused === undefined) this.logger.debug(line);
+      else this.logger.warn(line);
       throw new SignInFailed('no-role');
     }
     await this.sessions.begin({ id, name, role, via: 'oidc' }, undefined, request, reply);

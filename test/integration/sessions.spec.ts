@@ -282,7 +282,8 @@ describe('where a provider of OpenID Connect is configured', () => {
       try {
         await expect(begins()).rejects.toMatchObject({ reason: 'provider-unavailable' });
         await expectFailure(browser, callback, 'provider-unavailable');
-        expect(admin.api.logged.findLast(({ event }) => event === 'sign-in.failed')).toMatchObject({ level: 'warn' });
+        const failed = admin.api.logged.find(({ reason }) => reason === 'provider-unavailable');
+        expect(failed).toMatchObject({ event: 'sign-in.failed', level: 'warn', refused: 1 });
       } finally {
         provider.isAway = false;
       }
