@@ -9,6 +9,8 @@ import { ConfigModule } from './config/config.module.js';
 import { InvalidSettings, readSettings, type Settings } from './config/settings.js';
 import { entities } from './create-heraut.js';
 import { DeliveryModule } from './delivery/delivery.module.js';
+import { Turns } from './delivery/turns.service.js';
+import { Worker } from './delivery/worker.service.js';
 import { CredentialsModule } from './credentials/credentials.module.js';
 import { Dispatcher } from './dispatching/dispatcher.service.js';
 import { DispatchingModule } from './dispatching/dispatching.module.js';
@@ -74,6 +76,13 @@ class DispatchOnceModule {
 
 /** Of one subscription (src/endpoints/plan-release.ts), and a little more. */
 const betweenLooksMs = 300;
+/** Of what is still in this process. */
+const betweenGlancesMs = 20;
+/**
+ * So long a run follows the lines of subscriptions that keep order: about an object of which more is published all the time, they never end, and the upkeep comes
+ * after them. The next run goes on from there.
+ */
+const longestInLineMs = 5 * 60_000;
 
 async function main(): Promise<void> {
   const words = process.argv.slice(2);
@@ -104,7 +113,11 @@ async function main(): Promise<void> {
       logger.log({ event: 'dispatch.progress', dispatched: soFar }),
     );
     const released = await releaseAll(app.get(Releaser), stopping.signal);
-    if (queue.process !== null) await emptied(queue, stopping.signal);
+    if (queue.process !== null) {
+      const enough = AbortSignal.any([stopping.signal, AbortSignal.timeout(longestInLineMs)]);
+      await allSent(queue, app.get(Worker), app.get(Turns), enough);
+      await emptied(queue, stopping.signal);
+    }
     const failedTasks = [...failedRules, ...(await app.get(Upkeep).once(stopping.signal))];
     if (failedTasks.length > 0) process.exitCode = 1;
     logger.log({ event: 'dispatch.done', dispatched, released, recovered, failedTasks });
@@ -125,13 +138,26 @@ async function releaseAll(releaser: Releaser, stopping: AbortSignal): Promise<nu
   }
 }
 
+/**
+ * Until nothing is in the queue, and nothing in hand: a delivery that ends passes its turn on to the next one about the same object, which is sent by this
+ * process as well. Closing sooner would have each run send one of them; and it would cut a call that takes longer than closing may, in every run.
+ */
+async function allSent(queue: DeliveryQueue, worker: Worker, turns: Turns, enough: AbortSignal): Promise<void> {
+  while (!enough.aborted) {
+    // In this order: what leaves the queue is in hand at once, and what gets a turn is in the queue before the turn counts as passed on.
+    if ((await isEmpty(queue)) && worker.isIdle && turns.isIdle) return;
+    await pause(betweenGlancesMs);
+  }
+}
+
 /** What is left in the queue when this process is told to stop is handed out again by the next run. */
 async function emptied(queue: DeliveryQueue, stopping: AbortSignal): Promise<void> {
-  while (!stopping.aborted) {
-    const depths = await Promise.all(lanes.map((lane) => queue.depth(lane)));
-    if (depths.every((depth) => depth === 0)) return;
-    await pause(20);
-  }
+  while (!stopping.aborted && !(await isEmpty(queue))) await pause(betweenGlancesMs);
+}
+
+async function isEmpty(queue: DeliveryQueue): Promise<boolean> {
+  const depths = await Promise.all(lanes.map((lane) => queue.depth(lane)));
+  return depths.every((depth) => depth === 0);
 }
 
 main().catch((error: unknown) => {

@@ -39,6 +39,11 @@ export class Turns implements OnApplicationShutdown {
     this.add({ ...ended, rounds: 0 });
   }
 
+  /** No turn is being passed on: the queue has those that have got one. */
+  get isIdle(): boolean {
+    return this.batcher.isIdle;
+  }
+
   private add(ended: Ended): void {
     this.batcher.add(ended).catch((error: unknown) => {
       const { notificationId, subscriptionId } = ended;

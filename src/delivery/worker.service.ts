@@ -50,6 +50,8 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger = new Logger(Worker.name);
   private readonly stopping = new AbortController();
   private consumptions: Consumption[] = [];
+  /** Chunks that are being begun, and deliveries that have not ended. */
+  private inHandNow = 0;
   /** Three quarters of what the queue hands over. */
   private readonly unacknowledged = {
     fresh: new Unacknowledged((prefetch.fresh * 3) / 4),
@@ -73,6 +75,11 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
   ) {
     // All deliveries of a worker listen to this one signal: hundreds of listeners are no leak here.
     setMaxListeners(0, this.stopping.signal);
+  }
+
+  /** Nothing that it has taken is left to do: calls may be open long after the queue has forgotten their chunk. */
+  get isIdle(): boolean {
+    return this.inHandNow === 0;
   }
 
   async onApplicationBootstrap(): Promise<void> {
@@ -145,6 +152,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
     unacknowledged?: Unacknowledged,
   ): Promise<void> {
     const { signal } = this.stopping;
+    this.inHandNow++;
     try {
       this.trace(chunk, lane);
       signal.throwIfAborted();
@@ -154,6 +162,8 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
       await this.begin(loaded, { lane, isRedelivered }, (delivery) => unsettled.delete(delivery), unacknowledged);
     } catch (error) {
       if (!(error instanceof Stopping)) throw error;
+    } finally {
+      this.inHandNow--;
     }
   }
 
@@ -201,6 +211,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
     surroundings: Surroundings,
     onSettled: (delivery: HandedOut) => void,
   ): Promise<void> {
+    this.inHandNow++;
     try {
       if (start) await start;
       surroundings.stopping.throwIfAborted();
@@ -209,6 +220,8 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
     } catch (error) {
       if (error instanceof Stopping) return; // a recovery rule finds it
       this.logger.error({ event: 'delivery.broken', notificationId: delivery.notificationId, error });
+    } finally {
+      this.inHandNow--;
     }
   }
 }

@@ -82,9 +82,14 @@ export class Batcher<Item, Result> {
     });
   }
 
-  /** Resolves when nothing waits and nothing is being written. */
+  /** Nothing waits and nothing is being written. */
+  get isIdle(): boolean {
+    return this.waiting.length === 0 && this.writing === 0;
+  }
+
+  /** Resolves when it is idle. */
   async drain(): Promise<void> {
-    if (this.waiting.length === 0 && this.writing === 0) return;
+    if (this.isIdle) return;
     await new Promise<void>((resolve) => this.idle.push(resolve));
   }
 
@@ -192,7 +197,7 @@ export class Batcher<Item, Result> {
   }
 
   private tellIdle(): void {
-    if (this.waiting.length === 0 && this.writing === 0) for (const resolve of this.idle.splice(0)) resolve();
+    if (this.isIdle) for (const resolve of this.idle.splice(0)) resolve();
   }
 }
 

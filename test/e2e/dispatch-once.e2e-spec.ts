@@ -107,6 +107,25 @@ describe('one run of the dispatcher', () => {
     await everyOneIs('delivered', published);
   });
 
+  it('sends all that is about one object, one after the other, where no broker brings them to a worker', async () => {
+    await begin(real, ['api'], { AMQP_URL: '' });
+    const channel = await heraut.createChannel();
+    const subscription = await heraut.subscribe({ channel, url: receiver.url });
+    const path = `/admin/v1/subscriptions/${subscription}`;
+    expect((await heraut.api.call('PATCH', path, { body: { ordering: 'per-object' } })).status).toBe(200);
+    // Longer than a chunk stays in the queue after its first delivery began.
+    receiver.always((_request, response) => void setTimeout(() => response.writeHead(204).end(), 400));
+    const published: string[] = [];
+    for (let nr = 0; nr < 6; nr++) published.push((await heraut.publish(channel)).id);
+    // What is accepted without a queue is due in a second; the others wait for their turn.
+    const dispatched = await eventually(
+      async () => dispatchedBy(await dispatch(prepared.settings)),
+      'the first to be due',
+    );
+    expect(dispatched).toBe(1);
+    expect(receiver.notifications.map(({ headers }) => headers['webhook-id'])).toEqual(published);
+  });
+
   it('says so and fails where the embedded database is in use', async () => {
     await begin(embedded, ['api,worker,dispatcher']);
     const { status, errors, output } = await dispatch(prepared.settings);
