@@ -84,13 +84,20 @@ function refused(name: string, error: unknown): Finding {
 }
 
 async function server(client: pg.Client, tookMs: number): Promise<Finding> {
-  const row = await only<{ version: number; text: string; replica: boolean; size: string }>(
+  const row = await only<{ version: number; text: string; replica: boolean; read_only: boolean; size: string }>(
     client,
     `SELECT current_setting('server_version_num')::int AS version, current_setting('server_version') AS text,
-            pg_is_in_recovery() AS replica, pg_database_size(current_database()) AS size`,
+            pg_is_in_recovery() AS replica, current_setting('transaction_read_only')::boolean AS read_only,
+            pg_database_size(current_database()) AS size`,
   );
   const found = `PostgreSQL ${row.text}, ${tookMs.toFixed(1)} ms away, ${inMegabytes(Number(row.size))}`;
   if (row.replica) return failed('postgres', `${found}; it is a standby`, 'Point DATABASE_URL at the primary.');
+  if (row.read_only)
+    return failed(
+      'postgres',
+      `${found}; its transactions are read-only`,
+      'Nothing is accepted or sent. Switch default_transaction_read_only off, for the server, the database and the role.',
+    );
   if (row.version < 150_000) return failed('postgres', found, 'Heraut needs PostgreSQL 15 or newer.');
   return ok('postgres', found);
 }

@@ -11,7 +11,7 @@ import { HealthController } from './health.controller.js';
 import {
   alertsAreSent,
   migrationsHaveRun,
-  postgresAnswers,
+  postgresWorks,
   rabbitMqWorks,
   redisIsInUse,
   roleIsAlive,
@@ -27,7 +27,7 @@ export class HealthModule {
     queue: DeliveryQueue,
     @Inject(REDIS) redis: Redis | null,
   ) {
-    checks.register(postgresAnswers(postgres));
+    checks.register(postgresWorks(postgres, heartbeat));
     checks.register(migrationsHaveRun(postgres));
     if (settings.AMQP_URL) checks.register(rabbitMqWorks(queue));
     if (redis) checks.register(redisIsInUse(redis, postgres));

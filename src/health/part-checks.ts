@@ -3,17 +3,24 @@ import { troubleWithAlerts } from '../alerts/notes-are-sent.js';
 import type { Role } from '../config/settings.js';
 import { isRedisGivenUp } from '../idempotency/redis-outage.js';
 import type { Postgres } from '../infra/postgres/postgres.js';
+import { isReadOnly } from '../infra/postgres/postgres-errors.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
 import type { DeliveryQueue } from '../queue/delivery-queue.js';
 import { PartDown, type HealthCheck } from './check-health.js';
 
-/** Through TypeORM's pool: when all connections of the hot path are busy, the process is busy, not broken. */
-export function postgresAnswers(postgres: Postgres): HealthCheck {
+/**
+ * Through TypeORM's pool: when all connections of the hot path are busy, the process is busy, not broken; but for where that goes on for longer than it counts as
+ * alive. To answer is not enough: a standby does, and a server whose disk is full.
+ */
+export function postgresWorks(postgres: Postgres, heartbeat: Heartbeat): HealthCheck {
   return {
     name: 'postgres',
     stops: ['api', 'worker', 'dispatcher'],
     check: async () => {
-      await postgres.dataSource.query('SELECT 1');
+      await postgres.tryWriting().catch((error: unknown) => {
+        throw isReadOnly(error) ? new PartDown('it can only be read: it is a standby, or set to be read-only') : error;
+      });
+      if (heartbeat.hasExpired) throw new PartDown('this process could not write its heartbeat to it for 10 s');
     },
   };
 }

@@ -143,6 +143,11 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
     return this.clock.now() - this.beatAt < recentMs;
   }
 
+  /** For as long as it counts without a beat it could not write one: others take it for dead by now. */
+  get hasExpired(): boolean {
+    return this.clock.now() - this.beatAt >= lifetimeMs;
+  }
+
   /** This process delivers something as it was accepted: the next beat tells the others. */
   noteFresh(): void {
     this.freshAt = this.clock.now();

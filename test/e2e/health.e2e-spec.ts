@@ -3,7 +3,7 @@ import pg from 'pg';
 import type { Health } from '../../src/health/check-health.js';
 import { version } from '../../src/infra/version.js';
 import { Api } from '../support/api.js';
-import { createDatabase } from '../support/database.js';
+import { createDatabase, queryOnce } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
 import { Receiver } from '../support/receiver.js';
 import { real } from '../support/stacks.js';
@@ -100,6 +100,35 @@ describe('health', () => {
 
     await maintenance.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS true`);
     await becomes(api, 'ready');
+  });
+
+  it('is unavailable while Postgres answers and lets nothing be written, and every change is refused for a while', async () => {
+    const database = await createDatabase();
+    opened.push(() => database.drop());
+    const api = await start({ DATABASE_URL: database.url });
+    await becomes(api, 'ready');
+
+    const name = new URL(database.url).pathname.slice(1);
+    await queryOnce(testServers.databaseUrl(), `ALTER DATABASE ${name} SET default_transaction_read_only = on`);
+    const cut = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`;
+    await queryOnce(testServers.databaseUrl(), cut);
+    const { status, json } = await eventually(async () => {
+      const answer = await look(api, 'ready');
+      return answer.json.parts.postgres?.error?.startsWith('it can only be read') && answer;
+    }, 'health to say so');
+    expect([status, json.status]).toEqual([503, 'unavailable']);
+    const body = { naam: 'cases', documentatieLink: 'https://docs.example.org/', filters: [] };
+    const refused = await api.post('/kanaal', body);
+    expect([refused.status, refused.json.code, refused.headers.get('retry-after')]).toEqual([
+      503,
+      'service_unavailable',
+      '1',
+    ]);
+
+    // The connections of that time are still there, and would be read-only for as long as they are open.
+    await queryOnce(testServers.databaseUrl(), `ALTER DATABASE ${name} RESET default_transaction_read_only`);
+    await becomes(api, 'ready');
+    await eventually(async () => (await api.post('/kanaal', body)).status === 201, 'a change to be made');
   });
 
   it('is unavailable as soon as the process begins to stop, while it still finishes what is in flight', async () => {

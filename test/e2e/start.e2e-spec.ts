@@ -43,6 +43,21 @@ describe('a program that cannot start', () => {
     await prepared.release();
   });
 
+  it.each([
+    ['made already', true],
+    ['still to be made', false],
+  ])('says of a database that can only be read what to do, where its tables are %s', async (_, hasTables) => {
+    const prepared = await real.prepare(hasTables);
+    const url = prepared.settings.DATABASE_URL!;
+    await queryOnce(url, `ALTER DATABASE ${new URL(url).pathname.slice(1)} SET default_transaction_read_only = on`);
+    const { status, stderr } = run('main.js', { DATABASE_URL: url, PROCESSES: '1' });
+    expect(stderr).toMatch(
+      /^Postgres cannot be used: 25006: cannot execute .* It can only be read: .* the primary.*\n$/,
+    );
+    expect(status).toBe(1);
+    await prepared.release();
+  });
+
   it('says that RabbitMQ is not there where it needs it', async () => {
     const prepared = await real.prepare();
     const { status, stderr } = run('dispatch-once.js', { ...prepared.settings, AMQP_URL: 'amqp://127.0.0.1:1' });

@@ -12,6 +12,7 @@ import { keyRingOf } from '../../src/secrets/key-ring.js';
 import { SecretCipher } from '../../src/secrets/secret-cipher.service.js';
 import { createQueuePrefix, type TestQueues } from '../support/amqp.js';
 import { Api, superuser } from '../support/api.js';
+import { createDatabase, queryOnce } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
 import { CommandLine } from '../support/fake-terminal.js';
 import { answer, Receiver, reset } from '../support/receiver.js';
@@ -479,6 +480,14 @@ describe('the command line', () => {
       const { exit, out } = await new CommandLine(environment).run('doctor --strict', { isTerminal: true });
       expect(exit).toBe(1);
       expect(out).toMatch(/WARNING +\S* +secret-keys [^]*→ Set SECRET_KEYS for every process/);
+    });
+
+    it('finds a database that answers, and in which nothing can be written', async () => {
+      const database = await createDatabase();
+      const name = new URL(database.url).pathname.slice(1);
+      await queryOnce(database.url, `ALTER DATABASE ${name} SET default_transaction_read_only = on`);
+      expect(await verdicts({ DATABASE_URL: database.url })).toMatchObject({ postgres: 'failed', clock: 'ok' });
+      await database.drop();
     });
 
     it('says whether a process would start with the keys that it finds, as the start itself does', async () => {

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { systemClock, type Clock } from '../../src/infra/clock.js';
+import { postgresWorks } from '../../src/health/part-checks.js';
 import { deadProcesses, Heartbeat } from '../../src/liveness/heartbeat.service.js';
 import { eventually } from '../support/eventually.js';
 import { TestLedger } from '../support/ledger.js';
@@ -98,6 +99,25 @@ describe('a process whose row has expired', () => {
     await other.witness();
     await test.heartbeat.sweep();
     expect(await isKnown()).toBe(false);
+  });
+});
+
+describe('a process that could not write its heartbeat for as long as it counts', () => {
+  it('says so by its health, although Postgres answers: its disk may be full', async () => {
+    const prepared = await real.prepare();
+    const test = await TestLedger.open(prepared.settings);
+    let passedMs = 0;
+    const clock: Clock = { now: () => passedMs, pause: () => Promise.resolve() };
+    const heartbeat = new Heartbeat(test.postgres, test.config, clock);
+    const { check } = postgresWorks(test.postgres, heartbeat);
+    await heartbeat.onApplicationBootstrap();
+    await heartbeat.stop(); // from here on it does not beat
+    passedMs = 9999;
+    await check();
+    passedMs = 10_000;
+    await expect(check()).rejects.toThrow('could not write its heartbeat');
+    await test.close();
+    await prepared.release();
   });
 });
 

@@ -5,6 +5,8 @@ import { isNotConnected, sqlState } from './postgres-errors.js';
 const advices: Record<string, string> = {
   ECONNREFUSED: 'Is Postgres running, and is this its host and port? Check DATABASE_URL.',
   ENOTFOUND: 'The name of the host in DATABASE_URL cannot be looked up from here.',
+  '25006':
+    'It can only be read: it is a standby, or default_transaction_read_only is on. Point DATABASE_URL at the primary, or switch that off.',
   '28P01': 'The password in DATABASE_URL is wrong.',
   '28000': 'Postgres does not let this user in from here: look at pg_hba.conf.',
   '3D000': 'The database is not there: CREATE DATABASE … OWNER …, or correct DATABASE_URL.',
@@ -16,7 +18,7 @@ const advices: Record<string, string> = {
 
 export const generalAdvice = 'Check DATABASE_URL, the network and Postgres’ own log.';
 
-/** What an operator can do, where Postgres was not reached or let nobody in; undefined: the error is of another kind. */
+/** What an operator can do, where Postgres was not reached, let nobody in or can only be read; undefined: the error is of another kind. */
 export function connectionAdvice(error: unknown): string | undefined {
   const { code } = (error ?? {}) as { code?: unknown };
   const advice = advices[sqlState(error) ?? String(code)];

@@ -32,12 +32,15 @@ const connectionCodes = new Set([
   'EAI_AGAIN',
 ]);
 
-/** The database cannot be reached, is starting, stopping or full, or was too slow: the same call may succeed later. */
+/** Of a standby, or where `default_transaction_read_only` is on: all is answered, and nothing is written. */
+export const isReadOnly = (error: unknown): boolean => sqlState(error) === '25006';
+
+/** The database cannot be reached or written, is starting, stopping or full, or was too slow: the same call may succeed later. */
 export function isUnavailable(error: unknown): boolean {
   // 08: connection exception, 53: insufficient resources, 57: operator intervention (shutdown, starting up, a time limit),
-  // 25P03: too long idle in a transaction, 55P03: a lock did not come, 40P01: a deadlock
+  // 25006: read-only, 25P03: too long idle in a transaction, 55P03: a lock did not come, 40P01: a deadlock
   const state = sqlState(error);
-  if (state) return /^(08|53|57|25P03|55P03|40P01)/.test(state);
+  if (state) return /^(08|53|57|25006|25P03|55P03|40P01)/.test(state);
   const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
   if (typeof code === 'string' && connectionCodes.has(code)) return true;
   // pg has no code for these.

@@ -118,7 +118,9 @@ export class Postgres {
     try {
       // The number is arbitrary; it only has to be the same in every process.
       await queryRunner.query('SELECT pg_advisory_lock(727272)');
-      return await orSayWhyNot(this.runMigrations());
+      const ran = await orSayWhyNot(this.runMigrations());
+      await orSayWhyNot(this.tryWriting()); // nothing else may have been written so far
+      return ran;
     } finally {
       await queryRunner.query('SELECT pg_advisory_unlock(727272)');
       await queryRunner.release();
@@ -136,6 +138,11 @@ export class Postgres {
         await pause(lockPauseMs);
       }
     }
+  }
+
+  /** Changes nothing, and fails where nothing can be written: a standby answers everything else. For health checks, so it uses TypeORM's pool. */
+  async tryWriting(): Promise<void> {
+    await this.dataSource.query('DELETE FROM migrations WHERE false');
   }
 
   async hasPendingMigrations(): Promise<boolean> {
