@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { RunningTime } from '../endpoints/running-time.js';
+import { RunningTime } from '../infra/running-time.js';
 import { describeError, isOurTrouble, isTroubleOfMachine } from '../outbound/describe-error.js';
 import { ProxyTrouble } from '../outbound/egress-proxy.js';
 import { FailingSince } from '../outbound/failing-since.js';
