@@ -141,6 +141,12 @@ describe.each(stacks)('the database of the $name stack', (stack) => {
     );
   });
 
+  it('compiles no plan, on any of its connections', async () => {
+    const { dataSource, upkeep } = postgres;
+    for (const source of [dataSource, upkeep]) expect(await source.query('SHOW jit')).toEqual([{ jit: 'off' }]);
+    expect(await postgres.query(statement('jit', 'SHOW jit'))).toEqual([{ jit: 'off' }]);
+  });
+
   it('knows its migrations, and that none is left to run', async () => {
     expect(await postgres.hasPendingMigrations()).toBe(false);
     expect(await postgres.migrate()).toEqual([]);

@@ -64,7 +64,8 @@ export class Postgres {
       const connection = { connectionTimeoutMillis: 5000, application_name: 'heraut', Client: ClosingClient };
       const max = settings.DATABASE_POOL_SIZE;
       const dataSourceWith = (kept: TimeLimits, size: number, own: object = {}) => {
-        const extra = { ...connection, ...own, ...asConnectionOptions(kept), max: size };
+        const onConnect = (client: pg.ClientBase) => client.query(withoutJit);
+        const extra = { ...connection, ...own, ...asConnectionOptions(kept), max: size, onConnect };
         return new DataSource({ ...common, url, extra, logger: new TimedOutLogger(kept) } as DataSourceOptions);
       };
       const pool = new pg.Pool({
@@ -269,6 +270,12 @@ export class Postgres {
     await this.closeServer();
   }
 }
+
+/**
+ * A search has a plan for each of many partitions, and costs more by the planner's reckoning than compiling it is worth (`jit_above_cost`): of
+ * searches that read 700 pages in 40 ms, Postgres compiled 400 functions for up to 20 s.
+ */
+const withoutJit = 'SET jit = off';
 
 /**
  * Settings of a connection of the hot path. Each of its statements touches a few rows by key. A plan made while a table was
