@@ -20,7 +20,8 @@ const allowances = rowsOf<Allowance>('item', {
 
 /**
  * Releases the oldest deliveries that are held for each of these subscriptions, under a new generation. Those that wait for their
- * turn (`order`) are not among them. The released ones that are not settled are counted by an index of their own. Nothing is released
+ * turn (`order`) are not among them. The released ones that are not settled are counted by an index of their own (`state <= 'queued'`: no other index has that
+ * condition, migration 24). Nothing is released
  * for a subscription that is paused by now, whatever the dispatcher knows of it: what is accepted after the pause stays. What is held for
  * one that has ended besides goes to a worker, which ends it.
  */
@@ -32,7 +33,7 @@ export const releaseItems = statement(
       FROM ${allowances.from} CROSS JOIN LATERAL (
         SELECT count(*)::int AS outstanding FROM (
           SELECT FROM delivery
-          WHERE subscription_id = item.subscription_id AND state = 'queued' AND held_for IS NOT NULL
+          WHERE subscription_id = item.subscription_id AND state <= 'queued' AND held_for IS NOT NULL
           LIMIT item.release_window
         ) AS released_before
       ) AS counted

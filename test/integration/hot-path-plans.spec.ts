@@ -17,6 +17,7 @@ import { createPartition, dayOfId, partitionsBetween } from '../../src/ledger/pa
 import { endTurnItems, findLeftItems, findNextItems, passTurnItems } from '../../src/ledger/pass-turn.js';
 import { putBackItems } from '../../src/ledger/put-back.js';
 import { readHeldItems } from '../../src/ledger/read-held.js';
+import { releaseItems } from '../../src/ledger/release.js';
 import { settleResults } from '../../src/ledger/settle.service.js';
 import { findStillQueued } from '../../src/ledger/still-queued.js';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.js';
@@ -234,6 +235,17 @@ describe('a statement about deliveries', () => {
           placeOf('mine_1'),
         ],
       });
+    });
+
+    // By the index of all that is queued, it would walk the queue of everybody.
+    it.each([
+      ...tables,
+      ['was never seen with anything in the queue', () => fill('held').then(analyze).then(filledWithQueued)] as const,
+    ])('counts what was released of a subscription by the index of that, when the table %s', async (_, prepare) => {
+      await prepare();
+      const ways = scansOf('delivery', await genericPlan(releaseItems.text)).map(indexOf);
+      expect(ways).toContain('delivery_released');
+      expect(ways).not.toContain('delivery_queued');
     });
 
     // Where a partition was analyzed while it was empty, its primary key looks as cheap. The statement is rare: its first five
