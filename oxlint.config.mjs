@@ -161,7 +161,7 @@ export const arrows = {
     'infra',
     'config',
   ],
-  'dead-letters': ['deliveries', 'subscriptions', 'auth', 'ledger', 'catalogue', 'openapi', 'infra'],
+  'dead-letters': ['deliveries', 'subscriptions', 'auth', 'ledger', 'catalogue', 'liveness', 'openapi', 'infra'],
   retention: [
     'delivery',
     'channels',
@@ -183,6 +183,7 @@ export const arrows = {
     'audit',
     'catalogue',
     'ledger',
+    'liveness',
     'signing',
     'outbound',
     'openapi',

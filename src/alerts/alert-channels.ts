@@ -11,7 +11,11 @@ export class AlertChannels {
   private readonly webhook: AlertWebhook | undefined;
   private readonly mailer: Mailer | undefined;
 
-  constructor(settings: Settings, mailAuthority?: string) {
+  constructor(
+    settings: Settings,
+    private readonly ledgerNow: () => number,
+    mailAuthority?: string,
+  ) {
     this.webhook = settings.ALERT_WEBHOOK_URL === undefined ? undefined : new AlertWebhook(settings);
     this.mailer = settings.EMAIL_HOST === undefined ? undefined : new Mailer(settings, mailAuthority);
     this.names = [...(this.webhook ? (['webhook'] as const) : []), ...(this.mailer ? (['mail'] as const) : [])];
@@ -24,6 +28,12 @@ export class AlertChannels {
   /** Never rejects. */
   async send(note: NoteToSend, stopping: AbortSignal): Promise<SendResult> {
     const way = note.channel === 'webhook' ? this.webhook : this.mailer;
-    return (await way?.send(note, stopping)) ?? { isSent: false, reason: 'not configured', isRefused: true };
+    return (
+      (await way?.send(note, this.ledgerNow(), stopping)) ?? {
+        isSent: false,
+        reason: 'not configured',
+        isRefused: true,
+      }
+    );
   }
 }

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { answer, Receiver } from '../../test/support/receiver.js';
 import { standStill } from '../../test/support/stand-still.js';
 import { readSettings } from '../config/settings.js';
+import { AlertChannels } from './alert-channels.js';
 import { AlertWebhook } from './alert-webhook.undici.js';
 import type { NoteToSend } from './note.js';
 
@@ -23,18 +24,25 @@ beforeAll(async () => {
 });
 afterAll(() => receiver.stop());
 
-const webhook = () =>
-  new UnhurriedWebhook(
-    readSettings({
-      ALERT_WEBHOOK_URL: receiver.url,
-      ALERT_WEBHOOK_SECRET: `whsec_${Buffer.from(randomUUID()).toString('base64')}`,
-    }),
-  );
+const settings = () =>
+  readSettings({
+    ALERT_WEBHOOK_URL: receiver.url,
+    ALERT_WEBHOOK_SECRET: `whsec_${Buffer.from(randomUUID()).toString('base64')}`,
+  });
 
 it('takes a note for sent whose answer lay in the socket while this process stood still', async () => {
   receiver.next((request, response) => {
     answer(204)(request, response);
     standStill(1500);
   });
-  expect(await webhook().send(note, running)).toEqual({ isSent: true });
+  expect(await new UnhurriedWebhook(settings()).send(note, Date.now(), running)).toEqual({ isSent: true });
+});
+
+it('posts a note with the time of the ledger, in its signature too, however wrong the clock of the process is', async () => {
+  const ledgerMs = Date.parse('2025-06-01T12:00:00Z');
+  receiver.next(answer(204));
+  expect(await new AlertChannels(settings(), () => ledgerMs).send(note, running)).toEqual({ isSent: true });
+  const { headers, text } = receiver.requests.at(-1)!;
+  expect(headers['webhook-timestamp']).toBe(String(ledgerMs / 1000));
+  expect(JSON.parse(text)).toMatchObject({ timestamp: '2025-06-01T12:00:00.000Z' });
 });

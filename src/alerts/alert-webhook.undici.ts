@@ -29,8 +29,9 @@ export class AlertWebhook {
     });
   }
 
-  async send({ id, content }: NoteToSend, stopping: AbortSignal): Promise<SendResult> {
-    const body = Buffer.from(webhookPayload(content, new Date()));
+  /** @param at milliseconds since 1970, by the ledger's clock: a receiver refuses what is signed at another time than its own */
+  async send({ id, content }: NoteToSend, at: number, stopping: AbortSignal): Promise<SendResult> {
+    const body = Buffer.from(webhookPayload(content, new Date(at)));
     const time = new CallTime();
     const signal = AbortSignal.any([stopping, time.within(this.timeoutMs)]);
     const agent = new Agent({ connect: this.outbound.connectorFor({}, this.timeoutMs) });
@@ -42,7 +43,7 @@ export class AlertWebhook {
         headers: {
           'content-type': 'application/json',
           'webhook-id': id,
-          ...signatureHeaders([this.key], { id, at: Date.now(), body }),
+          ...signatureHeaders([this.key], { id, at, body }),
         },
         body,
       });

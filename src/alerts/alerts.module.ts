@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { Config } from '../config/config.module.js';
+import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { SubscriptionsModule } from '../subscriptions/subscriptions.module.js';
 import { AlertChannels } from './alert-channels.js';
 import { AlertLoop } from './alert-loop.service.js';
@@ -13,7 +14,12 @@ import { AlertRounds } from './rounds.service.js';
   imports: [SubscriptionsModule],
   controllers: [AlertsController],
   providers: [
-    { provide: AlertChannels, inject: [Config], useFactory: ({ settings }: Config) => new AlertChannels(settings) },
+    {
+      provide: AlertChannels,
+      inject: [Config, Heartbeat],
+      useFactory: ({ settings }: Config, heartbeat: Heartbeat) =>
+        new AlertChannels(settings, () => heartbeat.ledgerNow()),
+    },
     AlertRulesStore,
     AlertRounds,
     NoteSender,

@@ -49,8 +49,11 @@ export class Mailer {
     });
   }
 
-  /** @param stopping ends it at once; perhaps the mail was sent nevertheless */
-  async send({ id, address, content }: NoteToSend, stopping: AbortSignal): Promise<SendResult> {
+  /**
+   * @param at milliseconds since 1970, by the ledger's clock
+   * @param stopping ends it at once; perhaps the mail was sent nevertheless
+   */
+  async send({ id, address, content }: NoteToSend, at: number, stopping: AbortSignal): Promise<SendResult> {
     // An address with the end of a line in it would be sent as it is.
     if (!mailAddress.safeParse(address).success)
       return { isSent: false, reason: 'not a mail address', isRefused: true };
@@ -60,6 +63,7 @@ export class Mailer {
         ...mailText(content),
         from: this.sender,
         to: { name: '', address },
+        date: new Date(at),
         // The same where it is sent again because nobody saw that it was sent: the reader's program may show one of them.
         messageId: `<${id}@${domain}>`,
         signal: AbortSignal.any([stopping, AbortSignal.timeout(this.longest)]),

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { IsNull, type EntityManager } from 'typeorm';
 import { AuditLog } from '../audit/audit-log.js';
 import { NotFoundProblem } from '../infra/http/problem.js';
+import { timeIn } from '../infra/postgres/time-in.js';
 import type { SecretCipher } from '../secrets/secret-cipher.service.js';
 import { secretPlace } from './application.js';
 import { ApplicationEntity } from './application.entity.js';
@@ -48,7 +49,8 @@ export class ApplicationChanges {
     const id = randomUUID();
     const secret = this.cipher.encrypt(input.secret, secretPlace(id));
     const { alertEmail = null, ...given } = input;
-    const values = { ...given, alertEmail, id, secret, secretSetAt: null, version, createdAt: new Date() };
+    const createdAt = await timeIn(manager);
+    const values = { ...given, alertEmail, id, secret, secretSetAt: null, version, createdAt };
     const application = manager.create(ApplicationEntity, values);
     await reserve(id);
     await manager.insert(ApplicationEntity, application);
@@ -69,7 +71,7 @@ export class ApplicationChanges {
     const { manager, version } = this;
     const application = await findOrFail(manager, id);
     mustFit?.(application);
-    const stored = secret === undefined ? {} : this.newSecret(application, secret);
+    const stored = secret === undefined ? {} : await this.newSecret(application, secret);
     const before = { ...application };
     // These columns alone: a secret that is not changed may be encrypted with a new key at this moment.
     await manager.update(ApplicationEntity, id, { ...changes, ...stored, version });
@@ -88,7 +90,7 @@ export class ApplicationChanges {
     const application = await findOrFail(manager, id);
     mustFit?.(application);
     await manager.update(ApplicationEntity, application.id, {
-      deletedAt: new Date(),
+      deletedAt: await timeIn(manager),
       secret: '',
       alertEmail: null,
       version,
@@ -97,9 +99,10 @@ export class ApplicationChanges {
   }
 
   /** Given the one that it has, it is as old as before. */
-  private newSecret({ id, secret: before, secretSetAt }: ApplicationEntity, given: string) {
+  private async newSecret({ id, secret: before, secretSetAt }: ApplicationEntity, given: string) {
     const secret = this.cipher.encrypt(given, secretPlace(id));
-    return { secret, secretSetAt: this.cipher.isSame(before, secret, secretPlace(id)) ? secretSetAt : new Date() };
+    const isSame = this.cipher.isSame(before, secret, secretPlace(id));
+    return { secret, secretSetAt: isSame ? secretSetAt : await timeIn(this.manager) };
   }
 
   /** @param before null: it is new; `after` null: it is gone */

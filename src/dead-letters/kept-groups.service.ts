@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { DeadLetterGroups, type FoundGroups, type Sought } from './dead-letter-groups.service.js';
 
 /** An answer that took some time to find serves for so many times as long, so that all who look at it take a twentieth of a core. */
@@ -21,7 +22,10 @@ interface Kept {
 export class KeptGroups {
   private readonly kept = new Map<string, Kept>();
 
-  constructor(private readonly groups: DeadLetterGroups) {}
+  constructor(
+    private readonly groups: DeadLetterGroups,
+    private readonly heartbeat: Heartbeat,
+  ) {}
 
   find(sought: Sought): Promise<GroupsAsOf> {
     const start = performance.now();
@@ -44,7 +48,7 @@ export class KeptGroups {
   }
 
   private async findNow(sought: Sought): Promise<GroupsAsOf> {
-    const asOf = new Date();
+    const asOf = new Date(this.heartbeat.ledgerNow());
     return { ...(await this.groups.find(sought)), asOf };
   }
 }

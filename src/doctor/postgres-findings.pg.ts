@@ -186,7 +186,7 @@ async function permissions(client: pg.Client): Promise<Finding> {
   return ok(name, `role ${row.role} owns its tables and may make more`);
 }
 
-/** Seconds. Heraut follows Postgres' clock; tokens are checked by the clock of the process that gets them. */
+/** Seconds. Heraut follows Postgres' clock, for tokens too. */
 const [muchApart, tooFarApart] = [2, 60];
 
 async function clock(client: pg.Client): Promise<Finding> {

@@ -4,6 +4,7 @@ import { Postgres } from '../infra/postgres/postgres.js';
 import { valuesOf, type Statement, type Values } from '../infra/postgres/statement.js';
 import type { DeliveryState, HeldReason } from '../ledger/delivery.js';
 import type { OpenEndpoint } from '../ledger/open-endpoints.js';
+import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { characteristicsOf } from '../publishing/characteristics-of.js';
 import type { SubscribedChannel } from '../subscriptions/subscription.js';
 import { lowestId, type ExplanationKey } from './explanation-cursor.js';
@@ -50,6 +51,7 @@ export class ExplanationReader {
   constructor(
     private readonly postgres: Postgres,
     private readonly openEndpoints: OpenEndpoints,
+    private readonly heartbeat: Heartbeat,
   ) {}
 
   async findNotification(id: string): Promise<Notification | undefined> {
@@ -140,7 +142,7 @@ export class ExplanationReader {
     const [first] = await this.run<{ at: Date }>(statements.firstEntry, {});
     if (deliveries.some((row) => row.held_for === 'endpoint-parked')) await this.openEndpoints.refresh();
     const bySubscription = new Map(deliveries.map((row) => [row.subscription_id, row]));
-    const now = Date.now();
+    const now = this.heartbeat.ledgerNow();
     return subscriptions.map((row) => {
       const delivery = bySubscription.get(row.id);
       const known = delivery && toDelivery(delivery);

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { IsNull, type EntityManager } from 'typeorm';
 import { requireMatch } from '../infra/http/if-match.js';
 import { ConflictProblem } from '../infra/http/problem.js';
+import { timeIn } from '../infra/postgres/time-in.js';
 import type { CredentialChanges } from '../credentials/credentials-io.js';
 import { isDropping } from '../ledger/drop-held.js';
 import { noteOrderEnding, withdrawOrderEnding } from '../ledger/end-of-order.js';
@@ -35,6 +36,7 @@ export interface ChangedSubscription {
   after: SubscriptionEntity;
 }
 
+type Awaitable<T> = T | Promise<T>;
 type Marks = Pick<Subscription, 'disabledAt' | 'pausedAt'>;
 const always = () => true;
 export const isDisabled = ({ disabledAt }: Marks): boolean => disabledAt !== null;
@@ -104,7 +106,7 @@ export class SubscriptionChanges {
 
   /** Deliveries of the deleted one that have not been cancelled yet go on: it cannot be told which were before, and which after. */
   private async succeed({ id, ordering }: SubscriptionEntity, successor: SubscriptionEntity): Promise<void> {
-    successor.createdAt = new Date();
+    successor.createdAt = await this.now();
     await this.manager.update(SubscriptionEntity, { id }, successor);
     await withdrawEnding(this.manager, id);
     if (successor.ordering === 'per-object') await withdrawOrderEnding(this.manager, id);
@@ -154,13 +156,23 @@ export class SubscriptionChanges {
   disable(id: string, ifVersion?: number): Promise<ChangedSubscription | undefined> {
     const isToDisable = (entity: SubscriptionEntity): boolean =>
       isEnabled(entity) && (ifVersion === undefined || Number(entity.version) === ifVersion);
-    return this.change('disabled', id, isToDisable, { disabledAt: new Date() }, () =>
-      noteEnding(this.manager, id, 'failed', this.version),
+    return this.change(
+      'disabled',
+      id,
+      isToDisable,
+      async () => ({ disabledAt: await this.now() }),
+      () => noteEnding(this.manager, id, 'failed', this.version),
     );
   }
 
   pause(id: string): Promise<ChangedSubscription | undefined> {
-    return this.change('paused', id, isRunning, { pausedAt: new Date() }, () => lookNow(this.manager, id));
+    return this.change(
+      'paused',
+      id,
+      isRunning,
+      async () => ({ pausedAt: await this.now() }),
+      () => lookNow(this.manager, id),
+    );
   }
 
   /** @throws {ConflictProblem} while what it held is being dropped */
@@ -173,11 +185,15 @@ export class SubscriptionChanges {
 
   /** Its secrets are not kept. */
   remove(id: string): Promise<ChangedSubscription | undefined> {
-    const withoutSecrets = { deletedAt: new Date(), auth: '', credentials: null, alertEmail: null };
-    return this.change('deleted', id, always, withoutSecrets, async () => {
+    const changes = async () => ({ deletedAt: await this.now(), auth: '', credentials: null, alertEmail: null });
+    return this.change('deleted', id, always, changes, async () => {
       await noteEnding(this.manager, id, 'cancelled', this.version);
       await eraseSigningKeysOf(this.manager, id);
     });
+  }
+
+  private now(): Promise<Date> {
+    return timeIn(this.manager);
   }
 
   /**
@@ -189,14 +205,14 @@ export class SubscriptionChanges {
     done: string,
     id: string,
     isToChange: (subscription: SubscriptionEntity) => boolean,
-    changes: Partial<SubscriptionEntity> | ((before: SubscriptionEntity) => Partial<SubscriptionEntity>),
+    changes: Partial<SubscriptionEntity> | ((before: SubscriptionEntity) => Awaitable<Partial<SubscriptionEntity>>),
     also?: () => Promise<void>,
   ): Promise<ChangedSubscription | undefined> {
     const before = await this.manager.findOneBy(SubscriptionEntity, { id, deletedAt: IsNull() });
     if (!before) return undefined;
     requireMatch(this.ifMatch, versionOf(before));
     if (!isToChange(before)) return undefined;
-    const changed = typeof changes === 'function' ? changes(before) : changes;
+    const changed = typeof changes === 'function' ? await changes(before) : changes;
     await this.manager.update(SubscriptionEntity, { id }, { ...changed, version: this.version });
     await also?.();
     const given = Object.fromEntries(Object.entries(changed).filter(([, value]) => value !== undefined));

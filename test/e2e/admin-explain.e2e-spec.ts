@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { randomUUID } from 'node:crypto';
 import { lowestId } from '../../src/explaining/explanation-cursor.js';
 import { ExplanationReader } from '../../src/explaining/explanation-reader.service.js';
@@ -95,6 +95,17 @@ async function onNewChannel(rules?: object): Promise<void> {
 
 describe('why a subscription got a notification, or did not', () => {
   beforeEach(() => onNewChannel());
+
+  it('is told by the time of Postgres, whatever the clock of the process says', async () => {
+    const subscription = await subscribe({});
+    const headers = { 'deliver-after': new Date(Date.now() + 3_600_000).toISOString() };
+    const accepted = await admin.api.post('/notificaties', notification(), { headers });
+    const reader = admin.api.app.get(ExplanationReader, { strict: false });
+    const found = (await reader.findNotification(accepted.headers.get('notification-id')!))!;
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 6 * 3_600_000 });
+    const explanation = await reader.explain(found, subscription).finally(() => vi.useRealTimers());
+    expect(explanation!.situation).toMatch(/^It is scheduled/);
+  });
 
   it('is told by the entry and the name that it was matched by, or that kept it away', async () => {
     const met = await subscribe({ kind: 'b' }, { kind: 'a', region: '*' });

@@ -389,7 +389,10 @@ describe('alerts', () => {
     await die(
       await Promise.all(Array.from({ length: 3 }, () => subscription({ alertEmail: `${randomUUID()}@a.org` }))),
     );
-    const others = Array.from({ length: 3 }, () => new NoteSender(postgres, new AlertChannels(configured(admin))));
+    const others = Array.from(
+      { length: 3 },
+      () => new NoteSender(postgres, new AlertChannels(configured(admin), Date.now)),
+    );
     const had = await Promise.all([rounds.run(0), rounds.run(60_000), rounds.run(60_000)]);
     expect(had.filter(Boolean)).toHaveLength(1);
     await Promise.all([sender, ...others].map(sendAll));
@@ -612,7 +615,7 @@ describe('alerts on the embedded database', () => {
     const subscriptions = { find: () => found, list: () => [found] } as unknown as SubscriptionDirectory;
     const applications = { find: () => undefined } as unknown as ApplicationDirectory;
     const rules = new AlertRulesStore(test.postgres);
-    const channels = new AlertChannels(test.config.settings);
+    const channels = new AlertChannels(test.config.settings, Date.now);
     const rounds = new AlertRounds(
       test.postgres,
       test.config,

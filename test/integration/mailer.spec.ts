@@ -32,6 +32,7 @@ const mailer = ({ port }: Mailbox, settings: Record<string, string> = {}, truste
   );
 
 const running = new AbortController().signal;
+const at = Date.parse('2025-06-01T12:00:00Z');
 
 describe('mail of alerts', () => {
   let secure: Mailbox;
@@ -45,7 +46,7 @@ describe('mail of alerts', () => {
   afterAll(() => Promise.all([secure.stop(), plain.stop()]));
 
   it('goes over TLS, with the password, from the sender of the settings', async () => {
-    expect(await mailer(secure, login).send(noteTo('ops@example.org'), running)).toEqual({ isSent: true });
+    expect(await mailer(secure, login).send(noteTo('ops@example.org'), at, running)).toEqual({ isSent: true });
     expect(secure.mailTo('ops@example.org')).toMatchObject([
       {
         isOverTls: true,
@@ -53,18 +54,19 @@ describe('mail of alerts', () => {
         subject: '[Heraut] Test of alerts',
         sender: { name: 'Heraut, the broker', address: 'heraut@example.org' },
         messageId: `<${noteId}@example.org>`,
+        date: '2025-06-01T12:00:00.000Z',
       },
     ]);
   });
 
   it('is not sent, nor the password, to a server without TLS, or of whom another authority vouches', async () => {
-    expect(await mailer(plain, login).send(noteTo('ops@example.org'), running)).toMatchObject({
+    expect(await mailer(plain, login).send(noteTo('ops@example.org'), at, running)).toMatchObject({
       isSent: false,
       isRefused: false,
       reason: expect.stringMatching(/^ETLS/),
     });
     const other = makeCertificate('other authority');
-    expect(await mailer(secure, login, other).send(noteTo('untrusting@example.org'), running)).toMatchObject({
+    expect(await mailer(secure, login, other).send(noteTo('untrusting@example.org'), at, running)).toMatchObject({
       isSent: false,
       reason: expect.stringMatching(/^E(SOCKET|TLS)/),
     });
@@ -72,14 +74,14 @@ describe('mail of alerts', () => {
   });
 
   it('is sent in plain text where the settings say so', async () => {
-    expect(await mailer(plain, { EMAIL_USE_TLS: 'false' }).send(noteTo('plain@example.org'), running)).toEqual({
+    expect(await mailer(plain, { EMAIL_USE_TLS: 'false' }).send(noteTo('plain@example.org'), at, running)).toEqual({
       isSent: true,
     });
     expect(plain.mailTo('plain@example.org')).toMatchObject([{ isOverTls: false }]);
   });
 
   it('that is refused for its recipient says so, and that trying again soon is of no use', async () => {
-    expect(await mailer(secure, login).send(noteTo('nobody@example.org'), running)).toMatchObject({
+    expect(await mailer(secure, login).send(noteTo('nobody@example.org'), at, running)).toMatchObject({
       isSent: false,
       isRefused: true,
       reason: expect.stringMatching(/^EENVELOPE.*550/),
@@ -90,6 +92,7 @@ describe('mail of alerts', () => {
     const wrong = `w-${randomUUID()}`;
     const result = await mailer(secure, { ...login, EMAIL_HOST_PASSWORD: wrong }).send(
       noteTo('ops@example.org'),
+      at,
       running,
     );
     expect(result).toMatchObject({ isSent: false, isRefused: false, reason: expect.stringMatching(/^EAUTH.*535/) });
@@ -100,7 +103,7 @@ describe('mail of alerts', () => {
     'is not sent to %j, which is no address',
     async (address) => {
       const before = secure.received.length;
-      expect(await mailer(secure, login).send(noteTo(address), running)).toEqual({
+      expect(await mailer(secure, login).send(noteTo(address), at, running)).toEqual({
         isSent: false,
         isRefused: true,
         reason: 'not a mail address',
@@ -124,7 +127,7 @@ describe('mail of alerts', () => {
         DEFAULT_FROM_EMAIL: 'heraut@example.org',
       });
       const patient = new Mailer(settings, undefined, why === 'this process stops' ? undefined : 100);
-      const result = await patient.send(noteTo('ops@example.org'), stopping.signal);
+      const result = await patient.send(noteTo('ops@example.org'), at, stopping.signal);
       expect(result).toMatchObject({ isSent: false, isRefused: false, reason: expect.stringMatching(/^EABORT/) });
       await new Promise((resolve) => server.close(resolve)); // without a connection
     },
@@ -133,7 +136,7 @@ describe('mail of alerts', () => {
   it('that finds nobody listening says so', async () => {
     const gone = await Mailbox.start();
     await gone.stop();
-    expect(await mailer(gone, login).send(noteTo('ops@example.org'), running)).toMatchObject({
+    expect(await mailer(gone, login).send(noteTo('ops@example.org'), at, running)).toMatchObject({
       isSent: false,
       reason: expect.stringContaining('ECONNREFUSED'),
     });

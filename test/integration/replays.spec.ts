@@ -17,6 +17,7 @@ import { noteEnding } from '../../src/ledger/end-of-subscription.js';
 import { handOutDue } from '../../src/ledger/hand-out-due.js';
 import { lowestIdAt, timeOfId } from '../../src/ledger/partitions.js';
 import { replaceScheduled, type Replaced, type Replacement } from '../../src/ledger/replace-scheduled.js';
+import type { Heartbeat } from '../../src/liveness/heartbeat.service.js';
 import { MeantCounter } from '../../src/replays/count-meant.service.js';
 import { meantBy, type Replay } from '../../src/replays/replay.js';
 import { postponeReplay } from '../../src/replays/replay-rows.js';
@@ -884,10 +885,17 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
       });
     });
 
+    it('are as of the time of Postgres, whatever the clock of the process says', async () => {
+      const ledgerMs = Date.parse('2025-06-01T12:00:00Z');
+      const heartbeat = { ledgerNow: () => ledgerMs } as Heartbeat;
+      const kept = new KeptGroups(new DeadLetterGroups(test.postgres), heartbeat);
+      expect((await kept.find({})).asOf).toEqual(new Date(ledgerMs));
+    });
+
     it('are found once for all who look at the same moment, and again after that', async () => {
       const id = await newSubscription();
       await dead(await notifications(1), id);
-      const kept = new KeptGroups(new DeadLetterGroups(test.postgres));
+      const kept = new KeptGroups(new DeadLetterGroups(test.postgres), test.heartbeat);
       const [one, other] = [kept.find({}), kept.find({})];
       expect(one).toBe(other);
       expect(kept.find({ subscriptionId: id })).not.toBe(one);

@@ -14,6 +14,8 @@ export interface ReceivedMail {
   subject: string;
   text: string;
   messageId: string;
+  /** ISO 8601. */
+  date: string;
   sender: { name: string; address: string };
   isOverTls: boolean;
   user: string | undefined;
@@ -82,13 +84,14 @@ export class Mailbox {
   }
 
   private async keep(stream: Readable, { envelope, secure, user }: SMTPServerSession): Promise<void> {
-    const { subject = '', text = '', messageId = '', from } = await PostalMime.parse(await buffer(stream));
+    const { subject = '', text = '', messageId = '', date = '', from } = await PostalMime.parse(await buffer(stream));
     this.received.push({
       from: envelope.mailFrom ? envelope.mailFrom.address : '',
       to: envelope.rcptTo.map(({ address }) => address),
       subject,
       text,
       messageId,
+      date,
       sender: { name: from?.name ?? '', address: from?.address ?? '' },
       isOverTls: secure,
       user: user as string | undefined,
