@@ -25,9 +25,12 @@ const replacedAfterMs = 30_000;
  */
 const patienceMs = 1000;
 
+/** By each of the clocks that the age of a token is taken from. */
+type Moment = readonly number[];
+
 /** What is known for one set of credentials, however many subscriptions have it. */
 interface Known {
-  token?: { value: string; fetchedAt: number; refreshAt: number; endsAt: number } | undefined;
+  token?: { value: string; askedAt: Moment; refreshAfterMs: number; endsAfterMs: number } | undefined;
   fetching?: { since: number; done: Promise<void> } | undefined;
   failure?:
     | { reason: string; isRefused: boolean; since: number; lastAt: number; times: number; pauseUntil: number }
@@ -44,10 +47,14 @@ export class OAuth2Tokens {
   private readonly ids = new WeakMap<OAuth2Authorization, string>();
   private readonly closing = new AbortController();
 
-  /** @param now milliseconds since 1970 */
+  /**
+   * @param now milliseconds since 1970, and what all pauses are counted by
+   * @param others clocks that go on where that one stands still; a token is as old as the one says by which most time has passed
+   */
   constructor(
     private readonly outbound: Outbound,
     private readonly now: () => number,
+    private readonly others: readonly (() => number)[] = [],
   ) {}
 
   close(): void {
@@ -60,8 +67,9 @@ export class OAuth2Tokens {
     const now = this.now();
     const { token, failure } = known;
     const mayFetch = !failure || now >= failure.pauseUntil;
-    if (token && now < token.endsAt) {
-      if (now >= token.refreshAt && mayFetch) void this.fetch(credentials, known);
+    const ageMs = token ? this.ageOf(token.askedAt) : 0;
+    if (token && ageMs < token.endsAfterMs) {
+      if (ageMs >= token.refreshAfterMs && mayFetch) void this.fetch(credentials, known);
       return token.value;
     }
     if (!mayFetch) return this.unavailable(failure, now);
@@ -79,7 +87,15 @@ export class OAuth2Tokens {
   refused(credentials: OAuth2Authorization, authorization: string): void {
     const known = this.knownOf(credentials);
     const { token } = known;
-    if (token?.value === authorization && this.now() - token.fetchedAt >= replacedAfterMs) known.token = undefined;
+    if (token?.value === authorization && this.ageOf(token.askedAt) >= replacedAfterMs) known.token = undefined;
+  }
+
+  private moment(): Moment {
+    return [this.now, ...this.others].map((clock) => clock());
+  }
+
+  private ageOf(moment: Moment): number {
+    return Math.max(...this.moment().map((now, nr) => now - moment[nr]!));
   }
 
   private knownOf(credentials: OAuth2Authorization): Known {
@@ -123,14 +139,15 @@ export class OAuth2Tokens {
   }
 
   private async fetchOnce(credentials: OAuth2Authorization, known: Known): Promise<void> {
+    const askedAt = this.moment();
     const result = await this.ask(credentials);
     const now = this.now();
     const { tokenUrl, clientId } = credentials;
     if (result.kind === 'token') {
       const { token, lastsMs } = result;
-      const refreshAt = now + lastsMs * refreshedAfter;
-      const endsAt = now + lastsMs - Math.min(lastSecondsMs, lastsMs / 4);
-      known.token = { value: `Bearer ${token}`, fetchedAt: now, refreshAt: Math.min(refreshAt, endsAt), endsAt };
+      const endsAfterMs = lastsMs - Math.min(lastSecondsMs, lastsMs / 4);
+      const refreshAfterMs = Math.min(lastsMs * refreshedAfter, endsAfterMs);
+      known.token = { value: `Bearer ${token}`, askedAt, refreshAfterMs, endsAfterMs };
       known.failure = undefined;
       return;
     }

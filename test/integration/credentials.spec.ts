@@ -95,6 +95,7 @@ describe('a receiver that demands a client certificate', () => {
 describe('a token of OAuth 2.0 client credentials', () => {
   const endpoint = new TokenEndpoint();
   let now = 0;
+  let ledgerNow = 0;
   let tokens: OAuth2Tokens;
   let credentials: OAuth2Authorization;
 
@@ -103,7 +104,8 @@ describe('a token of OAuth 2.0 client credentials', () => {
 
   function begin(changes: Partial<OAuth2Authorization> = {}): void {
     now = 1_000_000;
-    tokens = new OAuth2Tokens(outbound, () => now);
+    ledgerNow = 9_000_000;
+    tokens = new OAuth2Tokens(outbound, () => now, [() => ledgerNow]);
     endpoint.reset();
     credentials = {
       kind: 'oauth2',
@@ -187,6 +189,26 @@ describe('a token of OAuth 2.0 client credentials', () => {
     for (let times = 0; times < 10; times++) expect(tokens.authorizationFor(credentials)).toBe('Bearer token-1');
     await eventually(() => tokens.authorizationFor(credentials) === 'Bearer token-2');
     expect(endpoint.requests).toHaveLength(2);
+  });
+
+  it('is as old as any clock says: that of the process stands still with its machine, and the ledger’s can be set back', async () => {
+    begin();
+    await get();
+    ledgerNow += 90_000;
+    expect(await get()).toBe('Bearer token-2');
+    ledgerNow -= 3_600_000;
+    now += 89_999;
+    expect(tokens.authorizationFor(credentials)).toBe('Bearer token-2');
+    now += 1;
+    expect(await get()).toMatch(/^Bearer token-[34]$/);
+  });
+
+  it('is replaced when a receiver refused it after its machine was suspended, however short before it was fetched', async () => {
+    begin();
+    await get();
+    ledgerNow += 30_000;
+    tokens.refused(credentials, 'Bearer token-1');
+    expect(await get()).toBe('Bearer token-2');
   });
 
   it('is used until its end while its endpoint is in trouble, which is asked ever more seldom', async () => {
