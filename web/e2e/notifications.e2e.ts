@@ -81,6 +81,20 @@ test('where nothing fits, what comes is announced, and looked for every few seco
   expect(looks).toBeLessThanOrEqual(moments + 4);
 });
 
+test('what comes is announced where nothing fits and the clock of the browser is ahead', async ({
+  open,
+  page,
+  heraut,
+}) => {
+  await page.clock.install({ time: Date.now() + 600_000 });
+  const channel = await heraut.createChannel();
+  await open(`notifications?channel=${channel}`);
+  await expect(page.getByText('Nothing fits these filters')).toBeVisible();
+  await heraut.publish(channel);
+  const announced = page.getByRole('button', { name: /1 new notification/ });
+  await asTimePasses(page, () => expect(announced).toBeVisible(atOnce));
+});
+
 test('a notification that is under way is shown as it is now, without being read again', async ({
   open,
   page,

@@ -2,12 +2,13 @@ import { useInfiniteQuery, useQuery, useQueryClient, type InfiniteData } from '@
 import { useEffect, useMemo } from 'react';
 import type { components } from '../../../generated/admin-api.d.ts';
 import { answerOf, api } from '../../api/client.ts';
+import { clockOf } from '../../api/server-clock.ts';
 import { isEnded, type DeliveryState } from '../../parts/delivery-state.tsx';
 import { readOn } from '../../parts/next-page.ts';
 
 export type ListedNotification = components['schemas']['Notification'];
-/** With the time at which it was read, in milliseconds since 1970. */
-type Page = components['schemas']['NotificationPage'] & { readAt: number };
+/** With the time at which it was read, in milliseconds since 1970, and the clock of the server that gave it. */
+type Page = components['schemas']['NotificationPage'] & { readAt: number; now: () => number };
 type Query = Record<string, string | string[]>;
 
 const pageLength = 100;
@@ -18,8 +19,8 @@ const mostLookedAt = 50;
 
 const keyOf = (query: Query) => ['notifications', 'found', query];
 
-const read = (query: Query, more: { limit: number; cursor?: string; acceptedFrom?: string }, signal: AbortSignal) =>
-  answerOf(api.GET('/admin/v1/notifications', { params: { query: { ...query, ...more } }, signal }));
+const ask = (query: Query, more: { limit: number; cursor?: string; acceptedFrom?: string }, signal: AbortSignal) =>
+  api.GET('/admin/v1/notifications', { params: { query: { ...query, ...more } }, signal });
 
 /** What fits, page after page, as it was when each page was read: nothing moves under the reader. */
 export function useFoundNotifications(query: Query) {
@@ -27,10 +28,12 @@ export function useFoundNotifications(query: Query) {
   const queryKey = keyOf(query);
   const found = useInfiniteQuery({
     queryKey,
-    queryFn: async ({ pageParam, signal }): Promise<Page> => ({
-      ...(await read(query, { limit: pageLength, cursor: pageParam }, signal)),
-      readAt: Date.now(),
-    }),
+    queryFn: async ({ pageParam, signal }): Promise<Page> => {
+      const call = ask(query, { limit: pageLength, cursor: pageParam }, signal);
+      const page = await answerOf(call);
+      const now = clockOf((await call).response);
+      return { ...page, readAt: now(), now };
+    },
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ nextCursor }: Page) => nextCursor ?? undefined,
     staleTime: Infinity,
@@ -68,12 +71,14 @@ export function useNewer(query: Query, pages: InfiniteData<Page> | undefined) {
   const since = first?.slice(0, mostLookedAt).findLast(isUnderWay) ?? first?.[0];
   const sinceAt = new Date(since ? Date.parse(since.acceptedAt) - 2_000 : (newest?.readAt ?? 0) - 5_000).toISOString();
   const { acceptedFrom, acceptedTo } = query;
-  const isOver = typeof acceptedTo === 'string' && Date.parse(acceptedTo) < Date.now();
+  const isOver = typeof acceptedTo === 'string' && newest !== undefined && Date.parse(acceptedTo) < newest.now();
   const { data, refetch } = useQuery({
     queryKey: ['notifications', 'newer', query, first?.[0]?.id ?? newest?.readAt],
     queryFn: async ({ signal }) => {
       const from = typeof acceptedFrom === 'string' && acceptedFrom > sinceAt ? acceptedFrom : sinceAt;
-      const { notifications, nextCursor } = await read(query, { limit: mostLookedAt, acceptedFrom: from }, signal);
+      const { notifications, nextCursor } = await answerOf(
+        ask(query, { limit: mostLookedAt, acceptedFrom: from }, signal),
+      );
       client.setQueryData<InfiniteData<Page>>(keyOf(query), (listed) => listed && asTheyAreNow(listed, notifications));
       return { ids: notifications.map(({ id }) => id), isMore: nextCursor !== null };
     },

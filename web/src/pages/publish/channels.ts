@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { answerOf, api } from '../../api/client.ts';
+import { clockOf } from '../../api/server-clock.ts';
 
-/** The channels, and the clock of the server that listed them. */
+/** The channels, and the clock of the server that listed them: a notification must not lie in its future. */
 export const useChannels = () =>
   useQuery({
     queryKey: ['channels', 'with-clock'],
@@ -12,13 +13,3 @@ export const useChannels = () =>
     },
     staleTime: 30_000,
   });
-
-/**
- * The time of the server, never ahead of it: a notification must not lie in its future, and the clock of a browser may be anything.
- * @returns milliseconds since 1970
- */
-function clockOf({ headers }: Response): () => number {
-  const answeredAt = Date.parse(headers.get('date') ?? '');
-  const heardAt = performance.now();
-  return () => (Number.isNaN(answeredAt) ? Date.now() : answeredAt + (performance.now() - heardAt));
-}
