@@ -331,6 +331,16 @@ export const settingsSchema = z
     BODY_LIMIT_BYTES: wholeNumber(1024, 104_857_600)
       .default(1_048_576)
       .describe('Largest request body accepted, in bytes; a larger one gets 413.'),
+    SUBSCRIPTIONS_PER_APPLICATION: wholeNumber(1, 100_000_000)
+      .default(150_000)
+      .describe(
+        'Subscriptions that one application may have; another one is refused with 409. Each takes half a kilobyte of the memory of every process, and what the next setting counts.',
+      ),
+    SUBSCRIPTION_BYTES_PER_APPLICATION: wholeNumber(1_048_576, 1_099_511_627_776)
+      .default(134_217_728)
+      .describe(
+        'Bytes of the memory of every process, roughly, that the filters, callbacks and credentials of the subscriptions of one application may take; 409 for a subscription, or a change of one, that takes more. An entry takes 500 bytes and a filter 250, and twice as many bytes as their texts have characters. With the default, a process with 256 MB of heap starts whatever one application has.',
+      ),
     DOCUMENTATION_LINK_CHECK: z
       .enum(['off', 'warn', 'enforce'])
       .default('off')

@@ -49,6 +49,8 @@ export class ConfigurationService {
    * @throws {ValidationProblem} with all that is wrong
    */
   async plan(input: unknown, isPruning: boolean): Promise<Plan> {
+    // Before the start nothing is in memory yet, and the shares of applications are reckoned from there.
+    await this.catalogue.refresh();
     return planOf(await this.planWith(this.postgres.dataSource.manager, input, isPruning, true));
   }
 

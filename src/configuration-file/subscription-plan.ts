@@ -11,8 +11,11 @@ import { checkTimeout } from '../subscriptions/call-timeout.js';
 import { refusalOfNames } from '../subscriptions/read-abonnement.js';
 import { namesThatMeanTheSame } from '../subscriptions/subscription-input.js';
 import { replaceSigningKeys, type StoredSigningKey } from '../subscriptions/replace-signing-keys.js';
+import { secretsToStore } from '../subscriptions/secrets-to-store.js';
 import { SubscriptionChanges } from '../subscriptions/subscription-changes.js';
 import type { SubscriptionEntity } from '../subscriptions/subscription.entity.js';
+import type { Part } from '../subscriptions/shares.js';
+import { partOf } from '../subscriptions/subscription-allowance.service.js';
 import { authPlace, credentialsPlace } from '../subscriptions/subscription.js';
 import type { ConfiguredSubscription } from './configuration-schema.js';
 import { fieldsThatDiffer, type FieldChange } from './fields-that-differ.js';
@@ -44,6 +47,8 @@ export class SubscriptionPlan {
   private readonly name: string;
   private readonly wanted: ConfiguredSubscription;
   private readonly stored: StoredSubscription | undefined;
+  /** Of the share of its owner, after the step; undefined where there is none. */
+  part: Part | undefined;
 
   constructor(
     private readonly planning: Planning,
@@ -91,15 +96,28 @@ export class SubscriptionPlan {
     if (stored && fields.length === 0) return 'unchanged';
     const [section, key] = ['subscriptions', wanted.id] as const;
     if (!stored) {
+      this.part = this.partAfter(after, { auth: '', credentials });
       const change = { section, action: 'create', key, about: null, fields } as const;
       return { change, carryOut: this.creation(after, credentials, isPaused, override, keys) };
     }
     const isCredentialsNew = fields.some(({ name }) => /^(authorization|tls|headers)\./.test(name));
+    this.part = this.partAfter(after, isCredentialsNew ? { credentials } : {});
     const change = { section, action: 'change', key, about: before.callbackUrl, fields } as const;
     return {
       change,
       carryOut: this.change(stored, after, isCredentialsNew ? credentials : {}, isPaused, override, keys),
     };
+  }
+
+  private partAfter(after: Fields, secrets: { auth?: string; credentials?: CredentialChanges }): Part | undefined {
+    const before = this.stored?.entity ?? { auth: '', credentials: null };
+    const { auth = before.auth, credentials = before.credentials } = secretsToStore(
+      this.cipher,
+      this.wanted.id,
+      secrets,
+      before.credentials,
+    );
+    return partOf({ ...after, auth, credentials, deletedAt: null });
   }
 
   private newFields(): Fields {

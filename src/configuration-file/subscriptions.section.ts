@@ -1,9 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { Any, IsNull, Not } from 'typeorm';
 import { Config } from '../config/config.module.js';
+import { queryOf } from '../infra/postgres/query-of.js';
 import { storedOverrides } from '../retry-policy/retry-policy-changes.js';
 import { SecretCipher } from '../secrets/secret-cipher.service.js';
 import { storedSigningKeys } from '../subscriptions/replace-signing-keys.js';
+import { SubscriptionAllowance } from '../subscriptions/subscription-allowance.service.js';
 import { SubscriptionChanges } from '../subscriptions/subscription-changes.js';
 import { SubscriptionEntity } from '../subscriptions/subscription.entity.js';
 import { CallbackRules } from './callback-rules.js';
@@ -18,6 +20,7 @@ export class SubscriptionsSection implements Section {
     private readonly cipher: SecretCipher,
     private readonly config: Config,
     private readonly callbacks: CallbackRules,
+    private readonly allowance: SubscriptionAllowance,
   ) {}
 
   async plan(planning: Planning): Promise<Planned> {
@@ -27,6 +30,7 @@ export class SubscriptionsSection implements Section {
     const seen = new Set<string>();
     const first = entries.filter(({ name, wanted }) => planning.isFirst(seen, wanted.id, `${name}.id`));
     const stored = await this.read(planning, [...seen]);
+    const shares = await this.allowance.look(queryOf(manager));
     const steps: Step[] = [];
     let unchanged = 0;
     for (const entry of first) {
@@ -39,7 +43,10 @@ export class SubscriptionsSection implements Section {
       );
       const step = await plan.step();
       if (step === 'unchanged') unchanged++;
-      else if (step) steps.push(step);
+      else if (step) {
+        steps.push(step);
+        shares.replace(entry.wanted.id, plan.part);
+      }
     }
     if (options.looksUpCallbacks) {
       const isNew = ({ wanted: { id, callbackUrl } }: (typeof first)[number]) =>
@@ -52,6 +59,8 @@ export class SubscriptionsSection implements Section {
       order: { createdAt: 'ASC', id: 'ASC' },
       ...(!options.isPruning && { take: mostUnnamed }),
     });
+    if (options.isPruning) for (const { id } of others) shares.replace(id, undefined);
+    for (const { code, reason } of this.allowance.refusals(shares)) planning.refuse('subscriptions', code, reason);
     if (options.isPruning)
       return {
         steps: [...steps, ...others.map((one) => this.removal(one))],

@@ -44,7 +44,11 @@ const signingSecret = z
     'Beyond the standard, where the server signs by default (SIGN_BY_DEFAULT): the secret that notificaties are signed with, shown this once.',
   );
 
-const unreadableText = { 409: 'The credentials there are cannot be decrypted: give all parts of `credentials`.' };
+const shareText =
+  'With this the application would have more abonnementen, or larger ones, than one may have (SUBSCRIPTIONS_PER_APPLICATION, SUBSCRIPTION_BYTES_PER_APPLICATION).';
+const changeTexts = {
+  409: `${shareText} Or the credentials there are cannot be decrypted: give all parts of \`credentials\`.`,
+};
 
 @Audited()
 @Controller(path)
@@ -105,7 +109,8 @@ export class AbonnementController {
     status: 201,
     answer: abonnementSchema,
     answerHeaders: locationHeader.extend({ [secretHeader]: signingSecret }),
-    problems: [],
+    problems: [409],
+    problemTexts: { 409: shareText },
   })
   async create(
     @Body() body: JsonObject,
@@ -137,7 +142,7 @@ export class AbonnementController {
     status: 200,
     answer: abonnementSchema,
     problems: [404, 409],
-    problemTexts: unreadableText,
+    problemTexts: changeTexts,
   })
   async update(
     @Param('uuid', ResourceId) uuid: string,
@@ -162,7 +167,7 @@ export class AbonnementController {
     status: 200,
     answer: abonnementSchema,
     problems: [404, 409],
-    problemTexts: unreadableText,
+    problemTexts: changeTexts,
   })
   async partialUpdate(
     @Param('uuid', ResourceId) uuid: string,

@@ -3,9 +3,11 @@ import { Catalogue, type CatalogueDirectory } from '../catalogue/catalogue.servi
 import { credentialsOf, partsOf, verbatim } from '../credentials/credentials.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { SecretCipher, UnreadableSecret } from '../secrets/secret-cipher.service.js';
+import { bytesInMemory } from './bytes-in-memory.js';
 import { changedSubscriptions, type SubscriptionRow } from './changed-subscriptions.js';
 import { ChannelSubscribers } from './channel-subscribers.js';
 import { demandsOf } from './match-filters.js';
+import { Shares, type Part } from './shares.js';
 import { readSigningKeys } from './signing-key-rows.js';
 import { authPlace, credentialsPlace, type Subscription } from './subscription.js';
 
@@ -22,10 +24,12 @@ type Secrets = Pick<Subscription, 'auth' | 'credentials' | 'signingKeys' | 'unre
 @Injectable()
 export class SubscriptionDirectory implements CatalogueDirectory {
   private readonly logger = new Logger(SubscriptionDirectory.name);
-  private readonly byId = new Map<string, ListedSubscription>();
+  private readonly byId = new Map<string, ListedSubscription & Part>();
   private readonly byChannel = new Map<string, ChannelSubscribers>();
   private readonly ordered = new Set<string>();
   private readonly restrained = new Set<string>();
+  /** As far as memory knows them. */
+  readonly shares = new Shares();
 
   constructor(
     catalogue: Catalogue,
@@ -36,6 +40,11 @@ export class SubscriptionDirectory implements CatalogueDirectory {
   }
 
   find(id: string): ListedSubscription | undefined {
+    return this.byId.get(id);
+  }
+
+  /** Undefined: memory does not know it. */
+  partOf(id: string): Part | undefined {
     return this.byId.get(id);
   }
 
@@ -84,11 +93,14 @@ export class SubscriptionDirectory implements CatalogueDirectory {
   }
 
   private keep(row: SubscriptionRow): void {
-    const { id, channels } = row;
+    const { id, owner_client_id: ownerClientId, callback_url: callbackUrl, channels } = row;
+    const bytes = bytesInMemory({ ...row, callbackUrl });
+    this.shares.add({ ownerClientId, bytes });
     this.byId.set(id, {
       id,
-      ownerClientId: row.owner_client_id,
-      callbackUrl: row.callback_url,
+      ownerClientId,
+      bytes,
+      callbackUrl,
       ...this.secretsOf(row),
       channels,
       deliveryGuarantee: row.delivery_guarantee,
@@ -130,7 +142,10 @@ export class SubscriptionDirectory implements CatalogueDirectory {
   }
 
   private forget(id: string): void {
-    for (const { channel } of this.byId.get(id)?.channels ?? []) {
+    const known = this.byId.get(id);
+    if (!known) return;
+    this.shares.remove(known);
+    for (const { channel } of known.channels) {
       const index = this.byChannel.get(channel);
       index?.remove(id);
       if (index?.isEmpty) this.byChannel.delete(channel);

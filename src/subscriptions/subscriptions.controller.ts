@@ -45,6 +45,9 @@ type Shown = z.output<typeof subscriptionOutput>;
 type ShownWithHeld = z.output<typeof subscriptionWithHeldOutput>;
 
 const unknownSubscription = { 404: 'There is no such subscription.' };
+const overShare = {
+  409: '`too-many-subscriptions`, `subscriptions-too-large`: its owner would have more than one application may.',
+};
 /** Of what changes a subscription, and shows it as it is then. */
 const conditional = { hasEntityTag: true, honoursIfMatch: true };
 
@@ -96,6 +99,7 @@ export class SubscriptionsController {
     status: 201,
     answer: createdSubscriptionOutput,
     hasEntityTag: true,
+    problems: overShare,
   })
   async create(
     @Body() body: unknown,
@@ -142,7 +146,7 @@ export class SubscriptionsController {
     body: subscriptionChangesInput,
     status: 200,
     answer: subscriptionOutput,
-    problems: unknownSubscription,
+    problems: { ...unknownSubscription, ...overShare },
   })
   async change(
     @Param('subscriptionId', ResourceId) subscriptionId: string,
@@ -191,7 +195,7 @@ export class SubscriptionsController {
     answer: subscriptionOutput,
     problems: {
       ...unknownSubscription,
-      409: '`credentials-unreadable`: those there are cannot be decrypted; give all three parts.',
+      409: `\`credentials-unreadable\`: those there are cannot be decrypted; give all three parts. ${overShare[409]}`,
     },
   })
   async changeCredentials(

@@ -6,6 +6,7 @@ import { CallbackProbe } from './callback-probe.service.js';
 import { OwnSigningKeysController } from './own-signing-keys.controller.js';
 import { SigningKeysController } from './signing-keys.controller.js';
 import { SigningKeys } from './signing-keys.service.js';
+import { SubscriptionAllowance } from './subscription-allowance.service.js';
 import { SubscriptionDirectory } from './subscription-directory.service.js';
 import { SubscriptionsController } from './subscriptions.controller.js';
 import { SubscriptionsService } from './subscriptions.service.js';
@@ -13,7 +14,7 @@ import { SubscriptionsService } from './subscriptions.service.js';
 @Module({
   imports: [ChannelsModule, IdempotencyModule],
   controllers: [AbonnementController, OwnSigningKeysController, SubscriptionsController, SigningKeysController],
-  providers: [CallbackProbe, SigningKeys, SubscriptionDirectory, SubscriptionsService],
-  exports: [SigningKeys, SubscriptionDirectory, SubscriptionsService],
+  providers: [CallbackProbe, SigningKeys, SubscriptionAllowance, SubscriptionDirectory, SubscriptionsService],
+  exports: [SigningKeys, SubscriptionAllowance, SubscriptionDirectory, SubscriptionsService],
 })
 export class SubscriptionsModule {}

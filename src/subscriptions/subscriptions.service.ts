@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { IsNull, Not } from 'typeorm';
+import { IsNull, Not, type EntityManager } from 'typeorm';
 import type { Application } from '../auth/application.js';
 import { AuditLog } from '../audit/audit-log.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
@@ -14,6 +14,7 @@ import { findNewestHeld, noteDrop } from '../ledger/drop-held.js';
 import { OperationalEvents, type OperationalEvent } from '../operational-events/operational-events.service.js';
 import { SecretCipher } from '../secrets/secret-cipher.service.js';
 import { readParts } from './secrets-to-store.js';
+import { partOf, SubscriptionAllowance } from './subscription-allowance.service.js';
 import {
   isDisabled,
   isPaused,
@@ -46,6 +47,7 @@ export class SubscriptionsService {
     private readonly postgres: Postgres,
     private readonly events: OperationalEvents,
     private readonly cipher: SecretCipher,
+    private readonly allowance: SubscriptionAllowance,
   ) {}
 
   async list(): Promise<ListedSubscription[]> {
@@ -90,6 +92,7 @@ export class SubscriptionsService {
   /**
    * @param isSigned whether it gets a signing key
    * @returns it, and the secret of its signing key, which is shown this once
+   * @throws {ConflictProblem} when its owner may not have another one, or not so large a one
    */
   async create(
     ownerClientId: string,
@@ -99,7 +102,8 @@ export class SubscriptionsService {
     const { secret, after } = await this.catalogue.change(async (manager, version) => {
       const id = newSubscriptionId();
       await reserve(queryOf(manager), id);
-      return new SubscriptionChanges(manager, version, this.cipher).create(ownerClientId, input, { isSigned, id });
+      const changing = new SubscriptionChanges(manager, version, this.cipher);
+      return this.within(manager, () => changing.create(ownerClientId, input, { isSigned, id }));
     });
     return { subscription: this.latest(after), secret };
   }
@@ -232,8 +236,21 @@ export class SubscriptionsService {
     return this.directory.find(id) ?? { ...after, ...listed(), ...secrets(), unreadable: null, signingKeys: [] };
   }
 
+  /** @throws {ConflictProblem} when the owner would have more than an application may */
+  private async within<Changed extends { after: SubscriptionEntity }>(
+    manager: EntityManager,
+    work: () => Promise<Changed>,
+  ): Promise<Changed> {
+    const shares = await this.allowance.look(queryOf(manager));
+    const changed = await work();
+    shares.replace(changed.after.id, partOf(changed.after));
+    this.allowance.require(shares);
+    return changed;
+  }
+
   /**
    * Undefined: it does not exist, or was not to be changed.
+   * @throws {ConflictProblem} when its owner would have more than an application may
    * @param eventOf what operators are told of a change that is committed
    */
   private async change(
@@ -247,9 +264,12 @@ export class SubscriptionsService {
     };
     try {
       return await this.catalogue.change(async (manager, version) => {
-        const changed = await work(new SubscriptionChanges(manager, version, this.cipher, ifMatch));
-        if (!changed) throw new NothingToChange();
-        return changed;
+        const changing = new SubscriptionChanges(manager, version, this.cipher, ifMatch);
+        return this.within(manager, async () => {
+          const changed = await work(changing);
+          if (!changed) throw new NothingToChange();
+          return changed;
+        });
       }, report);
     } catch (error) {
       // The rollback keeps a call that changes nothing from raising the version.

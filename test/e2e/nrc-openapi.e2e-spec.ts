@@ -31,7 +31,11 @@ interface Document {
 // Before the tests are made: there is one for each operation and status.
 const [api, receiver] = await Promise.all([
   // The address of a caller that is refused is what its test says, and no other test's.
-  Api.start({ REFUSALS_PER_MINUTE: '3', TRUST_FORWARDED_HEADERS: 'true' }),
+  Api.start({
+    REFUSALS_PER_MINUTE: '3',
+    TRUST_FORWARDED_HEADERS: 'true',
+    SUBSCRIPTION_BYTES_PER_APPLICATION: '1048576',
+  }),
   Receiver.start(),
 ]);
 const nrcDocument = JSON.parse((await api.get('/openapi.json', { token: null })).text) as Document;
@@ -92,6 +96,12 @@ async function provoke(operation: Operation, method: string, path: string, statu
       if (operation.operationId === 'signingkey_create') {
         // Until there are as many as there may be.
         for (let answer = await call({}); ; answer = await call({})) if (answer.status !== 201) return answer;
+      }
+      if (operation.operationId === 'abonnement_create') {
+        // More than one application may have.
+        const { naam } = (await api.post('/kanaal', { naam: randomUUID() })).json;
+        const entry = { naam, filters: { name: 'x'.repeat(1000) } };
+        return call({ body: { ...body, kanalen: Array.from({ length: 500 }, () => entry) } });
       }
       if (operation.operationId.startsWith('abonnement')) {
         // As where their key was lost.

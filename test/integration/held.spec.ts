@@ -23,6 +23,7 @@ import { embedded, real, type PreparedStack } from '../support/stacks.js';
 import { eventually } from '../support/eventually.js';
 import { newDelivery } from '../support/new-delivery.js';
 import { plainCipher } from '../support/secrets.js';
+import { usualAllowance } from '../support/usual-allowance.js';
 
 Logger.overrideLogger(false);
 
@@ -74,7 +75,14 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     catalogue = new Catalogue(test.postgres);
     directory = new SubscriptionDirectory(catalogue, test.postgres, plainCipher);
     events = new OperationalEvents();
-    subscriptions = new SubscriptionsService(catalogue, directory, test.postgres, events, plainCipher);
+    subscriptions = new SubscriptionsService(
+      catalogue,
+      directory,
+      test.postgres,
+      events,
+      plainCipher,
+      usualAllowance(catalogue, directory),
+    );
     openEndpoints = new OpenEndpoints(test.postgres, events);
     releaser = newReleaser();
   });

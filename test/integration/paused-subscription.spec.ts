@@ -20,6 +20,7 @@ import { SubscriptionsService } from '../../src/subscriptions/subscriptions.serv
 import { stacks, type PreparedStack } from '../support/stacks.js';
 import { insertDeliveries } from '../support/insert-deliveries.js';
 import { plainCipher } from '../support/secrets.js';
+import { usualAllowance } from '../support/usual-allowance.js';
 
 Logger.overrideLogger(false);
 const running = new AbortController().signal;
@@ -40,12 +41,14 @@ describe.each(stacks)('a paused subscription on the $name stack', (stack) => {
     await new PartitionKeeper(postgres).makeAhead();
     await makeMonthsAhead(postgres);
     catalogue = new Catalogue(postgres);
+    const directory = new SubscriptionDirectory(catalogue, postgres, plainCipher);
     subscriptions = new SubscriptionsService(
       catalogue,
-      new SubscriptionDirectory(catalogue, postgres, plainCipher),
+      directory,
       postgres,
       reporting,
       plainCipher,
+      usualAllowance(catalogue, directory),
     );
   });
   beforeEach(async () => {

@@ -31,6 +31,7 @@ import { TestLedger } from '../support/ledger.js';
 import { requestKey } from '../support/once-keys.js';
 import { plainCipher } from '../support/secrets.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
+import { usualAllowance } from '../support/usual-allowance.js';
 
 Logger.overrideLogger(false);
 
@@ -66,7 +67,14 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
     await makeMonthsAhead(test.postgres);
     catalogue = new Catalogue(test.postgres);
     const directory = new SubscriptionDirectory(catalogue, test.postgres, plainCipher);
-    subscriptions = new SubscriptionsService(catalogue, directory, test.postgres, test.events, plainCipher);
+    subscriptions = new SubscriptionsService(
+      catalogue,
+      directory,
+      test.postgres,
+      test.events,
+      plainCipher,
+      usualAllowance(catalogue, directory),
+    );
     openEndpoints = new OpenEndpoints(test.postgres, test.events);
     counter = new MeantCounter(test.postgres);
     replays = new Replays(test.postgres, counter, catalogue, subscriptions);

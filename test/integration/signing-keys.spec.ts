@@ -14,6 +14,7 @@ import { rewriteSecrets } from '../../src/secrets/stored-secrets.js';
 import { SecretCipher } from '../../src/secrets/secret-cipher.service.js';
 import { embedded, type PreparedStack } from '../support/stacks.js';
 import { plainCipher } from '../support/secrets.js';
+import { usualAllowance } from '../support/usual-allowance.js';
 
 const running = new AbortController().signal;
 
@@ -45,7 +46,14 @@ describe('the signing keys of a subscription', () => {
   function startProcess(cipher = plainCipher) {
     const catalogue = new Catalogue(postgres);
     const directory = new SubscriptionDirectory(catalogue, postgres, cipher);
-    const subscriptions = new SubscriptionsService(catalogue, directory, postgres, new OperationalEvents(), cipher);
+    const subscriptions = new SubscriptionsService(
+      catalogue,
+      directory,
+      postgres,
+      new OperationalEvents(),
+      cipher,
+      usualAllowance(catalogue, directory),
+    );
     const inMemory = (): string[] => directory.find(id)!.signingKeys.map((key) => key.id);
     return { catalogue, subscriptions, keys: new SigningKeys(catalogue, postgres, cipher), inMemory, directory };
   }

@@ -16,6 +16,7 @@ import { SubscriptionDirectory } from '../../src/subscriptions/subscription-dire
 import { SubscriptionEntity } from '../../src/subscriptions/subscription.entity.js';
 import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
+import { usualAllowance } from '../support/usual-allowance.js';
 
 Logger.overrideLogger(false);
 
@@ -60,7 +61,14 @@ describe('secrets in the database', () => {
       applications,
       directory,
       service: new ApplicationsService(catalogue, postgres, cipher, config),
-      subscriptions: new SubscriptionsService(catalogue, directory, postgres, new OperationalEvents(), cipher),
+      subscriptions: new SubscriptionsService(
+        catalogue,
+        directory,
+        postgres,
+        new OperationalEvents(),
+        cipher,
+        usualAllowance(catalogue, directory),
+      ),
     };
   }
 

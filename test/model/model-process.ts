@@ -49,6 +49,7 @@ import { Outbound } from '../../src/outbound/outbound.service.js';
 import { noListeners } from '../support/no-listeners.js';
 import { unpaced } from '../support/unpaced.js';
 import { untraced } from '../support/untraced.js';
+import { usualAllowance } from '../support/usual-allowance.js';
 
 /** The parts that all processes share. */
 export interface Surroundings {
@@ -97,7 +98,14 @@ export class ModelProcess {
     const catalogue = new Catalogue(postgres);
     const directory = new SubscriptionDirectory(catalogue, postgres, plainCipher);
     const events = new OperationalEvents();
-    const subscriptions = new SubscriptionsService(catalogue, directory, postgres, events, plainCipher);
+    const subscriptions = new SubscriptionsService(
+      catalogue,
+      directory,
+      postgres,
+      events,
+      plainCipher,
+      usualAllowance(catalogue, directory),
+    );
     const policies = new RetryPolicies(postgres, catalogue);
     const queue = broker
       ? new ModelQueue(broker, number)

@@ -19,6 +19,7 @@ import { modelTasks, ModelProcess, type Surroundings } from './model-process.js'
 import { ModelSupervisor } from './model-supervisor.js';
 import type { VirtualTime } from './virtual-time.js';
 import { plainCipher } from '../support/secrets.js';
+import { usualAllowance } from '../support/usual-allowance.js';
 
 export const subscriptionsPerGuarantee = 2;
 const maxNotifications = 5;
@@ -68,6 +69,7 @@ export class World {
       postgres,
       new OperationalEvents(),
       plainCipher,
+      usualAllowance(catalogue, directory),
     );
     const policies = new RetryPolicies(postgres, catalogue);
     this.operator = { subscriptions, policies };

@@ -1,0 +1,94 @@
+import { Injectable } from '@nestjs/common';
+import { Catalogue } from '../catalogue/catalogue.service.js';
+import { Config } from '../config/config.module.js';
+import { ConflictProblem } from '../infra/http/problem.js';
+import type { Query } from '../infra/postgres/postgres.js';
+import { statement } from '../infra/postgres/statement.js';
+import { bytesInMemory } from './bytes-in-memory.js';
+import { ChangingShares, type Part } from './shares.js';
+import { SubscriptionDirectory } from './subscription-directory.service.js';
+import type { SubscriptionEntity } from './subscription.entity.js';
+import { showLargestShare } from './subscriptions.metrics.js';
+
+type Stored = Pick<
+  SubscriptionEntity,
+  'id' | 'ownerClientId' | 'callbackUrl' | 'auth' | 'credentials' | 'channels' | 'deletedAt'
+>;
+
+/** Mostly none: memory is as old as its last look, a second at most. The contents of deleted ones do not matter. */
+export const partsChangedSince = statement(
+  'parts-changed-since',
+  `SELECT id, owner_client_id AS "ownerClientId", callback_url AS "callbackUrl", auth, credentials,
+     CASE WHEN deleted_at IS NULL THEN channels ELSE '[]' END AS channels, deleted_at AS "deletedAt"
+   FROM subscription WHERE version > $known`,
+);
+
+export interface ShareRefusal {
+  code: 'too-many-subscriptions' | 'subscriptions-too-large';
+  reason: string;
+}
+
+/**
+ * Keeps the share of each application within the settings, or one subscriber could fill the memory of every process, until none can start.
+ * One that is above them already may become smaller, and stays as it is otherwise (docs/decisions/0079).
+ */
+@Injectable()
+export class SubscriptionAllowance {
+  private readonly most: { subscriptions: number; bytes: number };
+
+  constructor(
+    { settings }: Config,
+    private readonly catalogue: Catalogue,
+    private readonly directory: SubscriptionDirectory,
+  ) {
+    this.most = {
+      subscriptions: settings.SUBSCRIPTIONS_PER_APPLICATION,
+      bytes: settings.SUBSCRIPTION_BYTES_PER_APPLICATION,
+    };
+    showLargestShare(() => this.largestShare());
+  }
+
+  /**
+   * The shares as they are before a change of the catalogue. Within it, since no other change can be under way then: of two at once that both
+   * would fit alone, the second finds the first one.
+   */
+  async look(query: Query): Promise<ChangingShares> {
+    const rows = await query<Stored>(partsChangedSince, { known: this.catalogue.version });
+    return new ChangingShares(this.directory, new Map(rows.map((row) => [row.id, partOf(row)])));
+  }
+
+  refusals(shares: ChangingShares): ShareRefusal[] {
+    const { subscriptions, bytes } = this.most;
+    const refusals: ShareRefusal[] = [];
+    for (const { clientId, by, to } of shares.grown()) {
+      if (by.subscriptions > 0 && to.subscriptions > subscriptions)
+        refusals.push({
+          code: 'too-many-subscriptions',
+          reason: `The application ${clientId} would have ${to.subscriptions} subscriptions; one may have ${subscriptions} (SUBSCRIPTIONS_PER_APPLICATION).`,
+        });
+      if (by.bytes > 0 && to.bytes > bytes)
+        refusals.push({
+          code: 'subscriptions-too-large',
+          reason: `The subscriptions of the application ${clientId} would take about ${to.bytes} bytes of the memory of each process; those of one may take ${bytes} (SUBSCRIPTION_BYTES_PER_APPLICATION).`,
+        });
+    }
+    return refusals;
+  }
+
+  /** @throws {ConflictProblem} where an application would have more than it may */
+  require(shares: ChangingShares): void {
+    const [refusal] = this.refusals(shares);
+    if (refusal) throw new ConflictProblem(refusal.code, refusal.reason);
+  }
+
+  private largestShare(): number {
+    let largest = 0;
+    for (const share of this.directory.shares.all().values())
+      largest = Math.max(largest, share.subscriptions / this.most.subscriptions, share.bytes / this.most.bytes);
+    return largest;
+  }
+}
+
+/** Undefined: it is deleted. */
+export const partOf = (stored: Omit<Stored, 'id'>): Part | undefined =>
+  stored.deletedAt ? undefined : { ownerClientId: stored.ownerClientId, bytes: bytesInMemory(stored) };

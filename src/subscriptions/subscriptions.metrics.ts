@@ -1,0 +1,17 @@
+import { Gauge } from 'prom-client';
+
+let read: () => number = () => 0;
+
+const gauge = new Gauge({
+  name: 'heraut_largest_share_ratio',
+  help: 'Of what one application may have of subscriptions, in number or in memory, the part that the one with the largest part has.',
+  aggregator: 'max',
+  collect() {
+    gauge.set(read());
+  },
+});
+
+/** @param ratio is asked whenever the metric is read */
+export function showLargestShare(ratio: () => number): void {
+  read = ratio;
+}

@@ -1,0 +1,214 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Catalogue } from '../../src/catalogue/catalogue.service.js';
+import { Config } from '../../src/config/config.module.js';
+import { ConfigurationAtStart } from '../../src/configuration-file/configuration-at-start.service.js';
+import { ConfigurationService } from '../../src/configuration-file/configuration.service.js';
+import { ConflictProblem } from '../../src/infra/http/problem.js';
+import { Postgres } from '../../src/infra/postgres/postgres.js';
+import { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
+import { SecretCipher } from '../../src/secrets/secret-cipher.service.js';
+import { SubscriptionAllowance } from '../../src/subscriptions/subscription-allowance.service.js';
+import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
+import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
+import { AdminApi } from '../support/admin-api.js';
+import { protectedReceiver, Receiver } from '../support/receiver.js';
+
+const most = 3;
+const mostBytes = 1_048_576;
+const auth = 'Bearer letmein';
+const subscriptionsPath = '/admin/v1/subscriptions';
+
+/** Entries that take about so many bytes of memory. */
+const kanalenOf = (bytes: number) =>
+  Array.from({ length: Math.ceil(bytes / 2700) }, (_, nr) => ({
+    naam: 'zaken',
+    filters: { zaaktype: `${nr}`.padEnd(950, 'x') },
+  }));
+const channelsOf = (bytes: number) => kanalenOf(bytes).map(({ naam: channel, filters }) => ({ channel, filters }));
+
+describe('an application', () => {
+  let admin: AdminApi;
+  let receiver: Receiver;
+  let clientId: string;
+  let token: string;
+
+  beforeAll(async () => {
+    const settings = {
+      SUBSCRIPTIONS_PER_APPLICATION: String(most),
+      SUBSCRIPTION_BYTES_PER_APPLICATION: String(mostBytes),
+    };
+    [admin, receiver] = await Promise.all([AdminApi.start(settings), Receiver.start()]);
+    receiver.always(protectedReceiver);
+    await admin.api.post('/kanaal', { naam: 'zaken', filters: ['zaaktype'] });
+  });
+  beforeEach(async () => {
+    token = await admin.api.tokenWith('notificaties.consumeren');
+    clientId = (JSON.parse(Buffer.from(token.split('.')[1]!, 'base64url').toString()) as { client_id: string })
+      .client_id;
+  });
+  afterAll(() => Promise.all([admin.close(), receiver.stop()]));
+
+  const subscribe = (kanalen: object[] = [], by = token) =>
+    admin.api.post('/abonnement', { callbackUrl: receiver.url, auth, kanalen }, { token: by });
+  const subscribeByAdmin = (channels: object[] = [], headers: Record<string, string> = {}) =>
+    admin.post(
+      subscriptionsPath,
+      {
+        ownerClientId: clientId,
+        callbackUrl: receiver.url,
+        credentials: { authorization: { kind: 'verbatim', auth } },
+        channels,
+      },
+      { headers },
+    );
+  const own = async () =>
+    (await admin.get(subscriptionsPath)).json.subscriptions.filter(
+      (one) => (one as { ownerClientId?: string }).ownerClientId === clientId,
+    );
+  const tooMany = { status: 409, json: { code: 'too-many-subscriptions' } };
+  const tooLarge = { status: 409, json: { code: 'subscriptions-too-large' } };
+
+  /** Another process, which reads the catalogue into its memory only with its own changes. */
+  function sibling(): SubscriptionsService {
+    const { app } = admin.api;
+    const [postgres, cipher] = [app.get(Postgres), app.get(SecretCipher)];
+    const catalogue = new Catalogue(postgres);
+    const directory = new SubscriptionDirectory(catalogue, postgres, cipher);
+    const allowance = new SubscriptionAllowance(app.get(Config), catalogue, directory);
+    return new SubscriptionsService(catalogue, directory, postgres, new OperationalEvents(), cipher, allowance);
+  }
+
+  it('has as many subscriptions as the setting says, whoever makes them, and another one when one is gone', async () => {
+    const { json } = await subscribe();
+    expect((await subscribeByAdmin()).status).toBe(201);
+    expect((await subscribe()).status).toBe(201);
+    expect(await subscribe()).toMatchObject(tooMany);
+    expect(await subscribeByAdmin()).toMatchObject(tooMany);
+    expect((await subscribe([], await admin.api.tokenWith('notificaties.consumeren'))).status).toBe(201);
+    expect((await admin.api.delete(json.url, { token })).status).toBe(204);
+    expect((await subscribe()).status).toBe(201);
+    expect(await own()).toHaveLength(most);
+  });
+
+  it('is answered as before when it repeats a request that made its last subscription', async () => {
+    await subscribe();
+    await subscribe();
+    const headers = { 'idempotency-key': randomUUID() };
+    const { status, json } = await subscribeByAdmin([], headers);
+    expect(status).toBe(201);
+    expect(await subscribeByAdmin([], headers)).toMatchObject({ status: 201, json: { id: json.id } });
+    expect(await subscribeByAdmin([], { 'idempotency-key': randomUUID() })).toMatchObject(tooMany);
+  });
+
+  it('does not get more by asking several processes at once', async () => {
+    const asked = Array.from({ length: 4 }, () => sibling()).flatMap((process) =>
+      [1, 2].map(() => process.create(clientId, { callbackUrl: receiver.url, auth, channels: [] })),
+    );
+    const settled = await Promise.allSettled(asked);
+    const refused = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []));
+    expect(refused).toHaveLength(8 - most);
+    expect(refused.every((reason) => reason instanceof ConflictProblem)).toBe(true);
+    expect(await own()).toHaveLength(most);
+  });
+
+  it('may take so much memory, by new subscriptions and by changes of those that there are', async () => {
+    const half = kanalenOf(mostBytes / 2 - 100_000);
+    const { json: first } = await subscribe(half);
+    const { json: second } = await subscribe(half);
+    expect(await subscribe(kanalenOf(mostBytes / 2))).toMatchObject(tooLarge);
+    const larger = kanalenOf(mostBytes / 2 + 150_000);
+    const input = { callbackUrl: receiver.url, auth };
+    expect(await admin.api.put(first.url, { ...input, kanalen: larger }, { token })).toMatchObject(tooLarge);
+    expect(await admin.api.patch(first.url, { kanalen: larger }, { token })).toMatchObject(tooLarge);
+    const path = `${subscriptionsPath}/${second.url.split('/').at(-1)}`;
+    expect(await admin.patch(path, { channels: channelsOf(mostBytes / 2 + 150_000) })).toMatchObject(tooLarge);
+    const headers = Object.fromEntries(Array.from({ length: 49 }, (_, nr) => [`x-${nr}`, 'y'.repeat(8000)]));
+    expect(await admin.patch(`${path}/credentials`, { headers })).toMatchObject(tooLarge);
+    expect((await admin.api.get(first.url)).json.kanalen).toHaveLength(half.length);
+    // As it is, smaller, and then the other one larger.
+    expect((await admin.api.put(first.url, { ...input, kanalen: half }, { token })).status).toBe(200);
+    expect((await admin.api.patch(first.url, { kanalen: [] }, { token })).status).toBe(200);
+    expect((await admin.api.patch(second.url, { kanalen: larger }, { token })).status).toBe(200);
+  });
+
+  it('that has more than the settings say goes on, and may have less', async () => {
+    const { app } = admin.api;
+    const made = await subscribe();
+    const id = made.json.url.split('/').at(-1)!;
+    // As it was accepted when there was no limit.
+    await app.get(Catalogue).change(async (manager, version) => {
+      await manager.query('UPDATE subscription SET channels = $1, version = $2 WHERE id = $3', [
+        JSON.stringify(channelsOf(mostBytes * 2)),
+        version,
+        id,
+      ]);
+    });
+    expect(await subscribe()).toMatchObject(tooLarge);
+    expect((await admin.post(`${subscriptionsPath}/${id}/pause`)).status).toBe(200);
+    const { length } = (await admin.api.get(made.json.url)).json.kanalen;
+    const fewer = kanalenOf(mostBytes * 1.9);
+    expect(length).toBeGreaterThan(fewer.length);
+    const { status } = await admin.api.patch(made.json.url, { kanalen: fewer.slice(0, 499) }, { token });
+    expect(status).toBe(200);
+    expect((await admin.api.get(made.json.url)).json.kanalen).toHaveLength(499);
+    const metrics = (await admin.api.get(`${admin.api.origin}/metrics`)).text;
+    expect(Number(/^heraut_largest_share_ratio (.+)$/m.exec(metrics)?.[1])).toBeGreaterThan(1.2);
+    await admin.api.delete(made.json.url, { token });
+  });
+
+  describe('in a configuration', () => {
+    const entry = (channels: object[], id: string = randomUUID()) => ({
+      id,
+      ownerClientId: clientId,
+      callbackUrl: receiver.url,
+      authorization: { kind: 'verbatim', auth },
+      channels,
+    });
+    const refusedAs = (code: string) => ({ extra: { invalidParams: [{ name: 'subscriptions', code }] } });
+
+    it('is refused more than the settings say, when it is planned and when it is applied, and all the rest with it', async () => {
+      const service = admin.api.app.get(ConfigurationService);
+      const four = { subscriptions: [1, 2, 3, 4].map(() => entry([])) };
+      await expect(service.plan(four, false)).rejects.toMatchObject(refusedAs('too-many-subscriptions'));
+      await expect(service.apply(four, false)).rejects.toMatchObject(refusedAs('too-many-subscriptions'));
+      const large = { subscriptions: [1, 2].map(() => entry(channelsOf(mostBytes * 0.6))) };
+      await expect(service.apply(large, false)).rejects.toMatchObject(refusedAs('subscriptions-too-large'));
+      expect(await own()).toEqual([]);
+    });
+
+    it('has its share by what is there afterwards: others are given away, or made smaller, in the same file', async () => {
+      const service = admin.api.app.get(ConfigurationService);
+      const [one, two] = [entry(channelsOf(mostBytes * 0.6)), entry([])];
+      await service.apply({ subscriptions: [one, two] }, false);
+      const swapped = [entry(channelsOf(mostBytes * 0.1), one.id), entry(channelsOf(mostBytes * 0.6), two.id)];
+      await service.apply({ subscriptions: swapped }, false);
+      await service.apply({ subscriptions: swapped }, false);
+      const other = await admin.api.tokenWith('notificaties.consumeren');
+      const { client_id: heir } = JSON.parse(Buffer.from(other.split('.')[1]!, 'base64url').toString()) as {
+        client_id: string;
+      };
+      const subscriptions = [{ ...swapped[1]!, ownerClientId: heir }, entry([]), entry([])];
+      await service.apply({ subscriptions }, false);
+      expect(await own()).toHaveLength(most);
+      expect(await subscribe()).toMatchObject(tooMany);
+    });
+
+    it('ends a start that would have more, with the line of the file', async () => {
+      const directory = mkdtempSync(join(tmpdir(), 'heraut-allowance-'));
+      const path = join(directory, 'heraut.yaml');
+      writeFileSync(path, `subscriptions: ${JSON.stringify([1, 2, 3, 4].map(() => entry([])))}`);
+      const start = new ConfigurationAtStart(
+        { settings: { CONFIG_FILE: path } } as ConstructorParameters<typeof ConfigurationAtStart>[0],
+        admin.api.app.get(ConfigurationService),
+      );
+      await expect(start.onModuleInit()).rejects.toThrow(
+        `${path}:1:16 subscriptions: The application ${clientId} would have 4 subscriptions; one may have 3 (SUBSCRIPTIONS_PER_APPLICATION).`,
+      );
+      rmSync(directory, { recursive: true });
+    });
+  });
+});
