@@ -63,7 +63,7 @@ export class LiveEventsController {
   ): Promise<void> {
     const filter = checkInput(eventsQuery, query);
     const { 'Last-Event-ID': last } = checkInput(eventsHeaders, { 'Last-Event-ID': lastEventId });
-    const now = await this.listeners.prepare();
+    const place = await this.listeners.prepare();
     reply.hijack();
     const { raw } = reply;
     raw.writeHead(200, {
@@ -72,20 +72,21 @@ export class LiveEventsController {
       // nginx would collect the events in a buffer.
       'x-accel-buffering': 'no',
     });
-    if (request.method === 'HEAD') return void raw.end();
+    if (request.method === 'HEAD') raw.end();
     // It left meanwhile: nothing would tell of that again, and its place would stay taken.
-    if (raw.destroyed) return;
+    if (request.method === 'HEAD' || raw.destroyed) return place.leave();
     raw.on('error', () => {}); // the connection is gone; `close` follows
-    raw.once(
-      'close',
-      this.sessions.watch(request, () => raw.end()),
-    );
-    raw.write('retry: 1000\n\n');
     try {
-      await this.listeners.join(raw, filter, now, last === undefined ? undefined : BigInt(last));
+      raw.once(
+        'close',
+        this.sessions.watch(request, () => raw.end()),
+      );
+      raw.write('retry: 1000\n\n');
+      await this.listeners.join(raw, filter, place, last === undefined ? undefined : BigInt(last));
     } catch (error) {
       // The answer has begun: all that can be done is to end it, and the listener comes back.
       this.logger.warn({ event: 'live-events.not-read', error });
+      place.leave();
       raw.destroy();
     }
   }

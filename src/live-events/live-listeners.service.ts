@@ -20,12 +20,22 @@ const longestMs = 3_600_000;
 const retrySeconds = 10;
 const notKept = { event: 'events.missed', count: null, reason: 'not-kept' } as const;
 
+/** Of a listener that is on its way. */
+export interface Place {
+  /** Where it begins if it has not listened before. */
+  readonly now: bigint;
+  /** Another one may have the place. The second time it does nothing. */
+  leave(): void;
+}
+
 /** Tells the listeners of this process what happens in all of them: one look at the table for all listeners together. */
 @Injectable()
 export class LiveListeners implements OnModuleDestroy {
   private readonly logger = new Logger(LiveListeners.name);
   private readonly listeners = new Set<Listener>();
   private readonly joining = new Set<Writable>();
+  /** Taken, by listeners and by those that are on their way. */
+  private places = 0;
   /** Of the last event that all listeners have got. */
   private position = 0n;
   private timers: NodeJS.Timeout[] = [];
@@ -49,20 +59,40 @@ export class LiveListeners implements OnModuleDestroy {
   /**
    * Notes that somebody listens, before the answer begins: whatever happens from then on, and a heartbeat later in other processes, is
    * told.
-   * @returns where a listener begins who has not listened before
    * @throws {UnavailableProblem} when there are too many in this process
    */
-  async prepare(): Promise<bigint> {
-    if (this.isStopping || this.listeners.size + this.joining.size >= mostListeners) {
-      const why = this.isStopping ? 'This process is stopping.' : `${mostListeners} listen already.`;
-      throw new UnavailableProblem(why, retrySeconds);
+  async prepare(): Promise<Place> {
+    if (this.isStopping) throw stopping();
+    if (this.places >= mostListeners) throw new UnavailableProblem(`${mostListeners} listen already.`, retrySeconds);
+    // Before anything is waited for: hundreds that come at once would all find room otherwise.
+    const leave = this.takePlace();
+    try {
+      await this.keepListening();
+      const { last: now } = await readEnds(this.postgres);
+      // Nobody would end it any more.
+      if (this.isStopping) throw stopping();
+      return { now, leave };
+    } catch (error) {
+      leave();
+      throw error;
     }
-    await this.keepListening();
-    return (await readEnds(this.postgres)).last;
   }
 
-  /** Tells `output` the events that fit, until it is closed. @param lastEventId the last one that the listener has got before */
-  async join(output: Writable, filter: EventFilter, now: bigint, lastEventId: bigint | undefined): Promise<void> {
+  private takePlace(): () => void {
+    let isTaken = true;
+    this.places++;
+    return () => {
+      if (isTaken) this.places--;
+      isTaken = false;
+    };
+  }
+
+  /**
+   * Tells `output` the events that fit, until it is closed, and the place is free again.
+   * @param lastEventId the last one that the listener has got before
+   */
+  async join(output: Writable, filter: EventFilter, place: Place, lastEventId: bigint | undefined): Promise<void> {
+    const { now } = place;
     const isResumed = lastEventId !== undefined;
     // Of another database, or of this one before it was restored. To wait for that number would keep all listeners waiting.
     const isAhead = isResumed && lastEventId > now;
@@ -73,6 +103,7 @@ export class LiveListeners implements OnModuleDestroy {
       clearTimeout(ending);
       this.joining.delete(output);
       this.leave(listener);
+      place.leave();
     });
     if (isAhead) listener.tell(notKept);
     else if (isResumed) await this.tellGap(listener);
@@ -160,6 +191,8 @@ export class LiveListeners implements OnModuleDestroy {
     this.heartbeat.isListenedTo = true;
   }
 }
+
+const stopping = () => new UnavailableProblem('This process is stopping.', retrySeconds);
 
 const parsed = (rows: readonly EventRow[]) =>
   rows.map((row) => ({ row, event: JSON.parse(row.event) as Record<string, unknown> }));

@@ -6,7 +6,7 @@ import { findAfter, sweepEvents, sweepLiveEvents, writeEvents } from '../../src/
 import { statement, type Statement, type Values } from '../../src/infra/postgres/statement.js';
 import type { LiveEvent } from '../../src/live-events/live-event.js';
 import { LiveEvents } from '../../src/live-events/live-events.service.js';
-import { LiveListeners, mostListeners } from '../../src/live-events/live-listeners.service.js';
+import { LiveListeners, mostListeners, type Place } from '../../src/live-events/live-listeners.service.js';
 import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
 import { eventually } from '../support/eventually.js';
 import { TestLedger } from '../support/ledger.js';
@@ -204,11 +204,36 @@ describe.each(stacks)('live events on the $name stack', (stack) => {
     expect(await planOf(sweeping, { limit: 10 })).toMatch(/Index Scan using live_event_at[^]*Index Cond: \(at < /);
   });
 
+  it('have room for no more of those that come at once, and again for others when these leave or fail', async () => {
+    const come = () => Promise.allSettled(Array.from({ length: 300 }, () => listeners.prepare()));
+    const found = (settled: PromiseSettledResult<Place>[]) =>
+      settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+    const first = found(await come());
+    expect(first).toHaveLength(mostListeners);
+    await expect(listeners.prepare()).rejects.toThrow(`${mostListeners} listen already.`);
+    // Twice: only its own place is free then.
+    for (const { leave } of [first[0]!, first[0]!]) leave();
+    const [other, ...more] = found(await come());
+    expect(more).toEqual([]);
+    for (const { leave } of [...first, other!]) leave();
+    const query = vi.spyOn(test.postgres, 'query').mockRejectedValue(new Error('away'));
+    expect(found(await come())).toEqual([]);
+    query.mockRestore();
+    expect(found(await come())).toHaveLength(mostListeners);
+  });
+
   it('end when the process stops, and have room for so many listeners', async () => {
     const ears = await Promise.all(Array.from({ length: mostListeners }, () => hear()));
     await expect(listeners.prepare()).rejects.toThrow(`${mostListeners} listen already.`);
     ears[0]!.output.destroy();
-    await eventually(async () => (await listeners.prepare()) >= 0n, 'room for another one');
+    await eventually(
+      () =>
+        listeners.prepare().then(
+          () => true,
+          () => false,
+        ),
+      'room for another one',
+    );
     listeners.onModuleDestroy();
     expect(ears.slice(1).every(({ output }) => output.writableEnded)).toBe(true);
     await expect(listeners.prepare()).rejects.toThrow('This process is stopping.');

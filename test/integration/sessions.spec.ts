@@ -509,6 +509,7 @@ describe('where a provider of OpenID Connect is configured', () => {
       }
       const kept = [Reflect.get(admin.api.app.get(SessionWatch), 'watched'), Reflect.get(listeners, 'joining')];
       expect((kept as { size: number }[]).map(({ size }) => size)).toEqual([0, 0]);
+      await eventually(() => Reflect.get(listeners, 'places') === 0, 'its place to be free');
     });
 
     it('takes its stream of events along when it ends, here or in another process', async () => {
