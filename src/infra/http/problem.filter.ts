@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import type { Dialect } from './dialect.js';
 import { refusedCounted } from './http.counters.js';
 import { baseUrlOf } from './origin.js';
-import { wholeInput, type InvalidParam, type ProblemError } from './problem.js';
+import { UnavailableProblem, wholeInput, type InvalidParam, type ProblemError } from './problem.js';
 import { RefusalSamples } from './refusal-samples.js';
 import { toProblem } from './to-problem.js';
 
@@ -19,8 +19,8 @@ declare module 'fastify' {
 
 /**
  * The one place where an error becomes an answer: `application/problem+json` (RFC 9457), logged under its `instance`. A
- * refusal (4xx) is counted, and the first of each code in a minute is logged, the others at debug only: anyone can cause refusals,
- * and could fill a disk with them. A server has one, `problems`: with two there would be twice as many lines.
+ * refusal is counted, and the first of each code in a minute is logged, the others at debug only: anyone can cause refusals,
+ * and could fill a disk with them, or bury failures. A server has one, `problems`: with two there would be twice as many lines.
  */
 @Catch()
 export class ProblemFilter implements ExceptionFilter {
@@ -62,15 +62,15 @@ export class ProblemFilter implements ExceptionFilter {
     const instance = `urn:uuid:${randomUUID()}`;
     const invalidParams = extra.invalidParams?.map((param) => this.named(param));
     const logged = { instance, status, code, ...seen };
-    if (status >= 500) this.logger.error({ event: 'request.failed', ...logged, error: extra.cause ?? problem });
-    else {
-      // `refused`: how many there were of this code since the line before.
-      const refused = this.samples.pick(code);
+    if (isRefusal(problem)) {
+      // `refused`: how many there were of this kind since the line before. One code has several reasons for a 503, all of them fixed texts.
+      const refused = this.samples.pick(status < 500 ? code : detail);
       const line = { event: 'request.refused', ...logged, detail, invalidParams, refused };
       if (refused === undefined) this.logger.debug(line);
-      else this.logger.log(line);
+      else if (status < 500) this.logger.log(line);
+      else this.logger.warn(line);
       refusedCounted.inc({ status, code });
-    }
+    } else this.logger.error({ event: 'request.failed', ...logged, error: extra.cause ?? problem });
     return JSON.stringify({
       type: `${origin}${this.dialect.problemPage(type)}`,
       code,
@@ -86,3 +86,7 @@ export class ProblemFilter implements ExceptionFilter {
     return param.name === wholeInput ? { ...param, name: this.dialect.wholeInput } : param;
   }
 }
+
+/** Nothing failed: the caller is wrong, or a limit is reached, or this process is stopping. A failure on this side has its cause. */
+const isRefusal = (problem: ProblemError): boolean =>
+  problem.status < 500 || (problem instanceof UnavailableProblem && problem.extra.cause === undefined);

@@ -156,8 +156,9 @@ export class HeadersTooLargeProblem extends ProblemError {
   }
 }
 
-/** A fault on this side: nothing was done, the caller should try again. */
+/** A fault on this side, or a limit: nothing was done, the caller should try again. */
 export class UnavailableProblem extends ProblemError {
+  /** @param cause undefined: nothing failed, and it is logged as a refusal */
   constructor(detail: string, retryAfterSeconds: number, cause?: unknown) {
     super('ServiceUnavailable', 503, 'service_unavailable', detail, {
       headers: { 'retry-after': String(retryAfterSeconds) },
