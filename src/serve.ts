@@ -9,11 +9,14 @@ import type { Supervised } from './supervision/supervised.cluster.js';
 /** After this, deliveries still in flight are left to the next start: the ledger has them. */
 const longestShutdownMs = 14_500;
 
+/** A start that has not ended by then, after a signal, waits for somebody: a server that says nothing, or a lock. */
+const startGoesOnMs = 1000;
+
 /**
  * Does the work of this process' roles until a signal, or the end of its supervisor, stops it in good order. A signal that comes while it starts
- * ends it at once, with status 0 as later: it may be waiting for another process to migrate, for up to an hour, and a server undoes what a
- * connection that is gone had not committed. The embedded database waits for nobody and is closed in order, because one that is being made would
- * be left half made.
+ * ends it with status 0 as later. At once until the parts begin to work: it may be waiting for another process to migrate, for up to an hour, and a server
+ * undoes what a connection that is gone had not committed. From then on it may have deliveries in hand: it is closed in order when the start has ended, unless
+ * that waits for somebody. The embedded database waits for nobody and is always closed in order, because one that is being made would be left half made.
  */
 export async function serve(
   settings: Settings,
@@ -22,38 +25,44 @@ export async function serve(
   signals: StopSignals,
 ): Promise<void> {
   const isEmbedded = !settings.DATABASE_URL;
+  const end = (status: number, event: string) => {
+    logger.log({ event });
+    void logger.flush().then(() => process.exit(status));
+  };
   signals.mean(
     isEmbedded
       ? undefined
       : (reason) => {
           logger.log({ event: 'process.stopping', reason });
-          logger.log({ event: 'process.stopped' });
-          void logger.flush().then(() => process.exit(0));
+          end(0, 'process.stopped');
         },
   );
   const app = await createHeraut(settings, logger, supervised && (() => supervised.metrics()), supervised?.siblings);
-  let isStopping = false;
+  let [isStopping, isStarting] = [false, false];
+  let limit: NodeJS.Timeout | undefined;
+  const close = async () => {
+    clearTimeout(limit);
+    limit = setTimeout(() => end(1, 'process.stopped-late'), longestShutdownMs);
+    const error = await app.close().catch((failure: unknown) => ({ failure }));
+    clearTimeout(limit);
+    if (error) logger.error({ event: 'process.stop-failed', error: error.failure });
+    end(error ? 1 : 0, 'process.stopped');
+  };
   const stop = (reason: string) => {
     if (isStopping) return;
     isStopping = true;
     logger.log({ event: 'process.stopping', reason });
-    const late = setTimeout(() => end(1, 'process.stopped-late'), longestShutdownMs);
-    app.close().then(
-      () => end(0, 'process.stopped'),
-      (error: unknown) => {
-        logger.error({ event: 'process.stop-failed', error });
-        end(1, 'process.stopped');
-      },
-    );
-    const end = (status: number, event: string) => {
-      clearTimeout(late);
-      logger.log({ event });
-      void logger.flush().then(() => process.exit(status));
-    };
+    // Closing would take away from the parts what they are about to use: the start would fail.
+    if (!isStarting) void close();
+    else if (!isEmbedded) limit = setTimeout(() => end(0, 'process.stopped'), startGoesOnMs);
   };
   signals.mean(stop);
   supervised?.onSupervisorGone(() => stop('supervisor-gone'));
   if (isStopping) return;
-  await orSayWhy(app.listen(settings.PORT, settings.HOST), { host: 'HOST', port: 'PORT' });
+  isStarting = true;
+  await app.init();
+  if (!isStopping) await orSayWhy(app.listen(settings.PORT, settings.HOST), { host: 'HOST', port: 'PORT' });
+  isStarting = false;
+  if (isStopping) return close();
   logger.log({ event: 'process.listening', url: await app.getUrl(), roles: settings.ROLES });
 }

@@ -3,12 +3,14 @@ import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { queryOnce } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
+import { TestLedger } from '../support/ledger.js';
 import { real } from '../support/stacks.js';
 
 const programOf = (name: string) => fileURLToPath(new URL(`../../dist/${name}`, import.meta.url));
@@ -107,6 +109,42 @@ describe('a program that is told to stop while it starts', () => {
     expect(await ended).toEqual([0, null]);
     expect(output).toMatch(new RegExp(`"process.stopping".*"${signal}"[^]*"process.stopped"`));
     await other.end();
+    await prepared.release();
+  });
+
+  it('ends with status 0 where a server says nothing to it', async () => {
+    const prepared = await real.prepare();
+    let connections = 0;
+    const silent = createServer(() => connections++).listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const AMQP_URL = `amqp://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+    const ended = start({ ...prepared.settings, AMQP_URL });
+    await eventually(() => connections > 0, 'it to wait for RabbitMQ');
+    child.kill('SIGTERM');
+    expect(await ended).toEqual([0, null]);
+    expect(output).toMatch(/"process.stopping".*"SIGTERM"[^]*"process.stopped"/);
+    expect(output).not.toMatch(/^\S*Error|"process.stop-failed"|"process.listening"/m);
+    silent.close();
+    await prepared.release();
+  });
+
+  it('ends with status 0 where its parts begin to work', async () => {
+    const prepared = await real.prepare();
+    const ledger = await TestLedger.open(prepared.settings); // migrates
+    const url = prepared.settings.DATABASE_URL!;
+    const other = new pg.Client(url);
+    await other.connect();
+    await other.query('BEGIN; LOCK TABLE subscription IN ACCESS EXCLUSIVE MODE');
+    const ended = start(prepared.settings);
+    const waits = `SELECT 1 FROM pg_locks WHERE relation = 'subscription'::regclass AND NOT granted`;
+    await eventually(async () => (await queryOnce(url, waits)).length > 0, 'it to wait for its subscriptions');
+    child.kill('SIGTERM');
+    await eventually(() => output.includes('"process.stopping"'), 'it to have heard');
+    await other.query('ROLLBACK');
+    expect(await ended).toEqual([0, null]);
+    expect(output).not.toMatch(/^\S*Error|"process.stop-failed"|"process.listening"/m);
+    await other.end();
+    await ledger.close();
     await prepared.release();
   });
 
