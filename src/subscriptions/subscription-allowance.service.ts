@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { Config } from '../config/config.module.js';
 import { ConflictProblem } from '../infra/http/problem.js';
@@ -16,14 +16,14 @@ type Stored = Pick<
 >;
 
 /** Mostly none: memory is as old as its last look, a second at most. The contents of deleted ones do not matter. */
-export const partsChangedSince = statement(
+const partsChangedSince = statement(
   'parts-changed-since',
   `SELECT id, owner_client_id AS "ownerClientId", callback_url AS "callbackUrl", auth, credentials,
      CASE WHEN deleted_at IS NULL THEN channels ELSE '[]' END AS channels, deleted_at AS "deletedAt"
    FROM subscription WHERE version > $known`,
 );
 
-export interface ShareRefusal {
+interface ShareRefusal {
   code: 'too-many-subscriptions' | 'subscriptions-too-large';
   reason: string;
 }
@@ -33,7 +33,7 @@ export interface ShareRefusal {
  * One that is above them already may become smaller, and stays as it is otherwise (docs/decisions/0079).
  */
 @Injectable()
-export class SubscriptionAllowance {
+export class SubscriptionAllowance implements OnApplicationBootstrap {
   private readonly most: { subscriptions: number; bytes: number };
 
   constructor(
@@ -45,6 +45,9 @@ export class SubscriptionAllowance {
       subscriptions: settings.SUBSCRIPTIONS_PER_APPLICATION,
       bytes: settings.SUBSCRIPTION_BYTES_PER_APPLICATION,
     };
+  }
+
+  onApplicationBootstrap(): void {
     showLargestShare(() => this.largestShare());
   }
 
