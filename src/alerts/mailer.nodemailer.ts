@@ -79,7 +79,7 @@ export class Mailer {
   private failure({ code, responseCode, message }: Error & { code?: string; responseCode?: number }): SendResult {
     // 5xx: for good (RFC 5321 §4.2.1).
     const isRefused = code === 'EENVELOPE' && (responseCode ?? 0) >= 500;
-    const reason = `${code ?? 'failed'}: ${withoutSecret(message, this.password)}`.slice(0, 300);
+    const reason = `${code ?? 'failed'}: ${withoutSecret(message, [this.password])}`.slice(0, 300);
     return { isSent: false, reason, isRefused };
   }
 }

@@ -20,7 +20,7 @@ export function readToken({ status, text }: TokenAnswer, secrets: readonly strin
   if (status !== 200) {
     const { error, error_description: description } = answer ?? {};
     const told = [error, description].filter((each) => typeof each === 'string').join(': ');
-    const shown = secrets.reduce(withoutSecret, told).slice(0, longestTextShown);
+    const shown = withoutSecret(told, secrets).slice(0, longestTextShown);
     // A client that asks too much, or too slowly, is not refused as such.
     const isRefused = status >= 400 && status < 500 && status !== 408 && status !== 429;
     return { kind: 'none', reason: `answers HTTP ${status}${shown && ` (${shown})`}`, isRefused };

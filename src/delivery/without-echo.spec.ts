@@ -21,9 +21,20 @@ describe('what is kept of an answer', () => {
     [String.raw`{"got":"key \"of\" the gateway"}`, '{"got":"[secret]"}'],
     ['cut off: Bearer abcdefg', 'cut off: [secret]'],
     ['cut off: abcdefgh.ijk', 'cut off: [secret]'],
+    [String.raw`{"Authorization":"bearer abcdefgh\u002Eijkl"}`, '{"Authorization":"[secret]"}'],
+    ['key+%22of%22+the+gateway', '[secret]'],
+    ['key &quot;of&quot; the gateway', '[secret]'],
+    [`got ${Buffer.from('Bearer abcdefgh.ijkl').toString('base64')}`, 'got [secret]='],
     ['0199-notification application/json short', '0199-notification application/json short'],
   ])('holds no secret of the call: %s', (body, kept) => {
     expect(clean(body, { 'www-authenticate': body })).toEqual([kept, { 'www-authenticate': kept }]);
+  });
+
+  it('holds neither the secret of Basic as it is sent, nor what that says', () => {
+    const basic = { authorization: `Basic ${Buffer.from('heraut:pass word/1').toString('base64')}` };
+    const body = `basic ${basic.authorization.slice(6)}: heraut:pass word/1, heraut and pass%20word%2f1`;
+    const response = withoutEcho(answered(401, { body }), { headers: basic });
+    expect(response).toMatchObject({ body: '[secret]: [secret], heraut and [secret]' });
   });
 
   it('is as it was where there is nothing of it', () => {

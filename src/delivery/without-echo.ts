@@ -1,4 +1,4 @@
-import { shortestSecret, withoutSecret } from '../infra/logging/without-secret.js';
+import { cleanerOf } from '../infra/logging/without-secret.js';
 import type { WebhookRequest, WebhookResponse } from './webhook-client.js';
 
 /** Headers of a call that hold no secret. All others may: `authorization`, and those of the subscription's own. */
@@ -12,18 +12,21 @@ const isHarmless = (name: string): boolean => harmless.has(name) || name.startsW
 export function withoutEcho(response: WebhookResponse, { headers }: Pick<WebhookRequest, 'headers'>): WebhookResponse {
   if (response.kind !== 'answered' || (response.body === '' && Object.keys(response.headers).length === 0))
     return response;
-  const secrets = secretsIn(headers);
-  const clean = (text: string) => secrets.reduce(withoutSecret, text);
+  const clean = cleanerOf(secretsIn(headers));
   const cleanHeaders = Object.entries(response.headers).map(([name, value]) => [name, clean(value)] as const);
   return { ...response, body: clean(response.body), headers: Object.fromEntries(cleanHeaders) };
 }
 
-/** The longest first: one may be part of another. */
-function secretsIn(headers: Record<string, string>): string[] {
-  const secrets = Object.entries(headers)
+const secretsIn = (headers: Record<string, string>): string[] =>
+  Object.entries(headers)
     .filter(([name]) => !isHarmless(name))
-    .flatMap(([, value]) => [value, value.slice(value.indexOf(' ') + 1)])
-    .flatMap((value) => [value, JSON.stringify(value).slice(1, -1)])
-    .filter((value) => value.length >= shortestSecret);
-  return [...new Set(secrets)].sort((one, other) => other.length - one.length);
+    .flatMap(([, value]) => [value, ...credentialsIn(value)]);
+
+/** Behind the scheme; of `Basic` also what it says, as a receiver has decoded it. */
+function credentialsIn(value: string): string[] {
+  const [, scheme, credentials] = /^([^ ]+) +(.+)$/.exec(value) ?? [];
+  if (credentials === undefined) return [];
+  if (scheme!.toLowerCase() !== 'basic') return [credentials];
+  const login = Buffer.from(credentials, 'base64').toString('latin1');
+  return [credentials, login, login.slice(login.indexOf(':') + 1)];
 }
