@@ -28,6 +28,7 @@ export const entities = [ApplicationEntity, ChannelEntity, SubscriptionEntity];
  * Heraut in this process, migrated and set up, not yet listening. `close` stops it in good order.
  * @param metrics for `/metrics`
  * @throws {DataDirectoryInUse} when another process has the embedded database
+ * @throws {CannotConnect} when the database cannot be used
  * @throws {KeyRingRefused} when stored secrets cannot be decrypted
  */
 export async function createHeraut(
@@ -62,7 +63,7 @@ export async function createHeraut(
     return app;
   } catch (error) {
     await postgres.close();
-    throw error;
+    throw postgres.explain(error);
   }
 }
 

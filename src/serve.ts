@@ -3,6 +3,7 @@ import type { Settings } from './config/settings.js';
 import { createHeraut } from './create-heraut.js';
 import { orSayWhy } from './infra/http/cannot-listen.js';
 import type { JsonLogger } from './infra/logging/json-logger.js';
+import { Postgres } from './infra/postgres/postgres.js';
 import type { StopSignals } from './stop-signals.js';
 import type { Supervised } from './supervision/supervised.cluster.js';
 
@@ -60,7 +61,9 @@ export async function serve(
   supervised?.onSupervisorGone(() => stop('supervisor-gone'));
   if (isStopping) return;
   isStarting = true;
-  await app.init();
+  await app.init().catch((error: unknown) => {
+    throw app.get(Postgres).explain(error);
+  });
   if (!isStopping) await orSayWhy(app.listen(settings.PORT, settings.HOST), { host: 'HOST', port: 'PORT' });
   isStarting = false;
   if (isStopping) return close();

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -58,6 +58,18 @@ describe('a program that cannot start', () => {
     );
     expect(status).toBe(1);
     await prepared.release();
+  });
+
+  it.each(['main.js', 'dispatch-once.js'])('says in one line that DATA_DIR is of no use (%s)', async (name) => {
+    const directory = await mkdtemp(join(tmpdir(), 'heraut-start-'));
+    const DATA_DIR = join(directory, 'file', 'data');
+    await writeFile(join(directory, 'file'), '');
+    const { status, stderr } = run(name, { DATA_DIR });
+    expect(stderr).toBe(
+      `The embedded database in DATA_DIR (${DATA_DIR}) cannot be used: ENOTDIR: not a directory, mkdir '${DATA_DIR}'. A file is in its place, or on the way there: set DATA_DIR to a directory.\n`,
+    );
+    expect(status).toBe(1);
+    await rm(directory, { recursive: true });
   });
 
   it('says that RabbitMQ is not there where it needs it', async () => {

@@ -12,6 +12,7 @@ const advices: Record<string, string> = {
   '3D000': 'The database is not there: CREATE DATABASE … OWNER …, or correct DATABASE_URL.',
   '42501':
     'This user may not: GRANT CONNECT ON DATABASE … TO it and GRANT USAGE, CREATE ON SCHEMA … TO it, or make it the owner.',
+  '53100': 'Its disk is full: make room there, and start again.',
   '53300': 'Postgres has no connection left: raise max_connections, or lower DATABASE_POOL_SIZE or PROCESSES.',
   '57P03': 'It is starting or stopping: try again in a moment.',
 };
@@ -23,6 +24,12 @@ export function connectionAdvice(error: unknown): string | undefined {
   const { code } = (error ?? {}) as { code?: unknown };
   const advice = advices[sqlState(error) ?? String(code)];
   return advice ?? (isNotConnected(error) ? generalAdvice : undefined);
+}
+
+/** An error of the start, for an operator where it is of Postgres and can be mended; any other one as it is. Without a SQLSTATE it may be of another server. */
+export function explainPostgres(error: unknown): unknown {
+  const advice = sqlState(error) === undefined ? undefined : connectionAdvice(error);
+  return advice === undefined ? error : new CannotConnect('Postgres', error, advice);
 }
 
 /** @throws {CannotConnect} where an operator can do something about it */

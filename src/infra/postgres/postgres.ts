@@ -9,8 +9,9 @@ import { migrations } from '../../../migrations/index.js';
 import type { Settings } from '../../config/settings.js';
 import { ClosingClient } from './closing-client.js';
 import { markCommit } from './commit-in-doubt.js';
-import { orSayWhyNot } from './connection-advice.js';
+import { explainPostgres, orSayWhyNot } from './connection-advice.js';
 import { lockDirectory } from './directory-lock.js';
+import { explainDirectory } from './directory-trouble.js';
 import { isLockTimeout } from './postgres-errors.js';
 import { countPools } from './postgres.metrics.js';
 import { retryDeadlocks } from './retry-deadlocks.js';
@@ -52,10 +53,12 @@ export class Postgres {
     private readonly pool: pg.Pool,
     private readonly limits: TimeLimits,
     readonly isEmbedded: boolean,
+    /** An error of the start, for an operator where the database is the cause and can be mended; any other one as it is. */
+    readonly explain: (error: unknown) => unknown,
     private readonly closeServer: () => Promise<void>,
   ) {}
 
-  /** @throws {CannotConnect} where the server is not reached, or lets nobody in */
+  /** @throws {CannotConnect} where the server is not reached, or lets nobody in, or `DATA_DIR` is of no use */
   static async open(settings: Settings, entities: (Function | EntitySchema)[]): Promise<Postgres> {
     const common = { type: 'postgres', entities, migrations, migrationsTransactionMode: 'each' } as const;
     const limits = limitsOf(settings.DATABASE_TIMEOUT * 1000);
@@ -90,26 +93,31 @@ export class Postgres {
       const all = [dataSource, upkeep];
       await orSayWhyNot(Promise.all(all.map((source) => source.initialize())));
       const uncount = countPools({ hot: pool, rest: poolOf(dataSource), upkeep: poolOf(upkeep) });
-      return new Postgres(dataSource, upkeep, pool, limits, false, async () => {
+      return new Postgres(dataSource, upkeep, pool, limits, false, explainPostgres, async () => {
         uncount();
         await upkeep.destroy();
         await pool.end();
       });
     }
-    const unlock = lockDirectory(settings.DATA_DIR);
-    const startParams = [...PGlite.defaultStartParams, ...memoryOfEmbedded];
-    const pglite = await PGlite.create(join(settings.DATA_DIR, 'pglite'), { startParams });
-    const extra = { ...createPgConfig(pglite), max: 1, idleTimeoutMillis: 0, connectionTimeoutMillis: 30_000 };
-    const dataSource = new DataSource({ ...common, extra, logging: false } as DataSourceOptions);
-    await dataSource.initialize();
-    await pglite.exec(preferIndexes);
-    const pool = poolOf(dataSource);
-    const uncount = countPools({ hot: pool }); // one connection for everything
-    return new Postgres(dataSource, dataSource, pool, limits, true, async () => {
-      uncount();
-      await pglite.close();
-      unlock();
-    });
+    const explain = (error: unknown) => explainDirectory(settings.DATA_DIR, error);
+    try {
+      const unlock = lockDirectory(settings.DATA_DIR);
+      const startParams = [...PGlite.defaultStartParams, ...memoryOfEmbedded];
+      const pglite = await PGlite.create(join(settings.DATA_DIR, 'pglite'), { startParams });
+      const extra = { ...createPgConfig(pglite), max: 1, idleTimeoutMillis: 0, connectionTimeoutMillis: 30_000 };
+      const dataSource = new DataSource({ ...common, extra, logging: false } as DataSourceOptions);
+      await dataSource.initialize();
+      await pglite.exec(preferIndexes);
+      const pool = poolOf(dataSource);
+      const uncount = countPools({ hot: pool }); // one connection for everything
+      return new Postgres(dataSource, dataSource, pool, limits, true, explain, async () => {
+        uncount();
+        await pglite.close();
+        unlock();
+      });
+    } catch (error) {
+      throw explain(error);
+    }
   }
 
   /** Runs the migrations that have not run yet. Several processes may call it at once: one migrates, the others wait. */

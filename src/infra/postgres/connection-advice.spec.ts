@@ -1,0 +1,13 @@
+import { expect, it } from 'vitest';
+import { CannotConnect } from '../cannot-connect.js';
+import { explainPostgres } from './connection-advice.js';
+
+it('an error of the start has an advice where Postgres says what is wrong, and none where another server may be meant', () => {
+  const full = explainPostgres(Object.assign(new Error('could not extend file'), { code: '53100' }));
+  expect(full).toBeInstanceOf(CannotConnect);
+  expect((full as Error).message).toBe(
+    'Postgres cannot be used: 53100: could not extend file. Its disk is full: make room there, and start again.',
+  );
+  const refused = Object.assign(new Error('connect'), { code: 'ECONNREFUSED', syscall: 'connect' });
+  for (const other of [refused, new Error('a bug'), undefined]) expect(explainPostgres(other)).toBe(other);
+});
