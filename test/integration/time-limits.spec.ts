@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { register } from 'prom-client';
 import type { EntityManager } from 'typeorm';
@@ -235,6 +235,14 @@ describe('a deadlock', () => {
     await catalogue.refresh();
     expect(await ownRoles()).toBe(before.roles + 2);
     expect(catalogue.version).toBeGreaterThanOrEqual(before.version + 2);
+  });
+
+  it('does not end a migration, which is run again', async () => {
+    const deadlock = Object.assign(new Error('deadlock detected'), { code: '40P01' });
+    const run = vi.spyOn(postgres.upkeep, 'runMigrations').mockRejectedValueOnce(deadlock);
+    expect(await postgres.migrate()).toEqual([]);
+    expect(run).toHaveBeenCalledTimes(2);
+    run.mockRestore();
   });
 
   it('is repeated a few times only', async () => {

@@ -12,7 +12,7 @@ import { markCommit } from './commit-in-doubt.js';
 import { explainPostgres, orSayWhyNot } from './connection-advice.js';
 import { lockDirectory } from './directory-lock.js';
 import { explainDirectory } from './directory-trouble.js';
-import { isLockTimeout } from './postgres-errors.js';
+import { isDeadlock, isLockTimeout } from './postgres-errors.js';
 import { countPools } from './postgres.metrics.js';
 import { retryDeadlocks } from './retry-deadlocks.js';
 import { valuesOf, type Statement, type Values } from './statement.js';
@@ -136,13 +136,16 @@ export class Postgres {
     }
   }
 
-  /** One that does not get a lock soon, behind a backup for example, is undone and tried again: others wait behind it. */
+  /**
+   * One that does not get a lock soon, behind a backup for example, is undone and tried again: others wait behind it. So is one that Postgres ends because it and
+   * others, which go on working meanwhile, wait for each other.
+   */
   private async runMigrations(): Promise<string[]> {
     for (;;) {
       try {
         return (await this.upkeep.runMigrations()).map((migration) => migration.name);
       } catch (error) {
-        if (!isLockTimeout(error)) throw error;
+        if (!isLockTimeout(error) && !isDeadlock(error)) throw error;
         new Logger('Postgres').warn({ event: 'postgres.migration-waits', error });
         await pause(lockPauseMs);
       }
