@@ -16,19 +16,24 @@ describe('those who fetch', () => {
     vi.useRealTimers();
   });
 
-  it('are so many for one subscription, of one application, and in all', () => {
-    const enter = (subscriptionId: string, clientId: string) => fetches.enter({ subscriptionId, clientId });
-    const enterTimes = (times: number, clientId: string) =>
-      Array.from({ length: times }, (_, nr) => enter(`${clientId} ${nr >> 2}`, clientId));
-    const refused = expect.objectContaining({ status: 429, code: 'too-many-fetches' });
-    const [leave] = enterTimes(500, 'one');
-    expect(() => enter('one 0', 'two')).toThrow(refused);
-    expect(() => enter('another', 'one')).toThrow(refused);
-    enterTimes(500, 'two');
-    expect(() => enter('another', 'three')).toThrow(refused);
-    leave!();
-    enter('one 0', 'three');
-    expect(() => enter('another', 'one')).toThrow(refused);
+  it('are so many for one subscription, of one application, and in all, until they are answered', async () => {
+    const answers: (() => void)[] = [];
+    const fetch = (subscriptionId: string, clientId: string) =>
+      fetches.during({ subscriptionId, clientId }, () => new Promise<void>((resolve) => answers.push(resolve)));
+    const fetchTimes = (times: number, clientId: string) =>
+      Array.from({ length: times }, (_, nr) => fetch(`${nr >> 2}`, clientId));
+    const refused = { status: 429, code: 'too-many-fetches', extra: { headers: { 'retry-after': '5' } } };
+    const few = fetchTimes(4, 'one');
+    await expect(fetch('0', 'one')).rejects.toMatchObject(refused);
+    const many = fetchTimes(500, 'two');
+    await expect(fetch('another', 'two')).rejects.toMatchObject(refused);
+    const rest = fetchTimes(496, 'three');
+    await expect(fetch('another', 'four')).rejects.toMatchObject(refused);
+    for (const end of answers) end();
+    await Promise.all([...few, ...many, ...rest]);
+    const next = fetch('0', 'one');
+    answers.at(-1)!();
+    await next;
   });
 
   it('get no turn where none comes within five seconds, or the process stops', async () => {

@@ -42,19 +42,30 @@ export class Fetches implements OnModuleDestroy {
   }
 
   /**
-   * @returns to be called when it is answered
+   * Before anything is read for a request, also whether the abonnement is the caller's: so one that is refused costs nothing, and those for
+   * one subscription are counted by their caller.
    * @throws {TooManyFetchesProblem}
    */
-  enter({ subscriptionId, clientId }: Fetcher): () => void {
+  async during<T>({ subscriptionId, clientId }: Fetcher, work: () => Promise<T>): Promise<T> {
+    const ofBoth = JSON.stringify([subscriptionId, clientId]);
     const [ofSubscription, ofApplication] = [
-      this.ofSubscription.get(subscriptionId) ?? 0,
+      this.ofSubscription.get(ofBoth) ?? 0,
       this.ofApplication.get(clientId) ?? 0,
     ];
     if (ofSubscription >= most.ofSubscription) throw tooMany(`for this abonnement: ${most.ofSubscription} may be`);
     if (ofApplication >= most.ofApplication) throw tooMany(`of this application: ${most.ofApplication} may be`);
     if (this.underWay >= most.underWay) throw tooMany(`of all applications: ${most.underWay} may be`);
-    this.count({ subscriptionId, clientId }, 1);
-    return () => this.count({ subscriptionId, clientId }, -1);
+    const count = (by: 1 | -1) => {
+      this.underWay += by;
+      addTo(this.ofSubscription, ofBoth, by);
+      addTo(this.ofApplication, clientId, by);
+    };
+    count(1);
+    try {
+      return await work();
+    } finally {
+      count(-1);
+    }
   }
 
   /**
@@ -85,12 +96,6 @@ export class Fetches implements OnModuleDestroy {
       clearTimeout(timer);
       left.removeEventListener('abort', leave);
     }
-  }
-
-  private count({ subscriptionId, clientId }: Fetcher, by: 1 | -1): void {
-    this.underWay += by;
-    addTo(this.ofSubscription, subscriptionId, by);
-    addTo(this.ofApplication, clientId, by);
   }
 }
 

@@ -15,6 +15,7 @@ import { NrcOperation } from '../nrc/nrc-operation.js';
 import { uuidPath } from '../nrc/resource.js';
 import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
 import { acknowledgedOutput, acknowledgementInput, pageToSend, pullOutput, pullQuery } from './pull-io.js';
+import { Fetches } from './fetches.service.js';
 import { PullService } from './pull.service.js';
 
 const beyondTheStandard = 'Beyond the standard. Only for the creator of the abonnement.';
@@ -24,6 +25,7 @@ const beyondTheStandard = 'Beyond the standard. Only for the creator of the abon
 export class PullController {
   constructor(
     private readonly subscriptions: SubscriptionsService,
+    private readonly fetches: Fetches,
     private readonly pulling: PullService,
     private readonly postgres: Postgres,
   ) {}
@@ -52,12 +54,14 @@ export class PullController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<string> {
     const { cursor, from = lowestIdAt(0), limit = 100, wait = 0 } = checkInput(pullQuery, query);
-    const { id } = await this.subscriptions.getOwn(uuid, application);
     const gone = new AbortController();
     reply.raw.once('close', () => gone.abort());
     const wish = { limit, waitMs: wait * 1000, left: gone.signal };
-    const fetcher = { subscriptionId: id, clientId: application.clientId };
-    const page = await this.pulling.fetch(fetcher, cursor ?? { after: from, seen: [] }, wish);
+    const fetcher = { subscriptionId: uuid, clientId: application.clientId };
+    const page = await this.fetches.during(fetcher, async () => {
+      await this.subscriptions.getOwn(uuid, application);
+      return this.pulling.fetch(fetcher, cursor ?? { after: from, seen: [] }, wish);
+    });
     void reply.header('content-type', 'application/json; charset=utf-8');
     return pageToSend(page);
   }

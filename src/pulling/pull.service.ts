@@ -67,13 +67,8 @@ export class PullService {
    * a limited range was searched.
    * @throws {TooManyFetchesProblem}
    */
-  async fetch(fetcher: Fetcher, from: PullCursor, wish: Wish): Promise<FetchedPage> {
-    const leave = this.fetches.enter(fetcher);
-    try {
-      return await (wish.waitMs === 0 ? this.lookNow(fetcher, from, wish) : this.lookUntil(fetcher, from, wish));
-    } finally {
-      leave();
-    }
+  fetch(fetcher: Fetcher, from: PullCursor, wish: Wish): Promise<FetchedPage> {
+    return wish.waitMs === 0 ? this.lookNow(fetcher, from, wish) : this.lookUntil(fetcher, from, wish);
   }
 
   private async lookNow(fetcher: Fetcher, from: PullCursor, wish: Wish): Promise<Look> {

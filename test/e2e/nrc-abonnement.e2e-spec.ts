@@ -344,6 +344,23 @@ describe('fetching the notificaties of an abonnement', () => {
     expect((await api.get(url)).status).toBe(200); // a superuser
   });
 
+  it('refuses a fifth request before the others are answered, and nobody else', async () => {
+    const { url, kanaal, token } = await subscribed();
+    const another = await subscribed();
+    const { json } = await api.get(url, { token });
+    const waits = Array.from({ length: 5 }, () =>
+      api.get(`${url}?wait=30&cursor=${String(json['cursor'])}`, { token }),
+    );
+    const refused = await Promise.race(waits);
+    expect(refused).toMatchObject({ status: 429, json: { code: 'too-many-fetches' } });
+    expect(refused.headers.get('retry-after')).toBe('5');
+    expect((await api.get(another.url, { token: another.token })).status).toBe(200);
+    expect((await api.get(url)).status).toBe(200); // the four are those of their caller
+    await publish(kanaal);
+    expect((await Promise.all(waits)).map(({ status }) => status).toSorted()).toEqual([200, 200, 200, 200, 429]);
+    expect((await api.get(url, { token })).status).toBe(200);
+  });
+
   it('refuses what it cannot read', async () => {
     const { url } = await subscribed();
     expect(wrong(await api.get(`${url}?cursor=x&limit=501&wait=31&from=yesterday`))).toEqual({

@@ -189,19 +189,11 @@ describe.each(stacks)('what a subscriber fetches on the $name stack', (stack) =>
     expect((await waiting).notifications).toMatchObject([{ id: item.id, body: '{}', state: 'queued' }]);
   });
 
-  it('is asked for so often at once, waiting or not, and no more; a process that stops lets them go', async () => {
+  it('is waited for until the process stops, and then no more', async () => {
     const [own, fetches] = [new Arrivals(test.postgres, test.heartbeat), new Fetches(test.postgres, test.config)];
     const service = new PullService(test.postgres, own, fetches, test.config);
     const wish = { limit: 10, waitMs: 30_000, left: never };
     const all = Array.from({ length: 4 }, () => service.fetch(fetcher(), start, wish));
-    for (const waitMs of [30_000, 0]) {
-      await expect(service.fetch(fetcher(), start, { ...wish, waitMs })).rejects.toMatchObject({
-        status: 429,
-        code: 'too-many-fetches',
-        extra: { headers: { 'retry-after': '5' } },
-      });
-    }
-    expect((await service.fetch(fetcher(randomUUID()), start, { ...wish, waitMs: 0 })).notifications).toEqual([]);
     own.onModuleDestroy();
     fetches.onModuleDestroy();
     expect((await Promise.all(all)).map(({ notifications }) => notifications)).toEqual([[], [], [], []]);
@@ -211,15 +203,15 @@ describe.each(stacks)('what a subscriber fetches on the $name stack', (stack) =>
 
   it('is looked for by fewer at once than there are connections, and by one application before the other asks again', async () => {
     const service = new PullService(test.postgres, arrivals, new Fetches(test.postgres, test.config), test.config);
-    const wish = { limit: 10, waitMs: 0, left: never };
+    const wish = () => ({ limit: 10, waitMs: 0, left: new AbortController().signal });
     const looks: { of: string; end: () => void }[] = [];
     vi.spyOn(service, 'look').mockImplementation(async (of, next) => {
       await new Promise<void>((end) => looks.push({ of, end }));
       return { notifications: [], next, isMore: false, isHeldBack: false };
     });
     const busy = Array.from({ length: 40 }, () => randomUUID());
-    const answers = busy.map((of) => service.fetch(fetcher(of, 'busy'), start, wish));
-    answers.push(service.fetch(fetcher(subscriptionId, 'other'), start, wish));
+    const answers = busy.map((of) => service.fetch(fetcher(of, 'busy'), start, wish()));
+    answers.push(service.fetch(fetcher(subscriptionId, 'other'), start, wish()));
     await eventually(() => looks.length > 0, 'the first look');
     const connections = test.postgres.isEmbedded ? 1 : test.config.settings.DATABASE_POOL_SIZE;
     expect(looks.length).toBeLessThanOrEqual(Math.max(1, connections / 2));
