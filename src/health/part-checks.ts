@@ -8,9 +8,12 @@ import type { Heartbeat } from '../liveness/heartbeat.service.js';
 import type { DeliveryQueue } from '../queue/delivery-queue.js';
 import { PartDown, type HealthCheck } from './check-health.js';
 
+/** After something did not fit. A process that dispatches writes what it measures every ten seconds, and one that gets no requests would not try again. */
+const diskFullForMs = 30_000;
+
 /**
  * Through TypeORM's pool: when all connections of the hot path are busy, the process is busy, not broken; but for where that goes on for longer than it counts as
- * alive. To answer is not enough: a standby does, and a server whose disk is full.
+ * alive. To answer is not enough: a standby does, and a server whose disk is full; that one even writes heartbeats, which need no more room.
  */
 export function postgresWorks(postgres: Postgres, heartbeat: Heartbeat): HealthCheck {
   return {
@@ -20,6 +23,7 @@ export function postgresWorks(postgres: Postgres, heartbeat: Heartbeat): HealthC
       await postgres.tryWriting().catch((error: unknown) => {
         throw isReadOnly(error) ? new PartDown('it can only be read: it is a standby, or set to be read-only') : error;
       });
+      if (performance.now() - postgres.diskFullAt < diskFullForMs) throw new PartDown('its disk is full');
       if (heartbeat.hasExpired) throw new PartDown('this process could not write its heartbeat to it for 10 s');
     },
   };

@@ -103,7 +103,7 @@ describe('a process whose row has expired', () => {
 });
 
 describe('a process that could not write its heartbeat for as long as it counts', () => {
-  it('says so by its health, although Postgres answers: its disk may be full', async () => {
+  it('says so by its health, although Postgres answers', async () => {
     const prepared = await real.prepare();
     const test = await TestLedger.open(prepared.settings);
     let passedMs = 0;

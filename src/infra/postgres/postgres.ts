@@ -12,7 +12,7 @@ import { markCommit } from './commit-in-doubt.js';
 import { explainPostgres, orSayWhyNot } from './connection-advice.js';
 import { lockDirectory } from './directory-lock.js';
 import { explainDirectory } from './directory-trouble.js';
-import { isDeadlock, isLockTimeout } from './postgres-errors.js';
+import { isDeadlock, isDiskFull, isLockTimeout } from './postgres-errors.js';
 import { countPools } from './postgres.metrics.js';
 import { retryDeadlocks } from './retry-deadlocks.js';
 import { valuesOf, type Statement, type Values } from './statement.js';
@@ -46,6 +46,9 @@ export type Query = <R extends pg.QueryResultRow>(statement: Statement, values?:
  * (docs/decisions/0020). The embedded one runs in this process' only thread and has none.
  */
 export class Postgres {
+  /** When something did not fit on its disk the last time, as `performance.now()` tells it. */
+  diskFullAt = -Infinity;
+
   private constructor(
     readonly dataSource: DataSource,
     /** For work that may take minutes: migrations, partitions. Embedded, the same as `dataSource`. */
@@ -255,6 +258,7 @@ export class Postgres {
     try {
       return await client.query(query as pg.QueryConfig); // a mere text is as good
     } catch (error) {
+      if (isDiskFull(error)) this.diskFullAt = performance.now();
       reportTimedOut(error, this.limits, typeof query === 'string' ? query : query.name!);
       throw error;
     }

@@ -1,0 +1,24 @@
+import { describe, expect, it } from 'vitest';
+import { Postgres } from '../infra/postgres/postgres.js';
+import { statement } from '../infra/postgres/statement.js';
+import type { Heartbeat } from '../liveness/heartbeat.service.js';
+import { readSettings } from '../config/settings.js';
+import { createDatabase } from '../../test/support/database.js';
+import { postgresWorks } from './part-checks.js';
+
+describe('Postgres', () => {
+  it('is down when something did not fit on its disk, although it answers, and up again half a minute after the last time', async () => {
+    const database = await createDatabase();
+    const postgres = await Postgres.open(readSettings({ DATABASE_URL: database.url }), []);
+    await postgres.migrate();
+    const { check } = postgresWorks(postgres, { hasExpired: false } as Heartbeat);
+    await check();
+    const filling = statement('filling', `DO $$ BEGIN RAISE SQLSTATE '53100'; END $$`);
+    await expect(postgres.query(filling)).rejects.toMatchObject({ code: '53100' });
+    await expect(check()).rejects.toThrow('its disk is full');
+    postgres.diskFullAt -= 30_000;
+    await check();
+    await postgres.close();
+    await database.drop();
+  });
+});
