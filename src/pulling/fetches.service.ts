@@ -14,7 +14,7 @@ const mostLooks = 4;
 const turnMs = 5000;
 const retryAfterSeconds = 5;
 
-/** Who fetches. */
+/** A subscriber that fetches. */
 export interface Fetcher {
   subscriptionId: string;
   clientId: string;
