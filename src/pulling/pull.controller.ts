@@ -44,7 +44,7 @@ export class PullController {
     answer: pullOutput,
     problems: [400, 404],
     problemTexts: {
-      429: 'Of requests to fetch, four for this abonnement are not answered yet, or too many of this application or of all; or the turn of this one did not come within five seconds (`too-many-fetches`); or it is refused as any other (`throttled`). Repeat it after Retry-After.',
+      429: 'Four requests to fetch for this abonnement are not answered yet, or too many of this application or of all, or this request did not get its turn within five seconds (`too-many-fetches`); or too many requests were refused (`throttled`). Repeat it after Retry-After.',
     },
   })
   async fetch(

@@ -191,7 +191,7 @@ describe('a token of OAuth 2.0 client credentials', () => {
     expect(endpoint.requests).toHaveLength(2);
   });
 
-  it('is as old as any clock says: that of the process stands still with its machine, and the ledger’s can be set back', async () => {
+  it('is as old as the clock says by which it is oldest: the process’s stands still with its machine, and the ledger’s can be set back', async () => {
     begin();
     await get();
     ledgerNow += 90_000;

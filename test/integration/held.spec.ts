@@ -17,13 +17,13 @@ import { InProcessDeliveryQueue } from '../../src/queue/delivery-queue.in-proces
 import { Enqueuer } from '../../src/queue/enqueuer.service.js';
 import { RetryPolicies } from '../../src/retry-policy/retry-policies.service.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
-import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
+import type { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import { delivered, newNotification, TestLedger } from '../support/ledger.js';
 import { embedded, real, type PreparedStack } from '../support/stacks.js';
 import { eventually } from '../support/eventually.js';
 import { newDelivery } from '../support/new-delivery.js';
 import { plainCipher } from '../support/secrets.js';
-import { usualAllowance } from '../support/usual-allowance.js';
+import { subscriptionsService } from '../support/subscriptions-service.js';
 
 Logger.overrideLogger(false);
 
@@ -75,14 +75,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     catalogue = new Catalogue(test.postgres);
     directory = new SubscriptionDirectory(catalogue, test.postgres, plainCipher);
     events = new OperationalEvents();
-    subscriptions = new SubscriptionsService(
-      catalogue,
-      directory,
-      test.postgres,
-      events,
-      plainCipher,
-      usualAllowance(catalogue, directory),
-    );
+    subscriptions = subscriptionsService(catalogue, directory, test.postgres, events, plainCipher);
     openEndpoints = new OpenEndpoints(test.postgres, events);
     releaser = newReleaser();
   });

@@ -238,15 +238,19 @@ describe('a statement about deliveries', () => {
     });
 
     // By the index of all that is queued, it would walk the queue of everybody.
-    it.each([
-      ...tables,
-      ['was never seen with anything in the queue', () => fill('held').then(analyze).then(filledWithQueued)] as const,
-    ])('counts what was released of a subscription by the index of that, when the table %s', async (_, prepare) => {
-      await prepare();
-      const ways = scansOf('delivery', await genericPlan(releaseItems.text)).map(indexOf);
-      expect(ways).toContain('delivery_released');
-      expect(ways).not.toContain('delivery_queued');
-    });
+    it.each(tables)(
+      'counts what was released of a subscription by the index of that, when the table %s',
+      async (_, prepare) => {
+        await prepare();
+        const ways = async () => scansOf('delivery', await genericPlan(releaseItems.text)).map(indexOf);
+        expect(await ways()).toContain('delivery_released');
+        // It is no choice: where nothing else is left, that one does not serve either.
+        await client.query('BEGIN; DROP INDEX delivery_released; ALTER TABLE delivery DROP CONSTRAINT delivery_pkey');
+        const others = await ways();
+        await client.query('ROLLBACK');
+        expect(others).not.toContain('delivery_queued');
+      },
+    );
 
     // Where a partition was analyzed while it was empty, its primary key looks as cheap. The statement is rare: its first five
     // executions on a connection are planned anew, and by then the partition has been analyzed again.

@@ -16,11 +16,11 @@ import type { OperationalEvent, OperationalEvents } from '../../src/operational-
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import type { Subscription } from '../../src/subscriptions/subscription.js';
 import { SubscriptionEntity } from '../../src/subscriptions/subscription.entity.js';
-import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
+import type { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
 import { insertDeliveries } from '../support/insert-deliveries.js';
 import { plainCipher } from '../support/secrets.js';
-import { usualAllowance } from '../support/usual-allowance.js';
+import { subscriptionsService } from '../support/subscriptions-service.js';
 
 Logger.overrideLogger(false);
 const running = new AbortController().signal;
@@ -42,14 +42,7 @@ describe.each(stacks)('a paused subscription on the $name stack', (stack) => {
     await makeMonthsAhead(postgres);
     catalogue = new Catalogue(postgres);
     const directory = new SubscriptionDirectory(catalogue, postgres, plainCipher);
-    subscriptions = new SubscriptionsService(
-      catalogue,
-      directory,
-      postgres,
-      reporting,
-      plainCipher,
-      usualAllowance(catalogue, directory),
-    );
+    subscriptions = subscriptionsService(catalogue, directory, postgres, reporting, plainCipher);
   });
   beforeEach(async () => {
     events = [];

@@ -24,14 +24,14 @@ import { postponeReplay } from '../../src/replays/replay-rows.js';
 import { ReplayRunner } from '../../src/replays/replay-runner.service.js';
 import { Replays, type Wanted } from '../../src/replays/replays.service.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
-import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
+import type { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import { insertDeliveries, insertNotifications } from '../support/insert-deliveries.js';
 import { eventually } from '../support/eventually.js';
 import { TestLedger } from '../support/ledger.js';
 import { requestKey } from '../support/once-keys.js';
 import { plainCipher } from '../support/secrets.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
-import { usualAllowance } from '../support/usual-allowance.js';
+import { subscriptionsService } from '../support/subscriptions-service.js';
 
 Logger.overrideLogger(false);
 
@@ -67,14 +67,7 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
     await makeMonthsAhead(test.postgres);
     catalogue = new Catalogue(test.postgres);
     const directory = new SubscriptionDirectory(catalogue, test.postgres, plainCipher);
-    subscriptions = new SubscriptionsService(
-      catalogue,
-      directory,
-      test.postgres,
-      test.events,
-      plainCipher,
-      usualAllowance(catalogue, directory),
-    );
+    subscriptions = subscriptionsService(catalogue, directory, test.postgres, test.events, plainCipher);
     openEndpoints = new OpenEndpoints(test.postgres, test.events);
     counter = new MeantCounter(test.postgres);
     replays = new Replays(test.postgres, counter, catalogue, subscriptions);

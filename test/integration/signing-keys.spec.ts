@@ -8,13 +8,12 @@ import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
 import { SigningKeys } from '../../src/subscriptions/signing-keys.service.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
-import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import { keyRingOf, newEntry } from '../../src/secrets/key-ring.js';
 import { rewriteSecrets } from '../../src/secrets/stored-secrets.js';
 import { SecretCipher } from '../../src/secrets/secret-cipher.service.js';
 import { embedded, type PreparedStack } from '../support/stacks.js';
 import { plainCipher } from '../support/secrets.js';
-import { usualAllowance } from '../support/usual-allowance.js';
+import { subscriptionsService } from '../support/subscriptions-service.js';
 
 const running = new AbortController().signal;
 
@@ -46,14 +45,7 @@ describe('the signing keys of a subscription', () => {
   function startProcess(cipher = plainCipher) {
     const catalogue = new Catalogue(postgres);
     const directory = new SubscriptionDirectory(catalogue, postgres, cipher);
-    const subscriptions = new SubscriptionsService(
-      catalogue,
-      directory,
-      postgres,
-      new OperationalEvents(),
-      cipher,
-      usualAllowance(catalogue, directory),
-    );
+    const subscriptions = subscriptionsService(catalogue, directory, postgres, new OperationalEvents(), cipher);
     const inMemory = (): string[] => directory.find(id)!.signingKeys.map((key) => key.id);
     return { catalogue, subscriptions, keys: new SigningKeys(catalogue, postgres, cipher), inMemory, directory };
   }

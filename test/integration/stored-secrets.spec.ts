@@ -14,9 +14,8 @@ import type { SecretCipher } from '../../src/secrets/secret-cipher.service.js';
 import { plain, rewriteSecrets, sampleByKey } from '../../src/secrets/stored-secrets.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import { SubscriptionEntity } from '../../src/subscriptions/subscription.entity.js';
-import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
-import { usualAllowance } from '../support/usual-allowance.js';
+import { subscriptionsService } from '../support/subscriptions-service.js';
 
 Logger.overrideLogger(false);
 
@@ -61,14 +60,7 @@ describe('secrets in the database', () => {
       applications,
       directory,
       service: new ApplicationsService(catalogue, postgres, cipher, config),
-      subscriptions: new SubscriptionsService(
-        catalogue,
-        directory,
-        postgres,
-        new OperationalEvents(),
-        cipher,
-        usualAllowance(catalogue, directory),
-      ),
+      subscriptions: subscriptionsService(catalogue, directory, postgres, new OperationalEvents(), cipher),
     };
   }
 

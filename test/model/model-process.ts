@@ -37,7 +37,6 @@ import { QueuePosition } from '../../src/queue/queue-position.service.js';
 import { QueueProgress } from '../../src/queue/queue-progress.service.js';
 import { RetryPolicies } from '../../src/retry-policy/retry-policies.service.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
-import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import type { Calls } from './calls.js';
 import { seenBy, type Gates } from './gates.js';
 import { ModelQueue, type ModelBroker } from './model-queue.js';
@@ -49,7 +48,7 @@ import { Outbound } from '../../src/outbound/outbound.service.js';
 import { noListeners } from '../support/no-listeners.js';
 import { unpaced } from '../support/unpaced.js';
 import { untraced } from '../support/untraced.js';
-import { usualAllowance } from '../support/usual-allowance.js';
+import { subscriptionsService } from '../support/subscriptions-service.js';
 
 /** The parts that all processes share. */
 export interface Surroundings {
@@ -98,14 +97,7 @@ export class ModelProcess {
     const catalogue = new Catalogue(postgres);
     const directory = new SubscriptionDirectory(catalogue, postgres, plainCipher);
     const events = new OperationalEvents();
-    const subscriptions = new SubscriptionsService(
-      catalogue,
-      directory,
-      postgres,
-      events,
-      plainCipher,
-      usualAllowance(catalogue, directory),
-    );
+    const subscriptions = subscriptionsService(catalogue, directory, postgres, events, plainCipher);
     const policies = new RetryPolicies(postgres, catalogue);
     const queue = broker
       ? new ModelQueue(broker, number)

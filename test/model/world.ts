@@ -10,7 +10,7 @@ import type { HandOverLimits } from '../../src/queue/hand-over.service.js';
 import { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
 import { RetryPolicies } from '../../src/retry-policy/retry-policies.service.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
-import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
+import type { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import type { Action, SubscriptionVerb } from './actions.js';
 import { Gates } from './gates.js';
 import { Judge, retryPolicy, type WorldTally } from './judge.js';
@@ -19,7 +19,7 @@ import { modelTasks, ModelProcess, type Surroundings } from './model-process.js'
 import { ModelSupervisor } from './model-supervisor.js';
 import type { VirtualTime } from './virtual-time.js';
 import { plainCipher } from '../support/secrets.js';
-import { usualAllowance } from '../support/usual-allowance.js';
+import { subscriptionsService } from '../support/subscriptions-service.js';
 
 export const subscriptionsPerGuarantee = 2;
 const maxNotifications = 5;
@@ -63,14 +63,7 @@ export class World {
     this.around = { postgres, settings, clock: time, gates, receiver, calls, broker, supervisor, handOver };
     const catalogue = new Catalogue(postgres);
     const directory = new SubscriptionDirectory(catalogue, postgres, plainCipher);
-    const subscriptions = new SubscriptionsService(
-      catalogue,
-      directory,
-      postgres,
-      new OperationalEvents(),
-      plainCipher,
-      usualAllowance(catalogue, directory),
-    );
+    const subscriptions = subscriptionsService(catalogue, directory, postgres, new OperationalEvents(), plainCipher);
     const policies = new RetryPolicies(postgres, catalogue);
     this.operator = { subscriptions, policies };
   }
