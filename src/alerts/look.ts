@@ -1,5 +1,12 @@
 import type { Query } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
+import {
+  byTimeOf,
+  fromOldest,
+  unfinishedSince,
+  type Oldest,
+  type OldestUnfinished,
+} from '../ledger/oldest-unfinished.js';
 import { hours } from '../activity/activity-rows.js';
 import { mostCounted } from './alert-rules.js';
 
@@ -40,11 +47,15 @@ export interface OpenFor {
   failures: number;
 }
 
-export interface OldestDue {
-  notificationId: string;
-  subscriptionId: string;
+export interface OldestDue extends Pick<Oldest, 'notificationId' | 'subscriptionId' | 'since'> {
   state: 'waiting' | 'queued';
-  since: Date;
+}
+
+/** Those that are due and those in the queue. */
+export interface Due {
+  oldest: OldestDue | undefined;
+  /** At most so many of each of the two as were asked for. */
+  count: number;
 }
 
 const deadStates = `state IN ('failed', 'expired', 'unknown')`;
@@ -173,47 +184,31 @@ export async function readFailing(
   return { found, after, upTo: rows.find(({ at_end: isAtEnd }) => isAtEnd)?.subscription_id };
 }
 
-const due = `state = 'waiting' AND next_at <= now()`;
-const queued = `state = 'queued' AND queued_at <= now()`;
+const someOf = (kind: 'waiting' | 'queued', time: string) =>
+  `(SELECT FROM delivery WHERE ${unfinishedSince(kind)} AND ${time} <= now() ${byTimeOf(kind)} LIMIT $most)`;
 
 /** By the indexes `delivery_due` and `delivery_queued`. */
-export const findOldestDue = statement(
-  'alert-oldest-due',
-  `(SELECT notification_id, subscription_id, state, next_at AS since FROM delivery WHERE ${due} ORDER BY next_at LIMIT 1)
-   UNION ALL
-   (SELECT notification_id, subscription_id, state, queued_at FROM delivery WHERE ${queued} ORDER BY queued_at LIMIT 1)
-   ORDER BY since LIMIT 1`,
-);
-
-export async function readOldestDue(query: Query): Promise<OldestDue | undefined> {
-  const [row] = await query<{
-    notification_id: string;
-    subscription_id: string;
-    state: 'waiting' | 'queued';
-    since: Date;
-  }>(findOldestDue);
-  if (!row) return undefined;
-  return {
-    notificationId: row.notification_id,
-    subscriptionId: row.subscription_id,
-    state: row.state,
-    since: row.since,
-  };
-}
-
-/** By the same indexes. */
 export const countDue = statement(
   'alert-count-due',
-  `SELECT
-     (SELECT count(*) FROM (SELECT FROM delivery WHERE ${due} ORDER BY next_at LIMIT $most) d)::int
-     + (SELECT count(*) FROM (SELECT FROM delivery WHERE ${queued} ORDER BY queued_at LIMIT $most) q)::int AS count`,
+  `SELECT (SELECT count(*) FROM ${someOf('waiting', 'next_at')} AS d)::int
+     + (SELECT count(*) FROM ${someOf('queued', 'queued_at')} AS q)::int AS count`,
 );
 
-/** @param most of each of the two kinds, those that are due and those in the queue, no more are counted */
-export async function readDueCount(query: Query, most: number): Promise<number> {
-  const [row] = await query<{ count: number }>(countDue, { most });
-  return row!.count;
+/** @param most of each of the two kinds, those that are due and those in the queue, no more are counted; 0: none is */
+export async function readDue(query: Query, unfinished: OldestUnfinished, most: number): Promise<Due> {
+  const waiting = await unfinished.find(query, 'waiting');
+  const queued = await unfinished.find(query, 'queued');
+  const due: OldestDue[] = [];
+  if (waiting && waiting.seconds >= 0) due.push({ ...keyAndTime(waiting), state: 'waiting' });
+  if (queued) due.push({ ...keyAndTime(queued), state: 'queued' });
+  const [oldest] = due.sort((one, other) => one.since.getTime() - other.since.getTime());
+  if (!oldest || most === 0) return { oldest, count: 0 };
+  const from = { ...fromOldest('waiting', waiting), ...fromOldest('queued', queued) };
+  const [row] = await query<{ count: number }>(countDue, { ...from, most });
+  return { oldest, count: row!.count };
 }
+
+const keyAndTime = ({ notificationId, subscriptionId, since }: Oldest) => ({ notificationId, subscriptionId, since });
 
 /** The table is as small as the number of endpoints in trouble. */
 export const findOpenFor = statement(

@@ -5,6 +5,8 @@ import { Catalogue } from '../catalogue/catalogue.service.js';
 import { Config } from '../config/config.module.js';
 import { Postgres, type Query } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
+import { OldestUnfinished } from '../ledger/oldest-unfinished.js';
+import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 import { AlertChannels } from './alert-channels.js';
 import { forgetAlerts, markNoted, openAlerts, readCurrent, resolveAlerts, updateAlerts } from './alert-rows.js';
@@ -42,6 +44,7 @@ interface Outcome {
 export class AlertRounds {
   private readonly logger = new Logger('Alerts');
   private readonly retentionDays: number;
+  private readonly unfinished: OldestUnfinished;
 
   constructor(
     private readonly postgres: Postgres,
@@ -51,8 +54,10 @@ export class AlertRounds {
     private readonly subscriptions: SubscriptionDirectory,
     private readonly applications: ApplicationDirectory,
     private readonly catalogue: Catalogue,
+    heartbeat: Heartbeat,
   ) {
     this.retentionDays = settings.RETENTION_DAYS;
+    this.unfinished = new OldestUnfinished(() => heartbeat.ledgerNow());
   }
 
   /**
@@ -80,7 +85,7 @@ export class AlertRounds {
     if (!round) return undefined;
     const { now, noted_at: lastNoteAt } = round;
     const rules = await this.rules.read(query);
-    const seen = await see(query, rules, round.memory, now, this.postgres.isEmbedded);
+    const seen = await see(query, rules, round.memory, this.unfinished, now, this.postgres.isEmbedded);
     const before = await readCurrent(query);
     const open = before.filter(({ resolvedAt }) => resolvedAt === null);
     const evaluated = evaluate(rules, seen, round.memory, this.subscriptions, new Set(open.map(keyOf)));

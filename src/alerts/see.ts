@@ -2,7 +2,8 @@ import type { Query } from '../infra/postgres/postgres.js';
 import { readDatabaseSize } from '../ledger/measure-size.js';
 import type { AlertRules } from './alert-rules.js';
 import type { Seen } from './evaluate.js';
-import { readDead, readDueCount, readFailing, readOldestDue, readOpenFor, readRoles } from './look.js';
+import type { OldestUnfinished } from '../ledger/oldest-unfinished.js';
+import { readDead, readDue, readFailing, readOpenFor, readRoles } from './look.js';
 import type { Memory } from './memory.js';
 
 /** To ask for the size reads the size of each file of the database. */
@@ -13,20 +14,25 @@ export async function see(
   query: Query,
   rules: AlertRules,
   memory: Memory,
+  unfinished: OldestUnfinished,
   now: Date,
   isEmbedded: boolean,
 ): Promise<Seen> {
   const { deadLetters, oldestDue, endpointOpen, backlogGrowing, roleMissing, ledgerDisk, subscriptionFailing } = rules;
   const mostDue = 2 * backlogGrowing.count;
+  const due =
+    oldestDue.isEnabled || backlogGrowing.isEnabled
+      ? await readDue(query, unfinished, backlogGrowing.isEnabled ? mostDue : 0)
+      : undefined;
   return {
     now,
     dead: deadLetters.isEnabled ? await readDead(query, memory.deadUpTo) : undefined,
-    oldestDue: oldestDue.isEnabled || backlogGrowing.isEnabled ? await readOldestDue(query) : undefined,
+    oldestDue: due?.oldest,
     failing: subscriptionFailing.isEnabled
       ? await readFailing(query, subscriptionFailing.afterSeconds, memory.failingUpTo)
       : undefined,
     openFor: endpointOpen.isEnabled ? await readOpenFor(query, endpointOpen.afterSeconds) : [],
-    dueCount: backlogGrowing.isEnabled ? await readDueCount(query, mostDue) : 0,
+    dueCount: due?.count ?? 0,
     mostDue,
     roles: roleMissing.isEnabled ? await readRoles(query) : new Set(),
     disk: ledgerDisk.isEnabled ? await disk(query, memory, now.getTime(), isEmbedded) : undefined,

@@ -7,7 +7,7 @@ import { Enqueuer } from '../queue/enqueuer.service.js';
 import { OperationalEvents } from '../operational-events/operational-events.service.js';
 import { QueuePosition } from '../queue/queue-position.service.js';
 import { recoveryRules, type RecoveryRule } from './recovery-rules.js';
-import { SinceLastLook, type Looked } from './since-last-look.js';
+import { SinceLastLook, type Looked } from '../ledger/since-last-look.js';
 
 /**
  * What is handed out together is read, cut into chunks and published in one go, in a process that also delivers: of 8000 that were due at

@@ -3,9 +3,10 @@ import type { Gauge } from 'prom-client';
 import { roles } from '../config/settings.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { leaveMeasured } from '../ledger/last-measured.js';
-import { measureLedger, oldestQueuedSeconds, type Count } from '../ledger/measure.js';
+import { measureLedger, type Count } from '../ledger/measure.js';
 import { measureSize } from '../ledger/measure-size.js';
 import { measureTroubled } from '../ledger/measure-troubled.js';
+import { OldestUnfinished } from '../ledger/oldest-unfinished.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { DeliveryQueue, lanes, type Lane } from '../queue/delivery-queue.js';
 import { readProgress } from '../queue/progress-reports.js';
@@ -58,15 +59,19 @@ export class Measurements {
     task('measure-size', 300_000, [ledgerBytesGauge], () => this.measureSize()),
   ];
 
+  private readonly unfinished: OldestUnfinished;
+
   constructor(
     private readonly postgres: Postgres,
     private readonly queue: DeliveryQueue,
     private readonly heartbeat: Heartbeat,
-  ) {}
+  ) {
+    this.unfinished = new OldestUnfinished(() => heartbeat.ledgerNow());
+  }
 
   private async measureLedger(): Promise<void> {
-    const measured = await measureLedger(this.postgres);
-    const { queued, sending, waiting, held, dead, due, oldestDueSeconds } = measured;
+    const measured = await measureLedger(this.postgres, this.unfinished);
+    const { queued, sending, waiting, held, dead, due, oldestDueSeconds, oldestQueuedSeconds } = measured;
     const put = (gauge: Gauge, label: string, name: string, { count, isEstimate }: Count, value = name) => {
       gauge.set({ [label]: value }, count);
       estimatedGauge.set({ of: name }, Number(isEstimate));
@@ -83,14 +88,14 @@ export class Measurements {
     put(dueGauge, 'lane', 'due', due.first);
     put(dueGauge, 'lane', 'slow', due.repeated, 'slow');
     oldestGauge.set({ state: 'due' }, oldestDueSeconds);
-    const oldestQueued = await oldestQueuedSeconds(this.postgres);
-    oldestGauge.set({ state: 'queued' }, oldestQueued);
-    await leaveMeasured(this.postgres, 'ledger', { ...measured, oldestQueuedSeconds: oldestQueued });
+    oldestGauge.set({ state: 'queued' }, oldestQueuedSeconds);
+    await leaveMeasured(this.postgres, 'ledger', measured);
   }
 
   /** A lane is first in, first out: what is in it was handed over after the newest message that was taken. */
   private async measureQueue(): Promise<void> {
-    const oldestSeconds = await oldestQueuedSeconds(this.postgres);
+    const oldest = await this.unfinished.find((item, values) => this.postgres.query(item, values), 'queued');
+    const oldestSeconds = oldest?.seconds ?? 0;
     const reports = await readProgress(this.postgres);
     const measure = async (lane: Lane) => {
       const depth = await this.queue.depth(lane);

@@ -18,7 +18,7 @@ import type { OperationalEvents } from '../operational-events/operational-events
 import { readQueueCreation } from '../queue/progress-reports.js';
 import type { QueuePosition } from '../queue/queue-position.service.js';
 import { doNoted, inBatches } from './in-batches.js';
-import { SinceLastLook, type Looked } from './since-last-look.js';
+import { SinceLastLook, type Looked } from '../ledger/since-last-look.js';
 
 /** From the end of a delivery to its worker's passing its turn on. The end itself may have come from elsewhere. */
 const passingSlackMs = 500;

@@ -5,10 +5,7 @@ import type { Troubled } from './measure-troubled.js';
 
 /** Measured by a dispatcher, and left in the ledger for processes that do not measure. */
 export interface Measurements {
-  ledger: Measured & {
-    /** How long ago the oldest delivery that the queue has was handed to it; 0: it has none. */
-    oldestQueuedSeconds: number;
-  };
+  ledger: Measured;
   /** The subscriptions in most trouble, that with most first. */
   subscriptions: Troubled[];
   size: {

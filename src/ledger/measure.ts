@@ -2,10 +2,11 @@ import type { Postgres } from '../infra/postgres/postgres.js';
 import { statement, type Statement } from '../infra/postgres/statement.js';
 import type { DeadState } from '../operational-events/operational-events.service.js';
 import { heldReasons, type HeldReason } from './delivery.js';
+import { byTimeOf, fromOldest, unfinishedSince, type OldestUnfinished, type Unfinished } from './oldest-unfinished.js';
 
 /*
  * How much there is of what is unfinished or dead. Each count is bounded: so many rows of a partial index that has nothing else in
- * it. Beyond that Postgres is asked for its planner's estimate, which reads no row.
+ * it, from the oldest on. Beyond that Postgres is asked for its planner's estimate, which reads no row.
  */
 
 /** Counted exactly up to so many. Beyond it, an estimate, and at least that. */
@@ -27,12 +28,15 @@ export interface Measured {
   due: { first: Count; repeated: Count };
   /** How long the oldest of them has been due; 0: none is. */
   oldestDueSeconds: number;
+  /** How long ago the oldest delivery that the queue has was handed to it; 0: it has none. */
+  oldestQueuedSeconds: number;
 }
 
 const counted = {
-  queued: "state = 'queued'",
-  sending: "state = 'sending'",
-  waiting: "state = 'waiting'",
+  queued: unfinishedSince('queued'),
+  in_hand: unfinishedSince('inHand'),
+  sending: unfinishedSince('sending'),
+  waiting: unfinishedSince('waiting'),
   order: "state = 'held' AND held_for = 'order'",
   failed: "state = 'failed'",
   expired: "state = 'expired'",
@@ -48,28 +52,15 @@ export const countItems = statement(
          ([name, where]) =>
            `(SELECT count(*) FROM (SELECT FROM delivery WHERE ${where} LIMIT $most) AS c)::int AS ${name}`,
        )
-       .join(',\n     ')},
-     (SELECT extract(epoch FROM now() - next_at) FROM delivery WHERE state = 'waiting' AND next_at <= now()
-      ORDER BY next_at LIMIT 1)::float8 AS oldest_due`,
+       .join(',\n     ')}`,
 );
-
-export const oldestQueuedItem = statement(
-  'oldest-queued',
-  `SELECT extract(epoch FROM now() - queued_at)::float8 AS seconds FROM delivery
-   WHERE state = 'queued' AND queued_at IS NOT NULL ORDER BY queued_at LIMIT 1`,
-);
-
-/** How long ago the oldest delivery that the queue has was handed to it; 0: it has none. */
-export async function oldestQueuedSeconds(postgres: Postgres): Promise<number> {
-  const [row] = await postgres.query<{ seconds: number }>(oldestQueuedItem);
-  return row?.seconds ?? 0;
-}
 
 export const countDueItems = statement(
   'measure-due',
   `SELECT count(*)::int AS count, count(*) FILTER (WHERE failures > 0 OR held_for IS NOT NULL)::int AS repeated
    FROM (
-     SELECT failures, held_for FROM delivery WHERE state = 'waiting' AND next_at <= now() ORDER BY next_at LIMIT $most
+     SELECT failures, held_for FROM delivery WHERE ${unfinishedSince('waiting')} AND next_at <= now()
+     ${byTimeOf('waiting')} LIMIT $most
    ) AS c`,
 );
 
@@ -94,15 +85,31 @@ const estimates: Record<string, Statement> = Object.fromEntries(
 );
 
 /** @param most how many are counted exactly */
-export async function measureLedger(postgres: Postgres, most = mostCounted): Promise<Measured> {
-  type Row = Record<Counted, number> & { oldest_due: number | null };
+export async function measureLedger(
+  postgres: Postgres,
+  unfinished: OldestUnfinished,
+  most = mostCounted,
+): Promise<Measured> {
+  const find = (kind: Unfinished) => unfinished.find((item, values) => postgres.query(item, values), kind);
+  const [waiting, queued, inHand, sending] = await Promise.all([
+    find('waiting'),
+    find('queued'),
+    find('inHand'),
+    find('sending'),
+  ]);
+  const since = {
+    ...fromOldest('waiting', waiting),
+    ...fromOldest('queued', queued),
+    ...fromOldest('inHand', inHand),
+    ...fromOldest('sending', sending),
+  };
   const [[row], [due], held] = await Promise.all([
-    postgres.query<Row>(countItems, { most }),
-    postgres.query<{ count: number; repeated: number }>(countDueItems, { most }),
+    postgres.query<Record<Counted, number>>(countItems, { ...since, most }),
+    postgres.query<{ count: number; repeated: number }>(countDueItems, { ...since, most }),
     postgres.query<{ held_for: HeldReason; count: number }>(countHeldItems, { most }),
   ]);
   const countOf = (count: number, condition: string) => exactOrEstimated(postgres, count, most, condition);
-  const ofState = (state: Counted) => countOf(row![state], counted[state]);
+  const ofState = (state: 'sending' | 'waiting' | DeadState) => countOf(row![state], `state = '${state}'`);
   const isHeldEstimate = held.reduce((sum, { count }) => sum + count, 0) >= most;
   const heldFor = async (reason: HeldReason): Promise<Count> => {
     if (reason === 'order') return countOf(row!.order, "held_for = 'order'");
@@ -112,7 +119,7 @@ export async function measureLedger(postgres: Postgres, most = mostCounted): Pro
   const allDue = await countOf(due!.count, 'next_at <= now()');
   const repeated = due!.count === 0 ? 0 : Math.round((allDue.count * due!.repeated) / due!.count);
   return {
-    queued: await ofState('queued'),
+    queued: await countOf(row!.queued + row!.in_hand, "state = 'queued'"),
     sending: await ofState('sending'),
     waiting: await ofState('waiting'),
     held: {
@@ -124,7 +131,8 @@ export async function measureLedger(postgres: Postgres, most = mostCounted): Pro
     },
     dead: { failed: await ofState('failed'), expired: await ofState('expired'), unknown: await ofState('unknown') },
     due: { first: { ...allDue, count: allDue.count - repeated }, repeated: { ...allDue, count: repeated } },
-    oldestDueSeconds: row!.oldest_due ?? 0,
+    oldestDueSeconds: Math.max(0, waiting?.seconds ?? 0),
+    oldestQueuedSeconds: Math.max(0, queued?.seconds ?? 0),
   };
 }
 

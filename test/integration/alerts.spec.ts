@@ -13,6 +13,7 @@ import { AlertRounds } from '../../src/alerts/rounds.service.js';
 import { addActivity } from '../../src/activity/activity-rows.js';
 import { makeMonthsAhead } from '../../src/audit/months-kept.js';
 import { ApplicationDirectory } from '../../src/auth/application-directory.service.js';
+import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { Config } from '../../src/config/config.module.js';
 import { Postgres, type Query } from '../../src/infra/postgres/postgres.js';
@@ -299,6 +300,7 @@ describe('alerts', () => {
       app.get(SubscriptionDirectory),
       app.get(ApplicationDirectory),
       app.get(Catalogue),
+      app.get(Heartbeat),
     );
     expect(await mute.run(0)).toBe(true);
     await roundAndSend();
@@ -624,6 +626,7 @@ describe('alerts on the embedded database', () => {
       subscriptions,
       applications,
       new Catalogue(test.postgres),
+      test.heartbeat,
     );
     await makeMonthsAhead(test.postgres);
     await rules.replace({ groupSeconds: 0, ledgerDisk: { maxBytes: 1_000_000 } });

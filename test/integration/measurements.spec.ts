@@ -4,6 +4,7 @@ import { register } from 'prom-client';
 import { Measurements } from '../../src/dispatching/measurements.service.js';
 import { handOutDue } from '../../src/ledger/hand-out-due.js';
 import { measureLedger } from '../../src/ledger/measure.js';
+import { OldestUnfinished } from '../../src/ledger/oldest-unfinished.js';
 import { measureTroubled } from '../../src/ledger/measure-troubled.js';
 import { InProcessDeliveryQueue } from '../../src/queue/delivery-queue.in-process.js';
 import { insertDeliveries } from '../support/insert-deliveries.js';
@@ -15,6 +16,7 @@ const stopping = new AbortController().signal;
 describe.each(stacks)('what is measured of the ledger ($name)', (stack) => {
   let prepared: PreparedStack;
   let test: TestLedger;
+  let unfinished: OldestUnfinished;
 
   beforeAll(async () => {
     prepared = await stack.prepare();
@@ -28,7 +30,10 @@ describe.each(stacks)('what is measured of the ledger ($name)', (stack) => {
     await prepared.release();
   });
 
-  beforeEach(() => test.clear());
+  beforeEach(async () => {
+    unfinished = new OldestUnfinished(() => test.heartbeat.ledgerNow());
+    await test.clear();
+  });
 
   type Inserted = Parameters<typeof insertDeliveries>[1];
   const insert = (count: number, parts: Pick<Inserted, 'state' | 'columns'>, subscription = randomUUID()) =>
@@ -65,7 +70,7 @@ describe.each(stacks)('what is measured of the ledger ($name)', (stack) => {
   it('is exact while there is little', async () => {
     await someOfEach();
     const exactly = (count: number) => ({ count, isEstimate: false });
-    const measured = await measureLedger(test.postgres);
+    const measured = await measureLedger(test.postgres, unfinished);
     expect(measured).toEqual({
       queued: exactly(3),
       sending: exactly(1),
@@ -80,13 +85,35 @@ describe.each(stacks)('what is measured of the ledger ($name)', (stack) => {
       dead: { failed: exactly(4), expired: exactly(0), unknown: exactly(1) },
       due: { first: exactly(3), repeated: exactly(4) },
       oldestDueSeconds: expect.any(Number),
+      oldestQueuedSeconds: expect.any(Number),
     });
     expect(measured.oldestDueSeconds).toBeGreaterThanOrEqual(100);
+    expect(measured.oldestQueuedSeconds).toBeGreaterThanOrEqual(30);
   });
 
   it('is zero when there is nothing', async () => {
-    const { queued, due, oldestDueSeconds } = await measureLedger(test.postgres);
+    const { queued, due, oldestDueSeconds } = await measureLedger(test.postgres, unfinished);
     expect([queued.count, due.first.count, due.repeated.count, oldestDueSeconds]).toEqual([0, 0, 0, 0]);
+  });
+
+  it('is right again and again, as deliveries come and go', async () => {
+    const counts = async () => {
+      const { queued, sending, waiting, due, oldestDueSeconds } = await measureLedger(test.postgres, unfinished);
+      return [queued, sending, waiting, due.first].map(({ count }) => count).concat(Math.floor(oldestDueSeconds / 10));
+    };
+    expect(await counts()).toEqual([0, 0, 0, 0, 0]);
+    await insert(2, queuedSince(1));
+    await insert(1, { state: 'queued', columns: { next_at: "now() + interval '10 s'" } }); // in hand
+    await insert(3, { state: 'sending', columns: { next_at: "now() + interval '10 s'" } });
+    await insert(4, dueSince(15));
+    await insert(5, { state: 'waiting', columns: { next_at: "now() + interval '1 hour'" } });
+    expect(await counts()).toEqual([3, 3, 9, 4, 1]);
+    await test.sql(
+      `UPDATE delivery SET state = 'delivered', ended_at = now() WHERE next_at < now() OR queued_at < now()`,
+    );
+    expect(await counts()).toEqual([1, 3, 5, 0, 0]);
+    await insert(1, dueSince(5));
+    expect(await counts()).toEqual([1, 3, 6, 1, 0]);
   });
 
   it('is an estimate of what Postgres knows where there is more than is counted, and never less than was counted', async () => {
@@ -97,7 +124,7 @@ describe.each(stacks)('what is measured of the ledger ($name)', (stack) => {
     await insert(4, { state: 'failed' });
     await insert(2000, { state: 'delivered' });
     await test.sql('ANALYZE delivery');
-    const { waiting, due, held, dead } = await measureLedger(test.postgres, 50);
+    const { waiting, due, held, dead } = await measureLedger(test.postgres, unfinished, 50);
     const near = (expected: number, { count, isEstimate }: { count: number; isEstimate: boolean }) =>
       isEstimate && count > expected * 0.7 && count < expected * 1.3;
     expect([waiting, near(800, waiting)]).toEqual([waiting, true]);
@@ -108,7 +135,7 @@ describe.each(stacks)('what is measured of the ledger ($name)', (stack) => {
     expect(dead.failed).toEqual({ count: 4, isEstimate: false });
     await test.sql(`DELETE FROM delivery`); // as the planner does not know yet
     await insert(60, heldFor('rate'));
-    expect((await measureLedger(test.postgres, 50)).held.rate.count).toBeGreaterThanOrEqual(50);
+    expect((await measureLedger(test.postgres, unfinished, 50)).held.rate.count).toBeGreaterThanOrEqual(50);
   });
 
   it('names the subscriptions in most trouble, as many as are asked for', async () => {
