@@ -134,8 +134,8 @@ export class Rooms {
     const { origin } = room;
     const now = this.now();
     const unprovenBefore = this.places.unproven;
-    room.window.leave();
-    origin.window.leave();
+    room.window.leave(now);
+    origin.window.leave(now);
     if (!room.isProven) this.places.unproven--;
     if (place.begunAt !== undefined) {
       this.calls.delete(place);

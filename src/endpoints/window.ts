@@ -25,12 +25,14 @@ export class Window {
   }
 
   enter(now: number): void {
-    if (now - this.bucketStart >= bucketMs) this.nextBucket(now);
+    this.advance(now);
     this.open++;
     if (this.open > this.peak) this.peak = this.open;
   }
 
-  leave(): void {
+  /** Before it is known how the call went: the calls that were open until now say how far the window was used. */
+  leave(now: number): void {
+    this.advance(now);
     this.open--;
   }
 
@@ -46,8 +48,11 @@ export class Window {
     this.limit = Math.min(this.first, this.most);
   }
 
-  private nextBucket(now: number): void {
-    this.peakBefore = now - this.bucketStart < 2 * bucketMs ? this.peak : 0;
+  private advance(now: number): void {
+    const elapsedMs = now - this.bucketStart;
+    if (elapsedMs < bucketMs) return;
+    // Where nothing came or went for longer, as many were open all the time as are now.
+    this.peakBefore = elapsedMs < 2 * bucketMs ? this.peak : this.open;
     this.peak = this.open;
     this.bucketStart = now;
     // One that was halved below what it had at first has to earn that again.
