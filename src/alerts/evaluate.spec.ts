@@ -41,7 +41,7 @@ interface Given {
 }
 
 function look(seen: Partial<Seen>, { rules = {}, memory = {}, subscriptions = [], open = [] }: Given = {}) {
-  const known = { find: (id: string) => subscriptions.find((each) => each.id === id), list: () => subscriptions };
+  const known = { find: (id: string) => subscriptions.find((each) => each.id === id), all: () => subscriptions };
   return evaluate(withDefaults(rules), { ...quiet, ...seen }, memory, known, new Set(open));
 }
 

@@ -33,7 +33,7 @@ export interface Seen {
 /** As they are in memory. */
 interface KnownSubscriptions {
   find(id: string): Subscription | undefined;
-  list(): readonly Subscription[];
+  all(): Iterable<Subscription>;
 }
 
 export interface Evaluated {
@@ -223,8 +223,7 @@ function diskFound({ ledgerDisk: { maxBytes } }: AlertRules, { disk }: Seen): Fi
 }
 
 const disabledFound = (subscriptions: KnownSubscriptions): Finding[] =>
-  subscriptions
-    .list()
+  [...subscriptions.all()]
     .flatMap((subscription) => {
       const { disabledAt } = subscription;
       if (!disabledAt) return [];

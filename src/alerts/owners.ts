@@ -10,7 +10,7 @@ export class Owners {
   private byEndpoint: Map<string, Set<string>> | undefined;
 
   constructor(
-    private readonly subscriptions: { find(id: string): Subscription | undefined; list(): readonly Subscription[] },
+    private readonly subscriptions: { find(id: string): Subscription | undefined; all(): Iterable<Subscription> },
     private readonly applications: { find(clientId: string): Application | undefined },
   ) {}
 
@@ -34,7 +34,7 @@ export class Owners {
   /** An endpoint is an origin or a callback URL. */
   private groupByEndpoint(): Map<string, Set<string>> {
     const groups = new Map<string, Set<string>>();
-    for (const subscription of this.subscriptions.list()) {
+    for (const subscription of this.subscriptions.all()) {
       const address = this.addressOf(subscription);
       if (address === undefined) continue;
       for (const each of endpointsOf(subscription.callbackUrl)) {

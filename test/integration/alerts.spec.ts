@@ -614,7 +614,7 @@ describe('alerts on the embedded database', () => {
     });
     const [delivery] = await test.accept();
     const found = { id: delivery!.subscriptionId, ownerClientId: 'portal', callbackUrl: 'https://receiver.example/' };
-    const subscriptions = { find: () => found, list: () => [found] } as unknown as SubscriptionDirectory;
+    const subscriptions = { find: () => found, all: () => [found] } as unknown as SubscriptionDirectory;
     const applications = { find: () => undefined } as unknown as ApplicationDirectory;
     const rules = new AlertRulesStore(test.postgres);
     const channels = new AlertChannels(test.config.settings, Date.now);
