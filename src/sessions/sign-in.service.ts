@@ -86,10 +86,13 @@ export class SignIn implements OnModuleDestroy {
    */
   async finish(query: string, request: FastifyRequest, reply: FastifyReply): Promise<string> {
     const begun = this.readBegun(request);
-    this.sessions.cookies.remove(request, reply, 'sign_in');
+    const callback = new URL(`${this.redirectUri(request)}?${query}`);
     try {
-      await this.signInWith(begun, query, request, reply);
-      return begun!.to;
+      // Also where the browser began another sign-in since: only the last one counts, and the cookie of that one stays.
+      if (!begun || callback.searchParams.get('state') !== begun.state) throw this.refuse(request, 'begin-again');
+      this.sessions.cookies.remove(request, reply, 'sign_in');
+      await this.signInWith(begun, callback, request, reply);
+      return begun.to;
     } catch (error) {
       if (error instanceof SignInFailed) error.to = begun?.to;
       throw error;
@@ -97,14 +100,11 @@ export class SignIn implements OnModuleDestroy {
   }
 
   private async signInWith(
-    begun: BegunSignIn | undefined,
-    query: string,
+    begun: BegunSignIn,
+    callback: URL,
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<void> {
-    const callback = new URL(`${this.redirectUri(request)}?${query}`);
-    // Also where the browser began another sign-in since: only the last one counts.
-    if (!begun || callback.searchParams.get('state') !== begun.state) throw this.refuse(request, 'begin-again');
     const claims = await (await this.loadProvider()).finish(callback, begun);
     const { OIDC_ISSUER, OIDC_ROLE_CLAIM, OIDC_ROLES } = this.settings;
     const [role, name] = [roleIn(claims, OIDC_ROLE_CLAIM, OIDC_ROLES), nameIn(claims)];
