@@ -1,3 +1,4 @@
+import { tlsErrorPattern } from '../infra/tls-errors.js';
 import type { DeliveryState } from '../ledger/delivery.js';
 
 /** Why a delivery has not arrived, as far as its last attempt tells; a closed list. */
@@ -23,10 +24,7 @@ const beginnings: readonly (readonly [ErrorClass, string])[] = [
     'credentials',
     '(?:the token endpoint|the client certificate|it cannot be signed|its credentials cannot be read|\\S+ is encrypted with the key)',
   ],
-  [
-    'tls',
-    '(?:CERT_|CRL_|ERR_TLS_|ERR_SSL_|ERR_OSSL_|EPROTO|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE)',
-  ],
+  ['tls', tlsErrorPattern],
   [
     'connection',
     '(?:ECONN|EHOST|ENET|EPIPE|EADDR|ENOTFOUND|EAI_|UND_ERR_SOCKET|EGRESS_PROXY|UNREACHABLE_BY_PROXY|no |the connection was closed)',

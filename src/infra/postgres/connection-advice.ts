@@ -1,5 +1,5 @@
 import { CannotConnect } from '../cannot-connect.js';
-import { isNotConnected, sqlState } from './postgres-errors.js';
+import { isNotConnected, isTlsError, isUnavailable, sqlState } from './postgres-errors.js';
 
 /** By SQLSTATE, or by the code of the system. */
 const advices: Record<string, string> = {
@@ -17,13 +17,20 @@ const advices: Record<string, string> = {
   '57P03': 'It is starting or stopping: try again in a moment.',
 };
 
+const tlsAdvice =
+  'Name the file of the authority that has signed its certificate (sslrootcert in DATABASE_URL, or NODE_EXTRA_CA_CERTS), and the host as the certificate does: docs/running.md#tls.';
+
 export const generalAdvice = 'Check DATABASE_URL, the network and Postgres’ own log.';
 
 /** What an operator can do, where Postgres was not reached, let nobody in or can only be read; undefined: the error is of another kind. */
 export function connectionAdvice(error: unknown): string | undefined {
-  const { code } = (error ?? {}) as { code?: unknown };
+  const { code, syscall } = (error ?? {}) as { code?: unknown; syscall?: unknown };
   const advice = advices[sqlState(error) ?? String(code)];
-  return advice ?? (isNotConnected(error) ? generalAdvice : undefined);
+  if (advice) return advice;
+  if (isTlsError(error)) return tlsAdvice;
+  if (code === 'ENOENT' && syscall === 'open')
+    return 'A file that DATABASE_URL names (sslrootcert, sslcert or sslkey) is not there.';
+  return isNotConnected(error) || isUnavailable(error) ? generalAdvice : undefined;
 }
 
 /** An error of the start, for an operator where it is of Postgres and can be mended; any other one as it is. Without a SQLSTATE it may be of another server. */

@@ -1,17 +1,20 @@
 import { describe, expect, it } from 'vitest';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import pg from 'pg';
+import { certificate, key } from '../../../test/support/tls-identity.js';
+import { connectionAdvice } from './connection-advice.js';
 import { isNotConnected, isUnavailable } from './postgres-errors.js';
 
 const failureOf = async (config: pg.PoolConfig): Promise<unknown> => {
   const pool = new pg.Pool({ connectionTimeoutMillis: 200, ...config });
   pool.on('error', () => undefined);
   try {
-    return await pool.query('SELECT 1').then(
-      () => undefined,
-      (error: unknown) => error,
-    );
+    await pool.query('SELECT 1');
+    return undefined;
+  } catch (error) {
+    return error;
   } finally {
     await pool.end();
   }
@@ -44,9 +47,39 @@ describe('an error of the driver says whether anything was sent', () => {
   });
 
   it.each([
+    ['S', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE|DEPTH_ZERO_SELF_SIGNED_CERT', 'sslrootcert'],
+    ['N', 'does not support SSL', 'sslrootcert'],
+  ])(
+    'not where TLS is asked for, and the server answers %s and cannot prove who it is',
+    async (answer, said, advised) => {
+      const server = createServer((socket) => {
+        socket.on('error', () => undefined);
+        socket.once('data', () => {
+          socket.write(answer);
+          if (answer === 'S')
+            new TLSSocket(socket, { isServer: true, cert: certificate, key }).on('error', () => undefined);
+        });
+      }).listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      const { port } = server.address() as AddressInfo;
+      const error = await failureOf({ host: '127.0.0.1', port, ssl: true, connectionTimeoutMillis: 20_000 });
+      server.close();
+      expect(`${(error as { code?: string }).code}: ${(error as Error).message}`).toMatch(new RegExp(said));
+      expect([isNotConnected(error), isUnavailable(error)]).toEqual([true, true]);
+      expect(connectionAdvice(error)).toContain(advised);
+    },
+  );
+
+  it('not where a file of the connection is not there, and that is advised', async () => {
+    const connectionString = 'postgres://127.0.0.1/heraut?sslmode=verify-full&sslrootcert=/nowhere/ca.pem';
+    expect(connectionAdvice(await failureOf({ connectionString }))).toContain('sslrootcert');
+  });
+
+  it.each([
     ['57P03', true],
     ['53300', true],
     ['28P01', true],
+    ['3D000', true],
     ['57P01', false],
     ['40P01', false],
   ])('by the SQLSTATE %s: nothing was sent, %s', (code, expected) => {
@@ -70,6 +103,11 @@ describe('a database that cannot be used for a while', () => {
     '53100',
     '53300',
     '57P01',
+    '28P01',
+    '28000',
+    '3D000',
+    'CERT_HAS_EXPIRED',
+    'ERR_TLS_CERT_ALTNAME_INVALID',
     '25006',
     '25P03',
     '55P03',

@@ -1,3 +1,5 @@
+import { tlsErrorPattern } from '../tls-errors.js';
+
 /** SQLSTATE of a Postgres error; undefined for anything else (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
 export function sqlState(error: unknown): string | undefined {
   const candidate = error as { code?: unknown; driverError?: { code?: unknown } } | undefined;
@@ -38,14 +40,24 @@ export const isDiskFull = (error: unknown): boolean => sqlState(error) === '5310
 /** Of a standby, or where `default_transaction_read_only` is on: all is answered, and nothing is written. */
 export const isReadOnly = (error: unknown): boolean => sqlState(error) === '25006';
 
-/** The database cannot be reached or written, is starting, stopping or full, or was too slow: the same call may succeed later. */
+const startsAsTls = new RegExp(`^${tlsErrorPattern}`);
+const withoutTls = 'The server does not support SSL connections';
+
+/** Its certificate is not trusted, or one side does not speak TLS as the other one asks. pg has no code for the second. */
+export function isTlsError(error: unknown): boolean {
+  const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
+  return (typeof code === 'string' && startsAsTls.test(code)) || message === withoutTls;
+}
+
+/** The database cannot be reached or written, lets nobody in, is starting, stopping or full, or was too slow: the same call may succeed later. */
 export function isUnavailable(error: unknown): boolean {
   // 08: connection exception, 53: insufficient resources, 57: operator intervention (shutdown, starting up, a time limit),
-  // 25006: read-only, 25P03: too long idle in a transaction, 55P03: a lock did not come, 40P01: a deadlock
+  // 25006: read-only, 25P03: too long idle in a transaction, 55P03: a lock did not come, 40P01: a deadlock,
+  // 28, 3D: not with this user or password, or to this database: whoever changed that may change it back
   const state = sqlState(error);
-  if (state) return /^(08|53|57|25006|25P03|55P03|40P01)/.test(state);
+  if (state) return /^(08|28|3D|53|57|25006|25P03|55P03|40P01)/.test(state);
   const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
-  if (typeof code === 'string' && connectionCodes.has(code)) return true;
+  if ((typeof code === 'string' && connectionCodes.has(code)) || isTlsError(error)) return true;
   // pg has no code for these.
   return (
     typeof message === 'string' &&
@@ -56,14 +68,17 @@ export function isUnavailable(error: unknown): boolean {
 }
 
 /**
- * No connection came about, so that nothing was sent over it: refused, not found or not in time, or Postgres said no to it (57P03: it
- * is starting or stopping, 53300: too many connections, 28: not with this user).
+ * No connection came about, so that nothing was sent over it: refused, not found or not in time, to a server that could not prove who it is,
+ * or Postgres said no to it (57P03: it is starting or stopping, 53300: too many connections, 28: not with this user, 3D: no such database).
  */
 export function isNotConnected(error: unknown): boolean {
-  if (/^(57P03|53300|28)/.test(sqlState(error) ?? '')) return true;
+  if (/^(57P03|53300|28|3D)/.test(sqlState(error) ?? '')) return true;
   // Of a name with several addresses, the errors of all.
   if (error instanceof AggregateError) return error.errors.length > 0 && error.errors.every(isNotConnected);
-  const { syscall, message } = (error ?? {}) as { syscall?: unknown; message?: unknown };
+  const { syscall, code, message } = (error ?? {}) as { syscall?: unknown; code?: unknown; message?: unknown };
+  // Not the others of TLS: what breaks it may come later.
+  if (message === withoutTls || (typeof code === 'string' && /CERT|UNABLE_TO_|HOSTNAME_MISMATCH/.test(code)))
+    return true;
   if (syscall === 'connect' || syscall === 'getaddrinfo') return true;
   // pg-pool has no code for these: of waiting for a connection, and of making one.
   return (
