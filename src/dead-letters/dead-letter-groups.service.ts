@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { ErrorClass } from '../deliveries/error-class.js';
+import { isMissingTable } from '../infra/postgres/postgres-errors.js';
 import { readAside } from '../infra/postgres/read-aside.js';
 import { Postgres, type Query } from '../infra/postgres/postgres.js';
 import { readDays } from '../ledger/days.js';
@@ -83,10 +84,25 @@ export class DeadLetterGroups {
   constructor(private readonly postgres: Postgres) {}
 
   async find(sought: Sought, limits = usual): Promise<FoundGroups> {
+    const { from = lowestId, before = highestId } = sought;
+    // Those that are away as well: an operator is to know of what a replay can still send.
+    const days = await readDays(this.postgres, { first: dayOfId(from), last: dayOfId(before) });
+    try {
+      return await this.findOn(
+        days.map(({ day }) => day),
+        sought,
+        limits,
+      );
+    } catch (error) {
+      if (!isMissingTable(error)) throw error;
+      // A day was dropped meanwhile: the next look does not find it.
+      return this.find(sought, limits);
+    }
+  }
+
+  private async findOn(days: number[], sought: Sought, limits: GroupLimits): Promise<FoundGroups> {
     const giveUpAt = performance.now() + limits.ms;
     const isLate = () => performance.now() > giveUpAt;
-    const { from = lowestId, before = highestId } = sought;
-    const days = (await readDays(this.postgres)).filter((day) => day >= dayOfId(from) && day <= dayOfId(before));
     const { heads, searchedTo } = await this.heads(days.reverse(), sought, limits.heads, isLate);
     const found = new Map<string, DeadLetterGroup>();
     let left = sought.channel === undefined ? limits.rows : limits.rowsOfChannel;

@@ -1,8 +1,9 @@
 import type { Clock } from '../infra/clock.js';
 import type { Postgres, Query } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
+import { isAnyAway } from '../ledger/days.js';
 import { lockDigests } from '../ledger/digests.js';
-import { dayOfId, idAfter, lowestIdAt, partitionOf, timeOfId } from '../ledger/partitions.js';
+import { dayOfId, idAfter, lowestIdAt, timeOfId } from '../ledger/partitions.js';
 import { MarkFilter } from './mark-filter.js';
 import { giveMarks, markOf, type MarkKind } from './marks.js';
 
@@ -64,16 +65,6 @@ const lastDigest = statement('last-digest', 'SELECT to_id FROM digest ORDER BY f
 const staleDigest = statement(
   'stale-digest',
   'SELECT from_id, to_id FROM digest WHERE is_stale ORDER BY from_id LIMIT 1',
-);
-
-/** Whether a day of these is on its way out (src/ledger/drop-expired.ts). It may yet come back. */
-const isAway = statement(
-  'is-day-detached',
-  `SELECT EXISTS (
-     SELECT FROM pg_class day WHERE relname >= $first::name AND relname <= $last::name AND relkind = 'r'
-       AND relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'notification'::regclass)
-       AND NOT EXISTS (SELECT FROM pg_inherits WHERE inhrelid = day.oid AND NOT inhdetachpending)
-   ) AS yes`,
 );
 
 const write = statement(
@@ -152,8 +143,8 @@ async function writeNext(query: Query, until: string): Promise<string | undefine
   const [last] = await query<{ to_id: string }>(lastDigest);
   let block = await query<BlockRow>(readBlock, { from: last ? idAfter(last.to_id) : lowestIdAt(0), to: until });
   if (!block[0]?.is_full) return undefined;
-  // Between two digests, or within one, its notifications would never be found again.
-  if (last && (await isDayAway(query, last.to_id, block.at(-1)!.id))) return undefined;
+  // Of a day that is away: between two digests, or within one, its notifications would never be found again.
+  if (last && (await isAnyAway({ query }, dayOfId(last.to_id), dayOfId(block.at(-1)!.id)))) return undefined;
   let bits = await filterOf(query, block);
   while (bits === 'too-many' && block.length > 1) {
     block = block.slice(0, Math.ceil(block.length / 4));
@@ -162,12 +153,6 @@ async function writeNext(query: Query, until: string): Promise<string | undefine
   const [from, to] = [block[0]!.id, block.at(-1)!.id];
   await query(write, { from, to, bits: bits === 'too-many' ? null : bits });
   return to;
-}
-
-async function isDayAway(query: Query, fromId: string, toId: string): Promise<boolean> {
-  const [first, last] = [fromId, toId].map((id) => partitionOf('notification', dayOfId(id)));
-  const [found] = await query<{ yes: boolean }>(isAway, { first, last });
-  return found!.yes;
 }
 
 /** @returns null: their marks are too many to say anything; `too-many`: their deliveries are */

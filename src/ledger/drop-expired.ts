@@ -52,8 +52,8 @@ const deadLettersKept = 7;
 
 /**
  * Drops the days past retention in which every delivery has ended. A day with an unfinished delivery is kept whole, and so is one
- * in which a delivery became a dead letter within the last week, or within the retention if that is shorter: an operator is to see it. Any
- * number of processes may call it; one does the work, and nobody waits for it.
+ * in which a delivery became a dead letter within the last week, or within the retention if that is shorter: an operator is to see it; and one
+ * that a replay which is running has yet to look at. Any number of processes may call it; one does the work, and nobody waits for it.
  */
 export async function dropExpired(
   postgres: Postgres,
@@ -129,10 +129,14 @@ async function dropDay(
 ): Promise<DropOutcome> {
   const { partitions } = old;
   const isWhole = partitions.every(({ name }) => stages.get(name) === 'attached');
-  if (isWhole && (await isStillNeeded(connection, partitions, graceDays))) return 'kept-unfinished';
+  const isKept = await isStillNeeded(connection, partitions, graceDays);
   // One that has begun to leave was exported before.
-  if (isWhole && watched && !(await watched.watcher.beforeDropping(connection, old))) return 'not-exported';
+  if (isWhole && !isKept && watched && !(await watched.watcher.beforeDropping(connection, old))) return 'not-exported';
   try {
+    if (isKept) {
+      await bringBack(connection, partitions, stages, isEmbedded);
+      return 'kept-unfinished';
+    }
     // In the reverse of the order in which they are made: a delivery that is found has its notification. One that an
     // operator retries meanwhile is handed out with its text, or it waits until its day is back.
     for (const partition of partitions.toReversed())
@@ -141,6 +145,25 @@ async function dropDay(
   } catch (error) {
     if (isLockTimeout(error)) return 'in-use';
     throw error;
+  }
+}
+
+/**
+ * One that has begun to leave is needed again: an operator had a delivery of it sent, which cannot be handed out, or a replay waits for it.
+ * In the order in which they are made: a delivery that is found has its notification.
+ */
+async function bringBack(
+  connection: DropConnection,
+  partitions: readonly Partition[],
+  stages: Map<string, Stage>,
+  isEmbedded: boolean,
+): Promise<void> {
+  for (const partition of partitions) {
+    const stage = stages.get(partition.name)!;
+    if (stage === 'attached') continue;
+    // There is no other way back from half of the way.
+    await detach(connection, partition, stage, isEmbedded);
+    await connection.query(attachPartition(partition));
   }
 }
 
@@ -177,6 +200,11 @@ async function isStillNeeded(connection: DropConnection, partitions: Partition[]
     'turn_nr <= 0 AND ended_at IS NOT NULL',
     `state IN ('failed', 'expired', 'unknown') AND ended_at > now() - ${graceDays} * interval '1 day'`,
   ].map((condition) => `EXISTS (SELECT FROM ${deliveries.name} WHERE ${condition})`);
+  // It means dead letters that may be of this day, and has yet to come to them: without them it would be done all the same.
+  looks.push(`EXISTS (
+    SELECT FROM replay WHERE kind = 'replay' AND state = 'running'
+      AND after_notification < '${deliveries.to}' AND before_id > '${deliveries.from}'
+  )`);
   const [found] = (await connection.query(`SELECT ${looks.join(' OR ')} AS yes`)) as [{ yes: boolean }];
   return found.yes;
 }

@@ -36,7 +36,7 @@ export async function endFetched(postgres: Postgres, deliveries: readonly Delive
   const rows: KeyRow[] = [];
   const wanted = byDay(deliveries, notificationIdOf);
   // A client may name a day in each id: days that there are not cost nothing, and the others one connection.
-  for (const day of await readDays(postgres)) {
+  for (const { day } of await readDays(postgres)) {
     const items = wanted.get(day);
     if (!items) continue;
     const ended = postgres.query<KeyRow>(endFetchedItems(day), namedDeliveries.bind(items));

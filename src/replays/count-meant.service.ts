@@ -4,6 +4,7 @@ import { readAside } from '../infra/postgres/read-aside.js';
 import { readDays } from '../ledger/days.js';
 import type { DeliveryKey } from '../ledger/delivery.js';
 import { lowestIdAt, timeOfId } from '../ledger/partitions.js';
+import { onDay } from '../ledger/per-day.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import { daysWithin, findMissedOnDay } from './find-meant.js';
 import { beforeAll, type Meant } from './replay.js';
@@ -62,13 +63,16 @@ export class MeantCounter {
     let left = limits[kind];
     let lastMatched: string | undefined;
     let from = after;
-    for (const day of daysWithin(await readDays(this.postgres), { after, before })) {
+    // Those that are away as well: what is to be sent of them is waited for, and what is closed or cancelled is so at once.
+    for (const { day } of daysWithin(await readDays(this.postgres), { after, before })) {
       for (;;) {
         if (left <= 0 || performance.now() > giveUpAt) return { ...counted, searchedTo: timeOfId(from.notificationId) };
         const bounds = { after: from, before, scan: Math.min(left, together[kind]), limit: null };
-        const row = await readAside(this.postgres, (query) =>
+        const page = readAside(this.postgres, (query) =>
           subscription ? missed(query, day, meant, subscription, bounds) : counting(query, day, meant, bounds),
         );
+        const row = await onDay(page, undefined);
+        if (!row) break;
         counted.count += row.count;
         counted.notifications +=
           row.notifications - (row.first_matched !== null && row.first_matched === lastMatched ? 1 : 0);

@@ -1,4 +1,5 @@
 import type { Query } from '../infra/postgres/postgres.js';
+import type { LedgerDay } from '../ledger/days.js';
 import { dayOfId } from '../ledger/partitions.js';
 import type { DeliveryKey } from '../ledger/delivery.js';
 import type { Subscription } from '../subscriptions/subscription.js';
@@ -35,8 +36,10 @@ export interface Finding {
 }
 
 /** The days that may have deliveries between the bounds. */
-export const daysWithin = (days: readonly number[], { after, before }: Pick<Bounds, 'after' | 'before'>): number[] =>
-  days.filter((day) => day >= dayOfId(after.notificationId) && day <= dayOfId(before));
+export const daysWithin = (
+  days: readonly LedgerDay[],
+  { after, before }: Pick<Bounds, 'after' | 'before'>,
+): LedgerDay[] => days.filter(({ day }) => day >= dayOfId(after.notificationId) && day <= dayOfId(before));
 
 /** Searches a day of the ledger for deliveries that are meant. `bounds.limit` is a number. */
 export async function findOnDay(query: Query, day: number, meant: Meant, bounds: Bounds): Promise<Finding> {

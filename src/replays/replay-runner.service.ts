@@ -4,7 +4,7 @@ import { Catalogue } from '../catalogue/catalogue.service.js';
 import { Config } from '../config/config.module.js';
 import { HoldRule } from '../endpoints/hold-rule.service.js';
 import { Postgres, type Query } from '../infra/postgres/postgres.js';
-import { readDays } from '../ledger/days.js';
+import { readDays, type LedgerDay } from '../ledger/days.js';
 import { endMany } from '../ledger/end-many.js';
 import { readHorizon } from '../ledger/horizon.js';
 import { lowestIdAt } from '../ledger/partitions.js';
@@ -37,6 +37,8 @@ const mostDays = 32;
 const failedPauseMs = 5000;
 /** After a step that came to the horizon. */
 const horizonPauseMs = 1000;
+/** After a step that came to what it would send of a day that is away: that is brought back, or is dropped, within an hour. */
+const awayPauseMs = 5000;
 
 const dayMs = 86_400_000;
 
@@ -48,8 +50,8 @@ interface Progress {
   skipped: Skipped;
   /** All has been looked at. */
   isComplete: boolean;
-  /** All has been looked at that cannot become more. */
-  isAtHorizon: boolean;
+  /** Until the next step, because it cannot go on before: it is at the horizon, or at a day that is away. */
+  pauseMs: number;
 }
 
 /**
@@ -92,7 +94,7 @@ export class ReplayRunner {
   }
 
   /** @returns undefined: other dispatchers make the steps that are due */
-  private async stepNext(days: readonly number[]): Promise<number | undefined> {
+  private async stepNext(days: readonly LedgerDay[]): Promise<number | undefined> {
     let id: string | undefined;
     try {
       return await this.postgres.transaction(async (query) => {
@@ -109,7 +111,7 @@ export class ReplayRunner {
     }
   }
 
-  private async step(query: Query, row: ClaimedRow, days: readonly number[]): Promise<number> {
+  private async step(query: Query, row: ClaimedRow, days: readonly LedgerDay[]): Promise<number> {
     const replay = replayOf(row);
     if (row.is_over) return this.end(query, replay, 'stopped', 'stop-time');
     const gone = this.goneFor(replay);
@@ -119,7 +121,7 @@ export class ReplayRunner {
     const rate = replay.ratePerSecond;
     const credit = rate === null ? null : creditNow(rate, row);
     const limit = credit === null ? mostOfStep : Math.min(mostOfStep, Math.floor(credit));
-    const { isComplete, isAtHorizon, after, found, done, skipped } = await this.advance(query, replay, days, limit);
+    const { isComplete, pauseMs, after, found, done, skipped } = await this.advance(query, replay, days, limit);
     const left = credit === null ? 0 : credit - done;
     await query<ReplayRow>(saveStep, {
       id: replay.id,
@@ -129,7 +131,7 @@ export class ReplayRunner {
       done,
       skipped: JSON.stringify(skipped),
       credit: left,
-      next_ms: Math.max(nextStepMs(rate, left), isAtHorizon ? horizonPauseMs : 0),
+      next_ms: Math.max(nextStepMs(rate, left), pauseMs),
     });
     if (isComplete) await this.end(query, replay, 'done', null);
     return done;
@@ -160,20 +162,20 @@ export class ReplayRunner {
   }
 
   /** Looks through the days from where it came to, until it has found as many as it may, or looked at as much. */
-  private async advance(query: Query, replay: Replay, days: readonly number[], limit: number): Promise<Progress> {
+  private async advance(query: Query, replay: Replay, days: readonly LedgerDay[], limit: number): Promise<Progress> {
     const progress: Progress = {
       after: replay.after,
       found: 0,
       done: 0,
       skipped: { ...replay.skipped },
       isComplete: false,
-      isAtHorizon: false,
+      pauseMs: 0,
     };
     if (limit === 0) return progress;
     let scan = mostWalked;
     const before = await this.searchedTo(query, replay);
     const ahead = daysWithin(days, { after: replay.after, before });
-    for (const day of ahead.slice(0, mostDays)) {
+    for (const { day, isAway } of ahead.slice(0, mostDays)) {
       const bounds = { after: progress.after, before, scan, limit: limit - progress.found };
       const { everythingFor } = replay.selection;
       if (everythingFor !== undefined) await keepContents(query, day, bounds);
@@ -181,6 +183,8 @@ export class ReplayRunner {
         everythingFor === undefined
           ? await findOnDay(query, day, replay, bounds)
           : await findMissedOnDay(query, day, replay, this.subscriptions.find(everythingFor)!, bounds);
+      // Nothing of it is handed out: all that this sends until the day is back would go out then at once, whatever the rate.
+      if (isAway && replay.kind === 'replay' && found.length > 0) return { ...progress, pauseMs: awayPauseMs };
       await this.carryOut(query, day, replay, found, progress);
       if (reached) return { ...progress, after: reached };
       const end = lowestIdAt((day + 1) * dayMs);
@@ -194,7 +198,7 @@ export class ReplayRunner {
     return {
       ...progress,
       isComplete: isOver && before === replay.before,
-      isAtHorizon: isOver && before < replay.before,
+      pauseMs: isOver && before < replay.before ? horizonPauseMs : 0,
     };
   }
 

@@ -74,7 +74,7 @@ export class BodyRetention {
   /** A day that fails keeps no other one waiting. @throws what the first of them failed of */
   async eraseOld(stopping: AbortSignal): Promise<void> {
     await this.catalogue.refresh();
-    const days = await readDays(this.postgres);
+    const days = (await readDays(this.postgres)).filter(({ isAway }) => !isAway).map(({ day }) => day);
     const nowMs = this.heartbeat.ledgerNow();
     const rows = await this.postgres.query<DayRow>(findDays, { from: dateOf(days[0] ?? 0) });
     const known = new Map(rows.map((row) => [row.day, row]));

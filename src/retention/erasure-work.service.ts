@@ -84,7 +84,7 @@ export class ErasureWork {
     this.endingUpTo = ending.length < mostOpen ? lowestIdAt(0) : ending.at(-1)!.id;
     const failures: unknown[] = [];
     for (const { id } of open) {
-      const days = await readDays(this.postgres);
+      const days = (await readDays(this.postgres)).filter(({ isAway }) => !isAway).map(({ day }) => day);
       try {
         while (!stopping.aborted && (await this.step(id, days, stopping)));
         if (!stopping.aborted) await this.end(id, stopping);

@@ -26,7 +26,9 @@ const dayOutput = z.strictObject({
     .describe('The last one, until it succeeds: meanwhile the day is kept.'),
   keptUnfinishedAt: time()
     .nullable()
-    .describe('When it was last to be dropped, and had a delivery that is not finished.'),
+    .describe(
+      'When it was last to be dropped, and was still needed: by a delivery that is not finished, by a dead letter of the last week, or by a replay that has yet to come to it.',
+    ),
   dropped: z
     .strictObject({
       at: time(),

@@ -177,6 +177,20 @@ describe.each(stacks)('the partitions of the ledger on the $name stack', (stack)
     expect(events).toEqual(['ledger.day-kept-unfinished']);
   });
 
+  it('go back into their tables from wherever they are when a delivery is under way', async () => {
+    const at = await makeDay(40);
+    await addDelivery(at, 'waiting');
+    const before = await days();
+    const [, delivery, attempt] = partitionsBetween(at, at).map(({ name }) => name);
+    await test.sql(`ALTER TABLE attempt DETACH PARTITION ${attempt}`);
+    if (test.postgres.isEmbedded) await test.sql(`ALTER TABLE delivery DETACH PARTITION ${delivery}`);
+    else await test.sql('UPDATE pg_inherits SET inhdetachpending = true WHERE inhrelid = $1::regclass', [delivery]);
+    await drop();
+    expect(await days()).toEqual(before);
+    expect(await test.sql('SELECT FROM delivery')).toHaveLength(1);
+    expect(events).toEqual(['ledger.day-kept-unfinished']);
+  });
+
   it('are dropped one day and no more when the process is told to stop', async () => {
     for (const ago of [40, 41]) await makeDay(ago);
     await drop(AbortSignal.abort());
@@ -247,6 +261,27 @@ describe('behind a backup that reads everything', () => {
     expect(events).toEqual(['ledger.day-in-use', 'ledger.day-dropped']);
     for (const { name } of partitionsBetween(old, old))
       expect(await test.sql('SELECT to_regclass($1) IS NULL AS yes', [name])).toEqual([{ yes: true }]);
+  });
+
+  it('a day that has begun to leave leaves no further when a delivery of it is under way', async () => {
+    const old = Date.now() - 41 * dayMs;
+    const [notification, delivery, attempt] = partitionsBetween(old, old);
+    for (const partition of [notification, delivery, attempt]) await test.sql(createPartition(partition!));
+    const waiting = await insertDelivery(test, old, 'waiting');
+    await test.sql(`ALTER TABLE attempt DETACH PARTITION ${attempt!.name}`);
+    await backup.query('BEGIN');
+    await backup.query(`SELECT count(*) FROM ${notification!.name}`);
+    const events: string[] = [];
+    const logger = { log: ({ event }: { event: string }) => void events.push(event) } as unknown as Logger;
+    const drop = () => dropExpired(test.postgres, 30, logger, new AbortController().signal);
+    await drop();
+    expect(events).toEqual(['ledger.day-kept-unfinished']);
+    const { deliveries } = await handOutDue(test.postgres, 10, null);
+    expect(deliveries).toMatchObject([waiting]);
+    await backup.query('COMMIT');
+    await test.settlements.settle(delivered(deliveries[0]!));
+    await drop();
+    expect(events).toEqual(['ledger.day-kept-unfinished', 'ledger.day-dropped']);
   });
 });
 
