@@ -27,7 +27,7 @@ export interface WalkStep {
 
 /**
  * A step through the notifications of the ledger, in the order of their ids, for those about a main object.
- * @param days that the ledger has, in their order
+ * @param days whose tables there are, in their order
  * @param limit notifications that are looked at
  */
 export async function stepThrough(

@@ -84,7 +84,8 @@ export class ErasureWork {
     this.endingUpTo = ending.length < mostOpen ? lowestIdAt(0) : ending.at(-1)!.id;
     const failures: unknown[] = [];
     for (const { id } of open) {
-      const days = (await readDays(this.postgres)).filter(({ isAway }) => !isAway).map(({ day }) => day);
+      // Those that are away as well: one may come back, and would bring what was to be erased.
+      const days = (await readDays(this.postgres)).map(({ day }) => day);
       try {
         while (!stopping.aborted && (await this.step(id, days, stopping)));
         if (!stopping.aborted) await this.end(id, stopping);

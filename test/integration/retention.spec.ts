@@ -22,6 +22,7 @@ import type { DeliveryState } from '../../src/ledger/delivery.js';
 import { dropExpired } from '../../src/ledger/drop-expired.js';
 import { handOutDue } from '../../src/ledger/hand-out-due.js';
 import {
+  attachPartition,
   createPartition,
   dateOf,
   dayOfId,
@@ -676,6 +677,33 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
       expect(JSON.stringify(kept)).not.toContain('zaken.example.org');
       await test.sql('DELETE FROM digest');
     });
+
+    it.each([1, 2, 3])(
+      'of a day that is away is done there too, also with %i of its partitions detached',
+      async (count) => {
+        const at = await makeDay(8);
+        const named = await add(at, 'waiting');
+        const found = await add(at, 'waiting', { body: about(mainObject) });
+        const away = partitionsBetween(at, at).slice(-count);
+        for (const { table, name } of away.toReversed())
+          await test.sql(`ALTER TABLE ${table} DETACH PARTITION ${name}`);
+        const one = await erasures.ofNotification(named.notificationId);
+        const all = await erasures.aboutMainObject(mainObject);
+        await workOff();
+        await erasures.confirm(all.id, 1);
+        await workOff();
+        await settleAll();
+        await workOff();
+        for (const { id } of [one, all])
+          expect(await erasures.get(id)).toMatchObject({ state: 'done', erased: 1, cancelled: 1 });
+        for (const partition of away) await test.sql(attachPartition(partition));
+        for (const key of [named, found]) {
+          expect(await bodyOf(key)).toBeNull();
+          expect(await everythingOf(key)).not.toMatch(/secret|zaken/);
+          expect(await test.row(key)).toMatchObject({ state: 'cancelled' });
+        }
+      },
+    );
 
     it('is abandoned when nobody confirms it for a day', async () => {
       const { id } = await erasures.aboutMainObject(mainObject);
