@@ -4,12 +4,14 @@ import { AuditLog } from '../audit/audit-log.js';
 import { NeedsUserRole, RequireSuperuser } from '../auth/auth.decorators.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { checkInput } from '../infra/http/check-input.js';
-import { ConflictProblem, NotFoundProblem } from '../infra/http/problem.js';
+import { ConflictProblem, MaybeDoneProblem, NotFoundProblem, UnavailableProblem } from '../infra/http/problem.js';
 import { readBack } from '../infra/http/read-back.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
 import { DeliveryReader, type KnownDelivery } from './delivery-reader.service.js';
+import { isAnyAway } from '../ledger/days.js';
 import type { DeliveryKey } from '../ledger/delivery.js';
+import { dayOfId } from '../ledger/partitions.js';
 import { cancel } from '../ledger/cancel.js';
 import type { AlsoThen } from '../ledger/change-state.js';
 import { retryNow } from '../ledger/retry-now.js';
@@ -25,7 +27,12 @@ import {
   pageToShow,
 } from './delivery-output.js';
 
-const unknownDelivery = { 404: 'There is no such delivery, or it is older than the retention.' };
+const unknownDelivery = {
+  404: 'There is no such delivery, or it is older than the retention.',
+  503: '`day-away`: its day is being dropped, or put back. Nothing was done.',
+};
+/** How long nobody knows: a backup may keep a day half dropped for hours. */
+const awaySeconds = 60;
 
 @ApiTags('deliveries')
 @ApiBearerAuth()
@@ -90,10 +97,12 @@ export class DeliveriesController {
     @Param('subscriptionId', ResourceId) subscriptionId: string,
   ): Promise<ReturnType<typeof deliveryToShow>> {
     const key = { notificationId, subscriptionId };
+    await this.refuseAway(key);
     const result = await retryNow(this.postgres, key, noteAs('delivery.retried', key));
+    if (result === 'not-found') throw noSuchDelivery();
     if (result === 'delivered') throw new ConflictProblem('delivery-delivered', 'The delivery has arrived already.');
     if (result === 'erased') throw new ConflictProblem('body-erased', 'The body of the notification was erased.');
-    return deliveryToShow(await readBack(() => this.find(key)));
+    return deliveryToShow(await this.findChanged(key));
   }
 
   @Post(':notificationId/:subscriptionId/cancel')
@@ -111,10 +120,11 @@ export class DeliveriesController {
     @Param('subscriptionId', ResourceId) subscriptionId: string,
   ): Promise<ReturnType<typeof deliveryToShow>> {
     const key = { notificationId, subscriptionId };
-    if ((await cancel(this.postgres, key, noteAs('delivery.cancelled', key))) === 'ended') {
-      throw new ConflictProblem('delivery-ended', 'The delivery has ended already.');
-    }
-    return deliveryToShow(await readBack(() => this.find(key)));
+    await this.refuseAway(key);
+    const result = await cancel(this.postgres, key, noteAs('delivery.cancelled', key));
+    if (result === 'not-found') throw noSuchDelivery();
+    if (result === 'ended') throw new ConflictProblem('delivery-ended', 'The delivery has ended already.');
+    return deliveryToShow(await this.findChanged(key));
   }
 
   /** Undefined while Redis is down: the rest of the answer comes from the ledger. */
@@ -129,10 +139,31 @@ export class DeliveriesController {
 
   private async find(key: DeliveryKey): Promise<KnownDelivery> {
     const delivery = await this.reader.find(key);
-    if (!delivery) throw new NotFoundProblem('There is no such delivery.');
+    if (delivery) return delivery;
+    await this.refuseAway(key);
+    throw noSuchDelivery();
+  }
+
+  /** Whose change is committed. */
+  private async findChanged(key: DeliveryKey): Promise<KnownDelivery> {
+    const delivery = await readBack(() => this.reader.find(key));
+    if (!delivery) throw new MaybeDoneProblem(new Error('The day of the delivery left while it was changed.'));
     return delivery;
   }
+
+  /**
+   * Of a delivery whose day is away: whether it is there cannot be seen, and what is retried would be sent when the day is back, if it
+   * comes back.
+   */
+  private async refuseAway({ notificationId }: DeliveryKey): Promise<void> {
+    const day = dayOfId(notificationId);
+    if (!(await isAnyAway(this.postgres, day, day))) return;
+    const detail = 'The day of this delivery is being dropped, or put back. Nothing was done.';
+    throw new UnavailableProblem(detail, awaySeconds, undefined, 'day-away');
+  }
 }
+
+const noSuchDelivery = () => new NotFoundProblem('There is no such delivery.');
 
 function noteAs(action: string, { notificationId, subscriptionId }: DeliveryKey): AlsoThen {
   const subject = `delivery/${notificationId}/${subscriptionId}`;

@@ -148,7 +148,7 @@ export const problemClasses = {
   },
   ServiceUnavailable: {
     status: 503,
-    codes: ['service_unavailable'],
+    codes: ['service_unavailable', 'day-away'],
     title: 'Temporarily unavailable.',
     explanation:
       'The request was not carried out because something it needs is out of reach. Repeat it after Retry-After.',

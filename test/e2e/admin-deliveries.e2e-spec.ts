@@ -1,9 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { randomUUID } from 'node:crypto';
+import { v7 as uuidv7 } from 'uuid';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
+import { attachPartition, createPartition, partitionsBetween } from '../../src/ledger/partitions.js';
 import { AdminApi, type AdminBody } from '../support/admin-api.js';
 import { superuser } from '../support/api.js';
 import { eventually } from '../support/eventually.js';
+import { insertDeliveries, insertNotifications } from '../support/insert-deliveries.js';
 import { answer, hang, protectedReceiver, Receiver } from '../support/receiver.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
 
@@ -310,6 +313,39 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
     expect((await admin.post(`${pathOf(notificationId)}/cancel`)).json.state).toBe('cancelled');
     finish();
     await becomes(notificationId, 'delivered');
+  });
+
+  it('changes nothing of a delivery whose day is on its way out, and says so', async () => {
+    const at = Date.now() - 5 * 86_400_000;
+    const partitions = partitionsBetween(at, at);
+    const notificationId = uuidv7({ msecs: at });
+    const { dataSource } = admin.api.app.get(Postgres);
+    const sql = (text: string, values?: unknown[]) => dataSource.query<unknown[]>(text, values);
+    for (const partition of partitions) await sql(createPartition(partition));
+    await insertNotifications(sql, [notificationId]);
+    const columns = { ended_at: 'now()' };
+    await insertDeliveries(sql, {
+      notifications: [notificationId],
+      subscriptionIds: [subscriptionId],
+      state: 'failed',
+      columns,
+    });
+    const path = pathOf(notificationId);
+    const { table, name } = partitions[1]!;
+    await sql(`ALTER TABLE ${table} DETACH PARTITION ${name}`);
+    for (const ask of [() => admin.post(`${path}/retry`), () => admin.post(`${path}/cancel`), () => admin.get(path)]) {
+      const { status, headers, json } = await ask();
+      expect([status, headers.get('retry-after'), json.code]).toEqual([503, '60', 'day-away']);
+    }
+    expect(await sql(`SELECT state, generation FROM ${name}`)).toEqual([{ state: 'failed', generation: 1 }]);
+    await sql(attachPartition(partitions[1]!));
+    expect((await admin.post(`${path}/retry`)).status).toBe(202);
+    await becomes(notificationId, 'delivered');
+  });
+
+  it('answers 404 to whoever changes a delivery that there is not', async () => {
+    for (const change of ['retry', 'cancel'])
+      expect((await admin.post(`${pathOf(uuidv7())}/${change}`)).status).toBe(404);
   });
 
   it('refuses to retry a delivery that has arrived, and to cancel one that has ended', async () => {

@@ -159,8 +159,8 @@ export class HeadersTooLargeProblem extends ProblemError {
 /** A fault on this side, or a limit: nothing was done, the caller should try again. */
 export class UnavailableProblem extends ProblemError {
   /** @param cause undefined: nothing failed, and it is logged as a refusal */
-  constructor(detail: string, retryAfterSeconds: number, cause?: unknown) {
-    super('ServiceUnavailable', 503, 'service_unavailable', detail, {
+  constructor(detail: string, retryAfterSeconds: number, cause?: unknown, code = 'service_unavailable') {
+    super('ServiceUnavailable', 503, code, detail, {
       headers: { 'retry-after': String(retryAfterSeconds) },
       cause,
     });
