@@ -9,6 +9,7 @@ import {
   bindSearch,
   findMeant,
   findNotifications,
+  findsOnlyMeant,
   keepScheduled,
   routeFor,
   type Bounds,
@@ -41,8 +42,10 @@ export const daysWithin = (
   { after, before }: Pick<Bounds, 'after' | 'before'>,
 ): LedgerDay[] => days.filter(({ day }) => day >= dayOfId(after.notificationId) && day <= dayOfId(before));
 
-/** Searches a day of the ledger for deliveries that are meant. `bounds.limit` is a number. */
-export async function findOnDay(query: Query, day: number, meant: Meant, bounds: Bounds): Promise<Finding> {
+/** Searches a day of the ledger for deliveries that are meant. The limit is a number. */
+export async function findOnDay(query: Query, day: number, meant: Meant, within: Bounds): Promise<Finding> {
+  const { scan, limit } = within;
+  const bounds = findsOnlyMeant(meant) ? { ...within, scan: Math.min(scan, limit ?? scan) } : within;
   const rows = await query<FoundRow>(findMeant[routeFor(meant)](day), bindSearch(meant, bounds));
   const found = rows.flatMap((row) =>
     row.notification_id === null

@@ -38,6 +38,14 @@ export function routeFor({ selection, states }: Meant): Route {
   return areIn(deadStates) ? 'dead' : 'key';
 }
 
+/** Whether each row that this route finds is meant: then no more of them need be read than are wanted. */
+export function findsOnlyMeant(meant: Meant): boolean {
+  const { errorClasses, replay, groups, channels } = meant.selection;
+  if (errorClasses || replay !== undefined || groups || channels) return false;
+  const route = routeFor(meant);
+  return route === 'subscriptions' || (route === 'dead' && !subscriptionsOf(meant.selection));
+}
+
 /** Null: of any. */
 function subscriptionsOf({ subscriptions, groups }: Selection): readonly string[] | null {
   const named = subscriptions ?? groups?.map(({ subscriptionId }) => subscriptionId);

@@ -19,6 +19,8 @@ import { dropExpired } from '../../src/ledger/drop-expired.js';
 import {
   attachPartition,
   createPartition,
+  dayOfId,
+  idAfter,
   lowestIdAt,
   partitionsBetween,
   timeOfId,
@@ -27,7 +29,8 @@ import {
 import { replaceScheduled, type Replaced, type Replacement } from '../../src/ledger/replace-scheduled.js';
 import type { Heartbeat } from '../../src/liveness/heartbeat.service.js';
 import { MeantCounter } from '../../src/replays/count-meant.service.js';
-import { meantBy, type Replay } from '../../src/replays/replay.js';
+import { findOnDay } from '../../src/replays/find-meant.js';
+import { beforeAll as lowestSubscription, meantBy, type Replay } from '../../src/replays/replay.js';
 import { postponeReplay } from '../../src/replays/replay-rows.js';
 import { ReplayRunner } from '../../src/replays/replay-runner.service.js';
 import { Replays, type Wanted } from '../../src/replays/replays.service.js';
@@ -273,6 +276,36 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
           JSON.stringify(before),
         ]);
       }
+    });
+
+    it('reads no more rows than it takes where nothing narrows it further, and else as many as it may', async () => {
+      const [id, other] = [await newSubscription(), await newSubscription()];
+      const ids = await notifications(12);
+      for (const subscription of [id, other]) await dead(ids, subscription);
+      const find = (selection: Selection, limit: number) =>
+        findOnDay(
+          (text, values) => test.postgres.query(text, values),
+          dayOfId(ids[0]!),
+          meantBy('replay', selection, true),
+          { after: named(ids[0]!, lowestSubscription), before: idAfter(ids[11]!), scan: 10, limit },
+        );
+      for (const selection of [{ subscriptions: [id] }, { subscriptions: [id, other] }, { all: true as const }]) {
+        const { found, walked, reached } = await find(selection, 4);
+        expect([selection, found.length, walked, reached?.notificationId]).toEqual([
+          selection,
+          4,
+          4,
+          found[3]!.notificationId,
+        ]);
+      }
+      expect(await find({ subscriptions: [id] }, 100)).toMatchObject({ walked: 10, reached: named(ids[9]!, id) });
+      const narrowed: Selection[] = [
+        { subscriptions: [id], channels: ['cases'] },
+        { subscriptions: [id], errorClasses: ['status-5xx'] },
+        { groups: [group(id, 'status-5xx')] },
+        { subscriptions: [id, ...Array.from({ length: 10 }, () => randomUUID())] },
+      ];
+      for (const selection of narrowed) expect([selection, (await find(selection, 4)).walked]).toEqual([selection, 10]);
     });
 
     it('is carried out once, however many dispatchers there are, and takes up where a failed step was', async () => {
