@@ -84,6 +84,67 @@ test('dead letters stand by receiver and error, open to the single ones, and one
   }
 });
 
+test('a time that is typed only in part narrows nothing, and nothing is done to all meanwhile', async ({
+  open,
+  heraut,
+}) => {
+  const failing = await broken(heraut, 1);
+  const page = await open(`dead-letters?channel=${failing.channel}`);
+  const sendAll = page.getByRole('button', { name: 'Send all again' });
+  const closeAll = page.getByRole('button', { name: 'Close all' });
+  await expect(sendAll).toBeEnabled();
+  const from = page.getByLabel('Accepted from');
+  await from.pressSequentially('11');
+  await expect(sendAll).toBeDisabled();
+  await expect(closeAll).toBeDisabled();
+  await page.getByLabel('Accepted before').focus();
+  await expect(page.getByText('This is no time.')).toBeVisible();
+  // Also those of the list itself.
+  await expect(page.locator('[inert]').getByRole('button', { name: 'Send again' })).toHaveCount(1);
+  await lookAt(page, 'dead-letters-wrong-time');
+  await page.getByRole('button', { name: 'Clear filters' }).click();
+  await expect(page.getByText('This is no time.')).toHaveCount(0);
+  await expect(sendAll).toBeEnabled();
+  await from.fill('0026-11-28T02:00');
+  await expect(sendAll).toBeDisabled();
+  await from.fill('2099-11-28T02:00');
+  await expect(page).toHaveURL(/acceptedFrom=2099/);
+  await expect(page.getByRole('heading', { name: 'No dead letter fits' })).toBeVisible();
+});
+
+test('an address with a filter that is not understood shows nothing, and nothing is meant by it', async ({
+  open,
+  heraut,
+}) => {
+  await broken(heraut, 1);
+  const page = await open('dead-letters');
+  await expect(page.getByRole('button', { name: 'Send all again' })).toBeEnabled();
+  const pageUrl = page.url();
+  for (const [name, value, shownIn] of [
+    ['subscription', 'abc', page.getByRole('combobox', { name: 'Subscription' })],
+    ['errorClass', 'typo', page.getByRole('combobox', { name: 'Error' })],
+    ['state', 'delivered', page.getByRole('combobox', { name: 'State' })],
+  ] as const) {
+    await page.goto(`${pageUrl}?${name}=${value}`);
+    await expect(page.getByRole('alert')).toContainText(name);
+    await expect(shownIn).toHaveValue(value);
+    await expect(page.getByRole('button', { name: 'Send all again' })).toBeDisabled();
+  }
+  for (const address of ['replay=typo', 'acceptedTo=yesterday', 'acceptedFrom=0026-11-28T02:00']) {
+    await page.goto(`${pageUrl}?${address}`);
+    await expect(page.getByRole('alert')).toContainText(address.split('=')[0]!);
+    await expect(page.getByRole('button', { name: 'Close all' })).toBeDisabled();
+  }
+  await expect(page.getByText('This is no time.')).toBeVisible();
+  await page.goto(pageUrl.replace('dead-letters', 'replays/new?state=queued&count=yes'));
+  const result = page.getByRole('region', { name: 'What this means' });
+  await expect(result.getByRole('alert')).toContainText('states');
+  await expect(result.getByRole('button', { name: /^Send/ })).toHaveCount(0);
+  // What cannot be chosen there goes with the first that is.
+  await page.getByRole('checkbox', { name: /cancelled/ }).check();
+  await expect(page).toHaveURL(/new\?state=cancelled$/);
+});
+
 test('one that may have arrived is sent again only when that is confirmed', async ({ open, heraut, receiver }) => {
   const channel = await heraut.createChannel();
   const subscriptionId = await heraut.subscribe({ channel, url: receiver.url, deliveryGuarantee: 'at-most-once' });

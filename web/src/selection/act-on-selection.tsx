@@ -21,6 +21,7 @@ import { useFormat } from '../i18n/format.ts';
 import { ProblemAlert } from '../parts/problem-alert.tsx';
 import { TimeField } from '../parts/time-field.tsx';
 import { useOnce } from '../parts/use-once.ts';
+import { useWrongTimes } from '../parts/use-wrong-times.ts';
 import { useMay } from '../shell/session.tsx';
 import { useActTexts } from './act-texts.ts';
 import { DryRunResult } from './dry-run-result.tsx';
@@ -51,6 +52,7 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
   const [rate, setRate] = useState<number | string>(usualRate);
   const [startAt, setStartAt] = useState<string>();
   const [stopAt, setStopAt] = useState<string>();
+  const times = useWrongTimes();
   const [note, setNote] = useState('');
   const [typed, setTyped] = useState('');
   const [isMoreShown, setMoreShown] = useState(false);
@@ -119,10 +121,13 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
 
   if (dryRun.isError && !counted) return <ProblemAlert error={dryRun.error} onRetry={() => void dryRun.refetch()} />;
   const isTypedRight = !counted?.needsConfirm || typed.replaceAll(/\D/g, '') === String(counted.count);
+  // What keeps it from being sent is seen.
+  const isMoreSeen = isMoreShown || times.isWrong;
   const isReady =
     counted !== undefined &&
     counted.count > 0 &&
     isTypedRight &&
+    !times.isWrong &&
     (kind === 'close' ? note.trim() !== '' : Number(rate) >= 0.1);
   return (
     <form
@@ -171,19 +176,31 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
               variant="subtle"
               size="compact-sm"
               w="fit-content"
-              aria-expanded={isMoreShown}
+              aria-expanded={isMoreSeen}
               leftSection={
-                isMoreShown ? <TbChevronDown size={16} aria-hidden /> : <TbChevronRight size={16} aria-hidden />
+                isMoreSeen ? <TbChevronDown size={16} aria-hidden /> : <TbChevronRight size={16} aria-hidden />
               }
               onClick={() => setMoreShown(!isMoreShown)}
             >
               {t('more')}
             </Button>
-            <Collapse expanded={isMoreShown}>
+            <Collapse expanded={isMoreSeen}>
               <Stack gap="sm">
                 <SimpleGrid cols={{ base: 1, xs: 2 }}>
-                  <TimeField label={t('startAt')} description={t('timeHint')} value={startAt} onChange={setStartAt} />
-                  <TimeField label={t('stopAt')} description={t('stopHint')} value={stopAt} onChange={setStopAt} />
+                  <TimeField
+                    label={t('startAt')}
+                    description={t('timeHint')}
+                    value={startAt}
+                    onChange={setStartAt}
+                    onWrong={times.note('startAt')}
+                  />
+                  <TimeField
+                    label={t('stopAt')}
+                    description={t('stopHint')}
+                    value={stopAt}
+                    onChange={setStopAt}
+                    onWrong={times.note('stopAt')}
+                  />
                 </SimpleGrid>
                 <NoteField label={t('note')} description={t('noteHint')} value={note} onChange={setNote} />
               </Stack>

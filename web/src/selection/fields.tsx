@@ -18,11 +18,21 @@ interface Several<T extends string = string> {
   onChange: (value: T[]) => void;
 }
 
-/** Those that are chosen are there also where the catalogue has them no more. */
+/** Those that are chosen are there also where the catalogue has them no more, or the API does not know them: an address may have anything. */
 function withChosen(options: { value: string; label: string }[], chosen: readonly string[]) {
   const known = new Set(options.map(({ value }) => value));
   return [...chosen.filter((id) => !known.has(id)).map((id) => ({ value: id, label: id })), ...options];
 }
+
+const namedWithChosen = <T extends string>(
+  known: readonly T[],
+  nameOf: (one: T) => string,
+  chosen: readonly string[],
+) =>
+  withChosen(
+    known.map((each) => ({ value: each, label: nameOf(each) })),
+    chosen,
+  );
 
 function useSubscriptionOptions(chosen: readonly string[]) {
   const { data } = useQuery(subscriptionsQuery);
@@ -123,7 +133,7 @@ export function ErrorField({ value, onChange }: One<ErrorClass>) {
       clearable
       label={t('error')}
       placeholder={t('anyError')}
-      data={errorClasses.map((each) => ({ value: each, label: nameOf(each) }))}
+      data={namedWithChosen(errorClasses, nameOf, value === undefined ? [] : [value])}
       value={value ?? null}
       onChange={(next) => onChange((next ?? undefined) as ErrorClass | undefined)}
     />
@@ -138,7 +148,7 @@ export function ErrorsField({ value, onChange }: Several<ErrorClass>) {
       clearable
       label={t('errors')}
       placeholder={value.length === 0 ? t('anyError') : undefined}
-      data={errorClasses.map((each) => ({ value: each, label: nameOf(each) }))}
+      data={namedWithChosen(errorClasses, nameOf, value)}
       value={value}
       onChange={(next) => onChange(next as ErrorClass[])}
     />
@@ -153,7 +163,7 @@ export function StateField({ value, onChange, states }: One<DeliveryState> & { s
       clearable
       label={t('state')}
       placeholder={t('anyState')}
-      data={states.map((each) => ({ value: each, label: nameOf(each) }))}
+      data={namedWithChosen(states, nameOf, value === undefined ? [] : [value])}
       value={value ?? null}
       onChange={(next) => onChange((next ?? undefined) as DeliveryState | undefined)}
     />

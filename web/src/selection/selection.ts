@@ -1,6 +1,7 @@
 import type { components } from '../../generated/admin-api.d.ts';
-import { deliveryStates, type DeliveryState } from '../parts/delivery-state.tsx';
-import { errorClasses, type ErrorClass } from '../parts/error-class.ts';
+import type { DeliveryState } from '../parts/delivery-state.tsx';
+import type { ErrorClass } from '../parts/error-class.ts';
+import { momentOf } from '../parts/moment.ts';
 import { allOf, oneOf, type UrlState } from '../parts/url-state.ts';
 
 type Schemas = components['schemas'];
@@ -37,21 +38,23 @@ export interface Criteria {
   replay?: string;
 }
 
+/**
+ * An address may have anything. What the API does not understand stays as it is, and the API refuses it: without it, everything would be
+ * meant.
+ */
 export const criteriaOf = (state: UrlState): Criteria => ({
-  subscriptions: allOf(state['subscription']).filter((id) => uuid.test(id)),
+  subscriptions: allOf(state['subscription']),
   channels: allOf(state['channel']),
-  states: allOf(state['state']).filter((each): each is DeliveryState => deliveryStates.some((one) => one === each)),
-  errorClasses: allOf(state['errorClass']).filter((each): each is ErrorClass =>
-    errorClasses.some((one) => one === each),
-  ),
+  states: allOf(state['state']) as DeliveryState[],
+  errorClasses: allOf(state['errorClass']) as ErrorClass[],
   acceptedFrom: timeOf(state['acceptedFrom']),
   acceptedTo: timeOf(state['acceptedTo']),
-  replay: allOf(state['replay']).find((id) => uuid.test(id)),
+  replay: oneOf(state['replay']),
 });
 
 function timeOf(value: UrlState[string]): string | undefined {
-  const time = new Date(oneOf(value) ?? Number.NaN);
-  return Number.isNaN(time.getTime()) ? undefined : time.toISOString();
+  const text = oneOf(value);
+  return text === undefined ? undefined : (momentOf(text) ?? text);
 }
 
 /** Only with the fields that narrow it; the API wants to hear it where none does. */

@@ -1,8 +1,10 @@
 import { Autocomplete, Button, SimpleGrid, TextInput } from '@mantine/core';
 import { FoldedFilters } from '../../parts/folded-filters.tsx';
+import { momentOf } from '../../parts/moment.ts';
 import { TimeField } from '../../parts/time-field.tsx';
 import { oneOf, useUrlState } from '../../parts/url-state.ts';
 import { useTypedText } from '../../parts/use-typed-text.ts';
+import { useWrongTimes } from '../../parts/use-wrong-times.ts';
 import { knownActions, type EntryFilter } from './entries.ts';
 import { useAuditTexts } from './texts.ts';
 
@@ -10,8 +12,9 @@ export function useEntryFilter(): EntryFilter {
   const [state] = useUrlState();
   const text = (name: string) => oneOf(state[name]) || undefined;
   const time = (name: string) => {
-    const at = Date.parse(text(name) ?? '');
-    return Number.isNaN(at) ? undefined : new Date(at).toISOString();
+    const given = text(name);
+    // What is none is refused by the API, and not left out.
+    return given === undefined ? undefined : (momentOf(given) ?? given);
   };
   return {
     client: text('client'),
@@ -27,6 +30,7 @@ export function EntryFilters() {
   const t = useAuditTexts();
   const [state, set] = useUrlState();
   const filter = useEntryFilter();
+  const times = useWrongTimes();
   const chosen = ['client', 'action', 'subject', 'from', 'to'].filter((name) => state[name] !== undefined).length;
   return (
     <FoldedFilters chosen={chosen}>
@@ -35,15 +39,23 @@ export function EntryFilters() {
         <Settled name="action" label={t('action')} hint={t('actionHint')} data={knownActions} />
         <Settled name="subject" label={t('subject')} hint={t('subjectHint')} />
         {(['from', 'to'] as const).map((name) => (
-          <TimeField key={name} label={t(name)} value={filter[name]} onChange={(at) => set({ [name]: at })} step={1} />
+          <TimeField
+            key={`${name} ${times.generation}`}
+            label={t(name)}
+            value={filter[name]}
+            onChange={(at) => set({ [name]: at })}
+            onWrong={times.note(name)}
+            step={1}
+          />
         ))}
-        {chosen > 0 && (
+        {(chosen > 0 || times.isWrong) && (
           <Button
             variant="default"
             style={{ alignSelf: 'end' }}
-            onClick={() =>
-              set({ client: undefined, action: undefined, subject: undefined, from: undefined, to: undefined })
-            }
+            onClick={() => {
+              times.empty();
+              set({ client: undefined, action: undefined, subject: undefined, from: undefined, to: undefined });
+            }}
           >
             {t('clear')}
           </Button>

@@ -6,8 +6,9 @@ import { EmptyState } from '../../parts/empty-state.tsx';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { allOf, useUrlState } from '../../parts/url-state.ts';
+import { useWrongTimes } from '../../parts/use-wrong-times.ts';
 import { ActDialog, type Act } from '../../selection/act-dialog.tsx';
-import { criteriaOf, deadStates, idOfGroup, selectionOf } from '../../selection/selection.ts';
+import { criteriaOf, idOfGroup, selectionOf } from '../../selection/selection.ts';
 import { useMay } from '../../shell/session.tsx';
 import { ChoiceBar } from './choice-bar.tsx';
 import { noChoice, useChoice } from './choice.ts';
@@ -24,6 +25,7 @@ export function DeadLettersPage() {
   const [state, set] = useUrlState();
   const criteria = criteriaOf(state);
   const isNarrowed = Object.keys(noFilters).some((name) => state[name] !== undefined);
+  const times = useWrongTimes();
   const found = useDeadLetters(criteria);
   const choice = useChoice();
   const may = useMay('operator');
@@ -37,10 +39,15 @@ export function DeadLettersPage() {
     if (!open.delete(id)) open.add(id);
     set({ open: [...open] });
   };
-  const dead = deadStates.find((each) => each === criteria.states[0]);
-  const whole = selectionOf({ ...criteria, states: dead === undefined ? [] : [dead] });
+  const whole = selectionOf({ ...criteria, states: criteria.states.slice(0, 1) });
   const isEmpty = data?.groups.length === 0;
-  const mayAct = may && data !== undefined && !isEmpty && !isOfBefore;
+  // What is shown, and would be done something to, is not what somebody is typing a time for.
+  const isOther = isOfBefore || times.isWrong;
+  const mayAct = may && data !== undefined && !isEmpty && !isOther;
+  const clear = () => {
+    times.empty();
+    set({ ...noFilters, ...noChoice });
+  };
   return (
     <>
       <PageHeader title={t('title')} description={data && !isEmpty ? <Totals found={data} /> : t('description')}>
@@ -60,7 +67,7 @@ export function DeadLettersPage() {
           {t('closeAll')}
         </Button>
       </PageHeader>
-      <Filters criteria={criteria} isNarrowed={isNarrowed} />
+      <Filters criteria={criteria} isNarrowed={isNarrowed} times={times} onClear={clear} />
       {found.isError && <ProblemAlert error={found.error} onRetry={() => void found.refetch()} />}
       {!data && !found.isError && <Loading />}
       {data && !data.isComplete && <Cut found={data} />}
@@ -69,7 +76,7 @@ export function DeadLettersPage() {
           title={isNarrowed ? t('noneFound') : t('none')}
           action={
             isNarrowed && (
-              <Button variant="default" onClick={() => set({ ...noFilters, ...noChoice })}>
+              <Button variant="default" onClick={clear}>
                 {t('clearFilters')}
               </Button>
             )
@@ -78,7 +85,7 @@ export function DeadLettersPage() {
           {isNarrowed ? t('noneFoundText') : t('noneText')}
         </EmptyState>
       )}
-      <Stack gap="sm" aria-busy={isOfBefore} className={isOfBefore ? classes.ofBefore : undefined}>
+      <Stack gap="sm" aria-busy={isOfBefore} inert={times.isWrong} className={isOther ? classes.ofBefore : undefined}>
         {receiversOf(data?.groups ?? []).map((receiver) => (
           <ReceiverSection
             key={receiver.subscriptionId}
@@ -92,7 +99,7 @@ export function DeadLettersPage() {
         ))}
       </Stack>
       {data && <LeftOut found={data} />}
-      <ChoiceBar choice={choice} criteria={criteria} groups={data?.groups ?? []} onAct={setAct} />
+      {!times.isWrong && <ChoiceBar choice={choice} criteria={criteria} groups={data?.groups ?? []} onAct={setAct} />}
       <ActDialog act={act} onClose={() => setAct(undefined)} />
     </>
   );

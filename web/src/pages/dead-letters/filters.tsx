@@ -6,6 +6,7 @@ import { ChannelField, ErrorField, StateField, SubscriptionField } from '../../s
 import { deadStates, type Criteria } from '../../selection/selection.ts';
 import { useSelectionTexts } from '../../selection/texts.ts';
 import { TimeField } from '../../parts/time-field.tsx';
+import type { WrongTimes } from '../../parts/use-wrong-times.ts';
 import { noChoice } from './choice.ts';
 import { useDeadLettersTexts } from './texts.ts';
 
@@ -19,8 +20,15 @@ export const noFilters = {
   replay: undefined,
 };
 
+interface Props {
+  criteria: Criteria;
+  isNarrowed: boolean;
+  times: WrongTimes;
+  onClear: () => void;
+}
+
 /** What narrows the list. What was selected goes with each change. */
-export function Filters({ criteria, isNarrowed }: { criteria: Criteria; isNarrowed: boolean }) {
+export function Filters({ criteria, isNarrowed, times, onClear }: Props) {
   const t = useSelectionTexts();
   const texts = useDeadLettersTexts();
   const [state, set] = useUrlState();
@@ -33,24 +41,19 @@ export function Filters({ criteria, isNarrowed }: { criteria: Criteria; isNarrow
           <SubscriptionField value={criteria.subscriptions[0]} onChange={(subscription) => narrow({ subscription })} />
           <ChannelField value={criteria.channels[0]} onChange={(channel) => narrow({ channel })} />
           <ErrorField value={criteria.errorClasses[0]} onChange={(errorClass) => narrow({ errorClass })} />
-          <StateField
-            states={deadStates}
-            value={deadStates.find((each) => each === criteria.states[0])}
-            onChange={(state) => narrow({ state })}
-          />
-          <TimeField
-            label={t('acceptedFrom')}
-            value={criteria.acceptedFrom}
-            onChange={(acceptedFrom) => narrow({ acceptedFrom })}
-          />
-          <TimeField
-            label={t('acceptedTo')}
-            value={criteria.acceptedTo}
-            onChange={(acceptedTo) => narrow({ acceptedTo })}
-          />
+          <StateField states={deadStates} value={criteria.states[0]} onChange={(state) => narrow({ state })} />
+          {(['acceptedFrom', 'acceptedTo'] as const).map((name) => (
+            <TimeField
+              key={`${name} ${times.generation}`}
+              label={t(name)}
+              value={criteria[name]}
+              onChange={(time) => narrow({ [name]: time })}
+              onWrong={times.note(name)}
+            />
+          ))}
         </SimpleGrid>
       </FoldedFilters>
-      {isNarrowed && (
+      {(isNarrowed || times.isWrong) && (
         <Group gap="sm" mb="md">
           {criteria.replay !== undefined && (
             <Badge
@@ -70,7 +73,7 @@ export function Filters({ criteria, isNarrowed }: { criteria: Criteria; isNarrow
               </Text>
             </Badge>
           )}
-          <Button size="compact-sm" variant="subtle" onClick={() => narrow(noFilters)}>
+          <Button size="compact-sm" variant="subtle" onClick={onClear}>
             {texts('clearFilters')}
           </Button>
         </Group>

@@ -1,6 +1,6 @@
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { answerOf, api } from '../../api/client.ts';
-import { deadStates, type Criteria, type Group } from '../../selection/selection.ts';
+import type { Criteria, Group } from '../../selection/selection.ts';
 import type { components } from '../../../generated/admin-api.d.ts';
 
 export type DeadLetters = components['schemas']['DeadLetters'];
@@ -26,7 +26,8 @@ export function useDeadLetters(criteria: Criteria) {
   const query = {
     ...narrowingOf(criteria),
     subscription: criteria.subscriptions[0],
-    state: deadStates.find((each) => each === criteria.states[0]),
+    // What is no state of a dead letter is refused.
+    state: criteria.states[0] as Group['state'] | undefined,
     errorClass: criteria.errorClasses[0],
   };
   return useQuery({

@@ -10,6 +10,7 @@ import { ChannelsField, ErrorsField, SubscriptionField, SubscriptionsField } fro
 import { criteriaOf, selectionOf, type Criteria, type Selection } from '../../selection/selection.ts';
 import { useSelectionTexts } from '../../selection/texts.ts';
 import { TimeField } from '../../parts/time-field.tsx';
+import { useWrongTimes, type WrongTimes } from '../../parts/use-wrong-times.ts';
 import { useNewReplayTexts } from './texts.ts';
 
 /** What a replay may be asked for; `failed` and `expired` where nothing is said. */
@@ -26,8 +27,9 @@ export function NewReplayPage() {
   const set: typeof setState = (changes) => setState({ ...changes, count: undefined });
   const isNarrow = useMediaQuery('(max-width: 36em)');
   const criteria = criteriaOf(state);
+  const times = useWrongTimes();
   const way = ways.find((each) => each === oneOf(state['what'])) ?? 'missed';
-  const problem = problemOf(way, criteria);
+  const problem = times.isWrong ? 'wrongTime' : problemOf(way, criteria);
   const selection = problem === undefined ? selectionFor(way, criteria) : undefined;
   const counted = state['count'] === undefined ? undefined : selection;
   return (
@@ -62,7 +64,7 @@ export function NewReplayPage() {
                   onChange={(subscription) => set({ subscription })}
                 />
               )}
-              <Window criteria={criteria} set={set} />
+              <Window criteria={criteria} set={set} times={times} />
               <Group gap="sm">
                 <Button
                   type="submit"
@@ -117,7 +119,8 @@ function MissedFields({ criteria, set }: FieldsProps) {
         label={t('states')}
         description={t('statesHint')}
         value={criteria.states}
-        onChange={(states) => set({ state: states })}
+        // With the first that is chosen here, what an address had that cannot be chosen goes.
+        onChange={(states) => set({ state: sendable.filter((each) => states.includes(each)) })}
       >
         <Stack gap="xs" mt="xs">
           {sendable.map((each) => (
@@ -138,16 +141,19 @@ function MissedFields({ criteria, set }: FieldsProps) {
   );
 }
 
-function Window({ criteria, set }: FieldsProps) {
+function Window({ criteria, set, times }: FieldsProps & { times: WrongTimes }) {
   const t = useSelectionTexts();
   return (
     <SimpleGrid cols={{ base: 1, sm: 2 }}>
-      <TimeField
-        label={t('acceptedFrom')}
-        value={criteria.acceptedFrom}
-        onChange={(acceptedFrom) => set({ acceptedFrom })}
-      />
-      <TimeField label={t('acceptedTo')} value={criteria.acceptedTo} onChange={(acceptedTo) => set({ acceptedTo })} />
+      {(['acceptedFrom', 'acceptedTo'] as const).map((name) => (
+        <TimeField
+          key={name}
+          label={t(name)}
+          value={criteria[name]}
+          onChange={(time) => set({ [name]: time })}
+          onWrong={times.note(name)}
+        />
+      ))}
     </SimpleGrid>
   );
 }
@@ -159,8 +165,7 @@ function problemOf(way: (typeof ways)[number], { subscriptions, acceptedFrom, ac
 }
 
 function selectionFor(way: (typeof ways)[number], criteria: Criteria): Selection {
-  if (way === 'missed')
-    return selectionOf({ ...criteria, states: criteria.states.filter((each) => sendable.some((one) => one === each)) });
+  if (way === 'missed') return selectionOf(criteria);
   const { subscriptions, acceptedFrom, acceptedTo } = criteria;
   return selectionOf({ acceptedFrom, acceptedTo }, { everythingFor: subscriptions[0] });
 }

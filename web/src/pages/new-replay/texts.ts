@@ -21,6 +21,7 @@ export const useNewReplayTexts = defineTexts(
     countHint: 'Changes nothing yet. It may take a few seconds.',
     needsSubscription: 'Choose a subscription first.',
     windowOrder: 'The end is not after the beginning.',
+    wrongTime: 'A time is not filled in as one.',
     result: 'What this means',
   },
   {
@@ -42,6 +43,7 @@ export const useNewReplayTexts = defineTexts(
     countHint: 'Verandert nog niets. Het kan een paar seconden duren.',
     needsSubscription: 'Kies eerst een abonnement.',
     windowOrder: 'Het einde ligt niet na het begin.',
+    wrongTime: 'Een tijdstip is niet goed ingevuld.',
     result: 'Wat dit betekent',
   },
 );

@@ -13,3 +13,7 @@ it('a replay is sought by its id alone', () => {
   expect(readTyped(`replay:${id.toUpperCase()}`)).toEqual({ criterion: 'replay', value: id });
   expect(readValue('replay', 'the one of yesterday')).toEqual({ wrong: 'badId' });
 });
+
+it('a time with a year of two digits is none, and seeks nothing', () => {
+  expect(readValue('acceptedFrom', '0026-11-28T02:00')).toEqual({ wrong: 'badTime' });
+});

@@ -1,3 +1,4 @@
+import { momentOf } from '../../parts/moment.ts';
 import { allOf, oneOf, type UrlState } from '../../parts/url-state.ts';
 
 /** What notifications can be sought by: the parameters of the API by their own names, so that an address can be read. */
@@ -68,8 +69,8 @@ export function readValue(criterion: Criterion, typed: string): { value: string 
   switch (criterion) {
     case 'acceptedFrom':
     case 'acceptedTo': {
-      const time = new Date(value);
-      return Number.isNaN(time.getTime()) ? { wrong: 'badTime' } : { value: time.toISOString() };
+      const moment = momentOf(value);
+      return moment === undefined ? { wrong: 'badTime' } : { value: moment };
     }
     case 'minAttempts':
     case 'lastStatus':

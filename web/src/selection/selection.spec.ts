@@ -1,0 +1,17 @@
+import { expect, it } from 'vitest';
+import { criteriaOf, selectionOf } from './selection.ts';
+
+it.each([
+  [{ subscription: 'abc' }, { subscriptions: ['abc'] }],
+  [{ errorClass: 'typo' }, { errorClasses: ['typo'] }],
+  [{ acceptedFrom: 'yesterday' }, { acceptedFrom: 'yesterday' }],
+  [{ acceptedTo: '0026-11-28T02:00' }, { acceptedTo: '0026-11-28T02:00' }],
+  [{ replay: 'the last one' }, { replay: 'the last one' }],
+  [{ state: 'typo' }, { all: true, states: ['typo'] }],
+])('what an address has that is not understood stays in what is meant, for the API to refuse: %j', (address, meant) => {
+  expect(selectionOf(criteriaOf(address))).toEqual(meant);
+});
+
+it('a time of an address is a moment, whatever its zone', () => {
+  expect(criteriaOf({ acceptedFrom: '2026-11-28T02:00:00+01:00' }).acceptedFrom).toBe('2026-11-28T01:00:00.000Z');
+});
