@@ -78,7 +78,22 @@ test('an application is added, changed, given a new secret, and removed by its n
   await drawer.getByRole('button', { name: 'New secret' }).click();
   const asked = page.getByRole('dialog', { name: `Make a new secret for ${clientId}?` });
   await expect(asked).toContainText('stops working at once');
-  await asked.getByRole('button', { name: 'New secret' }).click();
+  // Somebody else changes it: that is shown, and confirmed over.
+  const id = new URL(page.url()).searchParams.get('application')!;
+  const relabel = (label: string) => heraut.api.call('PATCH', `/admin/v1/applications/${id}`, { body: { label } });
+  await relabel('Cases');
+  const makeAnother = asked.getByRole('button', { name: 'New secret' });
+  const changed = asked.getByRole('alert').filter({ hasText: 'This was changed after you opened the dialog' });
+  await makeAnother.click();
+  await expect(changed.getByRole('row').filter({ hasText: 'label' })).toContainText('Cases');
+  await expect(asked).not.toContainText('nobody has seen the new secret');
+  await lookAt(page, 'application-changed-meanwhile');
+  // The answer is lost, and with it a secret that counts already: it says so, and another one can be made.
+  await page.route('**/rotate-secret', (route) => route.fetch().then(() => route.abort()), { times: 1 });
+  await makeAnother.click();
+  await expect(asked.getByText('Heraut does not answer')).toBeVisible();
+  await expect(asked).toContainText('nobody has seen the new secret');
+  await makeAnother.click();
   await expect(shown.locator('pre')).not.toHaveText(first!);
   await shown.getByRole('button', { name: 'I have copied it' }).click();
 
@@ -88,6 +103,9 @@ test('an application is added, changed, given a new secret, and removed by its n
   await expect(removal).toContainText('It has no subscriptions.');
   await expect(removal.getByRole('button', { name: 'Remove' })).toBeDisabled();
   await removal.getByLabel(`Type ${clientId} to confirm`).fill(clientId);
+  await relabel('Cases, once');
+  await removal.getByRole('button', { name: 'Remove' }).click();
+  await expect(removal.getByRole('alert')).toContainText('Cases, once');
   await removal.getByRole('button', { name: 'Remove' }).click();
   await expect(page.getByRole('link', { name: clientId })).toHaveCount(0);
   const { body } = await heraut.api.call('GET', '/admin/v1/applications');

@@ -256,7 +256,12 @@ test('the schedule of retries follows what is typed, and a field that is emptied
   await expect.poll(policy).toHaveProperty('overrides', { maxRetries: 3 });
   await page.getByRole('button', { name: 'Follow the general policy in everything' }).click();
   const ask = page.getByRole('dialog', { name: 'Follow the general policy?' });
-  await ask.getByRole('button', { name: 'Follow the general policy in everything' }).click();
+  const follow = ask.getByRole('button', { name: 'Follow the general policy in everything' });
+  // Somebody else changes it: that is shown, and confirmed over.
+  await admin(heraut, 'PUT', `subscriptions/${id}/retry-policy`, { maxRetries: 5 });
+  await follow.click();
+  await expect(ask.getByRole('alert').getByRole('row').filter({ hasText: 'maxRetries' })).toContainText('5');
+  await follow.click();
   await expect(page.getByText('8 attempts over 23 h 55 m 25 s', { exact: true })).toBeVisible();
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ApiProblem } from '../api/problem.ts';
-import { isSame, saveOver, theirsIn, typedAfter, typedSince, type Read } from './draft.ts';
+import { changesBetween, isSame, saveOver, theirsIn, typedAfter, typedSince, type Read } from './draft.ts';
 
 interface Form {
   name: string;
@@ -66,6 +66,15 @@ describe('what is typed into a form', () => {
     expect(isSame({ name: 'a', days: 1 }, { days: 1, name: 'a' })).toBe(true);
     expect(isSame(['a', 'b'], ['b', 'a'])).toBe(false);
   });
+});
+
+it('what others changed is told field by field, also where one came or went', () => {
+  const before = { label: 'Cases', scopes: ['a', 'b'], days: 1 };
+  expect(changesBetween(before, { label: 'Cases', scopes: ['a'], email: 'x' })).toEqual([
+    { name: 'scopes', before: ['a', 'b'], after: ['a'] },
+    { name: 'days', before: 1, after: undefined },
+    { name: 'email', before: undefined, after: 'x' },
+  ]);
 });
 
 describe('saving', () => {

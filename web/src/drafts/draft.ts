@@ -1,4 +1,5 @@
 import { isProblem } from '../api/problem.ts';
+import type { ComparedField } from '../parts/field-diff.tsx';
 
 /** A value as it was read, with the `ETag` that it had. */
 export interface Read<T> {
@@ -21,6 +22,14 @@ const inOrder = (value: unknown): string | undefined =>
       ? Object.fromEntries(Object.entries(each).toSorted(([one], [other]) => (one < other ? -1 : 1)))
       : each,
   );
+
+/** The fields in which two states of the same differ. */
+export function changesBetween(before: object, now: object): ComparedField[] {
+  const [old, present] = [new Map(Object.entries(before)), new Map(Object.entries(now))];
+  return [...new Set([...old.keys(), ...present.keys()])]
+    .map((name): ComparedField => ({ name, before: old.get(name), after: present.get(name) }))
+    .filter((field) => !isSame(field.before, field.after));
+}
 
 /** What is typed from now on; undefined where it is what there is: then it follows again what others do. */
 export const typedAfter = <T>(typed: Typed<T> | undefined, value: T, current: Read<T>): Typed<T> | undefined => {

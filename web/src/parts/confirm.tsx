@@ -9,7 +9,7 @@ const useTexts = defineTexts(
   { cancel: 'Annuleren', close: 'Sluiten', type: 'Typ {{word}} om te bevestigen' },
 );
 
-interface Props {
+export interface ConfirmProps {
   opened: boolean;
   onClose: () => void;
   /** Names what happens, with its count: "Drop 1,204 held deliveries?" */
@@ -22,10 +22,22 @@ interface Props {
   isDangerous?: boolean;
   /** The dialog closes when it succeeds; an error stays in it, with what was typed. */
   onConfirm: () => Promise<unknown>;
+  /** Errors that `children` say in words of their own. */
+  isSaid?: (error: unknown) => boolean;
 }
 
 /** Asks before what cannot be undone. */
-export function Confirm({ opened, onClose, title, children, action, word, isDangerous = true, onConfirm }: Props) {
+export function Confirm({
+  opened,
+  onClose,
+  title,
+  children,
+  action,
+  word,
+  isDangerous = true,
+  onConfirm,
+  isSaid = () => false,
+}: ConfirmProps) {
   const t = useTexts();
   const [typed, setTyped] = useState('');
   const [isBusy, setBusy] = useState(false);
@@ -70,7 +82,7 @@ export function Confirm({ opened, onClose, title, children, action, word, isDang
               data-autofocus
             />
           )}
-          {error !== undefined && <ProblemAlert error={error} />}
+          {error !== undefined && !isSaid(error) && <ProblemAlert error={error} />}
           <Group justify="flex-end">
             <Button variant="default" onClick={leave} disabled={isBusy}>
               {t('cancel')}

@@ -1,9 +1,9 @@
 import { Button, Group, NumberInput, Paper, SimpleGrid, Skeleton, Stack, Switch, Text, Title } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
+import { ConfirmOver } from '../../drafts/confirm-over.tsx';
 import { DraftBar } from '../../drafts/draft-bar.tsx';
 import { useResourceDraft, type Tagged } from '../../drafts/use-resource-draft.ts';
-import { Confirm } from '../../parts/confirm.tsx';
 import { DurationInput } from '../../parts/duration-input.tsx';
 import { errorOf } from '../../parts/field-errors.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
@@ -80,7 +80,7 @@ function Rules({ current }: { current: Tagged<AlertRules> }) {
           </Button>
         </Group>
       )}
-      <Confirm
+      <ConfirmOver
         opened={isAsking}
         onClose={() => ask(false)}
         title={t('defaultsTitle')}
@@ -90,9 +90,11 @@ function Rules({ current }: { current: Tagged<AlertRules> }) {
           draft.reset();
           client.setQueryData(rulesKey, saved);
         }}
+        now={current.data}
+        readAgain={() => client.invalidateQueries({ queryKey: rulesKey })}
       >
         <Text size="sm">{t('defaultsDetail')}</Text>
-      </Confirm>
+      </ConfirmOver>
     </Stack>
   );
 }

@@ -2,11 +2,12 @@ import { Anchor, Button, Drawer, Group, Skeleton, Stack, Text } from '@mantine/c
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
+import { ConfirmOver } from '../../drafts/confirm-over.tsx';
 import { DraftBar } from '../../drafts/draft-bar.tsx';
 import { useResourceDraft, type Tagged } from '../../drafts/use-resource-draft.ts';
 import { isProblem } from '../../api/problem.ts';
+import { useFormat } from '../../i18n/format.ts';
 import { useTotals } from '../../parts/activity.ts';
-import { Confirm } from '../../parts/confirm.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
 import { useSubscriptionsOf } from '../../parts/subscriptions.ts';
@@ -65,9 +66,13 @@ function Details({ current, mayChange, onSecret }: LoadedProps & { current: Tagg
   const t = useApplicationTexts();
   const client = useQueryClient();
   const navigate = useNavigate();
-  const [asked, ask] = useState<'rotate' | 'remove'>();
+  const format = useFormat();
+  const [asked, ask] = useState<{ what: 'rotate' | 'remove'; secretSetAt: string }>();
   const { data: application, tag } = current;
-  const { id, clientId } = application;
+  const { id, clientId, secretSetAt } = application;
+  const readAgain = () => client.invalidateQueries({ queryKey: applicationKey(id) });
+  const now = { ...valuesOf(application), secretSetAt: format.time(secretSetAt) };
+  const isSecretOther = asked !== undefined && asked.secretSetAt !== secretSetAt;
   const draft = useResourceDraft({
     query: { queryKey: applicationKey(id), read: (signal) => readApplication(id, signal) },
     current,
@@ -111,32 +116,35 @@ function Details({ current, mayChange, onSecret }: LoadedProps & { current: Tagg
         <>
           <DraftBar draft={draft} />
           <Group gap="xs">
-            <Button variant="default" onClick={() => ask('rotate')}>
+            <Button variant="default" onClick={() => ask({ what: 'rotate', secretSetAt })}>
               {t('rotate')}
             </Button>
-            <Button variant="light" color="red" onClick={() => ask('remove')}>
+            <Button variant="light" color="red" onClick={() => ask({ what: 'remove', secretSetAt })}>
               {t('remove')}
             </Button>
           </Group>
         </>
       )}
-      <Confirm
-        opened={asked === 'rotate'}
+      <ConfirmOver
+        opened={asked?.what === 'rotate'}
         onClose={() => ask(undefined)}
         title={t('rotateTitle', { name: clientId })}
         action={t('rotate')}
         onConfirm={async () => {
           onSecret(await rotateSecret(id, tag));
-          await client.invalidateQueries({ queryKey: applicationKey(id) });
+          void readAgain();
         }}
+        now={now}
+        readAgain={readAgain}
       >
         <Stack gap="xs">
           <Text size="sm">{t('rotateDetail')}</Text>
           <Lately clientId={clientId} />
+          {isSecretOther && <Text size="sm">{t('secretMoved', { at: format.time(secretSetAt) })}</Text>}
         </Stack>
-      </Confirm>
-      <Confirm
-        opened={asked === 'remove'}
+      </ConfirmOver>
+      <ConfirmOver
+        opened={asked?.what === 'remove'}
         onClose={() => ask(undefined)}
         title={t('removeTitle', { name: clientId })}
         action={t('remove')}
@@ -151,13 +159,15 @@ function Details({ current, mayChange, onSecret }: LoadedProps & { current: Tagg
           });
           await client.invalidateQueries({ queryKey: applicationsKey });
         }}
+        now={now}
+        readAgain={readAgain}
       >
         <Stack gap="xs">
           <Text size="sm">{t('removeDetail')}</Text>
           <Lately clientId={clientId} />
           <Owned clientId={clientId} />
         </Stack>
-      </Confirm>
+      </ConfirmOver>
     </Stack>
   );
 }

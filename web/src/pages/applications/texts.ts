@@ -39,6 +39,8 @@ export const useApplicationTexts = defineTexts(
     lately_one: 'It published {{count}} notification in the last 24 hours.',
     lately_other: 'It published {{count}} notifications in the last 24 hours.',
     latelyUnknown: 'How much it published lately is not known.',
+    secretMoved:
+      'Its secret was changed ({{at}}) after you opened this dialog. If that was your own try, whose answer was lost, nobody has seen the new secret: make another one.',
     remove: 'Remove',
     removeTitle: 'Remove {{name}}?',
     removeDetail: 'Its tokens are refused at once: it can neither publish nor subscribe any more.',
@@ -93,6 +95,8 @@ export const useApplicationTexts = defineTexts(
     lately_one: 'Er is in de laatste 24 uur {{count}} notificatie mee gepubliceerd.',
     lately_other: 'Er zijn in de laatste 24 uur {{count}} notificaties mee gepubliceerd.',
     latelyUnknown: 'Hoeveel er onlangs mee gepubliceerd is, is niet bekend.',
+    secretMoved:
+      'Het geheim is gewijzigd ({{at}}) nadat u deze dialoog opende. Was dat uw eigen poging, waarvan het antwoord verloren ging, dan heeft niemand het nieuwe geheim gezien: maak er nog een.',
     remove: 'Verwijderen',
     removeTitle: '{{name}} verwijderen?',
     removeDetail: 'De tokens worden meteen geweigerd: publiceren en abonneren kan er niet meer mee.',

@@ -3,11 +3,11 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { components } from '../../../generated/admin-api.d.ts';
 import { answerAndTagOf, answerOf, api } from '../../api/client.ts';
-import { Confirm } from '../../parts/confirm.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { RetryPolicyEditor } from '../../retry-policy/retry-policy-editor.tsx';
 import type { RetryPolicy } from '../../retry-policy/use-preview.ts';
 import { useMay } from '../../shell/session.tsx';
+import { ConfirmOver } from '../../drafts/confirm-over.tsx';
 import { DraftBar } from '../../drafts/draft-bar.tsx';
 import { useResourceDraft } from '../../drafts/use-resource-draft.ts';
 import { useSubscriptionTexts } from './texts.ts';
@@ -92,7 +92,7 @@ function Editor({ subscriptionId, policy, tag, general }: Props) {
           )}
         </>
       )}
-      <Confirm
+      <ConfirmOver
         opened={isAsked}
         onClose={() => setAsked(false)}
         title={t('followTitle')}
@@ -108,9 +108,11 @@ function Editor({ subscriptionId, policy, tag, general }: Props) {
           await refresh();
           told(t('saved'));
         }}
+        now={policy.overrides}
+        readAgain={refresh}
       >
         {t('followHelp', { count })}
-      </Confirm>
+      </ConfirmOver>
     </Stack>
   );
 }

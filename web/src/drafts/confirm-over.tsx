@@ -1,0 +1,80 @@
+import { Alert, Stack, Text } from '@mantine/core';
+import { TbUsers } from 'react-icons/tb';
+import { useState } from 'react';
+import { isProblem, mayBeDone } from '../api/problem.ts';
+import { defineTexts } from '../i18n/i18n.ts';
+import { Confirm, type ConfirmProps } from '../parts/confirm.tsx';
+import { FieldDiff } from '../parts/field-diff.tsx';
+import { changesBetween } from './draft.ts';
+
+const useTexts = defineTexts(
+  'confirm-over',
+  {
+    changed: 'This was changed after you opened the dialog',
+    refused: 'Nothing was done yet, and it was read again. Confirm once more to do it to what there is now.',
+    same: 'What is shown of it is as before.',
+  },
+  {
+    changed: 'Dit is gewijzigd nadat u de dialoog opende',
+    refused: 'Er is nog niets gedaan, en het is opnieuw gelezen. Bevestig nog eens om het te doen met wat er nu is.',
+    same: 'Wat ervan getoond wordt is als voorheen.',
+  },
+);
+
+interface Props extends Omit<ConfirmProps, 'isSaid'> {
+  /** What it is done to, as it is now as far as the page knows: `onConfirm` sends the tag of that. */
+  now: object;
+  readAgain: () => Promise<unknown>;
+}
+
+const isRefusal = (error: unknown): boolean => isProblem(error, 'changed-meanwhile');
+
+/**
+ * Asks before something is done to what others may change at the same time, or one's own try whose answer was lost. Then it is read again,
+ * the dialog shows what is other than when it was opened, and is confirmed over that.
+ */
+export function ConfirmOver({ now, readAgain, opened, onConfirm, children, ...confirm }: Props) {
+  const [before, setBefore] = useState<object>();
+  const [isRefused, setRefused] = useState(false);
+  const [isBusy, setBusy] = useState(false);
+  if (opened !== (before !== undefined)) {
+    setBefore(opened ? now : undefined);
+    setRefused(false);
+  }
+  const tryIt = async () => {
+    setBusy(true);
+    setRefused(false);
+    try {
+      await onConfirm();
+    } catch (failure) {
+      if (isRefusal(failure)) {
+        await readAgain();
+        setRefused(true);
+      } else if (mayBeDone(failure)) void readAgain(); // which takes as long as nothing answers
+      throw failure;
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <Confirm {...confirm} opened={opened} onConfirm={tryIt} isSaid={isRefusal}>
+      <Stack gap="sm">
+        {typeof children === 'string' ? <Text size="sm">{children}</Text> : children}
+        {/* Until the answer is there it may be one's own. */}
+        {!isBusy && before !== undefined && <Changes before={before} now={now} isRefused={isRefused} />}
+      </Stack>
+    </Confirm>
+  );
+}
+
+function Changes({ before, now, isRefused }: { before: object; now: object; isRefused: boolean }) {
+  const t = useTexts();
+  const changes = changesBetween(before, now);
+  if (changes.length === 0 && !isRefused) return null;
+  return (
+    <Alert color="orange" variant="light" role="alert" icon={<TbUsers aria-hidden />} title={t('changed')}>
+      {isRefused && <Text size="sm">{t('refused')}</Text>}
+      {changes.length === 0 ? <Text size="sm">{t('same')}</Text> : <FieldDiff fields={changes} />}
+    </Alert>
+  );
+}
