@@ -74,6 +74,7 @@ const forAll = [
   /^\/settings Load what is there$/,
   /^\/publish (Add a characteristic|When, and other terms|Clear the form)$/,
   / Of the last hour$/,
+  /^\/notifications Read again$/,
 ];
 /** And those that send again, cancel, pause and try. */
 const forOperators = [

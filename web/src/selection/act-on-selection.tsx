@@ -18,6 +18,7 @@ import { useState } from 'react';
 import { answerOf, api } from '../api/client.ts';
 import { isProblem } from '../api/problem.ts';
 import { useFormat } from '../i18n/format.ts';
+import { readListsAnew } from '../parts/found-lists.ts';
 import { ProblemAlert } from '../parts/problem-alert.tsx';
 import { TimeField } from '../parts/time-field.tsx';
 import { useOnce } from '../parts/use-once.ts';
@@ -80,6 +81,7 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
     setError(undefined);
     try {
       const work = await create(count);
+      readListsAnew(client);
       void client.invalidateQueries();
       onDone(work);
     } catch (failure) {

@@ -6,6 +6,7 @@ import { useState } from 'react';
 import { answerOf, api } from '../../api/client.ts';
 import { useFormat } from '../../i18n/format.ts';
 import { Confirm } from '../../parts/confirm.tsx';
+import { readListsAnew } from '../../parts/found-lists.ts';
 import { ListTable, type Column } from '../../parts/list-table.tsx';
 import { readOn, tryAgain } from '../../parts/next-page.ts';
 import { usePlainError } from '../../parts/plain-error.ts';
@@ -47,7 +48,10 @@ export function LettersOfGroup({ group, label, criteria, choice }: Props) {
       });
     },
     // Also where it was refused: it may have arrived by now.
-    onSettled: () => client.invalidateQueries({ queryKey: ['dead-letters'] }),
+    onSettled: () => {
+      readListsAnew(client);
+      return client.invalidateQueries({ queryKey: ['dead-letters'] });
+    },
   });
   /** One of which it is not known whether it arrived. */
   const [asked, setAsked] = useState<Delivery>();

@@ -8,6 +8,7 @@ import { isPassing, isProblem } from '../../api/problem.ts';
 import { useFormat } from '../../i18n/format.ts';
 import { Confirm } from '../../parts/confirm.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
+import { readListsAnew } from '../../parts/found-lists.ts';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { useTypedText } from '../../parts/use-typed-text.ts';
@@ -103,7 +104,10 @@ function ResetDialog({ endpoint, onClose }: { endpoint: OpenEndpoint | undefined
         closeButtonProps: { 'aria-label': shell('closeNotice') },
       });
     },
-    onSettled: () => client.invalidateQueries({ queryKey: endpointsKey }),
+    onSettled: () => {
+      readListsAnew(client);
+      return client.invalidateQueries({ queryKey: endpointsKey });
+    },
   });
   if (!endpoint) return null;
   const { address, subscriptionCount: count } = endpoint;

@@ -3,6 +3,7 @@ import { useEffect, useRef } from 'react';
 import type { components } from '../../../generated/admin-api.d.ts';
 import { answerOf, api } from '../../api/client.ts';
 import { isEnded } from '../../parts/delivery-state.tsx';
+import { readListsAnew } from '../../parts/found-lists.ts';
 
 export type WholeNotification = components['schemas']['WholeNotification'];
 export type ShownDelivery = components['schemas']['DeliveryOfNotification'];
@@ -84,10 +85,13 @@ const fingerprint = (
   delivery: Pick<ShownDelivery, 'state' | 'generation' | 'attemptCount' | 'nextAttemptAt'>,
 ): string => [delivery.state, delivery.generation, delivery.attemptCount, delivery.nextAttemptAt].join(' ');
 
-/** After something was done to it: whatever is shown of it is read anew. */
+/** After something was done to it: whatever is shown of it is read anew, the list from which it was opened included. */
 export function useRefresh(id: string): () => Promise<void> {
   const client = useQueryClient();
-  return () => client.invalidateQueries({ queryKey: ['notification', id] });
+  return () => {
+    readListsAnew(client);
+    return client.invalidateQueries({ queryKey: ['notification', id] });
+  };
 }
 
 export interface Content {

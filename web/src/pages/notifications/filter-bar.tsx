@@ -2,6 +2,7 @@ import { Button, CloseButton, Combobox, Group, Text, TextInput, UnstyledButton, 
 import { TbFilter } from 'react-icons/tb';
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
+import { foundListsKey } from '../../parts/found-lists.ts';
 import { useUrlState, type UrlState } from '../../parts/url-state.ts';
 import {
   adding,
@@ -29,7 +30,7 @@ export function FilterBar() {
   const client = useQueryClient();
   const set: typeof setState = (changes, isStep) => {
     // Another search is asked anew; what was found before would be of then.
-    client.removeQueries({ queryKey: ['notifications', 'found'], type: 'inactive' });
+    client.removeQueries({ queryKey: foundListsKey, type: 'inactive' });
     setState(changes, isStep);
   };
   const filters = filtersOf(state);

@@ -4,6 +4,7 @@ import type { components } from '../../../generated/admin-api.d.ts';
 import { answerOf, api } from '../../api/client.ts';
 import { clockOf } from '../../api/server-clock.ts';
 import { isEnded, type DeliveryState } from '../../parts/delivery-state.tsx';
+import { foundListsKey } from '../../parts/found-lists.ts';
 import { readOn } from '../../parts/next-page.ts';
 
 export type ListedNotification = components['schemas']['Notification'];
@@ -17,7 +18,7 @@ const lookEveryMs = 5_000;
 /** So many of the newest are read at each look: more new ones are not counted, and older ones stay as they were. */
 const mostLookedAt = 50;
 
-const keyOf = (query: Query) => ['notifications', 'found', query];
+const keyOf = (query: Query) => [...foundListsKey, query];
 
 const ask = (query: Query, more: { limit: number; cursor?: string; acceptedFrom?: string }, signal: AbortSignal) =>
   api.GET('/admin/v1/notifications', { params: { query: { ...query, ...more } }, signal });
@@ -51,6 +52,8 @@ export function useFoundNotifications(query: Query) {
     found,
     /** A bounded search stopped there: it goes on only when it is asked to. */
     searchedTo,
+    /** What has changed since in a state that it is sought by is not seen: a row may be gone from it, or be missing. */
+    asOf: data?.pages[0]?.readAt,
     onEnd: () => {
       if (searchedTo === undefined) readOn(found)();
     },

@@ -21,7 +21,7 @@ export function NotificationsPage() {
   const navigate = useNavigate();
   const [state, set] = useUrlState();
   const query = queryOf(state);
-  const { rows, found, searchedTo, onEnd, restart } = useFoundNotifications(query);
+  const { rows, found, searchedTo, asOf, onEnd, restart } = useFoundNotifications(query);
   const newer = useNewer(query, found.data);
   const columns = useMemo(() => columnsFor(t), [t]);
   const isFiltered = filtersOf(state).length > 0;
@@ -116,14 +116,22 @@ export function NotificationsPage() {
           height="calc(100dvh - 300px)"
         />
       )}
-      {rows.length > 0 && (
+      {asOf !== undefined && (
         <Group gap="sm" mt="xs">
+          {rows.length > 0 && (
+            <Text size="sm" c="dimmed">
+              {searchedTo
+                ? t('searchedTo', { time: format.time(searchedTo), shown: format.number(rows.length) })
+                : t(isDone ? 'foundAll' : 'found', { shown: format.number(rows.length) })}
+            </Text>
+          )}
+          {rows.length > 0 && searchedTo && searchOn}
           <Text size="sm" c="dimmed">
-            {searchedTo
-              ? t('searchedTo', { time: format.time(searchedTo), shown: format.number(rows.length) })
-              : t(isDone ? 'foundAll' : 'found', { shown: format.number(rows.length) })}
+            {t('asOf', { at: format.clock(asOf) })}
           </Text>
-          {searchedTo && searchOn}
+          <Button size="compact-sm" variant="subtle" onClick={() => void restart()}>
+            {t('readAgain')}
+          </Button>
         </Group>
       )}
     </>

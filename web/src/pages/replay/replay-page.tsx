@@ -6,6 +6,7 @@ import { answerOf, api } from '../../api/client.ts';
 import { isProblem } from '../../api/problem.ts';
 import { useFormat } from '../../i18n/format.ts';
 import { EmptyState } from '../../parts/empty-state.tsx';
+import { readListsAnew } from '../../parts/found-lists.ts';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
@@ -33,10 +34,13 @@ export function ReplayPage() {
   const work = found.data;
   const isOver = work !== undefined && !isUnfinished(work);
   const client = useQueryClient();
-  // The replay has changed the list of dead letters: it is read again when the replay is over, or somebody leaves this page before.
+  // The replay has changed what lists show: they are read again when the replay is over, or somebody leaves this page before.
   useEffect(() => {
     if (isOver) return undefined;
-    return () => void client.invalidateQueries({ queryKey: ['dead-letters'] });
+    return () => {
+      readListsAnew(client);
+      void client.invalidateQueries({ queryKey: ['dead-letters'] });
+    };
   }, [isOver, client]);
   if (isProblem(found.error) && found.error.status === 404)
     return (

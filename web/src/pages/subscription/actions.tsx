@@ -8,6 +8,7 @@ import { answerOf, api } from '../../api/client.ts';
 import { isProblem } from '../../api/problem.ts';
 import { useFormat } from '../../i18n/format.ts';
 import { Confirm } from '../../parts/confirm.tsx';
+import { readListsAnew } from '../../parts/found-lists.ts';
 import { useMay } from '../../shell/session.tsx';
 import { subscriptionQuery, type Situation, type SubscriptionWithHeld } from '../../subscriptions/data.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
@@ -40,12 +41,14 @@ export function Actions({ subscription, tag, situation }: Props) {
   const lastChange = useRef(Promise.resolve());
   const path = { params: { path: { subscriptionId: id } } };
 
-  const refresh = () =>
-    Promise.all([
+  const refresh = () => {
+    readListsAnew(queries);
+    return Promise.all([
       queries.invalidateQueries({ queryKey: ['subscription', id] }),
       queries.invalidateQueries({ queryKey: ['situation', id] }),
       queries.invalidateQueries({ queryKey: ['subscriptions'] }),
     ]);
+  };
   const tell = (message: string, undo?: () => void) => {
     const notice = notifications.show({
       color: 'green',
