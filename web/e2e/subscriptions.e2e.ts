@@ -211,6 +211,17 @@ test('filters are edited with what they would have matched; nothing typed is los
   // The notice of the first time may still be there.
   const saved = async () => (await admin(heraut, 'GET', `subscriptions/${id}`)).body;
   await expect.poll(saved).toMatchObject({ ratePerSecond: 1000, channels: [{ channel, filters: { region: 'mine' } }] });
+  // Somebody deletes it: that is said, and what was typed is still there.
+  await page.getByRole('textbox', { name: 'region: Value' }).fill('typed for an hour');
+  await admin(heraut, 'DELETE', `subscriptions/${id}`);
+  await expect(page.getByText('This subscription was deleted meanwhile')).toBeVisible();
+  await expect(page.getByRole('textbox', { name: 'region: Value' })).toHaveValue('typed for an hour');
+  await expect(page.getByRole('button', { name: 'Save', exact: true })).toHaveCount(0);
+  await expect(page.getByRole('button', { name: 'Pause' })).toHaveCount(0);
+  await lookAt(page, 'subscription-deleted-meanwhile');
+  await page.getByRole('link', { name: 'To the subscriptions' }).click();
+  await page.getByRole('dialog', { name: 'Leave without saving?' }).getByRole('button', { name: 'Leave' }).click();
+  await expect(page.getByRole('heading', { level: 1, name: 'Subscriptions' })).toBeVisible();
 });
 
 test('how it is sent is changed; a callback that does not prove itself is not taken', async ({

@@ -1,9 +1,10 @@
 import { Alert, Button, Group, Modal, Stack, Text } from '@mantine/core';
 import { TbUsers } from 'react-icons/tb';
+import { useContext } from 'react';
 import { isProblem } from '../api/problem.ts';
 import { defineTexts } from '../i18n/i18n.ts';
 import { ProblemAlert } from '../parts/problem-alert.tsx';
-import { useLeaveGuard, type Draft } from './use-draft.ts';
+import { IsGone, useLeaveGuard, type Draft } from './use-draft.ts';
 
 const useTexts = defineTexts(
   'draft',
@@ -11,6 +12,7 @@ const useTexts = defineTexts(
     save: 'Save',
     discard: 'Discard changes',
     unsaved: 'Not saved yet',
+    gone: 'This is not there any more: what you typed can be copied, and not be saved.',
     changed: 'Somebody else changed this meanwhile',
     changedDetail: 'What you typed is kept. Load their version, or save yours over it.',
     loadTheirs: 'Load their version',
@@ -25,6 +27,7 @@ const useTexts = defineTexts(
     save: 'Opslaan',
     discard: 'Wijzigingen verwerpen',
     unsaved: 'Nog niet opgeslagen',
+    gone: 'Dit is er niet meer: wat u typte kunt u kopiëren, niet opslaan.',
     changed: 'Iemand anders heeft dit intussen gewijzigd',
     changedDetail: 'Wat u typte is bewaard. Laad de andere versie, of sla de uwe eroverheen op.',
     loadTheirs: 'Laad de andere versie',
@@ -48,6 +51,7 @@ interface Props<T> {
 export function DraftBar<T>({ draft, isInvalid = false, onSaved }: Props<T>) {
   const t = useTexts();
   const { isDirty, isSaving, error, theirs } = draft;
+  const isGone = useContext(IsGone);
   const guard = useLeaveGuard(isDirty);
   const isRefused = isProblem(error, 'changed-meanwhile');
   const then = async (isSaved: Promise<boolean>) => {
@@ -55,7 +59,7 @@ export function DraftBar<T>({ draft, isInvalid = false, onSaved }: Props<T>) {
   };
   return (
     <Stack gap="sm">
-      {theirs !== undefined ? (
+      {isGone ? null : theirs !== undefined ? (
         <Alert color="orange" variant="light" role="alert" icon={<TbUsers aria-hidden />} title={t('changed')}>
           <Text size="sm">{t('changedDetail')}</Text>
           <Group mt="xs" gap="xs">
@@ -71,20 +75,22 @@ export function DraftBar<T>({ draft, isInvalid = false, onSaved }: Props<T>) {
         error !== undefined && <ProblemAlert error={error} onRetry={() => void then(draft.save())} />
       )}
       <Group gap="sm">
-        <Button
-          onClick={() => void then(draft.save())}
-          loading={isSaving}
-          disabled={!isDirty || isInvalid || (theirs !== undefined && isRefused)}
-        >
-          {t('save')}
-        </Button>
+        {!isGone && (
+          <Button
+            onClick={() => void then(draft.save())}
+            loading={isSaving}
+            disabled={!isDirty || isInvalid || (theirs !== undefined && isRefused)}
+          >
+            {t('save')}
+          </Button>
+        )}
         {isDirty && (
           <Button variant="default" onClick={draft.reset} disabled={isSaving}>
             {t('discard')}
           </Button>
         )}
         <Text size="sm" c="dimmed" role="status">
-          {isDirty ? t('unsaved') : ''}
+          {isGone ? t('gone') : isDirty ? t('unsaved') : ''}
         </Text>
       </Group>
       <Modal

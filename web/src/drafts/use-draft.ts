@@ -1,5 +1,5 @@
 import { useBlocker } from '@tanstack/react-router';
-import { useState } from 'react';
+import { createContext, useState } from 'react';
 import { saveOver, theirsIn, typedAfter, typedSince, type Read, type Saving, type Typed } from './draft.ts';
 
 interface Options<T> extends Saving<T> {
@@ -66,6 +66,9 @@ export function useDraft<T>({ current, readAgain, save }: Options<T>): Draft<T> 
     },
   };
 }
+
+/** Whether the forms below are about something that is not there any more: they keep what was typed, and cannot be saved. */
+export const IsGone = createContext(false);
 
 /** Those names in an address that say which form is shown; others may change under it. */
 const namesOfForms = ['tab', 'application'] as const;

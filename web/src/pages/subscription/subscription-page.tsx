@@ -1,7 +1,9 @@
-import { Badge, Button, Code, Group, Skeleton, Stack, Tabs } from '@mantine/core';
+import { Alert, Badge, Button, Code, Group, Skeleton, Stack, Tabs, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
+import { TbTrash } from 'react-icons/tb';
 import { isProblem } from '../../api/problem.ts';
+import { IsGone } from '../../drafts/use-draft.ts';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { PageHeader } from '../../parts/page-header.tsx';
@@ -27,14 +29,14 @@ export function SubscriptionPage() {
   const tab = tabs.find((each) => each === oneOf(state['tab'])) ?? 'overview';
   const { data, error, refetch } = useQuery(subscriptionQuery(id));
   const { data: situation, error: unknown, refetch: askAgain } = useQuery(situationQuery(id));
-  if (isProblem(error) && error.status === 404)
+  const isGone = isProblem(error) && error.status === 404;
+  const toList = <Button renderRoot={(props) => <Link to="/subscriptions" {...props} />}>{t('toList')}</Button>;
+  // Where it was there a moment ago, somebody may be typing.
+  if (isGone && !data)
     return (
       <>
         <PageHeader title={t('title')} />
-        <EmptyState
-          title={t('gone')}
-          action={<Button renderRoot={(props) => <Link to="/subscriptions" {...props} />}>{t('toList')}</Button>}
-        >
+        <EmptyState title={t('gone')} action={toList}>
           {t('goneHelp')}
         </EmptyState>
       </>
@@ -69,10 +71,26 @@ export function SubscriptionPage() {
           </Group>
         }
       >
-        <Actions subscription={subscription} tag={tag} situation={situation} />
+        {!isGone && <Actions subscription={subscription} tag={tag} situation={situation} />}
       </PageHeader>
-      {(error ?? unknown) && (
-        <ProblemAlert error={error ?? unknown} onRetry={() => void Promise.all([refetch(), askAgain()])} />
+      {isGone ? (
+        <Alert
+          color="red"
+          variant="light"
+          role="alert"
+          icon={<TbTrash aria-hidden />}
+          title={t('goneMeanwhile')}
+          mb="md"
+        >
+          <Text size="sm" mb="xs">
+            {t('goneHelp')} {t('goneKept')}
+          </Text>
+          {toList}
+        </Alert>
+      ) : (
+        (error ?? unknown) && (
+          <ProblemAlert error={error ?? unknown} onRetry={() => void Promise.all([refetch(), askAgain()])} />
+        )
       )}
       <Tabs
         value={tab}
@@ -86,24 +104,26 @@ export function SubscriptionPage() {
             </Tabs.Tab>
           ))}
         </Tabs.List>
-        <Tabs.Panel value="overview">
-          <OverviewTab subscription={subscription} situation={situation} />
-        </Tabs.Panel>
-        <Tabs.Panel value="filters">
-          <FiltersTab subscription={subscription} tag={tag} />
-        </Tabs.Panel>
-        <Tabs.Panel value="delivery">
-          <DeliveryTab subscription={subscription} tag={tag} />
-        </Tabs.Panel>
-        <Tabs.Panel value="retries">
-          <RetriesTab subscriptionId={id} />
-        </Tabs.Panel>
-        <Tabs.Panel value="credentials">
-          <CredentialsTab subscription={subscription} tag={tag} />
-        </Tabs.Panel>
-        <Tabs.Panel value="signing">
-          <SigningTab subscriptionId={id} />
-        </Tabs.Panel>
+        <IsGone.Provider value={isGone}>
+          <Tabs.Panel value="overview">
+            <OverviewTab subscription={subscription} situation={situation} />
+          </Tabs.Panel>
+          <Tabs.Panel value="filters">
+            <FiltersTab subscription={subscription} tag={tag} />
+          </Tabs.Panel>
+          <Tabs.Panel value="delivery">
+            <DeliveryTab subscription={subscription} tag={tag} />
+          </Tabs.Panel>
+          <Tabs.Panel value="retries">
+            <RetriesTab subscriptionId={id} />
+          </Tabs.Panel>
+          <Tabs.Panel value="credentials">
+            <CredentialsTab subscription={subscription} tag={tag} />
+          </Tabs.Panel>
+          <Tabs.Panel value="signing">
+            <SigningTab subscriptionId={id} />
+          </Tabs.Panel>
+        </IsGone.Provider>
       </Tabs>
     </>
   );
