@@ -86,6 +86,12 @@ test('what the API refuses is said at its field, in the words of the viewer, and
   await page.getByRole('button', { name: 'Publish', exact: true }).click();
   await expect(page.getByRole('textbox', { name: 'Idempotency key' })).toHaveAccessibleDescription(/signs of ASCII/);
   await fill(page, { 'Idempotency key': randomUUID() });
+  // A part of a time is nothing to the browser: it would be published at once.
+  const notBefore = page.getByLabel('Not before');
+  await notBefore.pressSequentially('11');
+  await page.getByRole('button', { name: 'Publish', exact: true }).click();
+  await expect(notBefore).toHaveAccessibleDescription(/This is no time\./);
+  await notBefore.fill('');
   await page.getByRole('button', { name: 'Publish', exact: true }).click();
   await expect(page.getByText('Nobody asked for it')).toBeVisible();
   await lookAt(page, 'publish-nobody');

@@ -6,6 +6,7 @@ import { flushSync } from 'react-dom';
 import { answerOf, api } from '../../api/client.ts';
 import { isProblem, type ApiProblem } from '../../api/problem.ts';
 import { EmptyState } from '../../parts/empty-state.tsx';
+import { readTime } from '../../parts/moment.ts';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { oneOf, useUrlState } from '../../parts/url-state.ts';
@@ -54,6 +55,11 @@ export function PublishPage() {
     </>
   );
 }
+
+const times = ['createdAt', 'deliverAfter'] as const;
+
+/** To the browser a part of a time is no value: it would be published at once. */
+const isNoTime = (field: unknown): boolean => field instanceof HTMLInputElement && readTime(field) === 'wrong';
 
 interface Props {
   channels: readonly { name: string; filters: readonly string[] }[];
@@ -110,6 +116,12 @@ function PublishForm({ channels, now }: Props) {
     setErrors(undefined);
     if (!isSendable(draft.key)) {
       refuse({ at: { key: { name: 'Idempotency-Key', code: 'not-ascii', reason: t('keyNotAscii') } }, elsewhere: [] });
+      return;
+    }
+    const wrong = times.filter((name) => isNoTime(form.current?.elements.namedItem(name)));
+    if (wrong.length > 0) {
+      const refused = wrong.map((name) => [name, { name, code: 'not-a-time', reason: t('notATime') }]);
+      refuse({ at: Object.fromEntries(refused), elsewhere: [] });
       return;
     }
     const request = { body: { ...shown, aanmaakdatum: createdAt() }, headers };
