@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { criteriaOf, selectionOf } from './selection.ts';
+import { criteriaOf, selectionOf, singly } from './selection.ts';
 
 it.each([
   [{ subscription: 'abc' }, { subscriptions: ['abc'] }],
@@ -10,6 +10,11 @@ it.each([
   [{ state: 'typo' }, { all: true, states: ['typo'] }],
 ])('what an address has that is not understood stays in what is meant, for the API to refuse: %j', (address, meant) => {
   expect(selectionOf(criteriaOf(address))).toEqual(meant);
+});
+
+it('what is done to all of a list that shows one subscription is done to that one, although the address has two', () => {
+  const criteria = singly(criteriaOf({ subscription: ['one', 'other'], channel: ['cases', 'decisions'] }));
+  expect(selectionOf(criteria)).toEqual({ subscriptions: ['one'], channels: ['cases'] });
 });
 
 it('a time of an address is a moment, whatever its zone', () => {

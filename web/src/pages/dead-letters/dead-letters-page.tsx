@@ -8,7 +8,7 @@ import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { allOf, useUrlState } from '../../parts/url-state.ts';
 import { useWrongTimes } from '../../parts/use-wrong-times.ts';
 import { ActDialog, type Act } from '../../selection/act-dialog.tsx';
-import { criteriaOf, idOfGroup, selectionOf } from '../../selection/selection.ts';
+import { criteriaOf, idOfGroup, selectionOf, singly } from '../../selection/selection.ts';
 import { useMay } from '../../shell/session.tsx';
 import { ChoiceBar } from './choice-bar.tsx';
 import { noChoice, useChoice } from './choice.ts';
@@ -23,7 +23,7 @@ import { useDeadLetters, type DeadLetters, type DeadLetterGroup } from './use-de
 export function DeadLettersPage() {
   const t = useDeadLettersTexts();
   const [state, set] = useUrlState();
-  const criteria = criteriaOf(state);
+  const criteria = singly(criteriaOf(state));
   const isNarrowed = Object.keys(noFilters).some((name) => state[name] !== undefined);
   const times = useWrongTimes();
   const found = useDeadLetters(criteria);
@@ -39,7 +39,7 @@ export function DeadLettersPage() {
     if (!open.delete(id)) open.add(id);
     set({ open: [...open] });
   };
-  const whole = selectionOf({ ...criteria, states: criteria.states.slice(0, 1) });
+  const whole = selectionOf(criteria);
   const isEmpty = data?.groups.length === 0;
   // What is shown, and would be done something to, is not what somebody is typing a time for.
   const isOther = isOfBefore || times.isWrong;
