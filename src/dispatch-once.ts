@@ -14,9 +14,11 @@ import { Worker } from './delivery/worker.service.js';
 import { CredentialsModule } from './credentials/credentials.module.js';
 import { Dispatcher } from './dispatching/dispatcher.service.js';
 import { DispatchingModule } from './dispatching/dispatching.module.js';
+import { releaseAll, type HeldWork } from './dispatching/release-all.js';
 import { Releaser } from './dispatching/releaser.service.js';
 import { Upkeep } from './dispatching/upkeep.service.js';
 import { CannotConnect } from './infra/cannot-connect.js';
+import { Clock } from './infra/clock.js';
 import { ClockModule } from './infra/clock.module.js';
 import { JsonLogger } from './infra/logging/json-logger.js';
 import { DataDirectoryInUse } from './infra/postgres/directory-lock.js';
@@ -25,6 +27,7 @@ import { Postgres } from './infra/postgres/postgres.js';
 import { connectionAdvice } from './infra/rabbitmq/connection-advice.js';
 import { RedisModule } from './infra/redis/redis.module.js';
 import { DeliveryQueue, lanes } from './queue/delivery-queue.js';
+import { countHeld } from './ledger/measure.js';
 import { LiveEventsModule } from './live-events/live-events.module.js';
 import { LivenessModule } from './liveness/liveness.module.js';
 import { OperationalEventsModule } from './operational-events/operational-events.module.js';
@@ -74,15 +77,10 @@ class DispatchOnceModule {
   }
 }
 
-/** Of one subscription (src/endpoints/plan-release.ts), and a little more. */
-const betweenLooksMs = 300;
 /** Of what is still in this process. */
 const betweenGlancesMs = 20;
-/**
- * So long a run follows the lines of subscriptions that keep order: about an object of which more is published all the time, they never end, and the upkeep comes
- * after them. The next run goes on from there.
- */
-const longestInLineMs = 5 * 60_000;
+/** Beside the time that one call may take: it is written to the ledger, and the next look comes after that. */
+const patienceMs = 5000;
 
 async function main(): Promise<void> {
   const words = process.argv.slice(2);
@@ -112,42 +110,32 @@ async function main(): Promise<void> {
     const dispatched = await dispatcher.handOutDue(stopping.signal, (soFar) =>
       logger.log({ event: 'dispatch.progress', dispatched: soFar }),
     );
-    const released = await releaseAll(app.get(Releaser), stopping.signal);
-    if (queue.process !== null) {
-      const enough = AbortSignal.any([stopping.signal, AbortSignal.timeout(longestInLineMs)]);
-      await allSent(queue, app.get(Worker), app.get(Turns), enough);
-      await emptied(queue, stopping.signal);
-    }
+    const releaser = app.get(Releaser);
+    const work: HeldWork = {
+      release: () => releaser.releaseHeld(stopping.signal),
+      isAnyInHand: async () => queue.process !== null && !(await isAllSent(queue, app.get(Worker), app.get(Turns))),
+      findLeft: () => releaser.findLeft(),
+    };
+    const longestCallMs = settings.NOTIFICATION_REQUESTS_TIMEOUT * 1000;
+    const released = await releaseAll(work, app.get(Clock), longestCallMs + patienceMs, stopping.signal);
+    if (queue.process !== null) await emptied(queue, stopping.signal);
     const failedTasks = [...failedRules, ...(await app.get(Upkeep).once(stopping.signal))];
     if (failedTasks.length > 0) process.exitCode = 1;
-    logger.log({ event: 'dispatch.done', dispatched, released, recovered, failedTasks });
+    const held = await countHeld(postgres);
+    logger.log({ event: 'dispatch.done', dispatched, released, held, recovered, failedTasks });
   } finally {
     await app.close(); // waits for deliveries in flight
     await logger.flush();
   }
 }
 
-/** Held deliveries are released a window at a time, as their endpoint keeps up: as long as that goes on, so does this. */
-async function releaseAll(releaser: Releaser, stopping: AbortSignal): Promise<number> {
-  let total = 0;
-  for (;;) {
-    const released = await releaser.releaseHeld(stopping);
-    total += released;
-    if (released === 0 || stopping.aborted) return total;
-    await pause(betweenLooksMs);
-  }
-}
-
 /**
- * Until nothing is in the queue, and nothing in hand: a delivery that ends passes its turn on to the next one about the same object, which is sent by this
+ * Nothing is in the queue, and nothing in hand: a delivery that ends passes its turn on to the next one about the same object, which is sent by this
  * process as well. Closing sooner would have each run send one of them; and it would cut a call that takes longer than closing may, in every run.
  */
-async function allSent(queue: DeliveryQueue, worker: Worker, turns: Turns, enough: AbortSignal): Promise<void> {
-  while (!enough.aborted) {
-    // In this order: what leaves the queue is in hand at once, and what gets a turn is in the queue before the turn counts as passed on.
-    if ((await isEmpty(queue)) && worker.isIdle && turns.isIdle) return;
-    await pause(betweenGlancesMs);
-  }
+async function isAllSent(queue: DeliveryQueue, worker: Worker, turns: Turns): Promise<boolean> {
+  // In this order: what leaves the queue is in hand at once, and what gets a turn is in the queue before the turn counts as passed on.
+  return (await isEmpty(queue)) && worker.isIdle && turns.isIdle;
 }
 
 /** What is left in the queue when this process is told to stop is handed out again by the next run. */

@@ -10,6 +10,7 @@ import { claimLooks, endLooks, forgetHeldSubscriptions, leaveLooks, type Look } 
 import { freeHeldTooLong, type HeldTooLong } from '../ledger/free-held.js';
 import { release, type Allowance } from '../ledger/release.js';
 import { firstWindow } from '../ledger/release-window.js';
+import { anyHeld, anyReleased, readNotPaused } from '../ledger/unsettled-held.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { Enqueuer } from '../queue/enqueuer.service.js';
 import { RetryPolicies } from '../retry-policy/retry-policies.service.js';
@@ -27,6 +28,7 @@ import {
   type Planned,
   type ReleasedOf,
 } from './made-look.js';
+import type { Left } from './release-all.js';
 
 /** Subscriptions that are looked at together. */
 const looksTogether = 64;
@@ -84,6 +86,18 @@ export class Releaser {
       await this.clock.pause(soon.nextLookInMs, stopping);
     }
     return total;
+  }
+
+  /** What is left of subscriptions that are not paused. Held for a parked endpoint does not count: it waits until that recovers. */
+  async findLeft(): Promise<Left> {
+    const notPaused = await readNotPaused(this.postgres);
+    if (this.openEndpoints.isAnyOpen) await this.openEndpoints.refresh();
+    const notParked = notPaused.filter((id) => {
+      const subscription = this.subscriptions.find(id);
+      return !subscription || subscription.disabledAt || !this.openEndpoints.of(subscription.callbackUrl);
+    });
+    if (await anyHeld(this.postgres, notParked)) return 'held';
+    return (await anyReleased(this.postgres, notPaused)) ? 'released' : 'nothing';
   }
 
   /**

@@ -72,6 +72,12 @@ export const countHeldItems = statement(
    GROUP BY held_for`,
 );
 
+/** By reason, `mostCounted` together at most; of one that keeps nothing there is no count. */
+export async function countHeld(postgres: Postgres): Promise<Partial<Record<HeldReason, number>>> {
+  const rows = await postgres.query<{ held_for: HeldReason; count: number }>(countHeldItems, { most: mostCounted });
+  return Object.fromEntries(rows.map(({ held_for: reason, count }) => [reason, count]));
+}
+
 // Of the columns alone, not together: the planner takes those that depend on each other for independent, and finds far too few.
 const estimates: Record<string, Statement> = Object.fromEntries(
   [

@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { createPartition, partitionsBetween } from '../../src/ledger/partitions.js';
 import { eventually } from '../support/eventually.js';
 import { Installation, type Published } from '../support/installation.js';
-import { answer, arrival, Receiver } from '../support/receiver.js';
+import { answer, arrival, Receiver, type Behaviour } from '../support/receiver.js';
 import { embedded, real, type PreparedStack, type Stack } from '../support/stacks.js';
 
 const program = fileURLToPath(new URL('../../dist/dispatch-once.js', import.meta.url));
@@ -18,7 +18,7 @@ interface Ended {
 }
 
 /** As cron runs it. */
-async function dispatch(settings: Record<string, string>, words = ['--once']): Promise<Ended> {
+function start(settings: Record<string, string>, words = ['--once']): { child: ChildProcess; ended: Promise<Ended> } {
   const child = spawn(process.execPath, [program, ...words], {
     env: { PATH: process.env.PATH, TZ: 'UTC', ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -26,16 +26,30 @@ async function dispatch(settings: Record<string, string>, words = ['--once']): P
   const ended: Ended = { status: null, output: '', errors: '' };
   child.stdout.on('data', (bytes: Buffer) => (ended.output += bytes.toString('utf8')));
   child.stderr.on('data', (bytes: Buffer) => (ended.errors += bytes.toString('utf8')));
-  [ended.status] = (await once(child, 'close')) as [number | null];
-  return ended;
+  return { child, ended: once(child, 'close').then(([status]) => ({ ...ended, status: status as number | null })) };
+}
+
+const dispatch = (settings: Record<string, string>, words?: string[]): Promise<Ended> => start(settings, words).ended;
+
+/** Later than the next look at what is held: most looks find the window full. */
+const answerLate: Behaviour = (_request, response) => void setTimeout(() => response.writeHead(204).end(), 500);
+
+interface Done {
+  dispatched: number;
+  released: number;
+  /** By reason. */
+  held: Record<string, number>;
+}
+
+/** The counts in its last line. */
+function doneBy({ status, output, errors }: Ended): Done {
+  expect({ status, errors }).toEqual({ status: 0, errors: '' });
+  const done = output.split('\n').find((line) => line.includes('"dispatch.done"'));
+  return JSON.parse(done ?? '{}') as Done;
 }
 
 /** How many deliveries it says it handed out. */
-function dispatchedBy({ status, output, errors }: Ended): number {
-  expect({ status, errors }).toEqual({ status: 0, errors: '' });
-  const done = output.split('\n').find((line) => line.includes('"dispatch.done"'));
-  return (JSON.parse(done ?? '{}') as { dispatched: number }).dispatched;
-}
+const dispatchedBy = (ended: Ended): number => doneBy(ended).dispatched;
 
 describe('one run of the dispatcher', () => {
   const names = ['a', 'b', 'c'];
@@ -126,6 +140,60 @@ describe('one run of the dispatcher', () => {
     expect(receiver.notifications.map(({ headers }) => headers['webhook-id'])).toEqual(published);
   });
 
+  it('goes on until a slow receiver has all that was held for it, and leaves what is paused', async () => {
+    await begin(real, ['api,worker']);
+    const published = await publishTo(['a', 'b'], 100, async () => {
+      for (const subscription of subscriptions) await tell(subscription, 'pause');
+    });
+    receiver.always(answerLate);
+    await tell(subscriptions[0]!, 'resume');
+    const { held, released } = doneBy(await dispatch(prepared.settings));
+    expect(held).toEqual({ paused: 100 });
+    expect(released).toBeGreaterThanOrEqual(100); // a worker may have held some of them again
+    expect(receiver.arrivals.toSorted()).toEqual(published.map(({ id }) => arrival(id, '/webhook/a')).sort());
+  });
+
+  it('sends what it had to hold itself as well, where no broker brings it to a worker', async () => {
+    await begin(real, ['api'], { AMQP_URL: '' });
+    const published = await publishTo(['a'], 200, () => receiver.always(answerLate));
+    await allDue();
+    const done = doneBy(await dispatch(prepared.settings));
+    expect([done.dispatched, done.held]).toEqual([200, {}]);
+    expect(done.released).toBeGreaterThan(0);
+    expect(receiver.arrivals.toSorted()).toEqual(published.map(({ id }) => arrival(id, '/webhook/a')).sort());
+  });
+
+  it('ends where all that is left is held for a receiver that is down', async () => {
+    await begin(real, ['api,worker']);
+    const channel = await heraut.createChannel();
+    await heraut.subscribe({ channel, url: receiver.url });
+    await receiver.stop();
+    // Each fails once: without a dispatcher none is sent again.
+    await eventually(async () => {
+      await heraut.publish(channel);
+      const { body } = await heraut.api.call('GET', '/admin/v1/endpoints');
+      return (body as { endpoints: unknown[] }).endpoints.length > 0;
+    }, 'the receiver to be parked');
+    await heraut.publishMany(channel, 100);
+    const { held } = doneBy(await dispatch(prepared.settings));
+    expect(held['endpoint-parked']).toBeGreaterThan(0);
+  });
+
+  it('ends with its calls when it is told to stop, and leaves the rest to the next run', async () => {
+    await begin(real, ['api'], { AMQP_URL: '' });
+    const published = await publishTo(['a'], 200, () => receiver.always(answerLate));
+    await allDue();
+    const run = start(prepared.settings);
+    await eventually(() => receiver.arrivals.length > 0, 'the first call');
+    run.child.kill('SIGTERM');
+    expect((await run.ended).status).toBe(0);
+    const before = receiver.arrivals.length;
+    expect(before).toBeLessThan(200);
+    await allDue();
+    await dispatch(prepared.settings);
+    expect(receiver.arrivals.toSorted()).toEqual(published.map(({ id }) => arrival(id, '/webhook/a')).sort());
+  });
+
   it('says so and fails where the embedded database is in use', async () => {
     await begin(embedded, ['api,worker,dispatcher']);
     const { status, errors, output } = await dispatch(prepared.settings);
@@ -143,12 +211,31 @@ describe('one run of the dispatcher', () => {
     expect(errors).toMatch(/^Usage: npm run dispatch -- --once$/m);
   });
 
-  async function publishTo(paths: string[], count: number, then = () => {}): Promise<Published[]> {
+  async function publishTo(
+    paths: string[],
+    count: number,
+    then: () => void | Promise<void> = () => {},
+  ): Promise<Published[]> {
     const channel = await heraut.createChannel();
     subscriptions = [];
     for (const path of paths) subscriptions.push(await heraut.subscribe({ channel, url: `${receiver.url}/${path}` }));
-    then();
+    await then();
     return heraut.publishMany(channel, count);
+  }
+
+  async function tell(subscription: string, verb: 'pause' | 'resume'): Promise<void> {
+    expect((await heraut.api.call('POST', `/admin/v1/subscriptions/${subscription}/${verb}`)).status).toBe(200);
+  }
+
+  /** What is accepted without a queue is due in a second. */
+  async function allDue(): Promise<void> {
+    const ledger = new pg.Client({ connectionString: prepared.settings.DATABASE_URL });
+    await ledger.connect();
+    await eventually(async () => {
+      const { rows } = await ledger.query("SELECT FROM delivery WHERE state = 'waiting' AND next_at > now()");
+      return rows.length === 0;
+    }, 'every one to be due');
+    await ledger.end();
   }
 
   const keysOf = (published: Published[]) =>

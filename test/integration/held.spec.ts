@@ -336,6 +336,21 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     expect(await states([...before, ...after])).toEqual(['held', 'held', 'held']);
   });
 
+  it('are left to be released, or on their way, but for those of a subscription that is paused or parked', async () => {
+    expect(await releaser.findLeft()).toBe('nothing');
+    const deliveries = await accept(1, 'endpoint-busy');
+    expect(await releaser.findLeft()).toBe('held');
+    await look();
+    expect(await releaser.findLeft()).toBe('released');
+    await test.holds.hold(enqueued[0]!, 'endpoint-busy');
+    expect([await states(deliveries), await releaser.findLeft()]).toEqual([['held'], 'held']);
+    await openEndpoints.open(new URL(url).origin, 'down', 3);
+    expect(await releaser.findLeft()).toBe('nothing');
+    await openEndpoints.reset(new URL(url).origin, () => Promise.resolve());
+    await test.sql('UPDATE subscription SET paused_at = now() WHERE id = $1', [subscription]);
+    expect(await releaser.findLeft()).toBe('nothing');
+  });
+
   it('of a subscription with a rate are released as fast as that, with what it earned since the last look', async () => {
     const limited = await newSubscription({ ratePerSecond: 20 });
     await accept(100, 'rate', limited);

@@ -20,6 +20,7 @@ import { readHeldItems } from '../../src/ledger/read-held.js';
 import { releaseItems } from '../../src/ledger/release.js';
 import { settleResults } from '../../src/ledger/settle.service.js';
 import { findStillQueued } from '../../src/ledger/still-queued.js';
+import { anyHeldItems, anyReleasedItems } from '../../src/ledger/unsettled-held.js';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.js';
 
 interface PlanNode {
@@ -277,6 +278,17 @@ describe('a statement about deliveries', () => {
             ),
           ]);
         }
+      },
+    );
+
+    it.each(tables.filter(([name]) => name !== 'was analyzed while it was empty'))(
+      'finds whether anything of a subscription is held, or released, by an index of that, when the table %s',
+      async (_, prepare) => {
+        await prepare();
+        const indexesOf = async (text: string) => scansOf('delivery', await genericPlan(text)).map(indexOf);
+        const ofHeld = ['delivery_held', 'delivery_unsent'];
+        expect((await indexesOf(anyHeldItems.text)).filter((index) => !ofHeld.includes(index))).toEqual([]);
+        expect(new Set(await indexesOf(anyReleasedItems.text))).toEqual(new Set(['delivery_released']));
       },
     );
   });

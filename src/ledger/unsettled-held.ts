@@ -1,0 +1,49 @@
+import type { Postgres } from '../infra/postgres/postgres.js';
+import { statement, type Statement } from '../infra/postgres/statement.js';
+
+const readItems = statement(
+  'read-not-paused',
+  `SELECT subscription_id FROM held_subscription s
+   WHERE NOT EXISTS (
+     SELECT FROM subscription
+     WHERE id = s.subscription_id AND paused_at IS NOT NULL AND deleted_at IS NULL AND disabled_at IS NULL
+   )
+   ORDER BY outstanding DESC`,
+);
+
+/**
+ * The subscriptions that have deliveries held, or had lately, but for those that are paused by now: first those of which most were released and
+ * not settled at the last look.
+ */
+export async function readNotPaused(postgres: Postgres): Promise<string[]> {
+  const rows = await postgres.query<{ subscription_id: string }>(readItems);
+  return rows.map((row) => row.subscription_id);
+}
+
+/** Looks at one subscription after the other, and no further than the first that has one. */
+const anyOf = (name: string, condition: string): Statement =>
+  statement(
+    name,
+    `SELECT EXISTS (
+       SELECT FROM unnest($subscriptions::uuid[]) AS s (id)
+       WHERE (SELECT d.subscription_id FROM delivery d WHERE d.subscription_id = s.id AND ${condition} LIMIT 1) IS NOT NULL
+     ) AS yes`,
+  );
+
+/** The conditions are those of the indexes by subscription, as in the statement that releases. */
+export const anyHeldItems = anyOf('any-held', "d.state = 'held' AND d.held_for <> 'order'");
+export const anyReleasedItems = anyOf('any-released', "d.state <= 'queued' AND d.held_for IS NOT NULL");
+
+/** Whether one of these has a delivery that is held, but for its order. */
+export const anyHeld = (postgres: Postgres, subscriptionIds: readonly string[]): Promise<boolean> =>
+  ask(postgres, anyHeldItems, subscriptionIds);
+
+/** Whether one of these has a delivery that was released, and is not settled. */
+export const anyReleased = (postgres: Postgres, subscriptionIds: readonly string[]): Promise<boolean> =>
+  ask(postgres, anyReleasedItems, subscriptionIds);
+
+async function ask(postgres: Postgres, item: Statement, subscriptionIds: readonly string[]): Promise<boolean> {
+  if (subscriptionIds.length === 0) return false;
+  const [row] = await postgres.query<{ yes: boolean }>(item, { subscriptions: subscriptionIds });
+  return row!.yes;
+}
