@@ -58,6 +58,18 @@ describe('the lock of the data directory', () => {
     expect(readdirSync(directory)).toEqual(['heraut.lock']);
   });
 
+  it('makes the directories above it that are missing, for their owner alone as well', async () => {
+    directory = join(parent, 'not', 'yet', 'there');
+    lockDirectory(directory);
+    for (const made of [directory, join(parent, 'not', 'yet'), join(parent, 'not')])
+      expect((await stat(made)).mode & 0o777).toBe(0o700);
+  });
+
+  it('fails at once where no directory can be made, whatever the file system says of it', async () => {
+    directory = '/proc/heraut/data'; // which is not there to whoever makes it, and its parent is
+    expect((await lockElsewhere()).said).toMatch(/^Error E[A-Z]+: .*mkdir '\/proc/);
+  });
+
   it('can be acquired again once it was released', () => {
     const unlock = lockDirectory(directory);
     unlock();

@@ -1,6 +1,7 @@
-import { readFileSync, linkSync, mkdirSync, renameSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
+import { readFileSync, linkSync, renameSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { makeDirectory } from './make-directory.js';
 
 /** Another process has the embedded database open; opening it twice would corrupt it. */
 export class DataDirectoryInUse extends Error {}
@@ -12,7 +13,7 @@ export class DataDirectoryInUse extends Error {}
  * @throws {DataDirectoryInUse}
  */
 export function lockDirectory(directory: string): () => void {
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  makeDirectory(directory);
   const lock = join(directory, 'heraut.lock');
   const mine = `${lock}.${process.pid}`;
   writeFileSync(mine, JSON.stringify({ pid: process.pid, startedAt: startOf(process.pid), host: hostname() }), {
