@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readSettings } from '../config/settings.js';
@@ -31,7 +31,13 @@ describe('the machine itself', () => {
     const directory = mkdtempSync(join(tmpdir(), 'heraut-doctor-'));
     const look = async (environment: Record<string, string>) => examineDataDirectory(readSettings(environment));
     expect((await look({ DATA_DIR: directory })).found).toMatch(/: [\d,]+ MB free$/);
-    expect((await look({ DATA_DIR: join(directory, 'not', 'there') })).verdict).toBe('failed');
+    const file = join(directory, 'file');
+    writeFileSync(file, '', { mode: 0o700 });
+    for (const inTheWay of [file, join(file, 'data'), join(file, 'data', 'deep')])
+      expect((await look({ DATA_DIR: inTheWay })).verdict).toBe('failed');
+    // A start makes it, with all that is missing above it.
+    const there = await look({ DATA_DIR: directory });
+    expect((await look({ DATA_DIR: join(directory, 'not', 'yet', 'there') })).verdict).toBe(there.verdict);
     expect((await look(real)).verdict).toBe('ok');
     rmSync(directory, { recursive: true });
   });

@@ -1,8 +1,8 @@
 import { access, constants, statfs } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
-import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import type { Settings } from '../config/settings.js';
 import { reasonOf } from '../infra/cannot-connect.js';
+import { nearestExisting } from '../infra/postgres/make-directory.js';
 import { failed, ok, warning, type Finding } from './finding.js';
 
 /** What is still fixed, by the release plan of Node. */
@@ -51,9 +51,11 @@ export async function examineDataDirectory({ DATABASE_URL, DATA_DIR }: Settings)
   const name = 'data-directory';
   if (DATABASE_URL) return ok(name, 'not used: DATABASE_URL is set');
   const directory = resolve(DATA_DIR);
-  const place = existsSync(directory) ? directory : dirname(directory);
+  // The start makes what is missing.
+  const place = nearestExisting(directory);
   try {
-    await access(place, constants.R_OK | constants.W_OK | constants.X_OK);
+    // With the dot, a file is none.
+    await access(`${place}/.`, constants.R_OK | constants.W_OK | constants.X_OK);
     const { bavail, bsize } = await statfs(place);
     const free = bavail * bsize;
     const found = `${directory}: ${inMegabytes(free)} free`;
