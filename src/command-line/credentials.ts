@@ -7,9 +7,21 @@ export type Environment = Record<string, string | undefined>;
 
 const remedy = `Set HERAUT_TOKEN, or SUPERUSER_SECRET (and SUPERUSER_CLIENT_ID, unless it is \`heraut\`) as they are set for the server.`;
 
-/** A token for one request: one that was made for the first request may have expired when the last one is sent. */
+/** As a header may carry it (RFC 6750 §2.1). */
+const tokenForm = /^[\w.~+/-]+=*$/;
+
+/**
+ * A token for one request: one that was made for the first request may have expired when the last one is sent.
+ * @throws {CommandFailure} where there is none, or it has the form of none. That says nothing of what is in it.
+ */
 export function tokenFor(environment: Environment, nowMs: number): string {
-  return environment.HERAUT_TOKEN?.trim() || superuserToken(environment, nowMs);
+  const given = environment.HERAUT_TOKEN?.trim();
+  if (!given) return superuserToken(environment, nowMs);
+  if (tokenForm.test(given)) return given;
+  throw new CommandFailure(
+    exits.notAllowed,
+    'HERAUT_TOKEN is no token: it has a line break, a space or another character in it that a token has not. Set it to the token alone, on one line.',
+  );
 }
 
 /**

@@ -167,6 +167,17 @@ describe('the command line', () => {
     expect((await given.run('channels list')).exit).toBe(0);
   });
 
+  it.each(['secret-a\nsecret-b', 'Bearer secret-a', 'secret-ä'])(
+    'says of a token that is none (%j) that it is none, and nothing of what is in it',
+    async (token) => {
+      const { exit, out, notes } = await new CommandLine({ HERAUT_URL: api.origin, HERAUT_TOKEN: token }).run(
+        'channels list',
+      );
+      expect([exit, out, notes]).toEqual([4, '', expect.stringContaining('HERAUT_TOKEN is no token: ')]);
+      expect(notes).not.toContain('secret');
+    },
+  );
+
   it('measures how fast it is accepted, without a question on this machine', async () => {
     const result = await heraut.json('bench --count 20 --connections 2');
     expect(result).toMatchObject({ accepted: 20, others: {}, latencyMs: { p50: expect.any(Number) } });
