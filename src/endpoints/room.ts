@@ -1,5 +1,6 @@
 import type { HeldReason } from '../ledger/delivery.js';
 import { Line, type InLine } from './line.js';
+import { Congestion } from './congestion.js';
 import { addressOf } from './origin.js';
 import { Window } from './window.js';
 
@@ -63,6 +64,7 @@ export class Room {
   /** When a delivery asked for it last. */
   askedAt = 0;
   private lastWellAt = -Infinity;
+  private readonly congestion = new Congestion();
   /** Of calls that were answered: a timeout says how patient we are, not how quick the endpoint is. */
   private meanMs: number | undefined;
   /** Calls that ended well in the present second, and in the one before. */
@@ -115,7 +117,8 @@ export class Room {
   }
 
   wentWell(now: number, durationMs: number): void {
-    this.window.widen();
+    this.congestion.took(durationMs, now);
+    this.window.widen(this.congestion.isCongested);
     this.took(durationMs);
     this.lastWellAt = now;
     this.isTroubled = false;
@@ -128,7 +131,13 @@ export class Room {
     this.wentBadly();
   }
 
-  wentBadly(): void {
+  /** @param begunAt of the call; undefined: there was none */
+  wasUnanswered(now: number, begunAt: number | undefined): void {
+    if (this.congestion.isCongested && begunAt !== undefined) this.window.wasTooWide(begunAt, now);
+    this.wentBadly();
+  }
+
+  private wentBadly(): void {
     this.window.halve();
     this.lastWellAt = -Infinity;
     this.isTroubled = true;

@@ -146,7 +146,7 @@ export class Rooms {
     const isAnswered = verdict.kind === 'well' || verdict.kind === 'troubled';
     if (verdict.kind === 'well') room.wentWell(now, durationMs);
     else if (verdict.kind === 'troubled') room.wasAnsweredBadly(durationMs);
-    else if (verdict.kind === 'unanswered') room.wentBadly();
+    else if (verdict.kind === 'unanswered') room.wasUnanswered(now, place.begunAt);
     if (isAnswered) origin.window.widen();
     else if (verdict.kind === 'unanswered') origin.window.halve();
     if (origin.calling === 0) origin.silentSince = undefined;

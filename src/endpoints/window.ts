@@ -3,7 +3,8 @@ const bucketMs = 1000;
 /**
  * How many calls may be open at once: few at first, one more with each success, half after trouble. It widens only as
  * far as it is used, twice the most calls that were open in the last seconds: an endpoint that needs three calls at a
- * time and then hangs must not find room for a hundred, because it was quick for an hour.
+ * time and then hangs must not find room for a hundred, because it was quick for an hour. One that has calls wait for each other gets
+ * one more with each round of answers, as it does near the width at which they were last not answered in time (as in RFC 5681).
  */
 export class Window {
   open = 0;
@@ -12,6 +13,11 @@ export class Window {
   private peak = 0;
   private peakBefore = 0;
   private bucketStart = 0;
+  /** So many were open when one was not answered in time that had to wait for others; 0: none was. */
+  private tooMany = 0;
+  private tooManySince = -Infinity;
+  /** Since it was last widened by a round. */
+  private answered = 0;
 
   constructor(
     private readonly first: number,
@@ -36,8 +42,19 @@ export class Window {
     this.open--;
   }
 
-  widen(): void {
-    if (this.limit < this.most && this.limit < 2 * Math.max(this.peak, this.peakBefore)) this.limit++;
+  widen(isCongested = false): void {
+    if (this.limit >= this.most || this.limit >= 2 * Math.max(this.peak, this.peakBefore)) return;
+    const isNearTooMany = this.limit >= this.tooMany / 2 && this.limit < this.tooMany;
+    if ((isCongested || isNearTooMany) && ++this.answered < this.limit) return;
+    this.answered = 0;
+    this.limit++;
+  }
+
+  /** A call that began then, and has left, was not answered, by an endpoint that has calls wait. Others that began before this tell nothing new. */
+  wasTooWide(begunAt: number, now: number): void {
+    if (begunAt < this.tooManySince) return;
+    this.tooMany = this.open + 1;
+    this.tooManySince = now;
   }
 
   halve(): void {
