@@ -17,6 +17,7 @@ import { untilItWorks } from './until-it-works.js';
 export class DeliveryRecords {
   private readonly logger = new Logger('Delivery');
   private readonly goneIsFinal: boolean;
+  private readonly disabling = new Map<string, Promise<void>>();
 
   constructor(
     private readonly clock: Clock,
@@ -78,8 +79,21 @@ export class DeliveryRecords {
     return untilItWorks(() => this.inHand.leaveToHolder(delivery, holder, leaseMs), this.clock, stopping);
   }
 
-  /** Not if it was changed while the call was open: it may have another address by now, or an operator has enabled it. */
-  private async disable({ id, version }: ListedSubscription): Promise<void> {
+  /**
+   * Not if it was changed while the call was open: it may have another address by now, or an operator has enabled it. Once for all calls that are
+   * answered meanwhile: each change waits for those before it, of all subscriptions.
+   */
+  private disable({ id, version }: ListedSubscription): Promise<void> {
+    const key = `${id} ${version}`;
+    let disabling = this.disabling.get(key);
+    if (!disabling) {
+      disabling = this.tryToDisable(id, version).finally(() => this.disabling.delete(key));
+      this.disabling.set(key, disabling);
+    }
+    return disabling;
+  }
+
+  private async tryToDisable(id: string, version: number): Promise<void> {
     try {
       await this.subscriptions.disable(id, version);
     } catch (error) {
