@@ -29,6 +29,10 @@ type Created = z.output<typeof createdApplicationOutput>;
 const matching = (ifMatch: string | undefined) => (current: ShownApplication) =>
   requireMatch(ifMatch, applicationToShow(current));
 
+/** docs/decisions/0083 */
+const takenAway =
+  'Rights and secrets that it takes away end at once for changes and publications, at every process; for reading within about a second.';
+
 const unknownApplication = { 404: 'There is no such application.' };
 
 /** Credentials. A secret is in the answer that makes it and nowhere else. */
@@ -97,7 +101,8 @@ export class ApplicationsController {
   @Patch(':applicationId')
   @AdminOperation({
     id: 'application_change',
-    summary: 'Changes an application: only the fields given, at once, also for tokens that are in use.',
+    summary: 'Changes an application: only the fields given.',
+    description: `Also for tokens that are in use. ${takenAway}`,
     body: applicationChangesInput,
     status: 200,
     answer: applicationOutput,
@@ -119,7 +124,8 @@ export class ApplicationsController {
   @Header('cache-control', 'no-store')
   @AdminOperation({
     id: 'application_rotate_secret',
-    summary: 'Makes a new secret, shown this once. Tokens signed with the old one are refused at once.',
+    summary: 'Makes a new secret, shown this once. Tokens signed with the old one are refused.',
+    description: takenAway,
     status: 200,
     answer: applicationWithSecretOutput,
     hasEntityTag: true,
@@ -140,7 +146,8 @@ export class ApplicationsController {
   @Delete(':applicationId')
   @AdminOperation({
     id: 'application_delete',
-    summary: 'Removes an application: its tokens are refused at once. Its subscriptions stay.',
+    summary: 'Removes an application: its tokens are refused. Its subscriptions stay.',
+    description: takenAway,
     status: 204,
     honoursIfMatch: true,
     problems: unknownApplication,

@@ -114,7 +114,7 @@ export class ApplicationsService {
   }
 
   /**
-   * Makes a new secret; the old one stops working at once. `secret` is only ever returned here.
+   * Makes a new secret; the old one changes and publishes nothing from then on. `secret` is only ever returned here.
    * @throws {NotFoundProblem}
    */
   async rotateSecret(id: string, mustFit?: MustFit): Promise<ApplicationWithSecret> {

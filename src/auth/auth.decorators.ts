@@ -8,16 +8,16 @@ import {
 import type { FastifyRequest } from 'fastify';
 import type { Application } from './application.js';
 import { AuthorInterceptor } from './author.interceptor.js';
-import { AuthorizationGuard, callerOf, Requirement } from './authorization.guard.js';
+import { AuthorizationGuard, callerOf, Needs } from './authorization.guard.js';
 import type { Scope } from './scopes.js';
 import { DescribesUserRoles, NeededUserRole, type UserRole } from './user-roles.js';
 
 /** The caller needs any of these scopes, or is a superuser. */
-export const RequireScope = (...scopes: Scope[]) => applyDecorators(Requirement(scopes), UseGuards(AuthorizationGuard));
+export const RequireScope = (...scopes: Scope[]) => applyDecorators(Needs(scopes), UseGuards(AuthorizationGuard));
 
 /** The caller must be a superuser, or a user in a session whose role is high enough: the admin API. */
 export const RequireSuperuser = () =>
-  applyDecorators(Requirement('superuser'), UseGuards(AuthorizationGuard), Audited(), DescribesUserRoles());
+  applyDecorators(Needs('superuser'), UseGuards(AuthorizationGuard), Audited(), DescribesUserRoles());
 
 /**
  * The least role of a user who carries out this operation of the admin API in a session. Where it is not said: `viewer` for what

@@ -3,6 +3,7 @@ import { IdempotencyModule } from '../idempotency/idempotency.module.js';
 import { ApplicationDirectory } from './application-directory.service.js';
 import { ApplicationsController } from './applications.controller.js';
 import { ApplicationsService } from './applications.service.js';
+import { Authorization } from './authorization.service.js';
 import { RefusalLimit } from './refusal-limit.service.js';
 import { TokenVerifier } from './token-verifier.service.js';
 
@@ -11,8 +12,8 @@ import { TokenVerifier } from './token-verifier.service.js';
 @Module({
   imports: [IdempotencyModule],
   controllers: [ApplicationsController],
-  providers: [ApplicationDirectory, ApplicationsService, RefusalLimit, TokenVerifier],
-  // The limit and the verifier: guards are made in the module of what they guard.
-  exports: [ApplicationDirectory, ApplicationsService, RefusalLimit, TokenVerifier],
+  providers: [ApplicationDirectory, ApplicationsService, Authorization, RefusalLimit, TokenVerifier],
+  // The limit and the authorization: guards are made in the module of what they guard.
+  exports: [ApplicationDirectory, ApplicationsService, Authorization, RefusalLimit, TokenVerifier],
 })
 export class AuthModule {}

@@ -3,10 +3,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { randomUUID } from 'node:crypto';
 import { from, lastValueFrom, type Observable } from 'rxjs';
 import { actingFor, type Author } from '../audit/author.js';
-import { callerOf, userOf } from './authorization.guard.js';
+import { callerOf, readingMethods, userOf } from './authorization.guard.js';
 
-/** They change nothing. */
-export const readingMethods: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 /** Visible ASCII, as proxies and tracing systems write it. */
 const requestIdPattern = /^[!-~]{1,128}$/;
 /** An IP address with a port and more; behind a proxy it may be any text. */

@@ -12,6 +12,7 @@ import type { Heartbeat } from '../liveness/heartbeat.service.js';
 import type { ApplicationDirectory } from './application-directory.service.js';
 import type { Application } from './application.js';
 import { AuthorizationGuard } from './authorization.guard.js';
+import { Authorization } from './authorization.service.js';
 import { RefusalLimit } from './refusal-limit.service.js';
 import { scopes } from './scopes.js';
 import { TokenVerifier } from './token-verifier.service.js';
@@ -38,7 +39,9 @@ const requestWith = (claims: object) => {
 function setUp({ behindSeconds = 0, knowsApplication = true, compare = () => {} }) {
   const world = { seconds: now - behindSeconds, knowsApplication, comparisons: 0 };
   const config = { settings: readSettings({}) };
-  const directory = { find: () => (world.knowsApplication ? application : undefined) };
+  const directory = {
+    find: () => (world.knowsApplication ? application : undefined),
+  } as unknown as ApplicationDirectory;
   const catalogue = { refresh: async () => void (world.knowsApplication = true) } as unknown as Catalogue;
   const heartbeat = {
     ledgerNow: () => world.seconds * 1000,
@@ -49,8 +52,9 @@ function setUp({ behindSeconds = 0, knowsApplication = true, compare = () => {} 
     },
   } as unknown as Heartbeat;
   const limit = new RefusalLimit(config, { now: () => now * 1000 } as Clock, null);
-  const tokens = new TokenVerifier(directory as unknown as ApplicationDirectory, heartbeat, limit, config);
-  const guard = new AuthorizationGuard(new Reflector(), tokens, catalogue, limit, {} as UserSessions, heartbeat);
+  const tokens = new TokenVerifier(directory, heartbeat, limit, config);
+  const authorization = new Authorization(tokens, directory);
+  const guard = new AuthorizationGuard(new Reflector(), authorization, catalogue, limit, {} as UserSessions, heartbeat);
   return { world, authorize: (claims: object) => guard.authorize(requestWith(claims), [scopes.publish]) };
 }
 

@@ -27,7 +27,8 @@ export class Refusal {
 /**
  * Tells which application sent a token, or why the token is refused. Signatures that were right are remembered: checking
  * one costs more than accepting a notification. A remembered signature counts only for the application object it was checked
- * with, and the time claims are checked every time; so a changed secret or a removed application takes effect at once.
+ * with, and the time claims are checked every time; so a changed secret or a removed application
+ * takes effect as soon as it is in memory.
  */
 @Injectable()
 export class TokenVerifier {

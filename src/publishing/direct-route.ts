@@ -1,11 +1,10 @@
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AuthorizationGuard } from '../auth/authorization.guard.js';
-import { scopes } from '../auth/scopes.js';
 import { requireJsonAccepted } from '../infra/http/accept-json.guard.js';
 import { readJsonBody } from '../infra/http/json-body.pipe.js';
 import { apiPath } from '../nrc/nrc-dialect.js';
-import { NotificatiesController } from './notificaties.controller.js';
+import { NotificatiesController, toPublish } from './notificaties.controller.js';
 import { publicationSeconds } from './publishing.counters.js';
 
 /**
@@ -22,7 +21,7 @@ export function publishDirectly(app: NestFastifyApplication): void {
     const controller = app.get(NotificatiesController, { strict: false });
     const create = async (request: FastifyRequest, reply: FastifyReply): Promise<string> => {
       requireJsonAccepted(request);
-      const application = guard.authorize(request, [scopes.publish]);
+      const application = guard.authorize(request, toPublish);
       // Nearly always known at once; to await it nevertheless would cost a turn of the microtask queue.
       const publisher = application instanceof Promise ? await application : application;
       return controller.create(readJsonBody(request.body), request, publisher, reply);

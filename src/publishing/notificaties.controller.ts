@@ -2,6 +2,7 @@ import { Body, Controller, Param, Post, Put, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Application } from '../auth/application.js';
 import { CurrentApplication } from '../auth/auth.decorators.js';
+import { ChecksCallerAsItStores } from '../auth/authorization.guard.js';
 import { scopes } from '../auth/scopes.js';
 import type { JsonObject } from '../infra/http/json-body.pipe.js';
 import { apiPath } from '../nrc/nrc-dialect.js';
@@ -11,6 +12,10 @@ import { createdHeaders, keyPath, notificatieSchema, postHeaders, putHeaders, re
 import { PublicationRequests, type CarriedOut } from './publication-requests.service.js';
 import { inTrace } from './publication-trace.js';
 
+/** The scopes of which a publisher needs one. */
+export const toPublish = [scopes.publish] as const;
+
+@ChecksCallerAsItStores(true)
 @Controller(`${apiPath}/notificaties`)
 export class NotificatiesController {
   constructor(
@@ -25,7 +30,7 @@ export class NotificatiesController {
     tag: 'notificaties',
     summary: 'Publish a notificatie',
     description: 'The answer comes when it is stored for every abonnement that matches, and shows what receivers get.',
-    scopes: [scopes.publish],
+    scopes: [...toPublish],
     headers: postHeaders,
     body: notificatieSchema,
     status: 201,
@@ -36,11 +41,11 @@ export class NotificatiesController {
   create(
     @Body() raw: JsonObject,
     @Req() request: FastifyRequest,
-    @CurrentApplication() application: Application,
+    @CurrentApplication() caller: Application,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<string> {
     return inTrace(this.tracing.tracer, request, reply, async (trace) =>
-      answer(reply, 201, await this.requests.publish({ raw, request, publisher: application.clientId, trace })),
+      answer(reply, 201, await this.requests.publish({ raw, request, caller, requirement: toPublish, trace })),
     );
   }
 
@@ -52,7 +57,7 @@ export class NotificatiesController {
     summary: 'Publish a notificatie under a key',
     description:
       'Once: the same content again changes nothing. Other content replaces it as long as the notificatie waits for its `Deliver-After`; afterwards it is refused with 409.',
-    scopes: [scopes.publish],
+    scopes: [...toPublish],
     path: keyPath,
     headers: putHeaders,
     body: notificatieSchema,
@@ -71,12 +76,12 @@ export class NotificatiesController {
     @Param('key') key: string,
     @Body() raw: JsonObject,
     @Req() request: FastifyRequest,
-    @CurrentApplication() application: Application,
+    @CurrentApplication() caller: Application,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<string> {
     return inTrace(this.tracing.tracer, request, reply, async (trace) => {
-      const { clientId: publisher } = application;
-      const carriedOut = await this.requests.publishUnder(key, { raw, request, publisher, trace });
+      const asked = { raw, request, caller, requirement: toPublish, trace };
+      const carriedOut = await this.requests.publishUnder(key, asked);
       const { kind } = carriedOut.published;
       return answer(reply, kind === 'replayed' || kind === 'replaced' ? 200 : 201, carriedOut);
     });

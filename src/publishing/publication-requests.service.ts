@@ -1,5 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
+import type { Application } from '../auth/application.js';
+import { Authorization, type Requirement } from '../auth/authorization.service.js';
 import { ChannelDirectory } from '../channels/channel-directory.service.js';
 import { Config } from '../config/config.module.js';
 import type { Settings } from '../config/settings.js';
@@ -22,8 +24,10 @@ interface PublicationRequest {
   raw: JsonObject;
   /** Its headers say on which terms it is published. */
   request: FastifyRequest;
-  /** Client id. */
-  publisher: string;
+  /** The application that sent it, or the one that stands for the user who did. */
+  caller: Application;
+  /** By which the caller was admitted. */
+  requirement: Requirement;
   trace: PublicationTrace;
 }
 
@@ -43,6 +47,7 @@ export class PublicationRequests {
     private readonly replacing: ReplaceScheduledService,
     private readonly reader: PublicationReader,
     private readonly channels: ChannelDirectory,
+    private readonly authorization: Authorization,
     private readonly heartbeat: Heartbeat,
     { settings }: Config,
   ) {
@@ -54,7 +59,9 @@ export class PublicationRequests {
    * @throws {IdempotencyKeyReused}
    * @throws what `PublishService.publish` throws
    */
-  async publish({ raw, request, publisher, trace }: PublicationRequest): Promise<CarriedOut> {
+  async publish(asked: PublicationRequest): Promise<CarriedOut> {
+    const { raw, request, trace } = asked;
+    const { publisher, refusalNow } = this.publisherOf(asked);
     const key = readIdempotencyKey(request);
     const notBefore = readDeliverAfter(request.headers['deliver-after'], this.heartbeat.ledgerNow());
     const notification = await this.reader.read(raw);
@@ -64,7 +71,16 @@ export class PublicationRequests {
         : this.requestKey({ application: publisher, operation: 'publish', key }, notification, notBefore);
     const { channel, characteristics, hoofdObject, body } = notification;
     const terms = this.terms(notification, { request: requestKey, notBefore });
-    const publication = { channel: channel.name, characteristics, hoofdObject, body, publisher, ...terms, trace };
+    const publication = {
+      channel: channel.name,
+      characteristics,
+      hoofdObject,
+      body,
+      publisher,
+      refusalNow,
+      ...terms,
+      trace,
+    };
     const published = await this.publishing.publish(publication);
     if (published.kind === 'mismatch') throw new IdempotencyKeyReused();
     return { published, body };
@@ -75,7 +91,9 @@ export class PublicationRequests {
    * @throws {ConflictProblem} when it was sent, with other content
    * @throws what `publish` throws
    */
-  async publishUnder(key: string, { raw, request, publisher, trace }: PublicationRequest): Promise<CarriedOut> {
+  async publishUnder(key: string, asked: PublicationRequest): Promise<CarriedOut> {
+    const { raw, request, trace } = asked;
+    const { publisher, refusalNow } = this.publisherOf(asked);
     if (!isRequestKey(key)) {
       const reason = 'Must be 1 to 255 printable ASCII characters.';
       throw new ValidationProblem([{ name: 'key', code: 'invalid', reason }]);
@@ -87,12 +105,32 @@ export class PublicationRequests {
     const { channel, characteristics, hoofdObject, body } = notification;
     const { terms, termsNow } = this.terms(notification, { request: requestKey, notBefore, isReplaceable });
     const own = { terms: { ...terms, request: requestKey }, termsNow };
-    const publication = { channel: channel.name, characteristics, hoofdObject, body, publisher, ...own, trace };
+    const publication = {
+      channel: channel.name,
+      characteristics,
+      hoofdObject,
+      body,
+      publisher,
+      refusalNow,
+      ...own,
+      trace,
+    };
     const published = await this.publishing.publish(publication);
     if (published.kind !== 'mismatch') return { published, body };
     const replaced = await this.replacing.replace(publication);
     if (replaced.kind === 'replaced') return { published: { kind: 'replaced', id: replaced.notificationId }, body };
     throw new ConflictProblem('notification-sent', 'The notification of this key was sent, with other content.');
+  }
+
+  private publisherOf({
+    request,
+    caller,
+    requirement,
+  }: PublicationRequest): Pick<Publication, 'publisher' | 'refusalNow'> {
+    return {
+      publisher: caller.clientId,
+      refusalNow: () => this.authorization.refusalNow(request, caller, requirement),
+    };
   }
 
   private terms(notification: ParsedNotification, asked: Asked): Pick<Publication, 'terms' | 'termsNow'> {

@@ -1,3 +1,4 @@
+import type { PermissionProblem, ThrottledProblem } from '../infra/http/problem.js';
 import type { OnceKey } from '../ledger/once-key.js';
 import type { PublicationTrace } from './publication-trace.js';
 
@@ -12,6 +13,8 @@ export interface Publication {
   body: string;
   /** Client id. */
   publisher: string;
+  /** Why the publisher may not publish it by the catalogue that is in memory now; undefined: it may. */
+  refusalNow: () => PermissionProblem | ThrottledProblem | undefined;
   terms: Terms;
   /** The same by the rules that its channel has now, which may have changed since it was read; undefined: no rules count for it. */
   termsNow?: () => Terms;

@@ -60,7 +60,7 @@ export class PublishByHandController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<z.output<typeof publishedOutput>> {
     return inTrace(this.tracing.tracer, request, reply, async (trace) => {
-      const carriedOut = await this.requests.publish({ raw, request, publisher: caller.clientId, trace });
+      const carriedOut = await this.requests.publish({ raw, request, caller, requirement: 'superuser', trace });
       if (carriedOut.published.kind === 'replayed') void reply.header('idempotent-replayed', 'true');
       return toShow(carriedOut);
     });

@@ -5,6 +5,7 @@ import { Config } from '../config/config.module.js';
 import { HoldRule } from '../endpoints/hold-rule.service.js';
 import { RequestsUnderWay } from '../idempotency/idempotency-key.js';
 import { Batcher } from '../infra/batcher.js';
+import { PermissionProblem, ThrottledProblem } from '../infra/http/problem.js';
 import { isDataError } from '../infra/postgres/postgres-errors.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { accept } from '../ledger/accept.js';
@@ -33,7 +34,11 @@ const none: ReadonlyMap<string, HeldReason> = new Map();
 
 type Undecided = Verdict & { kind: 'undecided' };
 
-const batching = { maxItems: 256, lingerMs: 2, concurrency: 2, isolate: isDataError };
+/** Values that cannot be stored, and publishers that were refused since they were admitted. Nothing of the batch is written then. */
+const isOfOneItem = (error: unknown): boolean =>
+  isDataError(error) || error instanceof PermissionProblem || error instanceof ThrottledProblem;
+
+const batching = { maxItems: 256, lingerMs: 2, concurrency: 2, isolate: isOfOneItem };
 /** What a delivery takes of memory while its batch is written: as an object, as parameters and as part of a message. */
 const bytesOfDelivery = 400;
 
@@ -159,7 +164,10 @@ export class PublishService {
     }
   }
 
+  /** @throws {PermissionProblem} which fails the batch, that is then repeated item by item */
   private match(item: WithId): Accepted {
+    const refusal = item.refusalNow();
+    if (refusal) throw refusal;
     const { id, channel, publisher, body, characteristics, hoofdObject, trace } = item;
     const terms = item.termsNow?.() ?? item.terms;
     const subscriptionIds = this.subscriptions.match(channel, characteristics);

@@ -28,6 +28,7 @@ export class ReplaceScheduledService {
   /**
    * Resolves once the new content is committed, or refused as `sent`: some delivery of the former content may have been handed
    * out.
+   * @throws {PermissionProblem} when its publisher may not publish any more
    * @throws {UnavailableProblem} when it could not be stored; the publisher should repeat
    */
   async replace(publication: ReplacingPublication): Promise<Exclude<Replaced, { kind: 'outdated' }>> {
@@ -51,6 +52,8 @@ export class ReplaceScheduledService {
     const { request, notBefore } = publication.terms;
     for (;;) {
       const { version } = this.catalogue;
+      const refusal = publication.refusalNow();
+      if (refusal) throw refusal;
       const { expiresAt } = publication.termsNow?.() ?? publication.terms;
       const subscriptionIds = this.subscriptions.match(channel, characteristics);
       const inOrder = inOrderOf(this.subscriptions, subscriptionIds, hoofdObject);

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { readingMethods } from '../auth/author.interceptor.js';
+import { readingMethods } from '../auth/authorization.guard.js';
 import { PermissionProblem } from '../infra/http/problem.js';
 import type { ConsoleCookies } from './console-cookies.js';
 

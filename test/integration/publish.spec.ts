@@ -34,6 +34,7 @@ const publication = (terms: Partial<Terms> = {}, body = '{}'): Publication => ({
   hoofdObject: 'https://objects.example/1',
   body,
   publisher: 'tester',
+  refusalNow: () => undefined,
   terms: { request: null, content: null, notBefore: null, expiresAt: null, ...terms },
   trace: {},
 });

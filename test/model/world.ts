@@ -248,6 +248,7 @@ export class World {
       characteristics: new Map(),
       hoofdObject: 'https://objects.example/1',
       publisher: 'publisher',
+      refusalNow: () => undefined,
       terms: {
         request: null,
         content: null,

@@ -35,7 +35,7 @@ export const useApplicationTexts = defineTexts(
     rotate: 'New secret',
     rotateTitle: 'Make a new secret for {{name}}?',
     rotateDetail:
-      'The present secret stops working at once: tokens that are signed with it are refused until the application has the new one.',
+      'The present secret stops working at once (for reading, within about a second): tokens that are signed with it are refused until the application has the new one.',
     lately_one: 'It published {{count}} notification in the last 24 hours.',
     lately_other: 'It published {{count}} notifications in the last 24 hours.',
     latelyUnknown: 'How much it published lately is not known.',
@@ -43,7 +43,8 @@ export const useApplicationTexts = defineTexts(
       'Its secret was changed ({{at}}) after you opened this dialog. If that was your own try, whose answer was lost, nobody has seen the new secret: make another one.',
     remove: 'Remove',
     removeTitle: 'Remove {{name}}?',
-    removeDetail: 'Its tokens are refused at once: it can neither publish nor subscribe any more.',
+    removeDetail:
+      'Its tokens are refused at once (for reading, within about a second): it can neither publish nor subscribe any more.',
     owned_one:
       '{{count}} subscription of it stays and is delivered to; nobody can change it by the Notificaties API then.',
     owned_other:
@@ -91,7 +92,7 @@ export const useApplicationTexts = defineTexts(
     rotate: 'Nieuw geheim',
     rotateTitle: 'Nieuw geheim maken voor {{name}}?',
     rotateDetail:
-      'Het huidige geheim werkt meteen niet meer: tokens die ermee ondertekend zijn worden geweigerd tot de applicatie het nieuwe heeft.',
+      'Het huidige geheim werkt meteen niet meer (voor lezen binnen ongeveer een seconde): tokens die ermee ondertekend zijn worden geweigerd tot de applicatie het nieuwe heeft.',
     lately_one: 'Er is in de laatste 24 uur {{count}} notificatie mee gepubliceerd.',
     lately_other: 'Er zijn in de laatste 24 uur {{count}} notificaties mee gepubliceerd.',
     latelyUnknown: 'Hoeveel er onlangs mee gepubliceerd is, is niet bekend.',
@@ -99,7 +100,8 @@ export const useApplicationTexts = defineTexts(
       'Het geheim is gewijzigd ({{at}}) nadat u deze dialoog opende. Was dat uw eigen poging, waarvan het antwoord verloren ging, dan heeft niemand het nieuwe geheim gezien: maak er nog een.',
     remove: 'Verwijderen',
     removeTitle: '{{name}} verwijderen?',
-    removeDetail: 'De tokens worden meteen geweigerd: publiceren en abonneren kan er niet meer mee.',
+    removeDetail:
+      'De tokens worden meteen geweigerd (voor lezen binnen ongeveer een seconde): publiceren en abonneren kan er niet meer mee.',
     owned_one:
       '{{count}} abonnement blijft en wordt bediend; niemand kan het dan nog wijzigen via de Notificaties API.',
     owned_other:
