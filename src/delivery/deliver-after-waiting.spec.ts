@@ -10,6 +10,7 @@ import type { Outcome } from '../ledger/settle.service.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import type { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
+import { keyIdOf } from './delivery-keys.js';
 import type { Decider } from './decider.service.js';
 import { DeliverService } from './deliver.service.js';
 import type { DeliveryRecords } from './delivery-records.service.js';
@@ -36,6 +37,13 @@ describe('a delivery that waited in line', () => {
   /** What came of each call. */
   let state: Outcome['state'];
   let steps: string[];
+  /** The keys that this process has locked. */
+  let locked: Set<string>;
+  /** Deliveries that were left to the holder of their lock. */
+  let left: number[];
+  /** The ledger has the outcome of a delivery. */
+  let onOutcome: () => void;
+  let mayLockLate: boolean;
   let deliver: DeliverService;
 
   beforeEach(() => {
@@ -53,7 +61,8 @@ describe('a delivery that waited in line', () => {
     open = 0;
     [waitedMs, asked, isStillQueued] = [0, [], true];
     [state, steps] = ['delivered', []];
-    onLock = () => {};
+    [onLock, onOutcome] = [() => {}, () => {}];
+    [locked, left, mayLockLate] = [new Set(), [], false];
     clock = {
       now: () => systemClock.now() + waitedMs,
       pause: (ms, signal) => systemClock.pause(ms, signal),
@@ -61,16 +70,25 @@ describe('a delivery that waited in line', () => {
     const config = { settings: readSettings({}) };
     const noneOpen = { of: () => undefined, all: new Map() } as unknown as OpenEndpoints;
     const done = () => Promise.resolve();
-    const lock = { seal: done, release: async () => void steps.push('released') };
+    const lock = (key: string) => {
+      locked.add(key);
+      const release = async () => {
+        await settled();
+        locked.delete(key);
+        steps.push('released');
+      };
+      return { seal: done, release };
+    };
     deliver = new DeliverService(
       config,
       clock,
       { find: () => subscription } as unknown as SubscriptionsService,
       {
         operation: () => ({
-          acquire: () => {
+          acquire: async (key: string) => {
             onLock();
-            return Promise.resolve({ kind: 'acquired', lock });
+            if (locked.has(key)) return { kind: 'locked', holder: 'this process' };
+            return { kind: 'acquired', lock: lock(key) };
           },
         }),
       } as unknown as Idempotency,
@@ -89,21 +107,34 @@ describe('a delivery that waited in line', () => {
           ended.push(state);
           await settled();
           steps.push('settled');
+          onOutcome();
         },
+        leaveToHolder: async ({ generation }: HandedOut) => void left.push(generation),
+        claim: () => Promise.resolve(true),
+        endOfEarlier: done,
         isStillQueued: async ({ notificationId }: HandedOut) => (asked.push(notificationId), isStillQueued),
       } as unknown as DeliveryRecords,
-      { mayWait: false } as LateLocks,
+      {
+        get mayWait() {
+          return mayLockLate;
+        },
+        begin: (delivery: HandedOut) => {
+          const { seal, release } = lock(keyIdOf(delivery));
+          return { seal, end: release };
+        },
+      } as unknown as LateLocks,
     );
   });
 
-  const begin = (nr: number, waitedBeforeMs = 0) => {
-    const delivery = { notificationId: String(nr), subscriptionId: 's', replays: 0, body: Buffer.from('{}') };
+  const begin = (nr: number, waitedBeforeMs = 0, generation = 1) => {
+    const body = Buffer.from('{}');
+    const delivery = { notificationId: String(nr), subscriptionId: 's', replays: 0, generation, body };
     const stopping = new AbortController().signal;
     const surroundings = {
       bodies: {} as never,
       onBegun: () => {},
       stopping,
-      isHandedOver: false,
+      isHandedOver: mayLockLate && generation === 1,
       isRedelivered: false,
       since: clock.now() - waitedBeforeMs,
     };
@@ -154,6 +185,45 @@ describe('a delivery that waited in line', () => {
     calls[0]!.answer();
     for (let rounds = 0; rounds < 10 && open > 0; rounds++) await settled();
     expect([ended, steps]).toEqual([['waiting'], ['settled', 'released']]);
+  });
+
+  it.each<[string, number, () => void]>([
+    ['that had its lock all the time', 1, () => {}],
+    ['that got its lock late', 1, () => (mayLockLate = true)],
+    [
+      'of a subscription that is at most once',
+      2,
+      () => (subscription = { ...subscription!, deliveryGuarantee: 'at-most-once' }),
+    ],
+  ])('is sent again when the attempt before, %s, has released that', async (_, generation, prepare) => {
+    prepare();
+    state = 'waiting';
+    onOutcome = () => {
+      onOutcome = () => {};
+      state = 'delivered';
+      void begin(0, 0, generation + 1);
+    };
+    void begin(0, 0, generation);
+    for (let rounds = 0; rounds < 20 && !(open === 0 && rounds > 1); rounds++) {
+      for (const { answer } of calls) answer();
+      await settled();
+    }
+    expect({ open, left, ended, steps }).toEqual({
+      open: 0,
+      left: [],
+      ended: ['waiting', 'delivered'],
+      steps: ['settled', 'released', 'settled', 'released'],
+    });
+  });
+
+  it('is left to the attempt of the same message that is about to release its lock', async () => {
+    state = 'waiting';
+    onOutcome = () => void begin(0);
+    void begin(0);
+    await settled();
+    calls[0]!.answer();
+    for (let rounds = 0; rounds < 10 && open > 0; rounds++) await settled();
+    expect([open, calls.length, left]).toEqual([0, 1, [1]]);
   });
 
   it.each<[string, () => void, { sent: string[]; held: HeldReason[]; ended: string[] }]>([

@@ -18,6 +18,7 @@ import { deliveryKeys, keyIdOf } from './delivery-keys.js';
 import { DeliveryRecords } from './delivery-records.service.js';
 import type { BorrowedText, LargeBodies } from './large-bodies.js';
 import { LateLocks } from './late-locks.service.js';
+import { LocksToRelease } from './locks-to-release.js';
 import { sealMsOf } from './seal-lifetime.js';
 import { fromSeal, toSeal, type SealedOutcome } from './sealed-outcome.js';
 import { Sender } from './sender.service.js';
@@ -64,6 +65,7 @@ export class DeliverService {
   private readonly settings: Config['settings'];
   private readonly atLeastOnceCustomers: ReadonlySet<string>;
   private readonly keys: IdempotentOperation<SealedOutcome>;
+  private readonly toRelease = new LocksToRelease();
 
   constructor(
     { settings }: Config,
@@ -168,6 +170,7 @@ export class DeliverService {
     const askedAt = this.clock.now();
     const key = await this.lock(delivery, stopping);
     if (key.kind !== 'acquired') return await this.yieldTo(key, delivery, stopping);
+    let onReleased: (() => void) | undefined;
     try {
       stopping.throwIfAborted();
       if (this.clock.now() - askedAt > longestMs) return 'stale';
@@ -176,10 +179,12 @@ export class DeliverService {
       this.admission.leave(place, verdictOn(response), response.durationMs, delivery);
       const outcome = await this.decider.decide(delivery, 'at-least-once', response);
       if (isSealed(outcome)) await key.lock.seal(toSeal(outcome), this.sealMs(subscription));
+      if (outcome.state === 'waiting') onReleased = this.toRelease.add(delivery);
       await this.records.settle(delivery, outcome, 'queued', stopping, subscription);
     } finally {
       // Not before the ledger has the outcome: another message of it would find it queued, and send it. Of a sealed one it does nothing.
       await key.lock.release();
+      onReleased?.();
     }
   }
 
@@ -190,15 +195,18 @@ export class DeliverService {
   private async underLease({ delivery, subscription, place, stopping }: Task): Promise<void> {
     stopping.throwIfAborted();
     const unlocked = this.lateLocks.begin(delivery);
+    let onReleased: (() => void) | undefined;
     try {
       const begun = () => this.admission.begin(place);
       const response = await this.sender.send(delivery, subscription, 'at-least-once', begun);
       this.admission.leave(place, verdictOn(response), response.durationMs, delivery);
       const outcome = await this.decider.decide(delivery, 'at-least-once', response);
       if (isSealed(outcome)) await unlocked.seal(toSeal(outcome), this.sealMs(subscription));
+      if (outcome.state === 'waiting') onReleased = this.toRelease.add(delivery);
       await this.records.settle(delivery, outcome, 'queued', stopping, subscription);
     } finally {
       await unlocked.end();
+      onReleased?.();
     }
   }
 
@@ -224,11 +232,13 @@ export class DeliverService {
     const { delivery, stopping } = task;
     const key = await this.lock(delivery, stopping);
     if (key.kind !== 'acquired') return this.yieldTo(key, delivery, stopping);
+    const onReleased = this.toRelease.add(delivery);
     try {
       const ending = await this.records.endOfEarlier(delivery, stopping);
       await (ending ? this.records.settle(delivery, ending, 'queued', stopping) : this.atMostOnce(task));
     } finally {
       await key.lock.release();
+      onReleased();
     }
   }
 
@@ -240,7 +250,12 @@ export class DeliverService {
     await this.records.settle(delivery, ending, 'queued', stopping);
   }
 
-  private lock(delivery: Delivery, stopping: AbortSignal): Promise<Acquired<SealedOutcome>> {
+  /**
+   * A retry may be here before the attempt that it follows has released its lock. That is a moment; left to its holder, which is done with it, it
+   * would wait for a whole lease.
+   */
+  private async lock(delivery: Delivery, stopping: AbortSignal): Promise<Acquired<SealedOutcome>> {
+    await this.toRelease.beforeSending(delivery);
     return untilItWorks(() => this.keys.acquire(keyIdOf(delivery)), this.clock, stopping);
   }
 

@@ -7,7 +7,7 @@ import { generationOf, handedOut, mostInHand, notificationIdOf, stillHandedOut, 
 import { onEachDay, perDay } from './per-day.js';
 import { stillQueued } from './still-queued.js';
 
-// Not what another process has in its hand already: it may have been left to that one (below).
+// Not what another process has in its hand already, or none has, for it may have been left (below).
 export const keepItems = perDay(
   'keep-in-hand',
   (
@@ -16,7 +16,7 @@ export const keepItems = perDay(
    FROM ${handedOut.from} WHERE ${stillHandedOut} AND (d.queued_at IS NOT NULL OR d.process = $process)`,
 );
 
-// From then on it is in its holder's hand, whose death frees it; where no holder is known, only its lease does. The chunk that it came with
+// From then on it is in its holder's hand, whose death frees it; where that is null, only its lease does. The chunk that it came with
 // may be kept at the same moment, in either order. If that gave it the lease of another process, one whose holder has died would wait for
 // minutes.
 export const leaveItems = perDay(
@@ -64,11 +64,13 @@ export class DeliveriesInHand {
 
   /**
    * The queue may forget this one: the process `holder` is sending it by another message. It is handed out again when that one dies, and
-   * unless it is settled in `leaseMs`.
+   * unless it is settled in `leaseMs`. Where the holder is this very process it comes into no hand, and only the lease frees it: in that of this one it
+   * would be kept for minutes with its chunk, in either order, and perhaps nobody is sending it any more.
    */
   async leaveToHolder(delivery: Delivery, holder: string | null, leaseMs: number): Promise<void> {
+    const process = holder === this.heartbeat.processId ? null : holder;
     await onEachDay([delivery], notificationIdOf, (day, items) =>
-      this.postgres.query(leaveItems(day), { ...handedOut.bind(items), holder, lease_ms: leaseMs }),
+      this.postgres.query(leaveItems(day), { ...handedOut.bind(items), holder: process, lease_ms: leaseMs }),
     );
   }
 

@@ -211,20 +211,23 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
       }
     });
 
-    it.each(['the sender', null])(
-      'and was left to its holder, %s, is not kept by the one that left it',
-      async (holder) => {
+    describe.each([
+      ['the sender', 'the sender'],
+      ['which is not known', null],
+      ['the very one that left it', 'another'],
+    ])('and was left to its holder, %s,', (_, holder) => {
+      it.each(['before', 'after'])('has no longer lease where its chunk is kept just %s that', async (order) => {
         const delivery = await accept();
         const another = test.inHandOf('another');
-        await another.leaveToHolder(delivery, holder, 16_000);
-        await another.keep([delivery]);
+        const steps = [() => another.leaveToHolder(delivery, holder, 16_000), () => another.keep([delivery])];
+        for (const step of order === 'before' ? steps.toReversed() : steps) await step();
         const row = await test.row(delivery);
-        expect(row).toMatchObject({ process: holder });
+        expect(row).toMatchObject({ state: 'queued', process: holder === 'another' ? null : holder });
         expect(row!.due_in_ms).toBeLessThanOrEqual(16_000);
         await test.age([delivery], 16_000);
         expect(await freeAfterLease(test.postgres, 0, 100)).toBe(1);
-      },
-    );
+      });
+    });
 
     it('is due at once when the process to which it was left has died', async () => {
       const [another, holder] = [await test.startProcess(), await test.startProcess()];
