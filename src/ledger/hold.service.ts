@@ -21,8 +21,9 @@ export const holds = rowsOf<Hold>('item', {
 
 /*
  * One that was released and found no room shows that too many are released at once: the window of its subscription is halved, at
- * most once a second, since all that were released too early come back together. In the order of the subscriptions, so that two batches
- * wait for each other instead of deadlocking.
+ * most once a second, since all that were released too early come back together. It leaves the count of those that are released and not settled:
+ * the next look would take it for settled, and widen the window. (A new row begins with such a count, which the next look puts right.) In the
+ * order of the subscriptions, so that two batches wait for each other instead of deadlocking.
  */
 export const holdItems = perDay(
   'hold',
@@ -33,14 +34,16 @@ export const holdItems = perDay(
       FROM ${holds.from} WHERE ${stillHandedOut}
       RETURNING d.subscription_id, item.reason, item.is_released
     )
-    INSERT INTO held_subscription AS s (subscription_id, is_backlog, shrunk_at)
-    SELECT subscription_id, bool_or(reason = 'endpoint-busy'), max(now()) FILTER (WHERE reason = 'endpoint-busy' AND is_released)
+    INSERT INTO held_subscription AS s (subscription_id, is_backlog, shrunk_at, outstanding)
+    SELECT subscription_id, bool_or(reason = 'endpoint-busy'), max(now()) FILTER (WHERE reason = 'endpoint-busy' AND is_released),
+      count(*) FILTER (WHERE is_released)
     FROM held
     GROUP BY subscription_id ORDER BY subscription_id
     ON CONFLICT (subscription_id) DO UPDATE SET
       held_at = now(),
       look_at = ${lookSoon},
       is_backlog = s.is_backlog OR EXCLUDED.is_backlog,
+      outstanding = GREATEST(0, s.outstanding - EXCLUDED.outstanding),
       release_window = CASE WHEN EXCLUDED.shrunk_at > coalesce(s.shrunk_at, '-infinity') + interval '1 s'
         THEN GREATEST(${smallestWindow}, s.release_window / 2) ELSE s.release_window END,
       shrunk_at = CASE WHEN EXCLUDED.shrunk_at > coalesce(s.shrunk_at, '-infinity') + interval '1 s'

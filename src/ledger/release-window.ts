@@ -6,7 +6,11 @@
  */
 
 export const firstWindow = 16;
-export const smallestWindow = 4;
+/**
+ * A subscription may have one call open at a time (`maxConcurrency`), of several seconds each: more than one released would be held again, and
+ * released again, at each look meanwhile.
+ */
+export const smallestWindow = 1;
 /** More would only wait in the queue and in the memory of workers: a quick endpoint is looked at more often instead. */
 export const largestWindow = 2048;
 
@@ -15,7 +19,7 @@ const shrinkBy = 0.9;
 
 /**
  * The window for the next look.
- * @param before released and not yet settled after the former look
+ * @param before released and not yet settled after the former look, without those that were held again since
  * @param outstanding of these and others, at this look, before it released more
  */
 export function nextWindow(window: number, before: number, outstanding: number): number {

@@ -304,6 +304,25 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     expect(await row()).toEqual({ release_window: firstWindow, is_backlog: true });
   });
 
+  it('that find no room again and again are not taken for settled: one call at a time has one released at a time', async () => {
+    await accept(40, 'endpoint-parked');
+    await test.sql('UPDATE held_subscription SET release_window = 4');
+    const findNoRoom = async (released: Delivery[]) => {
+      await Promise.all(released.map((each) => test.holds.hold(each, 'endpoint-busy')));
+      await test.sql(`UPDATE held_subscription SET shrunk_at = now() - interval '2 s'`);
+    };
+    expect(await look()).toBe(4);
+    await findNoRoom(enqueued.splice(1)); // the first has its call open
+    expect(await look()).toBe(1);
+    expect(await row()).toMatchObject({ release_window: 2 });
+    await findNoRoom(enqueued.splice(1));
+    expect(await look()).toBe(0);
+    expect(await row()).toMatchObject({ release_window: 1 });
+    await settleAll();
+    expect(await look()).toBe(1);
+    expect(await row()).toMatchObject({ release_window: 2 });
+  });
+
   it('of a subscription with a backlog are one no longer when the last was released', async () => {
     const [one] = await accept(1);
     await test.holds.hold(one!, 'endpoint-busy');
