@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
 import { systemClock } from '../infra/clock.js';
@@ -66,13 +66,16 @@ interface Parts {
   hold?: (delivery: HandedOut, reason: HeldReason) => Promise<void>;
   keep?: (deliveries: Delivery[]) => Promise<void>;
   pace?: BacklogPace;
+  /** Of a queue that other processes take from too; the test decides whether this one reaches Postgres. */
+  shared?: { hasExpired: boolean };
 }
 
 const done = () => Promise.resolve();
 
 /** A worker on a queue of its own, of which the test plays the loader and the sender. */
 async function start(parts: Parts) {
-  const { load, send = done, abandon = () => {}, finish = () => {}, hold = done, keep = done, pace = unpaced } = parts;
+  const { load, send = done, abandon = () => {}, finish = () => {}, hold = done, keep = done } = parts;
+  const { pace = unpaced, shared } = parts;
   const config = { settings: readSettings({}) };
   const noneOpen = { of: () => undefined, all: new Map() } as unknown as OpenEndpoints;
   const admission = new Admission(config, new HoldRule(noneOpen), noneOpen, heartbeat, systemClock);
@@ -98,7 +101,8 @@ async function start(parts: Parts) {
     { settle: done, hold, isStillQueued: () => Promise.resolve(true) } as unknown as DeliveryRecords,
     { mayWait: false } as LateLocks,
   );
-  const queue = new InProcessDeliveryQueue('process', 1000);
+  const inProcess = new InProcessDeliveryQueue('process', 1000);
+  const queue = shared ? Object.assign(inProcess, { process: null }) : inProcess;
   const enqueuer = new Enqueuer(queue, {} as Postgres, heartbeat);
   const handOver = new HandOver(
     enqueuer,
@@ -117,13 +121,13 @@ async function start(parts: Parts) {
     queue,
     handOver,
     pace,
-    { take: () => {}, finish } as unknown as QueueProgress,
+    { take: () => {}, finish, giveBackAll: () => {} } as unknown as QueueProgress,
     { load } as unknown as ChunkLoader,
     deliver,
     admission,
     { keep } as unknown as DeliveriesInHand,
     { abandonAll: abandon, close: () => Promise.resolve() } as unknown as WebhookClient,
-    heartbeat,
+    Object.assign(shared ?? { hasExpired: true }, heartbeat),
     untraced,
   );
   await worker.onApplicationBootstrap();
@@ -341,6 +345,97 @@ describe('a worker', () => {
     for (let turns = 0; turns < 1000 && sent.length < 100; turns++) await settled();
     expect(sent).toHaveLength(100);
     await worker.onModuleDestroy();
+  });
+
+  describe('that has not reached Postgres for the lifetime of its heartbeat', () => {
+    const bodies = {} as LargeBodies;
+    const body = Buffer.alloc(size);
+    const chunk: Chunk = {
+      catalogueVersion: 0,
+      queuedAt: 7,
+      deliveries: [newDelivery({ body }), newDelivery({ body })],
+    };
+
+    beforeEach(() => {
+      vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
+    });
+
+    it('leaves the chunks that it cannot load to others, takes no more, and takes again when it reaches it', async () => {
+      const shared = { hasExpired: false };
+      let isAway = true;
+      const loaded: boolean[] = [];
+      const sent: string[] = [];
+      const finished: number[] = [];
+      const { worker, queue } = await start({
+        shared,
+        load: ({ deliveries }) => {
+          loaded.push(!isAway);
+          return isAway ? Promise.reject(new Error('no way to Postgres')) : Promise.resolve({ deliveries, bodies });
+        },
+        send: async ({ notificationId }) => void sent.push(notificationId),
+        finish: (_, queuedAt) => finished.push(queuedAt),
+      });
+      await queue.publish('due', chunk);
+      await vi.advanceTimersByTimeAsync(3000);
+      expect(await queue.depth('due')).toBe(0);
+      shared.hasExpired = true;
+      await vi.advanceTimersByTimeAsync(1000);
+      expect(await queue.depth('due')).toBe(1);
+      expect(await queue.publish('due', chunk)).toBe('refused'); // nobody takes it
+      isAway = false;
+      await vi.advanceTimersByTimeAsync(10_000);
+      expect([loaded.includes(true), sent, finished]).toEqual([false, [], []]);
+      shared.hasExpired = false;
+      await vi.advanceTimersByTimeAsync(2000);
+      expect(await queue.depth('due')).toBe(0);
+      expect(sent).toEqual(chunk.deliveries.map(({ notificationId }) => notificationId));
+      expect(finished).toEqual([7]);
+      vi.useRealTimers();
+      await worker.onModuleDestroy();
+    });
+
+    it('gives back what it has begun too, and does not write any more that it has that in hand', async () => {
+      const shared = { hasExpired: false };
+      let isAway = true;
+      const kept: number[] = [];
+      const { answered, answer } = unanswered();
+      const { worker, queue } = await start({
+        shared,
+        load: ({ deliveries }) => Promise.resolve({ deliveries, bodies }),
+        send: () => answered,
+        keep: async (deliveries) => {
+          if (isAway) throw new Error('no way to Postgres');
+          kept.push(deliveries.length);
+        },
+      });
+      await queue.publish('due', chunk);
+      await vi.advanceTimersByTimeAsync(3000);
+      shared.hasExpired = true;
+      await vi.advanceTimersByTimeAsync(1000);
+      expect(await queue.depth('due')).toBe(1);
+      isAway = false;
+      await vi.advanceTimersByTimeAsync(10_000);
+      expect(kept).toEqual([]);
+      answer();
+      vi.useRealTimers();
+      await worker.onModuleDestroy();
+    });
+
+    it('goes on with what is in its own memory', async () => {
+      let loads = 0;
+      const { worker, queue } = await start({
+        load: ({ deliveries }) => {
+          loads++;
+          return Promise.resolve({ deliveries, bodies });
+        },
+      });
+      await vi.advanceTimersByTimeAsync(10_000);
+      expect(await queue.publish('due', chunk)).toBe('confirmed');
+      await vi.advanceTimersByTimeAsync(1000);
+      expect(loads).toBe(1);
+      vi.useRealTimers();
+      await worker.onModuleDestroy();
+    });
   });
 
   it('is done with a chunk that cannot be loaded, for the position of the workers', async () => {

@@ -14,12 +14,11 @@ import { Tracing } from '../telemetry/tracing.js';
 import { traceWaiting } from './attempt-span.js';
 import { ChunkLoader, type LoadedChunk } from './chunk-loader.service.js';
 import { DeliverService, type Surroundings } from './deliver.service.js';
+import { Intake, prefetch } from './intake.js';
 import { Unacknowledged } from './unacknowledged.js';
 import { Stopping, untilItWorks } from './until-it-works.js';
 import { WebhookClient } from './webhook-client.js';
 
-/** Unacknowledged chunks per lane, at most. Most are for fresh deliveries, so that these find room in memory. */
-const prefetch: Record<Lane, number> = { fresh: 64, due: 8, slow: 16 };
 /**
  * A chunk is acknowledged this long after the first of its deliveries began, at the latest; sooner where many chunks wait for
  * that (unacknowledged.ts). From then on a lease covers each that is not settled, so that a hanging receiver keeps no later
@@ -39,6 +38,13 @@ const drainMs = 11_000;
 interface Arrival {
   lane: Lane | 'handed-over';
   isRedelivered: boolean;
+  /** Aborted when its chunk is back in the queue; not of what was handed over. */
+  givenBack?: AbortSignal;
+}
+
+/** @throws {Stopping} */
+function leaveIfGivenBack({ givenBack }: Arrival): void {
+  if (givenBack?.aborted) throw new Stopping();
 }
 
 /**
@@ -49,7 +55,8 @@ interface Arrival {
 export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger = new Logger(Worker.name);
   private readonly stopping = new AbortController();
-  private consumptions: Consumption[] = [];
+  private readonly intake: Intake;
+  private consumptions: Pick<Consumption, 'stop'>[] = [];
   /** Chunks that are being begun, and deliveries that have not ended. */
   private inHandNow = 0;
   /** Three quarters of what the queue hands over. */
@@ -61,10 +68,10 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
 
   constructor(
     private readonly clock: Clock,
-    private readonly queue: DeliveryQueue,
+    queue: DeliveryQueue,
     private readonly handOver: HandOver,
     private readonly pace: BacklogPace,
-    private readonly progress: QueueProgress,
+    progress: QueueProgress,
     private readonly loader: ChunkLoader,
     private readonly deliverService: DeliverService,
     private readonly admission: Admission,
@@ -75,6 +82,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
   ) {
     // All deliveries of a worker listen to this one signal: hundreds of listeners are no leak here.
     setMaxListeners(0, this.stopping.signal);
+    this.intake = new Intake(queue, heartbeat, progress, (taken, givenBack) => this.take(taken, givenBack));
   }
 
   /** Nothing that it has taken is left to do: calls may be open long after the queue has forgotten their chunk. */
@@ -84,10 +92,8 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
 
   async onApplicationBootstrap(): Promise<void> {
     this.admission.watchQueue(() => lanes.some((lane) => this.unacknowledged[lane].areMany));
-    this.consumptions = await Promise.all(
-      lanes.map((lane) => this.queue.consume(lane, prefetch[lane], (taken) => this.take(taken))),
-    );
-    this.consumptions.push(this.handOver.consume((chunk) => this.takeHandedOver(chunk)));
+    await this.intake.start();
+    this.consumptions = [this.intake, this.handOver.consume((chunk) => this.takeHandedOver(chunk))];
   }
 
   /** Takes no more, holds what waits for room, and finishes what has it. A call that does not end in time is abandoned, and the ledger is told so if it answers. */
@@ -107,16 +113,14 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   /** The queue forgets the chunk when this resolves: each delivery is settled, in this process' hand, or no longer queued. */
-  private async take({ chunk, lane, isRedelivered }: Taken): Promise<void> {
+  private async take({ chunk, lane, isRedelivered }: Taken, givenBack: AbortSignal): Promise<void> {
     const leave = lane === 'fresh' ? this.handOver.occupy(chunk) : undefined;
-    this.progress.take(lane, chunk.queuedAt);
     const unsettled = new Set(chunk.deliveries);
     try {
-      await this.beginAll(chunk, { lane, isRedelivered }, unsettled, this.unacknowledged[lane]);
+      await this.beginAll(chunk, { lane, isRedelivered, givenBack }, unsettled, this.unacknowledged[lane]);
       // Where not even that can be written, the chunk goes back to the queue.
-      await this.keep(unsettled);
+      await this.keep(unsettled, givenBack);
     } finally {
-      this.progress.finish(lane, chunk.queuedAt);
       leave?.();
     }
   }
@@ -139,27 +143,35 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
     if (tracer) traceWaiting(tracer, chunk, lane, Math.max(0, this.heartbeat.ledgerNow() - chunk.queuedAt));
   }
 
-  private async keep(unsettled: ReadonlySet<HandedOut>): Promise<void> {
+  private async keep(unsettled: ReadonlySet<HandedOut>, givenBack?: AbortSignal): Promise<void> {
     if (unsettled.size === 0) return;
-    await untilItWorks(() => this.inHand.keep([...unsettled]), this.clock, this.stopping.signal);
+    const keep = async () => {
+      if (!givenBack?.aborted) await this.inHand.keep([...unsettled]);
+    };
+    await untilItWorks(keep, this.clock, this.stopping.signal);
   }
 
   /** Takes from `unsettled` what is settled; while the process stops, that may be none. */
   private async beginAll(
     chunk: Chunk,
-    { lane, isRedelivered }: Arrival,
+    arrival: Arrival,
     unsettled: Set<HandedOut>,
     unacknowledged?: Unacknowledged,
   ): Promise<void> {
     const { signal } = this.stopping;
     this.inHandNow++;
     try {
-      this.trace(chunk, lane);
+      this.trace(chunk, arrival.lane);
       signal.throwIfAborted();
-      const loaded = await untilItWorks(() => this.loader.load(chunk, isRedelivered), this.clock, signal);
+      const load = async () => {
+        leaveIfGivenBack(arrival);
+        return this.loader.load(chunk, arrival.isRedelivered);
+      };
+      const loaded = await untilItWorks(load, this.clock, signal);
+      leaveIfGivenBack(arrival);
       unsettled.clear();
       for (const delivery of loaded.deliveries) unsettled.add(delivery);
-      await this.begin(loaded, { lane, isRedelivered }, (delivery) => unsettled.delete(delivery), unacknowledged);
+      await this.begin(loaded, arrival, (delivery) => unsettled.delete(delivery), unacknowledged);
     } catch (error) {
       if (!(error instanceof Stopping)) throw error;
     } finally {
@@ -170,10 +182,11 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
   /** Resolves when all have been tried, or a moment after the first of them began; of what was handed over, only when all have. */
   private begin(
     { deliveries, bodies }: LoadedChunk,
-    { lane, isRedelivered }: Arrival,
+    arrival: Arrival,
     onSettled: (delivery: HandedOut) => void,
     unacknowledged?: Unacknowledged,
   ): Promise<void> {
+    const { lane, isRedelivered } = arrival;
     return new Promise((resolve) => {
       let detaching: NodeJS.Timeout | undefined;
       let leave: (() => void) | undefined;
@@ -190,7 +203,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
       const starts = lane === 'due' || lane === 'slow' ? deliveries.map(() => this.pace.start(lane)) : [];
       const waiting = starts.filter((start) => start !== undefined);
       const all = Promise.all(
-        deliveries.map((delivery, nr) => this.deliver(delivery, starts[nr], surroundings, onSettled)),
+        deliveries.map((delivery, nr) => this.deliver(delivery, starts[nr], arrival, surroundings, onSettled)),
       );
       // Not sooner: more would come in the place of each chunk that has not begun, and nothing would bound them.
       const join = () => {
@@ -208,12 +221,14 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
   private async deliver(
     delivery: HandedOut,
     start: Promise<void> | undefined,
+    arrival: Arrival,
     surroundings: Surroundings,
     onSettled: (delivery: HandedOut) => void,
   ): Promise<void> {
     this.inHandNow++;
     try {
       if (start) await start;
+      leaveIfGivenBack(arrival);
       surroundings.stopping.throwIfAborted();
       await this.deliverService.deliver(delivery, surroundings);
       onSettled(delivery);

@@ -45,6 +45,8 @@ class Line {
 interface Consumer {
   take: Take;
   free: number;
+  /** In the order in which it took them. */
+  taken: Set<Waiting>;
   stopped: boolean;
   done: (() => void) | undefined;
   prefetch: number;
@@ -87,14 +89,20 @@ export class InProcessDeliveryQueue extends DeliveryQueue {
   }
 
   consume(lane: Lane, prefetch: number, take: Take): Promise<Consumption> {
-    const consumer: Consumer = { take, free: prefetch, prefetch, stopped: false, done: undefined };
+    const consumer: Consumer = { take, free: prefetch, taken: new Set(), prefetch, stopped: false, done: undefined };
     this.consumers[lane].push(consumer);
     this.handOut(lane);
     return Promise.resolve({
       stop: async () => {
-        consumer.stopped = true;
-        this.consumers[lane] = this.consumers[lane].filter((other) => other !== consumer);
+        this.remove(lane, consumer);
         if (consumer.free < consumer.prefetch) await new Promise<void>((resolve) => (consumer.done = resolve));
+      },
+      giveBack: () => {
+        this.remove(lane, consumer);
+        for (const { chunk } of [...consumer.taken].reverse()) this.lines[lane].putBack({ chunk, isRedelivered: true });
+        consumer.taken.clear();
+        this.handOut(lane);
+        return Promise.resolve();
       },
     });
   }
@@ -111,6 +119,11 @@ export class InProcessDeliveryQueue extends DeliveryQueue {
     return Promise.resolve();
   }
 
+  private remove(lane: Lane, consumer: Consumer): void {
+    consumer.stopped = true;
+    this.consumers[lane] = this.consumers[lane].filter((other) => other !== consumer);
+  }
+
   private handOut(lane: Lane): void {
     for (const consumer of this.consumers[lane]) {
       while (consumer.free > 0) {
@@ -121,15 +134,19 @@ export class InProcessDeliveryQueue extends DeliveryQueue {
     }
   }
 
-  private async give(consumer: Consumer, lane: Lane, { chunk, isRedelivered }: Waiting): Promise<void> {
+  private async give(consumer: Consumer, lane: Lane, waiting: Waiting): Promise<void> {
+    const { chunk, isRedelivered } = waiting;
     consumer.free--;
+    consumer.taken.add(waiting);
     try {
       await consumer.take({ chunk, lane, isRedelivered });
     } catch (error) {
       this.logger.error({ event: 'queue.take-failed', lane, error });
       await this.clock.pause(pauseAfterFailureMs);
-      this.lines[lane].putBack({ chunk, isRedelivered: true });
+      // It may have been given back meanwhile.
+      if (consumer.taken.has(waiting)) this.lines[lane].putBack({ chunk, isRedelivered: true });
     }
+    consumer.taken.delete(waiting);
     consumer.free++;
     if (consumer.stopped && consumer.free === consumer.prefetch) consumer.done?.();
     this.handOut(lane);

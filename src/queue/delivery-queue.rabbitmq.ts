@@ -120,7 +120,7 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
         void close(model);
       });
     }
-    return { stop: () => this.stop(consumer) };
+    return { stop: () => this.stop(consumer), giveBack: () => this.giveBack(consumer) };
   }
 
   async depth(lane: Lane): Promise<number> {
@@ -213,7 +213,7 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
     const { consumerTag } = await channel.consume(this.nameOf(consumer.lane), (message) => {
       // The queue was deleted under the consumer: set up everything again.
       if (!message) void close(model);
-      else this.receive(consumer, channel, message);
+      else if (consumer.channel === channel) this.receive(consumer, channel, message); // otherwise it has gone back with the channel
     });
     consumer.tag = consumerTag;
   }
@@ -252,6 +252,14 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
     } catch (error) {
       this.logger.warn({ event: 'queue.answer-failed', error });
     }
+  }
+
+  /** The broker puts back what is not acknowledged on a channel that is closed, after it has forgotten the consumer: nothing comes here again. */
+  private async giveBack(consumer: Consumer): Promise<void> {
+    this.consumers.delete(consumer);
+    const { channel } = consumer;
+    consumer.channel = undefined; // from now on nothing is acknowledged
+    if (channel) await close(channel);
   }
 
   private async stop(consumer: Consumer): Promise<void> {

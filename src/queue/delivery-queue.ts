@@ -34,6 +34,11 @@ export type Take = (taken: Taken) => Promise<void>;
 export interface Consumption {
   /** Takes no more; resolves when every chunk taken is done with, and the queue knows it. */
   stop(): Promise<void>;
+  /**
+   * Takes no more, and leaves every chunk that is not done with to other consumers, at once; it does not matter any more how `take` ends.
+   * Resolves when the queue has them.
+   */
+  giveBack(): Promise<void>;
 }
 
 /** Moves deliveries that are due now to the workers. Its content may be lost at any time: the ledger hands it out again. */

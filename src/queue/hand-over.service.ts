@@ -64,7 +64,7 @@ export class HandOver {
   }
 
   /** Of the worker of this process: it takes what is handed over, until this is stopped. `take` must not reject. */
-  consume(take: TakeHandedOver): Consumption {
+  consume(take: TakeHandedOver): Pick<Consumption, 'stop'> {
     this.take = take;
     this.siblings.listen({
       roomFor: (sibling, deliveries) => this.roomFor(sibling, deliveries),

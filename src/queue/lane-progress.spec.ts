@@ -25,4 +25,22 @@ describe('how far a worker is with the queue', () => {
     progress.finish(5);
     expect(progress.report()).toEqual({ newestTaken: 9, oldestUnacknowledged: null });
   });
+
+  it('is before the oldest chunk that it has given back, until one is taken again', () => {
+    for (const queuedAt of [3, 5, 9]) progress.take(queuedAt);
+    progress.finish(3);
+    progress.giveBackAll();
+    expect(progress.report()).toEqual({ newestTaken: 4, oldestUnacknowledged: null });
+    progress.take(5);
+    expect(progress.report()).toEqual({ newestTaken: 5, oldestUnacknowledged: 5 });
+  });
+
+  it('is as it was when it gives back its chunks, and has none', () => {
+    progress.giveBackAll();
+    expect(progress.report()).toBeUndefined();
+    progress.take(5);
+    progress.finish(5);
+    progress.giveBackAll();
+    expect(progress.report()).toEqual({ newestTaken: 5, oldestUnacknowledged: null });
+  });
 });

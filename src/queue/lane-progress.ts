@@ -15,6 +15,16 @@ export class LaneProgress {
     else this.unacknowledged.set(queuedAt, left);
   }
 
+  /**
+   * All that is not done has gone back to the queue. It is not known then how far this process is beyond the oldest of that: to say more would
+   * let a dispatcher take the others for lost before anybody has taken them again.
+   */
+  giveBackAll(): void {
+    if (this.unacknowledged.size === 0) return;
+    this.newest = Math.min(...this.unacknowledged.keys()) - 1;
+    this.unacknowledged.clear();
+  }
+
   /** Undefined before anything was taken. */
   report(): { newestTaken: number; oldestUnacknowledged: number | null } | undefined {
     if (this.newest === undefined) return undefined;

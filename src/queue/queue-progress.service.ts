@@ -36,6 +36,11 @@ export class QueueProgress implements OnApplicationBootstrap, OnModuleDestroy {
     this.progress[lane].finish(queuedAt);
   }
 
+  /** All chunks that are not done have gone back to the queue. They are not finished here any more. */
+  giveBackAll(): void {
+    for (const lane of lanes) this.progress[lane].giveBackAll();
+  }
+
   onApplicationBootstrap(): void {
     this.timer = setInterval(() => void this.report(), intervalMs).unref();
   }

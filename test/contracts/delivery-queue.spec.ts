@@ -89,7 +89,7 @@ describe.each(adapters)('the delivery queue, $name', (adapter) => {
     const mine = new Hands();
     hands.push(mine);
     const consumption = await queue.consume(lane, prefetch, mine.take);
-    return Object.assign(mine, { stop: () => consumption.stop() });
+    return Object.assign(mine, { stop: () => consumption.stop(), giveBack: () => consumption.giveBack() });
   }
 
   async function publish(lane: Lane, count = 1): Promise<Chunk[]> {
@@ -237,6 +237,28 @@ describe.each(adapters)('the delivery queue, $name', (adapter) => {
     await eventually(() => next.taken.length === 2);
     expect(next.order.toSorted((a, b) => a - b)).toEqual(published.map(({ queuedAt }) => queuedAt));
     expect(consumer.taken).toHaveLength(1);
+  });
+
+  it('gives the chunks that a consumer gives back to the next, marked and in their order, and ignores how it ends them', async () => {
+    const consumer = await consume('due', 3);
+    const published = await publish('due', 5);
+    await eventually(() => consumer.taken.length === 3);
+    consumer.done(1);
+    await eventually(() => consumer.taken.length === 4);
+    await consumer.giveBack();
+    expect(await queue.depth('due')).toBe(4);
+    expect(consumer.taken).toHaveLength(4);
+    const next = await consume('due', 5);
+    await eventually(() => next.taken.length === 4);
+    const [first, , third, fourth, fifth] = published.map(({ queuedAt }) => queuedAt);
+    expect(next.order).toEqual([first, third, fourth, fifth]);
+    expect(next.taken.map(({ isRedelivered }) => isRedelivered)).toEqual([true, true, true, false]);
+    consumer.fail(0);
+    consumer.allDone();
+    const [marker] = await publish('due');
+    next.allDone();
+    await eventually(() => next.order.includes(marker!.queuedAt));
+    expect([next.taken.length, consumer.taken.length]).toEqual([5, 4]);
   });
 
   it('can be told twice that a consumer stops', async () => {

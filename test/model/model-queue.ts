@@ -53,6 +53,11 @@ export class ModelBroker {
         this.consumers = this.consumers.filter((other) => other !== consumer);
         await Promise.all(consumer.work);
       },
+      giveBack: () => {
+        this.consumers = this.consumers.filter((other) => other !== consumer);
+        this.requeueOf(consumer);
+        return Promise.resolve();
+      },
     };
   }
 
@@ -84,11 +89,7 @@ export class ModelBroker {
 
   /** The connection of its consumers is lost: messages they took and did not acknowledge go to another consumer as well. */
   requeue(process: number): void {
-    for (const consumer of this.consumers) {
-      if (consumer.process !== process) continue;
-      this.messages.push(...[...consumer.taken].map((message) => ({ ...message, isRedelivered: true })));
-      consumer.taken.clear();
-    }
+    for (const consumer of this.consumers) if (consumer.process === process) this.requeueOf(consumer);
   }
 
   /** @param isNoticed whether the queue had to be created anew, or was only emptied */
@@ -113,6 +114,11 @@ export class ModelBroker {
     } catch {
       return 'refused';
     }
+  }
+
+  private requeueOf({ taken }: Consumer): void {
+    this.messages.push(...[...taken].map((message) => ({ ...message, isRedelivered: true })));
+    taken.clear();
   }
 
   private consumerOf(process: number, lane: Lane): Consumer | undefined {
