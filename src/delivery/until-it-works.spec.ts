@@ -51,6 +51,27 @@ describe('our own trouble', () => {
     expect(work).toHaveBeenCalledTimes(1);
   });
 
+  it('is logged once a second for all that waits, with how often there was some since the line before', async () => {
+    const warn = vi.spyOn(Logger.prototype, 'warn');
+    let now = 0;
+    const timed: Clock = {
+      now: () => now,
+      pause: (ms) => {
+        now += ms;
+        return Promise.resolve();
+      },
+    };
+    const error = new Error('first');
+    await untilItWorks(failing(1, error), timed, stopping.signal); // at 0
+    await untilItWorks(failing(5), timed, stopping.signal); // at 50, 100, 200, 400, 800
+    await untilItWorks(failing(2), timed, stopping.signal); // at 1600, 1650
+    const event = 'delivery.postponed';
+    expect(warn.mock.calls.map(([line]) => line as unknown)).toEqual([
+      { event, postponed: 1, pauseMs: 50, error },
+      { event, postponed: 6, pauseMs: 50, error: new Error('down') },
+    ]);
+  });
+
   it('is given up when the process stops, without waiting for the end of a pause', async () => {
     const work = failing(Infinity);
     const patient: Clock = { now: () => 0, pause: (_, signal) => systemClock.pause(3_600_000, signal) };

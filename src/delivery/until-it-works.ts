@@ -1,12 +1,16 @@
 import { Logger } from '@nestjs/common';
 import type { Clock } from '../infra/clock.js';
+import { RefusalSamples } from '../infra/http/refusal-samples.js';
 import { isDataError } from '../infra/postgres/postgres-errors.js';
 
 const firstPauseMs = 50;
 const longestPauseMs = 2000;
+const loggedEveryMs = 1000;
 const logger = new Logger('Delivery');
+/** By clock: a process has one. Everything that waits does so for the same reason, a hundred pieces of work at a time. */
+const samples = new WeakMap<Clock, RefusalSamples>();
 
-/** Why the signal of a worker is aborted: what it has not finished is left to another process. */
+/** Why the work on a delivery ends unfinished: its process stops, or its chunk is back in the queue. It is left to another process. */
 export class Stopping extends Error {}
 
 /**
@@ -22,9 +26,16 @@ export async function untilItWorks<T>(work: () => Promise<T>, clock: Clock, stop
       return await work();
     } catch (error) {
       if (error instanceof Stopping || isDataError(error)) throw error;
-      logger.warn({ event: 'delivery.postponed', pauseMs, error });
+      logPostponed(clock, pauseMs, error);
       await clock.pause(pauseMs, stopping);
       stopping.throwIfAborted();
     }
   }
+}
+
+function logPostponed(clock: Clock, pauseMs: number, error: unknown): void {
+  const sampled = samples.get(clock) ?? new RefusalSamples(loggedEveryMs, () => clock.now());
+  samples.set(clock, sampled);
+  const postponed = sampled.pick('postponed');
+  if (postponed !== undefined) logger.warn({ event: 'delivery.postponed', postponed, pauseMs, error });
 }
