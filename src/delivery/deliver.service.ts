@@ -169,7 +169,7 @@ export class DeliverService {
   ): Promise<'stale' | void> {
     const askedAt = this.clock.now();
     const key = await this.lock(delivery, stopping);
-    if (key.kind !== 'acquired') return await this.yieldTo(key, delivery, stopping);
+    if (key.kind !== 'acquired') return await this.yieldTo(key, delivery, stopping, place);
     let onReleased: (() => void) | undefined;
     try {
       stopping.throwIfAborted();
@@ -229,9 +229,9 @@ export class DeliverService {
    * what the ledger has missed, and keeps out a worker that has not heard of the change; the ledger knows the calls that were to be repeated.
    */
   private async atMostOnceAgain(task: Task): Promise<void> {
-    const { delivery, stopping } = task;
+    const { delivery, stopping, place } = task;
     const key = await this.lock(delivery, stopping);
-    if (key.kind !== 'acquired') return this.yieldTo(key, delivery, stopping);
+    if (key.kind !== 'acquired') return this.yieldTo(key, delivery, stopping, place);
     const onReleased = this.toRelease.add(delivery);
     try {
       const ending = await this.records.endOfEarlier(delivery, stopping);
@@ -267,12 +267,16 @@ export class DeliverService {
     key: Exclude<Acquired<SealedOutcome>, { kind: 'acquired' }>,
     delivery: Delivery,
     stopping: AbortSignal,
+    place?: Place,
   ): Promise<void> {
     if (key.kind === 'sealed') {
+      const outcome = fromSeal(key.outcome);
+      if (place && outcome.state === 'delivered' && outcome.attempt)
+        this.admission.arrivedBefore(place, outcome.attempt.startedAt);
       filteredCounted.inc();
       const { notificationId, subscriptionId, generation } = delivery;
       this.logger.log({ event: 'delivery.filtered', notificationId, subscriptionId, generation });
-      return this.records.settle(delivery, fromSeal(key.outcome), 'queued', stopping);
+      return this.records.settle(delivery, outcome, 'queued', stopping);
     }
     // The subscription may be gone by now, or have another time than when the holder began: a lease that ends too early
     // finds the delivery locked once more.

@@ -60,7 +60,7 @@ describe('admission', () => {
           : ({ address, nextProbeAt, leftAloneUntil: leftAloneUntil ?? nextProbeAt } as OpenEndpoint);
       },
       get all() {
-        return new Map(opened);
+        return new Map([...opened.keys()].map((address) => [address, { address, openedAt: new Date(100) }]));
       },
       claimProbe: () => {
         claims++;
@@ -322,6 +322,22 @@ describe('admission', () => {
     await sendMany(5, unanswered);
     expect(await send(well, delivery(true))).toBe('sent');
     expect(closed).toEqual([origin]);
+    expect(await send(well)).toBe('sent');
+  });
+
+  it('closes it again when its probe turns out to have arrived since it was parked, and not when it had before', async () => {
+    await sendMany(5, troubled());
+    const endingAsArrived = async (startedAt: number) => {
+      nowMs += 60_000;
+      const place = (await enter(delivery(true))) as Place;
+      admission.arrivedBefore(place, startedAt);
+      admission.giveBack(place);
+      await new Promise((resolve) => setImmediate(resolve));
+    };
+    await endingAsArrived(99);
+    expect(closed).toEqual([]);
+    await endingAsArrived(101);
+    expect(closed).toEqual([url]);
     expect(await send(well)).toBe('sent');
   });
 

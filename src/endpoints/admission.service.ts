@@ -116,6 +116,15 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
     if (verdict.kind === 'well' && place.probes === address) this.close(address);
   }
 
+  /**
+   * The delivery arrived before, with a call that began at `startedAt`, and is not sent again. So its endpoint is well, unless it was parked
+   * after that: a probe that tells nothing would keep it parked until the next.
+   */
+  arrivedBefore({ probes }: Place, startedAt: number): void {
+    const open = probes === undefined ? undefined : this.openEndpoints.all.get(probes);
+    if (open && startedAt > open.openedAt.getTime()) this.close(open.address);
+  }
+
   /** The delivery is settled. */
   giveBack(place: Place): void {
     this.rooms.giveBack(place);

@@ -50,6 +50,7 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
   /** The open endpoint that the callback URL leads to. */
   let open: OpenEndpoint | undefined;
   let mayProbe: boolean;
+  let closed: string[];
   let reported: OperationalEvent[];
   let deliver: DeliverService;
   let lateLocks: LateLocks;
@@ -105,6 +106,7 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
     const policies = { for: () => defaultRetryPolicy } as unknown as RetryPolicies;
     open = undefined;
     mayProbe = false;
+    closed = [];
     const openEndpoints = {
       of: () => open,
       get all() {
@@ -112,6 +114,7 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
       },
       claimProbe: () => Promise.resolve(mayProbe),
       endProbe: () => Promise.resolve(),
+      close: (address: string) => Promise.resolve(closed.push(address) > 0),
     } as unknown as OpenEndpoints;
     const decider = new Decider(nothing, policies, test.heartbeat, nothing, test.config);
     vi.spyOn(decider, 'decide').mockImplementation(() => Promise.resolve(outcome));
@@ -458,6 +461,18 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
       await run(second!);
       expect(calls).toBe(1);
       expect([await test.state(first!), await test.state(second!)]).toEqual(['delivered', 'held']);
+    });
+
+    it.each<[string, Outcome, string[]]>([
+      ['closes it where it turns out to have arrived', delivered, ['http://receiver']],
+      ['leaves it parked where it turns out to have failed', failed, []],
+    ])('is not sent again as a probe, and %s', async (_what, sent, expected) => {
+      open = undefined;
+      const again = await runUnheard(sent);
+      open = { ...parked(-1), openedAt: new Date(sent.attempt!.startedAt - 1000) };
+      mayProbe = true;
+      await run(again);
+      expect([calls, await test.state(again), closed]).toEqual([1, sent.state, expected]);
     });
   });
 
