@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { Clock } from '../infra/clock.js';
-import { RefusalSamples } from '../infra/http/refusal-samples.js';
+import { LogSamples } from '../infra/logging/log-samples.js';
 import { isDataError } from '../infra/postgres/postgres-errors.js';
 
 const firstPauseMs = 50;
@@ -8,7 +8,7 @@ const longestPauseMs = 2000;
 const loggedEveryMs = 1000;
 const logger = new Logger('Delivery');
 /** By clock: a process has one. Everything that waits does so for the same reason, a hundred pieces of work at a time. */
-const samples = new WeakMap<Clock, RefusalSamples>();
+const samples = new WeakMap<Clock, LogSamples>();
 
 /** Why the work on a delivery ends unfinished: its process stops, or its chunk is back in the queue. It is left to another process. */
 export class Stopping extends Error {}
@@ -34,7 +34,7 @@ export async function untilItWorks<T>(work: () => Promise<T>, clock: Clock, stop
 }
 
 function logPostponed(clock: Clock, pauseMs: number, error: unknown): void {
-  const sampled = samples.get(clock) ?? new RefusalSamples(loggedEveryMs, () => clock.now());
+  const sampled = samples.get(clock) ?? new LogSamples(loggedEveryMs, () => clock.now());
   samples.set(clock, sampled);
   const postponed = sampled.pick('postponed');
   if (postponed !== undefined) logger.warn({ event: 'delivery.postponed', postponed, pauseMs, error });

@@ -60,30 +60,19 @@ export class PublicationRequests {
    * @throws what `PublishService.publish` throws
    */
   async publish(asked: PublicationRequest): Promise<CarriedOut> {
-    const { raw, request, trace } = asked;
-    const { publisher, refusalNow } = this.publisherOf(asked);
+    const { raw, request, caller } = asked;
     const key = readIdempotencyKey(request);
     const notBefore = readDeliverAfter(request.headers['deliver-after'], this.heartbeat.ledgerNow());
     const notification = await this.reader.read(raw);
     const requestKey =
       key === undefined
         ? null
-        : this.requestKey({ application: publisher, operation: 'publish', key }, notification, notBefore);
-    const { channel, characteristics, hoofdObject, body } = notification;
+        : this.requestKey({ application: caller.clientId, operation: 'publish', key }, notification, notBefore);
     const terms = this.terms(notification, { request: requestKey, notBefore });
-    const publication = {
-      channel: channel.name,
-      characteristics,
-      hoofdObject,
-      body,
-      publisher,
-      refusalNow,
-      ...terms,
-      trace,
-    };
+    const publication = this.publicationOf(asked, notification, terms);
     const published = await this.publishing.publish(publication);
     if (published.kind === 'mismatch') throw new IdempotencyKeyReused();
-    return { published, body };
+    return { published, body: notification.body };
   }
 
   /**
@@ -92,29 +81,20 @@ export class PublicationRequests {
    * @throws what `publish` throws
    */
   async publishUnder(key: string, asked: PublicationRequest): Promise<CarriedOut> {
-    const { raw, request, trace } = asked;
-    const { publisher, refusalNow } = this.publisherOf(asked);
+    const { raw, request, caller } = asked;
     if (!isRequestKey(key)) {
       const reason = 'Must be 1 to 255 printable ASCII characters.';
       throw new ValidationProblem([{ name: 'key', code: 'invalid', reason }]);
     }
     const notBefore = readDeliverAfter(request.headers['deliver-after'], this.heartbeat.ledgerNow());
     const notification = await this.reader.read(raw);
-    const requestKey = this.requestKey({ application: publisher, operation: 'put', key }, notification, notBefore);
+    const named = { application: caller.clientId, operation: 'put', key } as const;
+    const requestKey = this.requestKey(named, notification, notBefore);
     const isReplaceable = notBefore !== null && notBefore > this.heartbeat.ledgerNow();
-    const { channel, characteristics, hoofdObject, body } = notification;
+    const { body } = notification;
     const { terms, termsNow } = this.terms(notification, { request: requestKey, notBefore, isReplaceable });
     const own = { terms: { ...terms, request: requestKey }, termsNow };
-    const publication = {
-      channel: channel.name,
-      characteristics,
-      hoofdObject,
-      body,
-      publisher,
-      refusalNow,
-      ...own,
-      trace,
-    };
+    const publication = this.publicationOf(asked, notification, own);
     const published = await this.publishing.publish(publication);
     if (published.kind !== 'mismatch') return { published, body };
     const replaced = await this.replacing.replace(publication);
@@ -122,14 +102,20 @@ export class PublicationRequests {
     throw new ConflictProblem('notification-sent', 'The notification of this key was sent, with other content.');
   }
 
-  private publisherOf({
-    request,
-    caller,
-    requirement,
-  }: PublicationRequest): Pick<Publication, 'publisher' | 'refusalNow'> {
+  private publicationOf<Own extends Pick<Publication, 'terms' | 'termsNow'>>(
+    { request, caller, requirement, trace }: PublicationRequest,
+    { channel, characteristics, hoofdObject, body }: ParsedNotification,
+    own: Own,
+  ): Omit<Publication, keyof Own> & Own {
     return {
+      channel: channel.name,
+      characteristics,
+      hoofdObject,
+      body,
       publisher: caller.clientId,
       refusalNow: () => this.authorization.refusalNow(request, caller, requirement),
+      ...own,
+      trace,
     };
   }
 

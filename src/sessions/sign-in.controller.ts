@@ -2,7 +2,7 @@ import { Controller, Get, Logger, Query, Req, Res } from '@nestjs/common';
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ThrottledProblem } from '../infra/http/problem.js';
-import { RefusalSamples } from '../infra/http/refusal-samples.js';
+import { LogSamples } from '../infra/logging/log-samples.js';
 import { toProblem } from '../infra/http/to-problem.js';
 import { SignInFailed } from './sign-in-failed.js';
 import { SignIn } from './sign-in.service.js';
@@ -19,7 +19,7 @@ type Texts = Record<string, string | string[] | undefined>;
 export class SignInController {
   private readonly logger = new Logger('SignIn');
   /** Anyone can fail to sign in, as often as they like: of each reason the first in a minute is logged, the others at debug. */
-  private readonly samples = new RefusalSamples(60_000, () => performance.now());
+  private readonly samples = new LogSamples(60_000, () => performance.now());
 
   constructor(private readonly signIn: SignIn) {}
 

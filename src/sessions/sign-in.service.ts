@@ -9,7 +9,7 @@ import { Catalogue } from '../catalogue/catalogue.service.js';
 import { Config } from '../config/config.module.js';
 import type { Settings } from '../config/settings.js';
 import { PermissionProblem, ThrottledProblem } from '../infra/http/problem.js';
-import { RefusalSamples } from '../infra/http/refusal-samples.js';
+import { LogSamples } from '../infra/logging/log-samples.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { valuesOf } from '../infra/postgres/statement.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
@@ -40,7 +40,7 @@ const begunSignIn = z.object({
 export class SignIn implements OnModuleDestroy {
   private readonly logger = new Logger(SignIn.name);
   /** Whoever has an account at the provider can come without a role again and again. */
-  private readonly samples = new RefusalSamples(60_000, () => performance.now());
+  private readonly samples = new LogSamples(60_000, () => performance.now());
   private readonly settings: Settings;
   private provider: Promise<Provider> | undefined;
 

@@ -5,7 +5,7 @@ import type { Dialect } from './dialect.js';
 import { refusedCounted } from './http.counters.js';
 import { baseUrlOf } from './origin.js';
 import { UnavailableProblem, wholeInput, type InvalidParam, type ProblemError } from './problem.js';
-import { RefusalSamples } from './refusal-samples.js';
+import { LogSamples } from '../logging/log-samples.js';
 import { toProblem } from './to-problem.js';
 
 const maxLoggedPath = 200;
@@ -25,7 +25,7 @@ declare module 'fastify' {
 @Catch()
 export class ProblemFilter implements ExceptionFilter {
   private readonly logger = new Logger('Http');
-  private readonly samples = new RefusalSamples(60_000, () => performance.now());
+  private readonly samples = new LogSamples(60_000, () => performance.now());
 
   constructor(private readonly dialect: Dialect) {}
 

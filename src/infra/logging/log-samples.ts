@@ -2,7 +2,7 @@
  * Picks, of many events of a kind, the first in a while: for a log that anyone can cause lines in, and could fill a disk with.
  * There must be few kinds.
  */
-export class RefusalSamples {
+export class LogSamples {
   private readonly kinds = new Map<string, { pickedAt: number; since: number }>();
 
   /** @param now milliseconds, of a clock that only rises */

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { RefusalSamples } from './refusal-samples.js';
+import { LogSamples } from './log-samples.js';
 
-describe('samples of refusals', () => {
+describe('samples for the log', () => {
   it('are the first of each kind in a while, with how many there were since the last one', () => {
     let now = 5;
-    const samples = new RefusalSamples(1000, () => now);
+    const samples = new LogSamples(1000, () => now);
     expect([samples.pick('a'), samples.pick('a'), samples.pick('a')]).toEqual([1, undefined, undefined]);
     expect([samples.pick('b'), samples.pick('b')]).toEqual([1, undefined]);
     now += 999;
