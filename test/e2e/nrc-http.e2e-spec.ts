@@ -42,6 +42,18 @@ describe('every answer below /api/v1', () => {
     const answer = await sendRaw('GET /api/v1/kanaal HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
     expect(answer).toContain('\r\nAPI-version: 1.0.1\r\n');
   });
+
+  it.each([
+    ['GET', '/kanaal', '403 Forbidden'],
+    ['DELETE', '/kanaal', '405 Method Not Allowed'],
+    ['OPTIONS', '/kanaal', '204 No Content'],
+  ])('is the same for a client that sends the whole URL: %s %s', async (method, path, status) => {
+    const answer = await sendRaw(
+      `${method} ${api.origin}/api/v1${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
+    );
+    expect(answer).toContain(`HTTP/1.1 ${status}\r\n`);
+    expect(answer).toContain('\r\nAPI-version: 1.0.1\r\n');
+  });
 });
 
 describe('a problem', () => {

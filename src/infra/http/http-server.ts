@@ -12,6 +12,7 @@ import type { Dialect } from './dialect.js';
 import { JsonBodyPipe, UnparsedBody } from './json-body.pipe.js';
 import { serveMetrics } from './metrics.js';
 import { OtherMethods } from './other-methods.js';
+import { originFormOf } from './origin-form.js';
 import { NotFoundProblem } from './problem.js';
 import { ProblemFilter } from './problem.filter.js';
 import { refusalOf } from './refused-requests.js';
@@ -56,6 +57,7 @@ export function createHttpAdapter(options: ServerOptions): FastifyAdapter {
     // There is no Nest middleware; the package that would run it costs time on every request.
     skipMiddie: true,
     http: nodeOptions,
+    rewriteUrl: ({ url = '' }) => originFormOf(url),
     // As long as a URL can be at all: whoever reads a parameter refuses one that is too long, in the way its document says.
     routerOptions: { maxParamLength: 16_384 },
     // For requests that the router refuses before a route is found: no hook runs, and Nest does not see them.
