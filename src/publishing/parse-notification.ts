@@ -53,7 +53,7 @@ const optional = { isOptional: true };
  * Two clocks that are kept right are not the same: a publisher that writes the time of this moment may be ahead of Postgres' clock, and this
  * process knows that one only as exactly as its last answer was quick. A notification that is refused with 400 is lost.
  */
-const clocksDifferByMs = 500;
+export const clocksDifferByMs = 500;
 
 const liesAhead = 'future_not_allowed';
 

@@ -17,7 +17,7 @@ import type { Publication, Published, Terms } from './publication.js';
 import { PublishService } from './publish.service.js';
 import { ReplaceScheduledService } from './replace-scheduled.service.js';
 import { readDeliverAfter } from './request-terms.js';
-import { requestHashOf, termsOf, type Asked } from './terms.js';
+import { requestHashOf, termsOf, untilPast, type Asked } from './terms.js';
 
 interface PublicationRequest {
   /** Its body. */
@@ -68,7 +68,8 @@ export class PublicationRequests {
       key === undefined
         ? null
         : this.requestKey({ application: caller.clientId, operation: 'publish', key }, notification, notBefore);
-    const terms = this.terms(notification, { request: requestKey, notBefore });
+    const sentFrom = notBefore ?? untilPast(notification, this.heartbeat.ledgerNow());
+    const terms = this.terms(notification, { request: requestKey, notBefore: sentFrom });
     const publication = this.publicationOf(asked, notification, terms);
     const published = await this.publishing.publish(publication);
     if (published.kind === 'mismatch') throw new IdempotencyKeyReused();
@@ -92,6 +93,7 @@ export class PublicationRequests {
     const requestKey = this.requestKey(named, notification, notBefore);
     const isReplaceable = notBefore !== null && notBefore > this.heartbeat.ledgerNow();
     const { body } = notification;
+    // Not `untilPast`: while it waited it could be replaced, although others were left out as its duplicates.
     const { terms, termsNow } = this.terms(notification, { request: requestKey, notBefore, isReplaceable });
     const own = { terms: { ...terms, request: requestKey }, termsNow };
     const publication = this.publicationOf(asked, notification, own);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Channel } from '../channels/channel.js';
 import type { ParsedNotification } from './parse-notification.js';
-import { requestHashOf, termsOf } from './terms.js';
+import { requestHashOf, termsOf, untilPast } from './terms.js';
 
 function notification(channel: Partial<Channel> = {}, parts: Partial<ParsedNotification> = {}): ParsedNotification {
   return {
@@ -93,5 +93,21 @@ describe('the fingerprint of a request', () => {
   it('is the same in whatever order the members are', () => {
     const other = notification({}, { body: '{"kenmerken":{"phase":"b","objectType":"a"},"actie":"create"}' });
     expect(requestHashOf(other, null)).toBe(requestHashOf(notification(), null));
+  });
+});
+
+describe('a notification dated a moment ahead', () => {
+  const ahead = (ms: number) => untilPast(notification(), 1_000_000 - ms);
+
+  it('waits until its date is past', () => {
+    expect([ahead(21), ahead(500)]).toEqual([1_000_000, 1_000_000]);
+  });
+
+  it('does not wait for less than clocks can be compared by', () => {
+    expect([ahead(20), ahead(0), ahead(-1)]).toEqual([null, null, null]);
+  });
+
+  it('does not wait where only TIME_LEEWAY let it pass', () => {
+    expect(ahead(501)).toBeNull();
   });
 });

@@ -2,7 +2,7 @@ import type { Deduplication } from '../channels/channel.js';
 import { canonicalName } from '../channels/filter-names.js';
 import { fingerprintOf } from '../idempotency/idempotency-key.js';
 import type { OnceKey } from '../ledger/once-key.js';
-import type { ParsedNotification } from './parse-notification.js';
+import { clocksDifferByMs, type ParsedNotification } from './parse-notification.js';
 import type { Terms } from './publication.js';
 
 /** The part of the terms that comes from the publisher's request. */
@@ -26,6 +26,21 @@ export function termsOf(notification: ParsedNotification, { request, notBefore, 
     notBefore,
     expiresAt: maxAgeSeconds === null ? null : notification.createdAt + maxAgeSeconds * 1000,
   };
+}
+
+/** An `aanmaakdatum` no further ahead than this is past when its receiver looks, or is ahead by how well the clocks are compared. */
+const soonPastMs = 20;
+
+/**
+ * Until when a notification waits whose `aanmaakdatum` is passed although it lies a moment ahead: its receivers have the same rule, some without
+ * that moment (commonground-api-common answers 400), and would cost it an attempt, and the wait for the next one. What is further ahead was
+ * allowed by the operator (`TIME_LEEWAY`), who knows whether the receivers allow it too.
+ * @param nowMs milliseconds since 1970, by Postgres' clock
+ * @returns milliseconds since 1970; null: it does not wait
+ */
+export function untilPast({ createdAt }: ParsedNotification, nowMs: number): number | null {
+  const aheadMs = createdAt - nowMs;
+  return aheadMs > soonPastMs && aheadMs <= clocksDifferByMs ? createdAt : null;
 }
 
 /**

@@ -35,16 +35,23 @@ async function subscribe(heraut: HerautProcess): Promise<void> {
   expect((await heraut.call('POST', '/api/v1/abonnement', { body })).status).toBe(201);
 }
 
-async function publish(heraut: HerautProcess, at: number, nr = 1): Promise<string> {
+const publish = (heraut: HerautProcess, at: number, nr = 1): Promise<string> =>
+  publishDated(heraut, '2025-01-01T10:00:00Z', { 'deliver-after': new Date(at).toISOString() }, nr);
+
+async function publishDated(
+  heraut: HerautProcess,
+  aanmaakdatum: string,
+  headers: Record<string, string> = {},
+  nr = 1,
+): Promise<string> {
   const body = {
     kanaal: 'cases',
     hoofdObject: 'http://openzaak:8000/zaken/1',
     resource: 'status',
     resourceUrl: `http://openzaak:8000/statussen/${nr}`,
     actie: 'create',
-    aanmaakdatum: '2025-01-01T10:00:00Z',
+    aanmaakdatum,
   };
-  const headers = { 'deliver-after': new Date(at).toISOString() };
   const answer = await heraut.call('POST', '/api/v1/notificaties', { body, headers });
   expect(answer.status).toBe(201);
   return answer.headers.get('notification-id')!;
@@ -65,6 +72,19 @@ describe.each(stacks)('a scheduled notification on the $name stack', (stack) => 
     await eventually(() => received().includes(id), 'it to arrive');
     expect(receiver.notifications[0]!.at).toBeGreaterThanOrEqual(at);
     expect(received()).toEqual([id]);
+  });
+});
+
+describe.each(stacks)('a notification dated a moment ahead on the $name stack', (stack) => {
+  beforeEach(() => prepare(stack));
+
+  it('is not sent before its date, which a receiver would refuse', async () => {
+    const heraut = await start();
+    await subscribe(heraut);
+    const at = Date.now() + 450;
+    const id = await publishDated(heraut, new Date(at).toISOString());
+    await eventually(() => received().includes(id), 'it to arrive');
+    expect(receiver.notifications[0]!.at).toBeGreaterThanOrEqual(at);
   });
 });
 
